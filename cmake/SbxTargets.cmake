@@ -1,0 +1,43 @@
+# Warnings and hardening live on an interface target that is not exported; libraries and tests are made by two functions.
+
+add_library(sbx_options INTERFACE)
+target_compile_options(sbx_options INTERFACE
+  -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Wcast-align -Wformat=2 -Wundef -Werror=return-type
+  -Wno-missing-field-initializers
+  -fstack-protector-strong -fstack-clash-protection -fcf-protection=full -fno-plt)
+target_compile_definitions(sbx_options INTERFACE _GNU_SOURCE SBX_VERSION="${PROJECT_VERSION}" FMT_HEADER_ONLY)
+target_include_directories(sbx_options INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+target_link_options(sbx_options INTERFACE -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -Wl,--as-needed)
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  target_compile_definitions(sbx_options INTERFACE _FORTIFY_SOURCE=2)
+  target_compile_options(sbx_options INTERFACE -ffunction-sections -fdata-sections)
+  target_link_options(sbx_options INTERFACE -Wl,--gc-sections)
+endif()
+if(SBX_FAULTS)
+  target_compile_definitions(sbx_options INTERFACE SBX_FAULTS=1)
+endif()
+if(SBX_SANITIZE)
+  target_compile_options(sbx_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  target_link_options(sbx_options INTERFACE -fsanitize=address,undefined)
+endif()
+
+# One static library per folder of src; DEPENDS are other folders, LIBRARIES are packaged ones.
+function(sbx_folder name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
+  add_library(sbx_${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(sbx_${name} PUBLIC sbx_options ${ARG_LIBRARIES})
+  foreach(dependency IN LISTS ARG_DEPENDS)
+    target_link_libraries(sbx_${name} PUBLIC sbx_${dependency})
+  endforeach()
+endfunction()
+
+# A GoogleTest binary; every TEST becomes a CTest with the given labels.
+function(sbx_gtest name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBRARIES;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE sbx_options ${ARG_LIBRARIES} GTest::gtest GTest::gmock GTest::gtest_main)
+  foreach(dependency IN LISTS ARG_DEPENDS)
+    target_link_libraries(${name} PRIVATE sbx_${dependency})
+  endforeach()
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT 120)
+endfunction()

@@ -1,0 +1,62 @@
+# Tests that drive the built binary from outside, each as root and as an ordinary user.
+#
+# CTest's summary counts both: NAME.root is a visible skip when ctest is not run by root, NAME.user gives up root first.
+# Tests whose method name begins with test_slow_ run only with `ctest -C slow -L slow`.
+
+find_program(SBX_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH REQUIRED)
+set(SBX_RUN_AS ${PROJECT_SOURCE_DIR}/tests/run-as)
+
+# Every `def test_X` of a Python script becomes the CTests NAME.X.root and NAME.X.user.
+function(sbx_script_test name)
+  cmake_parse_arguments(ARG "SERIAL" "SCRIPT;TIMEOUT" "LABELS;USERS" ${ARGN})
+  if(NOT ARG_USERS)
+    set(ARG_USERS root user)
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  cmake_path(ABSOLUTE_PATH ARG_SCRIPT)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARG_SCRIPT})
+  file(STRINGS ${ARG_SCRIPT} definitions REGEX "^ +def test_[a-z0-9_]+\\(")
+  foreach(definition IN LISTS definitions)
+    string(REGEX REPLACE "^ +def (test_[a-z0-9_]+)\\(.*" "\\1" method "${definition}")
+    string(REGEX REPLACE "^test_" "" title "${method}")
+    foreach(user IN LISTS ARG_USERS)
+      set(test ${name}.${title}.${user})
+      set(labels ${ARG_LABELS} ${user})
+      set(only)
+      set(timeout ${ARG_TIMEOUT})
+      if(title MATCHES "^slow_")
+        list(APPEND labels slow)
+        set(only CONFIGURATIONS slow)
+        set(timeout 3600)
+      endif()
+      add_test(NAME ${test} ${only} COMMAND ${SBX_RUN_AS} ${user} ${SBX_PYTHON} ${ARG_SCRIPT} ${method})
+      sbx_driven_test(${test} TIMEOUT ${timeout} LABELS ${labels})
+      if(ARG_SERIAL)
+        set_tests_properties(${test} PROPERTIES RUN_SERIAL ON)
+      endif()
+    endforeach()
+  endforeach()
+endfunction()
+
+# What every test that drives the binary is told.
+function(sbx_driven_test test)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "LABELS" ${ARGN})
+  set_tests_properties(${test} PROPERTIES
+    LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
+    ENVIRONMENT "SBX=$<TARGET_FILE:sbx_binary>;SBX_PROBE=$<TARGET_FILE:sbx_probe>;SBX_SOURCE=${PROJECT_SOURCE_DIR};SBX_BUILD=${PROJECT_BINARY_DIR};PYTHONDONTWRITEBYTECODE=1")
+endfunction()
+
+# Runs each GoogleTest binary of a folder once more as an ordinary user: NAME.all.user.
+function(sbx_gtests_as_user folder)
+  get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
+  foreach(target IN LISTS targets)
+    get_target_property(type ${target} TYPE)
+    get_target_property(libraries ${target} LINK_LIBRARIES)
+    if(type STREQUAL "EXECUTABLE" AND "GTest::gtest_main" IN_LIST libraries)
+      add_test(NAME ${target}.all.user COMMAND ${SBX_RUN_AS} other-user $<TARGET_FILE:${target}>)
+      sbx_driven_test(${target}.all.user TIMEOUT 300 LABELS user)
+    endif()
+  endforeach()
+endfunction()

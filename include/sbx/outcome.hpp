@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <sbx/error.hpp>
+#include <sbx/units.hpp>
+
+/// How a run ended and what was seen of it. The JSON form is schema "sbx.run/1", sbx-record(5).
+namespace sbx {
+
+enum class Budget : std::uint8_t { wall_time, cpu_time, memory, output, file_size, disk };
+
+struct Exited {
+  int code = 0;
+  bool operator==(const Exited&) const = default;
+};
+struct Signaled {
+  int signal = 0;
+  bool operator==(const Signaled&) const = default;
+};
+/// sbx or the kernel ended the run because a budget was spent.
+struct OverBudget {
+  Budget budget{};
+  bool operator==(const OverBudget&) const = default;
+};
+/// The run was ended by `syscalls.denied = "kill"`.
+struct Denied {
+  std::string call;
+  bool operator==(const Denied&) const = default;
+};
+/// A signal to sbx ended the run, whatever the command returned.
+struct Cancelled {
+  int signal = 0;
+  bool operator==(const Cancelled&) const = default;
+};
+using Verdict = std::variant<Exited, Signaled, OverBudget, Denied, Cancelled>;
+
+/// One of the child's output streams.
+struct Stream {
+  std::optional<std::string>
+      text;  ///< captured bytes (head and tail of the cap); nothing when passed through
+  std::uint64_t bytes = 0;  ///< what the child wrote
+  bool truncated = false;
+  std::uint64_t head_bytes = 0;  ///< bytes of `text` (or of what was passed on) before the gap
+  std::uint64_t tail_bytes = 0;  ///< bytes of `text` after the gap
+};
+
+enum class Evidence : std::uint8_t { kernel_counter, signal, sampled };
+struct LimitMet {
+  std::string limit;  ///< "processes", "disk", "file_size"
+  std::uint64_t value = 0;
+  std::optional<std::uint64_t> peak;
+  Evidence evidence{};
+};
+
+struct Denial {
+  std::string kind;  ///< "syscall" | "network" | "path"
+  std::string what;  ///< "ptrace", "socket(AF_PACKET)"
+  std::uint64_t count = 0;
+  std::string process;  ///< comm of the first that tried; empty when unknown
+  std::string rule;     ///< which rule or default decided, with its place
+  std::string allow_with;
+  std::string risk;
+};
+
+struct Degraded {
+  std::string what;  ///< a policy key or a second wall: "limits.memory", "landlock"
+  std::string why;
+  std::string instead;  ///< what stands in its place; empty for nothing
+};
+
+struct Usage {
+  std::uint64_t wall_ms = 0;
+  std::uint64_t user_ms = 0;
+  std::uint64_t system_ms = 0;
+  std::optional<std::uint64_t> memory_peak_bytes;
+  std::optional<std::uint64_t> processes_peak;
+  std::optional<std::uint64_t> written_bytes;
+};
+
+/// One stage of a start, for --trace-time.
+struct Stamp {
+  std::string stage;
+  std::uint64_t microseconds = 0;  ///< since sbx began
+};
+
+struct Outcome {
+  Verdict verdict = Exited{};
+  std::string detail;  ///< one sentence for people and agents
+  Stream out;
+  Stream err;
+  std::vector<LimitMet> limits_met;
+  std::vector<Denial> denials;
+  std::vector<Degraded> degraded;  ///< found while running, on top of the plan's
+  std::vector<std::string> notes;  ///< hints worth a line on stderr
+  Usage usage;
+  std::vector<Stamp> stamps;
+};
+
+/// The exit status of `sbx run` (sbx(1), "EXIT STATUS").
+namespace exit_status {
+inline constexpr int wall_time = 124;
+inline constexpr int could_not = 125;
+inline constexpr int not_executable = 126;
+inline constexpr int not_found = 127;
+inline constexpr int memory = 137;
+inline constexpr int cpu_time = 152;
+inline constexpr int size = 153;  ///< file size, output with exceed = "kill", disk on a live grant
+inline constexpr int denied_call = 159;
+}  // namespace exit_status
+
+[[nodiscard]] int exit_status_of(const Verdict& verdict);
+[[nodiscard]] int exit_status_of(const Error& error);
+
+}  // namespace sbx

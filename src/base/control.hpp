@@ -1,0 +1,33 @@
+#pragma once
+
+#include <sys/resource.h>
+
+#include <cstdint>
+
+/// Messages between the supervisor and PID 1 over one SOCK_SEQPACKET pair, each a whole struct. PID 1 is the only peer:
+/// the payload never holds this socket. The death of the other side is an ordinary answer: end of file.
+namespace sbx::control {
+
+enum class FromSupervisor : std::uint32_t {
+  go = 1,           ///< ids are mapped, grants are ready
+  signal_main,      ///< send `value` to the main process
+  stop_all,         ///< SIGSTOP to everything but PID 1, then answer `stopped`
+  continue_all,     ///< SIGCONT to everything
+};
+struct Order {
+  FromSupervisor what;
+  std::int32_t value;
+};
+
+enum class FromPid1 : std::uint32_t {
+  descriptors = 1,  ///< SCM_RIGHTS: scratch, processes, terminal (in this order; `value` is a bit set of those present, 1 2 4)
+  listener,         ///< SCM_RIGHTS: the seccomp listener
+  stopped,
+  main_ended,       ///< `value` is the wait status; the last message
+};
+struct Report {
+  FromPid1 what;
+  std::int32_t value;
+};
+
+}  // namespace sbx::control

@@ -1,0 +1,134 @@
+#include "base/event_loop.hpp"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "base/sys.hpp"
+
+namespace sbx {
+
+Result<EventLoop> EventLoop::make() {
+  const int fd = ::epoll_create1(EPOLL_CLOEXEC);
+  if (fd < 0) return fail_errno(ErrorKind::internal, "no-epoll", "cannot make an event loop");
+  return EventLoop(UniqueFd(fd));
+}
+
+EventLoop::Watch* EventLoop::find(int fd) {
+  const auto found = std::ranges::find_if(watches_, [fd](const auto& w) { return w->fd == fd; });
+  return found == watches_.end() ? nullptr : found->get();
+}
+
+Status EventLoop::apply(Watch& watch, std::uint32_t events) {
+  watch.events = events;
+  if (watch.always_ready) return {};
+  if (events == 0) {
+    if (watch.in_epoll) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, watch.fd, nullptr);
+    watch.in_epoll = false;
+    return {};
+  }
+  epoll_event event{.events = events, .data = {.ptr = &watch}};
+  const int operation = watch.in_epoll ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+  if (::epoll_ctl(epoll_.get(), operation, watch.fd, &event) == 0) {
+    watch.in_epoll = true;
+    return {};
+  }
+  if (errno != EPERM) return fail_errno(ErrorKind::internal, "epoll", "cannot watch a descriptor");
+  watch.always_ready = true;
+  return {};
+}
+
+Status EventLoop::watch(int fd, std::uint32_t events, FdCallback callback) {
+  SBX_ASSERT(find(fd) == nullptr);
+  auto entry = std::make_unique<Watch>(Watch{.fd = fd, .callback = std::move(callback)});
+  SBX_TRY(apply(*entry, events));
+  watches_.push_back(std::move(entry));
+  return {};
+}
+
+void EventLoop::set_events(int fd, std::uint32_t events) {
+  Watch* const entry = find(fd);
+  if (entry == nullptr || entry->events == events) return;
+  (void)apply(*entry, events);  // it could be watched before; only exhausted kernel memory is left
+}
+
+void EventLoop::forget(int fd) {
+  const auto found = std::ranges::find_if(watches_, [fd](const auto& w) { return w->fd == fd; });
+  if (found == watches_.end()) return;
+  (void)apply(**found, 0);  // taking out cannot fail
+  (*found)->alive = false;
+  retired_.push_back(std::move(*found));
+  watches_.erase(found);
+}
+
+EventLoop::TimerId EventLoop::after(std::chrono::microseconds delay, TimerCallback callback) {
+  const auto wait = static_cast<std::uint64_t>(std::max<std::int64_t>(delay.count(), 0));
+  return at(sys::now_microseconds() + wait, std::move(callback));
+}
+
+EventLoop::TimerId EventLoop::at(std::uint64_t deadline_microseconds, TimerCallback callback) {
+  timers_.push_back(Timer{++last_timer_, deadline_microseconds, std::move(callback)});
+  return last_timer_;
+}
+
+void EventLoop::cancel(TimerId id) {
+  std::erase_if(timers_, [id](const Timer& timer) { return timer.id == id; });
+}
+
+bool EventLoop::something_always_ready() const {
+  return std::ranges::any_of(watches_,
+                             [](const auto& w) { return w->always_ready && w->events != 0; });
+}
+
+void EventLoop::dispatch_always_ready() {
+  std::vector<Watch*> ready;
+  for (const auto& entry : watches_)
+    if (entry->always_ready && entry->events != 0) ready.push_back(entry.get());
+  for (Watch* entry : ready)
+    if (entry->alive && entry->events != 0) entry->callback(entry->events);
+}
+
+void EventLoop::fire_timers() {
+  // Timers set by a callback wait for the next turn, so that a callback can't keep this loop busy.
+  const TimerId newest = last_timer_;
+  const std::uint64_t now = sys::now_microseconds();
+  for (;;) {
+    const auto due = std::ranges::min_element(timers_, {}, &Timer::deadline);
+    if (due == timers_.end() || due->deadline > now || due->id > newest) return;
+    const TimerCallback callback = std::move(due->callback);
+    timers_.erase(due);
+    callback();
+  }
+}
+
+Status EventLoop::run_once() {
+  retired_.clear();
+  std::optional<timespec> timeout;
+  if (something_always_ready()) {
+    timeout = timespec{};
+  } else if (!timers_.empty()) {
+    const std::uint64_t deadline =
+        std::ranges::min_element(timers_, {}, &Timer::deadline)->deadline;
+    const std::uint64_t now = sys::now_microseconds();
+    const std::uint64_t wait = deadline > now ? deadline - now : 0;
+    timeout = timespec{.tv_sec = static_cast<time_t>(wait / 1'000'000),
+                       .tv_nsec = static_cast<long>(wait % 1'000'000 * 1000)};
+  }
+  std::array<epoll_event, 16> events;
+  const int count = ::epoll_pwait2(epoll_.get(), events.data(), static_cast<int>(events.size()),
+                                   timeout ? &*timeout : nullptr, nullptr);
+  if (count < 0 && errno != EINTR)
+    return fail_errno(ErrorKind::internal, "epoll", "cannot wait for events");
+  for (int i = 0; i < count; ++i) {
+    auto* const entry = static_cast<Watch*>(events[static_cast<std::size_t>(i)].data.ptr);
+    if (entry->alive && entry->events != 0)
+      entry->callback(events[static_cast<std::size_t>(i)].events);
+  }
+  dispatch_always_ready();
+  fire_timers();
+  return {};
+}
+
+}  // namespace sbx

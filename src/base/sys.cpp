@@ -1,0 +1,105 @@
+#include "base/sys.hpp"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+namespace sbx::sys {
+namespace {
+
+template <class Call>
+auto retry_interrupted(Call call) {
+  auto answer = call();
+  while (answer < 0 && errno == EINTR) answer = call();
+  return answer;
+}
+
+}  // namespace
+
+Result<UniqueFd> open_at(int folder, const std::string& path, int flags, mode_t mode) {
+  const int fd =
+      retry_interrupted([&] { return ::openat(folder, path.c_str(), flags | O_CLOEXEC, mode); });
+  if (fd < 0) return fail_errno(ErrorKind::host, "cannot-open", "cannot open '" + path + "'");
+  return UniqueFd(fd);
+}
+
+Result<UniqueFd> open_resolved(int folder, const std::string& path, std::uint64_t flags,
+                               std::uint64_t resolve) {
+  open_how how{.flags = flags | O_CLOEXEC, .mode = 0, .resolve = resolve};
+  const long fd = retry_interrupted(
+      [&] { return ::syscall(SYS_openat2, folder, path.c_str(), &how, sizeof how); });
+  if (fd < 0) return fail_errno(ErrorKind::host, "cannot-open", "cannot open '" + path + "'");
+  return UniqueFd(static_cast<int>(fd));
+}
+
+Result<Pipe> make_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    return fail_errno(ErrorKind::setup, "no-pipe", "cannot make a pipe");
+  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+Result<std::pair<UniqueFd, UniqueFd>> make_packet_pair() {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+    return fail_errno(ErrorKind::setup, "no-socket", "cannot make a socket pair");
+  return std::pair(UniqueFd(ends[0]), UniqueFd(ends[1]));
+}
+
+Result<std::string> read_all(int fd, std::size_t limit) {
+  std::string text;
+  while (text.size() < limit) {
+    char block[16384];
+    const std::size_t want = std::min(sizeof block, limit - text.size());
+    const ssize_t got = retry_interrupted([&] { return ::read(fd, block, want); });
+    if (got < 0) return fail_errno(ErrorKind::host, "cannot-read", "cannot read");
+    if (got == 0) break;
+    text.append(block, static_cast<std::size_t>(got));
+  }
+  return text;
+}
+
+Result<std::string> read_file(const std::string& path, std::size_t limit) {
+  const UniqueFd file = SBX_TRY(open_at(AT_FDCWD, path, O_RDONLY));
+  auto text = read_all(file.get(), limit);
+  if (!text) text.error().message = "cannot read '" + path + "'";
+  return text;
+}
+
+Status write_file(const std::string& path, std::string_view text) {
+  const UniqueFd file = SBX_TRY(open_at(AT_FDCWD, path, O_WRONLY));
+  const ssize_t written =
+      retry_interrupted([&] { return ::write(file.get(), text.data(), text.size()); });
+  if (written != static_cast<ssize_t>(text.size()))
+    return fail_errno(ErrorKind::host, "cannot-write", "cannot write '" + path + "'");
+  return {};
+}
+
+Status write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written =
+        retry_interrupted([&] { return ::write(fd, text.data(), text.size()); });
+    if (written < 0 && errno == EAGAIN) {  // the caller's descriptor may be non-blocking; its flags
+                                           // are not ours to change
+      pollfd wait{.fd = fd, .events = POLLOUT, .revents = 0};
+      (void)retry_interrupted(
+          [&] { return ::poll(&wait, 1, -1); });  // an error shows in the next write
+      continue;
+    }
+    if (written < 0) return fail_errno(ErrorKind::host, "cannot-write", "cannot write");
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+std::uint64_t now_microseconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec) / 1000;
+}
+
+}  // namespace sbx::sys

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+
+/// Checked system calls, one per need: EINTR retried where that is right, everything close-on-exec
+/// from birth.
+namespace sbx::sys {
+
+/// Opens for reading or as O_PATH. Errors: host, "cannot open PATH".
+[[nodiscard]] Result<UniqueFd> open_at(int folder, const std::string& path, int flags,
+                                       mode_t mode = 0);
+/// openat2(2) with resolve flags (RESOLVE_*).
+[[nodiscard]] Result<UniqueFd> open_resolved(int folder, const std::string& path,
+                                             std::uint64_t flags, std::uint64_t resolve);
+
+struct Pipe {
+  UniqueFd read;
+  UniqueFd write;
+};
+[[nodiscard]] Result<Pipe> make_pipe();
+/// A SOCK_SEQPACKET pair.
+[[nodiscard]] Result<std::pair<UniqueFd, UniqueFd>> make_packet_pair();
+
+/// The whole of a (small or /proc) file, at most `limit` bytes.
+[[nodiscard]] Result<std::string> read_file(const std::string& path, std::size_t limit);
+/// Everything from a descriptor until end of file, at most `limit` bytes.
+[[nodiscard]] Result<std::string> read_all(int fd, std::size_t limit);
+/// One write(2) of the whole text to an existing file, as /proc and cgroup files want it.
+[[nodiscard]] Status write_file(const std::string& path, std::string_view text);
+/// Writes all of it, waiting where the descriptor is non-blocking. Errors: host, with errno (EPIPE,
+/// ENOSPC).
+[[nodiscard]] Status write_all(int fd, std::string_view text);
+
+/// Microseconds on CLOCK_MONOTONIC.
+[[nodiscard]] std::uint64_t now_microseconds();
+
+}  // namespace sbx::sys

@@ -1,0 +1,74 @@
+#include "cli/cli.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/sys.hpp"
+#include "cli/app.hpp"
+#include "cli/completions.hpp"
+#include "cli/help.hpp"
+#include "cli/policy_command.hpp"
+#include "cli/run_command.hpp"
+#include "cli/words.hpp"
+
+namespace sbx::cli {
+namespace {
+
+constexpr int kDone = 0;
+constexpr int kUsage = 2;
+
+int print(const std::string& text) {
+  return sys::write_all(STDOUT_FILENO, text) ? kDone : exit_status::could_not;
+}
+
+int complain(const Error& error, Color color, int status) {
+  (void)sys::write_all(STDERR_FILENO, error_text(error, paint_for(color, STDERR_FILENO)));  // nowhere else to tell it
+  return status;
+}
+
+Error usage_error(std::string message, std::string hint) {
+  return {.kind = ErrorKind::usage, .code = "usage", .message = std::move(message), .hint = std::move(hint)};
+}
+
+int help_command(const Invocation& typed) {
+  const std::string topic = fmt::format("{}", fmt::join(typed.operands, " "));
+  const std::string text = help_text(describe_tree(), topic, paint_for(typed.output.color, STDOUT_FILENO));
+  if (text.empty())
+    return complain(usage_error(fmt::format("no help for \"{}\"", topic), "\"sbx help\" lists the commands"),
+                    typed.output.color, kUsage);
+  return print(text);
+}
+
+int completions_command(const Invocation& typed) {
+  const std::string shell = typed.operands.size() == 1 ? typed.operands.front() : "";
+  const std::string text = completion_script(describe_tree(), shell);
+  if (text.empty())
+    return complain(usage_error("\"sbx completions\" needs the name of a shell", "bash, zsh or fish"),
+                    typed.output.color, kUsage);
+  return print(text);
+}
+
+int dispatch(const Invocation& typed, const Process& process) {
+  if (typed.version) return print("sbx " SBX_VERSION "\n");
+  if (typed.help) return print(help_text(describe_tree(), typed.command, paint_for(typed.output.color, STDOUT_FILENO)));
+  if (typed.command.empty())
+    return complain(usage_error("nothing to do", "\"sbx help\" lists the commands"), typed.output.color, kUsage);
+  if (typed.command == "run") return run_command(typed, {.arguments = process.area, .started = process.started});
+  if (typed.command == "help") return help_command(typed);
+  if (typed.command == "completions") return completions_command(typed);
+  return policy_command(typed);
+}
+
+}  // namespace
+
+int main_of(const Process& process) {
+  const auto arguments = process.arguments;
+  const auto typed = parse_command_line(arguments);
+  if (typed) return dispatch(*typed, process);
+  if (is_run(arguments)) return refuse_run(salvage_output(arguments), typed.error());
+  return complain(typed.error(), Color::automatic, kUsage);
+}
+
+}  // namespace sbx::cli

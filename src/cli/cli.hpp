@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "spawn/spawn.hpp"
+
+namespace sbx::cli {
+
+/// What main knows of its own process.
+struct Process {
+  std::span<const char* const> arguments;  ///< argv without its first element
+  spawn::ArgumentArea area;                ///< argv and environment as they lie in memory
+  std::uint64_t started = 0;               ///< microseconds on CLOCK_MONOTONIC
+};
+
+/// The whole of sbx behind main; gives the exit status.
+[[nodiscard]] int main_of(const Process& process);
+
+}  // namespace sbx::cli

@@ -1,0 +1,45 @@
+#include "cli/context.hpp"
+
+#include "base/sys.hpp"
+#include "policy/config.hpp"
+
+namespace sbx::cli {
+namespace {
+
+constexpr std::size_t kLargestConfig = 64U << 10;
+
+bool lies_below(const std::string& path, const std::string& folder) {
+  if (!path.starts_with(folder + "/")) return false;
+  return path.find("/../") == std::string::npos && !path.ends_with("/..");
+}
+
+std::string config_folder(const host::Host& host) {
+  if (host.home.empty()) return {};
+  const auto set = host.environment.find("XDG_CONFIG_HOME");
+  if (set != host.environment.end() && lies_below(set->second, host.home)) return set->second + "/sbx";
+  return host.home + "/.config/sbx";
+}
+
+Result<std::string> configured_default(const std::string& folder) {
+  const std::string path = folder + "/config.toml";
+  const auto text = sys::read_file(path, kLargestConfig);
+  if (!text) {
+    if (text.error().errno_value == ENOENT || text.error().errno_value == ENOTDIR) return std::string();
+    return std::unexpected(text.error());
+  }
+  return policy::parse_config(*text, path);
+}
+
+}  // namespace
+
+Result<policy::LoadContext> load_context(const host::Host& host) {
+  policy::LoadContext context{.home = host.home, .working_directory = host.working_directory};
+  context.policy_folders.emplace_back("/etc/sbx/policies");
+  const std::string folder = config_folder(host);
+  if (folder.empty()) return context;
+  context.policy_folders.push_back(folder + "/policies");
+  context.default_policy = SBX_TRY(configured_default(folder));
+  return context;
+}
+
+}  // namespace sbx::cli

@@ -1,0 +1,64 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "base/sys.hpp"
+#include "cli/app.hpp"
+#include "cli/completions.hpp"
+#include "cli/docs.hpp"
+
+// sbx-docs write|check TREE: makes the generated documents of a source tree, or says which are not as they would be made.
+namespace {
+
+using sbx::Result;
+
+constexpr std::size_t kLargestPage = 4U << 20;
+
+struct Document {
+  const char* path;
+  const char* shell;  ///< null: a page with generated regions
+};
+constexpr Document kDocuments[] = {
+    {"man/sbx.1", nullptr},          {"man/sbx-run.1", nullptr},   {"man/sbx-policy.5", nullptr},
+    {"completions/sbx.bash", "bash"}, {"completions/_sbx", "zsh"}, {"completions/sbx.fish", "fish"},
+};
+
+Result<std::string> made(const Document& document, const std::string& current) {
+  if (document.shell != nullptr) return sbx::cli::completion_script(sbx::cli::describe_tree(), document.shell);
+  return sbx::cli::with_generated_regions(current);
+}
+
+/// True when the document is as it should be.
+bool handle(const Document& document, const std::string& tree, bool write) {
+  const std::string path = tree + "/" + document.path;
+  const std::string current = sbx::sys::read_file(path, kLargestPage).value_or("");
+  const auto text = made(document, current);
+  if (!text) {
+    fmt::print(stderr, "sbx-docs: {}: {}\n", path, text.error().message);
+    return false;
+  }
+  if (*text == current) return true;
+  if (!write) {
+    fmt::print(stderr, "sbx-docs: {} is not what the tables say: run \"sbx-docs write\" on the source tree\n", path);
+    return false;
+  }
+  std::FILE* file = std::fopen(path.c_str(), "we");
+  if (file == nullptr) return false;
+  const bool written = std::fwrite(text->data(), 1, text->size(), file) == text->size();
+  return std::fclose(file) == 0 && written;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view action = argc == 3 ? argv[1] : "";
+  if (action != "write" && action != "check") {
+    fmt::print(stderr, "usage: sbx-docs write|check TREE\n");
+    return 2;
+  }
+  bool good = true;
+  for (const Document& document : kDocuments) good = handle(document, argv[2], action == "write") && good;
+  return good ? 0 : 1;
+}

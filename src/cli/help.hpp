@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/app.hpp"
+#include "cli/words.hpp"
+
+namespace sbx::cli {
+
+/// Help of one command, options by group; "" is the program itself. Empty when there is no such command.
+[[nodiscard]] std::string help_text(const std::vector<CommandDoc>& tree, std::string_view command,
+                                    const Paint& paint);
+
+/// "-p, --policy POLICY", as help and man page print it.
+[[nodiscard]] std::string option_usage(const OptionDoc& option);
+
+}  // namespace sbx::cli

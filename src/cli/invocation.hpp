@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plan/request.hpp"
+#include "policy/load.hpp"
+
+/// What was typed, and nothing that was looked up: no file is read and no descriptor touched to fill an Invocation.
+namespace sbx::cli {
+
+enum class Color : std::uint8_t { automatic, always, never };
+
+/// How the answer is given.
+struct OutputOptions {
+  bool json = false;        ///< the record on stdout, the child's output inside it
+  std::string report_file;  ///< --report, empty if none
+  int report_fd = -1;       ///< --report-fd, -1 if none
+  bool dry_run = false;
+  bool trace_time = false;
+  bool quiet = false;
+  bool verbose = false;
+  Color color = Color::automatic;
+};
+
+/// Where variables of the child come from, in the order typed: later ones win.
+struct VariableSource {
+  enum class Kind : std::uint8_t { assignment, file, descriptor };
+  Kind kind = Kind::assignment;
+  std::string text;  ///< NAME=VALUE, the file's name
+  int descriptor = -1;
+};
+
+struct Invocation {
+  std::string command;  ///< "run", "policy show", "help"; empty for bare `sbx`
+  std::vector<std::string> operands;  ///< of the commands other than run
+  bool help = false;
+  bool version = false;
+  bool effective = false;  ///< policy show --effective
+
+  std::vector<policy::PolicyOperand> policies;
+  std::vector<policy::Override> sets;         ///< --set, weaker than the named options
+  std::vector<policy::Override> named;        ///< --timeout and its like
+  std::vector<policy::Override> allow_hosts;  ///< --allow-host: also turns "none" into "allow-list"
+  std::vector<VariableSource> variables;
+  std::vector<std::string> not_yet;  ///< options whose mechanism this version lacks: an error, never ignored
+  plan::RunRequest request;
+  OutputOptions output;
+};
+
+}  // namespace sbx::cli

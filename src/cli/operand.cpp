@@ -1,0 +1,80 @@
+#include "cli/operand.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "policy/keys.hpp"
+
+namespace sbx::cli {
+namespace {
+
+std::unexpected<Error> wrong(std::string message, std::string hint = {}) {
+  return fail(Error{.kind = ErrorKind::usage,
+                    .code = "bad-value",
+                    .message = std::move(message),
+                    .hint = std::move(hint)});
+}
+
+constexpr const char* kColonHint = "a colon that belongs to a name is written \\:";
+
+/// Splits at the first colon that no backslash precedes and takes the backslashes away.
+Result<PathOperand> split_colon(std::string_view text, std::string_view option) {
+  PathOperand parts;
+  std::string* part = &parts.source;
+  bool divided = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool escapes = text[i] == '\\' && i + 1 < text.size() &&
+                         (text[i + 1] == ':' || text[i + 1] == '\\');
+    if (escapes) {
+      *part += text[++i];
+    } else if (text[i] == ':') {
+      if (divided)
+        return wrong(fmt::format("{}: more than one colon in \"{}\"", option, text), kColonHint);
+      divided = true;
+      part = &parts.suffix;
+    } else {
+      *part += text[i];
+    }
+  }
+  if (divided && parts.suffix.empty())
+    return wrong(fmt::format("{}: nothing follows the colon of \"{}\"", option, text), kColonHint);
+  return parts;
+}
+
+constexpr std::array<std::string_view, 4> kModes{"overlay", "read-only", "read-write", "empty"};
+
+}  // namespace
+
+Result<PathOperand> split_path_operand(std::string_view text, std::string_view option) {
+  PathOperand parts = SBX_TRY(split_colon(text, option));
+  if (parts.source.empty()) return wrong(fmt::format("{} needs a path, got \"{}\"", option, text));
+  if (!parts.suffix.empty() && !parts.suffix.starts_with('/'))
+    return wrong(fmt::format("{}: the target \"{}\" is not an absolute path", option, parts.suffix),
+                 kColonHint);
+  return parts;
+}
+
+Result<WorkspaceOperand> split_workspace_operand(std::string_view text) {
+  PathOperand parts = SBX_TRY(split_colon(text, "--workspace"));
+  if (parts.source.empty()) parts.source = ".";
+  if (parts.suffix.empty()) return WorkspaceOperand{std::move(parts.source), {}};
+  for (const std::string_view mode : kModes)
+    if (parts.suffix == mode) return WorkspaceOperand{std::move(parts.source), std::string(mode)};
+  const std::string_view meant = policy::nearest(parts.suffix, kModes);
+  return wrong(fmt::format("--workspace: unknown mode \"{}\"", parts.suffix),
+               meant.empty()
+                   ? fmt::format("overlay, read-only, read-write or empty; {}", kColonHint)
+                   : fmt::format("did you mean \"{}\"?", meant));
+}
+
+Status check_variable_name(std::string_view name, std::string_view option) {
+  bool good = !name.empty() && !(name.front() >= '0' && name.front() <= '9');
+  for (const char c : name)
+    good = good && ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                    c == '_');
+  if (!good) return wrong(fmt::format("{}: \"{}\" can't be a variable's name", option, name));
+  return {};
+}
+
+}  // namespace sbx::cli

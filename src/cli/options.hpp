@@ -1,0 +1,38 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "cli/invocation.hpp"
+
+/// The options and commands as rows. cli/app makes the CLI11 tree of them; help, man pages and completions walk that tree.
+namespace sbx::cli {
+
+enum class Repeat : std::uint8_t { last_wins, each_counts };
+
+struct OptionRow {
+  const char* names;  ///< CLI11 form: "-p,--policy"
+  /// Empty for a switch; "a|b" (lower case) for a closed choice; in brackets when the value is optional.
+  const char* value;
+  const char* group;
+  Repeat repeat;
+  const char* text;  ///< one or two sentences for help and man page
+  Status (*take)(Invocation& typed, std::string_view value);
+};
+
+enum class Standing : std::uint8_t { works, not_in_this_version, reserved };
+
+struct CommandRow {
+  const char* name;
+  const char* operands;  ///< after the options, for the synopsis
+  const char* text;
+  Standing standing;
+  std::span<const OptionRow> options;
+};
+
+/// The group of the options of `run` that say how the answer is given.
+inline constexpr std::string_view kAnswerGroup = "The answer";
+[[nodiscard]] std::span<const CommandRow> commands();
+
+}  // namespace sbx::cli

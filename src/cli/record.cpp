@@ -1,0 +1,306 @@
+#include "cli/record.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+#include "cli/captured.hpp"
+#include "cli/text.hpp"
+#include "policy/load.hpp"
+
+namespace sbx::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Names are bytes; JSON is UTF-8: lossy under `key`, exact under `key`_b64 where they differ.
+void put_name(Json& object, const std::string& key, const std::string& bytes) {
+  if (is_utf8(bytes)) {
+    object[key] = bytes;
+    return;
+  }
+  object[key] = lossy_utf8(bytes);
+  object[key + "_b64"] = base64(bytes);
+}
+
+void put_names(Json& object, const std::string& key, const std::vector<std::string>& list) {
+  Json names = Json::array();
+  Json exact = Json::array();
+  for (const std::string& name : list) {
+    names.push_back(lossy_utf8(name));
+    exact.push_back(base64(name));
+  }
+  object[key] = std::move(names);
+  if (!std::all_of(list.begin(), list.end(), [](const std::string& name) { return is_utf8(name); }))
+    object[key + "_b64"] = std::move(exact);
+}
+
+const char* error_reason(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::usage: return "usage";
+    case ErrorKind::policy: return "policy";
+    case ErrorKind::host: return "host";
+    case ErrorKind::setup:
+    case ErrorKind::internal: return "setup";
+    case ErrorKind::not_found: return "not-found";
+    case ErrorKind::not_executable: return "not-executable";
+  }
+  return "setup";
+}
+
+struct OutcomeJson {
+  const std::string& detail;
+
+  Json operator()(const Exited& end) const {
+    return make("exited", nullptr, end.code, nullptr, end.code == 0);
+  }
+  Json operator()(const Signaled& end) const {
+    return make("signaled", nullptr, nullptr, end.signal, false);
+  }
+  Json operator()(const OverBudget& end) const {
+    return make("over-budget", budget_name(end.budget), nullptr, nullptr, false);
+  }
+  Json operator()(const Denied&) const { return make("denied", "syscall", nullptr, nullptr, false); }
+  Json operator()(const Cancelled& end) const {
+    return make("cancelled", nullptr, nullptr, end.signal, false);
+  }
+
+  [[nodiscard]] Json make(const char* status, const Json& reason, const Json& code, const Json& signal,
+                          bool success) const {
+    return {{"status", status}, {"reason", reason},   {"exit_code", code},
+            {"signal", signal}, {"success", success}, {"detail", detail}};
+  }
+};
+
+Json outcome_json(const RunFacts& facts) {
+  if (facts.outcome != nullptr)
+    return std::visit(OutcomeJson{facts.outcome->detail}, facts.outcome->verdict);
+  const Error unknown{.message = "nothing ran"};
+  const Error& error = facts.error != nullptr ? *facts.error : unknown;
+  Json json{{"status", "setup-failed"}, {"reason", error_reason(error.kind)}, {"exit_code", nullptr},
+            {"signal", nullptr},        {"success", false},                   {"detail", error.text()}};
+  json["code"] = error.code;
+  if (!error.hint.empty()) json["hint"] = error.hint;
+  return json;
+}
+
+Json policy_json(const policy::Policy* policy) {
+  if (policy == nullptr) return nullptr;
+  Json json;
+  put_name(json, "name", policy->name.value);
+  put_name(json, "source", policy->source);
+  json["sha256"] = sha256_hex(policy::write(*policy));
+  return json;
+}
+
+Json stream_json(const Stream& stream) {
+  const Captured captured = captured_text(stream);
+  Json json;
+  if (captured.text)
+    json["text"] = *captured.text;
+  else
+    json["text"] = nullptr;
+  json["bytes"] = stream.bytes;
+  json["truncated"] = stream.truncated;
+  json["encoding"] = captured.is_base64 ? "base64" : "utf-8";
+  json["head_bytes"] = captured.head_bytes;
+  json["tail_bytes"] = captured.tail_bytes;
+  return json;
+}
+
+const char* evidence_name(Evidence evidence) {
+  switch (evidence) {
+    case Evidence::kernel_counter: return "kernel-counter";
+    case Evidence::signal: return "signal";
+    case Evidence::sampled: return "sampled";
+  }
+  return "sampled";
+}
+
+Json optional_number(const std::optional<std::uint64_t>& number) {
+  return number ? Json(*number) : Json(nullptr);
+}
+
+Json limits_met_json(const std::vector<LimitMet>& limits) {
+  Json list = Json::array();
+  for (const LimitMet& met : limits)
+    list.push_back({{"limit", met.limit},
+                    {"value", met.value},
+                    {"peak", optional_number(met.peak)},
+                    {"evidence", evidence_name(met.evidence)}});
+  return list;
+}
+
+Json denials_json(const std::vector<Denial>& denials) {
+  Json list = Json::array();
+  for (const Denial& denial : denials) {
+    Json json;
+    json["kind"] = denial.kind;
+    put_name(json, "what", denial.what);
+    json["count"] = denial.count;
+    put_name(json, "process", denial.process);
+    put_name(json, "rule", denial.rule);
+    put_name(json, "allow_with", denial.allow_with);
+    json["risk"] = denial.risk;
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+Json usage_json(const Usage& usage) {
+  return {{"wall_ms", usage.wall_ms},
+          {"user_ms", usage.user_ms},
+          {"system_ms", usage.system_ms},
+          {"memory_peak_bytes", optional_number(usage.memory_peak_bytes)},
+          {"processes_peak", optional_number(usage.processes_peak)},
+          {"written_bytes", optional_number(usage.written_bytes)}};
+}
+
+Json limits_json(const plan::Plan& plan) {
+  const plan::Budgets& budgets = plan.budgets;
+  return {{"wall_time_ms", budgets.wall_time.count()},
+          {"cpu_time_ms", budgets.cpu_time.count()},
+          {"cpus", budgets.cpus},
+          {"memory_bytes", budgets.memory.count},
+          {"processes", budgets.processes},
+          {"file_size_bytes", budgets.file_size.count},
+          {"disk_bytes", budgets.disk.count},
+          {"disk_files", budgets.disk_files},
+          {"stdout_bytes", plan.output.stdout_cap.count},
+          {"stderr_bytes", plan.output.stderr_cap.count}};
+}
+
+std::vector<Degraded> all_degraded(const RunFacts& facts) {
+  std::vector<Degraded> all;
+  if (facts.plan != nullptr) all = facts.plan->degraded;
+  if (facts.outcome != nullptr)
+    all.insert(all.end(), facts.outcome->degraded.begin(), facts.outcome->degraded.end());
+  return all;
+}
+
+Json degraded_json(const std::vector<Degraded>& degraded) {
+  Json list = Json::array();
+  for (const Degraded& item : degraded)
+    list.push_back({{"what", item.what},
+                    {"why", item.why},
+                    {"instead", item.instead.empty() ? Json(nullptr) : Json(item.instead)}});
+  return list;
+}
+
+/// What stands for a rule: its own means, or what `degraded` says stands in its place.
+Json means_of(const std::string& what, const char* own_means, const std::vector<Degraded>& degraded) {
+  for (const Degraded& item : degraded)
+    if (item.what == what) return item.instead.empty() ? Json(nullptr) : Json(item.instead);
+  return own_means;
+}
+
+Json enforced_json(const plan::Plan& plan, const std::vector<Degraded>& degraded) {
+  Json json;
+  json["namespaces"] = plan.enforced_namespaces;
+  json["syscalls"] = plan.filter.program.empty() ? Json(nullptr) : Json("seccomp");
+  json["landlock"] = plan.landlock_abi > 0 ? Json(plan.landlock_abi) : Json(nullptr);
+  json["network"] = plan.network.own_namespace ? Json("namespace") : Json(nullptr);
+  json["wall_time"] = "timer";
+  json["cpu_time"] = means_of("limits.cpu_time", "summed", degraded);
+  json["memory"] = means_of("limits.memory", "polled", degraded);
+  json["processes"] = means_of("limits.processes", "rlimit", degraded);
+  json["disk"] = means_of("limits.disk", "tmpfs", degraded);
+  return json;
+}
+
+std::string dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Json interpreter_json(const plan::Plan* plan) {
+  if (plan == nullptr || plan->interpreter.path.empty()) return nullptr;
+  Json json;
+  put_name(json, "path", plan->interpreter.path);
+  if (!plan->interpreter.reason.empty()) put_name(json, "reason", plan->interpreter.reason);
+  return json;
+}
+
+void put_command(Json& json, const RunFacts& facts) {
+  if (facts.plan != nullptr)
+    put_names(json, "command", facts.plan->command);
+  else
+    put_names(json, "command", facts.typed != nullptr ? facts.typed->request.operands : std::vector<std::string>{});
+}
+
+Json mounts_json(const plan::Plan& plan) {
+  static constexpr const char* kKinds[] = {"directory", "symlink", "file",      "bind",        "overlay",  "device",
+                                           "scratch",   "proc",    "devpts",    "mask-file",   "mask-folder", "read-only"};
+  Json list = Json::array();
+  for (const plan::Mount& mount : plan.mounts) {
+    Json json{{"kind", kKinds[static_cast<std::size_t>(mount.kind)]}};
+    put_name(json, "target", mount.target);
+    if (!mount.source.empty()) put_name(json, "source", mount.source);
+    json["read_only"] = mount.read_only;
+    if (!mount.origin.text().empty()) put_name(json, "rule", mount.origin.text());
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+}  // namespace
+
+std::vector<std::string> variable_names(const plan::Plan& plan) {
+  std::vector<std::string> names;
+  for (const std::string& variable : plan.environment) names.push_back(variable.substr(0, variable.find('=')));
+  return names;
+}
+
+std::string budget_name(Budget budget) {
+  switch (budget) {
+    case Budget::wall_time: return "wall_time";
+    case Budget::cpu_time: return "cpu_time";
+    case Budget::memory: return "memory";
+    case Budget::output: return "output";
+    case Budget::file_size: return "file_size";
+    case Budget::disk: return "disk";
+  }
+  return "unknown";
+}
+
+std::string record_text(const RunFacts& facts) {
+  const Outcome nothing;
+  const Outcome& outcome = facts.outcome != nullptr ? *facts.outcome : nothing;
+  const std::vector<Degraded> degraded = all_degraded(facts);
+  Json json;
+  json["schema"] = "sbx.run/1";
+  json["sbx"] = SBX_VERSION;
+  json["id"] = facts.id;
+  json["policy"] = policy_json(facts.policy);
+  put_command(json, facts);
+  json["interpreter"] = interpreter_json(facts.plan);
+  json["outcome"] = outcome_json(facts);
+  json["stdout"] = stream_json(outcome.out);
+  json["stderr"] = stream_json(outcome.err);
+  json["limits_met"] = limits_met_json(outcome.limits_met);
+  json["denials"] = denials_json(outcome.denials);
+  json["usage"] = usage_json(outcome.usage);
+  json["limits"] = facts.plan != nullptr ? limits_json(*facts.plan) : Json(nullptr);
+  json["changes"] = Json::array();
+  json["enforced"] = facts.plan != nullptr ? enforced_json(*facts.plan, degraded) : Json(nullptr);
+  json["degraded"] = degraded_json(degraded);
+  return dump(json);
+}
+
+std::string plan_text(const policy::Policy& policy, const plan::Plan& plan) {
+  Json json;
+  json["schema"] = "sbx.plan/1";
+  json["sbx"] = SBX_VERSION;
+  json["policy"] = policy_json(&policy);
+  put_names(json, "command", plan.command);
+  put_name(json, "executable", plan.executable);
+  json["interpreter"] = interpreter_json(&plan);
+  put_name(json, "working_directory", plan.working_directory);
+  put_names(json, "environment", variable_names(plan));
+  json["mounts"] = mounts_json(plan);
+  json["limits"] = limits_json(plan);
+  json["enforced"] = enforced_json(plan, plan.degraded);
+  json["degraded"] = degraded_json(plan.degraded);
+  return dump(json);
+}
+
+}  // namespace sbx::cli

@@ -1,0 +1,110 @@
+#include "cli/report.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "base/sys.hpp"
+
+namespace sbx::cli {
+namespace {
+
+std::unexpected<Error> unwritable(const std::string& shown, int errno_value) {
+  return fail(Error{.kind = ErrorKind::usage,
+                    .code = "report-unwritable",
+                    .message = fmt::format("cannot write the report to \"{}\"", shown),
+                    .errno_value = errno_value});
+}
+
+Status check_descriptor(int descriptor) {
+  const int flags = ::fcntl(descriptor, F_GETFL);
+  const bool writable = flags >= 0 && (flags & O_ACCMODE) != O_RDONLY && (flags & O_PATH) == 0;
+  if (!writable)
+    return fail(Error{.kind = ErrorKind::usage,
+                      .code = "report-unwritable",
+                      .message = fmt::format("--report-fd: descriptor {} is not open for writing", descriptor),
+                      .hint = "in a shell: sbx run --report-fd 3 ... 3>record.json"});
+  // The child must not inherit it.
+  if (descriptor > STDERR_FILENO) (void)::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  return {};
+}
+
+/// The file that a chain of links ends at, so that the link stays and the file is replaced.
+std::string resolved(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
+  return real ? std::string(real.get()) : path;
+}
+
+}  // namespace
+
+Status ReportTargets::prepare_file(const std::string& path) {
+  shown_ = path;
+  struct stat facts {};
+  std::string target = path;
+  if (::stat(path.c_str(), &facts) == 0) {
+    if (S_ISDIR(facts.st_mode)) return unwritable(path, EISDIR);
+    if (!S_ISREG(facts.st_mode)) {
+      device_ = UniqueFd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+      if (!device_.valid()) return unwritable(path, errno);
+      return {};
+    }
+    target = resolved(path);
+  }
+  const auto slash = target.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : target.substr(0, slash);
+  file_name_ = slash == std::string::npos ? target : target.substr(slash + 1);
+  if (file_name_.empty() || file_name_ == "." || file_name_ == "..") return unwritable(path, EISDIR);
+  folder_ = UniqueFd(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!folder_.valid()) return unwritable(path, errno);
+  // By the effective ids: a rename needs write and search permission on the folder, not on the file.
+  if (::faccessat(folder_.get(), ".", W_OK | X_OK, AT_EACCESS) != 0) return unwritable(path, errno);
+  return {};
+}
+
+Result<ReportTargets> ReportTargets::prepare(const OutputOptions& options) {
+  ReportTargets targets;
+  targets.to_stdout_ = options.json;
+  targets.descriptor_ = options.report_fd;
+  if (options.report_fd >= 0) SBX_TRY(check_descriptor(options.report_fd));
+  if (!options.report_file.empty()) SBX_TRY(targets.prepare_file(options.report_file));
+  return targets;
+}
+
+ReportTargets ReportTargets::stdout_only(const OutputOptions& options) {
+  ReportTargets targets;
+  targets.to_stdout_ = options.json;
+  return targets;
+}
+
+Status ReportTargets::write_file(std::string_view record) const {
+  const std::string temporary = fmt::format(".{}.sbx-{}", file_name_.substr(0, NAME_MAX - 32), ::getpid());
+  (void)::unlinkat(folder_.get(), temporary.c_str(), 0);  // left by a killed sbx that had this pid
+  UniqueFd file(::openat(folder_.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!file.valid()) return unwritable(shown_, errno);
+  Status written = sys::write_all(file.get(), record);
+  if (written && ::renameat(folder_.get(), temporary.c_str(), folder_.get(), file_name_.c_str()) != 0)
+    written = unwritable(shown_, errno);
+  if (!written) (void)::unlinkat(folder_.get(), temporary.c_str(), 0);  // the first error is the one to tell
+  return written;
+}
+
+Status ReportTargets::write(std::string_view record) const {
+  Status result;
+  const auto note = [&result](Status status) {
+    if (result && !status) result = std::move(status);
+  };
+  if (!file_name_.empty()) note(write_file(record));
+  if (device_.valid()) note(sys::write_all(device_.get(), record));
+  if (descriptor_ >= 0) note(sys::write_all(descriptor_, record));
+  if (to_stdout_) note(sys::write_all(STDOUT_FILENO, record));
+  return result;
+}
+
+}  // namespace sbx::cli

@@ -1,0 +1,177 @@
+#include "cli/run_command.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/sys.hpp"
+#include "cli/context.hpp"
+#include "cli/hints.hpp"
+#include "cli/record.hpp"
+#include "cli/report.hpp"
+#include "cli/variables.hpp"
+#include "cli/words.hpp"
+#include "host/host.hpp"
+#include "plan/make_plan.hpp"
+#include "run/run.hpp"
+
+namespace sbx::cli {
+namespace {
+
+void write_stderr(const std::string& text) {
+  (void)sys::write_all(STDERR_FILENO, text);  // a closed or full stderr can't be told anywhere
+}
+
+/// One `sbx run`, step by step; each step that fails has told people and record why.
+class RunCommand {
+ public:
+  RunCommand(const Invocation& typed, const OwnProcess& process)
+      : typed_(typed), process_(process), paint_(paint_for(typed.output.color, STDERR_FILENO)) {
+    facts_.typed = &typed_;
+  }
+
+  int refuse(const Error& error) {
+    if (const auto prepared = prepare_report(); !prepared) (void)tell(prepared.error());  // the first error decides
+    return could_not(error);
+  }
+
+  int run() {
+    // First, so that every later mistake is in the record too.
+    if (const auto prepared = prepare_report(); !prepared) return could_not(prepared.error());
+    if (!typed_.not_yet.empty()) return could_not(not_yet());
+    stamp("command line");
+
+    auto host = host::probe();
+    if (!host) return could_not(host.error());
+    host_ = std::move(*host);
+    stamp("host");
+    if (const auto status = load_policy(); status >= 0) return status;
+    stamp("policy");
+    auto request = complete_request();
+    if (!request) return could_not(request.error());
+    auto plan = plan::make_plan(policy_, host_, *request);
+    if (!plan) return could_not(plan.error());
+    plan_ = std::move(*plan);
+    facts_.plan = &plan_;
+    stamp("plan");
+    return typed_.output.dry_run ? dry_run() : run_plan();
+  }
+
+ private:
+  [[nodiscard]] Error not_yet() const {
+    return {.kind = ErrorKind::usage,
+            .code = "cannot-enforce-yet",
+            .message = fmt::format("cannot enforce yet: {}", fmt::join(typed_.not_yet, ", ")),
+            .hint = "this version has no mechanism for it, and an option is never silently ignored"};
+  }
+
+  /// A place that can't be written does not keep the record from stdout.
+  Status prepare_report() {
+    auto targets = ReportTargets::prepare(typed_.output);
+    targets_ = targets ? std::move(*targets) : ReportTargets::stdout_only(typed_.output);
+    if (targets_.any()) facts_.id = run::make_run_id();
+    if (!targets) return fail(std::move(targets.error()));
+    return {};
+  }
+
+  void stamp(const char* stage) {
+    if (typed_.output.trace_time) stamps_.push_back({stage, sys::now_microseconds() - process_.started});
+  }
+
+  int tell(const Error& error) {
+    write_stderr(error_text(error, paint_));
+    return exit_status_of(error);
+  }
+
+  /// Nothing ran: people and record are told, once each.
+  int could_not(const Error& error) {
+    const int status = tell(error);
+    facts_.error = &error;
+    return report(status);
+  }
+
+  int could_not(const policy::Findings& findings) {
+    write_stderr(findings_text(findings, paint_));
+    Error first = findings.front();
+    if (findings.size() > 1) first.message += fmt::format(" (and {} more findings)", findings.size() - 1);
+    facts_.error = &first;
+    return report(exit_status_of(first));
+  }
+
+  /// The record is part of the job: one that can't be delivered is sbx's failure, unless sbx had failed before.
+  int report(int status) {
+    if (!targets_.any()) return status;
+    const Status written = targets_.write(record_text(facts_));
+    if (written) return status;
+    write_stderr(error_text(written.error(), paint_));
+    return exit_status::could_not;
+  }
+
+  /// -1 when the policy stands.
+  int load_policy() {
+    const auto context = load_context(host_);
+    if (!context) return could_not(context.error());
+    std::vector<policy::Override> overrides = typed_.sets;
+    overrides.insert(overrides.end(), typed_.named.begin(), typed_.named.end());
+    overrides.insert(overrides.end(), typed_.allow_hosts.begin(), typed_.allow_hosts.end());
+    auto policy = policy::load(typed_.policies, overrides, *context);
+    if (!policy) return could_not(policy.error());
+    policy_ = std::move(*policy);
+    facts_.policy = &policy_;
+    return -1;
+  }
+
+  Result<plan::RunRequest> complete_request() {
+    plan::RunRequest request = typed_.request;
+    request.environment = SBX_TRY(read_variables(typed_.variables));
+    return request;
+  }
+
+  int dry_run() {
+    stamp("end");
+    const std::string text = typed_.output.json ? plan_text(policy_, plan_) : plan_words(policy_, plan_);
+    if (typed_.output.trace_time) write_stderr(stamp_lines());
+    if (const auto written = sys::write_all(STDOUT_FILENO, text); !written) return tell(written.error());
+    return 0;
+  }
+
+  int run_plan() {
+    auto outcome = run::run(plan_, host_, {.capture = typed_.output.json,
+                                           .arguments = process_.arguments,
+                                           .started_microseconds = process_.started});
+    if (!outcome) return could_not(outcome.error());
+    for (std::string& hint : hints_after(*outcome, policy_, plan_, host_, typed_)) outcome->notes.push_back(std::move(hint));
+    facts_.outcome = &*outcome;
+    const bool silent = typed_.output.quiet || (typed_.output.json && !typed_.output.verbose);
+    if (!silent) write_stderr(outcome_words(policy_, plan_, *outcome, typed_.output.verbose, paint_));
+    if (typed_.output.trace_time) {
+      stamps_.insert(stamps_.end(), outcome->stamps.begin(), outcome->stamps.end());
+      stamp("end");
+      write_stderr(stamp_lines());
+    }
+    return report(exit_status_of(outcome->verdict));
+  }
+
+  [[nodiscard]] std::string stamp_lines() const {
+    std::string text;
+    for (const Stamp& each : stamps_) text += fmt::format("sbx: {:>8} us  {}\n", each.microseconds, each.stage);
+    return text;
+  }
+
+  const Invocation& typed_;
+  OwnProcess process_;
+  Paint paint_;
+  RunFacts facts_;
+  ReportTargets targets_;
+  host::Host host_;
+  policy::Policy policy_;
+  plan::Plan plan_;
+  std::vector<Stamp> stamps_;
+};
+
+}  // namespace
+
+int run_command(const Invocation& typed, const OwnProcess& process) { return RunCommand(typed, process).run(); }
+
+int refuse_run(const Invocation& typed, const Error& error) { return RunCommand(typed, {}).refuse(error); }
+
+}  // namespace sbx::cli

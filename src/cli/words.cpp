@@ -1,0 +1,253 @@
+#include "cli/words.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+
+#include "cli/record.hpp"
+#include "cli/text.hpp"
+
+namespace sbx::cli {
+namespace {
+
+constexpr std::size_t kDenialsShown = 10;
+constexpr std::size_t kWidestSourceLine = 200;
+
+template <class... Parts>
+void say(std::string& text, fmt::format_string<Parts...> format, Parts&&... parts) {
+  text += "sbx: ";
+  fmt::format_to(std::back_inserter(text), format, std::forward<Parts>(parts)...);
+  text += '\n';
+}
+
+std::string signal_name(int signal) {
+  const char* name = ::sigabbrev_np(signal);
+  return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
+}
+
+/// The token below which the caret stands: a word, a quoted string or one character.
+std::size_t token_length(std::string_view rest) {
+  if (rest.empty()) return 1;
+  if (rest.front() == '"' || rest.front() == '\'') {
+    const auto end = rest.find(rest.front(), 1);
+    return end == std::string_view::npos ? 1 : end + 1;
+  }
+  std::size_t length = 0;
+  while (length < rest.size() && (std::isalnum(static_cast<unsigned char>(rest[length])) != 0 ||
+                                  rest[length] == '_' || rest[length] == '-' || rest[length] == '.'))
+    ++length;
+  return std::max<std::size_t>(1, length);
+}
+
+void append_source(std::string& text, const Error& error, const Paint& paint) {
+  const Origin& origin = *error.origin;
+  text += fmt::format("  {} {}:{}{}\n", paint.blue("-->"), printable(origin.file), origin.line,
+                      origin.column > 0 ? fmt::format(":{}", origin.column) : "");
+  if (error.source_line.empty() || error.source_line.size() > kWidestSourceLine) return;
+  const std::string number = std::to_string(origin.line);
+  const std::string bar = paint.blue("|");
+  std::string line = error.source_line;
+  std::replace(line.begin(), line.end(), '\t', ' ');
+  text += fmt::format("{:>{}} {}\n", "", number.size() + 1, bar);
+  text += fmt::format(" {} {} {}\n", paint.blue(number), bar, printable(line));
+  const auto column = static_cast<std::size_t>(std::max(1, origin.column)) - 1;
+  if (origin.column == 0 || column > line.size()) return;
+  const std::string caret(token_length(std::string_view(line).substr(column)), '^');
+  text += fmt::format("{:>{}} {} {:{}}{}\n", "", number.size() + 1, bar, "", column, paint.red(caret));
+}
+
+struct VerdictSentence {
+  const Outcome& outcome;
+
+  std::string operator()(const Exited&) const { return {}; }
+  std::string operator()(const Signaled& end) const {
+    return otherwise(fmt::format("the command died of {}", signal_name(end.signal)));
+  }
+  std::string operator()(const OverBudget& end) const {
+    return "stopped: " + otherwise(fmt::format("{} budget reached", budget_name(end.budget)));
+  }
+  std::string operator()(const Denied& end) const {
+    return "stopped: " + otherwise(fmt::format("{} is denied", end.call));
+  }
+  std::string operator()(const Cancelled& end) const {
+    return otherwise(fmt::format("cancelled by {}", signal_name(end.signal)));
+  }
+  [[nodiscard]] std::string otherwise(std::string own) const {
+    return outcome.detail.empty() ? own : printable(outcome.detail);
+  }
+};
+
+void append_denials(std::string& text, const std::vector<Denial>& denials, const Paint& paint) {
+  for (std::size_t i = 0; i < denials.size() && i < kDenialsShown; ++i) {
+    const Denial& denial = denials[i];
+    const std::string times = denial.count > 1 ? fmt::format(", {} times", denial.count) : "";
+    const std::string by = denial.process.empty() ? "" : fmt::format(" by {}", printable(denial.process));
+    const std::string rule = denial.rule.empty() ? "" : fmt::format(": {}", printable(denial.rule));
+    say(text, "{} {}{}{}{}", paint.bold("denied:"), printable(denial.what), by, times, rule);
+    if (!denial.allow_with.empty())
+      say(text, "  to allow it: {}{}", printable(denial.allow_with),
+          denial.risk.empty() ? "" : fmt::format("  # {}", printable(denial.risk)));
+  }
+  if (denials.size() > kDenialsShown)
+    say(text, "and {} more denials: --report FILE has them all", denials.size() - kDenialsShown);
+}
+
+std::string limit_value(const std::string& limit, std::uint64_t value) {
+  if (limit == "disk" || limit == "file_size" || limit == "memory") return describe(Bytes{value});
+  return std::to_string(value);
+}
+
+const char* refusal_of(const std::string& limit) {
+  if (limit == "processes") return "new processes or threads were refused";
+  if (limit == "disk" || limit == "disk_files") return "writes were refused";
+  if (limit == "file_size") return "writes beyond it were refused";
+  if (limit == "open_files") return "opening more was refused";
+  return "more was refused";
+}
+
+void append_limits(std::string& text, const std::vector<LimitMet>& limits) {
+  for (const LimitMet& met : limits)
+    say(text, "limits.{} of {} was met: {}", met.limit, limit_value(met.limit, met.value), refusal_of(met.limit));
+}
+
+void append_truncation(std::string& text, const char* name, const Stream& stream, Bytes cap) {
+  if (!stream.truncated) return;
+  const std::uint64_t kept = std::min<std::uint64_t>(stream.bytes, stream.head_bytes + stream.tail_bytes);
+  say(text, "{}: {} written, {} left out (output.{} = \"{}\")", name, describe(Bytes{stream.bytes}),
+      describe(Bytes{stream.bytes - kept}), name, to_text(cap));
+}
+
+void append_degraded(std::string& text, const std::vector<Degraded>& degraded) {
+  for (const Degraded& item : degraded)
+    say(text, "weaker: {}: {}{}", item.what, item.why,
+        item.instead.empty() ? "" : fmt::format("; instead: {}", item.instead));
+}
+
+std::string shell_word(const std::string& word) {
+  const std::string text = printable(word);
+  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::strchr("_-./:=@%+,", c) != nullptr;
+  });
+  if (plain) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string mount_words(const plan::Mount& mount) {
+  const std::string target = printable(mount.target);
+  const std::string access = mount.read_only ? "read-only" : "writable";
+  switch (mount.kind) {
+    case plan::MountKind::directory: return fmt::format("folder     {}", target);
+    case plan::MountKind::symlink: return fmt::format("link       {} -> {}", target, printable(mount.source));
+    case plan::MountKind::file: return fmt::format("file       {} (made by sbx)", target);
+    case plan::MountKind::bind:
+      return fmt::format("bind       {} {}{}", target, access,
+                         mount.source == mount.target ? "" : ", from " + printable(mount.source));
+    case plan::MountKind::overlay:
+      return fmt::format("overlay    {} {}", target, mount.read_only ? "read-only" : "copy-on-write");
+    case plan::MountKind::device: return fmt::format("device     {}", target);
+    case plan::MountKind::scratch: return fmt::format("private    {}", target);
+    case plan::MountKind::proc: return fmt::format("proc       {}", target);
+    case plan::MountKind::devpts: return fmt::format("terminals  {}", target);
+    case plan::MountKind::mask_file:
+    case plan::MountKind::mask_folder: return fmt::format("hidden     {}", target);
+    case plan::MountKind::read_only: return fmt::format("read-only  {}", target);
+  }
+  return target;
+}
+
+}  // namespace
+
+Paint paint_for(Color color, int descriptor) {
+  if (color != Color::automatic) return {.on = color == Color::always};
+  const char* no_color = std::getenv("NO_COLOR");
+  if (no_color != nullptr && *no_color != '\0') return {};
+  const char* term = std::getenv("TERM");
+  if (term == nullptr || std::strcmp(term, "dumb") == 0) return {};
+  return {.on = ::isatty(descriptor) == 1};
+}
+
+std::string error_text(const Error& error, const Paint& paint) {
+  std::string message = error.message;
+  if (error.errno_value != 0) message += fmt::format(": {}", ::strerrordesc_np(error.errno_value));
+  std::string text;
+  const bool placed = error.origin && !error.origin->file.empty() && error.origin->line > 0;
+  const std::string place =
+      !placed && error.origin && !error.origin->file.empty() ? fmt::format(" ({})", error.origin->text()) : "";
+  const std::string label =
+      error.kind == ErrorKind::policy && !error.code.empty() ? fmt::format("error[{}]:", error.code) : "error:";
+  say(text, "{} {}", paint.red(label), paint.bold(printable(message + place)));
+  if (placed) append_source(text, error, paint);
+  if (!error.hint.empty()) text += fmt::format("  {} {}\n", paint.green("help:"), printable(error.hint));
+  return text;
+}
+
+std::string findings_text(const policy::Findings& findings, const Paint& paint) {
+  std::string text;
+  for (const Error& finding : findings) text += error_text(finding, paint);
+  return text;
+}
+
+std::string note_lines(const std::vector<std::string>& notes) {
+  std::string text;
+  for (const std::string& note : notes) say(text, "{}", printable(note));
+  return text;
+}
+
+std::string outcome_words(const policy::Policy& policy, const plan::Plan& plan, const Outcome& outcome,
+                          bool verbose, const Paint& paint) {
+  std::string text;
+  if (verbose) text += note_lines(plan.explanations);
+  text += note_lines(policy.notes);
+  text += note_lines(plan.notes);
+  append_truncation(text, "stdout", outcome.out, plan.output.stdout_cap);
+  append_truncation(text, "stderr", outcome.err, plan.output.stderr_cap);
+  append_denials(text, outcome.denials, paint);
+  append_limits(text, outcome.limits_met);
+  if (verbose) {
+    append_degraded(text, plan.degraded);
+    append_degraded(text, outcome.degraded);
+  }
+  text += note_lines(outcome.notes);
+  const std::string verdict = std::visit(VerdictSentence{outcome}, outcome.verdict);
+  if (!verdict.empty()) say(text, "{}", paint.bold(verdict));
+  if (verbose)
+    say(text, "{} wall, {} user, {} system", describe(Milliseconds(outcome.usage.wall_ms)),
+        describe(Milliseconds(outcome.usage.user_ms)), describe(Milliseconds(outcome.usage.system_ms)));
+  return text;
+}
+
+std::string plan_words(const policy::Policy& policy, const plan::Plan& plan) {
+  std::string text = fmt::format("policy      {} ({})\n", printable(policy.name.value), printable(policy.source));
+  text += "command    ";
+  for (const std::string& word : plan.command) text += " " + shell_word(word);
+  text += fmt::format("\nprogram     {}{}\n", printable(plan.executable),
+                      plan.interpreter.reason.empty() ? "" : " (" + printable(plan.interpreter.reason) + ")");
+  text += fmt::format("folder      {}\n", printable(plan.working_directory));
+  text += "variables  ";
+  for (const std::string& name : variable_names(plan)) text += " " + printable(name);
+  const plan::Budgets& budgets = plan.budgets;
+  text += fmt::format("\nlimits      {} wall, {} CPU, {} CPUs, {} memory, {} disk, {} processes\n",
+                      describe(budgets.wall_time), describe(budgets.cpu_time), budgets.cpus,
+                      describe(budgets.memory), describe(budgets.disk), budgets.processes);
+  text += fmt::format("network     {}\n", plan.network.own_namespace ? "loopback of its own" : "the host's");
+  text += fmt::format("filter      {} instructions\n", plan.filter.program.size());
+  text += "files\n";
+  for (const plan::Mount& mount : plan.mounts) {
+    const std::string rule = mount.origin.line > 0 ? fmt::format("  # {}", printable(mount.origin.text())) : "";
+    text += fmt::format("  {}{}\n", mount_words(mount), rule);
+  }
+  for (const Degraded& item : plan.degraded)
+    text += fmt::format("weaker      {}: {}{}\n", item.what, item.why,
+                        item.instead.empty() ? "" : fmt::format("; instead: {}", item.instead));
+  for (const std::string& note : plan.notes) text += fmt::format("note        {}\n", printable(note));
+  return text;
+}
+
+}  // namespace sbx::cli

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+
+/// Facts about the machine and the caller, looked at once per run and passed on as values.
+namespace sbx::host {
+
+enum class FileType : std::uint8_t { regular, directory, symlink, socket, fifo, character, block, other };
+
+struct FileFacts {
+  FileType type = FileType::other;
+  std::uint64_t device = 0;  ///< st_dev
+  std::uint64_t inode = 0;
+  uid_t uid = 0;
+  gid_t gid = 0;
+  mode_t mode = 0;  ///< permission bits
+  std::uint64_t size = 0;
+  std::uint32_t device_number = 0;  ///< st_rdev of device files
+};
+
+/// One name in a folder.
+struct Entry {
+  std::string name;
+  FileType type = FileType::other;
+};
+
+/// The one seam to the host's files for everything before a run; tests use a canned one.
+class Files {
+ public:
+  virtual ~Files() = default;
+  /// Facts of the path itself (links not followed). Error: host, with errno.
+  [[nodiscard]] virtual Result<FileFacts> look(const std::string& path) const = 0;
+  /// The path with every link resolved, absolute. Error: host, with errno.
+  [[nodiscard]] virtual Result<std::string> canonical(const std::string& path) const = 0;
+  [[nodiscard]] virtual Result<std::string> link_target(const std::string& path) const = 0;
+  /// At most `limit` bytes from the start of a regular file.
+  [[nodiscard]] virtual Result<std::string> read_head(const std::string& path, std::size_t limit) const = 0;
+  /// What a folder holds, sorted by name, without "." and "..".
+  [[nodiscard]] virtual Result<std::vector<Entry>> list(const std::string& path) const = 0;
+  /// access(2) by the effective ids.
+  [[nodiscard]] virtual bool may_read(const std::string& path) const = 0;
+  [[nodiscard]] virtual bool may_execute(const std::string& path) const = 0;
+};
+
+/// The real file system.
+[[nodiscard]] std::shared_ptr<const Files> real_files();
+
+/// A submount: where it is and what it is, from /proc/self/mountinfo.
+struct MountPoint {
+  std::string path;
+  std::string type;  ///< "ext4", "overlay", "tmpfs"
+};
+
+struct Rlimit {
+  std::uint64_t soft = 0;
+  std::uint64_t hard = 0;
+};
+
+struct Host {
+  uid_t uid = 0;
+  gid_t gid = 0;
+  std::vector<gid_t> groups;  ///< supplementary
+  /// CAP_SYS_ADMIN, CAP_SETUID and CAP_SETGID over the initial user namespace: idmapped mounts and a uid of its own.
+  bool privileged = false;
+  std::string home;               ///< $HOME if an absolute folder owned by the caller, else of the passwd entry; may be empty
+  std::string working_directory;  ///< canonical; empty when it can't be read
+  std::map<std::string, std::string> environment;
+  std::vector<std::string> path;  ///< PATH, absolute entries only
+  int landlock_abi = 0;           ///< 0: no Landlock
+  std::vector<int> cpus;          ///< the caller's affinity
+  std::uint64_t memory_available_bytes = 0;
+  std::map<int, Rlimit> rlimits;  ///< by RLIMIT_*
+  std::vector<MountPoint> mounts;
+  std::shared_ptr<const Files> files;
+};
+
+/// Looks at the machine. Errors: host (no /proc). Needs no privileges.
+[[nodiscard]] Result<Host> probe();
+
+}  // namespace sbx::host

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/host.hpp"
+
+/// The text forms in which the kernel and /etc tell their facts. Pure.
+namespace sbx::host {
+
+/// True for the map of the initial user namespace, user_namespaces(7): one line "0 0 4294967295".
+[[nodiscard]] bool is_full_id_map(std::string_view uid_map);
+/// The sixth field of the uid's line; empty when there is none or it is not absolute.
+[[nodiscard]] std::string home_in_passwd(std::string_view passwd, uid_t uid);
+/// Entries of a PATH that begin with '/', in order.
+[[nodiscard]] std::vector<std::string> absolute_entries(std::string_view path);
+/// MemAvailable of /proc/meminfo in bytes; 0 when it is missing.
+[[nodiscard]] std::uint64_t memory_available(std::string_view meminfo);
+/// Mount points of /proc/self/mountinfo in its order, with \040 and its like decoded.
+[[nodiscard]] std::vector<MountPoint> mounts_in(std::string_view mountinfo);
+
+}  // namespace sbx::host

@@ -1,0 +1,111 @@
+#include "plan/enforcement.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "policy/enforceable.hpp"
+
+namespace sbx::plan {
+namespace {
+
+/// One name of --require, and what stands against it in a plan.
+struct Requirement {
+  std::string_view name;
+  std::string_view degraded;  ///< the entry of `degraded` that contradicts it; empty: none does
+  std::string_view missing;   ///< why no version of a plan has it; empty: plans have it
+};
+
+constexpr std::string_view kNoGroups = "this version of sbx makes no cgroup";
+constexpr std::array<Requirement, 7> kRequirements = {{
+    {"memory.cgroup", "limits.memory", kNoGroups},
+    {"cpu.cgroup", "limits.cpus", kNoGroups},
+    {"processes.cgroup", "limits.processes", kNoGroups},
+    {"landlock", "landlock", ""},
+    {"syscalls.named", "syscalls.named", ""},
+    {"network.named", "network.named", "this version of sbx names no refused destinations"},
+    {"trusted-policy", "trusted-policy", ""},
+}};
+
+std::unexpected<Error> unmet(std::string_view name, std::string_view why) {
+  return fail({.kind = ErrorKind::host,
+               .code = "requirement-not-met",
+               .message = "--require " + std::string(name) + " can't be met: " + std::string(why),
+               .hint = "leave out the option to run without it"});
+}
+
+std::optional<std::string> contradiction(const Requirement& requirement, const Plan& plan) {
+  if (!requirement.missing.empty()) return std::string(requirement.missing);
+  for (const Degraded& entry : plan.degraded)
+    if (entry.what == requirement.degraded) return entry.why;
+  if (requirement.name == "landlock" && !plan.landlock_files)
+    return "the policy says filesystem.landlock = false";
+  return std::nullopt;
+}
+
+Status check_one(std::string_view name, const Plan& plan) {
+  const auto* known = std::ranges::find(kRequirements, name, &Requirement::name);
+  if (known == kRequirements.end()) {
+    std::string names;
+    for (const Requirement& each : kRequirements) names += std::string(each.name) + " ";
+    return fail({.kind = ErrorKind::usage,
+                 .code = "unknown-requirement",
+                 .message = "--require does not know '" + std::string(name) + "'",
+                 .hint = "it knows " + names + "all"});
+  }
+  const auto why = contradiction(*known, plan);
+  return why ? Status(unmet(name, *why)) : Status();
+}
+
+}  // namespace
+
+Result<std::vector<Degraded>> check_enforcement(const policy::Policy& policy) {
+  std::vector<Degraded> degraded;
+  const bool strict = policy.enforcement.value == policy::Enforcement::strict;
+  for (policy::NotYet& rule : policy::not_yet(policy)) {
+    if (rule.from_user && strict)
+      return fail(
+          {.kind = ErrorKind::policy,
+           .code = "cannot-enforce-yet",
+           .message = "cannot enforce " + rule.key + ": " + rule.why,
+           .origin = std::move(rule.origin),
+           .hint = "leave it out, or run without that protection: enforcement = \"best-effort\""});
+    degraded.push_back({.what = std::move(rule.key),
+                        .why = std::move(rule.why),
+                        .instead = std::move(rule.instead)});
+  }
+  return degraded;
+}
+
+void note_machine(const policy::Policy& policy, const host::Host& host, Plan& plan) {
+  if (host.landlock_abi == 0)
+    plan.degraded.push_back({.what = "landlock",
+                             .why = "this kernel has no Landlock, or it is switched off",
+                             .instead = "the mounts alone"});
+  if (!plan.network.own_namespace && host.landlock_abi < kLandlockScopes)
+    plan.degraded.push_back(
+        {.what = "network.mode",
+         .why = "the host's abstract sockets can't be shut without Landlock's scopes (ABI 6)",
+         .instead = "socket(AF_UNIX) is refused"});
+  const bool from_workspace = std::ranges::any_of(
+      policy.notes, [](const std::string& note) { return note.contains("inside the workspace"); });
+  if (from_workspace)
+    plan.degraded.push_back({.what = "trusted-policy",
+                             .why = "a policy file lies inside the workspace",
+                             .instead = "it is read-only inside"});
+}
+
+Status check_requirements(const std::vector<std::string>& required, const Plan& plan) {
+  for (const std::string& name : required) {
+    if (name != "all") {
+      SBX_TRY(check_one(name, plan));
+      continue;
+    }
+    if (!plan.degraded.empty()) return unmet(plan.degraded.front().what, plan.degraded.front().why);
+    for (const Requirement& each : kRequirements) SBX_TRY(check_one(each.name, plan));
+  }
+  return {};
+}
+
+}  // namespace sbx::plan

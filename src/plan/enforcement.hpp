@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/plan.hpp"
+
+/// What this machine or this version can't do of what was asked.
+namespace sbx::plan {
+
+/// Landlock's scopes for signals and abstract sockets came with ABI 6 (Linux 6.12).
+inline constexpr int kLandlockScopes = 6;
+
+/// What becomes of the policy's rules that have no mechanism. Errors: policy "cannot-enforce-yet"
+/// under enforcement = "strict", for a rule that a person set.
+[[nodiscard]] Result<std::vector<Degraded>> check_enforcement(const policy::Policy& policy);
+
+/// Adds to `degraded` the second walls that are missing here.
+void note_machine(const policy::Policy& policy, const host::Host& host, Plan& plan);
+
+/// Checks --require against everything that is degraded.
+/// Errors: usage "unknown-requirement", host "requirement-not-met".
+[[nodiscard]] Status check_requirements(const std::vector<std::string>& required, const Plan& plan);
+
+}  // namespace sbx::plan

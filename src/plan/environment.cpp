@@ -1,0 +1,51 @@
+#include "plan/environment.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+
+#include "plan/inside.hpp"
+
+namespace sbx::plan {
+namespace {
+
+constexpr std::array<std::string_view, 3> kPath = {"/usr/local/bin", "/usr/bin", "/bin"};
+
+std::string path_of(const std::vector<std::string>& bin_folders) {
+  std::string path;
+  for (const std::string& folder : bin_folders)
+    if (std::ranges::find(kPath, folder) == kPath.end()) path += folder + ":";
+  for (const std::string_view folder : kPath) {
+    path += folder;
+    path += ':';
+  }
+  path.pop_back();
+  return path;
+}
+
+}  // namespace
+
+std::vector<std::string> decide_environment(const policy::Environment& policy,
+                                            const host::Host& host, const RunRequest& request,
+                                            const std::vector<std::string>& bin_folders) {
+  std::map<std::string, std::string> variables = {
+      {"HOME", kHome},     {"TMPDIR", "/tmp"},     {"PATH", path_of(bin_folders)},
+      {"USER", "sandbox"}, {"LOGNAME", "sandbox"}, {"SHELL", "/bin/sh"},
+      {"LANG", "C.UTF-8"}};
+  const auto pass = [&](const std::string& name) {
+    const auto found = host.environment.find(name);
+    if (found != host.environment.end()) variables[name] = found->second;
+  };
+  if (request.interactive) pass("TERM");
+  for (const auto& name : policy.pass) pass(name.value);
+  for (const auto& [name, value] : policy.set) variables[name] = value.value;
+  for (const auto& [name, value] : request.environment) variables[name] = value;
+
+  std::vector<std::string> entries;
+  entries.reserve(variables.size());
+  for (const auto& [name, value] : variables) entries.push_back(name + "=" + value);
+  return entries;
+}
+
+}  // namespace sbx::plan

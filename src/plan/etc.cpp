@@ -1,0 +1,159 @@
+#include <array>
+#include <string_view>
+
+#include "plan/inside.hpp"
+#include "plan/path_text.hpp"
+
+namespace sbx::plan {
+namespace {
+
+// Not all zeros: that is no valid machine-id(5). The same everywhere, so that it tells nothing.
+constexpr const char* kMachineId = "5b785b785b785b785b785b785b785b78\n";
+constexpr const char* kPasswd =
+    "root:x:0:0:root:/:/usr/sbin/nologin\n"
+    "sandbox:x:1000:1000:sandbox:/home/sandbox:/bin/sh\n"
+    "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n";
+constexpr const char* kGroup = "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n";
+constexpr const char* kHosts = "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost\n";
+// One short try: what listens on the sandbox's loopback answers at once, and with nobody there the
+// refusal is immediate.
+constexpr const char* kResolver = "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n";
+constexpr const char* kNameServices = "passwd: files\ngroup: files\nshadow: files\n";
+constexpr const char* kHostLookup = "hosts: files dns\n";
+constexpr std::size_t kTextLimit = std::size_t{256} << 10;
+
+/// Files and folders of /etc that are taken as they are; '*' stands for any text. Interpreters read
+/// their configuration folders at every start.
+constexpr std::array<std::string_view, 32> kTaken = {"alternatives",
+                                                     "ld.so.cache",
+                                                     "ld.so.conf",
+                                                     "ld.so.conf.d",
+                                                     "localtime",
+                                                     "timezone",
+                                                     "ssl/certs",
+                                                     "ca-certificates*",
+                                                     "fonts",
+                                                     "mime.types",
+                                                     "services",
+                                                     "protocols",
+                                                     "python2*",
+                                                     "python3*",
+                                                     "pypy*",
+                                                     "perl",
+                                                     "R",
+                                                     "lua*",
+                                                     "node",
+                                                     "nodejs",
+                                                     "java-*",
+                                                     "php",
+                                                     "php.d",
+                                                     "php.ini",
+                                                     "ruby*",
+                                                     "julia",
+                                                     "octave*",
+                                                     "ImageMagick*",
+                                                     "matplotlibrc",
+                                                     "crypto-policies/back-ends",
+                                                     "pki/tls/certs",
+                                                     "pki/ca-trust/extracted"};
+
+// A copy costs less than a mount up to about this size.
+constexpr std::uint64_t kCopyLimit = std::uint64_t{16} << 10;
+
+/// `pattern` with at most one '*'.
+bool matches(std::string_view name, std::string_view pattern) {
+  const std::size_t star = pattern.find('*');
+  if (star == std::string_view::npos) return name == pattern;
+  const std::string_view head = pattern.substr(0, star);
+  const std::string_view tail = pattern.substr(star + 1);
+  return name.size() >= head.size() + tail.size() && name.starts_with(head) && name.ends_with(tail);
+}
+
+/// The item as it is: a link into /usr stays a link, a small file is copied, the rest is bound.
+/// What only root can read and what can't be looked at is left out: nothing here is anybody's
+/// grant.
+void add_item(const host::Files& files, const std::string& root, const std::string& place,
+              std::vector<Mount>& steps) {
+  std::string source = root + place;
+  auto facts = files.look(source);
+  if (!facts) return;
+  if (facts->type == host::FileType::symlink) {
+    const auto text = files.link_target(source);
+    if (!text) return;
+    if (is_within(normal(joined(parent_of(place), *text)), "/usr")) {
+      steps.push_back(symlink_step(*text, place));
+      return;
+    }
+    auto real = files.canonical(source);
+    if (!real) return;
+    source = std::move(*real);
+    facts = files.look(source);
+    if (!facts) return;
+  }
+  if (!others_may_use(*facts)) return;
+  if (facts->type == host::FileType::regular && facts->size <= kCopyLimit) {
+    auto content = files.read_head(source, kCopyLimit);
+    if (content) steps.push_back(file_step(std::move(*content), place));
+  } else if (facts->type == host::FileType::regular || facts->type == host::FileType::directory) {
+    steps.push_back(bind_step(source, place, *facts));
+    steps.back().executable = false;
+  }
+}
+
+void add_taken(const host::Files& files, const std::string& root, std::vector<Mount>& steps) {
+  const auto names = files.list(root + "/etc");
+  if (!names) return;
+  for (const auto& [name, type] : *names) {
+    for (const std::string_view pattern : kTaken) {
+      const std::size_t slash = pattern.find('/');
+      if (!matches(name, pattern.substr(0, slash))) continue;
+      std::string place = "/etc/" + name;
+      if (slash != std::string_view::npos) place += pattern.substr(slash);
+      add_item(files, root, place, steps);
+    }
+  }
+}
+
+std::string host_text(const host::Files& files, const char* path, const char* otherwise) {
+  auto text = files.read_head(path, kTextLimit);
+  return text ? std::move(*text) : std::string(otherwise);
+}
+
+/// The "hosts:" line of nsswitch.conf(5), with its newline.
+std::string host_lookup(std::string_view services) {
+  while (!services.empty()) {
+    const std::size_t end = services.find('\n');
+    const std::string_view line = services.substr(0, end);
+    if (line.starts_with("hosts:")) return std::string(line) + "\n";
+    services.remove_prefix(end == std::string_view::npos ? services.size() : end + 1);
+  }
+  return kHostLookup;
+}
+
+}  // namespace
+
+std::vector<Mount> etc_steps(const host::Host& host, const std::string& system_root,
+                             bool host_network) {
+  const host::Files& files = *host.files;
+  std::vector<Mount> steps;
+  steps.push_back(directory_step("/etc"));
+  steps.push_back(file_step(kPasswd, "/etc/passwd"));
+  steps.push_back(file_step(kGroup, "/etc/group"));
+  steps.push_back(file_step("sandbox\n", "/etc/hostname"));
+  steps.push_back(file_step(kMachineId, "/etc/machine-id", 0444));
+  std::string lookup = kHostLookup;
+  std::string hosts = kHosts;
+  std::string resolver = kResolver;
+  if (host_network) {
+    lookup = host_lookup(host_text(files, "/etc/nsswitch.conf", kHostLookup));
+    hosts = host_text(files, "/etc/hosts", kHosts);
+    resolver = host_text(files, "/etc/resolv.conf", "");
+  }
+  steps.push_back(file_step(kNameServices + lookup, "/etc/nsswitch.conf"));
+  steps.push_back(file_step(std::move(hosts), "/etc/hosts"));
+  steps.push_back(file_step(std::move(resolver), "/etc/resolv.conf"));
+  add_taken(files, system_root, steps);
+  return steps;
+}
+
+}  // namespace sbx::plan

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/result.hpp"
+#include "plan/filter/filter.hpp"
+#include "plan/filter/table.hpp"
+#include "plan/filter/tree.hpp"
+#include "policy/policy.hpp"
+
+/// What a policy's lists and rules say about each call, names resolved to numbers.
+namespace sbx::plan {
+
+class Ruling {
+ public:
+  /// Checks every name, group, symbol and argument. Only the first `rule_count` of syscalls.rules are taken in.
+  /// Errors: policy.
+  static Result<Ruling> resolve(const policy::Syscalls& syscalls, const FilterContext& context,
+                                std::size_t rule_count = SIZE_MAX);
+
+  /// The decision for a call without an argument rule or guard; `conditional` when there is one: then ask tree().
+  struct Verdict {
+    bool conditional = false;
+    Action action;
+  };
+  [[nodiscard]] Verdict verdict(const Call& call) const;
+  /// The whole decision for a call.
+  [[nodiscard]] Tree::Id tree(Tree& tree, const Call& call) const;
+
+ private:
+  struct Entry {
+    bool is_group = false;
+    Group group{};
+    std::uint16_t number = 0;
+    std::uint32_t index = kNoIndex;  ///< in the policy's list
+    Cause cause = Cause::deny_entry;
+  };
+  struct Rule {
+    std::uint16_t number = 0;
+    bool denies = false;
+    bool negated = false;       ///< the rule matches when no condition holds
+    bool names_values = false;  ///< eq and in: an allow rule lifts the guard's check of this argument
+    std::uint8_t argument = 0;
+    std::uint32_t index = 0;
+    std::vector<Condition> conditions{};
+  };
+  struct Standpoint {
+    Action action;  ///< allow, or the refusal when no rule admits the call
+    bool final = false;
+    bool by_name = false;
+    bool spawns = true;
+    Action spawn_refusal{};
+  };
+  struct Walk;
+
+  Status add_allow(const policy::Sourced<std::string>& item);
+  Status add_deny(const policy::Sourced<std::string>& item, std::uint32_t index);
+  Status add_rule(const policy::Sourced<policy::SyscallRule>& item, std::uint32_t index);
+  [[nodiscard]] Standpoint standpoint(const Call& call) const;
+  void apply_allow(Standpoint& standpoint, const Call& call) const;
+  void apply_deny(Standpoint& standpoint, const Call& call) const;
+
+  FilterContext context_;
+  policy::SyscallBase base_{};
+  std::vector<Entry> allow_;
+  std::vector<Entry> deny_;
+  std::vector<Rule> rules_;
+};
+
+}  // namespace sbx::plan

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+/// What the filter decides about one call: a small decision tree over the argument registers. The assembler turns it into BPF,
+/// explain() walks it in C++: both read the same decision.
+namespace sbx::plan {
+
+/// Why an action was chosen; `Action::index` says which entry or rule where one is meant.
+enum class Cause : std::uint8_t {
+  admitted,
+  not_in_base,        ///< the base leaves it out
+  deny_entry,         ///< syscalls.deny[index]
+  rule,               ///< syscalls.rules[index]
+  quiet_table,        ///< probed for by honest programs
+  unknown_number,     ///< a hole, or newer than the table
+  foreign_abi,        ///< x32 or another architecture
+  socket_family,
+  socket_unix,        ///< the host's abstract sockets could not be shut otherwise
+  socket_type,
+  socket_protocol,
+  socketpair_family,
+  namespaces,         ///< CLONE_NEW*
+  new_process,        ///< clone without CLONE_THREAD; index is the deny entry, or kNoIndex for the base
+  terminal_input,     ///< ioctl
+  prctl_option,
+  other_process,      ///< prlimit64
+  personality,
+  second_listener,    ///< seccomp
+  affinity_budget,
+  polled_memory,
+};
+inline constexpr std::uint32_t kNoIndex = UINT32_MAX;
+
+struct Action {
+  enum class Kind : std::uint8_t { allow, deny, quiet, kill };
+  Kind kind = Kind::allow;
+  std::uint16_t error = 0;  ///< errno of deny and quiet
+  Cause cause = Cause::admitted;
+  std::uint32_t index = kNoIndex;
+};
+
+/// Greater and greater-or-equal are unsigned.
+enum class Compare : std::uint8_t { equal, greater, greater_equal, masked_equal };
+
+struct Condition {
+  std::uint8_t argument = 0;
+  std::uint8_t bits = 64;  ///< how much of the register the kernel reads: 16, 32 or 64
+  Compare compare = Compare::equal;
+  std::uint64_t value = 0;
+  std::uint64_t mask = ~std::uint64_t{0};  ///< masked_equal
+
+  [[nodiscard]] bool holds(const std::uint64_t (&arguments)[6]) const;
+};
+
+class Tree {
+ public:
+  using Id = std::uint32_t;
+
+  struct Node {
+    bool is_leaf = true;
+    Action action{};
+    Condition condition{};
+    Id yes = 0;
+    Id no = 0;
+  };
+
+  Id leaf(Action action);
+  Id branch(Condition condition, Id yes, Id no);
+  /// The first of `conditions` that holds leads to `yes`.
+  Id any(const std::vector<Condition>& conditions, Id yes, Id no);
+
+  [[nodiscard]] const Node& at(Id id) const { return nodes_[id]; }
+  [[nodiscard]] std::size_t size() const { return nodes_.size(); }
+  [[nodiscard]] Action evaluate(Id root, const std::uint64_t (&arguments)[6]) const;
+  void clear() { nodes_.clear(); }
+
+ private:
+  std::vector<Node> nodes_;  ///< children come before their parents
+};
+
+}  // namespace sbx::plan

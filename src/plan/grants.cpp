@@ -1,0 +1,124 @@
+#include "plan/grants.hpp"
+
+#include <cerrno>
+
+#include "plan/inside.hpp"
+#include "plan/path_text.hpp"
+
+namespace sbx::plan {
+namespace {
+
+std::unexpected<Error> refuse(std::string code, std::string message, const Origin& origin,
+                              std::string hint = {}, int errno_value = 0) {
+  return fail({.kind = ErrorKind::policy,
+               .code = std::move(code),
+               .message = std::move(message),
+               .errno_value = errno_value,
+               .origin = origin,
+               .hint = std::move(hint)});
+}
+
+bool is_missing(const Error& error) {
+  return error.errno_value == ENOENT || error.errno_value == ENOTDIR;
+}
+
+Status check_kind(const Grant& grant, const std::string& written) {
+  switch (grant.facts.type) {
+    case host::FileType::regular:
+    case host::FileType::directory:
+      return {};
+    case host::FileType::socket:
+      return refuse("not-grantable", "cannot grant '" + written + "': it is a socket", grant.origin,
+                    "filesystem.sockets is for sockets");
+    default:
+      return refuse("not-grantable",
+                    "cannot grant '" + written + "': it is neither a file nor a folder",
+                    grant.origin);
+  }
+}
+
+}  // namespace
+
+bool is_forbidden(const std::string& path) {
+  if (path == "/") return true;
+  if (is_within(path, "/dev/shm") && path != "/dev/shm") return false;
+  return is_within(path, "/proc") || is_within(path, "/sys") || is_within(path, "/dev");
+}
+
+const char* describe(Access access) {
+  switch (access) {
+    case Access::empty:
+      return "empty";
+    case Access::read:
+      return "read-only";
+    case Access::copy:
+      return "copy-on-write";
+    case Access::live:
+      return "live";
+  }
+  return "";
+}
+
+Result<std::optional<Grant>> resolve_grant(const host::Host& host,
+                                           const policy::Sourced<policy::PathGrant>& grant,
+                                           Access access) {
+  const std::string& written = grant.value.source;
+  auto source = host.files->canonical(written);
+  if (!source) {
+    if (grant.value.optional && is_missing(source.error())) return std::nullopt;
+    return refuse(
+        "missing-grant", "cannot grant '" + written + "'", grant.origin,
+        is_missing(source.error())
+            ? "{ source = \"" + written + "\", optional = true } leaves out what is missing"
+            : "",
+        source.error().errno_value);
+  }
+  Grant resolved{.access = access,
+                 .source = std::move(*source),
+                 .target = normal(grant.value.target.empty() ? written : grant.value.target),
+                 .facts = {},
+                 .origin = grant.origin,
+                 .chosen_target = !grant.value.target.empty()};
+  for (const std::string& path : {resolved.source, resolved.target})
+    if (is_forbidden(path))
+      return refuse(
+          "forbidden-grant", "'" + path + "' is never granted", grant.origin,
+          "grant the folders that the program needs; /dev, /proc and /tmp of its own are there");
+  if (is_within(kHome, resolved.target) && resolved.target != kHome)
+    return refuse("forbidden-grant",
+                  "'" + resolved.target + "' would cover the home of the sandbox, '" +
+                      std::string(kHome) + "'",
+                  grant.origin, "grant folders below it, or give it another target");
+  resolved.facts = SBX_TRY(host.files->look(resolved.source));
+  SBX_TRY(check_kind(resolved, written));
+  if (!host.files->may_read(resolved.source))
+    return refuse("unreadable-grant", "cannot grant '" + written + "'", grant.origin, {}, EACCES);
+  return resolved;
+}
+
+Result<std::vector<std::string>> sockets_below(const host::Files& files, const Grant& grant,
+                                               const policy::Sourced<std::uint64_t>& most) {
+  std::vector<std::string> sockets;
+  if (grant.facts.type != host::FileType::directory) return sockets;
+  std::vector<std::string> folders = {grant.source};
+  std::uint64_t seen = 0;
+  while (!folders.empty()) {
+    const std::string folder = std::move(folders.back());
+    folders.pop_back();
+    const auto entries = files.list(folder);
+    if (!entries) continue;  // who can't list it can't be shown what is in it
+    seen += entries->size();
+    if (seen > most.value)
+      return refuse("too-many-entries",
+                    "'" + grant.source + "' holds more than " + std::to_string(most.value) +
+                        " entries, too many to look for sockets of the host",
+                    grant.origin, "raise filesystem.scan, or grant a smaller folder");
+    for (const host::Entry& entry : *entries) {
+      if (entry.type == host::FileType::directory) folders.push_back(joined(folder, entry.name));
+      if (entry.type == host::FileType::socket) sockets.push_back(joined(folder, entry.name));
+    }
+  }
+  return sockets;
+}
+
+}  // namespace sbx::plan

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/plan.hpp"
+#include "plan/steps.hpp"
+
+/// From what a policy grants to resolved sources.
+namespace sbx::plan {
+
+/// What a grant lets the program do there, weakest first: at one place the strongest stands.
+enum class Access : std::uint8_t { empty, read, copy, live };
+
+struct Grant {
+  Access access{};
+  std::string source;  ///< canonical; for `empty` the place that is not shown
+  std::string target;  ///< inside, normal
+  host::FileFacts facts;
+  Origin origin;
+  bool chosen_target = false;  ///< the policy names it; else it is where the source is on the host
+};
+
+/// Nothing for a missing path that is optional.
+/// Errors: policy "missing-grant", "forbidden-grant", "not-grantable", "unreadable-grant".
+[[nodiscard]] Result<std::optional<Grant>> resolve_grant(
+    const host::Host& host, const policy::Sourced<policy::PathGrant>& grant, Access access);
+
+/// The workspace: its grant, the working directory inside, and what there is to say about it.
+struct WorkspaceChoice {
+  Grant grant;
+  std::string working_directory;
+  std::string note;
+};
+/// Errors: policy "unfit-workspace", "missing-workspace".
+[[nodiscard]] Result<WorkspaceChoice> choose_workspace(const host::Host& host,
+                                                       const policy::Workspace& workspace);
+
+/// True for /, /proc, /sys, /dev and what is below the last three: they are the kernel's and never
+/// granted.
+[[nodiscard]] bool is_forbidden(const std::string& path);
+
+/// "read-only", "copy-on-write", …
+[[nodiscard]] const char* describe(Access access);
+
+/// Sockets of the host in a live grant, canonical. Errors: policy "too-many-entries", when more
+/// than `most` names are there.
+[[nodiscard]] Result<std::vector<std::string>> sockets_below(
+    const host::Files& files, const Grant& grant, const policy::Sourced<std::uint64_t>& most);
+
+}  // namespace sbx::plan

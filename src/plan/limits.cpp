@@ -1,0 +1,120 @@
+#include "plan/limits.hpp"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace sbx::plan {
+namespace {
+
+constexpr std::uint64_t kDefaultStack = std::uint64_t{8} << 20;
+// A stack without end makes the kernel lay out memory upwards from a fixed place (legacy layout):
+// less randomness.
+constexpr std::uint64_t kLargestStack = std::uint64_t{1} << 30;
+constexpr std::uint64_t kLockedMemory = std::uint64_t{64} << 10;
+
+class Limits {
+ public:
+  Limits(const host::Host& host, Plan& plan) : host_(host), plan_(plan) {}
+
+  /// Soft and hard alike, at most the caller's hard limit. `name` is the key that is weaker then.
+  void add(int resource, std::uint64_t value, const char* name, const Origin& origin) {
+    const std::uint64_t allowed = std::min(value, hard(resource));
+    if (allowed < value)
+      plan_.degraded.push_back({.what = name,
+                                .why = fmt::format("the caller's hard limit is {}", allowed),
+                                .instead = fmt::format("{} instead of {}", allowed, value)});
+    plan_.process_limits.push_back(
+        {.resource = resource, .soft = allowed, .hard = allowed, .origin = origin});
+  }
+
+  /// A limit that is no promise of the policy: lowered in silence.
+  void add_quiet(int resource, std::uint64_t soft, std::uint64_t most) {
+    const std::uint64_t allowed = std::min(most, hard(resource));
+    plan_.process_limits.push_back(
+        {.resource = resource, .soft = std::min(soft, allowed), .hard = allowed, .origin = {}});
+  }
+
+  [[nodiscard]] std::uint64_t soft(int resource) const {
+    const auto found = host_.rlimits.find(resource);
+    return found == host_.rlimits.end() ? RLIM_INFINITY : found->second.soft;
+  }
+
+  [[nodiscard]] std::uint64_t hard(int resource) const {
+    const auto found = host_.rlimits.find(resource);
+    return found == host_.rlimits.end() ? RLIM_INFINITY : found->second.hard;
+  }
+
+ private:
+  const host::Host& host_;
+  Plan& plan_;
+};
+
+void add_process_limits(const policy::Limits& limits, const host::Host& host, Plan& plan) {
+  Limits list(host, plan);
+  // 1, not 0: the kernel starts a core_pattern pipe even at 0 and refuses at exactly 1, core(5).
+  list.add(RLIMIT_CORE, 1, "core dumps", {});
+  list.add(RLIMIT_NOFILE, limits.open_files.value, "limits.open_files", limits.open_files.origin);
+  list.add(RLIMIT_FSIZE, limits.file_size.value.count, "limits.file_size", limits.file_size.origin);
+  // PID 1 has the same uid and is counted too.
+  list.add(RLIMIT_NPROC, limits.processes.value + 1, "limits.processes", limits.processes.origin);
+  // One second more than the budget, so that the supervisor's sum over the tree is what decides.
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(limits.cpu_time.value).count();
+  list.add(RLIMIT_CPU, static_cast<std::uint64_t>(seconds) + 1, "limits.cpu_time",
+           limits.cpu_time.origin);
+  // A backstop for the host, never the limit that speaks: who gets ENOMEM from it ends with no
+  // verdict.
+  list.add_quiet(RLIMIT_DATA, RLIM_INFINITY,
+                 limits.memory.value.count + host.memory_available_bytes / 2);
+  const std::uint64_t stack = list.soft(RLIMIT_STACK);
+  list.add_quiet(RLIMIT_STACK, stack > kLargestStack ? kDefaultStack : stack, RLIM_INFINITY);
+  list.add_quiet(RLIMIT_MEMLOCK, kLockedMemory, kLockedMemory);
+}
+
+/// Equal chances for every CPU but for a bias of 2^-32 that matters to nobody.
+std::uint32_t random_below(std::uint32_t bound) {
+  std::uint32_t number = 0;
+  // Up to 256 bytes this neither blocks (after boot) nor is interrupted; without it the first CPUs
+  // serve as well.
+  (void)!::getrandom(&number, sizeof number, GRND_NONBLOCK);
+  return static_cast<std::uint32_t>((std::uint64_t{number} * bound) >> 32U);
+}
+
+std::vector<int> chosen_cpus(std::vector<int> usable, double cpus) {
+  const auto wanted = static_cast<std::size_t>(std::max(1.0, std::ceil(cpus)));
+  if (wanted >= usable.size()) return usable;
+  for (std::size_t place = 0; place < wanted; ++place) {
+    const auto left = static_cast<std::uint32_t>(usable.size() - place);
+    std::swap(usable[place], usable[place + random_below(left)]);
+  }
+  usable.resize(wanted);
+  std::ranges::sort(usable);
+  return usable;
+}
+
+}  // namespace
+
+void decide_limits(const policy::Policy& policy, const host::Host& host, Plan& plan) {
+  const policy::Limits& limits = policy.limits;
+  plan.budgets = {.wall_time = limits.wall_time.value,
+                  .cpu_time = limits.cpu_time.value,
+                  .grace = limits.grace.value,
+                  .cpus = limits.cpus.value,
+                  .affinity = chosen_cpus(host.cpus, limits.cpus.value),
+                  .disk = limits.disk.value,
+                  .disk_files = limits.disk_files.value,
+                  .memory = limits.memory.value,
+                  .processes = limits.processes.value,
+                  .file_size = limits.file_size.value};
+  add_process_limits(limits, host, plan);
+  if (limits.cpus.value != std::ceil(limits.cpus.value) &&
+      limits.cpus.value < static_cast<double>(host.cpus.size()))
+    plan.degraded.push_back({.what = "limits.cpus",
+                             .why = "a fraction of a CPU needs a cgroup",
+                             .instead = fmt::format("{} CPUs", plan.budgets.affinity.size())});
+}
+
+}  // namespace sbx::plan

@@ -1,0 +1,123 @@
+#include "plan/lookup.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+#include <numeric>
+
+#include "plan/path_text.hpp"
+
+namespace sbx::plan {
+namespace {
+
+constexpr int kMostLinks = 40;  // as the kernel, path_resolution(7)
+
+/// Insertions, deletions, replacements and swaps of neighbours that turn one word into the other.
+std::size_t edit_distance(std::string_view left, std::string_view right) {
+  std::vector<std::size_t> before;
+  std::vector<std::size_t> last(right.size() + 1);
+  std::vector<std::size_t> row(right.size() + 1);
+  std::iota(last.begin(), last.end(), std::size_t{0});
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < right.size(); ++j) {
+      row[j + 1] = std::min({last[j + 1] + 1, row[j] + 1, last[j] + (left[i] == right[j] ? 0 : 1)});
+      if (i > 0 && j > 0 && left[i] == right[j - 1] && left[i - 1] == right[j])
+        row[j + 1] = std::min(row[j + 1], before[j - 1] + 1);
+    }
+    before = last;
+    std::swap(last, row);
+  }
+  return last.back();
+}
+
+}  // namespace
+
+Result<std::string> Lookup::real(const std::string& path) const {
+  if (root_.empty() || !is_within(path, root_)) return files_.canonical(path);
+  std::vector<Hop> hops;
+  return walk(path, hops);
+}
+
+Result<std::string> Lookup::walk(const std::string& path, std::vector<Hop>& hops) const {
+  const bool rooted = !root_.empty() && is_within(path, root_);
+  const std::string top = rooted ? root_ : std::string();
+  std::string done = top;
+  std::string rest(below(path, top.empty() ? "/" : top));
+  while (true) {
+    const std::size_t start = rest.find_first_not_of('/');
+    if (start == std::string::npos) return done.empty() ? "/" : done;
+    const std::size_t end = std::min(rest.find('/', start), rest.size());
+    const std::string name = rest.substr(start, end - start);
+    rest.erase(0, end);
+    if (name == ".") continue;
+    if (name == "..") {
+      if (done != top) done.resize(done.rfind('/'));
+      continue;
+    }
+    const std::string here = done + "/" + name;
+    const host::FileFacts facts = SBX_TRY(files_.look(here));
+    if (facts.type != host::FileType::symlink) {
+      done = here;
+      continue;
+    }
+    if (hops.size() >= kMostLinks)
+      return fail({.kind = ErrorKind::host,
+                   .code = "cannot-look",
+                   .message = "cannot find '" + path + "'",
+                   .errno_value = ELOOP});
+    std::string text = SBX_TRY(files_.link_target(here));
+    if (text.starts_with('/')) done = top;
+    rest = text + rest;
+    hops.emplace_back(here, std::move(text));
+  }
+}
+
+std::string Lookup::in_system(const std::string& path) const {
+  if (root_.empty()) return path;
+  std::string rooted = root_ + path;
+  return files_.look(rooted) ? rooted : path;
+}
+
+std::optional<std::string> Lookup::find(std::string_view name) const {
+  return find_beyond(name, {});
+}
+
+std::optional<std::string> Lookup::find_beyond(std::string_view name,
+                                               std::string_view left_out) const {
+  if (name.empty() || name.contains('/')) return std::nullopt;
+  for (const std::string& folder : path_) {
+    if (folder == left_out) continue;
+    std::string path = joined(folder, name);
+    if (is_executable_file(path)) return path;
+  }
+  return std::nullopt;
+}
+
+bool Lookup::is_executable_file(const std::string& path) const {
+  const auto target = real(path);
+  if (!target || !files_.may_execute(*target)) return false;
+  const auto facts = files_.look(*target);  // execute permission on a folder means something else
+  return facts && facts->type == host::FileType::regular;
+}
+
+std::string Lookup::similar(std::string_view name) const {
+  if (name.size() < 2) return {};
+  std::string best;
+  std::size_t least = name.size() < 4 ? 2 : 3;  // one mistake in a short name, two in a longer one
+  for (const std::string& folder : path_) {
+    const auto entries = files_.list(folder);
+    if (!entries) continue;
+    for (const host::Entry& entry : *entries) {
+      const std::size_t lengths[] = {entry.name.size(), name.size()};
+      if (std::max(lengths[0], lengths[1]) - std::min(lengths[0], lengths[1]) >= least) continue;
+      const std::size_t distance = edit_distance(name, entry.name);
+      if (distance >= least || !is_executable_file(joined(folder, entry.name))) continue;
+      least = distance;
+      best = entry.name;
+    }
+  }
+  return best;
+}
+
+}  // namespace sbx::plan

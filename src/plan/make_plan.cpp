@@ -1,0 +1,104 @@
+#include "plan/make_plan.hpp"
+
+#include <iterator>
+
+#include "plan/command.hpp"
+#include "plan/enforcement.hpp"
+#include "plan/environment.hpp"
+#include "plan/inside.hpp"
+#include "plan/limits.hpp"
+#include "plan/places.hpp"
+
+namespace sbx::plan {
+namespace {
+
+void append(std::vector<Mount>& all, std::vector<Mount> more) {
+  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+void append(std::vector<std::string>& all, std::vector<std::string> more) {
+  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+/// Empty for the host's own.
+Result<std::string> system_root(const policy::Policy& policy, const host::Host& host) {
+  const auto& system = policy.filesystem.system;
+  if (system.value == "host") return std::string();
+  auto root = host.files->canonical(system.value);
+  if (!root)
+    return fail({.kind = ErrorKind::policy,
+                 .code = "missing-system",
+                 .message = "cannot use filesystem.system '" + system.value + "'",
+                 .errno_value = root.error().errno_value,
+                 .origin = system.origin});
+  return *root == "/" ? std::string() : *root;
+}
+
+Status decide_files(const policy::Policy& policy, const host::Host& host, const RunRequest& request,
+                    Plan& plan) {
+  const std::string root = SBX_TRY(system_root(policy, host));
+  View view;
+  append(plan.mounts, SBX_TRY(system_steps(host, root, policy.filesystem.system.origin, view)));
+  append(plan.mounts, etc_steps(host, root, !plan.network.own_namespace));
+  append(plan.mounts, kernel_steps(request.interactive));
+  append(plan.mounts, private_steps());
+
+  Places places = SBX_TRY(decide_places(policy, host, view));
+  plan.working_directory = places.working_directory;
+  Program program =
+      SBX_TRY(resolve_program(policy, host, request, root, plan.working_directory, view));
+  append(places.steps, std::move(program.steps));
+  sort_by_depth(places.steps);  // a mount hides what was mounted below its place before
+  make_room(plan.mounts, places.steps);
+  append(plan.mounts, std::move(places.steps));
+
+  plan.command = std::move(program.command);
+  plan.executable = std::move(program.executable);
+  plan.interpreter = std::move(program.interpreter);
+  plan.environment = decide_environment(policy.environment, host, request, program.bin_folders);
+  plan.degraded.insert(plan.degraded.end(), places.degraded.begin(), places.degraded.end());
+  append(plan.notes, std::move(places.notes));
+  append(plan.explanations, std::move(places.explanations));
+  append(plan.explanations, std::move(program.explanations));
+  return {};
+}
+
+Status decide_filter(const policy::Policy& policy, const host::Host& host, Plan& plan) {
+  FilterContext context;
+  // With the host's network come its abstract sockets; only Landlock's scope can shut them.
+  context.unix_sockets = plan.network.own_namespace || host.landlock_abi >= kLandlockScopes;
+  plan.filter = SBX_TRY(compile_filter(policy.syscalls, context));
+  plan.denied = policy.syscalls.denied.value;
+  return {};
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
+                       const RunRequest& request) {
+  Plan plan;
+  plan.degraded = SBX_TRY(check_enforcement(policy));
+  plan.identity.privileged = host.privileged;
+  plan.network.own_namespace = policy.network.mode.value != policy::NetworkMode::host;
+  plan.interactive = request.interactive;
+  plan.stdin_mode = request.stdin_mode;
+  plan.stdin_file = request.stdin_file;
+  plan.landlock_abi = host.landlock_abi;
+  plan.landlock_files = policy.filesystem.landlock.value;
+  plan.output = {.stdout_cap = policy.output.stdout_.value,
+                 .stderr_cap = policy.output.stderr_.value,
+                 .kill_on_exceed = policy.output.exceed.value == policy::Exceed::kill};
+  plan.enforced_namespaces = {"user", "mount", "pid", "ipc", "uts", "cgroup"};
+  if (plan.network.own_namespace)
+    plan.enforced_namespaces.insert(plan.enforced_namespaces.begin() + 3, "net");
+  append(plan.notes, policy.notes);
+
+  SBX_TRY(decide_files(policy, host, request, plan));
+  decide_limits(policy, host, plan);
+  SBX_TRY(decide_filter(policy, host, plan));
+  note_machine(policy, host, plan);
+  SBX_TRY(check_requirements(request.require, plan));
+  return plan;
+}
+
+}  // namespace sbx::plan

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+/// Paths as text; no file is looked at.
+namespace sbx::plan {
+
+/// `folder` with `name` below it; `name` alone when it is absolute.
+[[nodiscard]] inline std::string joined(std::string_view folder, std::string_view name) {
+  if (name.starts_with('/')) return std::string(name);
+  std::string path(folder);
+  if (!path.ends_with('/')) path += '/';
+  path += name;
+  return path;
+}
+
+[[nodiscard]] inline std::string_view base_name(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+/// "/a/b" for "/a/b/c", "/" for "/a" and for "/".
+[[nodiscard]] inline std::string parent_of(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == 0 || slash == std::string_view::npos ? "/" : std::string(path.substr(0, slash));
+}
+
+/// True for `folder` itself and everything below it. Both absolute and normal.
+[[nodiscard]] inline bool is_within(std::string_view path, std::string_view folder) {
+  if (folder == "/") return path.starts_with('/');
+  return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
+}
+
+/// What follows `folder` in `path`, with its leading slash; empty when they are the same. Asks
+/// is_within(path, folder).
+[[nodiscard]] inline std::string_view below(std::string_view path, std::string_view folder) {
+  if (folder == "/") return path == "/" ? std::string_view() : path;
+  return path.substr(folder.size());
+}
+
+/// Number of components: 0 for "/".
+[[nodiscard]] inline int depth_of(std::string_view path) {
+  int depth = 0;
+  for (std::size_t at = 0; at < path.size(); ++at)
+    if (path[at] != '/' && (at == 0 || path[at - 1] == '/')) ++depth;
+  return depth;
+}
+
+/// Without ".", "..", doubled and trailing slashes; ".." is taken as text. Asks an absolute path.
+[[nodiscard]] inline std::string normal(std::string_view path) {
+  std::string plain;
+  while (!path.empty()) {
+    const std::size_t slash = path.find('/');
+    const std::string_view part = path.substr(0, slash);
+    path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
+    if (part.empty() || part == ".") continue;
+    if (part == "..") {
+      plain.resize(plain.empty() ? 0 : plain.rfind('/'));
+      continue;
+    }
+    plain += '/';
+    plain += part;
+  }
+  return plain.empty() ? "/" : plain;
+}
+
+}  // namespace sbx::plan

@@ -1,0 +1,263 @@
+#include "plan/places.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "plan/grants.hpp"
+#include "plan/inside.hpp"
+#include "plan/path_text.hpp"
+
+namespace sbx::plan {
+namespace {
+
+// What the kernel makes up, or what shows another part of the host: never shown through a folder
+// that holds it.
+constexpr std::array<std::string_view, 17> kKernelTypes = {
+    "proc",    "sysfs",    "devtmpfs",    "devpts",  "cgroup", "cgroup2",
+    "debugfs", "tracefs",  "securityfs",  "bpf",     "mqueue", "configfs",
+    "pstore",  "efivarfs", "binfmt_misc", "fusectl", "nsfs"};
+
+std::unexpected<Error> refuse(std::string code, std::string message, const Origin& origin,
+                              std::string hint) {
+  return fail({.kind = ErrorKind::policy,
+               .code = std::move(code),
+               .message = std::move(message),
+               .origin = origin,
+               .hint = std::move(hint)});
+}
+
+/// Turns resolved grants into steps.
+class Placer {
+ public:
+  Placer(const policy::Policy& policy, const host::Host& host, View& view)
+      : policy_(policy), host_(host), view_(view) {}
+
+  Result<Places> place();
+
+ private:
+  Status collect(const policy::SourcedList<policy::PathGrant>& grants, Access access);
+  Status insert(Grant grant);
+  Status add(const Grant& grant);
+  Status check_mount_point(Grant& grant, bool& visible) const;
+  Result<std::vector<Grant>> submounts(const Grant& grant) const;
+  void add_step(const Grant& grant, bool recursive);
+  Status close_live_grant(const Grant& grant);
+  void protect(const std::string& inside, MountKind kind, const Origin& origin);
+  void protect_policy_files();
+
+  const policy::Policy& policy_;
+  const host::Host& host_;
+  View& view_;
+  std::vector<Grant> grants_;  ///< one for each target
+  Places places_;
+};
+
+Status Placer::collect(const policy::SourcedList<policy::PathGrant>& grants, Access access) {
+  for (const auto& each : grants) {
+    auto grant = SBX_TRY(resolve_grant(host_, each, access));
+    if (!grant) {
+      places_.explanations.push_back("'" + each.value.source + "' is optional and missing");
+      continue;
+    }
+    grant->target = view_.settled(grant->target);
+    SBX_TRY(insert(std::move(*grant)));
+  }
+  return {};
+}
+
+/// At one place the strongest access stands.
+Status Placer::insert(Grant grant) {
+  const auto same = std::ranges::find(grants_, grant.target, &Grant::target);
+  if (same == grants_.end()) {
+    grants_.push_back(std::move(grant));
+    return {};
+  }
+  if (same->access != Access::empty && same->source != grant.source)
+    return refuse("two-grants",
+                  "both '" + same->source + "' and '" + grant.source + "' are granted at '" +
+                      grant.target + "'",
+                  grant.origin,
+                  "give one of them another target (the other: " + same->origin.text() + ")");
+  if (same->access < grant.access) *same = std::move(grant);
+  return {};
+}
+
+/// Below a folder of the host a mount point must exist: sbx makes none there.
+Status Placer::check_mount_point(Grant& grant, bool& visible) const {
+  const Cover* over = view_.over(grant.target);
+  if (over == nullptr || over->source.empty()) return {};
+  const bool same = view_.inside(grant.source) == grant.target;
+  visible = over->system && same && grant.access == Access::read;
+  if (visible) return {};
+  const std::string place = over->source + std::string(below(grant.target, over->target));
+  const auto real = host_.files->canonical(place);
+  if (real && *real != place && !grant.chosen_target) {
+    // A link in what is shown already: the program follows it, so the grant stands where it leads.
+    grant.target = grant.source;
+    visible = view_.inside(grant.source) == grant.source && grant.access == Access::read;
+    return {};
+  }
+  if (real && *real == place) {
+    const host::FileFacts facts = SBX_TRY(host_.files->look(place));
+    if ((facts.type == host::FileType::directory) ==
+        (grant.facts.type == host::FileType::directory))
+      return {};
+  } else if (over->writable && !over->live) {
+    return {};  // made in the private copy
+  }
+  return refuse("no-mount-point",
+                "'" + grant.target + "' lies in '" + over->target + "', which has no such " +
+                    (grant.facts.type == host::FileType::directory ? "folder" : "file") +
+                    " to mount on",
+                grant.origin, "choose a target outside of it");
+}
+
+/// A grant of its own for each mount below: what is mounted on a folder is not part of the folder.
+Result<std::vector<Grant>> Placer::submounts(const Grant& grant) const {
+  std::vector<Grant> found;
+  if (grant.facts.type != host::FileType::directory) return found;
+  for (const host::MountPoint& mount : host_.mounts) {
+    if (mount.path == grant.source || !is_within(mount.path, grant.source)) continue;
+    std::string target = grant.target;
+    target += below(mount.path, grant.source);
+    if (std::ranges::find(found, target, &Grant::target) != found.end()) continue;  // stacked
+    const auto facts = host_.files->look(mount.path);
+    const bool usable = facts && (facts->type == host::FileType::directory ||
+                                  facts->type == host::FileType::regular);
+    if (!usable || std::ranges::find(kKernelTypes, mount.type) != kKernelTypes.end())
+      return refuse("unusable-submount",
+                    "cannot grant '" + grant.source + "': '" + mount.path +
+                        "' in it is a mount of type " + mount.type +
+                        (facts ? "" : " that can't be looked at"),
+                    grant.origin, "grant the folders beside it one by one");
+    found.push_back({.access = grant.access,
+                     .source = mount.path,
+                     .target = std::move(target),
+                     .facts = *facts,
+                     .origin = grant.origin});
+  }
+  return found;
+}
+
+void Placer::add_step(const Grant& grant, bool recursive) {
+  if (grant.access == Access::empty) {
+    Mount step = plain_step(MountKind::scratch, grant.target, "work");
+    step.origin = grant.origin;
+    places_.steps.push_back(std::move(step));
+    view_.add({.source = {}, .target = grant.target, .writable = true});
+    return;
+  }
+  Mount step = bind_step(grant.source, grant.target, grant.facts);
+  // Through an overlay the host's sockets can't be connected to; through a bind they can.
+  if (step.is_folder && grant.access != Access::live) step.kind = MountKind::overlay;
+  step.read_only =
+      grant.access == Access::read || (!step.is_folder && grant.access == Access::copy);
+  step.recursive = recursive;
+  step.needs_idmap =
+      host_.privileged && (step.is_folder || !step.read_only || !others_may_use(grant.facts));
+  step.origin = grant.origin;
+  view_.add({.source = grant.source,
+             .target = grant.target,
+             .writable = !step.read_only,
+             .live = grant.access == Access::live});
+  places_.steps.push_back(std::move(step));
+}
+
+Status Placer::add(const Grant& grant) {
+  std::vector<Grant> below_it;
+  if (grant.access != Access::empty) below_it = SBX_TRY(submounts(grant));
+  // In a user namespace the kernel refuses to bind a folder without the mounts on it (EINVAL); as
+  // root each is taken by itself, because one that can't be idmapped would fail all.
+  add_step(grant, !host_.privileged && !below_it.empty());
+  for (const Grant& submount : below_it) {
+    const bool comes_along = !host_.privileged && grant.access == Access::live;
+    if (!comes_along) add_step(submount, false);
+  }
+  if (grant.access == Access::live) {
+    SBX_TRY(close_live_grant(grant));
+    for (const Grant& submount : below_it) SBX_TRY(close_live_grant(submount));
+  }
+  if (grant.access != Access::empty)
+    places_.explanations.push_back(
+        "'" + grant.source + "' is shown " + describe(grant.access) +
+        (grant.source == grant.target ? "" : " at '" + grant.target + "'") + " (" +
+        grant.origin.text() + ")");
+  return {};
+}
+
+/// Puts `kind` over a path in a live grant, and makes mount points of the folders above it: a name
+/// is guarded only as long as no folder above can be renamed away.
+void Placer::protect(const std::string& inside, MountKind kind, const Origin& origin) {
+  const Cover* over = view_.over(inside);
+  if (over == nullptr || !over->writable) return;
+  if (over->live) {
+    for (std::string folder = parent_of(inside); folder != over->target && folder != "/";
+         folder = parent_of(folder)) {
+      const bool done = std::ranges::any_of(
+          places_.steps, [&](const Mount& step) { return step.target == folder; });
+      if (!done) places_.steps.push_back(plain_step(MountKind::pinned, folder));
+    }
+  }
+  Mount step = plain_step(kind, inside);
+  step.read_only = true;
+  step.origin = origin;
+  places_.steps.push_back(std::move(step));
+}
+
+Status Placer::close_live_grant(const Grant& grant) {
+  for (const std::string& socket :
+       SBX_TRY(sockets_below(*host_.files, grant, policy_.filesystem.scan))) {
+    const bool granted = std::ranges::any_of(
+        policy_.filesystem.sockets, [&](const auto& each) { return each.value == socket; });
+    const std::string inside = view_.inside(socket);
+    if (!granted && !inside.empty()) protect(inside, MountKind::mask_file, grant.origin);
+  }
+  return {};
+}
+
+void Placer::protect_policy_files() {
+  for (const std::string& file : policy_.files) {
+    const auto real = host_.files->canonical(file);
+    const std::string inside = real ? view_.inside(*real) : std::string();
+    if (!inside.empty())
+      protect(inside, MountKind::read_only, {.file = file, .layer = Layer::file});
+  }
+}
+
+Result<Places> Placer::place() {
+  WorkspaceChoice workspace = SBX_TRY(choose_workspace(host_, policy_.filesystem.workspace));
+  places_.working_directory = workspace.working_directory;
+  if (!workspace.note.empty()) places_.notes.push_back(std::move(workspace.note));
+  const bool inner = workspace.grant.access == Access::empty &&
+                     places_.working_directory != workspace.grant.target;
+  SBX_TRY(insert(std::move(workspace.grant)));
+  SBX_TRY(collect(policy_.filesystem.read, Access::read));
+  SBX_TRY(collect(policy_.filesystem.write, Access::live));
+  // A deeper one changes what a shallower one shows, so the shallow one comes first.
+  std::ranges::stable_sort(grants_, {}, [](const Grant& grant) { return depth_of(grant.target); });
+  for (Grant& grant : grants_) {
+    bool visible = false;
+    if (grant.access != Access::empty) SBX_TRY(check_mount_point(grant, visible));
+    if (!visible) SBX_TRY(add(grant));
+  }
+  if (inner) places_.steps.push_back(directory_step(places_.working_directory));
+  protect_policy_files();
+  for (const Grant& grant : grants_)
+    if (grant.access == Access::live && grant.facts.type == host::FileType::directory)
+      places_.degraded.push_back(
+          {.what = "'" + grant.target + "'",
+           .why = "a live grant shows sockets and denied names that the host makes there "
+                  "during the run",
+           .instead = "those that are there at the start are hidden"});
+  sort_by_depth(places_.steps);
+  return std::move(places_);
+}
+
+}  // namespace
+
+Result<Places> decide_places(const policy::Policy& policy, const host::Host& host, View& view) {
+  return Placer(policy, host, view).place();
+}
+
+}  // namespace sbx::plan

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/plan.hpp"
+#include "plan/steps.hpp"
+
+/// Workspace and granted paths.
+namespace sbx::plan {
+
+struct Places {
+  std::vector<Mount> steps;  ///< shallow to deep
+  std::string working_directory;
+  std::vector<Degraded> degraded;
+  std::vector<std::string> notes;
+  std::vector<std::string> explanations;
+};
+
+/// Resolves every grant and decides what stands where. Adds what becomes visible to `view`.
+/// Errors: policy (missing, forbidden or contradicting grants), host.
+[[nodiscard]] Result<Places> decide_places(const policy::Policy& policy, const host::Host& host,
+                                           View& view);
+
+}  // namespace sbx::plan

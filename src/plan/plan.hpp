@@ -1,0 +1,138 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sbx/outcome.hpp>
+#include <sbx/units.hpp>
+
+#include "host/host.hpp"
+#include "plan/filter/filter.hpp"
+#include "plan/request.hpp"
+#include "policy/policy.hpp"
+
+/// Everything that is decided before anything is done. `--dry-run` prints a Plan; nothing after it
+/// decides policy again.
+namespace sbx::plan {
+
+/// One step of building the new root, in order. Targets are absolute paths inside, made without
+/// following links.
+enum class MountKind : std::uint8_t {
+  directory,  ///< mkdir -p target, mode `mode`
+  symlink,    ///< target -> source (text)
+  file,       ///< a file with `content`, mode `mode`
+  bind,       ///< source (host path) at target
+  overlay,    ///< source (host folder) at target through overlayfs: writes go to the private tmpfs,
+              ///< or none if read_only
+  device,     ///< the host's character device `source`, checked against device_number
+  scratch,    ///< the folder `source` ("tmp", "home", "shm", "work") of the private tmpfs at target
+  proc,       ///< a procfs of the sandbox's own, hidepid=ptraceable
+  devpts,     ///< a devpts of the sandbox's own
+  mask_file,  ///< /dev/null over target, when it exists
+  mask_folder,  ///< an empty read-only folder over target, when it exists
+  read_only,    ///< target (a path below an earlier mount) is bound on itself read-only, when it
+                ///< exists
+  pinned,       ///< target, a folder in a live grant, is bound on itself as it is: a mount point
+                ///< can't be renamed away (EBUSY)
+};
+
+struct Mount {
+  MountKind kind{};
+  std::string source;
+  std::string target;
+  bool read_only = true;
+  bool executable = true;  ///< false: noexec
+  bool recursive = false;  ///< bind: with the mounts below it
+  mode_t mode = 0755;      ///< directory, file
+  std::string content;     ///< file
+  /// bind, overlay: what the source was when the plan was made; the run fails with "changed during
+  /// set-up" if it differs.
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  bool is_folder = false;
+  uid_t owner_uid = 0;  ///< of the source: decides the idmap
+  gid_t owner_gid = 0;
+  bool needs_idmap = false;  ///< a grant whose files the sandbox's uid can't reach as they stand
+                             ///< (privileged callers only)
+  std::uint32_t device_number = 0;
+  Origin origin;  ///< the policy line this step comes from
+};
+
+/// A limit that each process inherits.
+struct ProcessLimit {
+  int resource = 0;  ///< RLIMIT_*
+  std::uint64_t soft = 0;
+  std::uint64_t hard = 0;
+  Origin origin;
+};
+
+/// How sbx takes part in the child's ids.
+struct Identity {
+  bool privileged = false;  ///< root identity: uid R = base + 1000 on the host; base is chosen when
+                            ///< the run starts
+  uid_t uid = 1000;         ///< inside
+  gid_t gid = 1000;
+};
+
+struct Budgets {
+  Milliseconds wall_time{};
+  Milliseconds cpu_time{};
+  Milliseconds grace{};
+  double cpus = 1;
+  std::vector<int>
+      affinity;  ///< ceil(cpus) CPUs of the caller's set, chosen at random; empty: as the caller's
+  Bytes disk{};  ///< size of the private tmpfs
+  std::uint64_t disk_files = 0;
+  Bytes memory{};
+  std::uint64_t processes = 0;
+  Bytes file_size{};
+};
+
+struct OutputPlan {
+  Bytes stdout_cap{};
+  Bytes stderr_cap{};
+  bool kill_on_exceed = false;
+};
+
+struct NetworkPlan {
+  bool own_namespace = true;  ///< false: mode = "host"
+};
+
+/// For the record and messages.
+struct InterpreterFacts {
+  std::string
+      path;  ///< the program that is executed, on the host; empty when the command itself is
+  std::string prefix;  ///< bound in addition to the system folders; empty for a system interpreter
+  std::string reason;  ///< "#! line", "extension .py", "--lang python", "shim of pyenv"
+};
+
+struct Plan {
+  std::vector<std::string> command;      ///< argv of the main process
+  std::string executable;                ///< absolute path inside
+  std::vector<std::string> environment;  ///< NAME=VALUE
+  std::string working_directory;         ///< inside
+  InterpreterFacts interpreter;
+  Identity identity;
+  std::vector<Mount> mounts;
+  std::vector<ProcessLimit> process_limits;
+  Budgets budgets;
+  OutputPlan output;
+  NetworkPlan network;
+  Filter filter;
+  policy::DeniedCall denied = policy::DeniedCall::errno_;
+  bool landlock_files = true;  ///< the file part; scopes are used wherever the kernel has them
+  int landlock_abi = 0;        ///< 0: none
+  bool interactive = false;
+  StdinMode stdin_mode = StdinMode::inherit;
+  std::string stdin_file;
+  std::vector<std::string> enforced_namespaces;
+  std::vector<Degraded> degraded;
+  std::vector<std::string> notes;         ///< lines for stderr
+  std::vector<std::string> explanations;  ///< lines for -v: what was bound and why
+};
+
+}  // namespace sbx::plan

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// What was asked of one run besides the policy: the command and how it is connected. Filled by
+/// cli, read by plan.
+namespace sbx::plan {
+
+enum class StdinMode : std::uint8_t { inherit, null, file };
+
+struct RunRequest {
+  /// Everything from the first operand on, byte for byte. With `code` or `code_from_stdin`: the
+  /// arguments of the program.
+  std::vector<std::string> operands;
+  bool after_dashes = false;        ///< `--` came first: operands[0] is a command whatever its name
+  std::string language;             ///< --lang, empty if none
+  std::optional<std::string> code;  ///< -c CODE
+  bool code_from_stdin = false;     ///< the operand `-`: the program comes from standard input
+  bool interactive = false;         ///< -i: a pty of the sandbox's own
+  StdinMode stdin_mode = StdinMode::inherit;
+  std::string stdin_file;
+  std::vector<std::pair<std::string, std::string>>
+      environment;  ///< --env NAME=VALUE, --env-file, --env-fd; wins over the policy
+  std::vector<std::string> require;  ///< --require
+};
+
+}  // namespace sbx::plan

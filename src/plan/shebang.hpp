@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sbx::plan {
+
+/// The first line of a script, as execve(2) reads it.
+struct Shebang {
+  std::string interpreter;             ///< as written
+  std::vector<std::string> arguments;  ///< at most one: the kernel does not split
+};
+
+/// Nothing when `head` does not begin with "#!" or names nothing.
+[[nodiscard]] std::optional<Shebang> read_shebang(std::string_view head);
+
+/// What env(1) would run for that line: a name and its arguments. Nothing when env has more to do
+/// than that (variables, options other than -S): then env itself must run inside.
+[[nodiscard]] std::optional<std::vector<std::string>> env_command(const Shebang& shebang);
+
+[[nodiscard]] inline bool is_elf(std::string_view head) {
+  return head.starts_with(
+      "\x7f"
+      "ELF");
+}
+
+}  // namespace sbx::plan

@@ -1,0 +1,135 @@
+#include <cerrno>
+
+#include "plan/grants.hpp"
+#include "plan/inside.hpp"
+#include "plan/path_text.hpp"
+
+namespace sbx::plan {
+namespace {
+
+Access access_of(policy::WorkspaceMode mode) {
+  switch (mode) {
+    case policy::WorkspaceMode::empty:
+      return Access::empty;
+    case policy::WorkspaceMode::read_only:
+      return Access::read;
+    case policy::WorkspaceMode::overlay:
+      return Access::copy;
+    case policy::WorkspaceMode::read_write:
+      return Access::live;
+  }
+  return Access::empty;
+}
+
+/// Why a folder is not taken as a workspace; empty when it may be one.
+std::string unfit(const host::Host& host, const std::string& folder) {
+  if (folder == "/") return "the root folder";
+  if (folder == "/tmp") return "the folder for temporary files of all";
+  if (!host.home.empty()) {
+    const auto canonical = host.files->canonical(host.home);
+    const std::string& home = canonical ? *canonical : host.home;
+    if (folder == home) return "the home";
+    if (is_within(home, folder)) return "above the home";
+  }
+  if (is_within(kHome, folder)) return "where the home of the sandbox is";
+  if (is_forbidden(folder) || folder == "/etc") return "a folder of the system";
+  return {};
+}
+
+/// The text of filesystem.workspace.source, absolute.
+Result<std::string> written_path(const host::Host& host,
+                                 const policy::Sourced<std::string>& source) {
+  const std::string& text = source.value;
+  if (text == "~" || text.starts_with("~/")) {
+    if (host.home.empty())
+      return fail({.kind = ErrorKind::policy,
+                   .code = "no-home",
+                   .message = "'" + text + "' needs a home and the caller has none",
+                   .origin = source.origin});
+    return host.home + text.substr(1);
+  }
+  if (text.starts_with('/')) return text;
+  if (host.working_directory.empty())
+    return fail({.kind = ErrorKind::policy,
+                 .code = "missing-workspace",
+                 .message = "the working directory of the caller has no path",
+                 .origin = source.origin,
+                 .hint = "name an absolute folder with --workspace"});
+  return joined(host.working_directory, text);
+}
+
+WorkspaceChoice fallback(const Origin& origin, std::string note) {
+  return {.grant = {.access = Access::empty,
+                    .source = {},
+                    .target = kFallbackWorkspace,
+                    .facts = {},
+                    .origin = origin},
+          .working_directory = kFallbackWorkspace,
+          .note = std::move(note)};
+}
+
+/// The caller's folder, which nobody named: where it is unfit the run gets an empty one.
+WorkspaceChoice default_workspace(const host::Host& host, const policy::Workspace& workspace) {
+  const std::string& folder = host.working_directory;
+  std::string reason;
+  if (folder.empty() || !host.files->may_read(folder))
+    reason = "can't be read";
+  else if (const std::string why = unfit(host, folder); !why.empty())
+    reason = "is " + why;
+  const auto facts = host.files->look(folder);
+  if (reason.empty() && !facts) reason = "can't be read";
+  if (!reason.empty())
+    return fallback(workspace.source.origin,
+                    "the working directory " + (folder.empty() ? "" : "'" + folder + "' ") +
+                        reason + ": the command runs in an empty " + kFallbackWorkspace +
+                        " (--workspace DIR chooses a folder)");
+  return {.grant = {.access = access_of(workspace.mode.value),
+                    .source = folder,
+                    .target = folder,
+                    .facts = *facts,
+                    .origin = workspace.mode.origin},
+          .working_directory = folder,
+          .note = {}};
+}
+
+}  // namespace
+
+Result<WorkspaceChoice> choose_workspace(const host::Host& host,
+                                         const policy::Workspace& workspace) {
+  const Layer layer = workspace.source.origin.layer;
+  if (workspace.source.value == "." && (layer == Layer::key_default || layer == Layer::builtin))
+    return default_workspace(host, workspace);
+
+  const auto refuse = [&](std::string code, std::string message, int errno_value = 0) {
+    return fail({.kind = ErrorKind::policy,
+                 .code = std::move(code),
+                 .message = std::move(message),
+                 .errno_value = errno_value,
+                 .origin = workspace.source.origin,
+                 .hint = "name a folder of the project"});
+  };
+  const std::string written = SBX_TRY(written_path(host, workspace.source));
+  auto folder = host.files->canonical(written);
+  if (!folder)
+    return refuse("missing-workspace", "cannot use the workspace '" + written + "'",
+                  folder.error().errno_value);
+  const host::FileFacts facts = SBX_TRY(host.files->look(*folder));
+  if (facts.type != host::FileType::directory)
+    return refuse("unfit-workspace", "the workspace '" + written + "' is not a folder");
+  if (const std::string why = unfit(host, *folder); !why.empty())
+    return refuse("unfit-workspace", "'" + *folder + "' can't be the workspace: it is " + why);
+  if (!host.files->may_read(*folder))
+    return refuse("unfit-workspace", "cannot read the workspace '" + *folder + "'", EACCES);
+  WorkspaceChoice choice{.grant = {.access = access_of(workspace.mode.value),
+                                   .source = *folder,
+                                   .target = *folder,
+                                   .facts = facts,
+                                   .origin = workspace.source.origin},
+                         .working_directory = *folder,
+                         .note = {}};
+  if (!host.working_directory.empty() && is_within(host.working_directory, *folder))
+    choice.working_directory = host.working_directory;
+  return choice;
+}
+
+}  // namespace sbx::plan

@@ -1,0 +1,291 @@
+#include "policy/entries.hpp"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+
+#include "policy/syntax.hpp"
+
+namespace sbx::policy {
+namespace {
+
+std::unexpected<Problem> problem(std::string code, std::string message, std::string hint = {}) {
+  return std::unexpected(Problem{std::move(code), std::move(message), std::move(hint)});
+}
+
+bool is_lower(char c) {
+  return c >= 'a' && c <= 'z';
+}
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_alpha(char c) {
+  return is_lower(c) || (c >= 'A' && c <= 'Z');
+}
+
+Checked<void> check_variable(std::string_view text) {
+  const bool right = !is_digit(text[0]) && std::ranges::all_of(text, [](char c) {
+    return is_alpha(c) || is_digit(c) || c == '_';
+  });
+  if (right) return {};
+  const auto equals = text.find('=');
+  return problem("bad-variable", quoted(text) + " is not the name of an environment variable",
+                 equals == std::string_view::npos ? "names have letters, digits and _"
+                                                  : "values go to environment.set");
+}
+
+Checked<void> check_call(std::string_view text) {
+  const bool group = text[0] == '@';
+  const std::string_view name = text.substr(group ? 1 : 0);
+  const bool right = !name.empty() && std::ranges::all_of(name, [&](char c) {
+    return is_lower(c) || is_digit(c) || c == (group ? '-' : '_');
+  });
+  if (right) return {};
+  return problem("bad-call-name", quoted(text) + " is not the name of a system call or group",
+                 "names look like \"personality\", groups like \"@debug\"");
+}
+
+Checked<void> check_command(std::string_view text) {
+  if (text.find_first_of(" \t\n") == std::string_view::npos) return {};
+  return problem("bad-command", quoted(text) + " is not the name of a program",
+                 "one name without arguments, as \"python3\"");
+}
+
+std::optional<unsigned> port_number(std::string_view text) {
+  unsigned port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return port >= 1 && port <= 65535 ? std::optional(port) : std::nullopt;
+}
+
+/// "443", "8000-8100" or "*".
+bool is_port_rule(std::string_view text) {
+  const auto dash = text.find('-');
+  if (text == "*") return true;
+  const auto first = port_number(text.substr(0, dash));
+  if (dash == std::string_view::npos) return first.has_value();
+  const auto last = port_number(text.substr(dash + 1));
+  return first && last && *first <= *last;
+}
+
+bool is_address(std::string_view text, int family, unsigned bits) {
+  const auto slash = text.find('/');
+  if (slash != std::string_view::npos) {
+    const std::string_view length = text.substr(slash + 1);
+    unsigned value = 0;
+    const auto [end, error] = std::from_chars(length.data(), length.data() + length.size(), value);
+    if (length.empty() || error != std::errc{} || end != length.data() + length.size() ||
+        value > bits)
+      return false;
+  }
+  std::array<unsigned char, 16> address{};
+  return ::inet_pton(family, std::string(text.substr(0, slash)).c_str(), address.data()) == 1;
+}
+
+bool is_host_name(std::string_view text) {
+  constexpr std::size_t kLongestName = 253;
+  constexpr std::size_t kLongestLabel = 63;
+  if (text.starts_with("*.")) text.remove_prefix(2);
+  if (text.ends_with('.')) text.remove_suffix(1);
+  const auto labels = split(text, '.');
+  if (text.empty() || text.size() > kLongestName || text.ends_with('.')) return false;
+  const bool right = std::ranges::all_of(labels, [](std::string_view label) {
+    return !label.empty() && label.size() <= kLongestLabel && label.front() != '-' &&
+           label.back() != '-' && std::ranges::all_of(label, [](char c) {
+             return is_alpha(c) || is_digit(c) || c == '-' || c == '_';
+           });
+  });
+  // All digits in the last label: an address that was written wrong, never a name (RFC 3696, 2).
+  return right && !std::ranges::all_of(labels.back(), is_digit);
+}
+
+Checked<void> check_destination(std::string_view text) {
+  constexpr std::string_view kForms =
+      "write HOST:PORT, as \"api.example.com:443\", \"10.1.0.0/16:5432\" or "
+      "\"[2001:db8::/32]:443\"";
+  std::string_view rest = text;
+  if (rest.starts_with("udp://")) {
+    rest.remove_prefix(6);
+  } else if (const auto scheme = rest.find("://"); scheme != std::string_view::npos) {
+    return problem("bad-destination", quoted(text) + " is a URL, not a destination",
+                   std::string(kForms));
+  }
+  const bool bracketed = rest.starts_with('[');
+  const auto host_end = bracketed ? rest.find(']') : std::min(rest.find(':'), rest.size());
+  if (host_end == std::string_view::npos) {
+    return problem("bad-destination", quoted(text) + " has no closing bracket",
+                   std::string(kForms));
+  }
+  const std::string_view host = rest.substr(bracketed ? 1 : 0, host_end - (bracketed ? 1 : 0));
+  std::string_view port = rest.substr(host_end + (bracketed ? 1 : 0));
+  const bool host_right = bracketed ? is_address(host, AF_INET6, 128)
+                                    : is_host_name(host) || is_address(host, AF_INET, 32);
+  if (!host_right) {
+    return problem("bad-destination", quoted(text) + " does not name a host or an address",
+                   std::string(kForms));
+  }
+  if (port.empty()) return {};
+  port.remove_prefix(1);
+  if (rest[host_end + (bracketed ? 1 : 0)] != ':' || !is_port_rule(port)) {
+    return problem("bad-destination", quoted(text) + " has no port from 1 to 65535",
+                   std::string(kForms));
+  }
+  if (port == "53") {
+    return problem("bad-destination",
+                   quoted(text) + " is a rule about port 53, which sbx itself answers",
+                   "allowed names resolve without a rule");
+  }
+  return {};
+}
+
+Checked<void> check_publication(std::string_view text) {
+  const auto parts = split(text, ':');
+  const bool right =
+      (parts.size() == 2 || parts.size() == 3) && port_number(parts.back()) &&
+      port_number(parts[parts.size() - 2]) &&
+      (parts.size() == 2 || (is_address(parts[0], AF_INET, 32) && parts[0].starts_with("127.")));
+  if (right) return {};
+  return problem("bad-publication",
+                 quoted(text) + " does not publish a port on the host's loopback",
+                 "write \"127.0.0.1:HOST_PORT:PORT\", as \"127.0.0.1:8080:80\"");
+}
+
+Checked<void> check_collected(std::string_view text) {
+  const auto parts = split(text, '/');
+  if (text[0] != '/' && text[0] != '~' && std::ranges::find(parts, "..") == parts.end()) return {};
+  return problem("bad-pattern", quoted(text) + " leaves the workspace",
+                 "write a pattern below it, as \"out/**\"");
+}
+
+/// A pattern stays as written when it begins with "**/"; everything else is a path, and a bare name
+/// could be either.
+Checked<std::string> check_hidden(std::string_view text, const PathBase& base) {
+  if (text.starts_with("**/")) {
+    const auto parts = split(text, '/');
+    if (text.size() > 3 && std::ranges::find(parts, "..") == parts.end()) return std::string(text);
+    return problem("bad-pattern", quoted(text) + " names nothing", "as \"**/.env\"");
+  }
+  if (text.find('/') == std::string_view::npos && text[0] != '~') {
+    return problem("bad-pattern", quoted(text) + " could mean one file or every file of that name",
+                   "write " + quoted("**/" + std::string(text)) + " to hide it everywhere, or " +
+                       quoted("./" + std::string(text)) + " for the one beside this file");
+  }
+  return absolute_path(text, base);
+}
+
+Checked<std::string> check_source(std::string_view text, const PathBase& base) {
+  if (text[0] == '~' || text[0] == '/' || text.find('$') != std::string_view::npos)
+    return absolute_path(text, base);
+  return std::string(text);
+}
+
+}  // namespace
+
+std::string normal_path(std::string_view path) {
+  std::string out;
+  for (const std::string_view part : split(path, '/')) {
+    if (part.empty() || part == ".") continue;
+    if (part == "..") {
+      out.resize(out.empty() ? 0 : out.rfind('/'));
+    } else {
+      (out += '/') += part;
+    }
+  }
+  return out.empty() ? "/" : out;
+}
+
+std::string_view parent_path(std::string_view path) {
+  const auto slash = path.rfind('/');
+  if (slash == std::string_view::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+Checked<std::string> absolute_path(std::string_view text, const PathBase& base) {
+  if (text.find('$') != std::string_view::npos) {
+    return problem("bad-path", "variables are not expanded in " + quoted(text),
+                   "write the path out, or begin it with ~");
+  }
+  if (text[0] == '/') return normal_path(text);
+  if (text[0] == '~') {
+    if (text.size() > 1 && text[1] != '/') {
+      return problem("bad-path", "the home of another user is not looked up: " + quoted(text),
+                     "write the path out; ~ alone is your own home");
+    }
+    if (base.home.empty()) {
+      return problem("no-home", "you have no home folder for " + quoted(text),
+                     "write the path out");
+    }
+    return normal_path(base.home + std::string(text.substr(1)));
+  }
+  if (base.folder.empty()) {
+    return problem("bad-path",
+                   quoted(text) + " is relative, and a built-in policy lies in no folder",
+                   "write an absolute path or begin it with ~");
+  }
+  return normal_path(base.folder + "/" + std::string(text));
+}
+
+Checked<void> check_grantable(const std::string& path) {
+  constexpr auto kOwn = std::to_array<std::string_view>({"/proc", "/sys", "/dev"});
+  if (path == "/") {
+    return problem("forbidden-grant", "\"/\" can't be granted",
+                   "grant the folders that are needed");
+  }
+  for (const std::string_view own : kOwn) {
+    if (!path.starts_with(own) || (path.size() > own.size() && path[own.size()] != '/')) continue;
+    return problem("forbidden-grant", quoted(path) + " can't be granted",
+                   own == "/sys"
+                       ? "there is no /sys in a sandbox: leave it out"
+                       : "the sandbox has its own " + std::string(own) + ": leave it out");
+  }
+  return {};
+}
+
+Checked<std::string> check_entry(Entry entry, std::string_view text, const PathBase& base) {
+  if (text.empty()) return problem("empty-text", "\"\" says nothing");
+  if (text.find('\0') != std::string_view::npos) {
+    return problem("nul-in-text", quoted(text) + " has a NUL in it",
+                   "the kernel ends every text there");
+  }
+  const auto as_written = [&](Checked<void> checked) -> Checked<std::string> {
+    if (!checked) return std::unexpected(std::move(checked).error());
+    return std::string(text);
+  };
+  switch (entry) {
+    case Entry::any:
+      return std::string(text);
+    case Entry::command:
+      return as_written(check_command(text));
+    case Entry::variable:
+      return as_written(check_variable(text));
+    case Entry::call:
+      return as_written(check_call(text));
+    case Entry::destination:
+      return as_written(check_destination(text));
+    case Entry::publication:
+      return as_written(check_publication(text));
+    case Entry::collected:
+      return as_written(check_collected(text));
+    case Entry::path:
+      return absolute_path(text, base);
+    case Entry::system: {
+      if (text == "host") return std::string(text);
+      auto path = absolute_path(text, base);
+      if (path) {
+        if (auto grantable = check_grantable(*path); !grantable)
+          return std::unexpected(std::move(grantable).error());
+      }
+      return path;
+    }
+    case Entry::source:
+      return check_source(text, base);
+    case Entry::hidden:
+      return check_hidden(text, base);
+  }
+  return std::string(text);
+}
+
+}  // namespace sbx::policy

@@ -1,0 +1,315 @@
+#include "policy/load.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <iterator>
+
+#include "policy/locate.hpp"
+#include "policy/narrowing.hpp"
+#include "policy/reading.hpp"
+
+namespace sbx::policy {
+namespace {
+
+constexpr std::size_t kDeepestExtends = 16;
+constexpr std::size_t kMostTexts = 64;
+
+/// Lines that are only a comment, emptied: most of a built-in is its reasons, and toml++ decodes
+/// each of their characters. Positions stay. Only for texts without multi-line strings, which
+/// built-ins are.
+std::string without_comments(std::string_view text) {
+  std::string out;
+  out.reserve(text.size() / 2);
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size() - 1) + 1;
+    const std::string_view line = text.substr(0, end);
+    const auto first = line.find_first_not_of(' ');
+    out += first < line.size() && line[first] == '#' ? std::string_view("\n") : line;
+    text.remove_prefix(end);
+  }
+  return out;
+}
+
+/// Builds one policy out of its layers, weakest first.
+class Merger {
+ public:
+  explicit Merger(const LoadContext& context) : context_(context), policy_(initial_policy()) {}
+
+  void add_operand(const std::string& operand) {
+    auto text = locate(operand, {.folder = context_.working_directory}, context_);
+    if (!text)
+      return add_error(std::move(text).error(), {.file = "--policy", .layer = Layer::command_line},
+                       operand);
+    add_text(std::move(*text));
+  }
+
+  /// One text after its parents. `stack_` holds the texts that led here.
+  void add_text(PolicyText found) {
+    texts_.push_back(std::move(found));  // a deque: the views of earlier ones stay
+    const PolicyText& text = texts_.back();
+    Reading reading(text.text(), place_of(text), findings_);
+    const auto document = text.layer == Layer::builtin ? read_toml(without_comments(text.text()))
+                                                       : read_toml(text.text());
+    if (!document) {
+      const SyntaxError& error = document.error();
+      return reading.report(error.line, error.column,
+                            {error.code, error.message, syntax_hint(error)});
+    }
+    stack_.push_back(&text);
+    add_parents(*document, reading);
+    stack_.pop_back();
+    applied_.push_back(text.identity);
+    policy_.name = {text.stem, {.file = text.name, .layer = text.layer}};
+    policy_.description = {};
+    const auto first = static_cast<std::ptrdiff_t>(findings_.size());
+    apply_document(*document, reading, policy_);
+    std::ranges::stable_sort(
+        findings_.begin() + first, findings_.end(), {},
+        [](const Error& error) { return std::pair(error.origin->line, error.origin->column); });
+    note_text(text);
+    close_layer({.file = text.name, .layer = text.layer}, document->member("locked") != nullptr);
+  }
+
+  /// A layer of the command line: `--set`, or the named options.
+  void add_overrides(const std::vector<Override>& overrides, bool named_options) {
+    bool allows_host = false;
+    bool locks = false;
+    std::string first;
+    for (const Override& one : overrides) {
+      if ((one.option != "--set") != named_options) continue;
+      if (first.empty()) first = one.option;
+      allows_host = allows_host || one.option == "--allow-host";
+      locks = locks || one.key == "locked";
+      add_override(one);
+    }
+    if (allows_host) allow_host();
+    if (!first.empty()) close_layer({.file = first, .layer = Layer::command_line}, locks);
+  }
+
+  std::expected<Policy, Findings> finish() && {
+    if (!findings_.empty()) return std::unexpected(std::move(findings_));
+    note_workspace();
+    return std::move(policy_);
+  }
+
+ private:
+  [[nodiscard]] Reading::Place place_of(const PolicyText& text) const {
+    return {.file = text.name,
+            .layer = text.layer,
+            .base = {.folder = text.folder, .home = context_.home}};
+  }
+
+  static std::string syntax_hint(const SyntaxError& error) {
+    if (error.code == "duplicate-key") return "a key stands once; a list takes several values";
+    if (error.code == "invalid-utf8") return "policies are UTF-8";
+    return error.code == "toml-syntax"
+               ? "texts, sizes and durations stand in quotes, as memory = \"512M\""
+               : "";
+  }
+
+  void add_error(Error error, Origin origin, std::string source_line) {
+    error.origin = std::move(origin);
+    error.source_line = std::move(source_line);
+    findings_.push_back(std::move(error));
+  }
+
+  void add_parents(const Node& document, Reading& reading) {
+    const Member* extends = document.member("extends");
+    if (extends == nullptr) return;
+    const auto* list = extends->value.as<Node::List>();
+    const Node::List single{extends->value};
+    for (const Node& parent : list != nullptr ? *list : single) {
+      const auto* operand = parent.as<std::string>();
+      if (operand == nullptr) {
+        reading.report(parent, {"wrong-type",
+                                "extends: " + short_text(parent) + " is not the name of a policy",
+                                "write extends = \"default\""});
+        continue;
+      }
+      add_parent(*operand, parent, reading);
+    }
+  }
+
+  static LookIn look_in(const PolicyText& child) {
+    const bool bare = child.name.find('/') == std::string::npos;
+    return {.folder = child.self_contained ? std::string{} : child.folder,
+            .display_folder = bare ? std::string{} : std::string(parent_path(child.name))};
+  }
+
+  void add_parent(const std::string& operand, const Node& at, Reading& reading) {
+    const PolicyText& child = *stack_.back();
+    if (stack_.size() > kDeepestExtends || texts_.size() >= kMostTexts) {
+      const bool deep = stack_.size() > kDeepestExtends;
+      return reading.report(
+          at, {deep ? "extends-too-deep" : "too-many-policies",
+               deep ? "extends is more than 16 deep" : "more than 64 policies are merged",
+               "write one policy that says it all"});
+    }
+    auto text = locate(operand, look_in(child), context_);
+    if (!text)
+      return add_error(std::move(text).error(), reading.origin(at),
+                       std::string(line_of(child.text(), at.line)));
+    const auto same = [&](const PolicyText* other) { return other->identity == text->identity; };
+    if (const auto first = std::ranges::find_if(stack_, same); first != stack_.end()) {
+      std::string cycle;
+      for (auto each = first; each != stack_.end(); ++each) cycle += (*each)->name + " -> ";
+      return reading.report(at,
+                            {"extends-cycle", "extends goes in a circle: " + cycle + (*first)->name,
+                             "take one of them out"});
+    }
+    // A parent of several is one layer, the weakest of its places: said again it would undo what
+    // its heirs say.
+    if (std::ranges::find(applied_, text->identity) != applied_.end()) return;
+    add_text(std::move(*text));
+  }
+
+  void note_text(const PolicyText& text) {
+    if (!text.note.empty()) policy_.notes.push_back(text.note);
+    policy_.source = text.layer == Layer::builtin ? "built-in" : text.identity;
+    if (text.layer == Layer::builtin || text.self_contained) return;
+    policy_.files.push_back(text.identity);
+    if (!text.by_name) by_path_.push_back(text.identity);
+  }
+
+  void add_override(const Override& one) {
+    const std::string typed = one.option == "--set" ? one.key + "=" + one.toml : one.toml;
+    Reading reading(typed,
+                    {.file = one.option,
+                     .layer = Layer::command_line,
+                     .base = {.folder = context_.working_directory, .home = context_.home}},
+                    findings_);
+    const Key* key = find_key(one.key);
+    std::string member;
+    if (key == nullptr) {
+      // environment.set.NAME
+      const auto dot = one.key.rfind('.');
+      const Key* table =
+          dot == std::string::npos ? nullptr : find_key(std::string_view(one.key).substr(0, dot));
+      if (table == nullptr || !table->is_table()) return unknown_override(one, reading);
+      key = table;
+      member = one.key.substr(dot + 1);
+    }
+    if (key->of_text()) {
+      return reading.report(
+          0, 0,
+          {"not-settable", one.key + " belongs to a policy file and can't be set here",
+           key->type == Type::parents ? "name further policies with -p" : "leave it out"});
+    }
+    auto document = read_toml("v = " + one.toml);
+    const auto* members = document ? document->as<Node::Table>() : nullptr;
+    if (members == nullptr || members->size() != 1 || members->front().name != "v") {
+      return reading.report(
+          0, 0,
+          {"toml-syntax", one.key + ": " + quoted(one.toml) + " is not one TOML value",
+           reading.cure(one.key, key->is_list() || key->is_table() || key->type == Type::boolean ||
+                                         key->type == Type::count || key->type == Type::number
+                                     ? example(*key)
+                                     : quoted(one.toml))});
+    }
+    Node value = members->front().value;
+    if (!member.empty())
+      value = Node{.value = Node::Table{Member{.name = member, .value = std::move(value)}}};
+    apply(*key, value, one.append ? ListMode::append : ListMode::replace, reading, policy_);
+  }
+
+  static void unknown_override(const Override& one, Reading& reading) {
+    const std::string_view meant = suggest_key(one.key);
+    if (is_section(one.key)) {
+      return reading.report(0, 0,
+                            {"unknown-key", quoted(one.key) + " is a table of keys, not a key",
+                             "set its keys one by one"});
+    }
+    reading.report(
+        0, 0,
+        {"unknown-key", "unknown key " + short_text(Node{.value = one.key}),
+         meant.empty() ? "sbx-policy(5) lists the keys" : "did you mean " + quoted(meant) + "?"});
+  }
+
+  /// Asking for a host under `none` asks for the mode in which hosts are allowed.
+  void allow_host() {
+    Sourced<NetworkMode>& mode = policy_.network.mode;
+    const Origin option{.file = "--allow-host", .layer = Layer::command_line};
+    if (mode.value == NetworkMode::none) mode = {NetworkMode::allow_list, option};
+    if (mode.value != NetworkMode::host) return;
+    findings_.push_back(
+        {.kind = ErrorKind::policy,
+         .code = "allow-host-with-host",
+         .message = "--allow-host names a destination, and network.mode = \"host\" of " +
+                    mode.origin.text() + " allows all",
+         .origin = option,
+         .hint = "leave out --allow-host, or set network.mode to \"allow-list\""});
+  }
+
+  /// What the layer may not do under a seal; then its own seal, which holds what stands so far.
+  void close_layer(const Origin& layer, bool says_locked) {
+    if (seal_) {
+      for (Error& error : widenings(*seal_, policy_, layer)) {
+        // What an earlier layer widened was told there.
+        const bool told = std::ranges::any_of(findings_, [&](const Error& other) {
+          return other.message == error.message && other.origin == error.origin;
+        });
+        if (told) continue;
+        error.source_line = source_line(*error.origin);
+        findings_.push_back(std::move(error));
+      }
+    }
+    if (says_locked && policy_.locked.value) seal_ = Seal{policy_, policy_.locked.origin};
+  }
+
+  [[nodiscard]] std::string source_line(const Origin& origin) const {
+    if (origin.line == 0) return {};
+    const auto text = std::ranges::find(texts_, origin.file, &PolicyText::name);
+    return text == texts_.end() ? std::string{} : std::string(line_of(text->text(), origin.line));
+  }
+
+  /// The author of a project may have written the policy that lies in it.
+  void note_workspace() {
+    const std::string& source = policy_.filesystem.workspace.source.value;
+    const std::string folder =
+        normal_path(source.starts_with('/') ? source : context_.working_directory + "/" + source);
+    if (folder == "/" || folder == context_.home)
+      return;  // plan takes no such folder as the workspace
+    for (const std::string& file : by_path_) {
+      if (!file.starts_with(folder + "/")) continue;
+      policy_.notes.push_back("policy file " + quoted(file) + " lies inside the workspace");
+    }
+  }
+
+  const LoadContext& context_;
+  Policy policy_;
+  Findings findings_;
+  std::deque<PolicyText> texts_;
+  std::vector<const PolicyText*> stack_;
+  std::vector<std::string> applied_;  ///< identities
+  std::vector<std::string> by_path_;
+  std::optional<Seal> seal_;
+};
+
+}  // namespace
+
+std::expected<Policy, Findings> load(const std::vector<PolicyOperand>& policies,
+                                     const std::vector<Override>& overrides,
+                                     const LoadContext& context) {
+  Merger merger(context);
+  if (policies.empty())
+    merger.add_operand(context.default_policy.empty() ? "default" : context.default_policy);
+  for (const PolicyOperand& operand : policies) merger.add_operand(operand.text);
+  merger.add_overrides(overrides, false);
+  merger.add_overrides(overrides, true);
+  return std::move(merger).finish();
+}
+
+std::expected<Policy, Findings> parse_text(std::string_view text, std::string_view file_name,
+                                           const LoadContext& context) {
+  PolicyText given{
+      .content = std::string(text), .name = std::string(file_name), .self_contained = true};
+  given.identity = given.name;
+  given.folder = context.working_directory;
+  std::string_view stem = file_name.substr(file_name.rfind('/') + 1);
+  given.stem = stem.ends_with(".toml") ? stem.substr(0, stem.size() - 5) : stem;
+  Merger merger(context);
+  merger.add_text(std::move(given));
+  return std::move(merger).finish();
+}
+
+}  // namespace sbx::policy

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "policy/entries.hpp"
+#include "policy/keys.hpp"
+#include "policy/load.hpp"
+#include "policy/syntax.hpp"
+
+namespace sbx::policy {
+
+/// What a list value does to what weaker layers said.
+enum class ListMode : std::uint8_t { append, replace };
+
+/// One text while it is read: where its values come from, and what is found wrong with it.
+class Reading {
+ public:
+  struct Place {
+    std::string file;  ///< as messages name it; on the command line the option
+    Layer layer = Layer::file;
+    PathBase base;
+  };
+  /// `text` must outlive the reading; on the command line it is what was typed after the option.
+  Reading(std::string_view text, Place place, Findings& findings)
+      : text_(text), place_(std::move(place)), findings_(findings) {}
+
+  [[nodiscard]] const Place& place() const { return place_; }
+  [[nodiscard]] const PathBase& base() const { return place_.base; }
+  [[nodiscard]] bool typed() const { return place_.layer == Layer::command_line; }
+  [[nodiscard]] Origin origin(int line, int column) const;
+  [[nodiscard]] Origin origin(const Node& node) const { return origin(node.line, node.column); }
+
+  /// Adds a finding at a position of the text.
+  void report(int line, int column, Problem problem);
+  void report(const Node& at, Problem problem) { report(at.line, at.column, std::move(problem)); }
+  /// The same, the message beginning with the key.
+  void report(const Key& key, const Node& at, Problem problem);
+  /// "write memory = "512M"", in the form in which this text would say it.
+  [[nodiscard]] std::string cure(std::string_view key_name, std::string_view toml) const;
+  /// True when a text has so many findings that more would help nobody.
+  [[nodiscard]] bool overwhelmed() const;
+
+ private:
+  std::string_view text_;
+  Place place_;
+  Findings& findings_;
+  std::size_t found_ = 0;
+};
+
+/// The text of one line, without its end.
+[[nodiscard]] std::string_view line_of(std::string_view text, int line);
+
+/// Sets one key from a node. What is wrong is reported, and the policy keeps what it had.
+void apply(const Key& key, const Node& value, ListMode mode, Reading& reading, Policy& policy);
+/// Applies every key of a document; "schema" is checked and "extends" is left alone.
+void apply_document(const Node& document, Reading& reading, Policy& policy);
+
+/// Reads one [[syscalls.rule]]; nothing when it is wrong, which is reported.
+[[nodiscard]] std::optional<SyscallRule> read_rule(const Node& node, Reading& reading);
+/// Reports members of a table that are not among `known`; `path` is the table's dotted name.
+void report_unknown(const Node::Table& table, std::span<const std::string_view> known,
+                    std::string_view path, Reading& reading);
+
+}  // namespace sbx::policy

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <optional>
+
+#include "policy/reading.hpp"
+
+/// Single values: from nodes, and back to TOML.
+namespace sbx::policy {
+
+/// One read from a node, with its type, unit and range checked; a reported problem gives nothing.
+template <class T>
+[[nodiscard]] std::optional<T> read_value(const Key& key, const Node& node, Reading& reading);
+
+/// A scalar slot's value as TOML ("\"512M\"", "true", "1.5"); empty for lists and tables.
+[[nodiscard]] std::string scalar_toml(const Key& key, const Slot& slot);
+/// Sets a scalar from the table's own text. The table is right, so nothing can be wrong with it.
+void set_initial(const Key& key, Policy& policy);
+
+}  // namespace sbx::policy

@@ -1,0 +1,145 @@
+#include "policy/write.hpp"
+
+#include <type_traits>
+
+#include "policy/keys.hpp"
+#include "policy/load.hpp"
+#include "policy/rules.hpp"
+#include "policy/syntax.hpp"
+#include "policy/values.hpp"
+
+namespace sbx::policy {
+namespace {
+
+std::string list_toml(const std::vector<std::string>& entries) {
+  std::string text;
+  for (const std::string& entry : entries) (text += text.empty() ? "" : ", ") += entry;
+  return "[" + text + "]";
+}
+
+template <class T>
+std::string list_toml(const SourcedList<T>& list) {
+  constexpr std::size_t kFitsOneLine = 3;
+  std::vector<std::string> entries;
+  for (const auto& entry : list) entries.push_back(entry_toml(entry.value));
+  if (entries.size() <= kFitsOneLine && !std::is_same_v<T, SyscallRule>) return list_toml(entries);
+  std::string text = "[";
+  for (const std::string& entry : entries) (text += "\n  ") += entry + ",";
+  return text + (entries.empty() ? "]" : "\n]");
+}
+
+std::string member_toml(const std::string& value) {
+  return quoted(value);
+}
+std::string member_toml(const std::vector<std::string>& value) {
+  std::vector<std::string> entries;
+  for (const std::string& one : value) entries.push_back(quoted(one));
+  return list_toml(entries);
+}
+
+/// A table says what it holds, and what of the key's default it does not hold.
+template <class Table>
+std::string table_toml(const Table& table, const Table& initial) {
+  std::vector<std::string> removed;
+  for (const auto& [name, value] : initial) {
+    if (!table.contains(name)) removed.push_back(quoted(name));
+  }
+  std::string text;
+  if (!removed.empty()) text = "unset = " + list_toml(removed);
+  for (const auto& [name, value] : table) {
+    ((text += text.empty() ? "" : ", ") += key_text(name)) += " = " + member_toml(value.value);
+  }
+  return text.empty() ? "{}" : "{ " + text + " }";
+}
+
+std::string value_toml(const Key& key, const Policy& policy, const Policy& initial) {
+  if (key.type == Type::schema) return "1";
+  const Slot slot = slot_of(key, policy);
+  return std::visit(
+      [&](const auto& at) -> std::string {
+        using At = std::decay_t<decltype(at)>;
+        if constexpr (std::is_same_v<At, TextTable*> || std::is_same_v<At, ListTable*>)
+          return table_toml(*at, *std::get<At>(slot_of(key, initial)));
+        else if constexpr (requires { list_toml(*at); })
+          return list_toml(*at);
+        else
+          return scalar_toml(key, slot);
+      },
+      slot);
+}
+
+template <class Left, class Right>
+bool same_values(const Left& left, const Right& right) {
+  if constexpr (requires { left.value; })
+    return left.value == right.value;
+  else if constexpr (requires { left.contains(""); })
+    return std::equal(left.begin(), left.end(), right.begin(), right.end(),
+                      [](const auto& a, const auto& b) {
+                        return a.first == b.first && a.second.value == b.second.value;
+                      });
+  else
+    return std::equal(left.begin(), left.end(), right.begin(), right.end(),
+                      [](const auto& a, const auto& b) { return a.value == b.value; });
+}
+
+}  // namespace
+
+std::string entry_toml(const std::string& text) {
+  return quoted(text);
+}
+
+std::string entry_toml(const PathGrant& grant) {
+  if (grant.target.empty() && !grant.optional) return quoted(grant.source);
+  std::string text = "{ source = " + quoted(grant.source);
+  if (!grant.target.empty()) text += ", target = " + quoted(grant.target);
+  return text + (grant.optional ? ", optional = true }" : " }");
+}
+
+std::string entry_toml(const SyscallRule& rule) {
+  return rule_toml(rule);
+}
+
+std::string write(const Policy& policy) {
+  const Policy initial = initial_policy();
+  std::string text;
+  std::string_view section;
+  for (const Key& key : keys()) {
+    if (key.type == Type::parents) continue;  // what they said is in the policy already
+    const auto dot = key.name.rfind('.');
+    const std::string_view key_section =
+        dot == std::string_view::npos ? std::string_view{} : key.name.substr(0, dot);
+    if (key_section != section) text += "\n[" + std::string(key_section) + "]\n";
+    section = key_section;
+    text += std::string(key.name.substr(dot == std::string_view::npos ? 0 : dot + 1)) + " = " +
+            value_toml(key, policy, initial) + "\n";
+  }
+  return text;
+}
+
+std::string initial_toml(const Key& key) {
+  if (key.type == Type::parents) return "[]";
+  const Policy initial = initial_policy();
+  return value_toml(key, initial, Policy{});
+}
+
+bool same_rules(const Policy& left, const Policy& right) {
+  for (const Key& key : keys()) {
+    const Slot one = slot_of(key, left);
+    const Slot other = slot_of(key, right);
+    const bool same = std::visit(
+        [&](const auto& at) {
+          using At = std::decay_t<decltype(at)>;
+          if constexpr (std::is_same_v<At, std::monostate>)
+            return true;
+          else if constexpr (std::is_same_v<At, Choice>)
+            return *at.value == *std::get<Choice>(other).value;
+          else
+            return same_values(*at, *std::get<At>(other));
+        },
+        one);
+    if (!same) return false;
+  }
+  return true;
+}
+
+}  // namespace sbx::policy

@@ -1,0 +1,120 @@
+#include "run/run.hpp"
+
+#include <sys/random.h>
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "base/sys.hpp"
+#include "supervise/supervisor.hpp"
+
+namespace sbx::run {
+namespace {
+
+/// The stages of a start in microseconds, for --trace-time.
+class Stamps {
+ public:
+  explicit Stamps(std::uint64_t began) : began_(began) {}
+  void add(const char* stage) { stamps_.push_back({stage, sys::now_microseconds() - began_}); }
+  [[nodiscard]] std::vector<Stamp> take() { return std::move(stamps_); }
+
+ private:
+  std::uint64_t began_;
+  std::vector<Stamp> stamps_;
+};
+
+/// plan and supervise don't know each other: what a refused call is called crosses here.
+supervise::ExplainCall explain_with(const plan::Filter& filter) {
+  return [&filter](int number, const std::uint64_t(&arguments)[6], int& errno_value) {
+    plan::Refusal refusal = filter.explain(number, arguments);
+    errno_value = refusal.errno_value;
+    return Denial{.kind = "syscall",
+                  .what = std::move(refusal.what),
+                  .count = 1,
+                  .process = {},
+                  .rule = std::move(refusal.rule),
+                  .allow_with = std::move(refusal.allow_with),
+                  .risk = std::move(refusal.risk)};
+  };
+}
+
+supervise::Settings settings_of(const plan::Plan& plan, const Options& options) {
+  supervise::Settings settings;
+  settings.wall_time = plan.budgets.wall_time;
+  settings.cpu_time = plan.budgets.cpu_time;
+  settings.grace = plan.budgets.grace;
+  settings.cpus = static_cast<int>(std::ceil(plan.budgets.cpus));
+  settings.stdout_cap = plan.output.stdout_cap;
+  settings.stderr_cap = plan.output.stderr_cap;
+  settings.kill_on_exceed = plan.output.kill_on_exceed;
+  settings.capture = options.capture;
+  settings.kill_on_denied = plan.denied == policy::DeniedCall::kill;
+  settings.interactive = plan.interactive;
+  settings.disk = plan.budgets.disk;
+  settings.disk_files = plan.budgets.disk_files;
+  settings.file_size = plan.budgets.file_size;
+  settings.explain = explain_with(plan.filter);
+  return settings;
+}
+
+supervise::StdinFrom stdin_from(plan::StdinMode mode) {
+  switch (mode) {
+    case plan::StdinMode::inherit:
+      return supervise::StdinFrom::inherit;
+    case plan::StdinMode::null:
+      return supervise::StdinFrom::null;
+    case plan::StdinMode::file:
+      return supervise::StdinFrom::file;
+  }
+  return supervise::StdinFrom::null;
+}
+
+supervise::Watched watch(const spawn::Sandbox& sandbox) {
+  return {.pid = sandbox.pid,
+          .pid1 = sandbox.pid1.get(),
+          .control = sandbox.control.get(),
+          .listener = sandbox.listener.get(),
+          .scratch = sandbox.scratch.get(),
+          .processes = sandbox.processes.get(),
+          .terminal = sandbox.terminal.get(),
+          .cpu_clock = sandbox.cpu_clock.get()};
+}
+
+}  // namespace
+
+Result<Outcome> run(const plan::Plan& plan, const host::Host& host, const Options& options) {
+  Stamps stamps(options.started_microseconds);
+  stamps.add("plan");
+  const spawn::Identity identity = SBX_TRY(spawn::acquire_identity(host));
+  const uid_t owner = identity.changes_ids ? identity.uid_on_host : static_cast<uid_t>(-1);
+  supervise::StreamPair streams = SBX_TRY(supervise::make_streams(
+      stdin_from(plan.stdin_mode), plan.stdin_file, plan.interactive, owner));
+  const supervise::SignalScope signals = SBX_TRY(supervise::SignalScope::make());
+  stamps.add("acquire");
+
+  spawn::ChildStreams child_streams{std::move(streams.child_in), std::move(streams.child_out),
+                                    std::move(streams.child_err)};
+  const spawn::Sandbox sandbox =
+      SBX_TRY(spawn::spawn(plan, host, identity, std::move(child_streams), options.arguments,
+                           [&](const char* stage) { stamps.add(stage); }));
+
+  Outcome outcome = SBX_TRY(supervise::supervise(settings_of(plan, options), watch(sandbox),
+                                                 std::move(streams.supervisor), signals));
+  stamps.add("end");
+  outcome.stamps = stamps.take();
+  outcome.degraded.insert(outcome.degraded.begin(), sandbox.degraded.begin(),
+                          sandbox.degraded.end());
+  return outcome;
+}
+
+std::string make_run_id() {
+  std::uint64_t number = 0;
+  (void)!::getrandom(&number, sizeof number, 0);  // blocks only before the kernel's pool is ready
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string id = "r_";
+  for (int shift = 60; shift >= 0; shift -= 4) id += kDigits[(number >> shift) & 15];
+  return id;
+}
+
+}  // namespace sbx::run

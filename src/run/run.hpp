@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include <sbx/outcome.hpp>
+
+#include "base/result.hpp"
+#include "host/host.hpp"
+#include "plan/plan.hpp"
+#include "spawn/spawn.hpp"
+
+/// plan -> acquire -> spawn -> supervise -> outcome. Read this first.
+namespace sbx::run {
+
+struct Options {
+  bool capture =
+      false;  ///< keep the child's output for the record instead of passing it through (--json)
+  spawn::ArgumentArea
+      arguments{};  ///< argv and environ of this process: wiped in the sandbox's PID 1
+  std::uint64_t started_microseconds = 0;  ///< CLOCK_MONOTONIC at which stamps begin
+};
+
+/// Runs a plan to its end. "The sandbox could not be built" is an Error; whatever the program did
+/// is the Outcome. Call from the main thread of a single-threaded process. Works as root and as an
+/// ordinary user.
+[[nodiscard]] Result<Outcome> run(const plan::Plan& plan, const host::Host& host,
+                                  const Options& options);
+
+/// "r_" and 16 hexadecimal digits of getrandom(2).
+[[nodiscard]] std::string make_run_id();
+
+}  // namespace sbx::run

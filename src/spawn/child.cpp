@@ -1,0 +1,274 @@
+// PID 1 of the sandbox: between clone3 and its last report. Allocates nothing, throws nothing,
+// takes no lock; it stays for the whole run as the init that reaps, forwards orders and dies with
+// the supervisor.
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <net/if.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <cstring>
+
+#include "base/control.hpp"
+#include "spawn/child_calls.hpp"
+
+namespace sbx::child {
+namespace {
+
+/// The stack of the payload until execve: it shares PID 1's memory (CLONE_VM).
+constexpr std::size_t kPayloadStack = 64 * 1024;
+alignas(64) char payload_stack[kPayloadStack];
+
+void wait_for_go(const Program& program) {  // meeting point 2
+  control::Order order{};
+  ssize_t got = ::recv(program.control, &order, sizeof order, 0);
+  while (got < 0 && errno == EINTR) got = ::recv(program.control, &order, sizeof order, 0);
+  if (got != sizeof order || order.what != control::FromSupervisor::go) ::_exit(125);
+}
+
+void take_identity(const Program& program) {
+  if (!program.change_ids || !enter(program, Stage::identity)) return;
+  // Without NO_SETUID_FIXUP the change of uid would take the capabilities that the mounts need,
+  // capabilities(7).
+  must(program, Stage::identity, 0, ::prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP));
+  must(program, Stage::identity, 1, call(SYS_setgroups, 0, nullptr));
+  must(program, Stage::identity, 2, call(SYS_setresgid, program.gid, program.gid, program.gid));
+  must(program, Stage::identity, 3, call(SYS_setresuid, program.uid, program.uid, program.uid));
+}
+
+/// /proc/1/cmdline is world-readable even of a non-dumpable process; the pages are this process's
+/// own since the clone.
+void wipe_arguments(const Program& program) {
+  if (!enter(program, Stage::wipe)) return;
+  static constexpr char kName[] = "sbx-init";
+  for (std::size_t i = 0; i < program.argument_area_size; ++i) program.argument_area[i] = 0;
+  for (std::size_t i = 0; i < sizeof kName && i < program.argument_area_size; ++i)
+    program.argument_area[i] = kName[i];
+  must(program, Stage::wipe, 0, ::prctl(PR_SET_NAME, kName));
+}
+
+void refuse_dumps(const Program& program) {
+  if (!enter(program, Stage::non_dumpable)) return;
+  must(program, Stage::non_dumpable, 0, ::prctl(PR_SET_DUMPABLE, 0));
+}
+
+/// After the ids: a change of uid clears the parent-death signal, prctl(2). getppid() is 0 in a new
+/// PID namespace whoever lives, so a supervisor that is dead already shows in its pidfd only.
+void die_with_supervisor(const Program& program) {
+  if (!enter(program, Stage::parent_death)) return;
+  must(program, Stage::parent_death, 0, ::prctl(PR_SET_PDEATHSIG, SIGKILL));
+  pollfd supervisor{program.supervisor_pidfd, POLLIN, 0};
+  if (::poll(&supervisor, 1, 0) != 0) ::_exit(125);
+}
+
+void limit_cpus(const Program& program) {
+  if (program.affinity == nullptr || !enter(program, Stage::affinity)) return;
+  must(program, Stage::affinity, 0,
+       call(SYS_sched_setaffinity, 0, sizeof(cpu_set_t), program.affinity));
+}
+
+void name_host(const Program& program) {
+  if (!enter(program, Stage::hostname)) return;
+  static constexpr char kHost[] = "sandbox";
+  must(program, Stage::hostname, 0, call(SYS_sethostname, kHost, sizeof kHost - 1));
+  must(program, Stage::hostname, 1, call(SYS_setdomainname, "", 0));
+}
+
+void raise_loopback(const Program& program) {
+  if (!program.own_network || !enter(program, Stage::loopback)) return;
+  const long probe =
+      must(program, Stage::loopback, 0, ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ifreq request{};
+  std::memcpy(request.ifr_name, "lo", 3);
+  request.ifr_flags = IFF_UP | IFF_RUNNING;
+  must(program, Stage::loopback, 1, ::ioctl(static_cast<int>(probe), SIOCSIFFLAGS, &request));
+  ::close(static_cast<int>(probe));
+}
+
+void open_terminal(Program& program) {
+  if (!program.interactive || !enter(program, Stage::terminal)) return;
+  const auto step = [&](std::size_t index, long result) {
+    return static_cast<int>(must(program, Stage::terminal, index, result));
+  };
+  program.terminal_master = step(0, ::open("/dev/pts/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC));
+  int unlock = 0;
+  step(1, ::ioctl(program.terminal_master, TIOCSPTLCK, &unlock));
+  program.terminal_slave =
+      step(2, ::ioctl(program.terminal_master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (program.window.ws_row != 0)
+    step(3, ::ioctl(program.terminal_master, TIOCSWINSZ, &program.window));
+}
+
+/// Sends up to three descriptors with one report.
+long send_report(const Program& program, control::Report report, const int* fds,
+                 std::size_t count) {
+  iovec body{&report, sizeof report};
+  alignas(cmsghdr) char space[CMSG_SPACE(3 * sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &body;
+  message.msg_iovlen = 1;
+  if (count > 0) {
+    message.msg_control = space;
+    message.msg_controllen = CMSG_SPACE(count * sizeof(int));
+    cmsghdr* rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(count * sizeof(int));
+    std::memcpy(CMSG_DATA(rights), fds, count * sizeof(int));
+  }
+  long sent = ::sendmsg(program.control, &message, MSG_NOSIGNAL);
+  while (sent < 0 && errno == EINTR) sent = ::sendmsg(program.control, &message, MSG_NOSIGNAL);
+  return sent;
+}
+
+void hand_over_descriptors(Program& program) {
+  if (!enter(program, Stage::descriptors)) return;
+  const int candidates[3] = {program.scratch, program.processes, program.terminal_master};
+  int fds[3];
+  std::size_t count = 0;
+  int present = 0;
+  for (int i = 0; i < 3; ++i) {
+    if (candidates[i] < 0) continue;
+    fds[count++] = candidates[i];
+    present |= 1 << i;
+  }
+  must(program, Stage::descriptors, 0,
+       send_report(program, {control::FromPid1::descriptors, present}, fds, count));
+  for (std::size_t i = 0; i < count; ++i) ::close(fds[i]);
+}
+
+/// Permitted stays full: the payload, with the same uid, may reschedule only a process whose
+/// permitted set is within its own, capabilities(7) CAP_SYS_NICE.
+void lower_own_capabilities(const Program& program) {
+  if (!enter(program, Stage::init_capabilities)) return;
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct sets[2] = {};
+  must(program, Stage::init_capabilities, 0, call(SYS_capget, &header, sets));
+  sets[0].effective = sets[1].effective = 0;
+  sets[0].inheritable = sets[1].inheritable = 0;
+  must(program, Stage::init_capabilities, 1, call(SYS_capset, &header, sets));
+}
+
+pid_t start_payload(Program& program) {
+  if (!enter(program, Stage::payload)) ::_exit(125);
+  // vfork semantics: PID 1 continues when the payload has executed or died. CLONE_FILES leaves the
+  // listener, which the payload makes, in this table; execve un-shares it.
+  const int pid = ::clone(run_payload, payload_stack + kPayloadStack,
+                          CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, &program);
+  return static_cast<pid_t>(must(program, Stage::payload, 0, pid));
+}
+
+void hand_over_listener(Program& program) {  // meeting point 5
+  if (program.listener < 0) return;
+  (void)send_report(program, {control::FromPid1::listener, 0}, &program.listener, 1);
+  ::close(program.listener);
+}
+
+/// Everything but what serving needs: the payload's pipes must reach end of file when the payload
+/// closes them.
+void keep_only_channels(const Program& program, int signals) {
+  int keep[2] = {program.control, signals};
+  if (keep[0] > keep[1]) {
+    keep[0] = signals;
+    keep[1] = program.control;
+  }
+  unsigned from = 0;
+  for (const int fd : keep) {
+    if (static_cast<unsigned>(fd) > from)
+      call(SYS_close_range, from, static_cast<unsigned>(fd) - 1, 0);
+    from = static_cast<unsigned>(fd) + 1;
+  }
+  call(SYS_close_range, from, ~0U, 0);
+}
+
+/// Orders come from the supervisor only: signals that the payload sends to PID 1 have no handler
+/// and change nothing.
+void obey(const Program& program, pid_t main) {
+  control::Order order{};
+  const ssize_t got = ::recv(program.control, &order, sizeof order, MSG_DONTWAIT);
+  if (got == 0) ::_exit(125);  // the supervisor is gone
+  if (got != sizeof order) return;
+  switch (order.what) {
+    case control::FromSupervisor::signal_main:
+      ::kill(main, order.value);
+      break;
+    case control::FromSupervisor::stop_all:
+      ::kill(-1, SIGSTOP);
+      (void)send_report(program, {control::FromPid1::stopped, 0}, nullptr, 0);
+      break;
+    case control::FromSupervisor::continue_all:
+      ::kill(-1, SIGCONT);
+      break;
+    case control::FromSupervisor::go:
+      break;
+  }
+}
+
+/// Reaps everything; when the main process has ended, says so and ends: the kernel then kills the
+/// rest.
+void reap(const Program& program, pid_t main) {
+  int status = 0;
+  pid_t pid = ::waitpid(-1, &status, WNOHANG | __WALL);
+  while (pid > 0) {
+    if (pid == main) {
+      (void)send_report(program, {control::FromPid1::main_ended, status}, nullptr, 0);
+      ::_exit(0);
+    }
+    pid = ::waitpid(-1, &status, WNOHANG | __WALL);
+  }
+}
+
+[[noreturn]] void serve(const Program& program, pid_t main, int signals) {
+  reap(program, main);
+  for (;;) {
+    pollfd watched[2] = {{program.control, POLLIN, 0}, {signals, POLLIN, 0}};
+    if (::poll(watched, 2, -1) < 0) continue;
+    if (watched[1].revents != 0) {
+      signalfd_siginfo drained[4];
+      (void)!::read(signals, drained,
+                    sizeof drained);  // which signal came does not matter: reap() asks the kernel
+      reap(program, main);
+    }
+    if (watched[0].revents != 0) obey(program, main);
+  }
+}
+
+}  // namespace
+
+void run_init(Program& program) {
+  wait_for_go(program);
+  limit_cpus(program);
+  take_identity(program);
+  wipe_arguments(program);
+  refuse_dumps(program);
+  die_with_supervisor(program);
+  name_host(program);
+  raise_loopback(program);
+  build_root(program);
+  open_terminal(program);
+  hand_over_descriptors(program);
+
+  sigset_t child_ended;
+  ::sigemptyset(&child_ended);
+  ::sigaddset(&child_ended, SIGCHLD);
+  ::sigprocmask(SIG_SETMASK, &child_ended, nullptr);
+  const int signals = static_cast<int>(
+      must(program, Stage::payload, 1, ::signalfd(-1, &child_ended, SFD_CLOEXEC | SFD_NONBLOCK)));
+
+  const pid_t main = start_payload(program);
+  hand_over_listener(program);
+  lower_own_capabilities(program);
+  keep_only_channels(program,
+                     signals);  // closes the error pipe: the supervisor learns that set-up is over
+  serve(program, main, signals);
+}
+
+}  // namespace sbx::child

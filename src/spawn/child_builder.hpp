@@ -1,0 +1,71 @@
+#pragma once
+
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+
+#include "spawn/child_calls.hpp"
+
+// glibc 2.36 declares these in <sys/mount.h>, which clashes with <linux/mount.h>: both can't be
+// included.
+extern "C" int mount(const char*, const char*, const char*, unsigned long, const void*) noexcept;
+extern "C" int umount2(const char*, int) noexcept;
+
+/// What the child's mount code shares: the state of building, targets made without following links,
+/// new file systems. All child-safe.
+namespace sbx::child {
+
+inline constexpr unsigned long kMsPrivate = 1 << 18;  // MS_PRIVATE
+inline constexpr std::uint64_t kNoLinks = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+inline constexpr unsigned kCloneTree = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH;
+inline constexpr std::size_t kOwnFileSystems = 64;
+
+/// The state of building: a few descriptors and what may be written into.
+struct Builder {
+  Program& program;
+  int root = -1;
+  int empty_folder = -1;  ///< the mask of folders, once made
+  std::uint64_t overlays = 0;
+  dev_t own[kOwnFileSystems] =
+      {};  ///< file systems of the sandbox's own: missing targets may be made there only
+  std::size_t own_count = 0;
+  std::size_t index = 0;      ///< of the current step
+  Stage stage = Stage::root;  ///< of the current step
+
+  long must(long result) const { return child::must(program, stage, index, result); }
+  [[noreturn]] void give_up(int error) const { child::give_up(program, stage, index, error); }
+};
+
+/// openat2(2), close-on-exec.
+int open_beneath(int folder, const char* path, std::uint64_t flags, std::uint64_t resolve);
+/// From here on missing targets may be made in the file system of `fd`.
+void remember_own(Builder& builder, int fd);
+/// Opens the folder that holds `path` (relative to the root), making what is missing; `*name` is
+/// the last component.
+int parent_folder(Builder& builder, const char* path, const char** name);
+/// The place where a mount goes: exists, is of the right kind, and no link was followed.
+int open_target(Builder& builder, const char* path, bool is_folder);
+/// move_mount(2) of a detached tree onto a target.
+void attach(const Builder& builder, int tree, int target);
+/// Sets MOUNT_ATTR_* and makes the tree private.
+void set_attributes(const Builder& builder, int tree, std::uint64_t attributes, bool recursive);
+
+/// An option of a new file system; a null value is a flag, a null key is skipped.
+struct Option {
+  const char* key;
+  const char* value;
+};
+/// A new file system, not attached yet.
+int make_file_system(const Builder& builder, const char* type, const Option* options,
+                     std::size_t count, std::uint64_t attributes);
+template <std::size_t N>
+int make_file_system(const Builder& builder, const char* type, const Option (&options)[N],
+                     std::uint64_t attributes) {
+  return make_file_system(builder, type, options, N, attributes);
+}
+
+/// One step of the plan, by its kind (child_mounts.cpp).
+void add_step(Builder& builder, std::size_t index);
+
+}  // namespace sbx::child

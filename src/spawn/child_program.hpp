@@ -1,0 +1,121 @@
+#pragma once
+
+#include <linux/filter.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "spawn/handshake.hpp"
+
+/// Everything the child needs, as plain data made before the clone: after it nothing is allocated.
+namespace sbx::child {
+
+enum class StepKind : std::uint8_t {
+  directory,
+  symlink,
+  file,
+  bind,
+  overlay,
+  device,
+  scratch,
+  proc,
+  devpts,
+  mask_file,
+  mask_folder,
+  read_only,
+};
+
+/// One step of building the root; see plan::Mount for the meaning.
+struct Step {
+  StepKind kind;
+  bool is_folder;
+  bool recursive;
+  bool read_only;
+  int tree;              ///< detached mount made by the parent; -1: the child opens `source` itself
+  std::uint64_t device;  ///< what `source` must be, when the child opens it
+  std::uint64_t inode;
+  std::uint32_t device_number;
+  std::uint64_t attributes;  ///< MOUNT_ATTR_*
+  mode_t mode;
+  const char* source;
+  const char* target;  ///< relative to the new root, no leading slash
+  const char* content;
+  std::size_t content_size;
+};
+
+struct Limit {
+  int resource;
+  std::uint64_t soft;
+  std::uint64_t hard;
+};
+
+/// One path-beneath rule of Landlock; rights already trimmed to the ABI and the kind of the path.
+struct LandlockRule {
+  const char* path;
+  std::uint64_t rights;
+};
+
+struct Program {
+  // channels
+  int control;  ///< SOCK_SEQPACKET to the supervisor
+  int errors;   ///< error pipe, write end
+  int supervisor_pidfd;
+  int streams[3];  ///< become fds 0 to 2; -1 with a terminal
+
+  // ids and PID 1
+  bool change_ids;  ///< the caller has root's rights: become uid 1000 of the new map
+  uid_t uid;
+  gid_t gid;
+  char* argument_area;  ///< argv and environ of sbx, contiguous
+  std::size_t argument_area_size;
+  const cpu_set_t* affinity;  ///< null: as the caller's
+  bool own_network;
+  bool list_processes;  ///< hand over a procfs without hidepid
+
+  // root
+  const char* scratch_size;  ///< tmpfs options, decimal
+  const char* scratch_inodes;
+  const Step* steps;
+  std::size_t step_count;
+
+  // payload
+  bool interactive;
+  winsize window;
+  const char* working_directory;
+  const Limit* limits;
+  std::size_t limit_count;
+  int landlock_abi;
+  bool landlock_files;
+  const LandlockRule* landlock_rules;
+  std::size_t landlock_rule_count;
+  sock_fprog filter;
+  bool notifies;
+  const char* executable;
+  char* const* argv;
+  char* const* envp;
+
+  Fault fault;
+
+  // written by the child
+  int terminal_master;
+  int terminal_slave;
+  int scratch;    ///< the private tmpfs
+  int processes;  ///< procfs without hidepid
+  int listener;   ///< left by the payload in the shared descriptor table
+};
+
+/// The child after clone3. Never returns.
+[[noreturn]] void run_init(Program& program);
+
+// ---- between the child's own files ----
+
+/// Builds the root and enters it: meeting point 3.
+void build_root(Program& program);
+/// The payload, in the address space and descriptor table of PID 1 until execve: meeting point 4.
+/// Never returns.
+int run_payload(void* program);
+
+}  // namespace sbx::child

@@ -1,0 +1,88 @@
+// The new root: made under the old one, filled by child_mounts.cpp, then entered. Targets are made
+// without following links, so that a link planted by an earlier run leads nowhere.
+
+#include <initializer_list>
+
+#include "spawn/child_builder.hpp"
+
+namespace sbx::child {
+namespace {
+
+constexpr unsigned long kMsRec = 16384;  // MS_REC
+constexpr int kMntDetach = 2;            // MNT_DETACH
+constexpr char kStaging[] =
+    ".scratch";  ///< where the private tmpfs is attached while the root is built
+
+void make_root(Builder& builder) {
+  Program& program = builder.program;
+  if (enter(program, Stage::private_mounts))
+    child::must(program, Stage::private_mounts, 0,
+                ::mount(nullptr, "/", nullptr, kMsRec | kMsPrivate, nullptr));
+  if (!enter(program, Stage::root)) return;
+  const Option options[] = {{"mode", "0755"}, {"size", "16m"}, {"nr_inodes", "20000"}};
+  builder.root = make_file_system(builder, "tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+  remember_own(builder, builder.root);
+  // On top of "/": a lookup from this process's root does not see it, so every host path stays
+  // reachable meanwhile.
+  builder.must(call(SYS_move_mount, builder.root, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH));
+}
+
+void make_scratch(Builder& builder) {
+  builder.stage = Stage::scratch;
+  Program& program = builder.program;
+  if (!enter(program, Stage::scratch)) return;
+  const Option options[] = {
+      {"mode", "0755"}, {"size", program.scratch_size}, {"nr_inodes", program.scratch_inodes}};
+  program.scratch =
+      make_file_system(builder, "tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+  remember_own(builder, program.scratch);
+  builder.must(::mkdirat(builder.root, kStaging, 0700));
+  builder.must(
+      call(SYS_move_mount, program.scratch, "", builder.root, kStaging, MOVE_MOUNT_F_EMPTY_PATH));
+  builder.must(::mkdirat(program.scratch, "over", 0700));
+  for (const char* name : {"tmp", "shm"}) {
+    builder.must(::mkdirat(program.scratch, name, 0755));
+    builder.must(::fchmodat(program.scratch, name, 01777, 0));  // mkdirat is subject to the umask
+  }
+  builder.must(::mkdirat(program.scratch, "home", 0755));
+  builder.must(::mkdirat(program.scratch, "work", 0755));
+}
+
+void hide_scratch(Builder& builder) {
+  builder.stage = Stage::scratch_hidden;
+  if (!enter(builder.program, Stage::scratch_hidden)) return;
+  builder.must(::fchdir(builder.root));
+  builder.must(::umount2(kStaging, kMntDetach));
+  builder.must(::unlinkat(builder.root, kStaging, AT_REMOVEDIR));
+}
+
+void enter_root(Builder& builder) {
+  Program& program = builder.program;
+  builder.stage = Stage::root_read_only;
+  if (enter(program, Stage::root_read_only))
+    set_attributes(builder, builder.root, MOUNT_ATTR_RDONLY, false);
+  builder.stage = Stage::pivot;
+  if (!enter(program, Stage::pivot)) return;
+  builder.must(::fchdir(builder.root));
+  builder.must(call(SYS_pivot_root, ".",
+                    "."));  // the old root now lies on top of the new one, pivot_root(2)
+  builder.stage = Stage::old_root;
+  if (enter(program, Stage::old_root)) builder.must(::umount2(".", kMntDetach));
+  builder.must(::chdir("/"));
+  ::close(builder.root);
+}
+
+}  // namespace
+
+void build_root(Program& program) {
+  ::umask(0);
+  Builder builder{.program = program};
+  make_root(builder);
+  make_scratch(builder);
+  for (std::size_t i = 0; i < program.step_count; ++i) add_step(builder, i);
+  hide_scratch(builder);
+  enter_root(builder);
+  if (builder.empty_folder >= 0) ::close(builder.empty_folder);
+}
+
+}  // namespace sbx::child

@@ -1,0 +1,194 @@
+#include "spawn/identity.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <vector>
+
+#include "base/sys.hpp"
+
+namespace sbx::spawn {
+namespace {
+
+constexpr uid_t kRange = 65'536;
+constexpr uid_t kInside = 1000;
+constexpr std::size_t kMuch = 1 << 20;  ///< bytes of passwd or subuid that are looked at
+
+struct IdRange {
+  std::uint64_t first;
+  std::uint64_t count;
+  [[nodiscard]] bool overlaps(std::uint64_t base) const {
+    return first < base + kRange && base < first + count;
+  }
+};
+
+/// Field `index` of a colon-separated line as a number.
+std::uint64_t numeric_field(std::string_view line, int index) {
+  for (; index > 0; --index) {
+    const auto colon = line.find(':');
+    if (colon == std::string_view::npos) return 0;
+    line.remove_prefix(colon + 1);
+  }
+  std::uint64_t value = 0;
+  std::from_chars(line.data(), line.data() + line.size(), value);
+  return value;
+}
+
+void append_lines(std::vector<IdRange>& ranges, const char* path, int first_field,
+                  int count_field) {
+  const auto text = sys::read_file(path, kMuch);
+  if (!text) return;  // absent: claims nothing
+  std::string_view rest = *text;
+  while (!rest.empty()) {
+    const auto end = rest.find('\n');
+    const std::string_view line = rest.substr(0, end);
+    if (!line.empty() && line[0] != '#')
+      ranges.push_back({numeric_field(line, first_field),
+                        count_field < 0 ? 1 : numeric_field(line, count_field)});
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  }
+}
+
+/// Owners of running processes.
+void append_processes(std::vector<IdRange>& ranges) {
+  DIR* proc = ::opendir("/proc");
+  if (proc == nullptr) return;
+  for (const dirent* entry = ::readdir(proc); entry != nullptr; entry = ::readdir(proc)) {
+    if (entry->d_name[0] < '0' || entry->d_name[0] > '9') continue;
+    struct stat facts{};
+    if (::fstatat(::dirfd(proc), entry->d_name, &facts, 0) == 0 && facts.st_uid >= kRange)
+      ranges.push_back({facts.st_uid, 1});
+  }
+  ::closedir(proc);
+}
+
+/// Binds the abstract socket that stands for a base; invalid when another run has it.
+UniqueFd lock_base(uid_t base) {
+  UniqueFd lock(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string name = "sbx-uid-" + std::to_string(base);
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  if (!lock.valid() || ::bind(lock.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0)
+    return UniqueFd();
+  return lock;
+}
+
+Result<Identity> claim_base() {
+  std::vector<IdRange> taken;
+  append_lines(taken, "/etc/subuid", 1, 2);
+  append_lines(taken, "/etc/subgid", 1, 2);
+  append_lines(taken, "/etc/passwd", 2, -1);
+  append_processes(taken);
+  for (int attempt = 0; attempt < 64; ++attempt) {
+    std::uint16_t random = 0;
+    (void)!::getrandom(&random, sizeof random, 0);  // blocks only before the kernel's pool is ready
+    // Blocks 16 to 32,000 of 65,536 ids: above system and human ids, below 2^31, which some
+    // programs read as signed.
+    const uid_t base = (16 + static_cast<uid_t>(random) % 32'000) * kRange;
+    if (std::ranges::any_of(taken, [&](const IdRange& range) { return range.overlaps(base); }))
+      continue;
+    UniqueFd lock = lock_base(base);
+    if (!lock.valid()) continue;
+    return Identity{.changes_ids = true,
+                    .base = base,
+                    .uid_on_host = base + kInside,
+                    .gid_on_host = base + kInside,
+                    .lock = std::move(lock)};
+  }
+  return fail(Error{.kind = ErrorKind::host,
+                    .code = "no-free-uid",
+                    .message = "no block of 65,536 unused user ids was found",
+                    .hint = "run sbx as an ordinary user, or free ranges in /etc/subuid"});
+}
+
+std::string map_line(std::uint64_t inside, std::uint64_t outside, std::uint64_t count) {
+  return std::to_string(inside) + " " + std::to_string(outside) + " " + std::to_string(count) +
+         "\n";
+}
+
+/// The wide map with `owner` and 1000 swapped: every id keeps its number inside but these two.
+std::string swapped_map(std::uint64_t owner, std::uint64_t base) {
+  if (owner == kInside) return map_line(0, base, kRange);
+  std::string map = map_line(owner, base + kInside, 1);
+  const std::uint64_t other =
+      owner < kRange ? owner : kRange;  // beyond the range nothing else moves
+  const std::uint64_t low = std::min<std::uint64_t>(other, kInside);
+  const std::uint64_t high = std::max<std::uint64_t>(other, kInside);
+  if (low > 0) map += map_line(0, base, low);
+  if (high > low + 1) map += map_line(low + 1, base + low + 1, high - low - 1);
+  if (high + 1 < kRange) map += map_line(high + 1, base + high + 1, kRange - high - 1);
+  if (other < kRange) map += map_line(kInside, base + owner, 1);
+  return map;
+}
+
+Status write_maps(pid_t pid, const std::string& uids, const std::string& gids) {
+  const std::string folder = "/proc/" + std::to_string(pid) + "/";
+  SBX_TRY(sys::write_file(folder + "uid_map", uids));
+  return sys::write_file(folder + "gid_map", gids);
+}
+
+[[noreturn]] int park(void*) {
+  for (;;) ::pause();
+}
+
+/// A process whose only purpose is its user namespace; it shares this one's memory and is killed
+/// right away.
+Result<UniqueFd> make_map_namespace(const std::string& uids, const std::string& gids) {
+  alignas(16) std::array<char, 16'384> stack;  // shared with nothing else; the process only pauses
+  const pid_t pid =
+      ::clone(park, stack.data() + stack.size(), CLONE_NEWUSER | CLONE_VM | SIGCHLD, nullptr);
+  if (pid < 0)
+    return fail_errno(ErrorKind::setup, "no-user-namespace",
+                      "cannot make a user namespace for idmapped mounts");
+  Result<UniqueFd> space = [&]() -> Result<UniqueFd> {
+    SBX_TRY(write_maps(pid, uids, gids));
+    return sys::open_at(AT_FDCWD, "/proc/" + std::to_string(pid) + "/ns/user", O_RDONLY);
+  }();
+  ::kill(pid, SIGKILL);
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return space;
+}
+
+}  // namespace
+
+Result<Identity> acquire_identity(const host::Host& host) {
+  if (host.privileged) return claim_base();
+  return Identity{.uid_on_host = host.uid, .gid_on_host = host.gid};
+}
+
+Status write_id_maps(pid_t pid, const Identity& identity, const host::Host& host) {
+  if (identity.changes_ids)
+    return write_maps(pid, map_line(0, identity.base, kRange), map_line(0, identity.base, kRange));
+  // user_namespaces(7): without CAP_SETGID in the parent namespace gid_map is writable only once
+  // setgroups is denied
+  SBX_TRY(sys::write_file("/proc/" + std::to_string(pid) + "/setgroups", "deny"));
+  return write_maps(pid, map_line(kInside, host.uid, 1), map_line(kInside, host.gid, 1));
+}
+
+Result<int> IdMaps::for_owner(uid_t uid, gid_t gid) {
+  const auto key = std::pair(uid, gid);
+  const auto found = namespaces_.find(key);
+  if (found != namespaces_.end()) return found->second.get();
+  UniqueFd space = SBX_TRY(make_map_namespace(swapped_map(uid, base_), swapped_map(gid, base_)));
+  const int fd = space.get();
+  namespaces_.emplace(key, std::move(space));
+  return fd;
+}
+
+}  // namespace sbx::spawn

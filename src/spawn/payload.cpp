@@ -1,0 +1,147 @@
+// The process of the command, from its birth to execve: what it gives up, in an order that matters.
+// It shares PID 1's memory and descriptors until execve, so it writes nothing but `listener` and
+// errno.
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/seccomp.h>
+#include <linux/securebits.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "spawn/child_calls.hpp"
+#include "spawn/landlock.hpp"
+
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV  // Linux 5.19; Debian 12's headers have it
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
+#endif
+#ifndef CLOSE_RANGE_CLOEXEC
+#define CLOSE_RANGE_CLOEXEC (1U << 2)
+#endif
+
+namespace sbx::child {
+namespace {
+
+void own_session(const Program& program) {
+  if (!enter(program, Stage::session)) return;
+  must(program, Stage::session, 0, ::setsid());
+}
+
+void connect_streams(const Program& program) {
+  if (!enter(program, Stage::stdio)) return;
+  for (int i = 0; i < 3; ++i) {
+    const int source = program.interactive ? program.terminal_slave : program.streams[i];
+    must(program, Stage::stdio, static_cast<std::size_t>(i), ::dup2(source, i));
+  }
+  if (program.interactive) must(program, Stage::stdio, 3, ::ioctl(0, TIOCSCTTY, 0));
+}
+
+/// Marked, not closed: the table is PID 1's too until execve.
+void mark_descriptors(const Program& program) {
+  if (!enter(program, Stage::close_fds)) return;
+  must(program, Stage::close_fds, 0, call(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC));
+}
+
+void enter_working_directory(const Program& program) {
+  ::umask(022);
+  if (!enter(program, Stage::working_directory)) return;
+  must(program, Stage::working_directory, 0, ::chdir(program.working_directory));
+}
+
+void drop_privileges(const Program& program) {
+  if (enter(program, Stage::bounding_set)) {
+    (void)::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability) >= 0; ++capability)
+      must(program, Stage::bounding_set, static_cast<std::size_t>(capability),
+           ::prctl(PR_CAPBSET_DROP, capability));
+  }
+  if (enter(program, Stage::securebits))
+    must(program, Stage::securebits, 0,
+         ::prctl(PR_SET_SECUREBITS,
+                 (SECURE_ALL_BITS & ~(1UL << SECURE_KEEP_CAPS)) | SECURE_ALL_LOCKS));
+  if (enter(program, Stage::capabilities)) {
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    const __user_cap_data_struct none[2] = {};
+    must(program, Stage::capabilities, 0, call(SYS_capset, &header, none));
+  }
+  if (enter(program, Stage::no_new_privs))
+    must(program, Stage::no_new_privs, 0, ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+}
+
+void set_limits(const Program& program) {
+  for (std::size_t i = 0; i < program.limit_count; ++i) {
+    if (!enter(program, Stage::limits, i)) return;
+    const Limit& limit = program.limits[i];
+    const std::uint64_t pair[2] = {limit.soft, limit.hard};  // struct rlimit64
+    must(program, Stage::limits, i, call(SYS_prlimit64, 0, limit.resource, pair, nullptr));
+  }
+}
+
+/// In the payload only: with PID 1 inside the same domain, kill(1) would be within the scope.
+void raise_second_wall(const Program& program) {
+  if (program.landlock_abi == 0 || !enter(program, Stage::landlock)) return;
+  landlock::Ruleset attributes{};
+  attributes.handled_access_fs =
+      program.landlock_files ? landlock::file_rights(program.landlock_abi) : 0;
+  attributes.scoped = program.landlock_abi >= 6 ? landlock::kScopes : 0;
+  if (attributes.handled_access_fs == 0 && attributes.scoped == 0) return;
+  const int ruleset =
+      static_cast<int>(must(program, Stage::landlock, 0,
+                            call(SYS_landlock_create_ruleset, &attributes,
+                                 landlock::ruleset_size(program.landlock_abi), 0U)));
+  for (std::size_t i = 0; i < program.landlock_rule_count; ++i) {
+    const LandlockRule& rule = program.landlock_rules[i];
+    const int folder = ::open(rule.path, O_PATH | O_CLOEXEC);
+    if (folder < 0 && errno == ENOENT)
+      continue;  // a rule grants; without its path there is nothing to grant
+    must(program, Stage::landlock, i + 1, folder);
+    const landlock::PathBeneath beneath{rule.rights, folder};
+    must(program, Stage::landlock, i + 1,
+         call(SYS_landlock_add_rule, ruleset, landlock::kPathBeneath, &beneath, 0U));
+    ::close(folder);
+  }
+  must(program, Stage::landlock, 0, call(SYS_landlock_restrict_self, ruleset, 0U));
+  ::close(ruleset);
+}
+
+/// The last thing before "ready": from here on only write, execve and exit_group are sure to pass.
+void install_filter(Program& program) {
+  if (!enter(program, Stage::seccomp)) return;
+  unsigned flags = 0;
+  if (program.notifies)
+    flags = SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+  long listener = call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program.filter);
+  if (listener < 0 && errno == EINVAL &&
+      program.notifies)  // before 5.19 a signal may show as EINTR in a denied call
+    listener = call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
+                    &program.filter);
+  must(program, Stage::seccomp, 0, listener);
+  if (program.notifies) program.listener = static_cast<int>(listener);
+}
+
+}  // namespace
+
+int run_payload(void* argument) {
+  Program& program = *static_cast<Program*>(argument);
+  own_session(program);
+  connect_streams(program);
+  mark_descriptors(program);
+  enter_working_directory(program);
+  drop_privileges(program);
+  set_limits(program);
+  raise_second_wall(program);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  if (!enter(program, Stage::exec)) ::_exit(125);
+  install_filter(program);
+
+  const Progress ready{Stage::ready, 0, 0};
+  (void)!::write(program.errors, &ready, sizeof ready);
+  ::execve(program.executable, program.argv, program.envp);
+  give_up(program, Stage::exec, 0, errno);
+}
+
+}  // namespace sbx::child

@@ -1,0 +1,264 @@
+#include "spawn/spawn.hpp"
+
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <cstring>
+
+#include "base/control.hpp"
+#include "base/sys.hpp"
+#include "spawn/failure.hpp"
+#include "spawn/faults.hpp"
+#include "spawn/pack.hpp"
+#include "spawn/sources.hpp"
+
+namespace sbx::spawn {
+namespace {
+
+using child::Progress;
+using child::Stage;
+
+/// What parent and child hold of each other while the sandbox is built.
+struct Channels {
+  UniqueFd control;  ///< parent's end
+  UniqueFd child_control;
+  UniqueFd errors;  ///< parent's end: read
+  UniqueFd child_errors;
+  UniqueFd self;  ///< a pidfd of this process, for the child to watch
+};
+
+Result<Channels> make_channels() {
+  auto [control, child_control] = SBX_TRY(sys::make_packet_pair());
+  auto [errors, child_errors] = SBX_TRY(sys::make_pipe());
+  const long self = ::syscall(SYS_pidfd_open, ::getpid(), 0);
+  if (self < 0) return fail_errno(ErrorKind::setup, "no-pidfd", "cannot open a pidfd");
+  return Channels{std::move(control), std::move(child_control), std::move(errors),
+                  std::move(child_errors), UniqueFd(static_cast<int>(self))};
+}
+
+std::uint64_t namespace_flags(const plan::Plan& plan) {
+  std::uint64_t flags =
+      CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP;
+  if (plan.network.own_namespace) flags |= CLONE_NEWNET;
+  return flags;
+}
+
+struct Clone {
+  pid_t pid;
+  UniqueFd pidfd;
+};
+
+/// Meeting point 1. CLEAR_SIGHAND: the child has no handlers and ignores nothing that the caller
+/// ignored.
+Result<Clone> clone_child(const plan::Plan& plan, child::Program& program) {
+  int pidfd = -1;
+  clone_args arguments{};
+  arguments.flags = namespace_flags(plan) | CLONE_PIDFD | CLONE_CLEAR_SIGHAND;
+  arguments.pidfd = reinterpret_cast<std::uintptr_t>(&pidfd);
+  arguments.exit_signal = SIGCHLD;
+  const long pid = ::syscall(SYS_clone3, &arguments, sizeof arguments);
+  if (pid == 0) child::run_init(program);
+  if (pid < 0) return fail(explain_clone_failure(errno));
+  return Clone{static_cast<pid_t>(pid), UniqueFd(pidfd)};
+}
+
+/// A task-clock counter that every descendant inherits: the only sum that also sees children nobody
+/// waits for. Before the child is non-dumpable, else the kernel refuses; invalid where perf is
+/// closed to the caller.
+UniqueFd open_cpu_clock(pid_t pid) {
+  perf_event_attr attributes{};
+  attributes.type = PERF_TYPE_SOFTWARE;
+  attributes.size = sizeof attributes;
+  attributes.config = PERF_COUNT_SW_TASK_CLOCK;
+  attributes.inherit = 1;
+  attributes.exclude_kernel = 1;  // what perf_event_paranoid = 2 asks of an ordinary user; this
+                                  // clock counts all time anyway
+  return UniqueFd(static_cast<int>(
+      ::syscall(SYS_perf_event_open, &attributes, pid, -1, -1, PERF_FLAG_FD_CLOEXEC)));
+}
+
+Status send_go(int control) {
+  const control::Order order{control::FromSupervisor::go, 0};
+  if (::send(control, &order, sizeof order, MSG_NOSIGNAL) != sizeof order)
+    return fail_errno(ErrorKind::setup, "child-died", "the sandbox died before it was set up");
+  return {};
+}
+
+struct Received {
+  control::Report report{};
+  std::vector<UniqueFd> fds;
+};
+
+/// One report with its descriptors; nothing at end of file.
+std::optional<Received> receive(int control) {
+  Received received;
+  iovec body{&received.report, sizeof received.report};
+  alignas(cmsghdr) char space[CMSG_SPACE(4 * sizeof(int))];
+  msghdr message{};
+  message.msg_iov = &body;
+  message.msg_iovlen = 1;
+  message.msg_control = space;
+  message.msg_controllen = sizeof space;
+  ssize_t got = ::recvmsg(control, &message, MSG_CMSG_CLOEXEC);
+  while (got < 0 && errno == EINTR) got = ::recvmsg(control, &message, MSG_CMSG_CLOEXEC);
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
+       part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(part) + i * sizeof(int), sizeof fd);
+      received.fds.emplace_back(fd);
+    }
+  }
+  if (got != sizeof received.report) return std::nullopt;
+  return received;
+}
+
+void take_descriptors(Sandbox& sandbox, Received received) {
+  UniqueFd* const places[] = {&sandbox.scratch, &sandbox.processes, &sandbox.terminal};
+  auto next = received.fds.begin();
+  for (int i = 0; i < 3; ++i)
+    if ((received.report.value & (1 << i)) != 0 && next != received.fds.end())
+      *places[i] = std::move(*next++);
+}
+
+/// Meeting point 4: reads the error pipe until every writer is gone. The last record decides.
+Progress read_progress(int errors) {
+  Progress last{Stage::clone, 0, -1};
+  Progress record{};
+  for (;;) {
+    const ssize_t got = ::read(errors, &record, sizeof record);
+    if (got < 0 && errno == EINTR) continue;
+    if (got != sizeof record) return last;
+    last = record;
+  }
+}
+
+void kill_and_reap(const Clone& clone) {
+  (void)::syscall(SYS_pidfd_send_signal, clone.pidfd.get(), SIGKILL, nullptr,
+                  0);  // it may be dead already
+  siginfo_t ignored{};
+  while (::waitid(P_PIDFD, static_cast<id_t>(clone.pidfd.get()), &ignored, WEXITED) < 0 &&
+         errno == EINTR) {
+  }
+}
+
+/// A stage of the parent's own that a test makes fail.
+Status test_hook(const child::Fault& fault, Stage stage) {
+  if (!fault.set || fault.leave_out || fault.stage != stage) return {};
+  return fail(Error{.kind = ErrorKind::setup,
+                    .code = "setup-" + std::string(stage_name(stage)),
+                    .message = "set-up stage '" + std::string(stage_name(stage)) + "' failed",
+                    .errno_value = fault.error});
+}
+
+Result<Sandbox> meet(const plan::Plan& plan, const host::Host& host, const Identity& identity,
+                     Channels& channels, const child::Fault& fault, const Clone& clone,
+                     const StampFunction& stamp, UniqueFd cpu_clock) {
+  SBX_TRY(test_hook(fault, Stage::id_maps));
+  if (auto mapped = write_id_maps(clone.pid, identity, host); !mapped) {
+    mapped.error().kind = ErrorKind::setup;
+    mapped.error().code = "setup-id_maps";
+    return std::unexpected(mapped.error());
+  }
+  // The host's memory pressure ends the sandbox before anything else. The file is the child's own;
+  // a caller that is already above 500 stays there, since lowering needs rights.
+  (void)sys::write_file("/proc/" + std::to_string(clone.pid) + "/oom_score_adj", "500");
+  stamp("id_maps");
+  SBX_TRY(send_go(channels.control.get()));
+
+  const Progress progress = read_progress(channels.errors.get());
+  stamp("payload");
+  if (progress.error == -1)
+    return fail(Error{.kind = ErrorKind::setup,
+                      .code = "child-died",
+                      .message = "the sandbox died during set-up without a word",
+                      .hint = "the kernel may be out of memory: see its log"});
+  if (progress.stage != Stage::ready) return fail(explain_failure(plan, progress));
+
+  Sandbox sandbox;
+  auto descriptors = receive(channels.control.get());
+  if (!descriptors || descriptors->report.what != control::FromPid1::descriptors)
+    return fail(Error{.kind = ErrorKind::internal,
+                      .code = "no-descriptors",
+                      .message = "PID 1 sent no descriptors"});
+  take_descriptors(sandbox, std::move(*descriptors));
+  if (plan.filter.notifies) {
+    auto listener = receive(channels.control.get());
+    if (!listener || listener->report.what != control::FromPid1::listener || listener->fds.empty())
+      return fail(Error{.kind = ErrorKind::setup,
+                        .code = "no-listener",
+                        .message = "the filter's listener did not arrive"});
+    sandbox.listener = std::move(listener->fds.front());
+  }
+  sandbox.cpu_clock = std::move(cpu_clock);
+  if (!sandbox.cpu_clock.valid())
+    sandbox.degraded.push_back({"limits.cpu_time",
+                                "perf events are closed to this user (kernel.perf_event_paranoid)",
+                                "summed over live processes and those that were waited for"});
+  stamp("listener");
+  return sandbox;
+}
+
+void connect(child::Program& program, const Channels& channels, const ChildStreams& streams,
+             ArgumentArea arguments) {
+  program.control = channels.child_control.get();
+  program.errors = channels.child_errors.get();
+  program.supervisor_pidfd = channels.self.get();
+  program.streams[0] = streams.in.get();
+  program.streams[1] = streams.out.get();
+  program.streams[2] = streams.err.get();
+  program.argument_area = arguments.begin;
+  program.argument_area_size = arguments.size;
+  if (program.interactive && ::ioctl(STDIN_FILENO, TIOCGWINSZ, &program.window) != 0)
+    program.window = {};
+}
+
+}  // namespace
+
+Result<Sandbox> spawn(const plan::Plan& plan, const host::Host& host, const Identity& identity,
+                      ChildStreams streams, ArgumentArea arguments, const StampFunction& stamp) {
+  const child::Fault fault = SBX_TRY(fault_from_environment());
+  SBX_TRY(test_hook(fault, Stage::grants));
+  const std::vector<Source> sources = SBX_TRY(open_sources(plan, identity));
+  stamp("grants");
+  Packed packed;
+  pack(plan, sources, packed);
+  packed.program.fault = fault;
+  Channels channels = SBX_TRY(make_channels());
+  connect(packed.program, channels, streams, arguments);
+  // The clock is opened on the child, so whether it is needed is known only after the clone; perf
+  // either serves this caller or not, which a counter on sbx itself tells at no cost.
+  packed.program.list_processes = !open_cpu_clock(0).valid();
+  stamp("pack");
+
+  SBX_TRY(test_hook(fault, Stage::clone));
+  const Clone clone = SBX_TRY(clone_child(plan, packed.program));
+  stamp("clone");
+  channels.child_control.reset();
+  channels.child_errors.reset();
+  streams = ChildStreams{};
+  auto sandbox =
+      meet(plan, host, identity, channels, fault, clone, stamp, open_cpu_clock(clone.pid));
+  if (!sandbox) {
+    kill_and_reap(clone);
+    return sandbox;
+  }
+  ::prctl(PR_SET_DUMPABLE,
+          0);  // only now: the id maps of a non-dumpable process's child belong to root
+  sandbox->pid = clone.pid;
+  sandbox->pid1 = UniqueFd(::fcntl(clone.pidfd.get(), F_DUPFD_CLOEXEC, 3));
+  sandbox->control = std::move(channels.control);
+  return sandbox;
+}
+
+}  // namespace sbx::spawn

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <vector>
+
+#include <sbx/outcome.hpp>
+
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+#include "host/host.hpp"
+#include "plan/plan.hpp"
+#include "spawn/identity.hpp"
+
+/// Builds the sandbox of a Plan and starts its command. Call from the process's main thread: the
+/// parent-death signal of the sandbox follows the calling thread, prctl(2).
+namespace sbx::spawn {
+
+/// The ends of the standard streams that the child gets.
+struct ChildStreams {
+  UniqueFd in;
+  UniqueFd out;
+  UniqueFd err;
+};
+
+/// argv and environ of this process, contiguous in memory: wiped in PID 1.
+struct ArgumentArea {
+  char* begin = nullptr;
+  std::size_t size = 0;
+};
+
+/// A running sandbox. Killing PID 1 (by `pid1`) ends everything in it.
+struct Sandbox {
+  pid_t pid = -1;     ///< PID 1, in the caller's PID namespace
+  UniqueFd pid1;      ///< its pidfd
+  UniqueFd control;   ///< SOCK_SEQPACKET to PID 1, base/control.hpp
+  UniqueFd listener;  ///< seccomp notifications; invalid when the filter has none
+  UniqueFd scratch;   ///< the private tmpfs: fstatfs tells what limits.disk saw
+  UniqueFd
+      processes;      ///< a procfs of the sandbox without hidepid; invalid where `cpu_clock` serves
+  UniqueFd terminal;  ///< pty master, with -i
+  UniqueFd cpu_clock;  ///< perf task-clock of the whole tree; invalid where perf is refused
+  std::vector<Degraded> degraded;
+};
+
+/// Told the name of each stage of a start when it is over, for --trace-time.
+using StampFunction = std::function<void(const char* stage)>;
+
+/// Errors: setup (each names the stage and, where there is one, the policy line), host (no user
+/// namespaces: with the cure), not_found and not_executable (execve refused). On error nothing is
+/// left behind.
+[[nodiscard]] Result<Sandbox> spawn(const plan::Plan& plan, const host::Host& host,
+                                    const Identity& identity, ChildStreams streams,
+                                    ArgumentArea arguments, const StampFunction& stamp);
+
+}  // namespace sbx::spawn

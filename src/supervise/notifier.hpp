@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <sbx/outcome.hpp>
+
+#include "base/event_loop.hpp"
+#include "supervise/settings.hpp"
+
+struct seccomp_notif;
+
+namespace sbx::supervise {
+
+/// Answers the denied system calls of a sandbox with the policy's errno and counts them by name.
+/// Never reads the memory of the caller and never lets a call go on, seccomp_unotify(2).
+/// Under a flood it answers late, so that it costs at most a tenth of a CPU; counts stay exact.
+class Notifier {
+ public:
+  struct Options {
+    ExplainCall explain;
+    /// denied = "kill": called at the first denial instead of answering it. Empty: answer.
+    std::function<void(const std::string& what)> kill;
+  };
+
+  /// The listener is borrowed.
+  Notifier(EventLoop& loop, int listener, Options options);
+  Notifier(const Notifier&) = delete;
+  Notifier& operator=(const Notifier&) = delete;
+  ~Notifier();
+
+  [[nodiscard]] Status start();
+  /// What was denied, in the order of first sight; what is over the bound is under "others".
+  [[nodiscard]] std::vector<Denial> take() { return std::move(denials_); }
+
+ private:
+  struct LastCall {
+    int number = -1;
+    std::uint64_t arguments[6] = {};
+    std::size_t entry = 0;
+    int errno_value = 0;
+  };
+
+  void readable(std::uint32_t events);
+  void answer_one();
+  void answer_sparingly();
+  const LastCall& look_up(const ::seccomp_notif& call);
+  std::size_t entry_of(Denial denial, std::uint32_t process);
+  void stop();
+
+  EventLoop& loop_;
+  int listener_;
+  Options options_;
+  std::vector<Denial> denials_;
+  LastCall last_;
+  std::uint64_t answered_ = 0;
+  EventLoop::TimerId rest_ = EventLoop::kNoTimer;
+  std::uint64_t window_start_ = 0;  ///< microseconds
+  std::uint64_t window_cost_ = 0;   ///< nanoseconds of CPU
+  int answered_in_window_ = 0;
+};
+
+}  // namespace sbx::supervise

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include <sbx/outcome.hpp>
+#include <sbx/units.hpp>
+
+namespace sbx::supervise {
+
+/// What a denied call is called; given by plan::Filter::explain. `errno_value`: what the program is
+/// told.
+using ExplainCall =
+    std::function<Denial(int number, const std::uint64_t (&arguments)[6], int& errno_value)>;
+
+/// A budget of 0 is none.
+struct Settings {
+  Milliseconds wall_time{};
+  Milliseconds cpu_time{};
+  Milliseconds grace{};
+  int cpus = 1;  ///< CPUs that can run the tree at once: bounds how fast cpu_time can pass
+  Bytes stdout_cap{};
+  Bytes stderr_cap{};
+  bool kill_on_exceed = false;
+  bool capture = false;  ///< keep head and tail for the record; false: pass through to fds 1 and 2
+  bool kill_on_denied = false;
+  bool interactive = false;
+  Bytes disk{};
+  std::uint64_t disk_files = 0;
+  Bytes file_size{};
+  ExplainCall explain;
+};
+
+}  // namespace sbx::supervise

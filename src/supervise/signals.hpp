@@ -1,0 +1,42 @@
+#pragma once
+
+#include <signal.h>
+
+#include <optional>
+
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+
+namespace sbx::supervise {
+
+/// From its making until its end, the signals that end or stop a run are blocked and read from a
+/// descriptor instead. One that the caller had ignored (nohup) stays ignored. SIGPIPE is ignored,
+/// so that a reader who left is EPIPE. Make it before the spawn, on the thread that supervises:
+/// children inherit mask and dispositions and must reset both.
+class SignalScope {
+ public:
+  /// Errors: internal (no descriptor).
+  [[nodiscard]] static Result<SignalScope> make();
+
+  SignalScope(SignalScope&& other) noexcept;
+  SignalScope& operator=(SignalScope&&) = delete;
+  ~SignalScope();
+
+  [[nodiscard]] int fd() const { return fd_.get(); }
+  /// The next signal that came; nothing when there is none.
+  [[nodiscard]] std::optional<int> next() const;
+  /// Stops this process as SIGTSTP would have, and returns when it goes on. Where stopping makes no
+  /// sense (an orphaned process group) the kernel ignores it and this returns at once.
+  void stop_here() const;
+
+ private:
+  SignalScope() = default;
+
+  UniqueFd fd_;
+  sigset_t mask_before_{};
+  struct sigaction pipe_before_{};
+  struct sigaction child_before_{};
+  bool active_ = false;
+};
+
+}  // namespace sbx::supervise

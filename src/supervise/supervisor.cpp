@@ -1,0 +1,373 @@
+#include "supervise/supervisor.hpp"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/control.hpp"
+#include "base/event_loop.hpp"
+#include "base/sys.hpp"
+#include "supervise/cpu_meter.hpp"
+#include "supervise/input_relay.hpp"
+#include "supervise/notifier.hpp"
+#include "supervise/output_relay.hpp"
+#include "supervise/terminal.hpp"
+#include "supervise/verdict.hpp"
+
+namespace sbx::supervise {
+namespace {
+
+using control::FromPid1;
+using control::FromSupervisor;
+using std::chrono::microseconds;
+using namespace std::chrono_literals;
+
+constexpr auto kCancelGrace = 2s;
+constexpr auto kInitExit = 1s;    ///< PID 1 has said that the main process ended, and stays
+constexpr auto kUnkillable = 5s;  ///< a process in uninterruptible sleep outlives SIGKILL
+constexpr auto kLastWords = 1s;   ///< for a reader who does not read, after the run was ended
+constexpr auto kStopAnswer = 1s;
+constexpr std::uint64_t kShortestCpuStep = 1000;   // microseconds
+constexpr std::uint64_t kLongestSumStep = 50'000;  // reaped times appear late in a sum
+/// Summing over /proc may take this part of the time.
+constexpr std::uint64_t kSumShare = 20;
+
+std::uint64_t microseconds_of(const timeval& time) {
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 +
+         static_cast<std::uint64_t>(time.tv_usec);
+}
+
+UniqueFd duplicate(int fd) {
+  return UniqueFd(fd < 0 ? -1 : ::fcntl(fd, F_DUPFD_CLOEXEC, 3));
+}
+
+class Supervisor {
+ public:
+  Supervisor(EventLoop loop, const Settings& settings, const Watched& sandbox, Streams streams,
+             const SignalScope& signals);
+  Result<Outcome> run();
+
+ private:
+  Status watch_everything();
+  Status start_streams();
+  Status start_input();
+  void start_timers();
+  OutputRelay::Options output_options(const char* name, Bytes cap);
+
+  void read_control();
+  void order(FromSupervisor what, int value = 0);
+  void handle_signals();
+  void cancel(int signal);
+  void stop_self();
+  void continue_all();
+  void wall_time_ended();
+  void check_cpu();
+  void over_output(const std::string& stream);
+
+  bool decide(Verdict verdict);
+  void decide_and_kill(const Verdict& verdict);
+  void kill();
+  void pid1_ended();
+  void give_up_streams();
+  void note_unread_terminal();
+  [[nodiscard]] bool over() const { return reaped_ && out_.done() && err_.done(); }
+  Result<Outcome> outcome();
+  Usage usage() const;
+
+  EventLoop loop_;
+  const Settings& settings_;
+  const Watched& sandbox_;
+  const SignalScope& signals_;
+  Streams streams_;
+  const std::uint64_t started_;
+
+  OutputRelay out_;
+  OutputRelay err_;
+  std::optional<InputRelay> in_;
+  std::optional<RawTerminal> terminal_;
+  Notifier notifier_;
+  CpuMeter cpu_;
+
+  std::optional<Verdict> decided_;  ///< by sbx, noted before it kills
+  Measured measured_;
+  std::optional<int> main_status_;
+  bool killed_ = false;
+  bool reaped_ = false;
+  bool stopping_ = false;
+  std::uint64_t ended_ = 0;
+  CpuTime used_;
+  std::vector<std::string> notes_;
+};
+
+Supervisor::Supervisor(EventLoop loop, const Settings& settings, const Watched& sandbox,
+                       Streams streams, const SignalScope& signals)
+    : loop_(std::move(loop)),
+      settings_(settings),
+      sandbox_(sandbox),
+      signals_(signals),
+      streams_(std::move(streams)),
+      started_(sys::now_microseconds()),
+      out_(loop_, settings.interactive ? duplicate(sandbox.terminal) : std::move(streams_.out),
+           STDOUT_FILENO, output_options("stdout", settings.stdout_cap)),
+      err_(loop_, std::move(streams_.err), STDERR_FILENO,
+           output_options("stderr", settings.stderr_cap)),
+      notifier_(loop_, sandbox.listener,
+                {.explain = settings.explain,
+                 .kill = settings.kill_on_denied
+                             ? [this](const std::string& what) { decide_and_kill(Denied{what}); }
+                             : std::function<void(const std::string&)>()}),
+      cpu_(sandbox.pid, sandbox.cpu_clock, sandbox.processes) {}
+
+OutputRelay::Options Supervisor::output_options(const char* name, Bytes cap) {
+  OutputRelay::Options options{.name = name, .cap = cap, .capture = settings_.capture};
+  if (settings_.interactive) options.escapes = EscapePolicy::interactive;
+  if (settings_.kill_on_exceed)
+    options.exceeded = [this, stream = std::string(name)] { over_output(stream); };
+  return options;
+}
+
+Status Supervisor::watch_everything() {
+  // First, because a denied call waits for its answer: nothing else may be waited for before.
+  SBX_TRY(notifier_.start());
+  SBX_TRY(loop_.watch(sandbox_.pid1, EPOLLIN, [this](std::uint32_t) { pid1_ended(); }));
+  SBX_TRY(loop_.watch(sandbox_.control, EPOLLIN, [this](std::uint32_t) { read_control(); }));
+  SBX_TRY(loop_.watch(signals_.fd(), EPOLLIN, [this](std::uint32_t) { handle_signals(); }));
+  SBX_TRY(start_streams());
+  start_timers();
+  return {};
+}
+
+Status Supervisor::start_streams() {
+  if (settings_.interactive) {
+    terminal_.emplace(STDIN_FILENO);
+    terminal_->copy_size_to(sandbox_.terminal);
+  }
+  SBX_TRY(out_.start());
+  SBX_TRY(err_.start());
+  return start_input();
+}
+
+Status Supervisor::start_input() {
+  UniqueFd to = settings_.interactive ? duplicate(sandbox_.terminal) : std::move(streams_.in);
+  if (!to.valid()) return {};
+  const int from = streams_.in_source.valid() ? streams_.in_source.get() : STDIN_FILENO;
+  in_.emplace(loop_, std::move(to),
+              InputRelay::Options{.source = from,
+                                  .to_terminal = settings_.interactive,
+                                  .gauge = std::move(streams_.in_gauge)});
+  return in_->start();
+}
+
+void Supervisor::start_timers() {
+  if (settings_.wall_time.count() > 0)
+    loop_.at(started_ + static_cast<std::uint64_t>(microseconds(settings_.wall_time).count()),
+             [this] { wall_time_ended(); });
+  if (settings_.cpu_time.count() > 0) check_cpu();
+}
+
+void Supervisor::order(FromSupervisor what, int value) {
+  const control::Order message{.what = what, .value = value};
+  // Lost only when PID 1 is dead, which its pidfd tells.
+  (void)::send(sandbox_.control, &message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void Supervisor::read_control() {
+  control::Report report{};
+  for (;;) {
+    const ssize_t got = ::recv(sandbox_.control, &report, sizeof report, MSG_DONTWAIT);
+    if (got < 0) return;  // EAGAIN
+    if (got == 0) return loop_.forget(sandbox_.control);
+    if (got != sizeof report) continue;
+    if (report.what == FromPid1::stopped && stopping_) stop_self();
+    if (report.what != FromPid1::main_ended || main_status_) continue;
+    main_status_ = report.value;
+    loop_.after(kInitExit, [this] { kill(); });
+  }
+}
+
+void Supervisor::handle_signals() {
+  while (const std::optional<int> signal = signals_.next()) {
+    switch (*signal) {
+      case SIGTSTP:
+        stopping_ = true;
+        order(FromSupervisor::stop_all);
+        loop_.after(kStopAnswer, [this] { stop_self(); });
+        break;
+      case SIGCONT:
+        continue_all();
+        break;
+      case SIGWINCH:
+        if (terminal_) terminal_->copy_size_to(sandbox_.terminal);
+        break;
+      default:
+        cancel(*signal);
+    }
+  }
+}
+
+void Supervisor::cancel(int signal) {
+  if (reaped_) return give_up_streams();
+  if (!decide(Cancelled{signal})) return kill();
+  order(FromSupervisor::signal_main, signal);
+  loop_.after(kCancelGrace, [this] { kill(); });
+}
+
+void Supervisor::stop_self() {
+  if (!stopping_) return;
+  stopping_ = false;
+  if (terminal_) terminal_->restore();
+  signals_.stop_here();
+  continue_all();
+}
+
+void Supervisor::continue_all() {
+  stopping_ = false;
+  if (terminal_) terminal_->make_raw();
+  order(FromSupervisor::continue_all);
+}
+
+void Supervisor::wall_time_ended() {
+  if (!decide(OverBudget{Budget::wall_time})) return;
+  if (settings_.grace.count() == 0) return kill();
+  order(FromSupervisor::signal_main, SIGTERM);
+  loop_.after(settings_.grace, [this] { kill(); });
+}
+
+void Supervisor::check_cpu() {
+  if (decided_ || main_status_ || reaped_) return;
+  const std::uint64_t before = sys::now_microseconds();
+  const std::uint64_t used = cpu_.total();
+  const std::uint64_t now = sys::now_microseconds();
+  const auto budget = static_cast<std::uint64_t>(microseconds(settings_.cpu_time).count());
+  if (used >= budget) return decide_and_kill(OverBudget{Budget::cpu_time});
+  std::uint64_t step = (budget - used) / static_cast<std::uint64_t>(std::max(settings_.cpus, 1));
+  if (!cpu_.exact()) step = std::min(step, kLongestSumStep);
+  step = std::max(step, kShortestCpuStep);
+  if (!cpu_.exact()) step = std::max(step, (now - before) * kSumShare);
+  loop_.at(now + step, [this] { check_cpu(); });
+}
+
+void Supervisor::over_output(const std::string& stream) {
+  if (measured_.stream.empty()) measured_.stream = stream;
+  decide_and_kill(OverBudget{Budget::output});
+}
+
+/// Whether this is what ends the run: the first decision, and the main process had not ended by
+/// then.
+bool Supervisor::decide(Verdict verdict) {
+  if (decided_ || reaped_) return false;
+  read_control();  // an end that was already reported came first
+  if (main_status_) return false;
+  decided_ = std::move(verdict);
+  measured_.wall_microseconds = sys::now_microseconds() - started_;
+  measured_.cpu_microseconds = cpu_.total();
+  return true;
+}
+
+void Supervisor::decide_and_kill(const Verdict& verdict) {
+  if (decide(verdict)) kill();
+}
+
+void Supervisor::kill() {
+  if (killed_ || reaped_) return;
+  killed_ = true;
+  // Afterwards only PID 1's own times are left: what it kills when it dies is not added to them.
+  if (decided_) used_ = cpu_.by_process();
+  ::syscall(SYS_pidfd_send_signal, sandbox_.pid1, SIGKILL, nullptr, 0);
+  loop_.after(kUnkillable, [this] {
+    if (reaped_) return;
+    notes_.emplace_back("a process of the sandbox can't be killed yet (uninterruptible sleep)");
+    reaped_ = true;
+    ended_ = sys::now_microseconds();
+    give_up_streams();
+  });
+}
+
+void Supervisor::pid1_ended() {
+  siginfo_t info{};
+  rusage times{};
+  // The pidfd is readable when the PID namespace is empty: init is the last to go. glibc's waitid
+  // does not hand out the rusage that the system call has.
+  const long answer = ::syscall(SYS_waitid, P_PIDFD, sandbox_.pid1, &info, WEXITED, &times);
+  if (answer != 0 && errno == EINTR) return;
+  loop_.forget(sandbox_.pid1);
+  ended_ = sys::now_microseconds();
+  used_.user_microseconds = std::max(used_.user_microseconds, microseconds_of(times.ru_utime));
+  used_.system_microseconds = std::max(used_.system_microseconds, microseconds_of(times.ru_stime));
+  read_control();  // its last message may still be unread
+  reaped_ = true;
+  in_.reset();
+  out_.source_is_complete();
+  err_.source_is_complete();
+  const bool ended_by_us = decided_.has_value() || !main_status_;
+  loop_.after(kLastWords, [this, ended_by_us] {
+    if (ended_by_us || !out_.blocked()) out_.abandon();
+    if (ended_by_us || !err_.blocked()) err_.abandon();
+  });
+}
+
+void Supervisor::give_up_streams() {
+  out_.abandon();
+  err_.abandon();
+}
+
+void Supervisor::note_unread_terminal() {
+  if (was_read(streams_.stdin_witness.get()))
+    notes_.emplace_back(
+        "the command read standard input, which is your terminal and was not given "
+        "to it; -i gives it a terminal of its own");
+}
+
+Usage Supervisor::usage() const {
+  return Usage{.wall_ms = (ended_ - started_) / 1000,
+               .user_ms = used_.user_microseconds / 1000,
+               .system_ms = used_.system_microseconds / 1000};
+}
+
+Result<Outcome> Supervisor::outcome() {
+  if (!decided_ && !main_status_)
+    return fail({.kind = ErrorKind::setup,
+                 .code = "init-killed",
+                 .message = "the sandbox's init was killed from outside before the command ended"});
+  Outcome outcome;
+  outcome.verdict = decided_ ? *decided_ : verdict_of_status(*main_status_, settings_, used_);
+  measured_.cpu_microseconds = std::max(measured_.cpu_microseconds, used_.total());
+  outcome.detail = detail_of(outcome.verdict, settings_, measured_);
+  outcome.out = out_.take();
+  outcome.err = err_.take();
+  outcome.limits_met = limits_met(outcome.verdict, settings_, sandbox_.scratch);
+  outcome.denials = notifier_.take();
+  outcome.usage = usage();
+  note_unread_terminal();
+  std::ranges::copy(out_.notes(), std::back_inserter(notes_));
+  std::ranges::copy(err_.notes(), std::back_inserter(notes_));
+  outcome.notes = std::move(notes_);
+  return outcome;
+}
+
+Result<Outcome> Supervisor::run() {
+  Status status = watch_everything();
+  while (status && !over()) status = loop_.run_once();
+  if (terminal_) terminal_->restore();
+  if (status) return outcome();
+  kill();
+  if (!reaped_) pid1_ended();
+  return fail(std::move(status).error());
+}
+
+}  // namespace
+
+Result<Outcome> supervise(const Settings& settings, const Watched& sandbox, Streams streams,
+                          const SignalScope& signals) {
+  EventLoop loop = SBX_TRY(EventLoop::make());
+  Supervisor supervisor(std::move(loop), settings, sandbox, std::move(streams), signals);
+  return supervisor.run();
+}
+
+}  // namespace sbx::supervise

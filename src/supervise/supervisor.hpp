@@ -1,0 +1,35 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <sbx/outcome.hpp>
+
+#include "base/result.hpp"
+#include "supervise/settings.hpp"
+#include "supervise/signals.hpp"
+#include "supervise/streams.hpp"
+
+/// The only code that waits. Single-threaded, one epoll loop: pidfd, output pipes, timers, signals,
+/// notifications. supervise may not include plan or spawn: it is handed values and descriptors.
+namespace sbx::supervise {
+
+/// Descriptors of a running sandbox, owned by the caller for as long as supervise() runs.
+struct Watched {
+  pid_t pid = -1;
+  int pid1 = -1;
+  int control = -1;
+  int listener = -1;
+  int scratch = -1;
+  int processes = -1;
+  int terminal = -1;
+  int cpu_clock = -1;
+};
+
+/// Waits for the end; called at `ready`, from where wall_time counts. The caller has closed its
+/// copies of the child's ends. Errors: internal (epoll); everything a program or user can cause is
+/// in the Outcome, except that PID 1 died before it reported, which is Error setup "init-killed".
+/// On return PID 1 is reaped, on an error killed first.
+[[nodiscard]] Result<Outcome> supervise(const Settings& settings, const Watched& sandbox,
+                                        Streams streams, const SignalScope& signals);
+
+}  // namespace sbx::supervise

@@ -1,0 +1,102 @@
+#include "supervise/verdict.hpp"
+
+#include <string.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+
+namespace sbx::supervise {
+namespace {
+
+std::string signal_name(int signal) {
+  const char* const name = ::sigabbrev_np(signal);
+  return name == nullptr ? "signal " + std::to_string(signal) : "SIG" + std::string(name);
+}
+
+Milliseconds milliseconds(std::uint64_t microseconds) {
+  return Milliseconds{static_cast<std::int64_t>(microseconds / 1000)};
+}
+
+bool cpu_time_is_spent(const Settings& settings, CpuTime used) {
+  const auto budget = static_cast<std::uint64_t>(settings.cpu_time.count()) * 1000;
+  return budget > 0 && used.total() >= budget;
+}
+
+struct Sentence {
+  const Settings& settings;
+  const Measured& measured;
+
+  std::string operator()(const Exited& end) const {
+    return "the command exited with status " + std::to_string(end.code);
+  }
+  std::string operator()(const Signaled& end) const {
+    const char* const words = ::sigdescr_np(end.signal);
+    std::string text = "the command died of " + signal_name(end.signal);
+    if (words != nullptr) text += std::string(" (") + words + ")";
+    return text;
+  }
+  std::string operator()(const Denied& end) const {
+    return "the denied system call " + end.call + " ended the run (syscalls.denied = \"kill\")";
+  }
+  std::string operator()(const Cancelled& end) const {
+    return "cancelled by " + signal_name(end.signal);
+  }
+  std::string operator()(const OverBudget& end) const {
+    switch (end.budget) {
+      case Budget::wall_time:
+        return "wall-time budget of " + describe(settings.wall_time) + " spent (limits.wall_time)";
+      case Budget::cpu_time:
+        return "CPU-time budget of " + describe(settings.cpu_time) + " spent, " +
+               describe(milliseconds(measured.cpu_microseconds)) + " used (limits.cpu_time)";
+      case Budget::output:
+        return "output budget of " +
+               describe(measured.stream == "stderr" ? settings.stderr_cap : settings.stdout_cap) +
+               " exceeded (output." + measured.stream + ", with output.exceed = \"kill\")";
+      case Budget::file_size:
+        return "a file would have grown over " + describe(settings.file_size) +
+               " (limits.file_size)";
+      case Budget::disk:
+        return "disk budget of " + describe(settings.disk) + " reached (limits.disk)";
+      case Budget::memory:
+        return "memory budget reached (limits.memory)";
+    }
+    return {};
+  }
+};
+
+}  // namespace
+
+Verdict verdict_of_status(int wait_status, const Settings& settings, CpuTime used) {
+  if (!WIFSIGNALED(wait_status)) return Exited{WEXITSTATUS(wait_status)};
+  const int signal = WTERMSIG(wait_status);
+  if (signal == SIGXFSZ && settings.file_size.count > 0) return OverBudget{Budget::file_size};
+  if ((signal == SIGXCPU || signal == SIGKILL) && cpu_time_is_spent(settings, used))
+    return OverBudget{Budget::cpu_time};
+  return Signaled{signal};
+}
+
+std::string detail_of(const Verdict& verdict, const Settings& settings, const Measured& measured) {
+  return std::visit(Sentence{settings, measured}, verdict);
+}
+
+std::vector<LimitMet> limits_met(const Verdict& verdict, const Settings& settings, int scratch) {
+  std::vector<LimitMet> met;
+  struct statfs facts{};
+  if (scratch >= 0 && ::fstatfs(scratch, &facts) == 0) {
+    if (facts.f_blocks > 0 && facts.f_bfree == 0)
+      met.push_back({.limit = "disk",
+                     .value = settings.disk.count,
+                     .peak = facts.f_blocks * static_cast<std::uint64_t>(facts.f_bsize),
+                     .evidence = Evidence::sampled});
+    if (facts.f_files > 0 && facts.f_ffree == 0)
+      met.push_back({.limit = "disk_files",
+                     .value = settings.disk_files,
+                     .peak = facts.f_files,
+                     .evidence = Evidence::sampled});
+  }
+  if (verdict == Verdict(OverBudget{Budget::file_size}))
+    met.push_back(
+        {.limit = "file_size", .value = settings.file_size.count, .evidence = Evidence::signal});
+  return met;
+}
+
+}  // namespace sbx::supervise

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Holds INVARIANTS.md against the tests that ctest knows.
+
+    check_invariants.py INVARIANTS.md CTEST BUILD [DESIGN.md]
+
+A hole is: a sentence of an invariant without a row; a row without a twin; a test or twin that ctest does not know, or
+that is not run as each kind of caller the row speaks of; a test that is its own twin; and, where the design is at hand,
+an invariant whose sentences are not the design's.
+"""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+
+def sentences_of(text):
+    """{"1.1": sentence}"""
+    found = re.findall(r"^- \*\*(\d+\.\d+)\*\* (.+)$", text, re.MULTILINE)
+    return {number: sentence.strip() for number, sentence in found}, [number for number, _ in found]
+
+
+def rows_of(text):
+    """(number, what it is about, [tests], [twins]) of every table row."""
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")] if line.startswith("|") else []
+        if len(cells) == 4 and re.fullmatch(r"\d+\.\d+", cells[0]):
+            yield cells[0], cells[1], *(re.findall(r"`([^`]+)`", cell) for cell in cells[2:])
+
+
+def known_tests(ctest, build):
+    shown = subprocess.run([ctest, "--test-dir", build, "--show-only=json-v1"], capture_output=True, check=True, text=True)
+    return {test["name"] for test in json.loads(shown.stdout)["tests"]}
+
+
+def is_known(name, known):
+    """A name stands for itself, or for its .root and .user forms together."""
+    return name in known or {f"{name}.root", f"{name}.user"} <= known
+
+
+def plain(text):
+    """Words only: the design breaks its lines elsewhere."""
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def differences_from(design, sentences):
+    match = re.search(r"^### Security invariants.*?\n(.*?)^## ", design, re.MULTILINE | re.DOTALL)
+    if match is None:
+        return ["the design has no section called 'Security invariants'"]
+    theirs = {number: plain(body) for number, body in re.findall(r"^(\d+)\. (.*?)(?=^\d+\. |\Z)", match.group(1), re.MULTILINE | re.DOTALL)}
+    found = []
+    for number in sorted(set(theirs) | {key.split(".")[0] for key in sentences}):
+        ours = plain(" ".join(text for key, text in sentences.items() if key.split(".")[0] == number))
+        if ours != theirs.get(number, ""):
+            found.append(f"invariant {number} is not the design's:\n  here   {ours}\n  design {theirs.get(number)}")
+    return found
+
+
+def holes_of(text, known, design):
+    sentences, order = sentences_of(text)
+    holes = [] if sentences else ["no sentence was found"]
+    holes += [f"{number} stands twice" for number in set(order) if order.count(number) > 1]
+    rows = list(rows_of(text))
+    covered = {number for number, *_ in rows}
+    holes += [f"{number} has no test: {sentence}" for number, sentence in sentences.items() if number not in covered]
+    holes += [f"{number} is not a sentence" for number in sorted(covered - set(sentences))]
+    for number, part, tests, twins in rows:
+        if not tests:
+            holes.append(f"{number} ({part}) names no test")
+        if not twins:
+            holes.append(f"{number} ({part}) has no twin")
+        if set(tests) & set(twins):
+            holes.append(f"{number} ({part}) has a test that is its own twin")
+        holes += [f"{number} ({part}): ctest knows no test called {name}" for name in tests + twins if not is_known(name, known)]
+    if design is not None:
+        holes += differences_from(design, sentences)
+    return holes
+
+
+def main():
+    path, ctest, build = sys.argv[1:4]
+    design = pathlib.Path(sys.argv[4]) if len(sys.argv) > 4 else None
+    design_text = design.read_text() if design is not None and design.exists() else None
+    holes = holes_of(pathlib.Path(path).read_text(), known_tests(ctest, build), design_text)
+    for hole in holes:
+        print(hole)
+    print(f"{len(holes)} holes")
+    sys.exit(1 if holes else 0)
+
+
+if __name__ == "__main__":
+    main()

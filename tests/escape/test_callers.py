@@ -1,0 +1,205 @@
+"""Invariant 8: privileges of sbx itself, and odd callers."""
+
+import json
+import os
+import pathlib
+import resource
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "sandbox"))
+
+import sbxtest
+from sbxtest import PROBE, SBX, SbxTest
+
+
+class Privileges(SbxTest):
+    def capabilities(self, process):
+        lines = pathlib.Path(f"/proc/{process.pid}/status").read_text().splitlines()
+        return {line.split()[0]: int(line.split()[1], 16) for line in lines if line.startswith("Cap")}
+
+    def test_supervisor_has_no_more_privilege_than_its_caller(self):
+        mine = {line.split()[0]: int(line.split()[1], 16)
+                for line in pathlib.Path("/proc/self/status").read_text().splitlines() if line.startswith("Cap")}
+        process = self.start_sbx(PROBE, "polite", 0, json_record=False)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        for name, value in self.capabilities(process).items():
+            self.assertEqual(value & ~mine[name], 0, name)
+        process.terminate()
+        self.finish(process, json_record=False)
+
+    def test_nothing_runs_as_the_hosts_root(self):
+        process = self.start_sbx(PROBE, "polite", 0, json_record=False)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        uids = []
+        for entry in pathlib.Path("/proc").iterdir():
+            try:
+                lines = dict(line.split(":\t", 1) for line in (entry / "status").read_text().splitlines() if ":\t" in line)
+            except (OSError, ValueError):
+                continue
+            if lines.get("PPid", "").strip() == str(process.pid) or lines.get("Name", "").strip() == "probe":
+                if int(entry.name) != process.pid and int(lines["PPid"]) != os.getpid():
+                    uids += lines["Uid"].split()
+        self.assertTrue(uids)
+        self.assertNotIn("0", uids)
+        if sbxtest.IS_ROOT:
+            self.assertGreaterEqual(min(map(int, uids)), 65536 + 1000)
+        process.terminate()
+        self.finish(process, json_record=False)
+
+    def test_copy_with_the_setuid_bit_refuses(self):
+        if not sbxtest.IS_ROOT:
+            self.skipTest("needs root to make a set-uid file of another owner")
+        copy = pathlib.Path(shutil.copy(SBX, self.tmp / "sbx"))
+        self.tmp.chmod(0o755)
+        for mode in (0o4755, 0o2755):
+            os.chown(copy, 0, 0)
+            copy.chmod(mode)
+            done = subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", copy, "run", "--", "true"],
+                                  capture_output=True, timeout=60, cwd="/")
+            self.assertEqual(done.returncode, 125, done)
+            self.assertIn(b"set", done.stderr)
+
+    def test_copy_without_the_setuid_bit_runs(self):
+        copy = pathlib.Path(shutil.copy(SBX, self.tmp / "sbx"))
+        done = subprocess.run([copy, "run", "--", "true"], capture_output=True, timeout=60, cwd=self.work, env=self.environment())
+        self.assertEqual(done.returncode, 0, done)
+
+
+class Descriptors(SbxTest):
+    def run_with_closed(self, *closed):
+        report = self.tmp / "report.json"
+        script = 'exec "$0" "$@" ' + " ".join(f"{fd}{'<' if fd == 0 else '>'}&-" for fd in closed)
+        process = sbxtest.start(["/bin/sh", "-c", script, SBX, "run", "--report", str(report), PROBE, "descriptors"],
+                                env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        ended = self.finish(process, json_record=False)
+        self.assertTrue(report.exists(), ended)
+        ended.record = json.loads(report.read_text())
+        return ended
+
+    def test_closed_standard_descriptors(self):
+        for closed in ((0,), (1,), (2,), (0, 1), (0, 1, 2)):
+            ended = self.run_with_closed(*closed)
+            self.exited(ended)
+            if 1 not in closed:
+                self.assertEqual([line.split()[0] for line in ended.out.decode().splitlines()], ["0", "1", "2"], ended)
+
+    def test_open_standard_descriptors(self):
+        self.exited(self.run_with_closed())
+
+    def test_full_disk_does_not_change_the_verdict(self):
+        with open("/dev/full", "wb") as full:
+            process = self.start_sbx("--report", self.tmp / "r.json", PROBE, "flood-output", 100000, json_record=False, stdout=full)
+            ended = self.finish(process, json_record=False)
+        self.assertIn(b"sbx: ", ended.err)
+        record = json.loads((self.tmp / "r.json").read_text())
+        self.assertIn(record["outcome"]["status"], ("exited", "signaled"), record)
+
+    def test_report_on_a_full_disk_is_said(self):
+        ended = self.sbx("--report", "/dev/full", PROBE, "exit", 0, json_record=False)
+        self.assertIn(b"sbx: ", ended.err)
+
+    def test_report_on_a_disk_with_room_is_written(self):
+        ended = self.sbx("--report", self.tmp / "r.json", PROBE, "exit", 0, json_record=False)
+        self.assertEqual((ended.status, ended.err), (0, b""))
+        self.assertEqual([path.name for path in self.tmp.iterdir() if path.name.startswith("r.json")], ["r.json"])
+
+    def test_reader_that_goes_away_ends_an_endless_writer(self):
+        script = '"$0" "$@" | head -c 10; echo'
+        done = subprocess.run(["/bin/sh", "-c", script, SBX, "run", "--output", "1G", "--", "yes"], env=self.environment(), cwd=self.work,
+                              capture_output=True, timeout=30)
+        self.assertEqual(done.stdout, b"y\ny\ny\ny\ny\n\n", done)
+        self.assertEqual(sbxtest.orphans_after(1), [])
+
+    def test_reader_that_stays_gets_everything(self):
+        done = subprocess.run(["/bin/sh", "-c", '"$0" "$@" | wc -c', SBX, "run", PROBE, "flood-output", "700000"], env=self.environment(),
+                              cwd=self.work, capture_output=True, timeout=30)
+        self.assertEqual(done.stdout.strip(), b"700000", done)
+
+    def test_few_descriptors_are_enough(self):
+        few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))
+        ended = self.sbx(PROBE, "exit", 7, preexec_fn=few)
+        self.exited(ended, 7)
+
+    def test_clamped_limit_is_listed(self):
+        few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+        ended = self.sbx(PROBE, "exit", 0, preexec_fn=few)
+        self.exited(ended)
+        self.assertIn("open_files", str(ended.record["degraded"]), ended)
+
+
+class HostileEnvironment(SbxTest):
+    HOSTILE = {"LD_PRELOAD": "/nonexistent.so", "LD_LIBRARY_PATH": "/nonexistent", "GCONV_PATH": "/nonexistent", "TMPDIR": "/nonexistent",
+               "HOME": "relative/home", "XDG_CONFIG_HOME": "/etc", "PATH": ".:relative:/usr/bin:/bin", "PYTHONSTARTUP": "/etc/passwd",
+               "LC_ALL": "../../../x", "BASH_ENV": "/etc/passwd", "COLUMNS": "-7", "NO_COLOR": "", "TZ": ":/etc/shadow", "IFS": "/"}
+
+    def test_hostile_environment_changes_nothing(self):
+        ended = self.sbx("--", "env", env=self.HOSTILE)
+        self.exited(ended)
+        for name in self.HOSTILE:
+            if name not in ("HOME", "PATH", "TMPDIR"):
+                self.assertNotIn(f"{name}=", ended.text, ended)
+        self.assertIn("HOME=/home/sandbox\n", ended.text)
+
+    def test_ordinary_environment_gives_the_same(self):
+        ordinary = self.sbx("--", "env").text
+        hostile = self.sbx("--", "env", env=self.HOSTILE).text
+        self.assertEqual(sorted(ordinary.split("\n")), sorted(hostile.split("\n")))
+
+    def test_empty_environment_is_enough(self):
+        process = sbxtest.start([SBX, "run", "--json", "--", "/bin/true"], env={}, cwd=self.work, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.exited(self.finish(process))
+
+    def test_huge_environment_is_borne(self):
+        self.exited(self.sbx(PROBE, "exit", 0, env={f"V{number}": "x" * 1000 for number in range(1000)}))
+
+
+class HostileFolder(SbxTest):
+    def test_files_of_the_current_folder_are_not_used_unasked(self):
+        for name in ("sbx.toml", "default.toml", ".sbx.toml", "config.toml", "policies/default.toml"):
+            self.write(name, "this is not a policy")
+        for name in ("python3", "env", "sh"):
+            self.write(name, "#!/bin/sh\necho hijacked\n", mode=0o755)
+        ended = self.sbx("--", "env", env={"PATH": ":.:" + str(self.environment()["PATH"])})
+        self.exited(ended)
+        self.assertNotIn("hijacked", ended.text)
+        self.assertEqual(ended.record["policy"]["source"], "built-in", ended)
+
+    def test_file_of_the_current_folder_is_used_when_named(self):
+        self.write("mine.toml", 'schema = 1\nname = "mine"\nextends = "default"\n')
+        ended = self.sbx("-p", "./mine.toml", PROBE, "exit", 0)
+        self.exited(ended)
+        self.assertEqual(ended.record["policy"]["name"], "mine")
+
+    def test_deleted_current_folder_is_borne(self):
+        script = 'mkdir gone && cd gone && rmdir ../gone && exec "$0" "$@"'
+        process = sbxtest.start(["/bin/sh", "-c", script, *self.command("--", "/bin/true")], env=self.environment(), cwd=self.work,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.exited(self.finish(process))
+
+    def test_current_folder_with_a_hostile_name_is_borne(self):
+        folder = self.work / "a,b:c\\d \n\x1b[31m'\"$(id)"
+        folder.mkdir()
+        for mode in ("overlay", "read-only", "read-write", "empty"):
+            ended = self.sbx("--workspace", f".:{mode}", "--", "/bin/pwd", cwd=folder)
+            self.exited(ended)
+            self.assertEqual(ended.text, str(folder) + "\n")
+
+    def test_current_folder_with_an_ordinary_name(self):
+        ended = self.sbx("--workspace", ".:overlay", "--", "/bin/pwd")
+        self.exited(ended)
+        self.assertEqual(ended.text, f"{self.work}\n")
+
+    def test_run_in_the_root_folder_gets_an_empty_workspace(self):
+        ended = self.sbx("-p", "python", "--", "/bin/pwd", cwd="/")
+        self.exited(ended)
+        self.assertEqual(ended.text, "/work\n")
+
+    def test_root_folder_named_as_workspace_is_an_error(self):
+        self.could_not(self.sbx("--workspace", "/:overlay", "--", "/bin/pwd"))
+
+
+if __name__ == "__main__":
+    sbxtest.main()

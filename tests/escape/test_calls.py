@@ -1,0 +1,276 @@
+"""Invariants 2 and 3: the system-call filter, what it answers, what it names."""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "sandbox"))
+
+import sbxtest
+from sbxtest import PROBE, SYSCALLS, SbxTest
+
+CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWNET, CLONE_NEWPID = 0x10000000, 0x20000, 0x40000000, 0x20000000
+CLONE_NEWIPC, CLONE_NEWUTS, CLONE_NEWCGROUP = 0x8000000, 0x4000000, 0x2000000
+NAMESPACES = (CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWNET, CLONE_NEWPID, CLONE_NEWIPC, CLONE_NEWUTS, CLONE_NEWCGROUP)
+TIOCSTI, TIOCLINUX, FIONREAD = 0x5412, 0x541C, 0x541B
+ADDR_NO_RANDOMIZE = 0x0040000
+
+# Calls that an honest program does not make: refused by name.
+NAMED = ("ptrace mount umount2 pivot_root unshare setns bpf perf_event_open userfaultfd add_key request_key keyctl "
+         "process_vm_readv process_vm_writev pidfd_getfd kcmp modify_ldt vmsplice fanotify_init init_module finit_module "
+         "delete_module kexec_load kexec_file_load name_to_handle_at open_by_handle_at open_tree move_mount fsopen fsconfig "
+         "fsmount fspick mount_setattr swapon reboot acct quotactl").split()
+# Calls that run-times probe for: refused without a word.
+QUIET = ("io_uring_setup", "clone3")
+
+
+class Answers(SbxTest):
+    def test_denied_call_is_refused_and_named(self):
+        asked = self.refuses(self.inside("trace", "child"), "EPERM")
+        self.assertEqual(asked.ended.denied, {"ptrace": 1}, asked)
+        denial = asked.ended.record["denials"][0]
+        self.assertEqual((denial["kind"], denial["process"]), ("syscall", "probe"), asked)
+        self.assertIn("syscalls", denial["rule"])
+        self.assertIn("ptrace", denial["allow_with"])
+        self.assertIn("ptrace", asked.ended.err.decode())
+
+    def test_allowed_call_works_and_is_not_named(self):
+        asked = self.works(self.inside("trace", "child", options=["--set", 'syscalls.allow = ["ptrace"]']))
+        self.assertEqual(asked.ended.denied, {})
+
+    def test_the_policy_line_that_is_named_allows_the_call(self):
+        asked = self.refuses(self.inside("trace", "child"))
+        allow = asked.ended.record["denials"][0]["allow_with"]
+        self.works(self.inside("trace", "child", options=["--set", allow]))
+
+    def test_call_denied_by_the_policy_is_refused(self):
+        policy = self.policy('[syscalls]\ndeny = ["chmod", "fchmodat"]\n')
+        asked = self.refuses(self.inside("change-mode", "/tmp", 0o755, options=["-p", policy]), "EPERM")
+        self.assertTrue(set(asked.ended.denied) & {"chmod", "fchmodat"}, asked)
+        self.assertIn(policy.name, asked.ended.record["denials"][0]["rule"])
+
+    def test_call_not_denied_by_the_policy_works(self):
+        self.works(self.inside("make-folder", "/tmp/x"))
+
+    def test_denied_call_kills_where_the_policy_says_so(self):
+        ended = self.sbx("--set", 'syscalls.denied = "kill"', PROBE, "trace", "child")
+        self.assertEqual(ended.verdict, ("denied", "syscall"), ended)
+        self.assertEqual(ended.status, 159, ended)
+        self.assertIn("ptrace", ended.denied)
+
+    def test_supervisor_never_reads_memory_or_continues(self):
+        if shutil.which("strace") is None:
+            self.skipTest("strace is not installed")
+        log = self.tmp / "log"
+        process = sbxtest.start(["strace", "-o", log, *self.command(PROBE, "trace", "child")], env=self.environment(), cwd=self.work,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        ended = self.finish(process)
+        self.assertEqual(ended.denied, {"ptrace": 1}, ended)
+        calls = log.read_text(errors="replace")
+        self.assertIn("SECCOMP_IOCTL_NOTIF_SEND", calls)
+        for word in ("process_vm_readv", "/mem\"", "SECCOMP_USER_NOTIF_FLAG_CONTINUE"):
+            self.assertNotIn(word, calls)
+
+    def test_program_without_denied_calls_ends_by_itself_under_kill(self):
+        self.exited(self.sbx("--set", 'syscalls.denied = "kill"', PROBE, "exit", 3), 3)
+
+    def test_probed_for_calls_are_refused_quietly(self):
+        for name in QUIET:
+            asked = self.inside("reaches", SYSCALLS[name])
+            self.assertTrue(asked.refused, f"{name}: {asked}")
+            self.assertEqual(asked.ended.denied, {}, name)
+
+    def test_calls_that_nobody_probes_for_are_named(self):
+        asked = self.refuses(self.inside("reaches", SYSCALLS["bpf"]), "EPERM")
+        self.assertEqual(asked.ended.denied, {"bpf": 1}, asked)
+
+    def test_unknown_numbers_are_enosys(self):
+        for number in (600, 1023, 1024, 100000, 0x3FFFFFFF):
+            self.refuses(self.inside("raw", number), "ENOSYS")
+
+    def test_known_number_works(self):
+        self.works(self.inside("raw", SYSCALLS["getpid"]))
+
+    def test_foreign_gate_kills(self):
+        for gate in ("int80", "x32"):
+            ended = self.sbx(PROBE, gate)
+            self.assertEqual(ended.verdict, ("signaled", None), ended)
+            self.assertEqual(ended.outcome["signal"], 31, ended)
+
+    def test_foreign_gate_does_not_kill_outside(self):
+        for gate in ("int80", "x32"):
+            self.assertIn(self.outside(gate).status, (0, 1), gate)
+
+    def test_prlimit_of_another_process_is_refused(self):
+        asked = self.refuses(self.inside("limit-cpu", "child"), "EPERM")
+        self.assertTrue([name for name in asked.ended.denied if name.startswith("prlimit64")], asked)
+        ended = self.sbx(PROBE, "limit-cpu", 1)
+        self.exited(ended, 1)
+
+    def test_prlimit_of_itself_works(self):
+        self.works(self.inside("limit-own-files"))
+        self.works(self.inside("read-limit", "child"))
+
+    def test_without_a_listener_denials_are_unnamed_and_degraded(self):
+        process = sbxtest.start([PROBE, "below-listener", *self.command(PROBE, "trace", "child")], env=self.environment(),
+                                cwd=self.work, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        ended = self.finish(process)
+        self.assertEqual(ended.outcome["exit_code"], 1, ended)
+        self.assertIn("EPERM", ended.text)
+        self.assertIn("syscalls.named", [item["what"] for item in ended.record["degraded"]], ended)
+
+    def test_with_a_listener_names_are_not_degraded(self):
+        ended = self.sbx(PROBE, "trace", "child")
+        self.assertNotIn("syscalls.named", [item["what"] for item in ended.record["degraded"]], ended)
+
+
+class Flood(SbxTest):
+    CALLS = 20000
+
+    def flooded(self, *options):
+        """Runs a flood; gives the end, and the CPU share of the supervisor alone, seen while it ran."""
+        process = self.start_sbx(PROBE, "flood", SYSCALLS["bpf"], self.CALLS, *options)
+        begin = time.monotonic()
+        seconds = 0.0
+        while process.poll() is None:
+            try:
+                fields = pathlib.Path(f"/proc/{process.pid}/stat").read_bytes().rpartition(b")")[2].split()
+                seconds = (int(fields[11]) + int(fields[12])) / 100
+            except OSError:
+                break
+            time.sleep(0.02)
+        return self.finish(process), seconds / (time.monotonic() - begin)
+
+    def test_flood_costs_the_supervisor_little(self):
+        ended, share = self.flooded()
+        self.assertIn(f"EPERM {self.CALLS} other 0", ended.text)
+        self.assertLessEqual(share, 0.10, ended)
+
+    def test_flood_is_counted_exactly(self):
+        ended, _ = self.flooded()
+        self.assertEqual(ended.denied, {"bpf": self.CALLS}, ended)
+        self.assertEqual(len(ended.record["denials"]), 1, ended)
+
+    def test_flood_is_slowed_after_the_first_thousand(self):
+        ended, _ = self.flooded()
+        self.assertGreater(ended.record["usage"]["wall_ms"], (self.CALLS - 1000) / 16 * 0.9)
+
+    def test_few_denied_calls_are_not_slowed(self):
+        begin = time.monotonic()
+        ended = self.sbx(PROBE, "flood", SYSCALLS["bpf"], 900)
+        self.assertEqual(ended.denied, {"bpf": 900}, ended)
+        self.assertLess(time.monotonic() - begin, 5)
+
+    def test_signals_do_not_change_the_errno(self):
+        asked = self.inside("flood", SYSCALLS["bpf"], 3000, "signals")
+        self.assertEqual(asked.lines, ["EPERM 3000 other 0"], asked)
+
+    def test_signals_arrive_outside(self):
+        asked = self.outside("flood", SYSCALLS["getpid"], 3000, "signals")
+        self.assertEqual(asked.lines, ["EPERM 0 other 3000"], asked)
+
+
+def call_all(names):
+    """Python that makes each call with zeros and prints its errno; none of them does anything with zeros."""
+    pairs = [(name, SYSCALLS[name]) for name in names]
+    return f"""
+import ctypes, errno, os
+libc = ctypes.CDLL(None, use_errno=True)
+for name, number in {pairs!r}:
+    result = libc.syscall(number, 0, 0, 0, 0, 0, 0)
+    print(name, errno.errorcode.get(ctypes.get_errno(), "0") if result == -1 else "done", flush=True)
+"""
+
+
+class DefaultSet(SbxTest):
+    def test_dangerous_calls_are_refused_by_name(self):
+        ended = self.python(call_all(NAMED))
+        answers = dict(line.split() for line in ended.text.splitlines())
+        self.assertEqual({name: answers.get(name) for name in NAMED}, {name: "EPERM" for name in NAMED}, ended)
+        self.assertEqual(set(NAMED) - set(ended.denied), set(), ended)
+
+    def test_dangerous_calls_are_not_named_where_allowed(self):
+        policy = self.policy("[syscalls]\nallow = [" + ", ".join(f'"{name}"' for name in NAMED) + "]\n")
+        ended = self.python(call_all(NAMED), options=["-p", policy])
+        self.assertEqual(set(NAMED) & set(ended.denied), set(), ended)
+        answers = dict(line.split() for line in ended.text.splitlines())
+        self.assertNotEqual(answers["bpf"], "ENOSYS", ended)
+        self.assertIn(answers["process_vm_readv"], ("ESRCH", "EINVAL", "done"), ended)
+        self.assertEqual(answers["fsopen"], "EPERM", "the kernel's own answer without capabilities")
+
+    def test_namespaces_cannot_be_made(self):
+        for flag in NAMESPACES:
+            asked = self.inside("clone", flag)
+            self.assertTrue(asked.refused, f"clone {flag:#x}: {asked}")
+            self.assertTrue([name for name in asked.ended.denied if name.startswith("clone")], asked)
+            self.refuses(self.inside("unshare", flag))
+
+    def test_processes_can_be_made(self):
+        self.works(self.inside("clone", 0))
+
+    def test_namespaces_can_be_made_outside(self):
+        self.works(self.outside("unshare", CLONE_NEWUSER | CLONE_NEWNS))
+
+    def test_terminal_input_cannot_be_forged(self):
+        for request in (TIOCSTI, TIOCLINUX, TIOCSTI | 1 << 32, TIOCLINUX | 0xABCD << 32):
+            asked = self.refuses(self.inside("terminal-request", request, 0), "EPERM")
+            self.assertTrue([name for name in asked.ended.denied if name.startswith("ioctl")], asked)
+
+    def test_other_terminal_requests_reach_the_kernel(self):
+        self.works(self.inside("terminal-request", FIONREAD, 1))
+        self.assertEqual(self.outside("terminal-request", TIOCSTI, 1).errno, "ENOTTY")
+
+    def test_personality_is_the_default_one(self):
+        self.refuses(self.inside("raw", SYSCALLS["personality"], ADDR_NO_RANDOMIZE), "EPERM")
+
+    def test_personality_may_be_asked_for(self):
+        self.works(self.inside("raw", SYSCALLS["personality"], 0xFFFFFFFF))
+        self.works(self.inside("raw", SYSCALLS["personality"], 0))
+        self.works(self.outside("raw", SYSCALLS["personality"], ADDR_NO_RANDOMIZE))
+
+    def test_second_listener_is_refused(self):
+        self.refuses(self.inside("own-filter", "listener"))
+
+    def test_own_filter_may_be_installed(self):
+        self.works(self.inside("own-filter"))
+
+    # AF_PACKET, AF_ALG, AF_VSOCK, AF_KEY, AF_BLUETOOTH, netlink other than routes, raw IP of both families, SCTP
+    REFUSED_SOCKETS = ((17, 3, 0), (38, 5, 0), (40, 1, 0), (15, 3, 2), (31, 3, 1), (16, 3, 16), (16, 3, 9), (2, 3, 255), (10, 3, 58),
+                       (2, 1, 132))
+
+    def test_other_socket_families_are_refused_and_named(self):
+        for arguments in self.REFUSED_SOCKETS:
+            asked = self.inside("socket", *arguments)
+            self.assertTrue(asked.refused, f"{arguments}: {asked}")
+            self.assertTrue([name for name in asked.ended.denied if name.startswith("socket")], asked)
+        self.refuses(self.inside("socket", 17, 3, 0), "EAFNOSUPPORT")
+
+    def test_ordinary_sockets_work(self):
+        for arguments in ((1, 1, 0), (2, 1, 0), (2, 2, 0), (10, 1, 6), (10, 2, 17), (16, 3, 0), (2, 1 | 0o2000000, 0)):
+            self.works(self.inside("socket", *arguments))
+        self.works(self.inside("socketpair"))
+
+    def test_policy_rule_opens_a_family(self):
+        rule = '[[syscalls.rule]]\nname = "socket"\nwhen = { arg = 0, op = "eq", value = "AF_ALG" }\naction = "allow"\nreason = "hashes"\n'
+        asked = self.inside("socket", 38, 5, 0, options=["-p", self.policy(rule)])
+        self.assertEqual(asked.ended.denied, {}, asked)
+
+    def test_too_many_rules_are_an_error_that_names_one(self):
+        rule = '[[syscalls.rule]]\nname = "fcntl"\nwhen = {{ arg = 1, op = "eq", value = {} }}\naction = "deny"\nreason = "filler"\n'
+        text = "".join(rule.format(5000 + number) for number in range(3000))
+        self.could_not(self.sbx("-p", self.policy(text), PROBE, "exit", 0), "fcntl")
+
+    def test_a_few_rules_fit(self):
+        rule = '[[syscalls.rule]]\nname = "fcntl"\nwhen = {{ arg = 1, op = "eq", value = {} }}\naction = "deny"\nreason = "filler"\n'
+        text = "".join(rule.format(5000 + number) for number in range(30))
+        self.exited(self.sbx("-p", self.policy(text), PROBE, "exit", 0))
+
+    def test_execve_cannot_be_denied(self):
+        self.could_not(self.sbx("-p", self.policy('[syscalls]\ndeny = ["execve"]\n'), PROBE, "exit", 0), "execve")
+
+
+if __name__ == "__main__":
+    sbxtest.main()

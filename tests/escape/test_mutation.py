@@ -1,0 +1,115 @@
+"""Leaves out one protection of the set-up at a time: an escape test must notice. Makes each stage fail: sbx must say so.
+
+The stages come from the table in src/spawn/handshake.hpp by way of `sbx --list-stages` (builds with SBX_FAULTS only).
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "sandbox"))
+
+import sbxtest
+from sbxtest import PROBE, SBX, SbxTest
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+# What notices that a protection is missing: the cheapest of the tests that do.
+NOTICED_BY = {
+    "affinity": ("proc", "test_affinity_is_the_budget_and_cannot_be_widened"),
+    "identity": ("callers", "test_nothing_runs_as_the_hosts_root"),
+    "wipe": ("host", "test_init_shows_nothing_of_the_caller"),
+    "non_dumpable": ("host", "test_init_is_not_dumpable"),
+    "parent_death": ("endings", "test_killed_supervisor_takes_everything_along"),
+    "hostname": ("host", "test_host_name_is_not_shown"),
+    "bind_attributes": ("proc", "test_every_mount_is_nosuid"),
+    "nested_namespaces": ("proc", "test_nested_user_namespaces_are_off_by_setting_too"),
+    "mask": ("proc", "test_dangerous_files_are_masked"),
+    "proc_read_only": ("proc", "test_kernel_settings_cannot_be_written"),
+    "root_read_only": ("host", "test_system_folders_are_read_only"),
+    "old_root": ("host", "test_old_root_is_not_mounted"),
+    "session": ("host", "test_command_has_a_session_of_its_own"),
+    "close_fds": ("host", "test_descriptors_of_the_caller_are_not_inherited"),
+    "bounding_set": ("proc", "test_no_privileges_are_left"),
+    "securebits": ("proc", "test_uid_zero_means_nothing"),
+    "capabilities": ("proc", "test_capabilities_are_dropped_before_the_command_starts"),
+    "no_new_privs": ("proc", "test_no_privileges_are_left"),
+    "limits": ("proc", "test_limits_of_each_process_hold"),
+    "landlock": ("host", "test_abstract_socket_is_unreachable_in_the_hosts_network"),
+    "seccomp": ("calls", "test_denied_call_is_refused_and_named"),
+    "init_capabilities": ("proc", "test_init_holds_no_effective_capability"),
+}
+# Stages that an ordinary user's runs do not have.
+ROOT_ONLY = {"identity"}
+
+
+def stages():
+    """(name, kind, what is true afterwards) of every stage."""
+    done = subprocess.run([SBX, "--list-stages"], capture_output=True, timeout=60, check=False)
+    return [tuple(line.split("\t")) for line in done.stdout.decode().splitlines()]
+
+
+class Mutation(SbxTest):
+    def setUp(self):
+        super().setUp()
+        self.stages = stages()
+        if not self.stages:
+            self.skipTest("this sbx was built without SBX_FAULTS")
+
+    def here(self, names):
+        return [name for name in names if sbxtest.IS_ROOT or name not in ROOT_ONLY]
+
+    def test_every_protection_has_a_test_that_notices(self):
+        protections = {name for name, kind, _ in self.stages if kind == "protection"}
+        self.assertEqual(protections, set(NOTICED_BY))
+        self.assertTrue(all(meaning for _, _, meaning in self.stages))
+        for topic, method in NOTICED_BY.values():
+            self.assertIn(f"def {method}(", (HERE / f"test_{topic}.py").read_text())
+
+    def verdict_of(self, topic, method, left_out=None):
+        environment = {**os.environ}
+        if left_out is not None:
+            environment["SBX_TEST_SKIP"] = left_out
+        done = sbxtest.start([sys.executable, HERE / f"test_{topic}.py", method], env=environment, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        text = done.communicate(timeout=120)[0].decode(errors="replace")
+        sbxtest.kill_orphans()
+        return done.returncode, text
+
+    def test_tests_pass_with_every_protection(self):
+        """The twin: what notices a missing protection is silent when nothing is missing."""
+        for topic, method in sorted({NOTICED_BY[name] for name in self.here(NOTICED_BY)}):
+            status, text = self.verdict_of(topic, method)
+            self.assertEqual(status, 0, text)
+
+    def test_left_out_protection_is_noticed(self):
+        left_out = []
+        for name in self.here(NOTICED_BY):
+            with self.subTest(protection=name):
+                status, text = self.verdict_of(*NOTICED_BY[name], left_out=name)
+                self.assertEqual(status, 1, f"nothing noticed that '{name}' was left out\n{text}")
+                left_out.append(name)
+        protections = [name for name, kind, _ in self.stages if kind == "protection"]
+        self.assertEqual(sorted(left_out), sorted(self.here(protections)))
+
+    def test_failing_stage_is_named(self):
+        granted = self.write("granted", "x", folder=self.tmp)
+        before = sbxtest.mounts()
+        for name in self.here([name for name, _, _ in self.stages]):
+            with self.subTest(stage=name):
+                options = ["--workspace", f"{self.work}:overlay", "--read", granted]
+                if name == "terminal":
+                    options.append("-i")
+                marker = self.work / "ran"
+                ended = self.sbx(*options, PROBE, "write", marker, env={"SBX_TEST_FAIL": f"{name}:EPERM"})
+                self.could_not(ended, name.replace("_", " ").split()[0])
+                self.assertEqual(ended.outcome["reason"], "setup", ended)
+        self.assertEqual(sbxtest.mounts(), before)
+
+    def test_no_stage_fails_unasked(self):
+        self.exited(self.sbx("--workspace", f"{self.work}:overlay", PROBE, "exit", 0))
+
+
+if __name__ == "__main__":
+    sbxtest.main()

@@ -1,0 +1,172 @@
+"""Invariants 6 and 7: what leaves the sandbox, and captured output."""
+
+import os
+import pathlib
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "sandbox"))
+
+import sbxtest
+from sbxtest import PROBE, SbxTest
+
+MIB = 1 << 20
+
+
+class BroughtOut(SbxTest):
+    """Bringing files out is not in this version: asking for it is an error before anything runs."""
+
+    def test_bringing_files_out_is_an_error(self):
+        marker = self.work / "ran"
+        for options in (["--out", self.tmp / "out"], ["--apply"], ["--diff"], ["--keep", "x"]):
+            ended = self.sbx("--workspace", f"{self.work}:read-write", *options, PROBE, "write", marker)
+            self.could_not(ended)
+            self.assertFalse(marker.exists(), ended)
+
+    def test_collecting_is_an_error(self):
+        policy = self.policy('[filesystem.outputs]\ncollect = ["*.png"]\n')
+        self.could_not(self.sbx("-p", policy, PROBE, "exit", 0), "collect")
+
+    def test_run_that_brings_nothing_out_works(self):
+        self.exited(self.sbx(PROBE, "exit", 0))
+        self.assertFalse((self.tmp / "out").exists())
+
+
+class ProtectedNames(SbxTest):
+    """Names by which a host program could be made to run something are read-only in live grants."""
+
+    NAMES = (".git/hooks/pre-commit", ".git/config", ".git/modules/x/config", ".envrc", ".bashrc", ".vscode/settings.json")
+
+    def setUp(self):
+        super().setUp()
+        for name in self.NAMES:
+            self.write(name, "trusted\n")
+        self.options = ["--workspace", f"{self.work}:read-write"]
+
+    def test_protected_names_are_read_only_in_a_live_workspace(self):
+        for name in self.NAMES:
+            self.refuses(self.inside("write", self.work / name, options=self.options))
+        self.assertEqual({name: (self.work / name).read_text() for name in self.NAMES}, dict.fromkeys(self.NAMES, "trusted\n"))
+
+    def test_protected_names_are_read_only_in_a_write_grant(self):
+        for name in self.NAMES:
+            self.refuses(self.inside("write", self.work / name, options=["--write", self.work]))
+
+    def test_protected_folders_cannot_be_moved_away(self):
+        self.refuses(self.inside("rename", self.work / ".git", self.work / "x", options=self.options))
+        self.refuses(self.inside("write", self.work / ".git/hooks/post-commit", options=self.options))
+        self.assertTrue((self.work / ".git/hooks").is_dir())
+
+    def test_other_names_of_a_live_grant_can_be_written_and_moved(self):
+        self.works(self.inside("write", self.work / "src", options=self.options))
+        self.works(self.inside("rename", self.work / "src", self.work / "dst", options=self.options))
+        self.assertEqual((self.work / "dst").read_text(), "x")
+
+    def test_protected_names_are_writable_in_an_overlay(self):
+        self.works(self.inside("write", self.work / ".envrc", options=["--workspace", f"{self.work}:overlay"]))
+        self.assertEqual((self.work / ".envrc").read_text(), "trusted\n")
+
+    def test_git_credentials_are_not_shown(self):
+        self.write(".git/config", '[remote "origin"]\n\turl = https://user:hunter2@example.org/x.git\n[http]\n\textraheader = AUTHORIZATION: hunter3\n')
+        for mode in ("overlay", "read-only", "read-write"):
+            ended = self.sbx("--workspace", f"{self.work}:{mode}", "--", "cat", self.work / ".git/config")
+            self.assertNotIn("hunter", ended.text or "", f"{mode}: {ended}")
+
+    def test_git_settings_without_credentials_are_shown(self):
+        self.write(".git/config", '[core]\n\tbare = false\n[remote "origin"]\n\turl = https://example.org/x.git\n')
+        ended = self.sbx("--workspace", f"{self.work}:overlay", "--", "cat", self.work / ".git/config")
+        self.exited(ended)
+        self.assertIn("https://example.org/x.git", ended.text)
+
+    def test_policy_files_of_the_run_are_read_only(self):
+        policy = self.policy("", name="work/p.toml")
+        ended = self.inside("write", policy, options=["-p", policy, *self.options])
+        self.refuses(ended)
+        self.assertNotIn("x", policy.read_text()[-1])
+
+    def test_other_policy_files_are_writable(self):
+        self.works(self.inside("write", self.work / "q.toml", options=self.options))
+
+
+class Captured(SbxTest):
+    def test_output_is_capped_while_it_streams(self):
+        ended = self.sbx("--output", "64K", PROBE, "flood-output", 10 * MIB)
+        self.exited(ended)
+        stream = ended.record["stdout"]
+        self.assertEqual((stream["bytes"], stream["truncated"]), (10 * MIB, True))
+        self.assertLess(len(stream["text"]), 66 * 1024)
+        self.assertIn("bytes left out", stream["text"])
+        self.assertEqual(stream["head_bytes"] + stream["tail_bytes"], 64 * 1024)
+
+    def test_output_below_the_cap_is_whole(self):
+        ended = self.sbx("--output", "64K", PROBE, "flood-output", 64 * 1024)
+        self.exited(ended)
+        stream = ended.record["stdout"]
+        self.assertEqual((stream["bytes"], stream["truncated"], len(stream["text"])), (64 * 1024, False, 64 * 1024))
+
+    def test_passed_output_is_capped(self):
+        ended = self.sbx("--output", "64K", PROBE, "flood-output", 10 * MIB, json_record=False)
+        self.assertEqual((ended.status, len(ended.out)), (0, 64 * 1024))
+        self.assertIn(b"sbx: ", ended.err)
+
+    def test_passed_output_below_the_cap_is_whole_and_silent(self):
+        ended = self.sbx(PROBE, "flood-output", 600000, json_record=False)
+        self.assertEqual((ended.status, len(ended.out), ended.err), (0, 600000, b""))
+
+    def flooded_supervisor(self, total):
+        """Memory of the supervisor in KiB at its highest while this much output passes."""
+        process = self.start_sbx(PROBE, "flood-output", total, "--", json_record=True)
+        highest = 0
+        while process.poll() is None:
+            try:
+                for line in pathlib.Path(f"/proc/{process.pid}/status").read_text().splitlines():
+                    if line.startswith("VmHWM:"):
+                        highest = max(highest, int(line.split()[1]))
+            except OSError:
+                break
+            time.sleep(0.01)
+        ended = self.finish(process)
+        self.assertEqual(ended.record["stdout"]["bytes"], total)
+        return highest
+
+    def test_supervisor_does_not_grow_with_the_output(self):
+        small = self.flooded_supervisor(8 * MIB)
+        self.assertLess(self.flooded_supervisor(1024 * MIB) - small, 8 * 1024)
+
+    def test_slow_supervisor_does_not_grow_with_ten_gigabytes(self):
+        small = self.flooded_supervisor(8 * MIB)
+        self.assertLess(self.flooded_supervisor(10 * 1024 * MIB) - small, 8 * 1024)
+
+    def test_binary_output_is_data(self):
+        ended = self.python("import sys; sys.stdout.buffer.write(bytes(range(256)))")
+        stream = ended.record["stdout"]
+        self.assertEqual(stream["encoding"], "base64", ended)
+
+    def test_text_output_is_text(self):
+        ended = self.python("print('ä \"quoted\" \\x07')")
+        self.assertEqual((ended.record["stdout"]["encoding"], ended.text), ("utf-8", "ä \"quoted\" \x07\n"))
+
+
+class OnATerminal(SbxTest):
+    def shown(self, text):
+        code = f"import sys; sys.stdout.write({text!r})"
+        status, seen = self.on_terminal(self.command("--lang", "python", "-c", code, json_record=False))
+        self.assertEqual(status, 0, seen)
+        return seen
+
+    def test_output_is_never_raw_on_a_terminal(self):
+        for sequence in ("\x1b]0;title\x07", "\x1b]52;c;aGk=\x07", "\x1bP+q544e\x1b\\", "\x1b_x\x1b\\", "\x1b[2J", "\x1b[6n", "\x9b6n", "\x1bc"):
+            seen = self.shown("a" + sequence + "b")
+            self.assertNotIn(sequence, seen, repr(sequence))
+            self.assertNotIn("\x1b", seen, repr(sequence))
+
+    def test_colours_pass_on_a_terminal(self):
+        self.assertIn("\x1b[31mred\x1b[0m", self.shown("\x1b[31mred\x1b[0m"))
+
+    def test_output_is_raw_in_a_pipe(self):
+        ended = self.sbx("--", "printf", "a\\033]0;title\\007b", json_record=False)
+        self.assertEqual(ended.out, b"a\x1b]0;title\x07b")
+
+
+if __name__ == "__main__":
+    sbxtest.main()

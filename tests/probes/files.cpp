@@ -1,0 +1,157 @@
+// Questions about paths, descriptors, mounts and what came with the process.
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "probe.hpp"
+
+extern char** environ;
+
+namespace probe {
+namespace {
+
+int read_file(Arguments arguments) {
+  const int fd = open(arguments[0], O_RDONLY | O_NONBLOCK);
+  if (fd < 0) return refused();
+  char byte = 0;
+  const ssize_t got = read(fd, &byte, 1);
+  if (got < 0) return refused();
+  if (got == 0) return refused(ENODATA);  // opens, but there is nothing to be learnt
+  return worked();
+}
+
+int write_file(Arguments arguments) {
+  const int fd = open(arguments[0], O_WRONLY | O_CREAT | O_APPEND, 0644);
+  if (fd < 0) return refused();
+  return answer(write(fd, "x", 1));
+}
+
+int rename_file(Arguments arguments) {
+  return answer(rename(arguments[0], arguments[1]));
+}
+int remove_file(Arguments arguments) {
+  return answer(unlink(arguments[0]));
+}
+int link_file(Arguments arguments) {
+  return answer(link(arguments[0], arguments[1]));
+}
+int make_folder(Arguments arguments) {
+  return answer(mkdir(arguments[0], 0755));
+}
+int change_mode(Arguments arguments) {
+  return answer(chmod(arguments[0], static_cast<mode_t>(number(arguments[1]))));
+}
+
+int look(Arguments arguments) {
+  struct stat facts{};
+  return answer(lstat(arguments[0], &facts));
+}
+
+int list(Arguments arguments) {
+  DIR* folder = opendir(arguments[0]);
+  if (folder == nullptr) return refused();
+  while (const dirent* entry = readdir(folder)) std::printf("%s\n", entry->d_name);
+  return kWorked;
+}
+
+/// Every open descriptor but the one that lists them: number and what it is.
+int list_descriptors(Arguments) {
+  DIR* folder = opendir("/proc/self/fd");
+  if (folder == nullptr) return refused();
+  while (const dirent* entry = readdir(folder)) {
+    const int fd = std::atoi(entry->d_name);
+    if (entry->d_name[0] == '.' || fd == dirfd(folder)) continue;
+    char target[PATH_MAX] = "";
+    char name[64];
+    std::snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    if (readlink(name, target, sizeof target - 1) < 0) return refused();
+    std::printf("%d %s\n", fd, target);
+  }
+  return kWorked;
+}
+
+int list_environment(Arguments) {
+  for (char** entry = environ; *entry != nullptr; ++entry) std::printf("%s\n", *entry);
+  return kWorked;
+}
+
+int make_device(Arguments arguments) {
+  return answer(mknod(arguments[0], S_IFCHR | 0666, makedev(1, 5)));
+}
+int mount_tmpfs(Arguments arguments) {
+  return answer(mount("none", arguments[0], "tmpfs", 0, nullptr));
+}
+int unmount(Arguments arguments) {
+  return answer(umount2(arguments[0], MNT_DETACH));
+}
+int remount_writable(Arguments arguments) {
+  return answer(mount(nullptr, arguments[0], nullptr, MS_REMOUNT | MS_BIND, nullptr));
+}
+
+/// The classic: keep a descriptor of the old root, chroot below it, walk up from the descriptor.
+int leave_chroot(Arguments) {
+  const int old_root = open("/", O_RDONLY | O_DIRECTORY);
+  if (old_root < 0) return unasked("open /");
+  char folder[] = "/tmp/probe-XXXXXX";
+  if (mkdtemp(folder) == nullptr) return unasked("mkdtemp");
+  if (chroot(folder) != 0) return refused();
+  if (fchdir(old_root) != 0) return refused();
+  for (int i = 0; i < 64; ++i) {
+    if (chdir("..") != 0) return refused();
+  }
+  return answer(chroot("."));
+}
+
+/// "worked" when there is something above /: the parent of the root is another folder, or the
+/// working folder is outside of it.
+int above_root(Arguments) {
+  struct stat root{};
+  struct stat parent{};
+  if (stat("/", &root) != 0 || stat("/..", &parent) != 0) return unasked("stat");
+  if (root.st_ino != parent.st_ino || root.st_dev != parent.st_dev) return worked();
+  char folder[PATH_MAX];
+  const long length = syscall(SYS_getcwd, folder, sizeof folder);  // glibc hides "(unreachable)"
+  if (length < 0) return refused();
+  return folder[0] == '/' ? refused(EXDEV) : worked();
+}
+
+int open_terminal(Arguments arguments) {
+  const int fd = open(arguments[0], O_RDWR | O_NOCTTY);
+  if (fd < 0) return refused();
+  return worked();
+}
+
+constexpr Probe kProbes[] = {
+    {"read", "FILE", 1, read_file},
+    {"write", "FILE", 1, write_file},
+    {"rename", "FROM TO", 2, rename_file},
+    {"remove", "FILE", 1, remove_file},
+    {"link", "FROM TO", 2, link_file},
+    {"make-folder", "PATH", 1, make_folder},
+    {"change-mode", "PATH MODE", 2, change_mode},
+    {"look", "PATH", 1, look},
+    {"list", "FOLDER", 1, list},
+    {"descriptors", "", 0, list_descriptors},
+    {"environment", "", 0, list_environment},
+    {"make-device", "PATH", 1, make_device},
+    {"mount", "FOLDER", 1, mount_tmpfs},
+    {"unmount", "FOLDER", 1, unmount},
+    {"remount", "FOLDER", 1, remount_writable},
+    {"leave-chroot", "", 0, leave_chroot},
+    {"above-root", "", 0, above_root},
+    {"open-terminal", "PATH", 1, open_terminal},
+};
+
+}  // namespace
+const Table kFileProbes{kProbes, sizeof kProbes / sizeof kProbes[0]};
+}  // namespace probe

@@ -1,0 +1,121 @@
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "fake_sandbox.hpp"
+
+namespace sbx::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kNoSeccomp = 77;
+
+Denial explain(int number, const std::uint64_t (&arguments)[6], int& errno_value) {
+  errno_value = arguments[0] == 7 ? ENOSYS : EACCES;
+  return {.kind = "syscall",
+          .what = "call" + std::to_string(number) + "(" + std::to_string(arguments[0]) + ")"};
+}
+
+/// Makes the denied call (swapon, as good as any) so often; the number of right answers.
+int count_answers(std::uint64_t argument, int times, int wanted) {
+  int right = 0;
+  for (int i = 0; i < times; ++i)
+    right += ::syscall(SYS_swapon, argument, 0) == -1 && errno == wanted ? 1 : 0;
+  return right;
+}
+
+FakeRun denying(std::function<int()> main) {
+  FakeRun run;
+  run.listener = true;
+  run.settings.explain = explain;
+  run.settings.wall_time = 60s;
+  run.main = [main = std::move(main)] { return send_listener(SYS_swapon) ? main() : kNoSeccomp; };
+  return run;
+}
+
+#define SKIP_WITHOUT_SECCOMP(seen)                                            \
+  if ((seen).verdict == "exited 77" || (seen).verdict == "error init-killed") \
+  GTEST_SKIP() << "no seccomp listener here"
+
+TEST(Notifier, AnswersWithThePolicysErrnoAndCountsByName) {
+  const Seen seen = run_to_end(denying(
+      [] { return count_answers(1, 3, EACCES) == 3 && count_answers(7, 2, ENOSYS) == 2 ? 0 : 1; }));
+  SKIP_WITHOUT_SECCOMP(seen);
+  EXPECT_EQ(seen.verdict, "exited 0");
+  EXPECT_EQ(seen.denials.find("call" + std::to_string(SYS_swapon) + "(1)*3@"), 0U) << seen.denials;
+  EXPECT_NE(seen.denials.find("(7)*2@"), std::string::npos) << seen.denials;
+}
+
+TEST(Notifier, KeepsTheNameOfTheProcessThatTriedFirst) {
+  const Seen seen = run_to_end(denying([] { return count_answers(1, 1, EACCES) == 1 ? 0 : 1; }));
+  SKIP_WITHOUT_SECCOMP(seen);
+  EXPECT_NE(seen.denials.find("@sbx_process"), std::string::npos) << seen.denials;
+}
+
+TEST(Notifier, AFloodIsCountedExactlyAndCostsLittle) {
+  constexpr int kCalls = 6000;
+  const Seen seen =
+      run_to_end(denying([] { return count_answers(1, kCalls, EACCES) == kCalls ? 0 : 1; }));
+  SKIP_WITHOUT_SECCOMP(seen);
+  EXPECT_EQ(seen.verdict, "exited 0");
+  EXPECT_NE(seen.denials.find("*6000@"), std::string::npos) << seen.denials;
+  EXPECT_GE(seen.usage.wall_ms, 5000 / 16);  // at most 16 a millisecond after the first 1,000
+  // A tenth of a CPU, and 50 ms for the first thousand and the start.
+  EXPECT_LE(seen.cpu_ms, seen.usage.wall_ms / 10 + 50);
+}
+
+TEST(Notifier, DistinctNamesAreBoundedAndNothingIsLost) {
+  const Seen seen = run_to_end(denying([] {
+    int right = 0;
+    for (std::uint64_t argument = 100; argument < 500; ++argument)
+      right += count_answers(argument, 1, EACCES);
+    return right == 400 ? 0 : 1;
+  }));
+  SKIP_WITHOUT_SECCOMP(seen);
+  EXPECT_EQ(seen.verdict, "exited 0");
+  EXPECT_EQ(std::ranges::count(seen.denials, '\n'), 257);
+  EXPECT_NE(seen.denials.find("others*144@"), std::string::npos) << seen.denials;
+}
+
+TEST(Notifier, DeniedKillEndsTheRunAndNamesTheCall) {
+  FakeRun run = denying([] {
+    count_answers(1, 1, EACCES);
+    return 0;
+  });
+  run.settings.kill_on_denied = true;
+  const Seen seen = run_to_end(run);
+  SKIP_WITHOUT_SECCOMP(seen);
+  EXPECT_EQ(seen.verdict, "denied call" + std::to_string(SYS_swapon) + "(1)");
+}
+
+TEST(Notifier, DeniedKillLetsARunWithoutDenialsEnd) {
+  FakeRun run = denying([] { return 0; });
+  run.settings.kill_on_denied = true;
+  const Seen seen = run_to_end(run);
+  SKIP_WITHOUT_SECCOMP(seen);
+  EXPECT_EQ(seen.verdict, "exited 0");
+}
+
+TEST(Notifier, CallersKilledWhileTheyWaitAreNormal) {
+  const Seen seen = run_to_end(denying([] {
+    for (int round = 0; round < 50; ++round) {
+      const pid_t child = ::fork();
+      if (child == 0) {
+        for (;;) count_answers(1, 1, EACCES);
+      }
+      ::kill(child, SIGKILL);
+      ::waitpid(child, nullptr, 0);
+    }
+    return count_answers(7, 1, ENOSYS) == 1 ? 0 : 1;
+  }));
+  SKIP_WITHOUT_SECCOMP(seen);
+  EXPECT_EQ(seen.verdict, "exited 0");
+}
+
+}  // namespace
+}  // namespace sbx::test

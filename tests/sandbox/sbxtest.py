@@ -1,0 +1,329 @@
+"""Drives the built sbx from outside: runs it, reads its record, and looks at what it leaves on the host.
+
+The tests that import this are started by ctest (cmake/SbxTests.cmake) with SBX (the binary), SBX_PROBE (tests/probes)
+and SBX_SOURCE (the project) in the environment, one method per process. By hand:
+
+    SBX=build/test/sbx SBX_PROBE=build/test/tests/probes/probe SBX_SOURCE=$PWD python3 tests/sandbox/test_x.py [METHOD]
+"""
+
+import ctypes
+import json
+import os
+import pathlib
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+SBX = os.environ.get("SBX", "sbx")
+PROBE = os.environ.get("SBX_PROBE", "probe")
+SOURCE = pathlib.Path(os.environ.get("SBX_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
+IS_ROOT = os.geteuid() == 0
+
+GONE_WITHIN_SECONDS = 1.0  # what is promised for everything of a run after its end
+
+PR_SET_CHILD_SUBREAPER = 36
+_libc = ctypes.CDLL(None, use_errno=True)
+# Whatever a dead sbx leaves behind becomes a child of this process, so that one look at our children finds all of it.
+_libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+_known_children = set()
+
+
+class Ended:
+    """A finished sbx: its exit status, what it printed, and its record where one was asked for."""
+
+    def __init__(self, arguments, status, out, err, record):
+        self.arguments = arguments
+        self.status = status
+        self.out = out
+        self.err = err
+        self.record = record
+
+    @property
+    def outcome(self):
+        return self.record["outcome"]
+
+    @property
+    def verdict(self):
+        """(status, reason): what the record says ended the run."""
+        return self.outcome["status"], self.outcome["reason"]
+
+    @property
+    def text(self):
+        """What the program printed, as far as the record kept it."""
+        return self.record["stdout"]["text"]
+
+    @property
+    def denied(self):
+        """What was refused, by name: {"ptrace": count}."""
+        return {denial["what"]: denial["count"] for denial in self.record["denials"]}
+
+    def __str__(self):
+        shown = json.dumps(self.record, indent=1) if self.record else f"stdout {self.out!r}"
+        return f"{' '.join(map(str, self.arguments))}\nexit status {self.status}\nstderr {self.err!r}\n{shown}"
+
+
+class Asked:
+    """The answer of a probe: `worked`, or `errno` naming the kernel's refusal; `lines` is what it printed before."""
+
+    def __init__(self, status, text, ended=None):
+        self.status = status
+        self.ended = ended
+        self.lines = text.splitlines()
+        self.worked = status == 0
+        self.refused = status == 1
+        last = self.lines[-1] if self.lines else ""
+        self.errno = last.split()[1] if last.startswith("refused ") else None
+
+    def __str__(self):
+        return f"probe status {self.status}, printed {self.lines!r}\n{self.ended or ''}"
+
+
+def children():
+    """Processes whose parent is this one, by pid."""
+    mine = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/stat", "rb") as stat:
+                    if int(stat.read().rpartition(b")")[2].split()[1]) == os.getpid():
+                        mine.append(int(entry))
+            except (OSError, IndexError):
+                continue
+    return mine
+
+
+def orphans_after(seconds):
+    """Processes that a finished sbx left behind and that are still there after at most `seconds`; dead ones are reaped."""
+    deadline = time.monotonic() + seconds
+    while True:
+        left = [pid for pid in children() if pid not in _known_children]
+        for pid in left:
+            try:
+                os.waitpid(pid, os.WNOHANG)
+            except ChildProcessError:
+                pass
+        if not left or time.monotonic() > deadline:
+            return left
+        time.sleep(0.005)
+
+
+def kill_orphans():
+    """Ends what a failed test's runs left behind; gives the pids."""
+    left = orphans_after(0.0)
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    orphans_after(5.0)
+    return left
+
+
+def mounts():
+    return pathlib.Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
+
+
+def init_of(process):
+    """The pid, on the host, of PID 1 of the sandbox that this sbx supervises."""
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                status = pathlib.Path(f"/proc/{entry}/status").read_text()
+            except OSError:
+                continue
+            if f"\nPPid:\t{process.pid}\n" in status and "\nNSpid:\t" in status and status.split("\nNSpid:\t")[1].split("\n")[0].endswith("\t1"):
+                return int(entry)
+    return None
+
+
+def start(command, **options):
+    """Popen whose process is not taken for something that sbx left behind."""
+    process = subprocess.Popen(command, **options)
+    _known_children.add(process.pid)
+    return process
+
+
+class SbxTest(unittest.TestCase):
+    """A scratch folder, a home and a workspace of its own for each test; nothing may be left of a run."""
+
+    maxDiff = None
+
+    def setUp(self):
+        self.tmp = pathlib.Path(tempfile.mkdtemp(prefix="sbx-test-"))
+        self.addCleanup(shutil.rmtree, self.tmp, ignore_errors=True)
+        self.home = self.tmp / "home"
+        self.work = self.tmp / "work"
+        self.home.mkdir()
+        self.work.mkdir()
+
+    def environment(self, extra=None):
+        base = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(self.home), "LANG": "C.UTF-8", "TMPDIR": str(self.tmp)}
+        base.update({name: value for name, value in os.environ.items() if name.startswith(("SBX_TEST_", "ASAN_", "UBSAN_"))})
+        base.update(extra or {})
+        return {name: value for name, value in base.items() if value is not None}
+
+    def command(self, *arguments, json_record=True):
+        return [SBX, "run", *(["--json"] if json_record else []), *map(str, arguments)]
+
+    def start_sbx(self, *arguments, json_record=True, env=None, cwd=None, **options):
+        options.setdefault("stdin", subprocess.DEVNULL)
+        options.setdefault("stdout", subprocess.PIPE)
+        options.setdefault("stderr", subprocess.PIPE)
+        return start(self.command(*arguments, json_record=json_record), env=self.environment(env), cwd=cwd or self.work, **options)
+
+    def finish(self, process, arguments=(), data=None, timeout=60, json_record=True):
+        try:
+            out, err = process.communicate(data, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+            self.fail(f"sbx did not end within {timeout} s: {arguments}\nstdout {out!r}\nstderr {err!r}")
+        record = None
+        if json_record and out:
+            try:
+                record = json.loads(out)
+            except ValueError:
+                self.fail(f"no record on stdout: {arguments}\nstdout {out!r}\nstderr {err!r}")
+        ended = Ended(arguments, process.returncode, out, err, record)
+        if orphans_after(GONE_WITHIN_SECONDS):
+            self.fail(f"processes are left of the run: {kill_orphans()}\n{ended}")
+        return ended
+
+    def sbx(self, *arguments, stdin=None, timeout=60, json_record=True, **options):
+        """Runs `sbx run --json ARGUMENTS` to its end; nothing of it may be left a second later."""
+        if stdin is not None:
+            options["stdin"] = subprocess.PIPE
+        process = self.start_sbx(*arguments, json_record=json_record, **options)
+        return self.finish(process, arguments, data=stdin, timeout=timeout, json_record=json_record)
+
+    def python(self, code, *arguments, options=(), **rest):
+        """Python code under sbx; it must have been started."""
+        ended = self.sbx(*options, "--lang", "python", "-c", code, *arguments, **rest)
+        self.assertIsNotNone(ended.record, ended)
+        self.assertNotEqual(ended.outcome["status"], "setup-failed", ended)
+        return ended
+
+    def inside(self, *question, options=(), **rest):
+        """Asks a probe inside a sandbox."""
+        ended = self.sbx(*options, PROBE, *question, **rest)
+        self.assertIsNotNone(ended.record, ended)
+        self.assertIn(ended.outcome["status"], ("exited", "signaled", "denied", "over-budget"), ended)
+        return Asked(ended.outcome["exit_code"], ended.text or "", ended)
+
+    def outside(self, *question, wrapper=(), timeout=60, **options):
+        """Asks the same probe on the host; `wrapper` is a command that starts it."""
+        process = start([*wrapper, PROBE, *map(str, question)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                        stderr=subprocess.PIPE, cwd=self.work, **options)
+        out, err = process.communicate(timeout=timeout)
+        return Asked(process.returncode, out.decode(errors="replace"), err)
+
+    def on_terminal(self, command):
+        """Runs a command with a controlling terminal of its own; gives its exit status and what the terminal showed."""
+        pid, master = pty.fork()
+        if pid == 0:
+            os.chdir(self.work)
+            os.execve(command[0], [str(word) for word in command], self.environment())
+        _known_children.add(pid)
+        text = b""
+        while True:
+            try:
+                block = os.read(master, 65536)
+            except OSError:  # EIO: the last user of the terminal is gone
+                break
+            if not block:
+                break
+            text += block
+        os.close(master)
+        _, status = os.waitpid(pid, 0)
+        return os.waitstatus_to_exitcode(status), text.decode(errors="replace")
+
+    def refuses(self, asked, errno=None):
+        self.assertTrue(asked.refused, asked)
+        if errno is not None:
+            self.assertEqual(asked.errno, errno, asked)
+        return asked
+
+    def works(self, asked):
+        self.assertTrue(asked.worked, asked)
+        return asked
+
+    def exited(self, ended, code=0):
+        self.assertEqual((*ended.verdict, ended.outcome["exit_code"]), ("exited", None, code), ended)
+        self.assertEqual(ended.status, code, ended)
+        return ended
+
+    def over_budget(self, ended, reason, status):
+        self.assertEqual(ended.verdict, ("over-budget", reason), ended)
+        self.assertEqual(ended.status, status, ended)
+        return ended
+
+    def could_not(self, ended, *words):
+        """Exit status 125 before anything ran, and a message with these words."""
+        self.assertEqual(ended.status, 125, ended)
+        if ended.record is not None:
+            self.assertEqual(ended.outcome["status"], "setup-failed", ended)
+        said = ended.err.decode(errors="replace")
+        for word in words:
+            self.assertIn(word, said, ended)
+        return ended
+
+    def write(self, name, text, mode=0o644, folder=None):
+        path = (folder or self.work) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(text, bytes):
+            path.write_bytes(text)
+        else:
+            path.write_text(text)
+        path.chmod(mode)
+        return path
+
+    def policy(self, text, name="test-policy.toml"):
+        """A policy file outside the workspace that extends `default`."""
+        head = "" if "extends" in text else 'extends = "default"\n'
+        return self.write(name, f'schema = 1\nname = "test-policy"\n{head}{text}', folder=self.tmp)
+
+
+def spinners(count):
+    """Busy processes that compete with sbx for the CPUs."""
+    return [start([PROBE, "spin"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) for _ in range(count)]
+
+
+def stop(processes):
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+# x86-64 numbers of the calls that the tests ask for.
+SYSCALLS = {
+    "getpid": 39, "ptrace": 101, "mount": 165, "umount2": 166, "pivot_root": 155, "chroot": 161, "unshare": 272, "setns": 308,
+    "bpf": 321, "perf_event_open": 298, "userfaultfd": 323, "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427,
+    "add_key": 248, "request_key": 249, "keyctl": 250, "process_vm_readv": 310, "process_vm_writev": 311, "pidfd_getfd": 438,
+    "kcmp": 312, "modify_ldt": 154, "vmsplice": 278, "fanotify_init": 300, "init_module": 175, "finit_module": 313,
+    "delete_module": 176, "kexec_load": 246, "kexec_file_load": 320, "name_to_handle_at": 303, "open_by_handle_at": 304,
+    "personality": 135, "clone3": 435, "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432,
+    "fspick": 433, "mount_setattr": 442, "swapon": 167, "reboot": 169, "sethostname": 170, "setdomainname": 171, "iopl": 172,
+    "ioperm": 173, "syslog": 103, "acct": 163, "settimeofday": 164, "clock_settime": 227, "quotactl": 179, "get_mempolicy": 239,
+    "lookup_dcookie": 212, "migrate_pages": 256, "move_pages": 279,
+}
+
+
+def main():
+    """Runs the one named method, or all; 77 when it was skipped, so that ctest shows a skip."""
+    program = unittest.main(module="__main__", argv=[sys.argv[0], "-v", *_selection()], exit=False)
+    result = program.result
+    if not result.wasSuccessful() or result.testsRun == 0:
+        sys.exit(1)
+    if result.skipped and len(result.skipped) == result.testsRun:
+        for _, reason in result.skipped:
+            print(f"skipped: {reason}")
+        sys.exit(1 if os.environ.get("SBX_NO_SKIPS") else 77)
+
+
+def _selection():
+    module = sys.modules["__main__"]
+    classes = [item for item in vars(module).values() if isinstance(item, type) and issubclass(item, unittest.TestCase)]
+    return [f"{cls.__name__}.{name}" for name in sys.argv[1:] for cls in classes if name in vars(cls)] or sys.argv[1:]

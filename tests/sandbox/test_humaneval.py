@@ -1,0 +1,89 @@
+"""HumanEval: reference solutions pass, and broken bodies end for the one true reason.
+
+The data is not part of the project: SBX_HUMANEVAL names it, or it lies in ../shared/data.
+"""
+
+import gzip
+import json
+import os
+import pathlib
+
+import sbxtest
+from sbxtest import SOURCE, SbxTest
+
+PLACES = [pathlib.Path(os.environ["SBX_HUMANEVAL"])] if os.environ.get("SBX_HUMANEVAL") else []
+PLACES.append(SOURCE.parent / "shared" / "data" / "HumanEval.jsonl.gz")
+
+SPIN = "    while True: pass\n"
+SLEEP = "    import time\n    time.sleep(1000)\n"
+FLOOD = "    import sys\n    for _ in range(3000): sys.stdout.write('y' * 1000 + '\\n')\n    sys.exit(0)\n"
+
+
+class HumanEval(SbxTest):
+    def setUp(self):
+        super().setUp()
+        found = [place for place in PLACES if place.is_file()]
+        if not found:
+            self.skipTest("HumanEval.jsonl.gz is not here (SBX_HUMANEVAL, ../shared/data)")
+        with gzip.open(found[0], "rt", encoding="utf-8") as lines:
+            self.problems = [json.loads(line) for line in lines]
+
+    def program(self, problem, body=None):
+        """One script: the prompt, the body, the tests."""
+        text = problem["prompt"] + (problem["canonical_solution"] if body is None else body)
+        text += "\n" + problem["test"] + f"\ncheck({problem['entry_point']})\n"
+        return self.write(problem["task_id"].replace("/", "-") + ".py", text)
+
+    def all_of(self, problems, body, options, check):
+        """Runs the problems; every one that ends otherwise is listed."""
+        ends = [(problem["task_id"], self.sbx("-p", "python", *options, self.program(problem, body))) for problem in problems]
+        wrong = [f"{name}: {ended}" for name, ended in ends if not check(ended)]
+        self.assertEqual(wrong, [])
+        self.assertEqual(len(ends), len(problems))
+
+    def some(self):
+        """Twelve problems, spread over the whole set."""
+        return self.problems[::14][:12]
+
+    @staticmethod
+    def passed(ended):
+        return (*ended.verdict, ended.outcome["exit_code"], ended.status) == ("exited", None, 0, 0)
+
+    @staticmethod
+    def spun(ended):
+        return (*ended.verdict, ended.status) == ("over-budget", "cpu_time", 152)
+
+    @staticmethod
+    def slept(ended):
+        return (*ended.verdict, ended.status) == ("over-budget", "wall_time", 124)
+
+    @staticmethod
+    def flooded(ended):
+        stream = ended.record["stdout"]
+        return HumanEval.passed(ended) and stream["truncated"] and stream["bytes"] == 3000 * 1001 and stream["head_bytes"] + stream["tail_bytes"] == 65536
+
+    def test_reference_solutions_pass(self):
+        self.assertEqual(len(self.problems), 164)
+        self.all_of(self.problems, None, [], self.passed)
+
+    def test_spinning_bodies_end_by_cpu_time(self):
+        self.all_of(self.some(), SPIN, ["--cpu-time", "400ms"], self.spun)
+
+    def test_sleeping_bodies_end_by_wall_time(self):
+        self.all_of(self.some(), SLEEP, ["--timeout", "400ms"], self.slept)
+
+    def test_flooding_bodies_are_truncated(self):
+        self.all_of(self.some(), FLOOD, ["--output", "64K"], self.flooded)
+
+    def test_slow_all_spinning_bodies_end_by_cpu_time(self):
+        self.all_of(self.problems, SPIN, ["--cpu-time", "1s"], self.spun)
+
+    def test_slow_all_sleeping_bodies_end_by_wall_time(self):
+        self.all_of(self.problems, SLEEP, ["--timeout", "1s"], self.slept)
+
+    def test_slow_all_flooding_bodies_are_truncated(self):
+        self.all_of(self.problems, FLOOD, ["--output", "64K"], self.flooded)
+
+
+if __name__ == "__main__":
+    sbxtest.main()

@@ -1,0 +1,218 @@
+"""Every row of the exit-status table, and what the record says with it."""
+
+import json
+import os
+import pathlib
+import signal
+import sys
+import time
+
+import sbxtest
+from sbxtest import PROBE, SbxTest
+
+
+class ByItself(SbxTest):
+    def test_exit_status_is_the_commands(self):
+        for code in (0, 1, 2, 124, 125, 126, 127, 137, 255):
+            ended = self.exited(self.sbx(PROBE, "exit", code), code)
+            self.assertEqual((ended.outcome["signal"], ended.outcome["success"]), (None, code == 0))
+
+    def test_signal_gives_128_and_its_number(self):
+        for name in ("SIGHUP", "SIGINT", "SIGKILL", "SIGSEGV", "SIGTERM", "SIGABRT", "SIGPIPE", "SIGSYS", "SIGXCPU", "SIGUSR1"):
+            number = getattr(signal, name)
+            ended = self.sbx(PROBE, "die", int(number))
+            self.assertEqual(ended.verdict, ("signaled", None), ended)
+            self.assertEqual((ended.outcome["signal"], ended.outcome["exit_code"], ended.status), (number, None, 128 + number), ended)
+            self.assertFalse(ended.outcome["success"])
+
+
+class Budgets(SbxTest):
+    def test_wall_time(self):
+        begin = time.monotonic()
+        ended = self.over_budget(self.sbx("--timeout", "300ms", PROBE, "sleep"), "wall_time", 124)
+        self.assertLess(time.monotonic() - begin, 2)
+        self.assertGreaterEqual(ended.record["usage"]["wall_ms"], 300)
+        self.assertIn("300 ms", ended.outcome["detail"])
+
+    def test_wall_time_with_grace_lets_the_program_finish(self):
+        options = ["--timeout", "300ms", "--set", 'limits.grace = "5s"']
+        begin = time.monotonic()
+        self.over_budget(self.sbx(*options, PROBE, "polite", 0), "wall_time", 124)
+        self.assertLess(time.monotonic() - begin, 3)
+
+    def test_wall_time_not_reached(self):
+        self.exited(self.sbx("--timeout", "20s", "--", "sleep", "0.1"))
+
+    def test_cpu_time(self):
+        ended = self.over_budget(self.sbx("--cpu-time", "300ms", PROBE, "spin"), "cpu_time", 152)
+        self.assertGreaterEqual(ended.record["usage"]["user_ms"] + ended.record["usage"]["system_ms"], 290)
+
+    def test_cpu_time_of_the_whole_tree(self):
+        begin = time.monotonic()
+        ended = self.sbx("--cpu-time", "600ms", "--timeout", "20s", PROBE, "leave", "spin", 4, "stay")
+        self.over_budget(ended, "cpu_time", 152)
+        self.assertLess(time.monotonic() - begin, 5)
+
+    def test_cpu_time_not_reached_while_sleeping(self):
+        self.over_budget(self.sbx("--cpu-time", "300ms", "--timeout", "900ms", PROBE, "sleep"), "wall_time", 124)
+
+    def test_output_with_kill(self):
+        options = ["--set", 'output.exceed = "kill"', "--output", "64K"]
+        self.over_budget(self.sbx(*options, PROBE, "flood-output", 0), "output", 153)
+
+    def test_output_below_the_cap_with_kill(self):
+        options = ["--set", 'output.exceed = "kill"', "--output", "64K"]
+        self.exited(self.sbx(*options, PROBE, "flood-output", 65536))
+
+    def test_output_of_the_error_stream_with_kill(self):
+        options = ["--set", 'output.exceed = "kill"', "--output", "64K"]
+        self.over_budget(self.sbx(*options, PROBE, "flood-output", 0, 2), "output", 153)
+
+    def test_file_size(self):
+        ended = self.sbx("--set", 'limits.file_size = "1M"', PROBE, "fill", "/tmp/file", 2 << 20)
+        self.over_budget(ended, "file_size", 153)
+
+    def test_file_size_not_reached(self):
+        self.exited(self.sbx("--set", 'limits.file_size = "1M"', PROBE, "fill", "/tmp/file", 1 << 20))
+
+    def test_full_disk_only_refuses(self):
+        ended = self.sbx("--disk", "2M", "--set", 'limits.file_size = "64M"', PROBE, "fill", "/tmp/file", 4 << 20)
+        self.exited(ended, 1)
+        self.assertIn("refused ENOSPC", ended.text)
+        self.assertIn("disk", [met["limit"] for met in ended.record["limits_met"]], ended)
+
+    def test_disk_with_room_is_not_met(self):
+        ended = self.exited(self.sbx("--disk", "8M", PROBE, "fill", "/tmp/file", 4 << 20))
+        self.assertEqual(ended.record["limits_met"], [])
+
+    def test_open_files_only_refuse(self):
+        code = "import os\ntry:\n  while True: os.open('/dev/null', 0)\nexcept OSError as e: print(e.strerror)"
+        ended = self.exited(self.python(code, options=["--set", "limits.open_files = 40"]))
+        self.assertIn("Too many open files", ended.text)
+
+
+class CouldNot(SbxTest):
+    def could_not_for(self, reason, ended):
+        self.could_not(ended)
+        if ended.record is not None:
+            self.assertEqual(ended.outcome["reason"], reason, ended)
+
+    def test_usage(self):
+        for arguments in (["--no-such-option", "--", "true"], ["--timeout", "soon", "--", "true"], []):
+            self.could_not_for("usage", self.sbx(*arguments))
+
+    def test_policy(self):
+        self.could_not_for("policy", self.sbx("-p", self.policy("limits.wall_time = 7\n"), "--", "true"))
+        self.could_not_for("policy", self.sbx("-p", "no-such-policy", "--", "true"))
+
+    def test_setup(self):
+        ended = self.sbx("--", "true", env={"SBX_TEST_FAIL": "pivot:EIO"})
+        if ended.status == 0:
+            self.skipTest("this sbx was built without SBX_FAULTS")
+        self.could_not_for("setup", ended)
+
+    def test_missing_grant(self):
+        self.could_not(self.sbx("--read", self.tmp / "absent", "--", "true"), "absent")
+
+    def test_optional_grant_may_be_missing(self):
+        policy = self.policy(f'[filesystem]\nread = [{{ source = "{self.tmp}/absent", optional = true }}]\n')
+        self.exited(self.sbx("-p", policy, PROBE, "exit", 0))
+
+    def test_what_cannot_be_enforced_is_an_error(self):
+        for text in ('[network]\nmode = "allow-list"\nallow = ["example.org:443"]\n', '[filesystem.outputs]\ncollect = ["*"]\n'):
+            self.could_not(self.sbx("-p", self.policy(text), PROBE, "exit", 0))
+
+    def test_what_cannot_be_enforced_is_listed_under_best_effort(self):
+        policy = self.policy('enforcement = "best-effort"\n[filesystem.outputs]\ncollect = ["*"]\n')
+        ended = self.exited(self.sbx("-p", policy, PROBE, "exit", 0))
+        self.assertTrue([item for item in ended.record["degraded"] if "outputs" in item["what"]], ended)
+
+    def test_not_found(self):
+        for command in ("no-such-command", "/no/such/path"):
+            ended = self.sbx("--", command)
+            self.assertEqual(ended.status, 127, ended)
+            self.assertEqual(ended.verdict, ("setup-failed", "not-found"), ended)
+
+    def test_not_executable(self):
+        path = self.write("data.bin", b"\x00\x01")
+        ended = self.sbx(path)
+        self.assertEqual(ended.status, 126, ended)
+        self.assertEqual(ended.verdict, ("setup-failed", "not-executable"), ended)
+
+
+class Cancelled(SbxTest):
+    def cancelled_by(self, number, program, *extra):
+        process = self.start_sbx("--report", self.tmp / "r.json", PROBE, *program, json_record=False)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        process.send_signal(number)
+        for again in extra:
+            time.sleep(0.05)  # the second signal must be another event than the first
+            process.send_signal(again)
+        ended = self.finish(process, json_record=False)
+        ended.record = json.loads((self.tmp / "r.json").read_text())
+        self.assertEqual(ended.verdict, ("cancelled", None), ended)
+        self.assertEqual(ended.status, 128 + number, ended)
+        return ended
+
+    def test_cancelled_by_each_signal(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+            self.cancelled_by(number, ("polite", 0))
+
+    def test_stubborn_program_is_killed_after_the_grace(self):
+        begin = time.monotonic()
+        self.cancelled_by(signal.SIGTERM, ("stubborn",))
+        self.assertTrue(1.5 < time.monotonic() - begin < 5)
+
+    def test_second_signal_kills_at_once(self):
+        begin = time.monotonic()
+        self.cancelled_by(signal.SIGTERM, ("stubborn",), signal.SIGTERM)
+        self.assertLess(time.monotonic() - begin, 1.5)
+
+    def test_suspended_run_goes_on(self):
+        process = self.start_sbx("--", "sh", "-c", "echo ready; read x; echo $x", json_record=False, stdin=-1)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        process.send_signal(signal.SIGTSTP)
+        _, status = os.waitpid(process.pid, os.WUNTRACED)
+        self.assertTrue(os.WIFSTOPPED(status))
+        process.send_signal(signal.SIGCONT)
+        ended = self.finish(process, data=b"word\n", json_record=False)
+        self.assertEqual((ended.status, ended.out), (0, b"word\n"))
+
+
+class Record(SbxTest):
+    def test_record_names_what_ran(self):
+        ended = self.exited(self.sbx("--", "sh", "-c", "echo hello; exit 0"))
+        self.assertEqual(ended.record["schema"], "sbx.run/1")
+        self.assertRegex(ended.record["id"], "^r_[0-9a-f]{16}$")
+        self.assertEqual(ended.record["policy"]["name"], "default")
+        self.assertEqual(ended.record["command"][0].rpartition("/")[2], "sh")
+        self.assertEqual(ended.text, "hello\n")
+        self.assertEqual(set(ended.record["enforced"]["namespaces"]), {"user", "mount", "pid", "net", "ipc", "uts", "cgroup"})
+
+    def test_record_is_on_a_descriptor_where_asked(self):
+        read, write = os.pipe()
+        process = self.start_sbx("--report-fd", write, PROBE, "exit", 4, json_record=False, pass_fds=[write])
+        os.close(write)
+        ended = self.finish(process, json_record=False)
+        with os.fdopen(read) as report:
+            record = json.loads(report.read())
+        self.assertEqual((ended.status, record["outcome"]["exit_code"], ended.out), (4, 4, b""))
+
+    def test_arguments_after_the_command_are_its_own(self):
+        ended = self.exited(self.sbx("--", "python3", "-c", "import sys; print(sys.argv[1:])", "--json", "-p", "--", "x"))
+        self.assertEqual(ended.text, "['--json', '-p', '--', 'x']\n")
+
+    def test_dry_run_runs_nothing(self):
+        process = self.start_sbx("--dry-run", "--workspace", f"{self.work}:read-write", PROBE, "write", self.work / "ran", json_record=False)
+        ended = self.finish(process, json_record=False)
+        self.assertEqual(ended.status, 0, ended)
+        self.assertFalse((self.work / "ran").exists())
+
+    def test_trace_time_tells_stages(self):
+        ended = self.sbx("--trace-time", PROBE, "exit", 0, json_record=False)
+        self.assertEqual(ended.status, 0)
+        self.assertRegex(ended.err.decode(), r"\d")
+
+
+if __name__ == "__main__":
+    sbxtest.main()

@@ -1,0 +1,186 @@
+#include <gtest/gtest.h>
+#include <linux/audit.h>
+
+#include <fstream>
+#include <set>
+#include <string>
+
+#include "filter_support.hpp"
+
+namespace sbx::plan {
+namespace {
+
+using policy::SyscallBase;
+using test::ask;
+using test::item;
+using test::kAllow;
+using test::kKill;
+using test::kNotify;
+using test::kPlain;
+using test::quiet_answer;
+using test::syscalls;
+
+Filter compiled(const policy::Syscalls& rules, const FilterContext& context = kPlain) {
+  Result<Filter> filter = compile_filter(rules, context);
+  EXPECT_TRUE(filter.has_value()) << (filter ? "" : filter.error().text());
+  if (!filter) return {};
+  EXPECT_TRUE(test::is_valid_bpf(filter->program));
+  return std::move(*filter);
+}
+
+// What the table says of a number when arguments are all zero and no guard stands on it.
+std::uint32_t wanted(const Call& call, Standing last) {
+  switch (call.decision.standing) {
+    case Standing::quiet:
+    case Standing::absent:
+      return quiet_answer(call.decision.quiet_errno);
+    case Standing::denied:
+      return kNotify;
+    default:
+      return call.decision.standing <= last ? kAllow : kNotify;
+  }
+}
+
+TEST(CompileFilter, AnswersEveryNumberAsTheTableSays) {
+  const std::pair<SyscallBase, Standing> bases[] = {
+      {SyscallBase::none, Standing::own}, {SyscallBase::minimal, Standing::minimal}, {SyscallBase::default_, Standing::standard}};
+  for (const auto& [base, last] : bases) {
+    const Filter filter = compiled(syscalls(base));
+    EXPECT_TRUE(filter.notifies);
+    for (std::uint32_t number = 0; number < 1024; ++number) {
+      const Call* call = find_call(static_cast<int>(number));
+      const std::uint32_t action = ask(filter.program, number).action;
+      if (call == nullptr) {
+        EXPECT_EQ(action, quiet_answer(ENOSYS)) << number;
+      } else if (call->decision.guard == Guard::none || call->decision.standing > last) {
+        EXPECT_EQ(action, wanted(*call, last)) << call->name;
+      }
+    }
+  }
+}
+
+// The list that a reader audits, once more and by name only: a call joins or leaves a base by a change in two places.
+TEST(CompileFilter, AdmitsExactlyTheCheckedInLists) {
+  const std::pair<SyscallBase, std::string> bases[] = {
+      {SyscallBase::none, "none"}, {SyscallBase::minimal, "minimal"}, {SyscallBase::default_, "default"}};
+  std::ifstream file(SBX_ALLOWED_LIST);
+  std::set<std::string> listed;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.empty() && line[0] != '#') listed.insert(line);
+  }
+  ASSERT_GT(listed.size(), 100U);
+  std::set<std::string> admitted;
+  for (const auto& [base, name] : bases) {
+    for (const Call& call : calls()) {
+      // A guarded call counts as admitted when some arguments pass: CLONE_THREAD, AF_UNIX, and zero for the others.
+      const Filter filter = compiled(syscalls(base));
+      for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{0x10000}}) {
+        if (ask(filter.program, call.number, {first}).action != kAllow) continue;
+        if (name == "none" || (name == "minimal" && !admitted.contains("none " + std::string(call.name))) ||
+            (name == "default" && !admitted.contains("none " + std::string(call.name)) &&
+             !admitted.contains("minimal " + std::string(call.name)))) {
+          admitted.insert(name + " " + call.name);
+        }
+        break;
+      }
+    }
+  }
+  EXPECT_EQ(admitted, listed);
+}
+
+TEST(CompileFilter, KillsForeignArchitecturesAndX32) {
+  const Filter filter = compiled(syscalls());
+  for (const std::uint32_t arch : {std::uint32_t{AUDIT_ARCH_I386}, std::uint32_t{AUDIT_ARCH_AARCH64}, 0U, ~0U}) {
+    for (const std::uint32_t number : {0U, 1U, 59U, 102U, 1000U}) {
+      EXPECT_EQ(ask(filter.program, number, {}, arch).action, kKill);
+    }
+  }
+  for (const std::uint32_t number : {0x40000000U, 0x40000001U, 0x40000200U, 0x7fffffffU, 0x80000000U, 0xfffffffeU}) {
+    EXPECT_EQ(ask(filter.program, number).action, kKill) << number;
+  }
+  EXPECT_EQ(filter.program[0].code, BPF_LD | BPF_W | BPF_ABS);
+  EXPECT_EQ(filter.program[0].k, offsetof(seccomp_data, arch));
+  EXPECT_EQ(ask(filter.program, 0).action, kAllow);
+}
+
+TEST(CompileFilter, AnswersNumbersThatNobodyKnowsLikeAKernelWithoutThem) {
+  const Filter filter = compiled(syscalls());
+  for (const std::uint32_t number : {335U + 2, 400U, 470U, 471U, 512U, 1023U, 0x3fffffffU, 0xffffffffU}) {
+    EXPECT_EQ(ask(filter.program, number).action, quiet_answer(ENOSYS)) << number;
+  }
+}
+
+TEST(CompileFilter, AdmitsTheLastCallsOfSbxInEveryBase) {
+  for (const SyscallBase base : {SyscallBase::none, SyscallBase::minimal, SyscallBase::default_}) {
+    for (const bool listener : {true, false}) {
+      FilterContext context = kPlain;
+      context.listener = listener;
+      const Filter filter = compiled(syscalls(base), context);
+      for (const char* name : {"write", "execve", "exit_group", "rt_sigreturn", "restart_syscall"}) {
+        EXPECT_EQ(ask(filter, name, {~0U, ~0U, ~0U, ~0U, ~0U, ~0U}), kAllow) << name;
+      }
+    }
+  }
+}
+
+TEST(CompileFilter, KeepsHotCallsOnTheKernelsBitmap) {
+  policy::Syscalls rules = syscalls();
+  rules.rules.push_back(test::rule("fcntl", 1, policy::RuleOperator::eq, {1024}, policy::RuleAction::deny));
+  const Filter filter = compiled(rules);
+  int hot = 0;
+  for (const Call& call : calls()) {
+    if (!is_hot(call)) continue;
+    ++hot;
+    const test::BpfResult result = ask(filter.program, call.number);
+    EXPECT_EQ(result.action, kAllow) << call.name;
+    EXPECT_FALSE(result.looked_at_arguments) << call.name;
+  }
+  EXPECT_GE(hot, 30);
+  EXPECT_TRUE(ask(filter.program, 72).looked_at_arguments);  // the twin: fcntl has a rule
+}
+
+TEST(CompileFilter, StaysSmallAndShallow) {
+  const Filter filter = compiled(syscalls());
+  EXPECT_LT(filter.program.size(), 400U);
+  for (std::uint32_t number = 0; number < 480; ++number) EXPECT_LT(ask(filter.program, number).steps, 30) << number;
+}
+
+TEST(CompileFilter, AnswersInTheKernelWithoutAListener) {
+  FilterContext context = kPlain;
+  context.listener = false;
+  const Filter filter = compiled(syscalls(), context);
+  EXPECT_FALSE(filter.notifies);
+  EXPECT_EQ(ask(filter, "ptrace"), quiet_answer(EPERM));
+  EXPECT_EQ(ask(filter, "socket", {17, 3, 0}), quiet_answer(EAFNOSUPPORT));
+  EXPECT_EQ(ask(filter, "getpid"), kAllow);
+
+  policy::Syscalls kill = syscalls();
+  kill.denied.value = policy::DeniedCall::kill;
+  EXPECT_EQ(ask(compiled(kill, context), "ptrace"), kKill);
+  EXPECT_EQ(ask(compiled(kill, context), "clone3"), quiet_answer(ENOSYS));
+  EXPECT_EQ(ask(compiled(kill), "ptrace"), kNotify);  // with a listener the supervisor ends the run
+}
+
+TEST(CompileFilter, FollowsTheMachine) {
+  FilterContext context = kPlain;
+  EXPECT_EQ(ask(compiled(syscalls(), context), "sched_setaffinity"), kAllow);
+  EXPECT_EQ(ask(compiled(syscalls(), context), "memfd_create"), kAllow);
+  EXPECT_EQ(ask(compiled(syscalls(), context), "socket", {1, 1, 0}), kAllow);
+  context.affinity_is_budget = true;
+  context.memory_is_polled = true;
+  context.unix_sockets = false;
+  EXPECT_EQ(ask(compiled(syscalls(), context), "sched_setaffinity"), quiet_answer(EPERM));
+  EXPECT_EQ(ask(compiled(syscalls(), context), "memfd_create"), quiet_answer(ENOSYS));
+  EXPECT_EQ(ask(compiled(syscalls(), context), "socket", {1, 1, 0}), kNotify);
+  EXPECT_EQ(ask(compiled(syscalls(), context), "socketpair", {1, 1, 0}), kAllow);
+  EXPECT_EQ(ask(compiled(syscalls(), context), "socket", {2, 1, 0}), kAllow);
+
+  policy::Syscalls named = syscalls();
+  named.allow = {item("memfd_create"), item("sched_setaffinity"), item("socket")};
+  EXPECT_EQ(ask(compiled(named, context), "memfd_create"), kAllow);
+  EXPECT_EQ(ask(compiled(named, context), "sched_setaffinity"), quiet_answer(EPERM));
+  EXPECT_EQ(ask(compiled(named, context), "socket", {1, 1, 0}), kNotify);
+}
+
+}  // namespace
+}  // namespace sbx::plan

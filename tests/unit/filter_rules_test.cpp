@@ -1,0 +1,289 @@
+#include <gtest/gtest.h>
+#include <linux/sched.h>
+
+#include <csignal>
+
+#include "filter_support.hpp"
+
+namespace sbx::plan {
+namespace {
+
+using policy::RuleAction;
+using policy::RuleOperator;
+using policy::SyscallBase;
+using test::ask;
+using test::explain;
+using test::item;
+using test::kAllow;
+using test::kNotify;
+using test::kPlain;
+using test::quiet_answer;
+using test::rule;
+using test::syscalls;
+
+Filter compiled(const policy::Syscalls& rules) { return compile_filter(rules, kPlain).value(); }
+
+Error error_of(const policy::Syscalls& rules) {
+  const Result<Filter> filter = compile_filter(rules, kPlain);
+  EXPECT_FALSE(filter.has_value());
+  return filter ? Error{} : filter.error();
+}
+
+TEST(FilterRules, GrantNamesAndGroups) {
+  policy::Syscalls rules = syscalls();
+  EXPECT_EQ(ask(compiled(rules), "ptrace"), kNotify);
+  EXPECT_EQ(ask(compiled(rules), "io_uring_setup"), quiet_answer(ENOSYS));
+  rules.allow = {item("@debug"), item("io_uring_setup")};
+  EXPECT_EQ(ask(compiled(rules), "ptrace"), kAllow);
+  EXPECT_EQ(ask(compiled(rules), "process_vm_readv"), kAllow);
+  EXPECT_EQ(ask(compiled(rules), "io_uring_setup"), kAllow);
+  EXPECT_EQ(ask(compiled(rules), "perf_event_open"), kNotify);
+}
+
+TEST(FilterRules, DenyWinsOverAllow) {
+  policy::Syscalls rules = syscalls();
+  rules.allow = {item("ptrace"), item("@debug")};
+  rules.deny = {item("ptrace", 21)};
+  EXPECT_EQ(ask(compiled(rules), "ptrace"), kNotify);
+  EXPECT_EQ(ask(compiled(rules), "kcmp"), kAllow);
+  rules.deny = {};
+  rules.rules = {rule("ptrace", 0, RuleOperator::eq, {16}, RuleAction::deny)};
+  EXPECT_EQ(ask(compiled(rules), "ptrace", {16}), kNotify);
+  EXPECT_EQ(ask(compiled(rules), "ptrace", {0}), kAllow);
+}
+
+TEST(FilterRules, DenyingProcessesKeepsThreadsAndExec) {
+  policy::Syscalls rules = syscalls();
+  rules.deny = {item("@process-spawn", 12)};
+  const Filter filter = compiled(rules);
+  EXPECT_EQ(ask(filter, "fork"), kNotify);
+  EXPECT_EQ(ask(filter, "vfork"), kNotify);
+  EXPECT_EQ(ask(filter, "clone", {SIGCHLD}), kNotify);
+  EXPECT_EQ(ask(filter, "clone", {CLONE_VM | CLONE_VFORK | SIGCHLD}), kNotify);
+  EXPECT_EQ(ask(filter, "clone", {0x3d0f00}), kAllow);
+  EXPECT_EQ(ask(filter, "clone", {0x3d0f00 | CLONE_NEWUSER}), kNotify);
+  EXPECT_EQ(ask(filter, "clone3"), quiet_answer(ENOSYS));  // else glibc makes no threads
+  EXPECT_EQ(ask(filter, "execve"), kAllow);
+  const Refusal refusal = explain(filter, "clone", {SIGCHLD});
+  EXPECT_EQ(refusal.what, "clone (a new process)");
+  EXPECT_EQ(refusal.rule, "syscalls.deny = [\"@process-spawn\"] (p.toml:12)");
+  EXPECT_EQ(refusal.allow_with, "syscalls.deny = { replace = [] }");
+
+  rules.deny = {item("clone")};
+  EXPECT_EQ(ask(compiled(rules), "clone", {0x3d0f00}), kNotify);
+}
+
+TEST(FilterRules, MinimalMakesThreadsAndAGroupAddsProcesses) {
+  policy::Syscalls rules = syscalls(SyscallBase::minimal);
+  EXPECT_EQ(ask(compiled(rules), "clone", {0x3d0f00}), kAllow);
+  EXPECT_EQ(ask(compiled(rules), "clone", {SIGCHLD}), kNotify);
+  EXPECT_EQ(explain(compiled(rules), "clone", {SIGCHLD}).allow_with, "syscalls.allow = [\"@process-spawn\"]");
+  EXPECT_EQ(ask(compiled(rules), "socket", {1, 1, 0}), kNotify);
+  rules.allow = {item("@process-spawn"), item("@network")};
+  EXPECT_EQ(ask(compiled(rules), "clone", {SIGCHLD}), kAllow);
+  EXPECT_EQ(ask(compiled(rules), "clone", {SIGCHLD | CLONE_NEWNET}), kNotify);
+  EXPECT_EQ(ask(compiled(rules), "fork"), kAllow);
+  EXPECT_EQ(ask(compiled(rules), "socket", {1, 1, 0}), kAllow);
+  EXPECT_EQ(ask(compiled(rules), "socket", {17, 3, 0}), kNotify);
+}
+
+// Every operator on a 64-bit argument (mprotect's start), at the edges of each half.
+TEST(FilterRules, ComparesAll64Bits) {
+  const std::uint64_t values[] = {0, 1, 0xffffffff, 0x100000000, 0x1234567890abcdef, ~std::uint64_t{0} - 1};
+  for (const std::uint64_t value : values) {
+    for (const RuleOperator op : {RuleOperator::eq, RuleOperator::ne, RuleOperator::lt, RuleOperator::le, RuleOperator::gt, RuleOperator::ge}) {
+      policy::Syscalls rules = syscalls();
+      rules.rules = {rule("mprotect", 0, op, {value}, RuleAction::deny)};
+      const Filter filter = compiled(rules);
+      for (const std::uint64_t sample : {value, value - 1, value + 1, value ^ (std::uint64_t{1} << 32), value ^ 1, std::uint64_t{0},
+                                         ~std::uint64_t{0}, value + 0x100000000, value - 0x100000000}) {
+        bool denied = false;
+        switch (op) {
+          case RuleOperator::eq: denied = sample == value; break;
+          case RuleOperator::ne: denied = sample != value; break;
+          case RuleOperator::lt: denied = sample < value; break;
+          case RuleOperator::le: denied = sample <= value; break;
+          case RuleOperator::gt: denied = sample > value; break;
+          default: denied = sample >= value; break;
+        }
+        EXPECT_EQ(ask(filter, "mprotect", {sample}), denied ? kNotify : kAllow) << value << " " << sample << " " << static_cast<int>(op);
+      }
+    }
+  }
+}
+
+TEST(FilterRules, ComparesMasksAndLists) {
+  policy::Syscalls rules = syscalls();
+  rules.rules = {rule("mprotect", 2, RuleOperator::masked_eq, {6, 6}, RuleAction::deny)};  // PROT_WRITE|PROT_EXEC
+  Filter filter = compiled(rules);
+  EXPECT_EQ(ask(filter, "mprotect", {0, 0, 7}), kNotify);
+  EXPECT_EQ(ask(filter, "mprotect", {0, 0, 5}), kAllow);
+  rules.rules = {rule("mprotect", 0, RuleOperator::masked_eq, {0xff000000000000ff, 0x0100000000000002}, RuleAction::deny)};
+  filter = compiled(rules);
+  EXPECT_EQ(ask(filter, "mprotect", {0x01abcdef12345602}), kNotify);
+  EXPECT_EQ(ask(filter, "mprotect", {0x02abcdef12345602}), kAllow);
+  rules.rules = {rule("kill", 1, RuleOperator::in, {9, 15, 19}, RuleAction::deny)};
+  filter = compiled(rules);
+  EXPECT_EQ(ask(filter, "kill", {5, 15}), kNotify);
+  EXPECT_EQ(ask(filter, "kill", {5, 10}), kAllow);
+}
+
+TEST(FilterRules, UpperBitsGetPastNoRule) {
+  policy::Syscalls rules = syscalls();
+  rules.rules = {rule("kill", 1, RuleOperator::eq, {9}, RuleAction::deny),
+                 rule("chmod", 1, RuleOperator::eq, {0777}, RuleAction::deny),
+                 rule("kill", 0, RuleOperator::eq, {~std::uint64_t{0}}, RuleAction::deny)};
+  const Filter filter = compiled(rules);
+  EXPECT_EQ(ask(filter, "kill", {5, 0xffffffff00000009}), kNotify);
+  EXPECT_EQ(ask(filter, "chmod", {0, 0x107770000 | 0777}), kNotify);  // umode_t is 16 bits
+  EXPECT_EQ(ask(filter, "kill", {0xffffffff, 1}), kNotify);           // -1 as int
+  EXPECT_EQ(ask(filter, "kill", {~std::uint64_t{0}, 1}), kNotify);
+  EXPECT_EQ(ask(filter, "kill", {5, 1}), kAllow);
+}
+
+TEST(FilterRules, GrantsOneCallUnderACondition) {
+  policy::Syscalls rules = syscalls();
+  rules.rules = {rule("ptrace", 0, RuleOperator::eq, {0})};
+  const Filter filter = compiled(rules);
+  EXPECT_EQ(ask(filter, "ptrace", {0}), kAllow);
+  EXPECT_EQ(ask(filter, "ptrace", {1}), kNotify);
+  EXPECT_EQ(explain(filter, "ptrace", {1}).rule, "not in syscalls.base = \"default\" (p.toml:3)");
+}
+
+TEST(FilterRules, TakeSymbols) {
+  policy::Syscalls rules = syscalls();
+  rules.rules = {rule("socket", 0, RuleOperator::in, {}, RuleAction::deny)};
+  rules.rules[0].value.symbols = {"AF_UNIX", "10"};
+  EXPECT_EQ(ask(compiled(rules), "socket", {1, 1, 0}), kNotify);
+  EXPECT_EQ(ask(compiled(rules), "socket", {10, 1, 0}), kNotify);
+  EXPECT_EQ(ask(compiled(rules), "socket", {2, 1, 0}), kAllow);
+  rules.rules[0].value.symbols = {"AF_UNIXX"};
+  const Error error = error_of(rules);
+  EXPECT_EQ(error.code, "unknown-symbol");
+  EXPECT_EQ(error.origin->line, 9);
+  EXPECT_EQ(error.hint, "did you mean \"AF_UNIX\"?");
+}
+
+TEST(FilterRules, ARuleWithoutConditionSpeaksOfEveryCall) {
+  policy::Syscalls rules = syscalls();
+  rules.rules = {{{.name = "ptrace", .action = RuleAction::allow}, {}}, {{.name = "kill", .action = RuleAction::deny, .reason = "no signals"}, {.file = "p.toml", .line = 4}}};
+  EXPECT_EQ(ask(compiled(rules), "ptrace", {5}), kAllow);
+  EXPECT_EQ(ask(compiled(rules), "kill", {5}), kNotify);
+  EXPECT_EQ(explain(compiled(rules), "kill", {5}).rule, "syscalls.rule for \"kill\" (p.toml:4): no signals");
+}
+
+TEST(FilterRules, RefuseUnknownNamesWithASuggestion) {
+  policy::Syscalls rules = syscalls();
+  rules.allow = {item("ptrce", 33)};
+  Error error = error_of(rules);
+  EXPECT_EQ(error.code, "unknown-syscall");
+  EXPECT_EQ(error.kind, ErrorKind::policy);
+  EXPECT_EQ(error.hint, "did you mean \"ptrace\"?");
+  EXPECT_EQ(error.text(), "unknown system call \"ptrce\" (p.toml:33)");
+  rules.allow = {};
+  rules.deny = {item("@debgu")};
+  error = error_of(rules);
+  EXPECT_EQ(error.code, "unknown-syscall-group");
+  EXPECT_EQ(error.hint, "did you mean \"@debug\"?");
+}
+
+TEST(FilterRules, RefuseToDenyWhatSbxNeeds) {
+  for (const char* name : {"execve", "exit_group", "write", "rt_sigreturn", "restart_syscall", "@always"}) {
+    policy::Syscalls rules = syscalls();
+    rules.deny = {item(name, 5)};
+    EXPECT_EQ(error_of(rules).code, "needed-syscall-denied") << name;
+    EXPECT_EQ(error_of(rules).origin->line, 5);
+    if (name[0] == '@') continue;
+    rules.deny = {};
+    rules.rules = {rule(name, 0, RuleOperator::eq, {0}, RuleAction::deny)};
+    EXPECT_EQ(error_of(rules).code, "needed-syscall-denied") << name;
+  }
+  // Whole groups around them may go.
+  policy::Syscalls rules = syscalls();
+  rules.deny = {item("@process"), item("@basic-io"), item("@signal")};
+  EXPECT_EQ(ask(compiled(rules), "execve"), kAllow);
+  EXPECT_EQ(ask(compiled(rules), "write"), kAllow);
+  EXPECT_EQ(ask(compiled(rules), "read"), kNotify);
+}
+
+TEST(FilterRules, RefuseArgumentRulesOnHotCalls) {
+  for (const char* name : {"read", "openat", "mmap", "futex"}) {
+    policy::Syscalls rules = syscalls();
+    rules.rules = {rule(name, 0, RuleOperator::eq, {3}, RuleAction::deny)};
+    EXPECT_EQ(error_of(rules).code, "rule-on-hot-call") << name;
+    rules.rules = {};
+    rules.deny = {item(name)};  // as a whole it may be denied
+    EXPECT_EQ(ask(compiled(rules), name), kNotify);
+  }
+}
+
+TEST(FilterRules, RefuseRulesThatMeanNothing) {
+  const std::pair<policy::Sourced<policy::SyscallRule>, const char*> cases[] = {
+      {rule("kill", 2, RuleOperator::eq, {3}), "no-such-argument"},
+      {rule("kill", 6, RuleOperator::eq, {3}), "no-such-argument"},
+      {rule("kill", -1, RuleOperator::eq, {3}), "no-such-argument"},
+      {rule("kill", 0, RuleOperator::eq, {}), "wrong-value-count"},
+      {rule("kill", 0, RuleOperator::eq, {1, 2}), "wrong-value-count"},
+      {rule("kill", 0, RuleOperator::in, {}), "wrong-value-count"},
+      {rule("kill", 0, RuleOperator::masked_eq, {1}), "wrong-value-count"},
+      {rule("kill", 0, RuleOperator::masked_eq, {1, 2}), "rule-never-matches"},
+      {rule("kill", 0, RuleOperator::eq, {0x100000001}), "rule-never-matches"},
+      {rule("chmod", 1, RuleOperator::eq, {0x10777}), "rule-never-matches"},
+      {rule("klil", 0, RuleOperator::eq, {1}), "unknown-syscall"},
+  };
+  for (const auto& [bad, code] : cases) {
+    policy::Syscalls rules = syscalls();
+    rules.rules = {bad};
+    EXPECT_EQ(error_of(rules).code, code);
+    EXPECT_EQ(error_of(rules).origin->line, 9);
+  }
+}
+
+TEST(FilterRules, NameTheRuleThatDoesNotFit) {
+  policy::Syscalls rules = syscalls();
+  for (int i = 0; i < 60; ++i) {
+    std::vector<std::uint64_t> values;
+    for (std::uint64_t v = 0; v < 100; ++v) values.push_back(v * 7 + static_cast<std::uint64_t>(i) * 1000);
+    rules.rules.push_back(rule("kill", 0, RuleOperator::in, values, RuleAction::deny, 100 + i));
+  }
+  const Error error = error_of(rules);
+  EXPECT_EQ(error.code, "filter-too-long");
+  ASSERT_TRUE(error.origin.has_value());
+  const auto fitting = static_cast<std::size_t>(error.origin->line - 100);
+  EXPECT_GT(fitting, 10U);
+  rules.rules.resize(fitting);  // the rules before the named one fit
+  const Filter filter = compiled(rules);
+  EXPECT_TRUE(test::is_valid_bpf(filter.program));
+  EXPECT_GT(filter.program.size(), 3000U);
+
+  rules.rules = {rule("kill", 0, RuleOperator::in, std::vector<std::uint64_t>(100000, 5), RuleAction::deny)};
+  EXPECT_EQ(error_of(rules).code, "filter-too-long");
+}
+
+TEST(Explain, NamesCallErrnoPlaceCureAndRisk) {
+  const Filter filter = compiled(syscalls());
+  const Refusal refusal = explain(filter, "ptrace");
+  EXPECT_EQ(refusal.what, "ptrace");
+  EXPECT_EQ(refusal.errno_value, EPERM);
+  EXPECT_EQ(refusal.rule, "not in syscalls.base = \"default\" (p.toml:3)");
+  EXPECT_EQ(refusal.allow_with, "syscalls.allow = [\"ptrace\"]");
+  EXPECT_EQ(refusal.risk, "the program can read and change the other processes of its sandbox");
+
+  EXPECT_EQ(explain(filter, "mount").allow_with, "");  // the kernel would refuse it all the same
+  EXPECT_EQ(explain(filter, "getpid").errno_value, 0);
+  EXPECT_EQ(filter.explain(999, {}).what, "system call 999");
+  EXPECT_EQ(filter.explain(999, {}).errno_value, ENOSYS);
+  EXPECT_EQ(filter.explain(-1, {}).errno_value, ENOSYS);
+  EXPECT_EQ(filter.refusal_errno(41, {17, 3, 0}), EAFNOSUPPORT);
+}
+
+TEST(Explain, SaysWhichDenyEntryToDrop) {
+  policy::Syscalls rules = syscalls();
+  rules.deny = {item("@ipc", 5), item("kill", 6), item("@process-spawn", 7)};
+  const Refusal refusal = explain(compiled(rules), "kill");
+  EXPECT_EQ(refusal.rule, "syscalls.deny = [\"kill\"] (p.toml:6)");
+  EXPECT_EQ(refusal.allow_with, "syscalls.deny = { replace = [\"@ipc\", \"@process-spawn\"] }");
+}
+
+}  // namespace
+}  // namespace sbx::plan
