@@ -21,23 +21,26 @@ namespace {
   ::_exit(sbx::exit_status::could_not);
 }
 
-/// A descriptor that sbx opens must never become its own 0, 1 or 2: a record would go into a grant, a message into a socket.
-/// The wrong direction, so that whoever uses it gets EBADF as with a closed one.
+/// A descriptor that sbx opens must never become its own 0, 1 or 2: a record would go into a grant,
+/// a message into a socket. The wrong direction, so that whoever uses it gets EBADF as with a
+/// closed one.
 void fill_standard_descriptors() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (::fcntl(fd, F_GETFD) >= 0) continue;
-    const int opened = ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // NOLINT(android-cloexec-open)
+    const int opened = ::open(
+        "/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // NOLINT(android-cloexec-open)
     if (opened != fd) ::_exit(sbx::exit_status::could_not);
   }
 }
 
-/// The kernel lays argv and the environment out in one block, string after string (execve(2)); a caller that moved an
-/// entry away ends it.
+/// The kernel lays argv and the environment out in one block, string after string (execve(2)); a
+/// caller that moved an entry away ends it.
 sbx::spawn::ArgumentArea argument_area(char** argv) {
   if (argv[0] == nullptr) return {};
   char* end = argv[0];
   for (char** each = argv; *each != nullptr && *each == end; ++each) end += std::strlen(*each) + 1;
-  for (char** each = environ; each != nullptr && *each != nullptr && *each == end; ++each) end += std::strlen(*each) + 1;
+  for (char** each = environ; each != nullptr && *each != nullptr && *each == end; ++each)
+    end += std::strlen(*each) + 1;
   return {.begin = argv[0], .size = static_cast<std::size_t>(end - argv[0])};
 }
 
@@ -46,9 +49,12 @@ sbx::spawn::ArgumentArea argument_area(char** argv) {
 int main(int argc, char** argv) {
   const std::uint64_t started = sbx::sys::now_microseconds();
   fill_standard_descriptors();
-  // AT_SECURE: set-user-ID, set-group-ID or file capabilities (getauxval(3)). sbx has no more privilege than its caller.
+  // AT_SECURE: set-user-ID, set-group-ID or file capabilities (getauxval(3)). sbx has no more
+  // privilege than its caller.
   if (::getauxval(AT_SECURE) != 0)
-    refuse("sbx: error: refusing to run with raised privileges\n  help: take the set-user-ID bit or file capabilities off\n");
+    refuse(
+        "sbx: error: refusing to run with raised privileges\n  help: take the set-user-ID bit or "
+        "file capabilities off\n");
   // A reader that goes away is EPIPE where it is written, not the end of the supervisor.
   (void)std::signal(SIGPIPE, SIG_IGN);
   std::set_new_handler([] { refuse("sbx: error: out of memory\n"); });

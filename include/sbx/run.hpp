@@ -4,23 +4,25 @@
 #include <string>
 #include <vector>
 
-/// Runs programs under a policy by starting the installed `sbx`: only that process clones, so memory and threads of the
-/// calling program never come near the sandbox. Needs no other library.
+/// Runs programs under a policy by starting the installed `sbx`: only that process clones, so
+/// memory and threads of the calling program never come near the sandbox. Needs no other library.
 namespace sbx {
 
 struct RunOptions {
-  std::string program = "sbx";         ///< path of sbx, or a name that is looked up on PATH
-  std::vector<std::string> arguments;  ///< options of `sbx run`: {"--policy", "strict", "--timeout", "5s"}
-  std::vector<std::string> command;    ///< the command or script and its arguments; {"-"} as in sbx-run(1)
+  std::string program = "sbx";  ///< path of sbx, or a name that is looked up on PATH
+  std::vector<std::string>
+      arguments;  ///< options of `sbx run`: {"--policy", "strict", "--timeout", "5s"}
+  std::vector<std::string>
+      command;  ///< the command or script and its arguments; {"-"} as in sbx-run(1)
   /// Keep the program's output in the record; false: it goes to the caller's stdout and stderr.
   bool capture = true;
 };
 
 struct RunResult {
-  int exit_status = 0;          ///< of `sbx run`, sbx-run(1), "EXIT STATUS"
-  bool success = false;         ///< the command exited with 0
-  std::string status;           ///< "exited", "over-budget", "setup-failed": outcome.status of the record
-  std::string record;           ///< JSON, sbx-record(5); empty when sbx itself could not write one
+  int exit_status = 0;   ///< of `sbx run`, sbx-run(1), "EXIT STATUS"
+  bool success = false;  ///< the command exited with 0
+  std::string status;    ///< "exited", "over-budget", "setup-failed": outcome.status of the record
+  std::string record;    ///< JSON, sbx-record(5); empty when sbx itself could not write one
 };
 
 /// Why not even sbx could be started.
@@ -34,8 +36,8 @@ struct RunAnswer {
   RunError error;  ///< when there is no result
 };
 
-/// Waits for the end of the run. Standard input is the caller's. Thread-safe; a SIGKILL of the calling process does not
-/// end the run before its wall time.
+/// Waits for the end of the run. Standard input is the caller's. Thread-safe; a SIGKILL of the
+/// calling process does not end the run before its wall time.
 [[nodiscard]] RunAnswer run_program(const RunOptions& options);
 
 }  // namespace sbx

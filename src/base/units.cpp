@@ -17,35 +17,44 @@ constexpr std::array<Unit, 5> kSizes{
 constexpr std::array<Unit, 4> kTimes{{{"ms", 1}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1000}}};
 constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
 
-/// "12.5" as thousandths, so that fractions stay exact.
-std::optional<std::uint64_t> thousandths(std::string_view digits) {
-  const auto dot = digits.find('.');
-  std::string_view whole = digits.substr(0, dot);
-  std::string_view fraction =
-      dot == std::string_view::npos ? std::string_view{} : digits.substr(dot + 1);
-  if (whole.empty() || (dot != std::string_view::npos && fraction.empty()) || fraction.size() > 3)
-    return std::nullopt;
-  std::string joined(whole);
-  joined += fraction;
-  joined.append(3 - fraction.size(), '0');
+/// A decimal number, exact to three places.
+struct Decimal {
+  std::uint64_t whole = 0;
+  std::uint64_t thousandths = 0;  ///< 0 to 999
+};
+
+std::optional<std::uint64_t> digits_only(std::string_view text) {
   std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(joined.data(), joined.data() + joined.size(), value);
-  if (error != std::errc{} || end != joined.data() + joined.size()) return std::nullopt;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+std::optional<Decimal> decimal(std::string_view text) {
+  constexpr std::size_t kPlaces = 3;
+  const auto dot = text.find('.');
+  const auto whole = digits_only(text.substr(0, dot));
+  if (!whole) return std::nullopt;
+  if (dot == std::string_view::npos) return Decimal{*whole, 0};
+  std::string places(text.substr(dot + 1));
+  if (places.empty() || places.size() > kPlaces) return std::nullopt;
+  places.append(kPlaces - places.size(), '0');
+  const auto thousandths = digits_only(places);
+  return thousandths ? std::optional(Decimal{*whole, *thousandths}) : std::nullopt;
 }
 
 template <std::size_t N>
 std::optional<std::uint64_t> with_unit(std::string_view text, const std::array<Unit, N>& units) {
   for (const Unit& unit : units) {
     if (!text.ends_with(unit.name)) continue;
-    const auto number = thousandths(text.substr(0, text.size() - unit.name.size()));
+    const auto number = decimal(text.substr(0, text.size() - unit.name.size()));
     if (!number) return std::nullopt;
-    std::uint64_t product = 0;
-    if (__builtin_mul_overflow(*number, unit.factor, &product) || product % 1000 != 0)
+    const std::uint64_t part = number->thousandths * unit.factor;  // at most 999 T, which fits
+    std::uint64_t value = 0;
+    if (part % 1000 != 0 || __builtin_mul_overflow(number->whole, unit.factor, &value))
       return std::nullopt;
-    product /= 1000;
-    if (product > kLargest) return std::nullopt;
-    return product;
+    if (__builtin_add_overflow(value, part / 1000, &value) || value > kLargest) return std::nullopt;
+    return value;
   }
   return std::nullopt;
 }

@@ -21,10 +21,15 @@ std::unexpected<Error> usage(std::string code, std::string message, std::string 
                     .hint = std::move(hint)});
 }
 
-bool is_switch(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
-bool value_is_optional(const CLI::Option& option) { return option.get_items_expected_min() == 0; }
+bool is_switch(const CLI::Option& option) {
+  return option.get_items_expected_max() == 0;
+}
+bool value_is_optional(const CLI::Option& option) {
+  return option.get_items_expected_min() == 0;
+}
 
-/// One command of the tree. Only the typed command's options are made: a start does not pay for the others.
+/// One command of the tree. Only the typed command's options are made: a start does not pay for the
+/// others.
 void add_options(CLI::App& app, std::span<const OptionRow> rows) {
   app.set_help_flag();
   for (const OptionRow& row : rows) {
@@ -44,7 +49,8 @@ void add_options(CLI::App& app, std::span<const OptionRow> rows) {
   }
 }
 
-/// A closed choice is written in lower case and divided by bars: "none|host", but not "inherit|null|FILE".
+/// A closed choice is written in lower case and divided by bars: "none|host", but not
+/// "inherit|null|FILE".
 std::vector<std::string> choices_of(std::string_view value) {
   std::vector<std::string> choices;
   const bool closed = value.find('|') != std::string_view::npos &&
@@ -62,7 +68,8 @@ std::vector<std::string> choices_of(std::string_view value) {
 
 Status check_choice(const OptionRow& row, std::string_view value) {
   const std::vector<std::string> choices = choices_of(row.value);
-  if (choices.empty() || std::find(choices.begin(), choices.end(), value) != choices.end()) return {};
+  if (choices.empty() || std::find(choices.begin(), choices.end(), value) != choices.end())
+    return {};
   const std::vector<std::string_view> views(choices.begin(), choices.end());
   const std::string_view meant = policy::nearest(value, views);
   return usage("bad-value", fmt::format("{}: unknown value \"{}\"", row.names, value),
@@ -70,7 +77,8 @@ Status check_choice(const OptionRow& row, std::string_view value) {
                              : fmt::format("did you mean \"{}\"?", meant));
 }
 
-/// The part of argv that belongs to sbx, one option and its value as two strings each, and the rest.
+/// The part of argv that belongs to sbx, one option and its value as two strings each, and the
+/// rest.
 struct Split {
   std::vector<std::string> own;
   std::vector<std::string> operands;
@@ -109,7 +117,8 @@ class Splitter {
 
  private:
   /// No abbreviation is accepted, but a beginning of one name is what was meant.
-  static std::string_view meant_option(std::string_view word, std::span<const std::string_view> names) {
+  static std::string_view meant_option(std::string_view word,
+                                       std::span<const std::string_view> names) {
     if (!word.starts_with("--")) return {};
     if (const auto near = policy::nearest(word, names); !near.empty()) return near;
     for (const std::string_view name : names)
@@ -126,7 +135,8 @@ class Splitter {
       if (dashes != std::string_view::npos) names.push_back(all.substr(dashes));
     }
     const std::string_view meant = meant_option(word, names);
-    const std::string help = command_.empty() ? "sbx --help" : fmt::format("sbx {} --help", command_);
+    const std::string help =
+        command_.empty() ? "sbx --help" : fmt::format("sbx {} --help", command_);
     return usage("unknown-option", fmt::format("unknown option \"{}\"", word),
                  meant.empty() ? fmt::format("\"{}\" lists the options", help)
                                : fmt::format("did you mean \"{}\"?", meant));
@@ -161,7 +171,8 @@ class Splitter {
     return {};
   }
 
-  /// "-p x", "-px", "-qv": switches may stand together, the first option with a value ends the word.
+  /// "-p x", "-px", "-qv": switches may stand together, the first option with a value ends the
+  /// word.
   Status short_options(std::string_view word) {
     for (std::size_t letter = 1; letter < word.size(); ++letter) {
       const std::string name = {'-', word[letter]};
@@ -188,7 +199,8 @@ class Splitter {
 /// The name by which CLI11 finds a row's option.
 std::string lookup_name(const OptionRow& row) {
   const std::string_view names = row.names;
-  return std::string(names.substr(names.find(',') == std::string_view::npos ? 0 : names.find(',') + 1));
+  return std::string(
+      names.substr(names.find(',') == std::string_view::npos ? 0 : names.find(',') + 1));
 }
 
 Status take_results(CLI::App& app, std::span<const OptionRow> rows, Invocation& typed) {
@@ -259,13 +271,17 @@ std::unexpected<Error> unknown_command(std::span<const char* const> arguments) {
   for (const CommandRow& row : commands())
     if (row.standing != Standing::reserved) names.emplace_back(row.name);
   const std::string_view meant = policy::nearest(typed, names);
-  return usage("unknown-command", fmt::format("unknown command \"{}\"", typed),
-               meant.empty()
-                   ? fmt::format("\"sbx help\" lists the commands; a program is run by \"sbx run {}\"", typed)
-                   : fmt::format("did you mean \"sbx {}\"?", meant));
+  return usage(
+      "unknown-command", fmt::format("unknown command \"{}\"", typed),
+      meant.empty()
+          ? fmt::format("\"sbx help\" lists the commands; a program is run by \"sbx run {}\"",
+                        typed)
+          : fmt::format("did you mean \"sbx {}\"?", meant));
 }
 
-const CommandRow& top_row() { return commands().front(); }
+const CommandRow& top_row() {
+  return commands().front();
+}
 
 Status parse_options(const CommandRow& row, std::span<const char* const> arguments,
                      Invocation& typed) {
@@ -307,12 +323,15 @@ Result<Invocation> parse_command_line(std::span<const char* const> arguments) {
   if (chosen.row == nullptr) return unknown_command(arguments);
   typed.command = chosen.row->name;
   if (chosen.row->standing == Standing::reserved)
-    return usage("reserved", fmt::format("\"sbx {}\" is reserved for a later version", typed.command));
+    return usage("reserved",
+                 fmt::format("\"sbx {}\" is reserved for a later version", typed.command));
   if (chosen.row->standing == Standing::not_in_this_version)
-    return usage("not-in-this-version", fmt::format("\"sbx {}\" is not in this version", typed.command));
+    return usage("not-in-this-version",
+                 fmt::format("\"sbx {}\" is not in this version", typed.command));
   SBX_TRY(parse_options(*chosen.row, arguments.subspan(chosen.words), typed));
   if (bare && !typed.operands.empty())
-    return usage("misplaced-option", fmt::format("the command comes first: sbx {}", typed.operands.front()));
+    return usage("misplaced-option",
+                 fmt::format("the command comes first: sbx {}", typed.operands.front()));
   return typed;
 }
 
@@ -327,9 +346,13 @@ Invocation salvage_output(std::span<const char* const> arguments) {
   typed.request.operands = std::move(split->operands);
   for (std::size_t i = 0; i < split->own.size(); ++i) {
     for (const OptionRow& option : row.options) {
-      if (std::string_view(option.group) != kAnswerGroup || option.names != std::string_view(split->own[i])) continue;
-      const std::string value = *option.value == '\0' || i + 1 == split->own.size() ? "" : split->own[i + 1];
-      (void)option.take(typed, value);  // what is wrong with it has been told, or is less than what was
+      if (std::string_view(option.group) != kAnswerGroup ||
+          option.names != std::string_view(split->own[i]))
+        continue;
+      const std::string value =
+          *option.value == '\0' || i + 1 == split->own.size() ? "" : split->own[i + 1];
+      (void)option.take(typed,
+                        value);  // what is wrong with it has been told, or is less than what was
     }
   }
   return typed;
@@ -339,11 +362,14 @@ std::vector<CommandDoc> describe_tree() {
   std::vector<CommandDoc> tree;
   for (const CommandRow& row : commands()) {
     if (row.standing == Standing::reserved) continue;
-    CommandDoc& doc = tree.emplace_back(CommandDoc{
-        .name = row.name, .operands = row.operands, .text = row.text, .works = row.standing == Standing::works});
+    CommandDoc& doc = tree.emplace_back(CommandDoc{.name = row.name,
+                                                   .operands = row.operands,
+                                                   .text = row.text,
+                                                   .works = row.standing == Standing::works});
     CLI::App app;
     add_options(app, row.options);
-    for (const CLI::Option* option : std::as_const(app).get_options()) doc.options.push_back(describe(*option));
+    for (const CLI::Option* option : std::as_const(app).get_options())
+      doc.options.push_back(describe(*option));
   }
   return tree;
 }

@@ -8,14 +8,16 @@
 #include "base/result.hpp"
 #include "cli/invocation.hpp"
 
-/// The command line: a CLI11 tree, its only definition. CLI11 is included by app.cpp and nowhere else.
+/// The command line: a CLI11 tree, its only definition. CLI11 is included by app.cpp and nowhere
+/// else.
 namespace sbx::cli {
 
-/// argv without its first element. Everything from the first operand of `run` on is kept byte for byte.
-/// Errors: usage, with a suggestion where something near exists.
+/// argv without its first element. Everything from the first operand of `run` on is kept byte for
+/// byte. Errors: usage, with a suggestion where something near exists.
 [[nodiscard]] Result<Invocation> parse_command_line(std::span<const char* const> arguments);
 
-/// Where the record of a `run` whose command line is wrong should go: what is still readable of the output options.
+/// Where the record of a `run` whose command line is wrong should go: what is still readable of the
+/// output options.
 [[nodiscard]] Invocation salvage_output(std::span<const char* const> arguments);
 
 /// The tree as plain data, for help, man pages and completions.
@@ -31,7 +33,7 @@ struct CommandDoc {
   std::string name;      ///< "run", "policy show", "" for the program itself
   std::string operands;  ///< for the synopsis
   std::string text;
-  bool works = true;     ///< false: named, not built
+  bool works = true;  ///< false: named, not built
   std::vector<OptionDoc> options;
 };
 [[nodiscard]] std::vector<CommandDoc> describe_tree();

@@ -34,13 +34,17 @@ std::string_view without_partial_start(std::string_view tail) {
 }
 
 Captured as_base64(const Stream& stream) {
-  return {.text = base64(*stream.text), .is_base64 = true, .head_bytes = stream.head_bytes, .tail_bytes = stream.tail_bytes};
+  return {.text = base64(*stream.text),
+          .is_base64 = true,
+          .head_bytes = stream.head_bytes,
+          .tail_bytes = stream.tail_bytes};
 }
 
 }  // namespace
 
 Captured captured_text(const Stream& stream) {
-  if (!stream.text) return {.text = std::nullopt, .head_bytes = stream.head_bytes, .tail_bytes = stream.tail_bytes};
+  if (!stream.text)
+    return {.text = std::nullopt, .head_bytes = stream.head_bytes, .tail_bytes = stream.tail_bytes};
   const std::string& bytes = *stream.text;
   if (!stream.truncated) {
     if (!is_utf8(bytes)) return as_base64(stream);
@@ -52,7 +56,8 @@ Captured captured_text(const Stream& stream) {
   if (!is_utf8(head) || !is_utf8(tail)) return as_base64(stream);
   const std::uint64_t left_out = stream.bytes - head.size() - tail.size();
   std::string text(head);
-  text += fmt::format("{}… {} bytes left out …\n", head.empty() || head.ends_with('\n') ? "" : "\n", left_out);
+  text += fmt::format("{}… {} bytes left out …\n", head.empty() || head.ends_with('\n') ? "" : "\n",
+                      left_out);
   text += tail;
   return {.text = std::move(text), .head_bytes = head.size(), .tail_bytes = tail.size()};
 }

@@ -24,20 +24,27 @@ int print(const std::string& text) {
 }
 
 int complain(const Error& error, Color color, int status) {
-  (void)sys::write_all(STDERR_FILENO, error_text(error, paint_for(color, STDERR_FILENO)));  // nowhere else to tell it
+  (void)sys::write_all(
+      STDERR_FILENO,
+      error_text(error, paint_for(color, STDERR_FILENO)));  // nowhere else to tell it
   return status;
 }
 
 Error usage_error(std::string message, std::string hint) {
-  return {.kind = ErrorKind::usage, .code = "usage", .message = std::move(message), .hint = std::move(hint)};
+  return {.kind = ErrorKind::usage,
+          .code = "usage",
+          .message = std::move(message),
+          .hint = std::move(hint)};
 }
 
 int help_command(const Invocation& typed) {
   const std::string topic = fmt::format("{}", fmt::join(typed.operands, " "));
-  const std::string text = help_text(describe_tree(), topic, paint_for(typed.output.color, STDOUT_FILENO));
+  const std::string text =
+      help_text(describe_tree(), topic, paint_for(typed.output.color, STDOUT_FILENO));
   if (text.empty())
-    return complain(usage_error(fmt::format("no help for \"{}\"", topic), "\"sbx help\" lists the commands"),
-                    typed.output.color, kUsage);
+    return complain(
+        usage_error(fmt::format("no help for \"{}\"", topic), "\"sbx help\" lists the commands"),
+        typed.output.color, kUsage);
   return print(text);
 }
 
@@ -45,17 +52,22 @@ int completions_command(const Invocation& typed) {
   const std::string shell = typed.operands.size() == 1 ? typed.operands.front() : "";
   const std::string text = completion_script(describe_tree(), shell);
   if (text.empty())
-    return complain(usage_error("\"sbx completions\" needs the name of a shell", "bash, zsh or fish"),
-                    typed.output.color, kUsage);
+    return complain(
+        usage_error("\"sbx completions\" needs the name of a shell", "bash, zsh or fish"),
+        typed.output.color, kUsage);
   return print(text);
 }
 
 int dispatch(const Invocation& typed, const Process& process) {
   if (typed.version) return print("sbx " SBX_VERSION "\n");
-  if (typed.help) return print(help_text(describe_tree(), typed.command, paint_for(typed.output.color, STDOUT_FILENO)));
+  if (typed.help)
+    return print(
+        help_text(describe_tree(), typed.command, paint_for(typed.output.color, STDOUT_FILENO)));
   if (typed.command.empty())
-    return complain(usage_error("nothing to do", "\"sbx help\" lists the commands"), typed.output.color, kUsage);
-  if (typed.command == "run") return run_command(typed, {.arguments = process.area, .started = process.started});
+    return complain(usage_error("nothing to do", "\"sbx help\" lists the commands"),
+                    typed.output.color, kUsage);
+  if (typed.command == "run")
+    return run_command(typed, {.arguments = process.area, .started = process.started});
   if (typed.command == "help") return help_command(typed);
   if (typed.command == "completions") return completions_command(typed);
   return policy_command(typed);

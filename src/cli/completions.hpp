@@ -9,6 +9,7 @@
 namespace sbx::cli {
 
 /// The completion script for bash, zsh or fish, made from the tree; empty for another shell.
-[[nodiscard]] std::string completion_script(const std::vector<CommandDoc>& tree, std::string_view shell);
+[[nodiscard]] std::string completion_script(const std::vector<CommandDoc>& tree,
+                                            std::string_view shell);
 
 }  // namespace sbx::cli

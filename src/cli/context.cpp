@@ -16,7 +16,8 @@ bool lies_below(const std::string& path, const std::string& folder) {
 std::string config_folder(const host::Host& host) {
   if (host.home.empty()) return {};
   const auto set = host.environment.find("XDG_CONFIG_HOME");
-  if (set != host.environment.end() && lies_below(set->second, host.home)) return set->second + "/sbx";
+  if (set != host.environment.end() && lies_below(set->second, host.home))
+    return set->second + "/sbx";
   return host.home + "/.config/sbx";
 }
 
@@ -24,7 +25,8 @@ Result<std::string> configured_default(const std::string& folder) {
   const std::string path = folder + "/config.toml";
   const auto text = sys::read_file(path, kLargestConfig);
   if (!text) {
-    if (text.error().errno_value == ENOENT || text.error().errno_value == ENOTDIR) return std::string();
+    if (text.error().errno_value == ENOENT || text.error().errno_value == ENOTDIR)
+      return std::string();
     return std::unexpected(text.error());
   }
   return policy::parse_config(*text, path);

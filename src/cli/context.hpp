@@ -8,8 +8,9 @@
 
 namespace sbx::cli {
 
-/// Where named policies are looked for, and the default policy of ~/.config/sbx/config.toml. XDG_CONFIG_HOME counts only
-/// where it lies below the home: an environment that a stranger set must not choose the policy. Errors: policy (config.toml).
+/// Where named policies are looked for, and the default policy of ~/.config/sbx/config.toml.
+/// XDG_CONFIG_HOME counts only where it lies below the home: an environment that a stranger set
+/// must not choose the policy. Errors: policy (config.toml).
 [[nodiscard]] Result<policy::LoadContext> load_context(const host::Host& host);
 
 }  // namespace sbx::cli

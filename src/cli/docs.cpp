@@ -28,7 +28,8 @@ std::string unicode_escape(std::string_view& rest) {
   return fmt::format("\\[u{:04X}]", point);
 }
 
-/// Text for anywhere: backslashes, quotes (macro lines take them as their own) and what is not ASCII.
+/// Text for anywhere: backslashes, quotes (macro lines take them as their own) and what is not
+/// ASCII.
 std::string escaped(std::string_view text) {
   std::string result;
   while (!text.empty()) {
@@ -53,7 +54,8 @@ std::string sentences(std::string_view text) {
   std::string result;
   while (!text.empty()) {
     const auto end = text.find(". ");
-    const std::string_view sentence = end == std::string_view::npos ? text : text.substr(0, end + 1);
+    const std::string_view sentence =
+        end == std::string_view::npos ? text : text.substr(0, end + 1);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 2);
     if (sentence.starts_with('.') || sentence.starts_with('\'')) result += "\\&";
     result += escaped(sentence) + "\n";
@@ -70,7 +72,8 @@ std::string argument(std::string_view text) {
 
 std::string capitalised(std::string_view text) {
   std::string result(text);
-  if (!result.empty()) result[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(result[0])));
+  if (!result.empty())
+    result[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(result[0])));
   return result;
 }
 
@@ -96,7 +99,8 @@ std::string option_entry(const OptionDoc& option) {
   if (option.choices.size() > 4) {
     entry += ".Ar NAME\nis one of\n";
     for (std::size_t i = 0; i < option.choices.size(); ++i)
-      entry += fmt::format(".Cm {}{}\n", option.choices[i], i + 1 == option.choices.size() ? " ." : " ,");
+      entry += fmt::format(".Cm {}{}\n", option.choices[i],
+                           i + 1 == option.choices.size() ? " ." : " ,");
   }
   return entry;
 }
@@ -118,7 +122,9 @@ std::string options_of(std::string_view command) {
   return text + ".El\n";
 }
 
-std::string run_options() { return options_of("run"); }
+std::string run_options() {
+  return options_of("run");
+}
 
 std::string commands() {
   std::string text = ".Bl -tag -width Ds\n";
@@ -126,7 +132,8 @@ std::string commands() {
     if (doc.name.empty() || !doc.works) continue;
     text += fmt::format(".It Nm sbx Cm {}", doc.name);
     for (const OptionDoc& option : doc.options)
-      if (doc.name != "run" && option.group == "Options" && option.long_name != "--help" && option.long_name != "--color")
+      if (doc.name != "run" && option.group == "Options" && option.long_name != "--help" &&
+          option.long_name != "--color")
         text += fmt::format(" Op Fl \\-{}", option.long_name.substr(2));
     if (doc.name == "run") text += " Op Ar options";
     if (!doc.operands.empty()) text += " Ar " + argument(doc.operands);
@@ -135,7 +142,8 @@ std::string commands() {
   text += ".El\n.Pp\nNamed, but not in this version:\n";
   std::string later;
   for (const CommandDoc& doc : describe_tree())
-    if (!doc.works) later += fmt::format("{}.Cm {}", later.empty() ? "" : " ,\n", argument(doc.name));
+    if (!doc.works)
+      later += fmt::format("{}.Cm {}", later.empty() ? "" : " ,\n", argument(doc.name));
   return text + later + " .\n";
 }
 
@@ -153,7 +161,8 @@ std::string exit_statuses() {
       {"n", "the command exited with n"},
       {"128+N", "the command died of signal N by itself"},
       {number(status::wall_time), "the wall time was over"},
-      {number(status::could_not), "sbx could not do its job: usage, policy, set-up, or a missing feature"},
+      {number(status::could_not),
+       "sbx could not do its job: usage, policy, set-up, or a missing feature"},
       {number(status::not_executable), "the command can't be executed"},
       {number(status::not_found), "the command was not found"},
       {number(status::memory), "the memory budget was reached"},
@@ -163,7 +172,8 @@ std::string exit_statuses() {
       {"130, 143, 129, 131", "cancelled by SIGINT, SIGTERM, SIGHUP, SIGQUIT"},
   }};
   std::string text = ".Bl -tag -width \"128+N\" -compact\n";
-  for (const StatusRow& row : rows) text += fmt::format(".It {}\n{}\n", row.status, escaped(row.meaning));
+  for (const StatusRow& row : rows)
+    text += fmt::format(".It {}\n{}\n", row.status, escaped(row.meaning));
   return text + ".El\n";
 }
 
@@ -171,14 +181,22 @@ std::string exit_statuses() {
 
 const char* order_text(policy::Order order) {
   switch (order) {
-    case policy::Order::free: return "may change";
-    case policy::Order::fixed: return "can't change";
-    case policy::Order::smaller: return "may only get smaller";
-    case policy::Order::larger: return "may only become true";
-    case policy::Order::subset: return "may only lose entries";
-    case policy::Order::subset_of_all: return "may only lose entries; an empty list stands for everything";
-    case policy::Order::superset: return "may only gain entries";
-    case policy::Order::rules: return "may only gain rules that deny";
+    case policy::Order::free:
+      return "may change";
+    case policy::Order::fixed:
+      return "can't change";
+    case policy::Order::smaller:
+      return "may only get smaller";
+    case policy::Order::larger:
+      return "may only become true";
+    case policy::Order::subset:
+      return "may only lose entries";
+    case policy::Order::subset_of_all:
+      return "may only lose entries; an empty list stands for everything";
+    case policy::Order::superset:
+      return "may only gain entries";
+    case policy::Order::rules:
+      return "may only gain rules that deny";
   }
   return "";
 }
@@ -190,17 +208,21 @@ std::string accepted(const policy::Key& key) {
     const auto dots = text.find("..");
     return dots == std::string::npos ? text : text.replace(dots, 2, " to ");
   }
-  return fmt::format("{}", fmt::join(policy::words(key), key.order == policy::Order::smaller ? " < " : ", "));
+  return fmt::format(
+      "{}", fmt::join(policy::words(key), key.order == policy::Order::smaller ? " < " : ", "));
 }
 
 std::string key_entry(const policy::Key& key) {
-  std::string entry = fmt::format(".It Ic {}\n{}.\n.br\n", key.name, escaped(capitalised(key.documentation)));
+  std::string entry =
+      fmt::format(".It Ic {}\n{}.\n.br\n", key.name, escaped(capitalised(key.documentation)));
   const std::string accepts = accepted(key);
-  entry += escaped(fmt::format("{}{}{}", capitalised(policy::type_name(key)), accepts.empty() ? "" : ": ", accepts));
+  entry += escaped(fmt::format("{}{}{}", capitalised(policy::type_name(key)),
+                               accepts.empty() ? "" : ": ", accepts));
   if (!key.of_text()) entry += escaped(fmt::format("; default {}", policy::initial_toml(key)));
   if (!key.of_text()) entry += escaped(fmt::format("; below a lock it {}", order_text(key.order)));
   entry += ".\n";
-  if (!key.enforced()) entry += escaped(fmt::format("Not enforced by this version: {}.\n", key.missing.why));
+  if (!key.enforced())
+    entry += escaped(fmt::format("Not enforced by this version: {}.\n", key.missing.why));
   return entry;
 }
 
@@ -216,7 +238,8 @@ std::string groups() {
     const plan::GroupText& group = plan::text_of(static_cast<plan::Group>(i));
     text += fmt::format(".It Cm {}\n{}.\n", group.name, escaped(capitalised(group.description)));
     if (group.risk[0] != '\0') text += fmt::format("Granted, {}.\n", escaped(group.risk));
-    if (group.needs_privilege) text += "The kernel refuses these to the sandbox whatever a filter says.\n";
+    if (group.needs_privilege)
+      text += "The kernel refuses these to the sandbox whatever a filter says.\n";
   }
   return text + ".El\n";
 }
@@ -224,8 +247,9 @@ std::string groups() {
 std::string builtin_policies() {
   std::string text = ".Bl -tag -width data-analysis -compact\n";
   for (const policy::Builtin& builtin : policy::builtins()) {
-    const auto policy = policy::parse_text(builtin.toml, builtin.name, {});
-    text += fmt::format(".It Cm {}\n{}\n", builtin.name, policy ? escaped(policy->description.value) : "");
+    const auto policy = policy::parse_text(builtin.toml, builtin.name, {.home = "/home/user"});
+    text += fmt::format(".It Cm {}\n{}\n", builtin.name,
+                        policy ? escaped(policy->description.value) : "");
   }
   return text + ".El\n";
 }
@@ -234,12 +258,14 @@ struct Region {
   std::string_view name;
   std::string (*make)();
 };
-constexpr std::array kRegions{Region{"run options", run_options}, Region{"commands", commands},
-                              Region{"exit status", exit_statuses}, Region{"policy keys", keys},
-                              Region{"system call groups", groups}, Region{"built-in policies", builtin_policies}};
+constexpr std::array kRegions{
+    Region{"run options", run_options},   Region{"commands", commands},
+    Region{"exit status", exit_statuses}, Region{"policy keys", keys},
+    Region{"system call groups", groups}, Region{"built-in policies", builtin_policies}};
 
 std::unexpected<Error> broken(std::string message) {
-  return fail(Error{.kind = ErrorKind::internal, .code = "broken-page", .message = std::move(message)});
+  return fail(
+      Error{.kind = ErrorKind::internal, .code = "broken-page", .message = std::move(message)});
 }
 
 }  // namespace
@@ -253,9 +279,12 @@ Result<std::string> with_generated_regions(std::string_view page) {
     if (begin == std::string_view::npos) break;
     const auto line_end = page.find('\n', begin);
     const auto end = page.find(kEnd, begin);
-    if (line_end == std::string_view::npos || end == std::string_view::npos) return broken("a generated region has no end");
-    const std::string_view name = page.substr(begin + kBegin.size(), line_end - begin - kBegin.size());
-    const auto* region = std::find_if(kRegions.begin(), kRegions.end(), [&](const Region& each) { return each.name == name; });
+    if (line_end == std::string_view::npos || end == std::string_view::npos)
+      return broken("a generated region has no end");
+    const std::string_view name =
+        page.substr(begin + kBegin.size(), line_end - begin - kBegin.size());
+    const auto* region = std::find_if(kRegions.begin(), kRegions.end(),
+                                      [&](const Region& each) { return each.name == name; });
     if (region == kRegions.end()) return broken(fmt::format("there is no region \"{}\"", name));
     result += page.substr(0, line_end + 1);
     result += region->make();

@@ -9,7 +9,8 @@
 #include "cli/completions.hpp"
 #include "cli/docs.hpp"
 
-// sbx-docs write|check TREE: makes the generated documents of a source tree, or says which are not as they would be made.
+// sbx-docs write|check TREE: makes the generated documents of a source tree, or says which are not
+// as they would be made.
 namespace {
 
 using sbx::Result;
@@ -21,12 +22,13 @@ struct Document {
   const char* shell;  ///< null: a page with generated regions
 };
 constexpr Document kDocuments[] = {
-    {"man/sbx.1", nullptr},          {"man/sbx-run.1", nullptr},   {"man/sbx-policy.5", nullptr},
+    {"man/sbx.1", nullptr},           {"man/sbx-run.1", nullptr},  {"man/sbx-policy.5", nullptr},
     {"completions/sbx.bash", "bash"}, {"completions/_sbx", "zsh"}, {"completions/sbx.fish", "fish"},
 };
 
 Result<std::string> made(const Document& document, const std::string& current) {
-  if (document.shell != nullptr) return sbx::cli::completion_script(sbx::cli::describe_tree(), document.shell);
+  if (document.shell != nullptr)
+    return sbx::cli::completion_script(sbx::cli::describe_tree(), document.shell);
   return sbx::cli::with_generated_regions(current);
 }
 
@@ -41,7 +43,10 @@ bool handle(const Document& document, const std::string& tree, bool write) {
   }
   if (*text == current) return true;
   if (!write) {
-    fmt::print(stderr, "sbx-docs: {} is not what the tables say: run \"sbx-docs write\" on the source tree\n", path);
+    fmt::print(
+        stderr,
+        "sbx-docs: {} is not what the tables say: run \"sbx-docs write\" on the source tree\n",
+        path);
     return false;
   }
   std::FILE* file = std::fopen(path.c_str(), "we");
@@ -59,6 +64,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   bool good = true;
-  for (const Document& document : kDocuments) good = handle(document, argv[2], action == "write") && good;
+  for (const Document& document : kDocuments)
+    good = handle(document, argv[2], action == "write") && good;
   return good ? 0 : 1;
 }

@@ -33,8 +33,9 @@ std::string wrapped(std::string_view text) {
 
 std::string option_lines(const OptionDoc& option, const Paint& paint) {
   const std::string usage = (option.short_name.empty() ? "      " : "  ") + option_usage(option);
-  const std::string gap =
-      usage.size() + 2 > kTextColumn ? "\n" + std::string(kTextColumn, ' ') : std::string(kTextColumn - usage.size(), ' ');
+  const std::string gap = usage.size() + 2 > kTextColumn
+                              ? "\n" + std::string(kTextColumn, ' ')
+                              : std::string(kTextColumn - usage.size(), ' ');
   return paint.bold(usage) + gap + wrapped(option.text) + "\n";
 }
 
@@ -43,8 +44,9 @@ std::string command_list(const std::vector<CommandDoc>& tree, const Paint& paint
   for (const CommandDoc& command : tree) {
     if (command.name.empty() || !command.works) continue;
     const std::string usage = fmt::format("  {} {}", command.name, command.operands);
-    const std::string gap = usage.size() + 2 > kTextColumn ? "\n" + std::string(kTextColumn, ' ')
-                                                           : std::string(kTextColumn - usage.size(), ' ');
+    const std::string gap = usage.size() + 2 > kTextColumn
+                                ? "\n" + std::string(kTextColumn, ' ')
+                                : std::string(kTextColumn - usage.size(), ' ');
     text += paint.bold(usage) + gap + wrapped(command.text) + "\n";
   }
   return text;
@@ -66,7 +68,8 @@ constexpr std::string_view kRunExamples =
 
 constexpr std::string_view kRunStatus =
     "  The command's own; 128+N when it died of signal N; 124 wall time; 125 sbx could not do its\n"
-    "  job; 126 not executable; 127 not found; 137 memory; 152 CPU time; 153 size; 159 denied call.\n";
+    "  job; 126 not executable; 127 not found; 137 memory; 152 CPU time; 153 size; 159 denied "
+    "call.\n";
 
 }  // namespace
 
@@ -79,27 +82,31 @@ std::string option_usage(const OptionDoc& option) {
   return text + " " + (option.value.size() > 32 ? std::string("NAME") : option.value);
 }
 
-std::string help_text(const std::vector<CommandDoc>& tree, std::string_view command, const Paint& paint) {
-  const auto found = std::find_if(tree.begin(), tree.end(), [&](const CommandDoc& doc) { return doc.name == command; });
+std::string help_text(const std::vector<CommandDoc>& tree, std::string_view command,
+                      const Paint& paint) {
+  const auto found = std::find_if(tree.begin(), tree.end(),
+                                  [&](const CommandDoc& doc) { return doc.name == command; });
   if (found == tree.end() || !found->works) return {};
   const bool run = command == "run";
   std::string text = found->text + "\n\n" + paint.bold("Usage:") + "\n";
   if (run)
     text += kRunForms;
   else
-    text += fmt::format("  sbx{}{}{}{}\n", command.empty() ? "" : " ", command, found->operands.empty() ? "" : " ",
-                        found->operands);
+    text += fmt::format("  sbx{}{}{}{}\n", command.empty() ? "" : " ", command,
+                        found->operands.empty() ? "" : " ", found->operands);
   if (command.empty()) text += "\n" + paint.bold("Commands:") + "\n" + command_list(tree, paint);
   std::vector<std::string> groups;
   for (const OptionDoc& option : found->options)
-    if (std::find(groups.begin(), groups.end(), option.group) == groups.end()) groups.push_back(option.group);
+    if (std::find(groups.begin(), groups.end(), option.group) == groups.end())
+      groups.push_back(option.group);
   for (const std::string& group : groups) {
     text += "\n" + paint.bold(group + ":") + "\n";
     for (const OptionDoc& option : found->options) {
       if (option.group != group) continue;
       text += option_lines(option, paint);
       if (option.value.size() > 32 && !option.choices.empty())
-        text += std::string(kTextColumn, ' ') + wrapped(fmt::format("NAME: {}", fmt::join(option.choices, ", "))) + "\n";
+        text += std::string(kTextColumn, ' ') +
+                wrapped(fmt::format("NAME: {}", fmt::join(option.choices, ", "))) + "\n";
     }
   }
   if (run) {

@@ -9,7 +9,8 @@
 
 namespace sbx::cli {
 
-/// Help of one command, options by group; "" is the program itself. Empty when there is no such command.
+/// Help of one command, options by group; "" is the program itself. Empty when there is no such
+/// command.
 [[nodiscard]] std::string help_text(const std::vector<CommandDoc>& tree, std::string_view command,
                                     const Paint& paint);
 

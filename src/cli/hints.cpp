@@ -13,8 +13,9 @@ bool failed(const Verdict& verdict) {
 }
 
 bool shows_files(plan::MountKind kind) {
-  return kind == plan::MountKind::bind || kind == plan::MountKind::overlay || kind == plan::MountKind::file ||
-         kind == plan::MountKind::scratch || kind == plan::MountKind::proc;
+  return kind == plan::MountKind::bind || kind == plan::MountKind::overlay ||
+         kind == plan::MountKind::file || kind == plan::MountKind::scratch ||
+         kind == plan::MountKind::proc;
 }
 
 /// Whether the plan makes something of the host visible at or above this path inside.
@@ -26,13 +27,17 @@ bool is_inside(const plan::Plan& plan, const std::string& path) {
 }
 
 /// The first argument that names a file of the host which the sandbox does not have.
-std::string missing_argument(const plan::Plan& plan, const host::Host& host, const Invocation& typed) {
+std::string missing_argument(const plan::Plan& plan, const host::Host& host,
+                             const Invocation& typed) {
   for (const std::string& argument : typed.request.operands) {
     if (argument.empty() || argument.front() == '-' || host.working_directory.empty()) continue;
-    const std::string path = argument.front() == '/' ? argument : host.working_directory + "/" + argument;
+    const std::string path =
+        argument.front() == '/' ? argument : host.working_directory + "/" + argument;
     if (is_inside(plan, path)) continue;
     const auto facts = host.files->look(path);
-    if (facts && (facts->type == host::FileType::regular || facts->type == host::FileType::directory)) return argument;
+    if (facts &&
+        (facts->type == host::FileType::regular || facts->type == host::FileType::directory))
+      return argument;
   }
   return {};
 }
@@ -48,13 +53,15 @@ std::string option_word(const std::string& path) {
 
 }  // namespace
 
-std::vector<std::string> hints_after(const Outcome& outcome, const policy::Policy& policy, const plan::Plan& plan,
-                                     const host::Host& host, const Invocation& typed) {
+std::vector<std::string> hints_after(const Outcome& outcome, const policy::Policy& policy,
+                                     const plan::Plan& plan, const host::Host& host,
+                                     const Invocation& typed) {
   if (!failed(outcome.verdict) || host.files == nullptr) return {};
   // The script itself is bound alone; what it was told to read may not be.
   const std::string missing = missing_argument(plan, host, typed);
   if (!missing.empty())
-    return {fmt::format("\"{}\" exists here but not in the sandbox: --read {} shows it", missing, option_word(missing))};
+    return {fmt::format("\"{}\" exists here but not in the sandbox: --read {} shows it", missing,
+                        option_word(missing))};
   if (policy.filesystem.workspace.mode.value != policy::WorkspaceMode::empty) return {};
   if (host.working_directory.empty() || host.working_directory == "/") return {};
   const auto names = host.files->list(host.working_directory);

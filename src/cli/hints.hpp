@@ -12,8 +12,10 @@
 
 namespace sbx::cli {
 
-/// After a failure: the one option that would most likely have helped, at most one line. A hint, not a denial.
-[[nodiscard]] std::vector<std::string> hints_after(const Outcome& outcome, const policy::Policy& policy,
+/// After a failure: the one option that would most likely have helped, at most one line. A hint,
+/// not a denial.
+[[nodiscard]] std::vector<std::string> hints_after(const Outcome& outcome,
+                                                   const policy::Policy& policy,
                                                    const plan::Plan& plan, const host::Host& host,
                                                    const Invocation& typed);
 

@@ -7,7 +7,8 @@
 #include "plan/request.hpp"
 #include "policy/load.hpp"
 
-/// What was typed, and nothing that was looked up: no file is read and no descriptor touched to fill an Invocation.
+/// What was typed, and nothing that was looked up: no file is read and no descriptor touched to
+/// fill an Invocation.
 namespace sbx::cli {
 
 enum class Color : std::uint8_t { automatic, always, never };
@@ -33,7 +34,7 @@ struct VariableSource {
 };
 
 struct Invocation {
-  std::string command;  ///< "run", "policy show", "help"; empty for bare `sbx`
+  std::string command;                ///< "run", "policy show", "help"; empty for bare `sbx`
   std::vector<std::string> operands;  ///< of the commands other than run
   bool help = false;
   bool version = false;
@@ -44,7 +45,8 @@ struct Invocation {
   std::vector<policy::Override> named;        ///< --timeout and its like
   std::vector<policy::Override> allow_hosts;  ///< --allow-host: also turns "none" into "allow-list"
   std::vector<VariableSource> variables;
-  std::vector<std::string> not_yet;  ///< options whose mechanism this version lacks: an error, never ignored
+  std::vector<std::string>
+      not_yet;  ///< options whose mechanism this version lacks: an error, never ignored
   plan::RunRequest request;
   OutputOptions output;
 };

@@ -24,8 +24,8 @@ Result<PathOperand> split_colon(std::string_view text, std::string_view option) 
   std::string* part = &parts.source;
   bool divided = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool escapes = text[i] == '\\' && i + 1 < text.size() &&
-                         (text[i + 1] == ':' || text[i + 1] == '\\');
+    const bool escapes =
+        text[i] == '\\' && i + 1 < text.size() && (text[i + 1] == ':' || text[i + 1] == '\\');
     if (escapes) {
       *part += text[++i];
     } else if (text[i] == ':') {
@@ -71,8 +71,8 @@ Result<WorkspaceOperand> split_workspace_operand(std::string_view text) {
 Status check_variable_name(std::string_view name, std::string_view option) {
   bool good = !name.empty() && !(name.front() >= '0' && name.front() <= '9');
   for (const char c : name)
-    good = good && ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                    c == '_');
+    good = good &&
+           ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_');
   if (!good) return wrong(fmt::format("{}: \"{}\" can't be a variable's name", option, name));
   return {};
 }

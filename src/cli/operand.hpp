@@ -13,9 +13,11 @@ struct PathOperand {
   std::string suffix;  ///< what followed the colon, empty if nothing did
 };
 
-/// PATH[:TARGET]. The first colon divides; one that belongs to a name is written `\:` (and `\\` is a backslash before it).
-/// TARGET is absolute. Never looks at the file system: the same text always means the same. Errors: usage.
-[[nodiscard]] Result<PathOperand> split_path_operand(std::string_view text, std::string_view option);
+/// PATH[:TARGET]. The first colon divides; one that belongs to a name is written `\:` (and `\\` is
+/// a backslash before it). TARGET is absolute. Never looks at the file system: the same text always
+/// means the same. Errors: usage.
+[[nodiscard]] Result<PathOperand> split_path_operand(std::string_view text,
+                                                     std::string_view option);
 
 struct WorkspaceOperand {
   std::string folder;

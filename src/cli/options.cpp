@@ -19,8 +19,7 @@ Status wrong(std::string message, std::string hint = {}) {
 
 void set_key(std::vector<policy::Override>& layer, const char* key, std::string toml,
              const char* option, bool append = false) {
-  layer.push_back(
-      {.key = key, .toml = std::move(toml), .option = option, .append = append});
+  layer.push_back({.key = key, .toml = std::move(toml), .option = option, .append = append});
 }
 
 // --- policy
@@ -46,16 +45,18 @@ Status take_set(Invocation& typed, std::string_view value) {
 
 Status duration(Invocation& typed, std::string_view value, const char* key, const char* option) {
   if (!parse_duration(value))
-    return wrong(std::string(option) + " needs a time with a unit, got \"" + std::string(value) + "\"",
-                 "for example 250ms, 30s, 5m or 1h");
+    return wrong(
+        std::string(option) + " needs a time with a unit, got \"" + std::string(value) + "\"",
+        "for example 250ms, 30s, 5m or 1h");
   set_key(typed.named, key, policy::quoted(value), option);
   return {};
 }
 
 Status size(Invocation& typed, std::string_view value, const char* key, const char* option) {
   if (!parse_bytes(value))
-    return wrong(std::string(option) + " needs a size with a unit, got \"" + std::string(value) + "\"",
-                 "for example 64K, 512M or 2G");
+    return wrong(
+        std::string(option) + " needs a size with a unit, got \"" + std::string(value) + "\"",
+        "for example 64K, 512M or 2G");
   set_key(typed.named, key, policy::quoted(value), option);
   return {};
 }
@@ -79,8 +80,8 @@ Status take_output(Invocation& typed, std::string_view value) {
 
 Status take_cpus(Invocation& typed, std::string_view value) {
   double number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number,
-                                            std::chars_format::fixed);
+  const auto [end, error] =
+      std::from_chars(value.data(), value.data() + value.size(), number, std::chars_format::fixed);
   if (error != std::errc{} || end != value.data() + value.size() || !(number > 0) || number > 1e6)
     return wrong("--cpus needs a number above 0, got \"" + std::string(value) + "\"",
                  "for example 2 or 0.5");
@@ -127,9 +128,11 @@ Status take_write(Invocation& typed, std::string_view value) {
 
 Status take_workspace(Invocation& typed, std::string_view value) {
   const WorkspaceOperand workspace = SBX_TRY(split_workspace_operand(value));
-  set_key(typed.named, "filesystem.workspace.source", policy::quoted(workspace.folder), "--workspace");
+  set_key(typed.named, "filesystem.workspace.source", policy::quoted(workspace.folder),
+          "--workspace");
   if (!workspace.mode.empty())
-    set_key(typed.named, "filesystem.workspace.mode", policy::quoted(workspace.mode), "--workspace");
+    set_key(typed.named, "filesystem.workspace.mode", policy::quoted(workspace.mode),
+            "--workspace");
   return {};
 }
 
@@ -141,7 +144,8 @@ Status take_net(Invocation& typed, std::string_view value) {
 }
 
 Status take_allow_host(Invocation& typed, std::string_view value) {
-  set_key(typed.allow_hosts, "network.allow", "[" + policy::quoted(value) + "]", "--allow-host", true);
+  set_key(typed.allow_hosts, "network.allow", "[" + policy::quoted(value) + "]", "--allow-host",
+          true);
   return {};
 }
 
@@ -167,15 +171,17 @@ Status take_env_file(Invocation& typed, std::string_view value) {
 Result<int> descriptor(std::string_view value, const char* option) {
   const auto number = SBX_TRY(whole_number(value, option));
   if (number > 1'000'000)
-    return fail(Error{.kind = ErrorKind::usage,
-                      .code = "bad-value",
-                      .message = std::string(option) + ": no such descriptor " + std::string(value)});
+    return fail(
+        Error{.kind = ErrorKind::usage,
+              .code = "bad-value",
+              .message = std::string(option) + ": no such descriptor " + std::string(value)});
   return static_cast<int>(number);
 }
 
 Status take_env_fd(Invocation& typed, std::string_view value) {
   const int number = SBX_TRY(descriptor(value, "--env-fd"));
-  typed.variables.push_back({.kind = VariableSource::Kind::descriptor, .text = {}, .descriptor = number});
+  typed.variables.push_back(
+      {.kind = VariableSource::Kind::descriptor, .text = {}, .descriptor = number});
   return {};
 }
 
@@ -201,7 +207,8 @@ Status take_interactive(Invocation& typed, std::string_view) {
 // --- what to run
 
 Status take_lang(Invocation& typed, std::string_view value) {
-  if (value.empty()) return wrong("--lang needs the name of a language", "for example --lang python");
+  if (value.empty())
+    return wrong("--lang needs the name of a language", "for example --lang python");
   typed.request.language = std::string(value);
   return {};
 }
@@ -267,10 +274,10 @@ Status take_effective(Invocation& typed, std::string_view) {
 
 // --- parsed now, enforced by a later version
 
-#define SBX_NOT_YET(function, option)                          \
-  Status function(Invocation& typed, std::string_view) {       \
-    typed.not_yet.emplace_back(option);                        \
-    return {};                                                 \
+#define SBX_NOT_YET(function, option)                    \
+  Status function(Invocation& typed, std::string_view) { \
+    typed.not_yet.emplace_back(option);                  \
+    return {};                                           \
   }
 SBX_NOT_YET(later_in, "--in")
 SBX_NOT_YET(later_venv, "--venv")
@@ -300,13 +307,16 @@ constexpr OptionRow kRunOptions[] = {
     {"-c", "CODE", kProgram, kOnce,
      "Run CODE, a program in the language of --lang. What follows are its arguments.", take_code},
     {"-p,--policy", "POLICY", kPolicy, kEach,
-     "A policy by name, or a policy file. May be given several times: later ones win.", take_policy},
+     "A policy by name, or a policy file. May be given several times: later ones win.",
+     take_policy},
     {"--set", "KEY=TOML", kPolicy, kEach,
      "Set one key of the policy, as in --set 'limits.memory=\"512M\"'. A list replaces the list.",
      take_set},
     {"--require",
-     "memory.cgroup|cpu.cgroup|processes.cgroup|landlock|syscalls.named|network.named|trusted-policy|all",
-     kPolicy, kEach, "Refuse to run when this could only be enforced by weaker means, or not at all.",
+     "memory.cgroup|cpu.cgroup|processes.cgroup|landlock|syscalls.named|network.named|trusted-"
+     "policy|all",
+     kPolicy, kEach,
+     "Refuse to run when this could only be enforced by weaker means, or not at all.",
      take_require},
     {"--timeout", "TIME", kLimits, kOnce, "Wall time: limits.wall_time.", take_timeout},
     {"--cpu-time", "TIME", kLimits, kOnce, "CPU time of all processes together: limits.cpu_time.",
@@ -319,8 +329,10 @@ constexpr OptionRow kRunOptions[] = {
      take_processes},
     {"--disk", "SIZE", kLimits, kOnce,
      "Space for everything the program writes that is not granted: limits.disk.", take_disk},
-    {"--output", "SIZE", kLimits, kOnce, "Bytes of output, each of stdout and stderr: output.stdout and "
-     "output.stderr.", take_output},
+    {"--output", "SIZE", kLimits, kOnce,
+     "Bytes of output, each of stdout and stderr: output.stdout and "
+     "output.stderr.",
+     take_output},
     {"--workspace", "DIR[:MODE]", kFiles, kOnce,
      "The program's working folder, and how it is given: overlay (changes vanish), read-only, "
      "read-write (changes are real) or empty.",
@@ -332,8 +344,8 @@ constexpr OptionRow kRunOptions[] = {
     {"--write", "PATH[:TARGET]", kFiles, kEach,
      "Make a file or folder of the host writable: changes are real, while the program runs.",
      take_write},
-    {"--in", "FILE[:TARGET]", kFiles, kEach, "Copy a file in before the start. Not in this version.",
-     later_in},
+    {"--in", "FILE[:TARGET]", kFiles, kEach,
+     "Copy a file in before the start. Not in this version.", later_in},
     {"--venv", "DIR", kFiles, kOnce,
      "Use the interpreter and packages of a virtual environment, read-only. Not in this version.",
      later_venv},
@@ -355,21 +367,26 @@ constexpr OptionRow kRunOptions[] = {
      take_stdin},
     {"-i,--interactive", "", kInput, kOnce, "Give the program a terminal of the sandbox's own.",
      take_interactive},
-    {"--out", "DIR", kChanges, kOnce, "Collect outputs into a folder. Not in this version.", later_out},
-    {"--diff", "", kChanges, kOnce, "Show what the program changed. Not in this version.", later_diff},
-    {"--apply", "[GLOB]", kChanges, kEach,
-     "Take the program's changes over. Not in this version.", later_apply},
+    {"--out", "DIR", kChanges, kOnce, "Collect outputs into a folder. Not in this version.",
+     later_out},
+    {"--diff", "", kChanges, kOnce, "Show what the program changed. Not in this version.",
+     later_diff},
+    {"--apply", "[GLOB]", kChanges, kEach, "Take the program's changes over. Not in this version.",
+     later_apply},
     {"--yes", "", kChanges, kOnce, "Ask nothing. Not in this version.", later_yes},
     {"--keep", "NAME", kChanges, kOnce, "Keep the changes under a name. Not in this version.",
      later_keep},
     {"--json", "", kAnswer, kOnce,
-     "Write the record to stdout; the program's output stands in it. See sbx-record(5).", take_json},
+     "Write the record to stdout; the program's output stands in it. See sbx-record(5).",
+     take_json},
     {"--report", "FILE", kAnswer, kOnce, "Write the record to a file, in one step, at the end.",
      take_report},
     {"--report-fd", "N", kAnswer, kOnce, "Write the record to an open descriptor.", take_report_fd},
     {"--explain", "", kAnswer, kOnce,
-     "Name the paths that were not granted and were looked for. Not in this version.", later_explain},
-    {"--dry-run", "", kAnswer, kOnce, "Print what would be done and why; run nothing.", take_dry_run},
+     "Name the paths that were not granted and were looked for. Not in this version.",
+     later_explain},
+    {"--dry-run", "", kAnswer, kOnce, "Print what would be done and why; run nothing.",
+     take_dry_run},
     {"--trace-time", "", kAnswer, kOnce, "Print the stages of the start, in microseconds.",
      take_trace_time},
     {"-q,--quiet", "", kAnswer, kOnce, "Say nothing on stderr unless the program can't be run.",
@@ -403,7 +420,8 @@ constexpr auto kReserved = Standing::reserved;
 
 constexpr CommandRow kCommands[] = {
     {"", "COMMAND", "Run a program that nobody has read yet, under a policy.", kWorks, kTopOptions},
-    {"run", "SCRIPT|COMMAND [ARGS...]", "Run a script or a command in a sandbox.", kWorks, kRunOptions},
+    {"run", "SCRIPT|COMMAND [ARGS...]", "Run a script or a command in a sandbox.", kWorks,
+     kRunOptions},
     {"policy list", "", "List the policies that have a name.", kWorks, kPlainOptions},
     {"policy show", "POLICY", "Print a policy.", kWorks, kShowOptions},
     {"policy check", "FILE...", "Report every mistake of policy files.", kWorks, kPlainOptions},
@@ -416,7 +434,8 @@ constexpr CommandRow kCommands[] = {
     {"doctor", "", "Say what this machine can enforce.", kLater, {}},
     {"why", "", "Explain a record.", kLater, {}},
     {"changes", "", "Change sets kept by --keep.", kLater, {}},
-    {"completions", "bash|zsh|fish", "Print a completion script for a shell.", kWorks, kPlainOptions},
+    {"completions", "bash|zsh|fish", "Print a completion script for a shell.", kWorks,
+     kPlainOptions},
     {"help", "[COMMAND]", "Print the help of a command.", kWorks, kPlainOptions},
     {"session", "", "", kReserved, {}},
     {"mcp", "", "", kReserved, {}},
@@ -429,6 +448,8 @@ constexpr CommandRow kCommands[] = {
 
 }  // namespace
 
-std::span<const CommandRow> commands() { return kCommands; }
+std::span<const CommandRow> commands() {
+  return kCommands;
+}
 
 }  // namespace sbx::cli

@@ -6,14 +6,16 @@
 #include "base/result.hpp"
 #include "cli/invocation.hpp"
 
-/// The options and commands as rows. cli/app makes the CLI11 tree of them; help, man pages and completions walk that tree.
+/// The options and commands as rows. cli/app makes the CLI11 tree of them; help, man pages and
+/// completions walk that tree.
 namespace sbx::cli {
 
 enum class Repeat : std::uint8_t { last_wins, each_counts };
 
 struct OptionRow {
   const char* names;  ///< CLI11 form: "-p,--policy"
-  /// Empty for a switch; "a|b" (lower case) for a closed choice; in brackets when the value is optional.
+  /// Empty for a switch; "a|b" (lower case) for a closed choice; in brackets when the value is
+  /// optional.
   const char* value;
   const char* group;
   Repeat repeat;

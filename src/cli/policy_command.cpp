@@ -35,7 +35,10 @@ int complain(const Invocation& typed, const Error& error, int status) {
 }
 
 int usage(const Invocation& typed, std::string message, std::string hint = {}) {
-  const Error error{.kind = ErrorKind::usage, .code = "usage", .message = std::move(message), .hint = std::move(hint)};
+  const Error error{.kind = ErrorKind::usage,
+                    .code = "usage",
+                    .message = std::move(message),
+                    .hint = std::move(hint)};
   return complain(typed, error, kUsage);
 }
 
@@ -53,7 +56,8 @@ Result<Place> look() {
 
 // --- list
 
-std::string first_description(std::string_view toml, std::string_view name, const policy::LoadContext& context) {
+std::string first_description(std::string_view toml, std::string_view name,
+                              const policy::LoadContext& context) {
   const auto policy = policy::parse_text(toml, name, context);
   return policy ? policy->description.value : "does not parse: sbx policy check says why";
 }
@@ -65,7 +69,8 @@ void append_folder(std::string& text, const std::string& folder, const Place& pl
     if (!name.ends_with(".toml")) continue;
     const auto policy = policy::load({{folder + "/" + name}}, {}, place.context);
     text += fmt::format("{:<16} {:<10} {}\n", printable(name.substr(0, name.size() - 5)), "file",
-                        policy ? printable(policy->description.value) : "does not parse: sbx policy check says why");
+                        policy ? printable(policy->description.value)
+                               : "does not parse: sbx policy check says why");
     text += fmt::format("{:<27} {}\n", "", printable(folder + "/" + name));
   }
 }
@@ -78,7 +83,8 @@ int list(const Invocation& typed) {
   for (const policy::Builtin& builtin : policy::builtins())
     text += fmt::format("{:<16} {:<10} {}\n", builtin.name, "built-in",
                         first_description(builtin.toml, builtin.name, place->context));
-  for (const std::string& folder : place->context.policy_folders) append_folder(text, folder, *place);
+  for (const std::string& folder : place->context.policy_folders)
+    append_folder(text, folder, *place);
   return print(text);
 }
 
@@ -87,7 +93,8 @@ int list(const Invocation& typed) {
 int show_effective(const Invocation& typed, const Place& place) {
   const auto policy = policy::load({{typed.operands.front()}}, {}, place.context);
   if (!policy)
-    return complain(findings_text(policy.error(), paint_for(typed.output.color, STDERR_FILENO)), kFindings);
+    return complain(findings_text(policy.error(), paint_for(typed.output.color, STDERR_FILENO)),
+                    kFindings);
   return print(policy::write(*policy));
 }
 
@@ -100,7 +107,8 @@ int show_text(const Invocation& typed, const Place& place) {
 }
 
 int show(const Invocation& typed) {
-  if (typed.operands.size() != 1) return usage(typed, "\"sbx policy show\" needs one policy", "\"sbx policy list\" names them");
+  if (typed.operands.size() != 1)
+    return usage(typed, "\"sbx policy show\" needs one policy", "\"sbx policy list\" names them");
   const auto place = look();
   if (!place) return complain(typed, place.error(), exit_status::could_not);
   return typed.effective ? show_effective(typed, *place) : show_text(typed, *place);
@@ -140,7 +148,8 @@ std::string key_text(const policy::Key& key) {
 }
 
 int explain(const Invocation& typed) {
-  if (typed.operands.size() != 1) return usage(typed, "\"sbx policy explain\" needs one key", "for example limits.memory");
+  if (typed.operands.size() != 1)
+    return usage(typed, "\"sbx policy explain\" needs one key", "for example limits.memory");
   const std::string& name = typed.operands.front();
   if (const policy::Key* key = policy::find_key(name)) return print(key_text(*key));
   std::string text;
@@ -149,8 +158,9 @@ int explain(const Invocation& typed) {
       if (key.name.starts_with(name + ".")) text += (text.empty() ? "" : "\n") + key_text(key);
   if (!text.empty()) return print(text);
   const std::string_view meant = policy::suggest_key(name);
-  return usage(typed, fmt::format("there is no key \"{}\"", name),
-               meant.empty() ? "sbx-policy(5) lists the keys" : fmt::format("did you mean \"{}\"?", meant));
+  return usage(
+      typed, fmt::format("there is no key \"{}\"", name),
+      meant.empty() ? "sbx-policy(5) lists the keys" : fmt::format("did you mean \"{}\"?", meant));
 }
 
 }  // namespace

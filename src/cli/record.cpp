@@ -37,13 +37,19 @@ void put_names(Json& object, const std::string& key, const std::vector<std::stri
 
 const char* error_reason(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::usage: return "usage";
-    case ErrorKind::policy: return "policy";
-    case ErrorKind::host: return "host";
+    case ErrorKind::usage:
+      return "usage";
+    case ErrorKind::policy:
+      return "policy";
+    case ErrorKind::host:
+      return "host";
     case ErrorKind::setup:
-    case ErrorKind::internal: return "setup";
-    case ErrorKind::not_found: return "not-found";
-    case ErrorKind::not_executable: return "not-executable";
+    case ErrorKind::internal:
+      return "setup";
+    case ErrorKind::not_found:
+      return "not-found";
+    case ErrorKind::not_executable:
+      return "not-executable";
   }
   return "setup";
 }
@@ -60,13 +66,15 @@ struct OutcomeJson {
   Json operator()(const OverBudget& end) const {
     return make("over-budget", budget_name(end.budget), nullptr, nullptr, false);
   }
-  Json operator()(const Denied&) const { return make("denied", "syscall", nullptr, nullptr, false); }
+  Json operator()(const Denied&) const {
+    return make("denied", "syscall", nullptr, nullptr, false);
+  }
   Json operator()(const Cancelled& end) const {
     return make("cancelled", nullptr, nullptr, end.signal, false);
   }
 
-  [[nodiscard]] Json make(const char* status, const Json& reason, const Json& code, const Json& signal,
-                          bool success) const {
+  [[nodiscard]] Json make(const char* status, const Json& reason, const Json& code,
+                          const Json& signal, bool success) const {
     return {{"status", status}, {"reason", reason},   {"exit_code", code},
             {"signal", signal}, {"success", success}, {"detail", detail}};
   }
@@ -77,8 +85,9 @@ Json outcome_json(const RunFacts& facts) {
     return std::visit(OutcomeJson{facts.outcome->detail}, facts.outcome->verdict);
   const Error unknown{.message = "nothing ran"};
   const Error& error = facts.error != nullptr ? *facts.error : unknown;
-  Json json{{"status", "setup-failed"}, {"reason", error_reason(error.kind)}, {"exit_code", nullptr},
-            {"signal", nullptr},        {"success", false},                   {"detail", error.text()}};
+  Json json{{"status", "setup-failed"}, {"reason", error_reason(error.kind)},
+            {"exit_code", nullptr},     {"signal", nullptr},
+            {"success", false},         {"detail", error.text()}};
   json["code"] = error.code;
   if (!error.hint.empty()) json["hint"] = error.hint;
   return json;
@@ -110,9 +119,12 @@ Json stream_json(const Stream& stream) {
 
 const char* evidence_name(Evidence evidence) {
   switch (evidence) {
-    case Evidence::kernel_counter: return "kernel-counter";
-    case Evidence::signal: return "signal";
-    case Evidence::sampled: return "sampled";
+    case Evidence::kernel_counter:
+      return "kernel-counter";
+    case Evidence::signal:
+      return "signal";
+    case Evidence::sampled:
+      return "sampled";
   }
   return "sampled";
 }
@@ -188,7 +200,8 @@ Json degraded_json(const std::vector<Degraded>& degraded) {
 }
 
 /// What stands for a rule: its own means, or what `degraded` says stands in its place.
-Json means_of(const std::string& what, const char* own_means, const std::vector<Degraded>& degraded) {
+Json means_of(const std::string& what, const char* own_means,
+              const std::vector<Degraded>& degraded) {
   for (const Degraded& item : degraded)
     if (item.what == what) return item.instead.empty() ? Json(nullptr) : Json(item.instead);
   return own_means;
@@ -224,15 +237,46 @@ void put_command(Json& json, const RunFacts& facts) {
   if (facts.plan != nullptr)
     put_names(json, "command", facts.plan->command);
   else
-    put_names(json, "command", facts.typed != nullptr ? facts.typed->request.operands : std::vector<std::string>{});
+    put_names(json, "command",
+              facts.typed != nullptr ? facts.typed->request.operands : std::vector<std::string>{});
+}
+
+const char* kind_name(plan::MountKind kind) {
+  switch (kind) {
+    case plan::MountKind::directory:
+      return "directory";
+    case plan::MountKind::symlink:
+      return "symlink";
+    case plan::MountKind::file:
+      return "file";
+    case plan::MountKind::bind:
+      return "bind";
+    case plan::MountKind::overlay:
+      return "overlay";
+    case plan::MountKind::device:
+      return "device";
+    case plan::MountKind::scratch:
+      return "scratch";
+    case plan::MountKind::proc:
+      return "proc";
+    case plan::MountKind::devpts:
+      return "devpts";
+    case plan::MountKind::mask_file:
+      return "mask-file";
+    case plan::MountKind::mask_folder:
+      return "mask-folder";
+    case plan::MountKind::read_only:
+      return "read-only";
+    case plan::MountKind::pinned:
+      return "pinned";
+  }
+  return "unknown";
 }
 
 Json mounts_json(const plan::Plan& plan) {
-  static constexpr const char* kKinds[] = {"directory", "symlink", "file",      "bind",        "overlay",  "device",
-                                           "scratch",   "proc",    "devpts",    "mask-file",   "mask-folder", "read-only"};
   Json list = Json::array();
   for (const plan::Mount& mount : plan.mounts) {
-    Json json{{"kind", kKinds[static_cast<std::size_t>(mount.kind)]}};
+    Json json{{"kind", kind_name(mount.kind)}};
     put_name(json, "target", mount.target);
     if (!mount.source.empty()) put_name(json, "source", mount.source);
     json["read_only"] = mount.read_only;
@@ -246,18 +290,25 @@ Json mounts_json(const plan::Plan& plan) {
 
 std::vector<std::string> variable_names(const plan::Plan& plan) {
   std::vector<std::string> names;
-  for (const std::string& variable : plan.environment) names.push_back(variable.substr(0, variable.find('=')));
+  for (const std::string& variable : plan.environment)
+    names.push_back(variable.substr(0, variable.find('=')));
   return names;
 }
 
 std::string budget_name(Budget budget) {
   switch (budget) {
-    case Budget::wall_time: return "wall_time";
-    case Budget::cpu_time: return "cpu_time";
-    case Budget::memory: return "memory";
-    case Budget::output: return "output";
-    case Budget::file_size: return "file_size";
-    case Budget::disk: return "disk";
+    case Budget::wall_time:
+      return "wall_time";
+    case Budget::cpu_time:
+      return "cpu_time";
+    case Budget::memory:
+      return "memory";
+    case Budget::output:
+      return "output";
+    case Budget::file_size:
+      return "file_size";
+    case Budget::disk:
+      return "disk";
   }
   return "unknown";
 }

@@ -27,10 +27,11 @@ Status check_descriptor(int descriptor) {
   const int flags = ::fcntl(descriptor, F_GETFL);
   const bool writable = flags >= 0 && (flags & O_ACCMODE) != O_RDONLY && (flags & O_PATH) == 0;
   if (!writable)
-    return fail(Error{.kind = ErrorKind::usage,
-                      .code = "report-unwritable",
-                      .message = fmt::format("--report-fd: descriptor {} is not open for writing", descriptor),
-                      .hint = "in a shell: sbx run --report-fd 3 ... 3>record.json"});
+    return fail(Error{
+        .kind = ErrorKind::usage,
+        .code = "report-unwritable",
+        .message = fmt::format("--report-fd: descriptor {} is not open for writing", descriptor),
+        .hint = "in a shell: sbx run --report-fd 3 ... 3>record.json"});
   // The child must not inherit it.
   if (descriptor > STDERR_FILENO) (void)::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   return {};
@@ -38,7 +39,8 @@ Status check_descriptor(int descriptor) {
 
 /// The file that a chain of links ends at, so that the link stays and the file is replaced.
 std::string resolved(const std::string& path) {
-  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
+                                                         &std::free);
   return real ? std::string(real.get()) : path;
 }
 
@@ -46,7 +48,7 @@ std::string resolved(const std::string& path) {
 
 Status ReportTargets::prepare_file(const std::string& path) {
   shown_ = path;
-  struct stat facts {};
+  struct stat facts{};
   std::string target = path;
   if (::stat(path.c_str(), &facts) == 0) {
     if (S_ISDIR(facts.st_mode)) return unwritable(path, EISDIR);
@@ -58,12 +60,16 @@ Status ReportTargets::prepare_file(const std::string& path) {
     target = resolved(path);
   }
   const auto slash = target.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : target.substr(0, slash);
+  const std::string folder = slash == std::string::npos ? "."
+                             : slash == 0               ? "/"
+                                                        : target.substr(0, slash);
   file_name_ = slash == std::string::npos ? target : target.substr(slash + 1);
-  if (file_name_.empty() || file_name_ == "." || file_name_ == "..") return unwritable(path, EISDIR);
+  if (file_name_.empty() || file_name_ == "." || file_name_ == "..")
+    return unwritable(path, EISDIR);
   folder_ = UniqueFd(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder_.valid()) return unwritable(path, errno);
-  // By the effective ids: a rename needs write and search permission on the folder, not on the file.
+  // By the effective ids: a rename needs write and search permission on the folder, not on the
+  // file.
   if (::faccessat(folder_.get(), ".", W_OK | X_OK, AT_EACCESS) != 0) return unwritable(path, errno);
   return {};
 }
@@ -84,14 +90,18 @@ ReportTargets ReportTargets::stdout_only(const OutputOptions& options) {
 }
 
 Status ReportTargets::write_file(std::string_view record) const {
-  const std::string temporary = fmt::format(".{}.sbx-{}", file_name_.substr(0, NAME_MAX - 32), ::getpid());
+  const std::string temporary =
+      fmt::format(".{}.sbx-{}", file_name_.substr(0, NAME_MAX - 32), ::getpid());
   (void)::unlinkat(folder_.get(), temporary.c_str(), 0);  // left by a killed sbx that had this pid
-  UniqueFd file(::openat(folder_.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  UniqueFd file(
+      ::openat(folder_.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!file.valid()) return unwritable(shown_, errno);
   Status written = sys::write_all(file.get(), record);
-  if (written && ::renameat(folder_.get(), temporary.c_str(), folder_.get(), file_name_.c_str()) != 0)
+  if (written &&
+      ::renameat(folder_.get(), temporary.c_str(), folder_.get(), file_name_.c_str()) != 0)
     written = unwritable(shown_, errno);
-  if (!written) (void)::unlinkat(folder_.get(), temporary.c_str(), 0);  // the first error is the one to tell
+  if (!written)
+    (void)::unlinkat(folder_.get(), temporary.c_str(), 0);  // the first error is the one to tell
   return written;
 }
 

@@ -9,14 +9,18 @@
 
 namespace sbx::cli {
 
-/// Where records go. Made before the run, so that a place that can't be written is known before anything happens.
+/// Where records go. Made before the run, so that a place that can't be written is known before
+/// anything happens.
 class ReportTargets {
  public:
-  /// Errors: usage (no such folder, not writable, descriptor not open for writing). Creates nothing.
+  /// Errors: usage (no such folder, not writable, descriptor not open for writing). Creates
+  /// nothing.
   [[nodiscard]] static Result<ReportTargets> prepare(const OutputOptions& options);
   [[nodiscard]] static ReportTargets stdout_only(const OutputOptions& options);
 
-  [[nodiscard]] bool any() const { return to_stdout_ || descriptor_ >= 0 || !file_name_.empty() || device_.valid(); }
+  [[nodiscard]] bool any() const {
+    return to_stdout_ || descriptor_ >= 0 || !file_name_.empty() || device_.valid();
+  }
   /// Writes the record everywhere. Errors: host (disk full, reader gone); every place is tried.
   [[nodiscard]] Status write(std::string_view record) const;
 

@@ -30,7 +30,8 @@ class RunCommand {
   }
 
   int refuse(const Error& error) {
-    if (const auto prepared = prepare_report(); !prepared) (void)tell(prepared.error());  // the first error decides
+    if (const auto prepared = prepare_report(); !prepared)
+      (void)tell(prepared.error());  // the first error decides
     return could_not(error);
   }
 
@@ -52,16 +53,16 @@ class RunCommand {
     if (!plan) return could_not(plan.error());
     plan_ = std::move(*plan);
     facts_.plan = &plan_;
-    stamp("plan");
     return typed_.output.dry_run ? dry_run() : run_plan();
   }
 
  private:
   [[nodiscard]] Error not_yet() const {
-    return {.kind = ErrorKind::usage,
-            .code = "cannot-enforce-yet",
-            .message = fmt::format("cannot enforce yet: {}", fmt::join(typed_.not_yet, ", ")),
-            .hint = "this version has no mechanism for it, and an option is never silently ignored"};
+    return {
+        .kind = ErrorKind::usage,
+        .code = "cannot-enforce-yet",
+        .message = fmt::format("cannot enforce yet: {}", fmt::join(typed_.not_yet, ", ")),
+        .hint = "this version has no mechanism for it, and an option is never silently ignored"};
   }
 
   /// A place that can't be written does not keep the record from stdout.
@@ -74,7 +75,8 @@ class RunCommand {
   }
 
   void stamp(const char* stage) {
-    if (typed_.output.trace_time) stamps_.push_back({stage, sys::now_microseconds() - process_.started});
+    if (typed_.output.trace_time)
+      stamps_.push_back({stage, sys::now_microseconds() - process_.started});
   }
 
   int tell(const Error& error) {
@@ -92,12 +94,14 @@ class RunCommand {
   int could_not(const policy::Findings& findings) {
     write_stderr(findings_text(findings, paint_));
     Error first = findings.front();
-    if (findings.size() > 1) first.message += fmt::format(" (and {} more findings)", findings.size() - 1);
+    if (findings.size() > 1)
+      first.message += fmt::format(" (and {} more findings)", findings.size() - 1);
     facts_.error = &first;
     return report(exit_status_of(first));
   }
 
-  /// The record is part of the job: one that can't be delivered is sbx's failure, unless sbx had failed before.
+  /// The record is part of the job: one that can't be delivered is sbx's failure, unless sbx had
+  /// failed before.
   int report(int status) {
     if (!targets_.any()) return status;
     const Status written = targets_.write(record_text(facts_));
@@ -127,25 +131,30 @@ class RunCommand {
   }
 
   int dry_run() {
-    stamp("end");
-    const std::string text = typed_.output.json ? plan_text(policy_, plan_) : plan_words(policy_, plan_);
+    stamp("plan");
+    const std::string text =
+        typed_.output.json ? plan_text(policy_, plan_) : plan_words(policy_, plan_);
     if (typed_.output.trace_time) write_stderr(stamp_lines());
-    if (const auto written = sys::write_all(STDOUT_FILENO, text); !written) return tell(written.error());
+    if (const auto written = sys::write_all(STDOUT_FILENO, text); !written)
+      return tell(written.error());
     return 0;
   }
 
   int run_plan() {
-    auto outcome = run::run(plan_, host_, {.capture = typed_.output.json,
-                                           .arguments = process_.arguments,
-                                           .started_microseconds = process_.started});
+    auto outcome = run::run(plan_, host_,
+                            {.capture = typed_.output.json,
+                             .arguments = process_.arguments,
+                             .started_microseconds = process_.started});
     if (!outcome) return could_not(outcome.error());
-    for (std::string& hint : hints_after(*outcome, policy_, plan_, host_, typed_)) outcome->notes.push_back(std::move(hint));
+    for (std::string& hint : hints_after(*outcome, policy_, plan_, host_, typed_))
+      outcome->notes.push_back(std::move(hint));
     facts_.outcome = &*outcome;
     const bool silent = typed_.output.quiet || (typed_.output.json && !typed_.output.verbose);
-    if (!silent) write_stderr(outcome_words(policy_, plan_, *outcome, typed_.output.verbose, paint_));
+    if (!silent)
+      write_stderr(outcome_words(policy_, plan_, *outcome, typed_.output.verbose, paint_));
     if (typed_.output.trace_time) {
       stamps_.insert(stamps_.end(), outcome->stamps.begin(), outcome->stamps.end());
-      stamp("end");
+      stamp("words");
       write_stderr(stamp_lines());
     }
     return report(exit_status_of(outcome->verdict));
@@ -153,7 +162,8 @@ class RunCommand {
 
   [[nodiscard]] std::string stamp_lines() const {
     std::string text;
-    for (const Stamp& each : stamps_) text += fmt::format("sbx: {:>8} us  {}\n", each.microseconds, each.stage);
+    for (const Stamp& each : stamps_)
+      text += fmt::format("sbx: {:>8} us  {}\n", each.microseconds, each.stage);
     return text;
   }
 
@@ -170,8 +180,12 @@ class RunCommand {
 
 }  // namespace
 
-int run_command(const Invocation& typed, const OwnProcess& process) { return RunCommand(typed, process).run(); }
+int run_command(const Invocation& typed, const OwnProcess& process) {
+  return RunCommand(typed, process).run();
+}
 
-int refuse_run(const Invocation& typed, const Error& error) { return RunCommand(typed, {}).refuse(error); }
+int refuse_run(const Invocation& typed, const Error& error) {
+  return RunCommand(typed, {}).refuse(error);
+}
 
 }  // namespace sbx::cli

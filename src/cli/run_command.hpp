@@ -16,7 +16,8 @@ struct OwnProcess {
 /// `sbx run`: gives its exit status.
 [[nodiscard]] int run_command(const Invocation& typed, const OwnProcess& process);
 
-/// A command line of `sbx run` that could not be read: told to people and, where `typed` still says so, in a record.
+/// A command line of `sbx run` that could not be read: told to people and, where `typed` still says
+/// so, in a record.
 [[nodiscard]] int refuse_run(const Invocation& typed, const Error& error);
 
 }  // namespace sbx::cli

@@ -18,14 +18,20 @@ std::size_t expected_length(unsigned char lead) {
   return 0;
 }
 
-/// Overlong forms, surrogates and numbers above U+10FFFF show in the second byte (RFC 3629, section 4).
+/// Overlong forms, surrogates and numbers above U+10FFFF show in the second byte (RFC 3629, section
+/// 4).
 bool second_byte_fits(unsigned char lead, unsigned char second) {
   switch (lead) {
-    case 0xe0: return second >= 0xa0;
-    case 0xed: return second <= 0x9f;
-    case 0xf0: return second >= 0x90;
-    case 0xf4: return second <= 0x8f;
-    default: return true;
+    case 0xe0:
+      return second >= 0xa0;
+    case 0xed:
+      return second <= 0x9f;
+    case 0xf0:
+      return second >= 0x90;
+    case 0xf4:
+      return second <= 0x8f;
+    default:
+      return true;
   }
 }
 
@@ -81,7 +87,8 @@ std::string lossy_utf8(std::string_view bytes) {
 }
 
 std::string base64(std::string_view bytes) {
-  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string text;
   text.reserve((bytes.size() + 2) / 3 * 4);
   for (std::size_t i = 0; i < bytes.size(); i += 3) {

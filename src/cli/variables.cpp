@@ -32,9 +32,10 @@ Status add(Variables& variables, std::string_view entry, std::string_view from, 
 Result<std::string> read_bounded(int fd, std::string_view from) {
   std::string text = SBX_TRY(sys::read_all(fd, kLargest + 1));
   if (text.size() > kLargest)
-    return fail(Error{.kind = ErrorKind::usage,
-                      .code = "too-large",
-                      .message = fmt::format("{} holds more than {}", from, describe(Bytes{kLargest}))});
+    return fail(
+        Error{.kind = ErrorKind::usage,
+              .code = "too-large",
+              .message = fmt::format("{} holds more than {}", from, describe(Bytes{kLargest}))});
   return text;
 }
 
@@ -92,8 +93,12 @@ Result<Variables> read_variables(const std::vector<VariableSource>& sources) {
         some.emplace_back(source.text.substr(0, equals), source.text.substr(equals + 1));
         break;
       }
-      case VariableSource::Kind::file: some = SBX_TRY(from_file(source.text)); break;
-      case VariableSource::Kind::descriptor: some = SBX_TRY(from_descriptor(source.descriptor)); break;
+      case VariableSource::Kind::file:
+        some = SBX_TRY(from_file(source.text));
+        break;
+      case VariableSource::Kind::descriptor:
+        some = SBX_TRY(from_descriptor(source.descriptor));
+        break;
     }
     for (auto& variable : some) all.push_back(std::move(variable));
   }

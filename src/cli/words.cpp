@@ -38,8 +38,9 @@ std::size_t token_length(std::string_view rest) {
     return end == std::string_view::npos ? 1 : end + 1;
   }
   std::size_t length = 0;
-  while (length < rest.size() && (std::isalnum(static_cast<unsigned char>(rest[length])) != 0 ||
-                                  rest[length] == '_' || rest[length] == '-' || rest[length] == '.'))
+  while (length < rest.size() &&
+         (std::isalnum(static_cast<unsigned char>(rest[length])) != 0 || rest[length] == '_' ||
+          rest[length] == '-' || rest[length] == '.'))
     ++length;
   return std::max<std::size_t>(1, length);
 }
@@ -58,7 +59,8 @@ void append_source(std::string& text, const Error& error, const Paint& paint) {
   const auto column = static_cast<std::size_t>(std::max(1, origin.column)) - 1;
   if (origin.column == 0 || column > line.size()) return;
   const std::string caret(token_length(std::string_view(line).substr(column)), '^');
-  text += fmt::format("{:>{}} {} {:{}}{}\n", "", number.size() + 1, bar, "", column, paint.red(caret));
+  text +=
+      fmt::format("{:>{}} {} {:{}}{}\n", "", number.size() + 1, bar, "", column, paint.red(caret));
 }
 
 struct VerdictSentence {
@@ -86,7 +88,8 @@ void append_denials(std::string& text, const std::vector<Denial>& denials, const
   for (std::size_t i = 0; i < denials.size() && i < kDenialsShown; ++i) {
     const Denial& denial = denials[i];
     const std::string times = denial.count > 1 ? fmt::format(", {} times", denial.count) : "";
-    const std::string by = denial.process.empty() ? "" : fmt::format(" by {}", printable(denial.process));
+    const std::string by =
+        denial.process.empty() ? "" : fmt::format(" by {}", printable(denial.process));
     const std::string rule = denial.rule.empty() ? "" : fmt::format(": {}", printable(denial.rule));
     say(text, "{} {}{}{}{}", paint.bold("denied:"), printable(denial.what), by, times, rule);
     if (!denial.allow_with.empty())
@@ -112,12 +115,14 @@ const char* refusal_of(const std::string& limit) {
 
 void append_limits(std::string& text, const std::vector<LimitMet>& limits) {
   for (const LimitMet& met : limits)
-    say(text, "limits.{} of {} was met: {}", met.limit, limit_value(met.limit, met.value), refusal_of(met.limit));
+    say(text, "limits.{} of {} was met: {}", met.limit, limit_value(met.limit, met.value),
+        refusal_of(met.limit));
 }
 
 void append_truncation(std::string& text, const char* name, const Stream& stream, Bytes cap) {
   if (!stream.truncated) return;
-  const std::uint64_t kept = std::min<std::uint64_t>(stream.bytes, stream.head_bytes + stream.tail_bytes);
+  const std::uint64_t kept =
+      std::min<std::uint64_t>(stream.bytes, stream.head_bytes + stream.tail_bytes);
   say(text, "{}: {} written, {} left out (output.{} = \"{}\")", name, describe(Bytes{stream.bytes}),
       describe(Bytes{stream.bytes - kept}), name, to_text(cap));
 }
@@ -131,7 +136,8 @@ void append_degraded(std::string& text, const std::vector<Degraded>& degraded) {
 std::string shell_word(const std::string& word) {
   const std::string text = printable(word);
   const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::strchr("_-./:=@%+,", c) != nullptr;
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::strchr("_-./:=@%+,", c) != nullptr;
   });
   if (plain) return text;
   std::string quoted = "'";
@@ -143,21 +149,33 @@ std::string mount_words(const plan::Mount& mount) {
   const std::string target = printable(mount.target);
   const std::string access = mount.read_only ? "read-only" : "writable";
   switch (mount.kind) {
-    case plan::MountKind::directory: return fmt::format("folder     {}", target);
-    case plan::MountKind::symlink: return fmt::format("link       {} -> {}", target, printable(mount.source));
-    case plan::MountKind::file: return fmt::format("file       {} (made by sbx)", target);
+    case plan::MountKind::directory:
+      return fmt::format("folder     {}", target);
+    case plan::MountKind::symlink:
+      return fmt::format("link       {} -> {}", target, printable(mount.source));
+    case plan::MountKind::file:
+      return fmt::format("file       {} (made by sbx)", target);
     case plan::MountKind::bind:
       return fmt::format("bind       {} {}{}", target, access,
                          mount.source == mount.target ? "" : ", from " + printable(mount.source));
     case plan::MountKind::overlay:
-      return fmt::format("overlay    {} {}", target, mount.read_only ? "read-only" : "copy-on-write");
-    case plan::MountKind::device: return fmt::format("device     {}", target);
-    case plan::MountKind::scratch: return fmt::format("private    {}", target);
-    case plan::MountKind::proc: return fmt::format("proc       {}", target);
-    case plan::MountKind::devpts: return fmt::format("terminals  {}", target);
+      return fmt::format("overlay    {} {}", target,
+                         mount.read_only ? "read-only" : "copy-on-write");
+    case plan::MountKind::device:
+      return fmt::format("device     {}", target);
+    case plan::MountKind::scratch:
+      return fmt::format("private    {}", target);
+    case plan::MountKind::proc:
+      return fmt::format("proc       {}", target);
+    case plan::MountKind::devpts:
+      return fmt::format("terminals  {}", target);
     case plan::MountKind::mask_file:
-    case plan::MountKind::mask_folder: return fmt::format("hidden     {}", target);
-    case plan::MountKind::read_only: return fmt::format("read-only  {}", target);
+    case plan::MountKind::mask_folder:
+      return fmt::format("hidden     {}", target);
+    case plan::MountKind::read_only:
+      return fmt::format("read-only  {}", target);
+    case plan::MountKind::pinned:
+      return fmt::format("pinned     {}", target);
   }
   return target;
 }
@@ -178,13 +196,16 @@ std::string error_text(const Error& error, const Paint& paint) {
   if (error.errno_value != 0) message += fmt::format(": {}", ::strerrordesc_np(error.errno_value));
   std::string text;
   const bool placed = error.origin && !error.origin->file.empty() && error.origin->line > 0;
-  const std::string place =
-      !placed && error.origin && !error.origin->file.empty() ? fmt::format(" ({})", error.origin->text()) : "";
-  const std::string label =
-      error.kind == ErrorKind::policy && !error.code.empty() ? fmt::format("error[{}]:", error.code) : "error:";
+  const std::string place = !placed && error.origin && !error.origin->file.empty()
+                                ? fmt::format(" ({})", error.origin->text())
+                                : "";
+  const std::string label = error.kind == ErrorKind::policy && !error.code.empty()
+                                ? fmt::format("error[{}]:", error.code)
+                                : "error:";
   say(text, "{} {}", paint.red(label), paint.bold(printable(message + place)));
   if (placed) append_source(text, error, paint);
-  if (!error.hint.empty()) text += fmt::format("  {} {}\n", paint.green("help:"), printable(error.hint));
+  if (!error.hint.empty())
+    text += fmt::format("  {} {}\n", paint.green("help:"), printable(error.hint));
   return text;
 }
 
@@ -200,8 +221,8 @@ std::string note_lines(const std::vector<std::string>& notes) {
   return text;
 }
 
-std::string outcome_words(const policy::Policy& policy, const plan::Plan& plan, const Outcome& outcome,
-                          bool verbose, const Paint& paint) {
+std::string outcome_words(const policy::Policy& policy, const plan::Plan& plan,
+                          const Outcome& outcome, bool verbose, const Paint& paint) {
   std::string text;
   if (verbose) text += note_lines(plan.explanations);
   text += note_lines(policy.notes);
@@ -219,16 +240,19 @@ std::string outcome_words(const policy::Policy& policy, const plan::Plan& plan, 
   if (!verdict.empty()) say(text, "{}", paint.bold(verdict));
   if (verbose)
     say(text, "{} wall, {} user, {} system", describe(Milliseconds(outcome.usage.wall_ms)),
-        describe(Milliseconds(outcome.usage.user_ms)), describe(Milliseconds(outcome.usage.system_ms)));
+        describe(Milliseconds(outcome.usage.user_ms)),
+        describe(Milliseconds(outcome.usage.system_ms)));
   return text;
 }
 
 std::string plan_words(const policy::Policy& policy, const plan::Plan& plan) {
-  std::string text = fmt::format("policy      {} ({})\n", printable(policy.name.value), printable(policy.source));
+  std::string text =
+      fmt::format("policy      {} ({})\n", printable(policy.name.value), printable(policy.source));
   text += "command    ";
   for (const std::string& word : plan.command) text += " " + shell_word(word);
-  text += fmt::format("\nprogram     {}{}\n", printable(plan.executable),
-                      plan.interpreter.reason.empty() ? "" : " (" + printable(plan.interpreter.reason) + ")");
+  text += fmt::format(
+      "\nprogram     {}{}\n", printable(plan.executable),
+      plan.interpreter.reason.empty() ? "" : " (" + printable(plan.interpreter.reason) + ")");
   text += fmt::format("folder      {}\n", printable(plan.working_directory));
   text += "variables  ";
   for (const std::string& name : variable_names(plan)) text += " " + printable(name);
@@ -236,17 +260,20 @@ std::string plan_words(const policy::Policy& policy, const plan::Plan& plan) {
   text += fmt::format("\nlimits      {} wall, {} CPU, {} CPUs, {} memory, {} disk, {} processes\n",
                       describe(budgets.wall_time), describe(budgets.cpu_time), budgets.cpus,
                       describe(budgets.memory), describe(budgets.disk), budgets.processes);
-  text += fmt::format("network     {}\n", plan.network.own_namespace ? "loopback of its own" : "the host's");
+  text += fmt::format("network     {}\n",
+                      plan.network.own_namespace ? "loopback of its own" : "the host's");
   text += fmt::format("filter      {} instructions\n", plan.filter.program.size());
   text += "files\n";
   for (const plan::Mount& mount : plan.mounts) {
-    const std::string rule = mount.origin.line > 0 ? fmt::format("  # {}", printable(mount.origin.text())) : "";
+    const std::string rule =
+        mount.origin.line > 0 ? fmt::format("  # {}", printable(mount.origin.text())) : "";
     text += fmt::format("  {}{}\n", mount_words(mount), rule);
   }
   for (const Degraded& item : plan.degraded)
     text += fmt::format("weaker      {}: {}{}\n", item.what, item.why,
                         item.instead.empty() ? "" : fmt::format("; instead: {}", item.instead));
-  for (const std::string& note : plan.notes) text += fmt::format("note        {}\n", printable(note));
+  for (const std::string& note : plan.notes)
+    text += fmt::format("note        {}\n", printable(note));
   return text;
 }
 

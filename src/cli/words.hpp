@@ -10,7 +10,8 @@
 #include "plan/plan.hpp"
 #include "policy/load.hpp"
 
-/// What sbx says to people. Every function gives whole lines, each prefixed "sbx: " where it goes to stderr.
+/// What sbx says to people. Every function gives whole lines, each prefixed "sbx: " where it goes
+/// to stderr.
 namespace sbx::cli {
 
 /// Escape sequences, or nothing.
@@ -27,7 +28,8 @@ struct Paint {
   }
 };
 
-/// Colour for a descriptor: --color, NO_COLOR (when not empty), TERM=dumb, and whether it is a terminal.
+/// Colour for a descriptor: --color, NO_COLOR (when not empty), TERM=dumb, and whether it is a
+/// terminal.
 [[nodiscard]] Paint paint_for(Color color, int descriptor);
 
 /// Message, place with the source line and a caret, hint.

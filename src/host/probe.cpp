@@ -132,10 +132,12 @@ Result<Host> probe() {
   }
   host.memory_available_bytes = memory_available(*memory);
   host.rlimits = own_limits();
-  if (const auto mounts = sys::read_file("/proc/self/mountinfo", kProcFileLimit))
-    host.mounts = mounts_in(*mounts);
   host.files = real_files();
   return host;
+}
+
+Result<std::vector<MountPoint>> mounts(const Files& files) {
+  return mounts_in(SBX_TRY(files.read_head("/proc/self/mountinfo", kProcFileLimit)));
 }
 
 }  // namespace sbx::host

@@ -56,7 +56,8 @@ RunAnswer no_result(int error, std::string message) {
 }
 
 std::vector<std::string> command_line(const RunOptions& options) {
-  std::vector<std::string> words{options.program, "run", "--report-fd", std::to_string(kReportDescriptor)};
+  std::vector<std::string> words{options.program, "run", "--report-fd",
+                                 std::to_string(kReportDescriptor)};
   // --json keeps the output for the records; the one on stdout is dropped.
   if (options.capture) words.emplace_back("--json");
   words.insert(words.end(), options.arguments.begin(), options.arguments.end());
@@ -75,8 +76,9 @@ std::string read_to_end(int fd) {
   }
 }
 
-/// outcome.status of a record that sbx wrote: its fields stand in a fixed order, and texts before `outcome` can't hold
-/// an unescaped quote, so this is the first place where the sequence can occur.
+/// outcome.status of a record that sbx wrote: its fields stand in a fixed order, and texts before
+/// `outcome` can't hold an unescaped quote, so this is the first place where the sequence can
+/// occur.
 std::string status_of(std::string_view record) {
   constexpr std::string_view kKey = "\"outcome\":{\"status\":\"";
   const auto key = record.find(kKey);
@@ -101,9 +103,11 @@ RunAnswer run_program(const RunOptions& options) {
   Descriptor writer(ends[1]);
 
   SpawnActions actions;
-  // dup2 to the same number only takes close-on-exec off (posix_spawn_file_actions_adddup2(3), glibc 2.29).
+  // dup2 to the same number only takes close-on-exec off (posix_spawn_file_actions_adddup2(3),
+  // glibc 2.29).
   ::posix_spawn_file_actions_adddup2(actions.get(), writer.get(), kReportDescriptor);
-  if (options.capture) ::posix_spawn_file_actions_addopen(actions.get(), STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  if (options.capture)
+    ::posix_spawn_file_actions_addopen(actions.get(), STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
 
   std::vector<std::string> words = command_line(options);
   std::vector<char*> argv;
@@ -112,7 +116,8 @@ RunAnswer run_program(const RunOptions& options) {
   argv.push_back(nullptr);
 
   pid_t pid = -1;
-  const int error = ::posix_spawnp(&pid, options.program.c_str(), actions.get(), nullptr, argv.data(), environ);
+  const int error =
+      ::posix_spawnp(&pid, options.program.c_str(), actions.get(), nullptr, argv.data(), environ);
   if (error != 0) return no_result(error, "cannot start '" + options.program + "'");
   writer.close();
 
@@ -121,7 +126,8 @@ RunAnswer run_program(const RunOptions& options) {
   int wait_status = 0;
   while (::waitpid(pid, &wait_status, 0) < 0)
     if (errno != EINTR) return no_result(errno, "cannot wait for '" + options.program + "'");
-  result.exit_status = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
+  result.exit_status =
+      WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
   result.status = status_of(result.record);
   result.success = succeeded(result.record);
   RunAnswer answer;

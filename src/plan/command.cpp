@@ -329,8 +329,10 @@ Status Resolver::run_command(const std::string& name) {
                      similar.empty() ? "" : "did you mean '" + similar + "'?");
   }
   Launch launch = SBX_TRY(launcher_.program(*path, name));
-  const std::string behind = SBX_TRY(launcher_.behind(*path));
-  SBX_TRY(check_allowed(*path, behind));
+  if (!policy_.interpreters.allow.empty()) {
+    const std::string behind = SBX_TRY(launcher_.behind(*path));
+    SBX_TRY(check_allowed(*path, behind));
+  }
   finish(std::move(launch), {}, 1);
   return {};
 }

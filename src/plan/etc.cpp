@@ -92,7 +92,7 @@ void add_item(const host::Files& files, const std::string& root, const std::stri
   }
   if (!others_may_use(*facts)) return;
   if (facts->type == host::FileType::regular && facts->size <= kCopyLimit) {
-    auto content = files.read_head(source, kCopyLimit);
+    auto content = files.read_head(source, facts->size);
     if (content) steps.push_back(file_step(std::move(*content), place));
   } else if (facts->type == host::FileType::regular || facts->type == host::FileType::directory) {
     steps.push_back(bind_step(source, place, *facts));
@@ -105,6 +105,7 @@ void add_taken(const host::Files& files, const std::string& root, std::vector<Mo
   if (!names) return;
   for (const auto& [name, type] : *names) {
     for (const std::string_view pattern : kTaken) {
+      if (name.front() != pattern.front()) continue;  // cheap, and mostly enough
       const std::size_t slash = pattern.find('/');
       if (!matches(name, pattern.substr(0, slash))) continue;
       std::string place = "/etc/" + name;

@@ -21,7 +21,9 @@ std::unexpected<Error> not_executable(std::string code, std::string message,
 
 /// The last component stays as it is: a virtual environment's python is a link, and known by its
 /// place.
-Result<std::string> with_real_folder(const Lookup& lookup, const std::string& path) {
+Result<std::string> with_real_folder(const Lookup& lookup, const std::string& path,
+                                     const std::string& real) {
+  if (path == real) return path;
   return joined(SBX_TRY(lookup.real(parent_of(path))), base_name(path));
 }
 
@@ -30,10 +32,11 @@ Result<std::string> with_real_folder(const Lookup& lookup, const std::string& pa
 Result<Launcher::Unshimmed> Launcher::unshimmed(std::string path) {
   std::string reason;
   for (int hops = 0; hops < kMostShims; ++hops) {
-    std::string head =
-        lookup_.files().read_head(SBX_TRY(lookup_.real(path)), kHeadLimit).value_or(std::string());
+    std::string real = SBX_TRY(lookup_.real(path));
+    std::string head = lookup_.files().read_head(real, kHeadLimit).value_or(std::string());
     auto behind = SBX_TRY(read_shim(path, head, lookup_, context_));
-    if (!behind) return Unshimmed{std::move(path), std::move(head), std::move(reason)};
+    if (!behind)
+      return Unshimmed{std::move(path), std::move(real), std::move(head), std::move(reason)};
     path = std::move(behind->path);
     reason = std::move(behind->reason);
   }
@@ -41,14 +44,14 @@ Result<Launcher::Unshimmed> Launcher::unshimmed(std::string path) {
 }
 
 Result<std::string> Launcher::behind(const std::string& path) {
-  return lookup_.real(SBX_TRY(unshimmed(path)).path);
+  return std::move(SBX_TRY(unshimmed(path)).real);
 }
 
 Result<Launch> Launcher::binary(const Unshimmed& found, const std::string& name) {
   Launch launch;
-  launch.real = SBX_TRY(lookup_.real(found.path));
+  launch.real = found.real;
   launch.interpreter.reason = found.reason;
-  std::string path = SBX_TRY(with_real_folder(lookup_, found.path));
+  std::string path = SBX_TRY(with_real_folder(lookup_, found.path, found.real));
   const bool interpreter = is_interpreter_name(base_name(launch.real)) ||
                            is_interpreter_name(base_name(path)) || !found.reason.empty();
   const bool in_system = view_.over(path) != nullptr && view_.over(path)->system;
@@ -85,9 +88,9 @@ Result<Launch> Launcher::program(const std::string& path, const std::string& nam
                           "'" + path + "' is neither a program nor begins with a \"#!\" line",
                           "name the language with --lang, or add a \"#!\" line");
   Launch launch = SBX_TRY(shebang(found.path, found.head, depth));
-  const std::string real = SBX_TRY(lookup_.real(found.path));
+  const std::string& real = found.real;
   if (is_interpreter_name(base_name(real))) SBX_TRY(exposure_.show_interpreter(real));
-  std::string shown = view_.inside(SBX_TRY(with_real_folder(lookup_, found.path)));
+  std::string shown = view_.inside(SBX_TRY(with_real_folder(lookup_, found.path, real)));
   if (shown.empty()) shown = SBX_TRY(exposure_.show_file(real));
   launch.words.push_back(std::move(shown));
   if (!found.reason.empty()) launch.interpreter.reason = found.reason;

@@ -37,6 +37,7 @@ class Launcher {
  private:
   struct Unshimmed {
     std::string path;
+    std::string real;  ///< path with links resolved
     std::string head;
     std::string reason;
   };

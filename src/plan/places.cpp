@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 
 #include "plan/grants.hpp"
@@ -40,7 +41,7 @@ class Placer {
   Status insert(Grant grant);
   Status add(const Grant& grant);
   Status check_mount_point(Grant& grant, bool& visible) const;
-  Result<std::vector<Grant>> submounts(const Grant& grant) const;
+  Result<std::vector<Grant>> submounts(const Grant& grant);
   void add_step(const Grant& grant, bool recursive);
   Status close_live_grant(const Grant& grant);
   void protect(const std::string& inside, MountKind kind, const Origin& origin);
@@ -51,6 +52,7 @@ class Placer {
   View& view_;
   std::vector<Grant> grants_;  ///< one for each target
   Places places_;
+  std::optional<std::vector<host::MountPoint>> mounts_;  ///< once asked for
 };
 
 Status Placer::collect(const policy::SourcedList<policy::PathGrant>& grants, Access access) {
@@ -114,10 +116,11 @@ Status Placer::check_mount_point(Grant& grant, bool& visible) const {
 }
 
 /// A grant of its own for each mount below: what is mounted on a folder is not part of the folder.
-Result<std::vector<Grant>> Placer::submounts(const Grant& grant) const {
+Result<std::vector<Grant>> Placer::submounts(const Grant& grant) {
   std::vector<Grant> found;
   if (grant.facts.type != host::FileType::directory) return found;
-  for (const host::MountPoint& mount : host_.mounts) {
+  if (!mounts_) mounts_ = SBX_TRY(host::mounts(*host_.files));
+  for (const host::MountPoint& mount : *mounts_) {
     if (mount.path == grant.source || !is_within(mount.path, grant.source)) continue;
     std::string target = grant.target;
     target += below(mount.path, grant.source);
@@ -237,6 +240,8 @@ Result<Places> Placer::place() {
   // A deeper one changes what a shallower one shows, so the shallow one comes first.
   std::ranges::stable_sort(grants_, {}, [](const Grant& grant) { return depth_of(grant.target); });
   for (Grant& grant : grants_) {
+    // An empty folder is for want of anything better: a grant that shows the folder is.
+    if (grant.access == Access::empty && view_.inside(grant.source) == grant.target) continue;
     bool visible = false;
     if (grant.access != Access::empty) SBX_TRY(check_mount_point(grant, visible));
     if (!visible) SBX_TRY(add(grant));

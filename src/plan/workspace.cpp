@@ -21,8 +21,15 @@ Access access_of(policy::WorkspaceMode mode) {
   return Access::empty;
 }
 
+/// An empty folder over a part of the system would take away what programs need.
+bool is_needed(const std::string& folder) {
+  if (is_within(folder, "/usr/src")) return false;  // where container images keep an application
+  return is_within(folder, "/usr") || is_within(folder, "/bin") || is_within(folder, "/sbin") ||
+         is_within(folder, "/lib") || is_within(folder, "/lib64");
+}
+
 /// Why a folder is not taken as a workspace; empty when it may be one.
-std::string unfit(const host::Host& host, const std::string& folder) {
+std::string unfit(const host::Host& host, const std::string& folder, policy::WorkspaceMode mode) {
   if (folder == "/") return "the root folder";
   if (folder == "/tmp") return "the folder for temporary files of all";
   if (!host.home.empty()) {
@@ -32,7 +39,9 @@ std::string unfit(const host::Host& host, const std::string& folder) {
     if (is_within(home, folder)) return "above the home";
   }
   if (is_within(kHome, folder)) return "where the home of the sandbox is";
-  if (is_forbidden(folder) || folder == "/etc") return "a folder of the system";
+  if (is_forbidden(folder) || folder == "/etc" ||
+      (mode == policy::WorkspaceMode::empty && is_needed(folder)))
+    return "a folder of the system";
   return {};
 }
 
@@ -74,7 +83,7 @@ WorkspaceChoice default_workspace(const host::Host& host, const policy::Workspac
   std::string reason;
   if (folder.empty() || !host.files->may_read(folder))
     reason = "can't be read";
-  else if (const std::string why = unfit(host, folder); !why.empty())
+  else if (const std::string why = unfit(host, folder, workspace.mode.value); !why.empty())
     reason = "is " + why;
   const auto facts = host.files->look(folder);
   if (reason.empty() && !facts) reason = "can't be read";
@@ -116,7 +125,7 @@ Result<WorkspaceChoice> choose_workspace(const host::Host& host,
   const host::FileFacts facts = SBX_TRY(host.files->look(*folder));
   if (facts.type != host::FileType::directory)
     return refuse("unfit-workspace", "the workspace '" + written + "' is not a folder");
-  if (const std::string why = unfit(host, *folder); !why.empty())
+  if (const std::string why = unfit(host, *folder, workspace.mode.value); !why.empty())
     return refuse("unfit-workspace", "'" + *folder + "' can't be the workspace: it is " + why);
   if (!host.files->may_read(*folder))
     return refuse("unfit-workspace", "cannot read the workspace '" + *folder + "'", EACCES);

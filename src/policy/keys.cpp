@@ -128,6 +128,19 @@ std::string_view last_part(std::string_view name) {
   return dot == std::string_view::npos ? name : name.substr(dot + 1);
 }
 
+/// The key that ends in `last`, of several the one that begins most like `name`.
+std::string_view with_last_part(std::string_view last, std::string_view name) {
+  std::string_view best;
+  std::ptrdiff_t best_common = -1;
+  for (const Key& key : kKeys) {
+    if (last.empty() || last_part(key.name) != last) continue;
+    const auto common = std::ranges::mismatch(key.name, name).in1 - key.name.begin();
+    if (common > best_common) best = key.name;
+    best_common = std::max(best_common, common);
+  }
+  return best;
+}
+
 /// Levenshtein with swaps of neighbours; both texts are short.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1);
@@ -186,28 +199,24 @@ std::string_view suggest_key(std::string_view name) {
   const std::string_view last = last_part(name);
   const std::string_view section = name.substr(0, name.size() - last.size());
   std::vector<std::string_view> siblings;
-  std::vector<std::string_view> all;
+  std::vector<std::string_view> names;
+  std::vector<std::string_view> lasts;
   for (const Key& key : kKeys) {
-    all.push_back(key.name);
-    const std::string_view key_last = last_part(key.name);
-    if (key.name.substr(0, key.name.size() - key_last.size()) == section)
-      siblings.push_back(key_last);
+    names.push_back(key.name);
+    lasts.push_back(last_part(key.name));
+    const std::string_view key_section = key.name.substr(0, key.name.size() - lasts.back().size());
+    if (key_section == section) siblings.push_back(lasts.back());
+    if (!key_section.empty()) names.push_back(key_section.substr(0, key_section.size() - 1));
   }
   if (const auto sibling = nearest(last, siblings); !sibling.empty()) {
-    for (const Key& key : kKeys) {
-      if (key.name.starts_with(section) && key.name.substr(section.size()) == sibling)
-        return key.name;
-    }
+    // A sibling is a view of the end of its key's name.
+    return {sibling.data() - section.size(), section.size() + sibling.size()};
   }
-  if (const auto whole = nearest(name, all); !whole.empty()) return whole;
   const auto alias = std::ranges::find(kAliases, last, &Alias::typed);
   if (alias != kAliases.end()) return alias->meant;
-  // The right key in the wrong table, perhaps with a slip in it.
-  std::vector<std::string_view> lasts;
-  for (const Key& key : kKeys) lasts.push_back(last_part(key.name));
-  const auto there = std::ranges::find(lasts, nearest(last, lasts));
-  return there == lasts.end() ? std::string_view{}
-                              : kKeys[static_cast<std::size_t>(there - lasts.begin())].name;
+  if (const auto there = with_last_part(last, name); !there.empty()) return there;
+  if (const auto whole = nearest(name, names); !whole.empty()) return whole;
+  return with_last_part(nearest(last, lasts), name);
 }
 
 std::vector<std::string_view> split(std::string_view text, char separator) {

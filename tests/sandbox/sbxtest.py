@@ -64,7 +64,10 @@ class Ended:
         return {denial["what"]: denial["count"] for denial in self.record["denials"]}
 
     def __str__(self):
-        shown = json.dumps(self.record, indent=1) if self.record else f"stdout {self.out!r}"
+        shown = f"stdout {(self.out or b'')[:2000]!r}"
+        if self.record:
+            shown = json.dumps({key: self.record.get(key) for key in ("outcome", "limits_met", "denials", "degraded", "usage")})
+            shown += "".join(f"\n{name} {json.dumps(self.record[name])[:2000]}" for name in ("stdout", "stderr"))
         return f"{' '.join(map(str, self.arguments))}\nexit status {self.status}\nstderr {self.err!r}\n{shown}"
 
 

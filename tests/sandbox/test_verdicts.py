@@ -35,7 +35,7 @@ class Budgets(SbxTest):
         self.assertIn("300 ms", ended.outcome["detail"])
 
     def test_wall_time_with_grace_lets_the_program_finish(self):
-        options = ["--timeout", "300ms", "--set", 'limits.grace = "5s"']
+        options = ["--timeout", "300ms", "--set", 'limits.grace="5s"']
         begin = time.monotonic()
         self.over_budget(self.sbx(*options, PROBE, "polite", 0), "wall_time", 124)
         self.assertLess(time.monotonic() - begin, 3)
@@ -45,7 +45,7 @@ class Budgets(SbxTest):
 
     def test_cpu_time(self):
         ended = self.over_budget(self.sbx("--cpu-time", "300ms", PROBE, "spin"), "cpu_time", 152)
-        self.assertGreaterEqual(ended.record["usage"]["user_ms"] + ended.record["usage"]["system_ms"], 290)
+        self.assertGreaterEqual(ended.record["usage"]["user_ms"] + ended.record["usage"]["system_ms"], 300, ended)
 
     def test_cpu_time_of_the_whole_tree(self):
         begin = time.monotonic()
@@ -57,26 +57,26 @@ class Budgets(SbxTest):
         self.over_budget(self.sbx("--cpu-time", "300ms", "--timeout", "900ms", PROBE, "sleep"), "wall_time", 124)
 
     def test_output_with_kill(self):
-        options = ["--set", 'output.exceed = "kill"', "--output", "64K"]
+        options = ["--set", 'output.exceed="kill"', "--output", "64K"]
         self.over_budget(self.sbx(*options, PROBE, "flood-output", 0), "output", 153)
 
     def test_output_below_the_cap_with_kill(self):
-        options = ["--set", 'output.exceed = "kill"', "--output", "64K"]
+        options = ["--set", 'output.exceed="kill"', "--output", "64K"]
         self.exited(self.sbx(*options, PROBE, "flood-output", 65536))
 
     def test_output_of_the_error_stream_with_kill(self):
-        options = ["--set", 'output.exceed = "kill"', "--output", "64K"]
+        options = ["--set", 'output.exceed="kill"', "--output", "64K"]
         self.over_budget(self.sbx(*options, PROBE, "flood-output", 0, 2), "output", 153)
 
     def test_file_size(self):
-        ended = self.sbx("--set", 'limits.file_size = "1M"', PROBE, "fill", "/tmp/file", 2 << 20)
+        ended = self.sbx("--set", 'limits.file_size="1M"', PROBE, "fill", "/tmp/file", 2 << 20)
         self.over_budget(ended, "file_size", 153)
 
     def test_file_size_not_reached(self):
-        self.exited(self.sbx("--set", 'limits.file_size = "1M"', PROBE, "fill", "/tmp/file", 1 << 20))
+        self.exited(self.sbx("--set", 'limits.file_size="1M"', PROBE, "fill", "/tmp/file", 1 << 20))
 
     def test_full_disk_only_refuses(self):
-        ended = self.sbx("--disk", "2M", "--set", 'limits.file_size = "64M"', PROBE, "fill", "/tmp/file", 4 << 20)
+        ended = self.sbx("--disk", "2M", "--set", 'limits.file_size="64M"', PROBE, "fill", "/tmp/file", 4 << 20)
         self.exited(ended, 1)
         self.assertIn("refused ENOSPC", ended.text)
         self.assertIn("disk", [met["limit"] for met in ended.record["limits_met"]], ended)
@@ -87,7 +87,7 @@ class Budgets(SbxTest):
 
     def test_open_files_only_refuse(self):
         code = "import os\ntry:\n  while True: os.open('/dev/null', 0)\nexcept OSError as e: print(e.strerror)"
-        ended = self.exited(self.python(code, options=["--set", "limits.open_files = 40"]))
+        ended = self.exited(self.python(code, options=["--set", "limits.open_files=40"]))
         self.assertIn("Too many open files", ended.text)
 
 
@@ -102,7 +102,7 @@ class CouldNot(SbxTest):
             self.could_not_for("usage", self.sbx(*arguments))
 
     def test_policy(self):
-        self.could_not_for("policy", self.sbx("-p", self.policy("limits.wall_time = 7\n"), "--", "true"))
+        self.could_not_for("policy", self.sbx("-p", self.policy("limits.wall_time=7\n"), "--", "true"))
         self.could_not_for("policy", self.sbx("-p", "no-such-policy", "--", "true"))
 
     def test_setup(self):

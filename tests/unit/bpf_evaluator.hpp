@@ -8,16 +8,19 @@
 #include <optional>
 #include <vector>
 
-/// Runs a seccomp program the way the kernel does, so that a test can ask it: call and arguments in, action out.
+/// Runs a seccomp program the way the kernel does, so that a test can ask it: call and arguments
+/// in, action out.
 namespace sbx::test {
 
 struct BpfResult {
-  std::uint32_t action = 0;       ///< SECCOMP_RET_* with its data
-  bool looked_at_arguments = false;  ///< such an answer can't come from the kernel's always-allow bitmap
+  std::uint32_t action = 0;  ///< SECCOMP_RET_* with its data
+  bool looked_at_arguments =
+      false;  ///< such an answer can't come from the kernel's always-allow bitmap
   int steps = 0;
 };
 
-/// What the kernel's checker refuses: a jump out of the program, a load off the data, an unknown instruction, no return.
+/// What the kernel's checker refuses: a jump out of the program, a load off the data, an unknown
+/// instruction, no return.
 inline bool is_valid_bpf(const std::vector<sock_filter>& program) {
   if (program.empty() || program.size() > BPF_MAXINSNS) return false;
   for (std::size_t at = 0; at < program.size(); ++at) {
@@ -46,7 +49,8 @@ inline bool is_valid_bpf(const std::vector<sock_filter>& program) {
   return BPF_CLASS(program.back().code) == BPF_RET;
 }
 
-inline std::optional<BpfResult> run_bpf(const std::vector<sock_filter>& program, const seccomp_data& data) {
+inline std::optional<BpfResult> run_bpf(const std::vector<sock_filter>& program,
+                                        const seccomp_data& data) {
   BpfResult result;
   std::uint32_t accumulator = 0;
   for (std::size_t at = 0; at < program.size(); ++at) {

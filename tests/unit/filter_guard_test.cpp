@@ -40,14 +40,16 @@ TEST_F(Guards, AdmitSocketsOfTheUsualFamiliesAndProtocols) {
 }
 
 TEST_F(Guards, RefuseOtherSocketFamiliesByName) {
-  for (const std::uint64_t family : {AF_PACKET, AF_ALG, AF_VSOCK, AF_BLUETOOTH, AF_TIPC, AF_KEY, AF_CAN, AF_XDP, AF_UNSPEC, 4711}) {
+  for (const std::uint64_t family : {AF_PACKET, AF_ALG, AF_VSOCK, AF_BLUETOOTH, AF_TIPC, AF_KEY,
+                                     AF_CAN, AF_XDP, AF_UNSPEC, 4711}) {
     EXPECT_EQ(ask(filter_, "socket", {family, SOCK_DGRAM, 0}), kNotify) << family;
     EXPECT_EQ(explain(filter_, "socket", {family, SOCK_DGRAM, 0}).errno_value, EAFNOSUPPORT);
   }
   EXPECT_EQ(explain(filter_, "socket", {AF_PACKET, SOCK_RAW, 0}).what, "socket(AF_PACKET)");
   EXPECT_EQ(explain(filter_, "socket", {AF_PACKET, SOCK_RAW, 0}).allow_with, "");
   EXPECT_EQ(explain(filter_, "socket", {AF_ALG, SOCK_SEQPACKET, 0}).allow_with,
-            "syscalls.rule = [{ name = \"socket\", when = { arg = 0, op = \"eq\", value = \"AF_ALG\" }, action = \"allow\" }]");
+            "syscalls.rule = [{ name = \"socket\", when = { arg = 0, op = \"eq\", value = "
+            "\"AF_ALG\" }, action = \"allow\" }]");
   EXPECT_EQ(explain(filter_, "socket", {4711, 1, 0}).what, "socket(4711)");
 }
 
@@ -60,15 +62,19 @@ TEST_F(Guards, RefuseRawSocketsAndOtherProtocols) {
   EXPECT_EQ(ask(filter_, "socket", {AF_NETLINK, SOCK_RAW, 9}), kNotify);
   EXPECT_EQ(explain(filter_, "socket", {AF_INET, SOCK_RAW, 1}).what, "socket(AF_INET, SOCK_RAW)");
   EXPECT_EQ(explain(filter_, "socket", {AF_INET, SOCK_RAW, 1}).errno_value, EPERM);
-  EXPECT_EQ(explain(filter_, "socket", {AF_INET, SOCK_DGRAM, 1}).what, "socket(AF_INET, IPPROTO_ICMP)");
+  EXPECT_EQ(explain(filter_, "socket", {AF_INET, SOCK_DGRAM, 1}).what,
+            "socket(AF_INET, IPPROTO_ICMP)");
   EXPECT_EQ(explain(filter_, "socket", {AF_INET, SOCK_DGRAM, 1}).errno_value, EPROTONOSUPPORT);
-  EXPECT_EQ(explain(filter_, "socket", {AF_NETLINK, SOCK_RAW, 9}).what, "socket(AF_NETLINK, NETLINK_AUDIT)");
+  EXPECT_EQ(explain(filter_, "socket", {AF_NETLINK, SOCK_RAW, 9}).what,
+            "socket(AF_NETLINK, NETLINK_AUDIT)");
   // Go asks for MPTCP on every machine: no denial.
-  EXPECT_EQ(ask(filter_, "socket", {AF_INET, SOCK_STREAM, IPPROTO_MPTCP}), quiet_answer(EPROTONOSUPPORT));
+  EXPECT_EQ(ask(filter_, "socket", {AF_INET, SOCK_STREAM, IPPROTO_MPTCP}),
+            quiet_answer(EPROTONOSUPPORT));
 }
 
 TEST_F(Guards, CompareOnlyWhatTheKernelReads) {
-  EXPECT_EQ(ask(filter_, "socket", {kUpper | AF_INET, kUpper | SOCK_STREAM, kUpper | IPPROTO_TCP}), kAllow);
+  EXPECT_EQ(ask(filter_, "socket", {kUpper | AF_INET, kUpper | SOCK_STREAM, kUpper | IPPROTO_TCP}),
+            kAllow);
   EXPECT_EQ(ask(filter_, "socket", {kUpper | AF_PACKET, SOCK_DGRAM, 0}), kNotify);
   EXPECT_EQ(ask(filter_, "ioctl", {0, kUpper | TIOCSTI, 0}), kNotify);
   EXPECT_EQ(ask(filter_, "clone", {kUpper | CLONE_NEWUSER | SIGCHLD}), kNotify);
@@ -81,7 +87,8 @@ TEST_F(Guards, RefuseEveryNamespaceFlagOfClone) {
   EXPECT_EQ(ask(filter_, "clone", {SIGCHLD}), kAllow);
   EXPECT_EQ(ask(filter_, "clone", {CLONE_VM | CLONE_VFORK | SIGCHLD}), kAllow);
   EXPECT_EQ(ask(filter_, "clone", {0x3d0f00}), kAllow);  // glibc's threads
-  for (const std::uint64_t flag : {CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET}) {
+  for (const std::uint64_t flag : {CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
+                                   CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET}) {
     EXPECT_EQ(ask(filter_, "clone", {flag | SIGCHLD}), kNotify) << flag;
   }
   const Refusal refusal = explain(filter_, "clone", {CLONE_NEWUSER | CLONE_NEWNS | SIGCHLD});
@@ -103,7 +110,8 @@ TEST_F(Guards, RefuseNewLimitsForOtherProcesses) {
   EXPECT_EQ(ask(filter_, "prlimit64", {0, 0, 4096, 0}), kAllow);
   EXPECT_EQ(ask(filter_, "prlimit64", {1, 0, 0, 4096}), kAllow);
   EXPECT_EQ(ask(filter_, "prlimit64", {1, 0, 4096, 0}), kNotify);
-  EXPECT_EQ(ask(filter_, "prlimit64", {1, 0, 0x100000000, 0}), kNotify);  // a pointer whose low half is zero
+  EXPECT_EQ(ask(filter_, "prlimit64", {1, 0, 0x100000000, 0}),
+            kNotify);  // a pointer whose low half is zero
   EXPECT_EQ(explain(filter_, "prlimit64", {1, 0, 4096, 0}).what, "prlimit64(pid 1)");
 }
 
@@ -113,20 +121,26 @@ TEST_F(Guards, RefuseOtherPersonalities) {
   EXPECT_EQ(ask(filter_, "personality", {~std::uint64_t{0}}), kAllow);
   EXPECT_EQ(ask(filter_, "personality", {0x0040000}), kNotify);
   EXPECT_EQ(explain(filter_, "personality", {0x0040000}).what, "personality(0x40000)");
-  EXPECT_EQ(explain(filter_, "personality", {0x0040000}).allow_with, "syscalls.allow = [\"personality\"]");
+  EXPECT_EQ(explain(filter_, "personality", {0x0040000}).allow_with,
+            "syscalls.allow = [\"personality\"]");
 }
 
 TEST_F(Guards, RefuseASecondListener) {
   EXPECT_EQ(ask(filter_, "seccomp", {SECCOMP_SET_MODE_FILTER, 0, 4096}), kAllow);
-  EXPECT_EQ(ask(filter_, "seccomp", {SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, 4096}), kAllow);
+  EXPECT_EQ(ask(filter_, "seccomp", {SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, 4096}),
+            kAllow);
   EXPECT_EQ(ask(filter_, "seccomp", {SECCOMP_GET_ACTION_AVAIL, 0, 4096}), kAllow);
-  EXPECT_EQ(ask(filter_, "seccomp", {SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | 1, 4096}), kNotify);
+  EXPECT_EQ(ask(filter_, "seccomp",
+                {SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | 1, 4096}),
+            kNotify);
   EXPECT_EQ(ask(filter_, "prctl", {PR_SET_SECCOMP, 2, 4096}), kAllow);
 }
 
 TEST_F(Guards, LeaveHonestPrctlOptionsAlone) {
-  for (const std::uint64_t option : {PR_SET_NAME, PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, PR_SET_CHILD_SUBREAPER,
-                                     PR_SET_THP_DISABLE, PR_SET_PTRACER, PR_SET_VMA, PR_CAPBSET_READ, PR_CAP_AMBIENT, PR_SET_TIMERSLACK}) {
+  for (const std::uint64_t option :
+       {PR_SET_NAME, PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, PR_SET_CHILD_SUBREAPER,
+        PR_SET_THP_DISABLE, PR_SET_PTRACER, PR_SET_VMA, PR_CAPBSET_READ, PR_CAP_AMBIENT,
+        PR_SET_TIMERSLACK}) {
     EXPECT_EQ(ask(filter_, "prctl", {option}), kAllow) << option;
   }
   for (const std::uint64_t option : {PR_SET_MM, PR_SCHED_CORE, PR_MCE_KILL}) {
@@ -137,14 +151,16 @@ TEST_F(Guards, LeaveHonestPrctlOptionsAlone) {
 }
 
 TEST_F(Guards, AnswerProbesOfRunTimesQuietly) {
-  for (const char* name : {"clone3", "io_uring_setup", "get_mempolicy", "mbind", "move_pages", "memfd_secret", "io_setup"}) {
+  for (const char* name : {"clone3", "io_uring_setup", "get_mempolicy", "mbind", "move_pages",
+                           "memfd_secret", "io_setup"}) {
     EXPECT_EQ(ask(filter_, name), quiet_answer(ENOSYS)) << name;
   }
 }
 
 TEST(GuardsWithRules, ANameLiftsItsGuardAndAGroupDoesNot) {
   policy::Syscalls rules = syscalls();
-  rules.allow = {item("personality"), item("socket"), item("clone"), item("ioctl"), item("prlimit64")};
+  rules.allow = {item("personality"), item("socket"), item("clone"), item("ioctl"),
+                 item("prlimit64")};
   const Filter named = compile_filter(rules, kPlain).value();
   EXPECT_EQ(ask(named, "personality", {0x0040000}), kAllow);
   EXPECT_EQ(ask(named, "socket", {AF_PACKET, SOCK_RAW, 0}), kAllow);

@@ -21,7 +21,9 @@ using test::quiet_answer;
 using test::rule;
 using test::syscalls;
 
-Filter compiled(const policy::Syscalls& rules) { return compile_filter(rules, kPlain).value(); }
+Filter compiled(const policy::Syscalls& rules) {
+  return compile_filter(rules, kPlain).value();
+}
 
 Error error_of(const policy::Syscalls& rules) {
   const Result<Filter> filter = compile_filter(rules, kPlain);
@@ -77,7 +79,8 @@ TEST(FilterRules, MinimalMakesThreadsAndAGroupAddsProcesses) {
   policy::Syscalls rules = syscalls(SyscallBase::minimal);
   EXPECT_EQ(ask(compiled(rules), "clone", {0x3d0f00}), kAllow);
   EXPECT_EQ(ask(compiled(rules), "clone", {SIGCHLD}), kNotify);
-  EXPECT_EQ(explain(compiled(rules), "clone", {SIGCHLD}).allow_with, "syscalls.allow = [\"@process-spawn\"]");
+  EXPECT_EQ(explain(compiled(rules), "clone", {SIGCHLD}).allow_with,
+            "syscalls.allow = [\"@process-spawn\"]");
   EXPECT_EQ(ask(compiled(rules), "socket", {1, 1, 0}), kNotify);
   rules.allow = {item("@process-spawn"), item("@network")};
   EXPECT_EQ(ask(compiled(rules), "clone", {SIGCHLD}), kAllow);
@@ -89,24 +92,40 @@ TEST(FilterRules, MinimalMakesThreadsAndAGroupAddsProcesses) {
 
 // Every operator on a 64-bit argument (mprotect's start), at the edges of each half.
 TEST(FilterRules, ComparesAll64Bits) {
-  const std::uint64_t values[] = {0, 1, 0xffffffff, 0x100000000, 0x1234567890abcdef, ~std::uint64_t{0} - 1};
+  const std::uint64_t values[] = {
+      0, 1, 0xffffffff, 0x100000000, 0x1234567890abcdef, ~std::uint64_t{0} - 1};
   for (const std::uint64_t value : values) {
-    for (const RuleOperator op : {RuleOperator::eq, RuleOperator::ne, RuleOperator::lt, RuleOperator::le, RuleOperator::gt, RuleOperator::ge}) {
+    for (const RuleOperator op : {RuleOperator::eq, RuleOperator::ne, RuleOperator::lt,
+                                  RuleOperator::le, RuleOperator::gt, RuleOperator::ge}) {
       policy::Syscalls rules = syscalls();
       rules.rules = {rule("mprotect", 0, op, {value}, RuleAction::deny)};
       const Filter filter = compiled(rules);
-      for (const std::uint64_t sample : {value, value - 1, value + 1, value ^ (std::uint64_t{1} << 32), value ^ 1, std::uint64_t{0},
-                                         ~std::uint64_t{0}, value + 0x100000000, value - 0x100000000}) {
+      for (const std::uint64_t sample :
+           {value, value - 1, value + 1, value ^ (std::uint64_t{1} << 32), value ^ 1,
+            std::uint64_t{0}, ~std::uint64_t{0}, value + 0x100000000, value - 0x100000000}) {
         bool denied = false;
         switch (op) {
-          case RuleOperator::eq: denied = sample == value; break;
-          case RuleOperator::ne: denied = sample != value; break;
-          case RuleOperator::lt: denied = sample < value; break;
-          case RuleOperator::le: denied = sample <= value; break;
-          case RuleOperator::gt: denied = sample > value; break;
-          default: denied = sample >= value; break;
+          case RuleOperator::eq:
+            denied = sample == value;
+            break;
+          case RuleOperator::ne:
+            denied = sample != value;
+            break;
+          case RuleOperator::lt:
+            denied = sample < value;
+            break;
+          case RuleOperator::le:
+            denied = sample <= value;
+            break;
+          case RuleOperator::gt:
+            denied = sample > value;
+            break;
+          default:
+            denied = sample >= value;
+            break;
         }
-        EXPECT_EQ(ask(filter, "mprotect", {sample}), denied ? kNotify : kAllow) << value << " " << sample << " " << static_cast<int>(op);
+        EXPECT_EQ(ask(filter, "mprotect", {sample}), denied ? kNotify : kAllow)
+            << value << " " << sample << " " << static_cast<int>(op);
       }
     }
   }
@@ -114,11 +133,13 @@ TEST(FilterRules, ComparesAll64Bits) {
 
 TEST(FilterRules, ComparesMasksAndLists) {
   policy::Syscalls rules = syscalls();
-  rules.rules = {rule("mprotect", 2, RuleOperator::masked_eq, {6, 6}, RuleAction::deny)};  // PROT_WRITE|PROT_EXEC
+  rules.rules = {rule("mprotect", 2, RuleOperator::masked_eq, {6, 6},
+                      RuleAction::deny)};  // PROT_WRITE|PROT_EXEC
   Filter filter = compiled(rules);
   EXPECT_EQ(ask(filter, "mprotect", {0, 0, 7}), kNotify);
   EXPECT_EQ(ask(filter, "mprotect", {0, 0, 5}), kAllow);
-  rules.rules = {rule("mprotect", 0, RuleOperator::masked_eq, {0xff000000000000ff, 0x0100000000000002}, RuleAction::deny)};
+  rules.rules = {rule("mprotect", 0, RuleOperator::masked_eq,
+                      {0xff000000000000ff, 0x0100000000000002}, RuleAction::deny)};
   filter = compiled(rules);
   EXPECT_EQ(ask(filter, "mprotect", {0x01abcdef12345602}), kNotify);
   EXPECT_EQ(ask(filter, "mprotect", {0x02abcdef12345602}), kAllow);
@@ -166,10 +187,13 @@ TEST(FilterRules, TakeSymbols) {
 
 TEST(FilterRules, ARuleWithoutConditionSpeaksOfEveryCall) {
   policy::Syscalls rules = syscalls();
-  rules.rules = {{{.name = "ptrace", .action = RuleAction::allow}, {}}, {{.name = "kill", .action = RuleAction::deny, .reason = "no signals"}, {.file = "p.toml", .line = 4}}};
+  rules.rules = {{{.name = "ptrace", .action = RuleAction::allow}, {}},
+                 {{.name = "kill", .action = RuleAction::deny, .reason = "no signals"},
+                  {.file = "p.toml", .line = 4}}};
   EXPECT_EQ(ask(compiled(rules), "ptrace", {5}), kAllow);
   EXPECT_EQ(ask(compiled(rules), "kill", {5}), kNotify);
-  EXPECT_EQ(explain(compiled(rules), "kill", {5}).rule, "syscalls.rule for \"kill\" (p.toml:4): no signals");
+  EXPECT_EQ(explain(compiled(rules), "kill", {5}).rule,
+            "syscalls.rule for \"kill\" (p.toml:4): no signals");
 }
 
 TEST(FilterRules, RefuseUnknownNamesWithASuggestion) {
@@ -188,7 +212,8 @@ TEST(FilterRules, RefuseUnknownNamesWithASuggestion) {
 }
 
 TEST(FilterRules, RefuseToDenyWhatSbxNeeds) {
-  for (const char* name : {"execve", "exit_group", "write", "rt_sigreturn", "restart_syscall", "@always"}) {
+  for (const char* name :
+       {"execve", "exit_group", "write", "rt_sigreturn", "restart_syscall", "@always"}) {
     policy::Syscalls rules = syscalls();
     rules.deny = {item(name, 5)};
     EXPECT_EQ(error_of(rules).code, "needed-syscall-denied") << name;
@@ -243,7 +268,8 @@ TEST(FilterRules, NameTheRuleThatDoesNotFit) {
   policy::Syscalls rules = syscalls();
   for (int i = 0; i < 60; ++i) {
     std::vector<std::uint64_t> values;
-    for (std::uint64_t v = 0; v < 100; ++v) values.push_back(v * 7 + static_cast<std::uint64_t>(i) * 1000);
+    for (std::uint64_t v = 0; v < 100; ++v)
+      values.push_back(v * 7 + static_cast<std::uint64_t>(i) * 1000);
     rules.rules.push_back(rule("kill", 0, RuleOperator::in, values, RuleAction::deny, 100 + i));
   }
   const Error error = error_of(rules);
@@ -256,7 +282,8 @@ TEST(FilterRules, NameTheRuleThatDoesNotFit) {
   EXPECT_TRUE(test::is_valid_bpf(filter.program));
   EXPECT_GT(filter.program.size(), 3000U);
 
-  rules.rules = {rule("kill", 0, RuleOperator::in, std::vector<std::uint64_t>(100000, 5), RuleAction::deny)};
+  rules.rules = {
+      rule("kill", 0, RuleOperator::in, std::vector<std::uint64_t>(100000, 5), RuleAction::deny)};
   EXPECT_EQ(error_of(rules).code, "filter-too-long");
 }
 

@@ -20,7 +20,9 @@ using Arguments = std::array<std::uint64_t, 6>;
 inline constexpr std::uint32_t kAllow = SECCOMP_RET_ALLOW;
 inline constexpr std::uint32_t kNotify = SECCOMP_RET_USER_NOTIF;
 inline constexpr std::uint32_t kKill = SECCOMP_RET_KILL_PROCESS;
-inline constexpr std::uint32_t quiet_answer(int error) { return SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(error); }
+inline constexpr std::uint32_t quiet_answer(int error) {
+  return SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(error);
+}
 
 /// What a machine with a cgroup and a listener adds.
 inline constexpr plan::FilterContext kPlain{
@@ -37,11 +39,17 @@ inline policy::Sourced<std::string> item(std::string name, int line = 7) {
   return {std::move(name), {.file = "p.toml", .line = line, .column = 1, .layer = Layer::file}};
 }
 
-inline policy::Sourced<policy::SyscallRule> rule(std::string name, int argument, policy::RuleOperator op,
-                                                 std::vector<std::uint64_t> values,
-                                                 policy::RuleAction action = policy::RuleAction::allow, int line = 9) {
-  return {{.name = std::move(name), .has_condition = true, .argument = argument, .op = op, .values = std::move(values),
-           .symbols = {}, .action = action, .reason = ""},
+inline policy::Sourced<policy::SyscallRule> rule(
+    std::string name, int argument, policy::RuleOperator op, std::vector<std::uint64_t> values,
+    policy::RuleAction action = policy::RuleAction::allow, int line = 9) {
+  return {{.name = std::move(name),
+           .has_condition = true,
+           .argument = argument,
+           .op = op,
+           .values = std::move(values),
+           .symbols = {},
+           .action = action,
+           .reason = ""},
           {.file = "p.toml", .line = line, .column = 1, .layer = Layer::file}};
 }
 
@@ -50,8 +58,8 @@ inline int number_of(std::string_view name) {
   return call == nullptr ? -1 : call->number;
 }
 
-inline BpfResult ask(const std::vector<sock_filter>& program, std::uint32_t number, const Arguments& arguments = {},
-                     std::uint32_t arch = AUDIT_ARCH_X86_64) {
+inline BpfResult ask(const std::vector<sock_filter>& program, std::uint32_t number,
+                     const Arguments& arguments = {}, std::uint32_t arch = AUDIT_ARCH_X86_64) {
   seccomp_data data{};
   data.nr = static_cast<int>(number);
   data.arch = arch;
@@ -59,11 +67,13 @@ inline BpfResult ask(const std::vector<sock_filter>& program, std::uint32_t numb
   return run_bpf(program, data).value_or(BpfResult{.action = 0xdeadbeef});
 }
 
-inline std::uint32_t ask(const plan::Filter& filter, std::string_view name, const Arguments& arguments = {}) {
+inline std::uint32_t ask(const plan::Filter& filter, std::string_view name,
+                         const Arguments& arguments = {}) {
   return ask(filter.program, static_cast<std::uint32_t>(number_of(name)), arguments).action;
 }
 
-inline plan::Refusal explain(const plan::Filter& filter, std::string_view name, const Arguments& arguments = {}) {
+inline plan::Refusal explain(const plan::Filter& filter, std::string_view name,
+                             const Arguments& arguments = {}) {
   std::uint64_t plain[6];
   for (std::size_t i = 0; i < 6; ++i) plain[i] = arguments[i];
   return filter.explain(number_of(name), plain);

@@ -41,7 +41,8 @@ TEST(SyscallTable, AgreesWithTheKernelHeader) {
 TEST(SyscallTable, AgreesWithLibseccomp) {
   int known = 0;
   for (int number = 0; number < 1024; ++number) {
-    const std::unique_ptr<char, decltype(&std::free)> name(seccomp_syscall_resolve_num_arch(SCMP_ARCH_X86_64, number), &std::free);
+    const std::unique_ptr<char, decltype(&std::free)> name(
+        seccomp_syscall_resolve_num_arch(SCMP_ARCH_X86_64, number), &std::free);
     if (!name) continue;
     ++known;
     ASSERT_NE(find_call(number), nullptr) << name.get();
@@ -68,14 +69,15 @@ TEST(SyscallTable, HasGroupsWithDescriptionsAndMembers) {
   for (const SyscallGroup& group : syscall_groups()) {
     EXPECT_TRUE(group.name.starts_with('@')) << group.name;
     EXPECT_FALSE(group.description.empty()) << group.name;
-    if (group.name != "@file-lock") EXPECT_GE(group.members.size(), 1U) << group.name;
+    EXPECT_FALSE(group.members.empty()) << group.name;
     EXPECT_TRUE(names.insert(group.name).second) << group.name;
     EXPECT_TRUE(find_group(group.name).has_value());
     members += group.members.size();
   }
   EXPECT_EQ(members, calls().size());
   EXPECT_EQ(syscall_table().size(), calls().size());
-  EXPECT_TRUE(names.contains("@process-spawn") && names.contains("@debug") && names.contains("@network"));
+  EXPECT_TRUE(names.contains("@process-spawn") && names.contains("@debug") &&
+              names.contains("@network"));
 }
 
 TEST(SyscallTable, NamesTheNearestCallAndGroup) {
@@ -95,7 +97,7 @@ TEST(Symbols, ResolveNamesNumbersAndCombinations) {
   EXPECT_EQ(resolve_symbol("AF_UNIX|"), std::nullopt);
   EXPECT_EQ(resolve_symbol(""), std::nullopt);
   EXPECT_EQ(resolve_symbol("12x"), std::nullopt);
-  EXPECT_EQ(nearest_symbol("AF_INTE6"), "AF_INET6");
+  EXPECT_EQ(nearest_symbol("AF_PAKCET"), "AF_PACKET");
   EXPECT_EQ(symbol_name("AF_", 17), "AF_PACKET");
   EXPECT_EQ(symbol_name("AF_", 4711), "");
 }

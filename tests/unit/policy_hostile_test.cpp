@@ -19,7 +19,7 @@ TEST(PolicyHostile, DeepListsAreRefused) {
 }
 
 TEST(PolicyHostile, DeepDottedKeysAreRefusedWithTheirPlace) {
-  for (const std::string text :
+  for (const std::string& text :
        {repeated("a.", 500'000) + "a = 1", "\n\n[" + repeated("a.", 500'000) + "a]",
         "x = { " + repeated("\"a\".", 200'000) + "a = 1 }",
         "x = { s = \"\"\"x\"\"\"\", " + repeated("a.", 400'000) + "a = 1 }",

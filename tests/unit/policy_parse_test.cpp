@@ -161,11 +161,11 @@ TEST(PolicyParse, TextOfEveryKeyLeavesNoKeyOut) {
 
 TEST(PolicyParse, EachValueKnowsItsPlace) {
   const Policy policy = parsed(kEveryKey);
-  EXPECT_EQ(policy.limits.wall_time.origin, (Origin{"p.toml", 63, 13, Layer::file}));
+  EXPECT_EQ(policy.limits.wall_time.origin, (Origin{"p.toml", 61, 13, Layer::file}));
   EXPECT_EQ(policy.filesystem.read.at(1).origin.text(), "p.toml:17");
-  EXPECT_EQ(policy.filesystem.read.at(1).origin.column, 25);
-  EXPECT_EQ(policy.environment.set.at("MPLBACKEND").origin.text(), "p.toml:34");
-  EXPECT_EQ(policy.syscalls.rules.at(1).origin.text(), "p.toml:46");
+  EXPECT_EQ(policy.filesystem.read.at(1).origin.column, 24);
+  EXPECT_EQ(policy.environment.set.at("MPLBACKEND").origin.text(), "p.toml:35");
+  EXPECT_EQ(policy.syscalls.rules.at(1).origin.text(), "p.toml:47");
 }
 
 TEST(PolicyParse, RulesKeepNumbersAndWords) {
@@ -222,6 +222,10 @@ struct Mistake {
   std::string_view hint;
 };
 
+void PrintTo(const Mistake& mistake, std::ostream* out) {
+  *out << testing::PrintToString(std::string(mistake.text));
+}
+
 class PolicyMistake : public testing::TestWithParam<Mistake> {};
 
 TEST_P(PolicyMistake, IsToldWithPlaceValueAndCure) {
@@ -238,18 +242,18 @@ TEST_P(PolicyMistake, IsToldWithPlaceValueAndCure) {
 
 constexpr auto kMistakes = std::to_array<Mistake>({
     // text itself
-    {"a = ", "toml-syntax", 1, 4, "end-of-file", "quotes"},
+    {"a = ", "toml-syntax", 1, 5, "end-of-file", "quotes"},
     {"[limits]\nwall_time = 30s", "toml-syntax", 2, 15, "expected digit", "quotes"},
-    {"[limits]\ncpus = 1\ncpus = 2", "duplicate-key", 3, 6, "cannot redefine", "stands once"},
+    {"[limits]\ncpus = 1\ncpus = 2", "duplicate-key", 3, 8, "cannot redefine", "stands once"},
     {"[limits]\n[limits]", "duplicate-key", 2, 1, "cannot redefine", "stands once"},
-    {"name = \"\xff\"", "invalid-utf8", 1, 9, "invalid utf-8", "UTF-8"},
+    {"name = \"\xff\"", "invalid-utf8", 1, 8, "invalid utf-8", "UTF-8"},
     // keys
     {"memroy = 1", "unknown-key", 1, 1, "unknown key \"memroy\"",
      "did you mean \"limits.memory\"?"},
     {"[limits]\n  memroy = \"1G\"", "unknown-key", 2, 3, "\"limits.memroy\"",
      "did you mean \"memory\"?"},
     {"[limits]\nxyzzy = 1", "unknown-key", 2, 1, "\"limits.xyzzy\"", "wall_time, cpu_time"},
-    {"[nett]\nmode = \"none\"", "unknown-key", 1, 2, "\"nett\"", "network.mode"},
+    {"[netwrk]\nmode = \"none\"", "unknown-key", 1, 2, "\"netwrk\"", "did you mean \"network\"?"},
     {"limits = 5", "wrong-type", 1, 10, "limits is a table, not an integer", "wall_time"},
     {"schema = 2", "unsupported-schema", 1, 10, "schema 2", "schema = 1"},
     {"schema = \"1\"", "unsupported-schema", 1, 10, "schema \"1\"", "schema = 1"},
@@ -344,9 +348,9 @@ constexpr auto kMistakes = std::to_array<Mistake>({
      "target \"x\" is not absolute", "\"/data\""},
     {"[filesystem]\nread = [{ target = \"/x\" }]", "missing-key", 2, 9, "without source",
      "source ="},
-    {"[filesystem]\nread = [{ source = \"/x\", optional = 1 }]", "wrong-type", 2, 36,
+    {"[filesystem]\nread = [{ source = \"/x\", optional = 1 }]", "wrong-type", 2, 37,
      "optional = 1", "optional = true"},
-    {"[filesystem]\nread = [{ source = \"/x\", sorce = \"/y\" }]", "unknown-key", 2, 25,
+    {"[filesystem]\nread = [{ source = \"/x\", sorce = \"/y\" }]", "unknown-key", 2, 26,
      "filesystem.read.sorce", "did you mean \"source\"?"},
     {"[filesystem]\nsystem = \"/\"", "forbidden-grant", 2, 10, "\"/\" can't be granted", ""},
     {"[filesystem.workspace]\nsource = \"~bob\"", "bad-path", 2, 10, "another user", ""},
@@ -385,19 +389,19 @@ constexpr auto kMistakes = std::to_array<Mistake>({
      "missing-key", 4, 8, "without value", "value"},
     {"[[syscalls.rule]]\nname = \"x\"\naction = \"deny\"\nwhen = { arg = 0, op = \"eq\", value = "
      "[1] }",
-     "wrong-type", 4, 36, "does not fit", "op = \"in\""},
+     "wrong-type", 4, 38, "does not fit", "op = \"in\""},
     {"[[syscalls.rule]]\nname = \"x\"\naction = \"deny\"\nwhen = { arg = 0, op = \"in\", value = 1 "
      "}",
-     "wrong-type", 4, 36, "does not fit", "a list"},
+     "wrong-type", 4, 38, "does not fit", "a list"},
     {"[[syscalls.rule]]\nname = \"x\"\naction = \"deny\"\nwhen = { arg = 0, op = \"in\", value = "
      "[] }",
-     "wrong-type", 4, 36, "does not fit", "a list"},
+     "wrong-type", 4, 38, "does not fit", "a list"},
     {"[[syscalls.rule]]\nname = \"x\"\naction = \"deny\"\nwhen = { arg = 0, op = \"masked-eq\", "
      "value = [1] }",
-     "wrong-type", 4, 43, "a mask and a value", ""},
+     "wrong-type", 4, 45, "a mask and a value", ""},
     {"[[syscalls.rule]]\nname = \"x\"\naction = \"deny\"\nwhen = { arg = 0, op = \"eq\", value = "
      "\"AF_UNX\" }",
-     "unknown-symbol", 4, 36, "\"AF_UNX\"", "did you mean \"AF_UNIX\"?"},
+     "unknown-symbol", 4, 38, "\"AF_UNX\"", "did you mean \"AF_UNIX\"?"},
 });
 INSTANTIATE_TEST_SUITE_P(Each, PolicyMistake, testing::ValuesIn(kMistakes));
 

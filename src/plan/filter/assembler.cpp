@@ -9,17 +9,22 @@
 namespace sbx::plan {
 namespace {
 
-// Offsets of conditional jumps are eight bits wide. Two relays may still be put in front of the jump itself.
+// Offsets of conditional jumps are eight bits wide. Two relays may still be put in front of the
+// jump itself.
 constexpr std::uint32_t kReach = 253;
 
 constexpr bool kLittle = std::endian::native == std::endian::little;
 constexpr std::uint32_t low_word(unsigned argument) {
-  return static_cast<std::uint32_t>(offsetof(seccomp_data, args) + 8 * argument + (kLittle ? 0 : 4));
+  return static_cast<std::uint32_t>(offsetof(seccomp_data, args) + 8 * argument +
+                                    (kLittle ? 0 : 4));
 }
 constexpr std::uint32_t high_word(unsigned argument) {
-  return static_cast<std::uint32_t>(offsetof(seccomp_data, args) + 8 * argument + (kLittle ? 4 : 0));
+  return static_cast<std::uint32_t>(offsetof(seccomp_data, args) + 8 * argument +
+                                    (kLittle ? 4 : 0));
 }
-constexpr std::uint32_t low(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
+constexpr std::uint32_t low(std::uint64_t value) {
+  return static_cast<std::uint32_t>(value);
+}
 constexpr std::uint32_t high(std::uint64_t value) {
   return static_cast<std::uint32_t>(value >> 32);
 }
@@ -52,7 +57,8 @@ Assembler::Label Assembler::give_back(std::uint32_t value) {
 Assembler::Label Assembler::within_reach(Label target) {
   if (reversed_.size() - target <= kReach) return target;
   if (BPF_CLASS(reversed_[target].code) == BPF_RET) return push(reversed_[target]);
-  return push(BPF_STMT(BPF_JMP | BPF_JA, static_cast<std::uint32_t>(reversed_.size()) - 1 - target));
+  return push(
+      BPF_STMT(BPF_JMP | BPF_JA, static_cast<std::uint32_t>(reversed_.size()) - 1 - target));
 }
 
 Assembler::Label Assembler::jump_if(std::uint16_t op, std::uint32_t operand, Label yes, Label no) {

@@ -9,7 +9,8 @@
 
 #include "plan/filter/tree.hpp"
 
-/// Classic BPF, written from its last instruction to its first: every jump goes forward, so its target is always known.
+/// Classic BPF, written from its last instruction to its first: every jump goes forward, so its
+/// target is always known.
 namespace sbx::plan {
 
 class Assembler {
@@ -58,7 +59,8 @@ template <class ValueOf>
 Assembler::Label Assembler::tree(const Tree& tree, Tree::Id root, ValueOf value_of) {
   labels_.assign(root + 1, 0);
   const auto label_of = [&](Tree::Id id) {
-    // A leaf gets a place of its own near every use: it is one instruction, as a long jump would be.
+    // A leaf gets a place of its own near every use: it is one instruction, as a long jump would
+    // be.
     return tree.at(id).is_leaf ? give_back(value_of(tree.at(id).action)) : labels_[id];
   };
   for (Tree::Id id = 0; id <= root; ++id) {

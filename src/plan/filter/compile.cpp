@@ -52,7 +52,8 @@ std::vector<Range> make_ranges(const Ruling& ruling, const Answers& answers) {
   std::vector<Range> ranges;
   ranges.reserve(192);
   const auto add = [&](std::uint32_t start, std::uint32_t value, const Call* call) {
-    const bool same = !ranges.empty() && call == nullptr && ranges.back().call == nullptr && ranges.back().value == value;
+    const bool same = !ranges.empty() && call == nullptr && ranges.back().call == nullptr &&
+                      ranges.back().value == value;
     if (!same) ranges.push_back({start, value, call});
   };
   constexpr std::uint32_t kUnknown = SECCOMP_RET_ERRNO | ENOSYS;
@@ -60,7 +61,8 @@ std::vector<Range> make_ranges(const Ruling& ruling, const Answers& answers) {
   for (const Call& call : calls()) {
     if (call.number != next) add(next, kUnknown, nullptr);
     const Ruling::Verdict verdict = ruling.verdict(call);
-    add(call.number, verdict.conditional ? 0 : answers(verdict.action), verdict.conditional ? &call : nullptr);
+    add(call.number, verdict.conditional ? 0 : answers(verdict.action),
+        verdict.conditional ? &call : nullptr);
     next = call.number + 1U;
   }
   add(next, kUnknown, nullptr);
@@ -79,7 +81,8 @@ class Compiler {
     const Label foreign = out_.give_back(SECCOMP_RET_KILL_PROCESS);
     const Label unknown = out_.give_back(SECCOMP_RET_ERRNO | ENOSYS);
     node = out_.jump_if(BPF_JGE, kForeignAbiStart, foreign, node);
-    // -1 is no call of any ABI: a tracer skips a call with it, and the kernel itself answers ENOSYS.
+    // -1 is no call of any ABI: a tracer skips a call with it, and the kernel itself answers
+    // ENOSYS.
     node = out_.jump_if(BPF_JEQ, UINT32_MAX, unknown, node);
     node = out_.load(offsetof(seccomp_data, nr), node);
     node = out_.jump_if(BPF_JEQ, kAuditArch, node, foreign);
@@ -112,7 +115,8 @@ class Compiler {
   Assembler out_;
 };
 
-Result<std::vector<sock_filter>> compile_rules(const policy::Syscalls& syscalls, const FilterContext& context,
+Result<std::vector<sock_filter>> compile_rules(const policy::Syscalls& syscalls,
+                                               const FilterContext& context,
                                                std::size_t rule_count) {
   const Ruling ruling = SBX_TRY(Ruling::resolve(syscalls, context, rule_count));
   const Answers answers(syscalls, context);
@@ -132,9 +136,11 @@ std::unexpected<Error> too_long(const policy::Syscalls& syscalls, const FilterCo
   const auto& rule = syscalls.rules[too_many - 1];
   return fail(Error{.kind = ErrorKind::policy,
                     .code = "filter-too-long",
-                    .message = "the rule for \"" + rule.value.name + "\" does not fit the kernel's 4096 instructions",
+                    .message = "the rule for \"" + rule.value.name +
+                               "\" does not fit the kernel's 4096 instructions",
                     .origin = rule.origin,
-                    .hint = "merge rules of one call into one with op = \"in\", or allow or deny the call as a whole"});
+                    .hint = "merge rules of one call into one with op = \"in\", or allow or deny "
+                            "the call as a whole"});
 }
 
 }  // namespace

@@ -19,9 +19,13 @@ namespace {
 
 using Arguments = const std::uint64_t (&)[6];
 
-std::uint32_t word(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
+std::uint32_t word(std::uint64_t value) {
+  return static_cast<std::uint32_t>(value);
+}
 
-std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
+std::string quoted(std::string_view text) {
+  return '"' + std::string(text) + '"';
+}
 
 std::string hex(std::uint32_t value) {
   std::array<char, 16> text{};
@@ -54,27 +58,38 @@ std::string_view protocol_prefix(Arguments arguments) {
 // Writes the texts of one refusal.
 class Teller {
  public:
-  Teller(const policy::Syscalls& syscalls, const FilterContext& context, const Call& call, Arguments arguments, const Action& action)
-      : syscalls_(syscalls), context_(context), call_(call), arguments_(arguments), action_(action) {}
+  Teller(const policy::Syscalls& syscalls, const FilterContext& context, const Call& call,
+         Arguments arguments, const Action& action)
+      : syscalls_(syscalls),
+        context_(context),
+        call_(call),
+        arguments_(arguments),
+        action_(action) {}
 
   [[nodiscard]] Refusal tell() const {
-    return {.what = what(), .errno_value = action_.error, .rule = rule(), .allow_with = allow_with(), .risk = risk()};
+    return {.what = what(),
+            .errno_value = action_.error,
+            .rule = rule(),
+            .allow_with = allow_with(),
+            .risk = risk()};
   }
 
  private:
   [[nodiscard]] std::uint32_t argument(unsigned index) const { return word(arguments_[index]); }
 
   [[nodiscard]] std::string what() const {
-    const std::string name = call_.name;
+    std::string name = call_.name;
     switch (action_.cause) {
       case Cause::socket_family:
       case Cause::socket_unix:
       case Cause::socketpair_family:
         return name + "(" + constant("AF_", argument(0)) + ")";
       case Cause::socket_type:
-        return name + "(" + constant("AF_", argument(0)) + ", " + constant("SOCK_", argument(1) & 0xf) + ")";
+        return name + "(" + constant("AF_", argument(0)) + ", " +
+               constant("SOCK_", argument(1) & 0xf) + ")";
       case Cause::socket_protocol:
-        return name + "(" + constant("AF_", argument(0)) + ", " + constant(protocol_prefix(arguments_), argument(2)) + ")";
+        return name + "(" + constant("AF_", argument(0)) + ", " +
+               constant(protocol_prefix(arguments_), argument(2)) + ")";
       case Cause::namespaces:
         return name + "(" + flag_names("CLONE_NEW", argument(0) & kNamespaceFlags) + ")";
       case Cause::new_process:
@@ -106,8 +121,9 @@ class Teller {
     const policy::SyscallRule& rule = syscalls_.rules[action_.index].value;
     if (!rule.has_condition) return {};
     std::array<char, 48> text{};
-    (void)std::snprintf(text.data(), text.size(), "(argument %d: 0x%llx)", rule.argument,
-                        static_cast<unsigned long long>(arguments_[rule.argument]));  // fits by its widest values
+    (void)std::snprintf(
+        text.data(), text.size(), "(argument %d: 0x%llx)", rule.argument,
+        static_cast<unsigned long long>(arguments_[rule.argument]));  // fits by its widest values
     return text.data();
   }
 
@@ -121,7 +137,10 @@ class Teller {
       case Cause::deny_entry:
         return deny_entry_text();
       case Cause::new_process:
-        return action_.index == kNoIndex ? "not in syscalls.base = " + quoted(base_name(syscalls_.base.value)) + base_place() : deny_entry_text();
+        return action_.index == kNoIndex
+                   ? "not in syscalls.base = " + quoted(base_name(syscalls_.base.value)) +
+                         base_place()
+                   : deny_entry_text();
       case Cause::rule:
         return rule_text();
       case Cause::quiet_table:
@@ -144,7 +163,8 @@ class Teller {
 
   [[nodiscard]] std::string rule_text() const {
     const auto& rule = syscalls_.rules[action_.index];
-    std::string text = "syscalls.rule for " + quoted(rule.value.name) + " (" + rule.origin.text() + ")";
+    std::string text =
+        "syscalls.rule for " + quoted(rule.value.name) + " (" + rule.origin.text() + ")";
     if (!rule.value.reason.empty()) text += ": " + rule.value.reason;
     return text;
   }
@@ -181,8 +201,9 @@ class Teller {
       case Cause::not_in_base:
         return text_of(call_.group).needs_privilege ? std::string() : allow_name(call_.name);
       case Cause::quiet_table:
-        return call_.decision.standing == Standing::quiet && !text_of(call_.group).needs_privilege ? allow_name(call_.name)
-                                                                                                  : std::string();
+        return call_.decision.standing == Standing::quiet && !text_of(call_.group).needs_privilege
+                   ? allow_name(call_.name)
+                   : std::string();
       case Cause::new_process:
         return action_.index == kNoIndex ? allow_name("@process-spawn") : deny_without_entry();
       case Cause::deny_entry:
@@ -191,9 +212,11 @@ class Teller {
       case Cause::polled_memory:
         return allow_name(call_.name);
       case Cause::second_listener:
-        return context_.listener ? std::string() : allow_name(call_.name);  // a process tree has one listener
+        return context_.listener ? std::string()
+                                 : allow_name(call_.name);  // a process tree has one listener
       case Cause::socket_family:
-        return family_needs_privilege() ? std::string() : allow_value(0, constant("AF_", argument(0)));
+        return family_needs_privilege() ? std::string()
+                                        : allow_value(0, constant("AF_", argument(0)));
       case Cause::socket_protocol:
         return allow_value(2, constant(protocol_prefix(arguments_), argument(2)));
       case Cause::terminal_input:
@@ -209,12 +232,16 @@ class Teller {
     return argument(0) == AF_PACKET || argument(0) == AF_KEY || argument(0) == AF_XDP;
   }
 
-  static std::string allow_name(std::string_view name) { return "syscalls.allow = [" + quoted(name) + "]"; }
+  static std::string allow_name(std::string_view name) {
+    return "syscalls.allow = [" + quoted(name) + "]";
+  }
 
   [[nodiscard]] std::string allow_value(int argument, const std::string& value) const {
     const bool number = !value.empty() && value[0] >= '0' && value[0] <= '9';
-    return "syscalls.rule = [{ name = " + quoted(call_.name) + ", when = { arg = " + std::to_string(argument) +
-           ", op = \"eq\", value = " + (number ? value : quoted(value)) + " }, action = \"allow\" }]";
+    return "syscalls.rule = [{ name = " + quoted(call_.name) +
+           ", when = { arg = " + std::to_string(argument) +
+           ", op = \"eq\", value = " + (number ? value : quoted(value)) +
+           " }, action = \"allow\" }]";
   }
 
   /// The deny list without the entry that decided: lists append, so it has to be replaced.
@@ -253,7 +280,7 @@ class Teller {
 };
 
 Action decide(const Filter& filter, const Call& call, Arguments arguments) {
-  const Result<Ruling> ruling = Ruling::resolve(filter.syscalls, filter.context);
+  const Result<Ruling> ruling = Ruling::resolve_one(filter.syscalls, filter.context, call);
   if (!ruling) return {.kind = Action::Kind::deny, .error = EPERM, .cause = Cause::not_in_base};
   Tree tree;
   const Tree::Id root = ruling->tree(tree, call);
@@ -265,7 +292,9 @@ Action decide(const Filter& filter, const Call& call, Arguments arguments) {
 Refusal Filter::explain(int number, Arguments arguments) const {
   const Call* call = find_call(number);
   if (call == nullptr) {
-    return {.what = syscall_name(number), .errno_value = ENOSYS, .rule = "not known to this version of sbx"};
+    return {.what = syscall_name(number),
+            .errno_value = ENOSYS,
+            .rule = "not known to this version of sbx"};
   }
   const Action action = decide(*this, *call, arguments);
   if (action.kind == Action::Kind::allow) return {.what = call->name};

@@ -15,10 +15,12 @@ namespace sbx::plan {
 
 /// What the machine and the plan add to the policy's own rules.
 struct FilterContext {
-  bool listener = true;            ///< denied calls are notified; false: answered in the kernel, unnamed
+  bool listener = true;  ///< denied calls are notified; false: answered in the kernel, unnamed
   bool affinity_is_budget = true;  ///< no cgroup: sched_setaffinity answers EPERM quietly
-  bool unix_sockets = true;        ///< false: socket(AF_UNIX) is out (network host without Landlock scopes)
-  bool memory_is_polled = true;    ///< memfd_create is a quiet ENOSYS unless granted by name (used when polling is the means)
+  bool unix_sockets =
+      true;  ///< false: socket(AF_UNIX) is out (network host without Landlock scopes)
+  bool memory_is_polled = true;  ///< memfd_create is a quiet ENOSYS unless granted by name (used
+                                 ///< when polling is the means)
 };
 
 /// Why a call was refused, for the record.
@@ -33,8 +35,9 @@ struct Refusal {
 struct Filter {
   std::vector<sock_filter> program;
   bool notifies = false;  ///< a listener is needed
-  /// What is refused about this call, from number and argument registers alone (memory is never read). Callers bound how
-  /// many different `what` they keep: a program can make up families and options.
+  /// What is refused about this call, from number and argument registers alone (memory is never
+  /// read). Callers bound how many different `what` they keep: a program can make up families and
+  /// options.
   [[nodiscard]] Refusal explain(int number, const std::uint64_t (&arguments)[6]) const;
   /// The errno of explain() without its texts.
   [[nodiscard]] int refusal_errno(int number, const std::uint64_t (&arguments)[6]) const;
@@ -43,14 +46,16 @@ struct Filter {
   FilterContext context;
 };
 
-/// Compiles the filter. Errors: policy (unknown name, group or symbol; a call denied that sbx needs; a rule on a hot call, on an
-/// argument that the call lacks, or that can never match; rules that don't fit 4,096 instructions: each names the rule).
+/// Compiles the filter. Errors: policy (unknown name, group or symbol; a call denied that sbx
+/// needs; a rule on a hot call, on an argument that the call lacks, or that can never match; rules
+/// that don't fit 4,096 instructions: each names the rule).
 ///
-/// The order of say: syscalls.deny and unconditional deny rules; deny rules that match; the call's own guard; allow. An allow
-/// by the call's name lifts its guard, an allow by group does not. An allow rule with eq or in lifts only the guard's check of
-/// that argument. Never lifted: namespace flags of clone, ioctl and prlimit64's guards (by name), affinity_is_budget,
-/// unix_sockets.
-[[nodiscard]] Result<Filter> compile_filter(const policy::Syscalls& syscalls, const FilterContext& context);
+/// The order of say: syscalls.deny and unconditional deny rules; deny rules that match; the call's
+/// own guard; allow. An allow by the call's name lifts its guard, an allow by group does not. An
+/// allow rule with eq or in lifts only the guard's check of that argument. Never lifted: namespace
+/// flags of clone, ioctl and prlimit64's guards (by name), affinity_is_budget, unix_sockets.
+[[nodiscard]] Result<Filter> compile_filter(const policy::Syscalls& syscalls,
+                                            const FilterContext& context);
 
 /// Name of a system call of this architecture, or "system call N".
 [[nodiscard]] std::string syscall_name(int number);

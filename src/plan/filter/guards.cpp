@@ -13,15 +13,17 @@
 namespace sbx::plan {
 namespace {
 
-static_assert(kNamespaceFlags == (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
-                                  CLONE_NEWPID | CLONE_NEWNET));
+static_assert(kNamespaceFlags == (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
+                                  CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET));
 
 // Added after the headers of Debian 12 (prctl(2)).
 constexpr std::uint64_t kPrSchedCore = 62;
 constexpr std::uint64_t kNewestPrctl = 78;  // PR_FUTEX_HASH, Linux 6.16
 constexpr std::uint64_t kPrGetAuxv = 0x41555856;
 
-Action allow() { return {}; }
+Action allow() {
+  return {};
+}
 Action deny(int error, Cause cause) {
   return {.kind = Action::Kind::deny, .error = static_cast<std::uint16_t>(error), .cause = cause};
 }
@@ -33,7 +35,10 @@ Condition word_is(unsigned argument, std::uint64_t value) {
   return {.argument = static_cast<std::uint8_t>(argument), .bits = 32, .value = value};
 }
 Condition word_masked(unsigned argument, std::uint64_t mask, std::uint64_t value) {
-  return {.argument = static_cast<std::uint8_t>(argument), .bits = 32, .compare = Compare::masked_equal, .value = value,
+  return {.argument = static_cast<std::uint8_t>(argument),
+          .bits = 32,
+          .compare = Compare::masked_equal,
+          .value = value,
           .mask = mask};
 }
 
@@ -41,27 +46,34 @@ bool vouched(const GuardRequest& request, unsigned argument) {
   return (request.vouched >> argument & 1) != 0;
 }
 
-// socket(family, type, protocol): the kernel reads all three as int, and the type without SOCK_CLOEXEC and SOCK_NONBLOCK.
+// socket(family, type, protocol): the kernel reads all three as int, and the type without
+// SOCK_CLOEXEC and SOCK_NONBLOCK.
 Tree::Id internet_socket(Tree& tree, const GuardRequest& request) {
   const Tree::Id admitted = tree.leaf(allow());
   Tree::Id protocol = admitted;
   if (!vouched(request, 2)) {
     // Go asks every machine for MPTCP at start and is content with a kernel that has none.
-    const Tree::Id other = tree.branch(word_is(2, IPPROTO_MPTCP), tree.leaf(quiet(EPROTONOSUPPORT, Cause::quiet_table)),
+    const Tree::Id other = tree.branch(word_is(2, IPPROTO_MPTCP),
+                                       tree.leaf(quiet(EPROTONOSUPPORT, Cause::quiet_table)),
                                        tree.leaf(deny(EPROTONOSUPPORT, Cause::socket_protocol)));
-    protocol = tree.any({word_is(2, 0), word_is(2, IPPROTO_TCP), word_is(2, IPPROTO_UDP)}, admitted, other);
+    protocol = tree.any({word_is(2, 0), word_is(2, IPPROTO_TCP), word_is(2, IPPROTO_UDP)}, admitted,
+                        other);
   }
   if (vouched(request, 1)) return protocol;
-  // EPERM is what the kernel says to a raw socket without CAP_NET_RAW, and ESOCKTNOSUPPORT to types it lacks.
-  const Tree::Id other_type = tree.branch(word_masked(1, 0xf, SOCK_RAW), tree.leaf(deny(EPERM, Cause::socket_type)),
-                                          tree.leaf(deny(ESOCKTNOSUPPORT, Cause::socket_type)));
-  return tree.any({word_masked(1, 0xf, SOCK_STREAM), word_masked(1, 0xf, SOCK_DGRAM)}, protocol, other_type);
+  // EPERM is what the kernel says to a raw socket without CAP_NET_RAW, and ESOCKTNOSUPPORT to types
+  // it lacks.
+  const Tree::Id other_type =
+      tree.branch(word_masked(1, 0xf, SOCK_RAW), tree.leaf(deny(EPERM, Cause::socket_type)),
+                  tree.leaf(deny(ESOCKTNOSUPPORT, Cause::socket_type)));
+  return tree.any({word_masked(1, 0xf, SOCK_STREAM), word_masked(1, 0xf, SOCK_DGRAM)}, protocol,
+                  other_type);
 }
 
 Tree::Id netlink_socket(Tree& tree, const GuardRequest& request) {
   const Tree::Id admitted = tree.leaf(allow());
   if (vouched(request, 2)) return admitted;
-  return tree.branch(word_is(2, NETLINK_ROUTE), admitted, tree.leaf(deny(EPROTONOSUPPORT, Cause::socket_protocol)));
+  return tree.branch(word_is(2, NETLINK_ROUTE), admitted,
+                     tree.leaf(deny(EPROTONOSUPPORT, Cause::socket_protocol)));
 }
 
 Tree::Id socket_guard(Tree& tree, const GuardRequest& request) {
@@ -69,26 +81,34 @@ Tree::Id socket_guard(Tree& tree, const GuardRequest& request) {
   if (request.by_name) {
     node = tree.leaf(allow());
   } else {
-    const Tree::Id other = vouched(request, 0) ? tree.leaf(allow()) : tree.leaf(deny(EAFNOSUPPORT, Cause::socket_family));
-    const Tree::Id netlink = tree.branch(word_is(0, AF_NETLINK), netlink_socket(tree, request), other);
+    const Tree::Id other = vouched(request, 0)
+                               ? tree.leaf(allow())
+                               : tree.leaf(deny(EAFNOSUPPORT, Cause::socket_family));
+    const Tree::Id netlink =
+        tree.branch(word_is(0, AF_NETLINK), netlink_socket(tree, request), other);
     const Tree::Id internet = internet_socket(tree, request);
     node = tree.any({word_is(0, AF_INET), word_is(0, AF_INET6)}, internet, netlink);
     node = tree.branch(word_is(0, AF_UNIX), tree.leaf(allow()), node);
   }
-  // This one no rule lifts: with the host's network and no Landlock scope it leads to the host's abstract sockets.
+  // This one no rule lifts: with the host's network and no Landlock scope it leads to the host's
+  // abstract sockets.
   if (!request.context.unix_sockets) {
-    node = tree.branch(word_is(0, AF_UNIX), tree.leaf(deny(EAFNOSUPPORT, Cause::socket_unix)), node);
+    node =
+        tree.branch(word_is(0, AF_UNIX), tree.leaf(deny(EAFNOSUPPORT, Cause::socket_unix)), node);
   }
   return node;
 }
 
-// clone's flags: the kernel takes the lower half of the register, and its low byte is the exit signal.
+// clone's flags: the kernel takes the lower half of the register, and its low byte is the exit
+// signal.
 Tree::Id clone_guard(Tree& tree, const GuardRequest& request) {
   Tree::Id node = tree.leaf(allow());
   if (!request.spawns) {
-    node = tree.branch(word_masked(0, CLONE_THREAD, CLONE_THREAD), node, tree.leaf(request.spawn_refusal));
+    node = tree.branch(word_masked(0, CLONE_THREAD, CLONE_THREAD), node,
+                       tree.leaf(request.spawn_refusal));
   }
-  return tree.branch(word_masked(0, kNamespaceFlags, 0), node, tree.leaf(deny(EPERM, Cause::namespaces)));
+  return tree.branch(word_masked(0, kNamespaceFlags, 0), node,
+                     tree.leaf(deny(EPERM, Cause::namespaces)));
 }
 
 Tree::Id ioctl_guard(Tree& tree, const GuardRequest& request) {
@@ -102,28 +122,34 @@ Tree::Id ioctl_guard(Tree& tree, const GuardRequest& request) {
 Tree::Id prctl_guard(Tree& tree, const GuardRequest& request) {
   const Tree::Id admitted = tree.leaf(allow());
   if (vouched(request, 0) || request.by_name) return admitted;
-  // PR_SET_MM forges /proc/self/exe and cmdline; a core-scheduling cookie idles the CPU's sibling, which no budget
-  // counts; the memory-error policy is the administrator's.
+  // PR_SET_MM forges /proc/self/exe and cmdline; a core-scheduling cookie idles the CPU's sibling,
+  // which no budget counts; the memory-error policy is the administrator's.
   const Tree::Id unknown = tree.leaf(quiet(EINVAL, Cause::quiet_table));
-  const Tree::Id named = tree.any({word_is(0, PR_SET_PTRACER), word_is(0, PR_SET_VMA), word_is(0, kPrGetAuxv)}, admitted, unknown);
-  const Tree::Id known = tree.branch({.argument = 0, .bits = 32, .compare = Compare::greater, .value = kNewestPrctl},
-                                     named, admitted);
+  const Tree::Id named =
+      tree.any({word_is(0, PR_SET_PTRACER), word_is(0, PR_SET_VMA), word_is(0, kPrGetAuxv)},
+               admitted, unknown);
+  const Tree::Id known =
+      tree.branch({.argument = 0, .bits = 32, .compare = Compare::greater, .value = kNewestPrctl},
+                  named, admitted);
   return tree.any({word_is(0, PR_SET_MM), word_is(0, kPrSchedCore), word_is(0, PR_MCE_KILL)},
                   tree.leaf(deny(EPERM, Cause::prctl_option)), known);
 }
 
-// prlimit64(pid, resource, new, old): RLIMIT_CPU of another process kills it, PID 1 included, non-dumpable or not.
+// prlimit64(pid, resource, new, old): RLIMIT_CPU of another process kills it, PID 1 included,
+// non-dumpable or not.
 Tree::Id prlimit_guard(Tree& tree, const GuardRequest& request) {
   const Tree::Id admitted = tree.leaf(allow());
   if (vouched(request, 0)) return admitted;
   const Condition only_reads{.argument = 2, .bits = 64, .value = 0};
-  return tree.any({word_is(0, 0), only_reads}, admitted, tree.leaf(deny(EPERM, Cause::other_process)));
+  return tree.any({word_is(0, 0), only_reads}, admitted,
+                  tree.leaf(deny(EPERM, Cause::other_process)));
 }
 
 Tree::Id personality_guard(Tree& tree, const GuardRequest& request) {
   const Tree::Id admitted = tree.leaf(allow());
   if (vouched(request, 0) || request.by_name) return admitted;
-  return tree.any({word_is(0, 0), word_is(0, 0xffffffff)}, admitted, tree.leaf(deny(EPERM, Cause::personality)));
+  return tree.any({word_is(0, 0), word_is(0, 0xffffffff)}, admitted,
+                  tree.leaf(deny(EPERM, Cause::personality)));
 }
 
 Tree::Id seccomp_guard(Tree& tree, const GuardRequest& request) {
@@ -137,7 +163,8 @@ Tree::Id seccomp_guard(Tree& tree, const GuardRequest& request) {
 Tree::Id socketpair_guard(Tree& tree, const GuardRequest& request) {
   const Tree::Id admitted = tree.leaf(allow());
   if (vouched(request, 0) || request.by_name) return admitted;
-  return tree.branch(word_is(0, AF_UNIX), admitted, tree.leaf(deny(EAFNOSUPPORT, Cause::socketpair_family)));
+  return tree.branch(word_is(0, AF_UNIX), admitted,
+                     tree.leaf(deny(EAFNOSUPPORT, Cause::socketpair_family)));
 }
 
 }  // namespace
@@ -163,9 +190,12 @@ Tree::Id guard_tree(Tree& tree, Guard guard, const GuardRequest& request) {
     case Guard::seccomp:
       return seccomp_guard(tree, request);
     case Guard::affinity:
-      return tree.leaf(request.context.affinity_is_budget ? quiet(EPERM, Cause::affinity_budget) : allow());
+      return tree.leaf(request.context.affinity_is_budget ? quiet(EPERM, Cause::affinity_budget)
+                                                          : allow());
     case Guard::memfd:
-      return tree.leaf(request.context.memory_is_polled && !request.by_name ? quiet(ENOSYS, Cause::polled_memory) : allow());
+      return tree.leaf(request.context.memory_is_polled && !request.by_name
+                           ? quiet(ENOSYS, Cause::polled_memory)
+                           : allow());
   }
   return tree.leaf(deny(EPERM, Cause::not_in_base));
 }

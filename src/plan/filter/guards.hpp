@@ -11,7 +11,8 @@ namespace sbx::plan {
 
 struct GuardRequest {
   const FilterContext& context;
-  /// Bit k: an allow rule named the very value of argument k, so the guard's own check of it is left out.
+  /// Bit k: an allow rule named the very value of argument k, so the guard's own check of it is
+  /// left out.
   unsigned vouched = 0;
   /// The call was allowed by its own name, not by a group.
   bool by_name = false;
@@ -23,6 +24,7 @@ struct GuardRequest {
 /// The decision of `guard` for an admitted call.
 [[nodiscard]] Tree::Id guard_tree(Tree& tree, Guard guard, const GuardRequest& request);
 
-inline constexpr std::uint32_t kNamespaceFlags = 0x7E020000;  ///< CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID, NET
+inline constexpr std::uint32_t kNamespaceFlags =
+    0x7E020000;  ///< CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID, NET
 
 }  // namespace sbx::plan

@@ -5,13 +5,17 @@
 #include <string>
 #include <string_view>
 
+#include "plan/filter/assembler.hpp"
 #include "plan/filter/guards.hpp"
 #include "plan/filter/symbols.hpp"
 
 namespace sbx::plan {
 namespace {
 
-std::unexpected<Error> refuse(std::string code, std::string message, const Origin& origin, std::string hint = {}) {
+using policy::RuleOperator;
+
+std::unexpected<Error> refuse(std::string code, std::string message, const Origin& origin,
+                              std::string hint = {}) {
   return fail(Error{.kind = ErrorKind::policy,
                     .code = std::move(code),
                     .message = std::move(message),
@@ -19,23 +23,29 @@ std::unexpected<Error> refuse(std::string code, std::string message, const Origi
                     .hint = std::move(hint)});
 }
 
-std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
+std::string quoted(std::string_view text) {
+  return '"' + std::string(text) + '"';
+}
 
 std::unexpected<Error> unknown_name(std::string_view name, const Origin& origin) {
   const std::string_view near = nearest_name(name);
   std::string hint = near.empty() ? std::string() : "did you mean " + quoted(near) + "?";
   const bool group = name.starts_with('@');
-  return refuse(group ? "unknown-syscall-group" : "unknown-syscall",
-                std::string(group ? "unknown group of system calls " : "unknown system call ") + quoted(name), origin,
-                std::move(hint));
+  return refuse(
+      group ? "unknown-syscall-group" : "unknown-syscall",
+      std::string(group ? "unknown group of system calls " : "unknown system call ") + quoted(name),
+      origin, std::move(hint));
 }
 
 std::unexpected<Error> needed(std::string_view what, const Origin& origin) {
-  return refuse("needed-syscall-denied", quoted(what) + " can't be denied: sbx or the kernel needs it to start and end the command",
-                origin, "remove it from the policy");
+  return refuse(
+      "needed-syscall-denied",
+      quoted(what) + " can't be denied: sbx or the kernel needs it to start and end the command",
+      origin, "remove it from the policy");
 }
 
-/// The value as the kernel reads it from a register of `bits`, or nothing when it can't be such a value.
+/// The value as the kernel reads it from a register of `bits`, or nothing when it can't be such a
+/// value.
 bool fit(std::uint64_t& value, unsigned bits) {
   if (bits == 64) return true;
   const std::uint64_t width = (std::uint64_t{1} << bits) - 1;
@@ -44,7 +54,8 @@ bool fit(std::uint64_t& value, unsigned bits) {
   return fits;
 }
 
-Result<std::vector<std::uint64_t>> values_of(const policy::SyscallRule& rule, const Origin& origin) {
+Result<std::vector<std::uint64_t>> values_of(const policy::SyscallRule& rule,
+                                             const Origin& origin) {
   std::vector<std::uint64_t> values = rule.values;
   if (values.size() < rule.symbols.size()) values.resize(rule.symbols.size());
   for (std::size_t i = 0; i < rule.symbols.size(); ++i) {
@@ -52,13 +63,93 @@ Result<std::vector<std::uint64_t>> values_of(const policy::SyscallRule& rule, co
     const auto value = resolve_symbol(rule.symbols[i]);
     if (!value) {
       const std::string_view near = nearest_symbol(rule.symbols[i]);
-      return refuse("unknown-symbol",
-                    "unknown symbol " + quoted(rule.symbols[i]) + " in the rule for " + quoted(rule.name), origin,
-                    near.empty() ? "write the number" : "did you mean " + quoted(near) + "?");
+      return refuse(
+          "unknown-symbol",
+          "unknown symbol " + quoted(rule.symbols[i]) + " in the rule for " + quoted(rule.name),
+          origin, near.empty() ? "write the number" : "did you mean " + quoted(near) + "?");
     }
     values[i] = *value;
   }
   return values;
+}
+
+Status check_argument(const policy::SyscallRule& rule, const Call& call, const Origin& origin) {
+  if (is_hot(call)) {
+    return refuse("rule-on-hot-call",
+                  "no argument rule can stand on " + quoted(rule.name) +
+                      ": it would slow down every such call",
+                  origin,
+                  "allow or deny the call as a whole, or use the filesystem and limits sections");
+  }
+  if (argument_bits(call, rule.argument) == 0) {
+    return refuse(
+        "no-such-argument",
+        quoted(rule.name) + " has " + std::to_string(std::string_view(call.arguments).size()) +
+            " arguments, counted from 0: there is no argument " + std::to_string(rule.argument),
+        origin);
+  }
+  return {};
+}
+
+/// The rule's values as the kernel reads them: a mask and a value for masked_eq.
+Result<std::vector<std::uint64_t>> checked_values(const policy::SyscallRule& rule, const Call& call,
+                                                  const Origin& origin) {
+  std::vector<std::uint64_t> values = SBX_TRY(values_of(rule, origin));
+  const bool masked = rule.op == RuleOperator::masked_eq;
+  const bool many = rule.op == RuleOperator::in;
+  if (many ? values.empty() : values.size() != (masked ? 2U : 1U)) {
+    return refuse("wrong-value-count",
+                  "the rule for " + quoted(rule.name) + " needs " +
+                      (many     ? "at least one value"
+                       : masked ? "a mask and a value"
+                                : "one value"),
+                  origin);
+  }
+  if (values.size() > Assembler::kMostInstructions) {
+    return refuse(
+        "filter-too-long",
+        "the rule for " + quoted(rule.name) + " does not fit the kernel's 4096 instructions",
+        origin);
+  }
+  const auto bits = static_cast<unsigned>(argument_bits(call, rule.argument));
+  bool possible = true;
+  for (std::uint64_t& value : values) possible = fit(value, bits) && possible;
+  if (!possible) {
+    return refuse("rule-never-matches",
+                  "the rule for " + quoted(rule.name) + " can never match: the kernel reads only " +
+                      std::to_string(bits) + " bits of argument " + std::to_string(rule.argument),
+                  origin);
+  }
+  if (masked && (values[1] & ~values[0]) != 0) {
+    return refuse("rule-never-matches",
+                  "the rule for " + quoted(rule.name) +
+                      " can never match: its value has bits that its mask leaves out",
+                  origin);
+  }
+  return values;
+}
+
+/// Ne, le and lt give the condition of their opposite.
+std::vector<Condition> conditions_of(const policy::SyscallRule& rule, const Call& call,
+                                     const std::vector<std::uint64_t>& values) {
+  Condition condition{.argument = static_cast<std::uint8_t>(rule.argument),
+                      .bits = static_cast<std::uint8_t>(argument_bits(call, rule.argument))};
+  if (rule.op == RuleOperator::masked_eq) {
+    condition.compare = Compare::masked_equal;
+    condition.mask = values[0];
+    condition.value = values[1];
+    return {condition};
+  }
+  if (rule.op == RuleOperator::gt || rule.op == RuleOperator::le)
+    condition.compare = Compare::greater;
+  if (rule.op == RuleOperator::ge || rule.op == RuleOperator::lt)
+    condition.compare = Compare::greater_equal;
+  std::vector<Condition> conditions;
+  for (const std::uint64_t value : values) {
+    condition.value = value;
+    conditions.push_back(condition);
+  }
+  return conditions;
 }
 
 Action not_in_base() {
@@ -67,14 +158,36 @@ Action not_in_base() {
 
 }  // namespace
 
-Result<Ruling> Ruling::resolve(const policy::Syscalls& syscalls, const FilterContext& context, std::size_t rule_count) {
+Result<Ruling> Ruling::resolve(const policy::Syscalls& syscalls, const FilterContext& context,
+                               std::size_t rule_count) {
   Ruling ruling;
   ruling.context_ = context;
   ruling.base_ = syscalls.base.value;
   for (const auto& item : syscalls.allow) SBX_TRY(ruling.add_allow(item));
-  for (std::uint32_t i = 0; i < syscalls.deny.size(); ++i) SBX_TRY(ruling.add_deny(syscalls.deny[i], i));
+  for (std::uint32_t i = 0; i < syscalls.deny.size(); ++i)
+    SBX_TRY(ruling.add_deny(syscalls.deny[i], i));
   const std::size_t count = std::min(rule_count, syscalls.rules.size());
   for (std::uint32_t i = 0; i < count; ++i) SBX_TRY(ruling.add_rule(syscalls.rules[i], i));
+  return ruling;
+}
+
+Result<Ruling> Ruling::resolve_one(const policy::Syscalls& syscalls, const FilterContext& context,
+                                   const Call& call) {
+  const auto concerns = [&](const std::string& name) {
+    return name == call.name || name == text_of(call.group).name;
+  };
+  Ruling ruling;
+  ruling.context_ = context;
+  ruling.base_ = syscalls.base.value;
+  for (const auto& item : syscalls.allow) {
+    if (concerns(item.value)) SBX_TRY(ruling.add_allow(item));
+  }
+  for (std::uint32_t i = 0; i < syscalls.deny.size(); ++i) {
+    if (concerns(syscalls.deny[i].value)) SBX_TRY(ruling.add_deny(syscalls.deny[i], i));
+  }
+  for (std::uint32_t i = 0; i < syscalls.rules.size(); ++i) {
+    if (concerns(syscalls.rules[i].value.name)) SBX_TRY(ruling.add_rule(syscalls.rules[i], i));
+  }
   return ruling;
 }
 
@@ -104,82 +217,26 @@ Status Ruling::add_deny(const policy::Sourced<std::string>& item, std::uint32_t 
 
 Status Ruling::add_rule(const policy::Sourced<policy::SyscallRule>& item, std::uint32_t index) {
   const policy::SyscallRule& rule = item.value;
-  const Origin& origin = item.origin;
   const Call* call = find_call(std::string_view(rule.name));
-  if (call == nullptr) return unknown_name(rule.name, origin);
+  if (call == nullptr) return unknown_name(rule.name, item.origin);
   const bool denies = rule.action == policy::RuleAction::deny;
-  if (denies && call->decision.standing == Standing::own) return needed(rule.name, origin);
+  if (denies && call->decision.standing == Standing::own) return needed(rule.name, item.origin);
   if (!rule.has_condition) {
-    (denies ? deny_ : allow_).push_back({.number = call->number, .index = index, .cause = Cause::rule});
+    (denies ? deny_ : allow_)
+        .push_back({.number = call->number, .index = index, .cause = Cause::rule});
     return {};
   }
-  if (is_hot(*call)) {
-    return refuse("rule-on-hot-call", "no argument rule can stand on " + quoted(rule.name) + ": it would slow down every such call", origin,
-                  "allow or deny the call as a whole, or use the filesystem and limits sections");
-  }
-  const unsigned bits = static_cast<unsigned>(argument_bits(*call, rule.argument));
-  if (bits == 0) {
-    return refuse("no-such-argument",
-                  quoted(rule.name) + " has " + std::to_string(std::string_view(call->arguments).size()) +
-                      " arguments, counted from 0: there is no argument " + std::to_string(rule.argument),
-                  origin);
-  }
-  std::vector<std::uint64_t> values = SBX_TRY(values_of(rule, origin));
-  const bool masked = rule.op == policy::RuleOperator::masked_eq;
-  const bool many = rule.op == policy::RuleOperator::in;
-  if (many ? values.empty() : values.size() != (masked ? 2U : 1U)) {
-    return refuse("wrong-value-count", "the rule for " + quoted(rule.name) + " needs " +
-                  (many ? "at least one value" : masked ? "a mask and a value" : "one value"), origin);
-  }
-  if (values.size() > 4096) {
-    return refuse("filter-too-long", "the rule for " + quoted(rule.name) + " does not fit the kernel's 4096 instructions", origin);
-  }
-  bool possible = true;
-  for (std::uint64_t& value : values) possible = fit(value, bits) && possible;
-  if (!possible || (masked && (values[1] & ~values[0]) != 0)) {
-    return refuse("rule-never-matches",
-                  "the rule for " + quoted(rule.name) + " can never match: the kernel reads " + std::to_string(bits) +
-                      " bits of argument " + std::to_string(rule.argument) + (masked ? ", of which the mask keeps others" : ""),
-                  origin);
-  }
-
-  Rule resolved{.number = call->number,
-                .denies = denies,
-                .argument = static_cast<std::uint8_t>(rule.argument),
-                .index = index};
-  const auto add = [&](Compare compare, std::uint64_t value) {
-    resolved.conditions.push_back({.argument = resolved.argument, .bits = static_cast<std::uint8_t>(bits), .compare = compare, .value = value});
-  };
-  switch (rule.op) {
-    case policy::RuleOperator::eq:
-    case policy::RuleOperator::in:
-      for (const std::uint64_t value : values) add(Compare::equal, value);
-      resolved.names_values = true;
-      break;
-    case policy::RuleOperator::ne:
-      add(Compare::equal, values[0]);
-      resolved.negated = true;
-      break;
-    case policy::RuleOperator::gt:
-      add(Compare::greater, values[0]);
-      break;
-    case policy::RuleOperator::le:
-      add(Compare::greater, values[0]);
-      resolved.negated = true;
-      break;
-    case policy::RuleOperator::ge:
-      add(Compare::greater_equal, values[0]);
-      break;
-    case policy::RuleOperator::lt:
-      add(Compare::greater_equal, values[0]);
-      resolved.negated = true;
-      break;
-    case policy::RuleOperator::masked_eq:
-      add(Compare::masked_equal, values[1]);
-      resolved.conditions.back().mask = values[0];
-      break;
-  }
-  rules_.push_back(std::move(resolved));
+  SBX_TRY(check_argument(rule, *call, item.origin));
+  const std::vector<std::uint64_t> values = SBX_TRY(checked_values(rule, *call, item.origin));
+  const RuleOperator op = rule.op;
+  rules_.push_back(
+      {.number = call->number,
+       .denies = denies,
+       .negated = op == RuleOperator::ne || op == RuleOperator::le || op == RuleOperator::lt,
+       .names_values = op == RuleOperator::eq || op == RuleOperator::in,
+       .argument = static_cast<std::uint8_t>(rule.argument),
+       .index = index,
+       .conditions = conditions_of(rule, *call, values)});
   return {};
 }
 
@@ -188,7 +245,9 @@ void Ruling::apply_allow(Standpoint& standpoint, const Call& call) const {
     if (entry.is_group ? entry.group != call.group : entry.number != call.number) continue;
     if (call.decision.standing == Standing::absent) continue;
     // clone3 hides its flags in memory: granting it with its group would undo the guard on clone.
-    if (entry.is_group && call.decision.standing == Standing::quiet && call.group == Group::process_spawn) continue;
+    if (entry.is_group && call.decision.standing == Standing::quiet &&
+        call.group == Group::process_spawn)
+      continue;
     standpoint.action = {};
     standpoint.final = false;
     standpoint.by_name |= !entry.is_group;
@@ -199,16 +258,23 @@ void Ruling::apply_allow(Standpoint& standpoint, const Call& call) const {
 void Ruling::apply_deny(Standpoint& standpoint, const Call& call) const {
   for (const Entry& entry : deny_) {
     if (entry.is_group ? entry.group != call.group : entry.number != call.number) continue;
-    const Action refusal{.kind = Action::Kind::deny, .error = EPERM, .cause = entry.cause, .index = entry.index};
+    const Action refusal{
+        .kind = Action::Kind::deny, .error = EPERM, .cause = entry.cause, .index = entry.index};
     if (entry.is_group && call.decision.guard == Guard::clone) {
       // Threads are no processes: clone stays for them.
       standpoint.spawns = false;
-      standpoint.spawn_refusal = {.kind = Action::Kind::deny, .error = EPERM, .cause = Cause::new_process, .index = entry.index};
+      standpoint.spawn_refusal = {.kind = Action::Kind::deny,
+                                  .error = EPERM,
+                                  .cause = Cause::new_process,
+                                  .index = entry.index};
       continue;
     }
     // A quiet answer is a refusal already, and glibc falls back to clone only on clone3's ENOSYS.
-    const bool quiet = call.decision.standing == Standing::quiet || call.decision.standing == Standing::absent;
-    standpoint.action = quiet ? Action{.kind = Action::Kind::quiet, .error = call.decision.quiet_errno, .cause = Cause::quiet_table}
+    const bool quiet =
+        call.decision.standing == Standing::quiet || call.decision.standing == Standing::absent;
+    standpoint.action = quiet ? Action{.kind = Action::Kind::quiet,
+                                       .error = call.decision.quiet_errno,
+                                       .cause = Cause::quiet_table}
                               : refusal;
     standpoint.final = true;
     return;
@@ -223,7 +289,9 @@ Ruling::Standpoint Ruling::standpoint(const Call& call) const {
   switch (call.decision.standing) {
     case Standing::quiet:
     case Standing::absent:
-      standpoint.action = {.kind = Action::Kind::quiet, .error = call.decision.quiet_errno, .cause = Cause::quiet_table};
+      standpoint.action = {.kind = Action::Kind::quiet,
+                           .error = call.decision.quiet_errno,
+                           .cause = Cause::quiet_table};
       break;
     case Standing::denied:
       standpoint.action = not_in_base();
@@ -233,7 +301,8 @@ Ruling::Standpoint Ruling::standpoint(const Call& call) const {
   }
   if (call.decision.guard == Guard::clone && base_ != policy::SyscallBase::default_) {
     standpoint.spawns = false;
-    standpoint.spawn_refusal = {.kind = Action::Kind::deny, .error = EPERM, .cause = Cause::new_process};
+    standpoint.spawn_refusal = {
+        .kind = Action::Kind::deny, .error = EPERM, .cause = Cause::new_process};
   }
   apply_allow(standpoint, call);
   apply_deny(standpoint, call);
@@ -243,12 +312,15 @@ Ruling::Standpoint Ruling::standpoint(const Call& call) const {
 Ruling::Verdict Ruling::verdict(const Call& call) const {
   const Standpoint view = standpoint(call);
   if (view.final) return {.action = view.action};
-  const bool ruled = std::ranges::any_of(rules_, [&](const Rule& rule) { return rule.number == call.number; });
-  const bool guarded = call.decision.guard != Guard::none && view.action.kind == Action::Kind::allow;
+  const bool ruled =
+      std::ranges::any_of(rules_, [&](const Rule& rule) { return rule.number == call.number; });
+  const bool guarded =
+      call.decision.guard != Guard::none && view.action.kind == Action::Kind::allow;
   return {.conditional = ruled || guarded, .action = view.action};
 }
 
-/// Lays the allow rules of one call out, argument by argument: which of them matched decides what the guard still checks.
+/// Lays the allow rules of one call out, argument by argument: which of them matched decides what
+/// the guard still checks.
 struct Ruling::Walk {
   const Ruling& ruling;
   Tree& tree;
@@ -270,13 +342,15 @@ struct Ruling::Walk {
   }
 
   [[nodiscard]] bool concerns(const Rule& rule, unsigned argument, bool names_values) const {
-    return rule.number == call.number && !rule.denies && rule.argument == argument && rule.names_values == names_values;
+    return rule.number == call.number && !rule.denies && rule.argument == argument &&
+           rule.names_values == names_values;
   }
 
   /// The subtree for argument `argument` and those after it.
   [[nodiscard]] Tree::Id from(unsigned argument, unsigned vouched, bool granted) const {
     const bool admitted = granted || view.action.kind == Action::Kind::allow;
-    if (argument == 6 || (admitted && call.decision.guard == Guard::none)) return end(vouched, granted);
+    if (argument == 6 || (admitted && call.decision.guard == Guard::none))
+      return end(vouched, granted);
     bool naming = false;
     bool other = false;
     for (const Rule& rule : ruling.rules_) {
@@ -285,11 +359,13 @@ struct Ruling::Walk {
     }
     Tree::Id node = from(argument + 1, vouched, granted);
     if (other && !granted) node = chain(argument, false, from(argument + 1, vouched, true), node);
-    if (naming) node = chain(argument, true, from(argument + 1, vouched | 1U << argument, true), node);
+    if (naming)
+      node = chain(argument, true, from(argument + 1, vouched | 1U << argument, true), node);
     return node;
   }
 
-  [[nodiscard]] Tree::Id chain(unsigned argument, bool names_values, Tree::Id yes, Tree::Id no) const {
+  [[nodiscard]] Tree::Id chain(unsigned argument, bool names_values, Tree::Id yes,
+                               Tree::Id no) const {
     for (const Rule& rule : ruling.rules_) {
       if (concerns(rule, argument, names_values)) no = match(rule, yes, no);
     }
@@ -304,8 +380,8 @@ Tree::Id Ruling::tree(Tree& tree, const Call& call) const {
   Tree::Id node = walk.from(0, 0, false);
   for (const Rule& rule : rules_) {
     if (rule.number != call.number || !rule.denies) continue;
-    const Tree::Id refusal =
-        tree.leaf({.kind = Action::Kind::deny, .error = EPERM, .cause = Cause::rule, .index = rule.index});
+    const Tree::Id refusal = tree.leaf(
+        {.kind = Action::Kind::deny, .error = EPERM, .cause = Cause::rule, .index = rule.index});
     node = walk.match(rule, refusal, node);
   }
   return node;

@@ -15,12 +15,16 @@ namespace sbx::plan {
 
 class Ruling {
  public:
-  /// Checks every name, group, symbol and argument. Only the first `rule_count` of syscalls.rules are taken in.
-  /// Errors: policy.
+  /// Checks every name, group, symbol and argument. Only the first `rule_count` of syscalls.rules
+  /// are taken in. Errors: policy.
   static Result<Ruling> resolve(const policy::Syscalls& syscalls, const FilterContext& context,
                                 std::size_t rule_count = SIZE_MAX);
+  /// What a policy that resolves says of one call: as fast as a denied call in a flood needs it.
+  static Result<Ruling> resolve_one(const policy::Syscalls& syscalls, const FilterContext& context,
+                                    const Call& call);
 
-  /// The decision for a call without an argument rule or guard; `conditional` when there is one: then ask tree().
+  /// The decision for a call without an argument rule or guard; `conditional` when there is one:
+  /// then ask tree().
   struct Verdict {
     bool conditional = false;
     Action action;
@@ -40,8 +44,9 @@ class Ruling {
   struct Rule {
     std::uint16_t number = 0;
     bool denies = false;
-    bool negated = false;       ///< the rule matches when no condition holds
-    bool names_values = false;  ///< eq and in: an allow rule lifts the guard's check of this argument
+    bool negated = false;  ///< the rule matches when no condition holds
+    bool names_values =
+        false;  ///< eq and in: an allow rule lifts the guard's check of this argument
     std::uint8_t argument = 0;
     std::uint32_t index = 0;
     std::vector<Condition> conditions{};

@@ -26,7 +26,6 @@
 #include <bit>
 #include <charconv>
 #include <csignal>
-#include <numeric>
 
 #ifndef SOL_UDP
 #define SOL_UDP 17
@@ -132,7 +131,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   constexpr std::size_t kLongest = 48;
   if (a.size() > kLongest || b.size() > kLongest) return kLongest;
   std::array<std::size_t, kLongest + 1> row{};
-  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
     std::size_t diagonal = row[0];
     row[0] = i;

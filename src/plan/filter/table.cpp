@@ -2,22 +2,30 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <numeric>
 
 #include "plan/filter/symbols.hpp"
 
 namespace sbx::plan {
 namespace {
 
-// The vocabulary of the .def file's fourth column.
+// The vocabulary of the .def file's fourth column: it reads as words there.
+// NOLINTBEGIN(readability-identifier-naming)
 constexpr Decision own{Standing::own};
 constexpr Decision minimal{Standing::minimal};
 constexpr Decision standard{Standing::standard};
 constexpr Decision denied{Standing::denied};
 constexpr Decision absent{Standing::absent, Guard::none, ENOSYS};
-constexpr Decision quiet(std::uint16_t error) { return {Standing::quiet, Guard::none, error}; }
-constexpr Decision minimal_if(Guard guard) { return {Standing::minimal, guard}; }
-constexpr Decision standard_if(Guard guard) { return {Standing::standard, guard}; }
+constexpr Decision quiet(std::uint16_t error) {
+  return {Standing::quiet, Guard::none, error};
+}
+constexpr Decision minimal_if(Guard guard) {
+  return {Standing::minimal, guard};
+}
+constexpr Decision standard_if(Guard guard) {
+  return {Standing::standard, guard};
+}
+
+// NOLINTEND(readability-identifier-naming)
 
 #define CALL(number, name, arguments, decision, group, reason) \
   Call{number, #name, arguments, decision, Group::group, reason},
@@ -40,17 +48,22 @@ constexpr auto kRowOfNumber = [] {
 
 constexpr auto kRowsByName = [] {
   std::array<std::uint16_t, kCalls.size()> rows{};
-  std::iota(rows.begin(), rows.end(), std::uint16_t{0});
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::uint16_t>(i);
   std::ranges::sort(rows, {}, [](std::uint16_t row) { return std::string_view(kCalls[row].name); });
   return rows;
 }();
 
 constexpr auto kGroups = std::to_array<GroupText>({
-    {"@always", "what sbx and the kernel themselves need: exec, exit, the error report, signal return; never denied", "", false},
+    {"@always",
+     "what sbx and the kernel themselves need: exec, exit, the error report, signal return; never "
+     "denied",
+     "", false},
     {"@basic-io", "read, write and copy through descriptors that are already open", "", false},
     {"@io-event", "wait for descriptors: poll, select, epoll, eventfd, inotify", "", false},
-    {"@file-read", "open files, look at names and attributes; opening for writing is also here", "", false},
-    {"@file-write", "make, rename and remove names, change sizes, modes, times and attributes", "", false},
+    {"@file-read", "open files, look at names and attributes; opening for writing is also here", "",
+     false},
+    {"@file-write", "make, rename and remove names, change sizes, modes, times and attributes", "",
+     false},
     {"@file-lock", "lock open files", "", false},
     {"@sync", "write files through to the disk", "", false},
     {"@memory", "map, protect and lock memory of the process", "", false},
@@ -60,27 +73,39 @@ constexpr auto kGroups = std::to_array<GroupText>({
     {"@scheduling", "priorities and CPUs of the sandbox's processes", "", false},
     {"@resources", "limits and usage of the process", "", false},
     {"@process", "process numbers, sessions, waiting, prctl", "", false},
-    {"@process-spawn", "make child processes: fork, vfork, clone without CLONE_THREAD, clone3; threads stay",
+    {"@process-spawn",
+     "make child processes: fork, vfork, clone without CLONE_THREAD, clone3; threads stay",
      "the program can start further processes", false},
     {"@identity", "user, group and capability numbers of the process", "", false},
-    {"@ipc", "System V and POSIX queues, semaphores and shared memory of the sandbox's own IPC namespace", "", false},
-    {"@network", "sockets; where they lead is the network section's", "the program can use sockets", false},
+    {"@ipc",
+     "System V and POSIX queues, semaphores and shared memory of the sandbox's own IPC namespace",
+     "", false},
+    {"@network", "sockets; where they lead is the network section's", "the program can use sockets",
+     false},
     {"@system-info", "facts about the machine, random bytes", "", false},
     {"@self-restriction", "narrow oneself further: seccomp, Landlock", "", false},
-    {"@debug", "look into and control other processes of the sandbox: ptrace, process_vm_*, kcmp, pidfd_getfd",
+    {"@debug",
+     "look into and control other processes of the sandbox: ptrace, process_vm_*, kcmp, "
+     "pidfd_getfd",
      "the program can read and change the other processes of its sandbox", false},
     {"@profile", "hardware and kernel counters",
      "counters are a side channel to the host, and their kernel code has had many holes", false},
-    {"@aio", "old asynchronous I/O (io_submit)", "takes from a budget that all programs of the host share", false},
+    {"@aio", "old asynchronous I/O (io_submit)",
+     "takes from a budget that all programs of the host share", false},
     {"@io-uring", "asynchronous I/O by rings", "calls made through a ring pass no filter", false},
-    {"@numa", "place memory on nodes", "the program can push its memory onto one node of the host", false},
-    {"@mount", "the mount table and file-system code", "opens kernel code that most sandbox escapes went through", true},
-    {"@namespace", "make and join namespaces", "opens kernel code that most sandbox escapes went through", true},
-    {"@keyring", "kernel keyrings", "keyrings are shared with the other processes of the host's user", false},
+    {"@numa", "place memory on nodes", "the program can push its memory onto one node of the host",
+     false},
+    {"@mount", "the mount table and file-system code",
+     "opens kernel code that most sandbox escapes went through", true},
+    {"@namespace", "make and join namespaces",
+     "opens kernel code that most sandbox escapes went through", true},
+    {"@keyring", "kernel keyrings",
+     "keyrings are shared with the other processes of the host's user", false},
     {"@handle", "open files by handle", "handles reach files behind the mounts", true},
-    {"@fanotify", "watch whole file systems", "the program can see the host's use of files", true},
+    {"@fanotify", "watch whole file systems", "the program can see the host's use of files", false},
     {"@bpf", "load programs into the kernel", "opens kernel code with many known holes", true},
-    {"@memory-tricks", "userfaultfd, memfd_secret", "these make kernel races easy to win", false},
+    {"@memory-tricks", "userfaultfd, memfd_secret, vmsplice",
+     "these make holes of the kernel easy to use", false},
     {"@module", "load and remove kernel modules", "code for the host's kernel", true},
     {"@reboot", "reboot, kexec", "ends the machine", true},
     {"@swap", "swap areas of the host", "the host's memory", true},
@@ -91,22 +116,32 @@ constexpr auto kGroups = std::to_array<GroupText>({
 });
 static_assert(kGroups.size() == static_cast<std::size_t>(Group::obsolete) + 1);
 
-// Called for every block, page, lock or clock reading of a program. Measured prices are in PERFORMANCE.md; the bitmap is
+// Called for every block, page, lock or clock reading of a program. The bitmap is
 // seccomp_cache_check_allow in the kernel's kernel/seccomp.c.
-constexpr auto kHot = std::to_array<std::string_view>({
-    "brk",         "clock_gettime", "close",     "epoll_pwait", "epoll_wait", "fstat",        "futex",
-    "getdents64",  "getpid",        "getrandom", "gettid",      "gettimeofday", "lseek",      "lstat",
-    "madvise",     "mmap",          "munmap",    "newfstatat",  "open",       "openat",       "poll",
-    "pread64",     "pwrite64",      "read",      "readv",       "recvfrom",   "recvmsg",      "rt_sigaction",
-    "rt_sigprocmask", "rt_sigreturn", "sched_yield", "sendmsg", "sendto",     "stat",         "statx",
-    "write",       "writev",
+struct HotName {
+  char name[16];
+};
+constexpr auto kHot = std::to_array<HotName>({
+    {"brk"},         {"clock_gettime"}, {"close"},        {"epoll_pwait"},    {"epoll_wait"},
+    {"fstat"},       {"futex"},         {"getdents64"},   {"getpid"},         {"getrandom"},
+    {"gettid"},      {"gettimeofday"},  {"lseek"},        {"lstat"},          {"madvise"},
+    {"mmap"},        {"munmap"},        {"newfstatat"},   {"open"},           {"openat"},
+    {"poll"},        {"pread64"},       {"pwrite64"},     {"read"},           {"readv"},
+    {"recvfrom"},    {"recvmsg"},       {"rt_sigaction"}, {"rt_sigprocmask"}, {"rt_sigreturn"},
+    {"sched_yield"}, {"sendmsg"},       {"sendto"},       {"stat"},           {"statx"},
+    {"write"},       {"writev"},
 });
-static_assert(std::ranges::is_sorted(kHot));
+constexpr auto kHotText = [](const HotName& hot) { return std::string_view(hot.name); };
+static_assert(std::ranges::is_sorted(kHot, {}, kHotText));
 
 }  // namespace
 
-std::span<const Call> calls() { return kCalls; }
-int call_limit() { return kLimit; }
+std::span<const Call> calls() {
+  return kCalls;
+}
+int call_limit() {
+  return kLimit;
+}
 
 const Call* find_call(int number) {
   if (number < 0 || number >= kLimit) return nullptr;
@@ -120,8 +155,12 @@ const Call* find_call(std::string_view name) {
   return found != kRowsByName.end() && name_of(*found) == name ? &kCalls[*found] : nullptr;
 }
 
-const GroupText& text_of(Group group) { return kGroups[static_cast<std::size_t>(group)]; }
-std::size_t group_count() { return kGroups.size(); }
+const GroupText& text_of(Group group) {
+  return kGroups[static_cast<std::size_t>(group)];
+}
+std::size_t group_count() {
+  return kGroups.size();
+}
 
 std::optional<Group> find_group(std::string_view name) {
   for (std::size_t i = 0; i < kGroups.size(); ++i) {
@@ -131,7 +170,7 @@ std::optional<Group> find_group(std::string_view name) {
 }
 
 bool is_hot(const Call& call) {
-  return std::ranges::binary_search(kHot, std::string_view(call.name));
+  return std::ranges::binary_search(kHot, std::string_view(call.name), {}, kHotText);
 }
 
 int argument_bits(const Call& call, int argument) {

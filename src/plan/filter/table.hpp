@@ -31,9 +31,45 @@ enum class Guard : std::uint8_t {
 };
 
 enum class Group : std::uint8_t {
-  always, basic_io, io_event, file_read, file_write, file_lock, sync, memory, thread, signal, timer, scheduling, resources,
-  process, process_spawn, identity, ipc, network, system_info, self_restriction, debug, profile, aio, io_uring, numa, mount,
-  namespace_, keyring, handle, fanotify, bpf, memory_tricks, module, reboot, swap, clock, raw_io, privileged, obsolete,
+  always,
+  basic_io,
+  io_event,
+  file_read,
+  file_write,
+  file_lock,
+  sync,
+  memory,
+  thread,
+  signal,
+  timer,
+  scheduling,
+  resources,
+  process,
+  process_spawn,
+  identity,
+  ipc,
+  network,
+  system_info,
+  self_restriction,
+  debug,
+  profile,
+  aio,
+  io_uring,
+  numa,
+  mount,
+  namespace_,
+  keyring,
+  handle,
+  fanotify,
+  bpf,
+  memory_tricks,
+  module,
+  reboot,
+  swap,
+  clock,
+  raw_io,
+  privileged,
+  obsolete,
 };
 
 struct Decision {
@@ -72,13 +108,15 @@ struct GroupText {
 [[nodiscard]] std::optional<Group> find_group(std::string_view name);
 [[nodiscard]] std::size_t group_count();
 
-/// True for calls that must stay on the kernel's always-allow bitmap (Linux 5.11): an argument rule takes a call off it.
+/// True for calls that must stay on the kernel's always-allow bitmap (Linux 5.11): an argument rule
+/// takes a call off it.
 [[nodiscard]] bool is_hot(const Call& call);
 
 /// Width in bits of an argument, 0 when the call has no such argument.
 [[nodiscard]] int argument_bits(const Call& call, int argument);
 
-/// The known name nearest to a mistyped one (a call, or a group when it begins with '@'); empty when none is near.
+/// The known name nearest to a mistyped one (a call, or a group when it begins with '@'); empty
+/// when none is near.
 [[nodiscard]] std::string_view nearest_name(std::string_view name);
 
 }  // namespace sbx::plan

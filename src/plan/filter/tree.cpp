@@ -30,8 +30,9 @@ Tree::Id Tree::branch(Condition condition, Id yes, Id no) {
   return static_cast<Id>(nodes_.size() - 1);
 }
 
-Tree::Id Tree::any(const std::vector<Condition>& conditions, Id yes, Id no) {
-  for (const Condition& condition : std::views::reverse(conditions)) no = branch(condition, yes, no);
+Tree::Id Tree::any(std::span<const Condition> conditions, Id yes, Id no) {
+  for (const Condition& condition : std::views::reverse(conditions))
+    no = branch(condition, yes, no);
   return no;
 }
 

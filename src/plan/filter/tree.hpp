@@ -2,33 +2,35 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <span>
 #include <vector>
 
-/// What the filter decides about one call: a small decision tree over the argument registers. The assembler turns it into BPF,
-/// explain() walks it in C++: both read the same decision.
+/// What the filter decides about one call: a small decision tree over the argument registers. The
+/// assembler turns it into BPF, explain() walks it in C++: both read the same decision.
 namespace sbx::plan {
 
 /// Why an action was chosen; `Action::index` says which entry or rule where one is meant.
 enum class Cause : std::uint8_t {
   admitted,
-  not_in_base,        ///< the base leaves it out
-  deny_entry,         ///< syscalls.deny[index]
-  rule,               ///< syscalls.rules[index]
-  quiet_table,        ///< probed for by honest programs
-  unknown_number,     ///< a hole, or newer than the table
-  foreign_abi,        ///< x32 or another architecture
+  not_in_base,     ///< the base leaves it out
+  deny_entry,      ///< syscalls.deny[index]
+  rule,            ///< syscalls.rules[index]
+  quiet_table,     ///< probed for by honest programs
+  unknown_number,  ///< a hole, or newer than the table
+  foreign_abi,     ///< x32 or another architecture
   socket_family,
-  socket_unix,        ///< the host's abstract sockets could not be shut otherwise
+  socket_unix,  ///< the host's abstract sockets could not be shut otherwise
   socket_type,
   socket_protocol,
   socketpair_family,
-  namespaces,         ///< CLONE_NEW*
-  new_process,        ///< clone without CLONE_THREAD; index is the deny entry, or kNoIndex for the base
-  terminal_input,     ///< ioctl
+  namespaces,   ///< CLONE_NEW*
+  new_process,  ///< clone without CLONE_THREAD; index is the deny entry, or kNoIndex for the base
+  terminal_input,  ///< ioctl
   prctl_option,
-  other_process,      ///< prlimit64
+  other_process,  ///< prlimit64
   personality,
-  second_listener,    ///< seccomp
+  second_listener,  ///< seccomp
   affinity_budget,
   polled_memory,
 };
@@ -58,6 +60,7 @@ struct Condition {
 class Tree {
  public:
   using Id = std::uint32_t;
+  Tree() { nodes_.reserve(64); }
 
   struct Node {
     bool is_leaf = true;
@@ -70,7 +73,10 @@ class Tree {
   Id leaf(Action action);
   Id branch(Condition condition, Id yes, Id no);
   /// The first of `conditions` that holds leads to `yes`.
-  Id any(const std::vector<Condition>& conditions, Id yes, Id no);
+  Id any(std::span<const Condition> conditions, Id yes, Id no);
+  Id any(std::initializer_list<Condition> conditions, Id yes, Id no) {
+    return any(std::span(conditions.begin(), conditions.size()), yes, no);
+  }
 
   [[nodiscard]] const Node& at(Id id) const { return nodes_[id]; }
   [[nodiscard]] std::size_t size() const { return nodes_.size(); }

@@ -1,0 +1,58 @@
+"""What a start costs in system calls and memory. Times are measured by the bench target, not here."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+
+import sbxtest
+from sbxtest import PROBE, SOURCE, SbxTest
+
+CEILING = SOURCE / "tests" / "sandbox" / "syscall_ceiling.txt"
+
+
+class Cost(SbxTest):
+    def calls_of(self, *arguments):
+        if shutil.which("strace") is None:
+            self.skipTest("strace is not installed")
+        log = self.tmp / "counts"
+        process = sbxtest.start(["strace", "-f", "-c", "-o", log, *self.command(*arguments, json_record=False)], env=self.environment(),
+                                cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        ended = self.finish(process, json_record=False)
+        self.assertEqual(ended.status, 0, ended)
+        total = [line.split() for line in log.read_text().splitlines() if line.endswith("total")]
+        self.assertEqual(len(total), 1, log.read_text())
+        return int(total[0][3]), log.read_text()  # % time, seconds, µs a call, calls, errors if any, "total"
+
+    def test_system_calls_stay_below_the_ceiling(self):
+        ceilings = dict(line.split() for line in CEILING.read_text().splitlines() if line and not line.startswith("#"))
+        calls, table = self.calls_of("--", "true")
+        print(f"system calls of `sbx run -- true`: {calls}")
+        self.assertLessEqual(calls, int(ceilings["root" if sbxtest.IS_ROOT else "user"]), table)
+
+    def test_ceiling_counts_the_command_too(self):
+        few, _ = self.calls_of("--", "true")
+        many, _ = self.calls_of("--", "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do cat /dev/null; done")
+        self.assertGreater(many, few + 9 * 10)
+
+    def resident_kib(self, pid):
+        lines = pathlib.Path(f"/proc/{pid}/smaps_rollup")
+        try:
+            text = lines.read_text()
+            return int(re.search(r"^Rss: +(\d+)", text, re.MULTILINE).group(1))
+        except OSError:
+            text = pathlib.Path(f"/proc/{pid}/status").read_text()
+            return int(re.search(r"^VmRSS:\s+(\d+)", text, re.MULTILINE).group(1))
+
+    def test_memory_of_supervisor_and_init_is_small(self):
+        process = self.start_sbx(PROBE, "polite", 0, json_record=False)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        total = self.resident_kib(process.pid) + self.resident_kib(sbxtest.init_of(process))
+        process.terminate()
+        self.finish(process, json_record=False)
+        print(f"supervisor and init: {total} KiB resident")
+        self.assertLess(total, 24 * 1024, "a dynamic test build has the C++ library in it; the static release is measured by bench")
+
+
+if __name__ == "__main__":
+    sbxtest.main()

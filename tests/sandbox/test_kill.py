@@ -1,0 +1,69 @@
+"""SIGKILL of sbx at any moment leaves no process and no mount; an ordinary run leaves nothing else either."""
+
+import os
+import pathlib
+import random
+import time
+
+import sbxtest
+from sbxtest import PROBE, SbxTest
+
+
+def host_state():
+    """What a run could leave behind besides processes: mounts, folders, network interfaces, IPC objects."""
+    folders = ("/tmp", "/var/tmp", "/dev/shm", "/run")
+    names = {folder: sorted(name for name in os.listdir(folder) if name.startswith((".sbx", "sbx")) and not name.startswith("sbx-test-"))
+             for folder in folders}
+    networks = sorted(os.listdir("/sys/class/net")) if os.path.isdir("/sys/class/net") else []
+    shared = [pathlib.Path(f"/proc/sysvipc/{kind}").read_text() for kind in ("shm", "sem", "msg")]
+    return sbxtest.mounts(), names, networks, shared
+
+
+class Kill(SbxTest):
+    def options(self):
+        granted = self.write("granted", "x", folder=self.tmp)
+        return ["--workspace", f"{self.work}:overlay", "--read", granted, "--write", self.home]
+
+    def kill_at_random_moments(self, times):
+        before = host_state()
+        options = self.options()
+        longest = self.duration_of_a_start(options)
+        moments = random.Random(7)
+        for _ in range(times):
+            process = self.start_sbx(*options, PROBE, "leave", "ignore", 4, "stay")
+            time.sleep(moments.uniform(0, 1.5 * longest))
+            process.kill()
+            process.communicate(timeout=20)
+            left = sbxtest.orphans_after(sbxtest.GONE_WITHIN_SECONDS)
+            if left:
+                self.fail(f"processes are left: {sbxtest.kill_orphans()}")
+        self.assertEqual(host_state(), before)
+
+    def duration_of_a_start(self, options):
+        begin = time.monotonic()
+        self.exited(self.sbx(*options, PROBE, "leave", "ignore", 4))
+        return time.monotonic() - begin
+
+    def test_killed_at_50_moments(self):
+        self.kill_at_random_moments(50)
+
+    def test_slow_killed_at_1000_moments(self):
+        self.kill_at_random_moments(1000)
+
+    def test_ordinary_run_leaves_nothing(self):
+        before = host_state()
+        files = sorted(self.tmp.rglob("*"))
+        self.exited(self.sbx("--workspace", f"{self.work}:overlay", PROBE, "fill", self.work / "f", 100000))
+        self.assertEqual(host_state(), before)
+        self.assertEqual(sorted(self.tmp.rglob("*")), files)
+
+    def test_run_that_could_not_be_built_leaves_nothing(self):
+        before = host_state()
+        self.could_not(self.sbx("--read", self.tmp / "absent", PROBE, "exit", 0))
+        ended = self.sbx(*self.options(), PROBE, "exit", 0, env={"SBX_TEST_FAIL": "pivot:EIO"})
+        self.assertIn(ended.status, (0, 125), ended)
+        self.assertEqual(host_state(), before)
+
+
+if __name__ == "__main__":
+    sbxtest.main()

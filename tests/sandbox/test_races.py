@@ -1,0 +1,127 @@
+"""The verdict is true however the events fall: each cause many times, with two spinning processes per CPU beside it."""
+
+import json
+import os
+import random
+import signal
+import time
+
+import sbxtest
+from sbxtest import PROBE, SBX, SbxTest
+
+FAST, SLOW = 50, 1000
+KILL_ON_OUTPUT = ["--output", "16K", "--set", 'output.exceed="kill"']
+
+# name: (options, probe, (status, reason), exit status)
+CAUSES = {
+    "exit": ([], ("exit", 7), ("exited", None), 7),
+    "exit_with_wall_times_status": ([], ("exit", 124), ("exited", None), 124),
+    "signal_term": ([], ("die", signal.SIGTERM), ("signaled", None), 143),
+    "signal_kill": ([], ("die", signal.SIGKILL), ("signaled", None), 137),
+    "signal_xcpu": ([], ("die", signal.SIGXCPU), ("signaled", None), 152),
+    "signal_sys": ([], ("die", signal.SIGSYS), ("signaled", None), 159),
+    "wall_time": (["--timeout", "60ms"], ("sleep",), ("over-budget", "wall_time"), 124),
+    "wall_time_of_a_busy_program": (["--timeout", "60ms", "--cpu-time", "30s"], ("spin",), ("over-budget", "wall_time"), 124),
+    "cpu_time": (["--cpu-time", "60ms"], ("spin",), ("over-budget", "cpu_time"), 152),
+    "output": (KILL_ON_OUTPUT, ("flood-output", 0), ("over-budget", "output"), 153),
+    "output_then_exit": (KILL_ON_OUTPUT, ("flood-output", 20000), ("over-budget", "output"), 153),
+    "file_size": (["--set", 'limits.file_size="64K"'], ("fill", "/tmp/f", 200000), ("over-budget", "file_size"), 153),
+    "denied": (["--set", 'syscalls.denied="kill"'], ("trace", "child"), ("denied", "syscall"), 159),
+    "not_found": ([], None, ("setup-failed", "not-found"), 127),
+}
+
+
+class Races(SbxTest):
+    def setUp(self):
+        super().setUp()
+        busy = sbxtest.spinners(2 * (os.cpu_count() or 1))
+        self.addCleanup(sbxtest.stop, busy)
+
+    def cause(self, name, times):
+        options, question, verdict, status = CAUSES[name]
+        command = [PROBE, *question] if question else ["--", "no-such-command"]
+        wrong = []
+        for _ in range(times):
+            ended = self.sbx(*options, *command)
+            if (ended.verdict, ended.status) != (verdict, status):
+                wrong.append(str(ended))
+        self.assertEqual(wrong, [])
+
+    def every_cause(self, times):
+        for name in CAUSES:
+            with self.subTest(cause=name):
+                self.cause(name, times)
+
+    def test_programs_that_end_by_themselves(self):
+        for name in ("exit", "exit_with_wall_times_status", "signal_term", "signal_kill", "signal_xcpu", "signal_sys", "not_found"):
+            with self.subTest(cause=name):
+                self.cause(name, FAST)
+
+    def test_spent_times(self):
+        for name in ("wall_time", "wall_time_of_a_busy_program", "cpu_time"):
+            with self.subTest(cause=name):
+                self.cause(name, FAST)
+
+    def test_spent_sizes_and_denied_calls(self):
+        for name in ("output", "output_then_exit", "file_size", "denied"):
+            with self.subTest(cause=name):
+                self.cause(name, FAST)
+
+    def cancel(self, times):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+            for _ in range(times):
+                report = self.tmp / "r.json"
+                process = self.start_sbx("--report", report, PROBE, "polite", 0, json_record=False)
+                self.assertEqual(process.stdout.readline(), b"ready\n")
+                process.send_signal(number)
+                ended = self.finish(process, json_record=False)
+                ended.record = json.loads(report.read_text())
+                self.assertEqual((ended.verdict, ended.status), (("cancelled", None), 128 + number), ended)
+
+    def test_cancelled_runs(self):
+        self.cancel(FAST)
+
+    def end_at_the_deadline(self, times):
+        """Ends as near to the wall time as can be: either verdict is true, and everything must agree with it."""
+        seen = {}
+        for _ in range(times):
+            ended = self.sbx("--timeout", "100ms", "--", "sleep", "0.0985")
+            seen[ended.verdict] = seen.get(ended.verdict, 0) + 1
+            if ended.verdict == ("exited", None):
+                self.assertEqual((ended.outcome["exit_code"], ended.status), (0, 0), ended)
+            else:
+                self.assertEqual((ended.verdict, ended.status, ended.outcome["exit_code"]), (("over-budget", "wall_time"), 124, None), ended)
+
+    def test_end_at_the_deadline(self):
+        self.end_at_the_deadline(FAST)
+
+    def signal_at_any_moment(self, times):
+        """A signal may come before the run is set up, while it runs, or after: one of three answers, never another."""
+        for turn in range(times):
+            process = self.start_sbx("--", "sleep", "0.03")
+            time.sleep(random.Random(turn).uniform(0, 0.06))
+            process.send_signal(signal.SIGTERM)
+            ended = self.finish(process)
+            if ended.record is None:
+                self.assertIn(ended.status, (-signal.SIGTERM, 143), ended)
+            else:
+                self.assertIn((*ended.verdict, ended.status), (("exited", None, 0), ("cancelled", None, 143)), ended)
+
+    def test_signal_at_any_moment(self):
+        self.signal_at_any_moment(FAST)
+
+    def test_slow_every_cause(self):
+        self.every_cause(SLOW)
+
+    def test_slow_cancelled_runs(self):
+        self.cancel(SLOW)
+
+    def test_slow_end_at_the_deadline(self):
+        self.end_at_the_deadline(SLOW)
+
+    def test_slow_signal_at_any_moment(self):
+        self.signal_at_any_moment(SLOW)
+
+
+if __name__ == "__main__":
+    sbxtest.main()

@@ -1,0 +1,237 @@
+#include "policy/enforceable.hpp"
+#include "policy/keys.hpp"
+#include "policy_fixture.hpp"
+
+namespace sbx::policy {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+Policy builtin(const std::string& name) {
+  auto policy = load({{name}}, {}, plain_context());
+  EXPECT_TRUE(policy) << policy.error().front().text();
+  return policy ? std::move(*policy) : Policy{};
+}
+
+TEST(PolicyBuiltins, AreTheNine) {
+  std::vector<std::string_view> names;
+  for (const Builtin& one : builtins()) names.push_back(one.name);
+  EXPECT_THAT(names, ElementsAre("default", "strict", "data-analysis", "python", "node", "shell",
+                                 "ci-untrusted", "offline-build", "web-fetch"));
+}
+
+TEST(PolicyBuiltins, EachLoadsUnderItsNameWithADescription) {
+  for (const Builtin& one : builtins()) {
+    const Policy policy = builtin(std::string(one.name));
+    EXPECT_EQ(policy.name.value, one.name);
+    EXPECT_FALSE(policy.description.value.empty()) << one.name;
+    EXPECT_EQ(policy.source, "built-in");
+    EXPECT_THAT(policy.files, IsEmpty());
+    EXPECT_FALSE(policy.locked.value) << one.name;
+  }
+}
+
+/// Comments are left out before a built-in is read; that must not change it.
+TEST(PolicyBuiltins, EachSaysTheSameAsAFile) {
+  for (const Builtin& one : builtins()) {
+    auto file = parse_text(one.toml, std::string(one.name) + ".toml", plain_context());
+    ASSERT_TRUE(file) << file.error().front().text();
+    const Policy loaded = builtin(std::string(one.name));
+    EXPECT_TRUE(same_rules(loaded, *file)) << one.name;
+    EXPECT_EQ(loaded.limits.wall_time.origin.line, file->limits.wall_time.origin.line);
+  }
+}
+
+TEST(PolicyBuiltins, HaveNoMultilineStrings) {
+  for (const Builtin& one : builtins()) {
+    EXPECT_EQ(one.toml.find("\"\"\""), std::string_view::npos) << one.name;
+    EXPECT_EQ(one.toml.find("'''"), std::string_view::npos) << one.name;
+  }
+}
+
+/// Each key or table header has a comment right above it or above the group it stands in.
+TEST(PolicyBuiltins, EveryRuleHasAReason) {
+  for (const Builtin& one : builtins()) {
+    bool reason = false;
+    std::string_view rest = one.toml;
+    while (!rest.empty()) {
+      const auto end = std::min(rest.find('\n'), rest.size() - 1) + 1;
+      const std::string_view line = rest.substr(0, end - 1);
+      rest.remove_prefix(end);
+      if (line.starts_with("#")) reason = true;
+      if (line.starts_with("[")) reason = line == "[filesystem.workspace]" && one.name == "default";
+      const bool rule =
+          line.find(" = ") != std::string_view::npos && line[0] != '#' && line[0] != ' ';
+      const bool header =
+          line.starts_with("schema") || line.starts_with("name") || line.starts_with("description");
+      EXPECT_TRUE(reason || header || !rule) << one.name << ": " << line;
+    }
+  }
+}
+
+TEST(PolicyBuiltins, DefaultSaysEveryKey) {
+  const std::string_view text = builtins().front().toml;
+  for (const Key& key : keys()) {
+    if (key.name == "filesystem.system") continue;
+    const std::string last(key.name.substr(key.name.rfind('.') + 1));
+    const bool stands = text.find("\n" + last + " = ") != std::string_view::npos ||
+                        text.find("[" + std::string(key.name) + "]") != std::string_view::npos;
+    EXPECT_TRUE(stands) << key.name;
+  }
+  EXPECT_NE(text.find("\nsystem = \"host\""), std::string_view::npos);
+}
+
+TEST(PolicyBuiltins, DefaultIsThatOfTheContract) {
+  const Policy policy = builtin("default");
+  EXPECT_EQ(policy.filesystem.workspace.mode.value, WorkspaceMode::empty);
+  EXPECT_EQ(policy.network.mode.value, NetworkMode::none);
+  EXPECT_EQ(policy.limits.wall_time.value, std::chrono::seconds(60));
+  EXPECT_EQ(policy.limits.cpu_time.value, std::chrono::seconds(60));
+  EXPECT_EQ(policy.limits.cpus.value, 2.0);
+  EXPECT_EQ(policy.limits.memory.value, Bytes{1ULL << 30});
+  EXPECT_EQ(policy.limits.disk.value, Bytes{512ULL << 20});
+  EXPECT_EQ(policy.limits.disk_files.value, 200'000U);
+  EXPECT_EQ(policy.limits.file_size.value, Bytes{256ULL << 20});
+  EXPECT_EQ(policy.limits.processes.value, 128U);
+  EXPECT_EQ(policy.limits.open_files.value, 1024U);
+  EXPECT_THAT(values(policy.filesystem.deny), Contains("**/.env"));
+  EXPECT_THAT(values(policy.filesystem.deny), Contains("/home/me/.kube"));
+  EXPECT_THAT(policy.filesystem.read, IsEmpty());
+  EXPECT_THAT(policy.filesystem.write, IsEmpty());
+  EXPECT_THAT(policy.environment.pass, IsEmpty());
+  EXPECT_EQ(policy.limits.processes.origin.file, "default.toml");
+  EXPECT_EQ(policy.limits.processes.origin.layer, Layer::builtin);
+}
+
+TEST(PolicyBuiltins, StrictHasTheKeysOwnBudgetsAndNoNewProcesses) {
+  const Policy policy = builtin("strict");
+  const Policy keys_own = parsed("");
+  EXPECT_EQ(policy.limits.wall_time.value, std::chrono::seconds(10));
+  EXPECT_EQ(policy.limits.cpu_time.value, std::chrono::seconds(10));
+  EXPECT_EQ(policy.limits.cpus.value, 1.0);
+  EXPECT_EQ(policy.limits.memory.value, keys_own.limits.memory.value);
+  EXPECT_EQ(policy.limits.disk.value, keys_own.limits.disk.value);
+  EXPECT_EQ(policy.limits.disk_files.value, keys_own.limits.disk_files.value);
+  EXPECT_EQ(policy.limits.file_size.value, keys_own.limits.file_size.value);
+  EXPECT_EQ(policy.limits.processes.value, 32U);
+  EXPECT_EQ(policy.limits.open_files.value, 128U);
+  EXPECT_EQ(policy.filesystem.workspace.mode.value, WorkspaceMode::empty);
+  EXPECT_THAT(values(policy.syscalls.deny), ElementsAre("@process-spawn"));
+  EXPECT_EQ(values(policy.filesystem.deny), values(builtin("default").filesystem.deny));
+}
+
+TEST(PolicyBuiltins, OnesForProjectsSeeTheWorkspaceCopyOnWrite) {
+  for (const char* name :
+       {"data-analysis", "python", "node", "shell", "ci-untrusted", "offline-build"}) {
+    EXPECT_EQ(builtin(name).filesystem.workspace.mode.value, WorkspaceMode::overlay) << name;
+    EXPECT_EQ(builtin(name).network.mode.value, NetworkMode::none) << name;
+  }
+  for (const char* name : {"ci-untrusted", "offline-build"}) {
+    const Policy policy = builtin(name);
+    EXPECT_EQ(policy.limits.disk_on.value, DiskOn::folder);
+    EXPECT_EQ(policy.limits.disk.value, Bytes{8ULL << 30});
+    EXPECT_EQ(policy.limits.memory.value, Bytes{4ULL << 30});
+  }
+  EXPECT_THAT(values(builtin("data-analysis").filesystem.seed),
+              ElementsAre("/home/me/.cache/matplotlib/fontlist-*.json"));
+}
+
+TEST(PolicyBuiltins, WebFetchAllowsNothingUntilItIsEdited) {
+  const Policy policy = builtin("web-fetch");
+  EXPECT_EQ(policy.network.mode.value, NetworkMode::allow_list);
+  EXPECT_THAT(policy.network.allow, IsEmpty());
+  EXPECT_EQ(policy.filesystem.workspace.mode.value, WorkspaceMode::empty);
+}
+
+TEST(PolicyBuiltins, NoneGrantsMoreFilesOrCallsThanDefault) {
+  for (const Builtin& one : builtins()) {
+    const Policy policy = builtin(std::string(one.name));
+    EXPECT_THAT(policy.filesystem.read, IsEmpty()) << one.name;
+    EXPECT_THAT(policy.filesystem.write, IsEmpty()) << one.name;
+    EXPECT_THAT(policy.filesystem.sockets, IsEmpty()) << one.name;
+    EXPECT_THAT(policy.syscalls.allow, IsEmpty()) << one.name;
+    EXPECT_THAT(policy.network.publish, IsEmpty()) << one.name;
+    EXPECT_TRUE(policy.filesystem.landlock.value) << one.name;
+    EXPECT_EQ(policy.enforcement.value, Enforcement::strict) << one.name;
+  }
+}
+
+std::vector<std::string> missing(const Policy& policy, bool from_user) {
+  std::vector<std::string> list;
+  for (const NotYet& one : not_yet(policy)) {
+    EXPECT_FALSE(one.why.empty()) << one.key;
+    if (one.from_user == from_user) list.push_back(one.key);
+  }
+  return list;
+}
+
+TEST(PolicyEnforceable, ListsWhatAPolicyFileAsksForInVain) {
+  EXPECT_THAT(
+      missing(
+          parsed(
+              "[interpreters]\nvenv = \"v\"\n[filesystem]\ndeny = [\"**/x\"]\nsockets = "
+              "[\"/s\"]\nseed = [\"/s\"]\n"
+              "[filesystem.outputs]\ncollect = [\"x\"]\nmax_bytes = \"1M\"\nmax_files = "
+              "1\nmax_depth = 1\n"
+              "[network]\nmode = \"allow-list\"\nallow = [\"x.org:1\"]\nprivate = true\nmatch_sni "
+              "= false\n"
+              "publish = [\"1:1\"]\nnamed = true\n[limits]\nmemory = \"1G\"\ndisk_on = \"folder\""),
+          true),
+      ElementsAre("interpreters.venv", "filesystem.deny", "filesystem.sockets", "filesystem.seed",
+                  "filesystem.outputs.collect", "filesystem.outputs.max_bytes",
+                  "filesystem.outputs.max_files", "filesystem.outputs.max_depth", "network.mode",
+                  "network.allow", "network.private", "network.match_sni", "network.publish",
+                  "network.named", "limits.memory", "limits.disk_on"));
+}
+
+TEST(PolicyEnforceable, ValuesThatNeedNoMechanismAreNotListed) {
+  EXPECT_THAT(
+      missing(
+          parsed("[interpreters]\nvenv = \"\"\n[filesystem]\ndeny = []\nsockets = []\nseed = []\n"
+                 "[filesystem.outputs]\ncollect = []\nmax_bytes = \"256M\"\nmax_files = "
+                 "1000\nmax_depth = 16\n"
+                 "[network]\nmode = \"host\"\nallow = []\nprivate = false\nmatch_sni = "
+                 "true\npublish = []\nnamed = false\n"
+                 "[limits]\ndisk_on = \"memory\""),
+          true),
+      IsEmpty());
+}
+
+TEST(PolicyEnforceable, EnforcedKeysAreNotListed) {
+  EXPECT_THAT(missing(parsed("[limits]\ndisk = \"1M\"\ndisk_files = 100\ncpus = 1.5\nprocesses = "
+                             "3\ncpu_time = \"1s\"\n"
+                             "[syscalls]\ndeny = [\"x\"]\n[filesystem]\nread = "
+                             "[\"/x\"]\n[environment]\npass = [\"X\"]"),
+                      true),
+              IsEmpty());
+}
+
+TEST(PolicyEnforceable, WhatABuiltinOrDefaultSetIsNotTheUsers) {
+  EXPECT_THAT(missing(builtin("default"), true), IsEmpty());
+  EXPECT_THAT(missing(builtin("default"), false),
+              ElementsAre("filesystem.deny", "network.named", "limits.memory"));
+  EXPECT_THAT(missing(parsed(""), false), ElementsAre("network.named", "limits.memory"));
+  EXPECT_THAT(missing(builtin("web-fetch"), false), Contains("network.mode"));
+}
+
+TEST(PolicyEnforceable, OneEntryOfTheUsersIsEnough) {
+  auto policy =
+      load({{"default"}}, {option("--set", "filesystem.deny", "[\"**/mine\"]")}, plain_context());
+  ASSERT_TRUE(policy);
+  const auto list = not_yet(*policy);
+  EXPECT_EQ(list.front().key, "filesystem.deny");
+  EXPECT_TRUE(list.front().from_user);
+  EXPECT_EQ(list.front().origin.text(), "--set");
+}
+
+TEST(PolicyEnforceable, CommandLineIsTheUser) {
+  auto policy =
+      load({{"default"}}, {option("--memory", "limits.memory", "\"512M\"")}, plain_context());
+  ASSERT_TRUE(policy);
+  EXPECT_THAT(missing(*policy, true), ElementsAre("limits.memory"));
+}
+
+}  // namespace
+}  // namespace sbx::policy
