@@ -46,5 +46,6 @@ function(sbx_gtest name)
   endif()
   # gtest_discover_tests hands its properties on as a list: an inner list needs its semicolons kept
   string(REPLACE ";" "\\;" labels "${ARG_LABELS}")
+  set_property(TARGET ${name} PROPERTY SBX_LABELS ${ARG_LABELS})
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${timeout} LABELS "${labels}")
 endfunction()

@@ -18,7 +18,7 @@ namespace {
 
 [[noreturn]] void refuse(std::string_view message) {
   (void)!::write(STDERR_FILENO, message.data(), message.size());  // nowhere else to tell it
-  ::_exit(sbx::exit_status::could_not);
+  ::_exit(sbx::exit_status::kCouldNot);
 }
 
 /// A descriptor that sbx opens must never become its own 0, 1 or 2: a record would go into a grant,
@@ -29,7 +29,7 @@ void fill_standard_descriptors() {
     if (::fcntl(fd, F_GETFD) >= 0) continue;
     const int opened = ::open(
         "/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // NOLINT(android-cloexec-open)
-    if (opened != fd) ::_exit(sbx::exit_status::could_not);
+    if (opened != fd) ::_exit(sbx::exit_status::kCouldNot);
   }
 }
 

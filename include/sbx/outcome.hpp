@@ -103,14 +103,14 @@ struct Outcome {
 
 /// The exit status of `sbx run` (sbx(1), "EXIT STATUS").
 namespace exit_status {
-inline constexpr int wall_time = 124;
-inline constexpr int could_not = 125;
-inline constexpr int not_executable = 126;
-inline constexpr int not_found = 127;
-inline constexpr int memory = 137;
-inline constexpr int cpu_time = 152;
-inline constexpr int size = 153;  ///< file size, output with exceed = "kill", disk on a live grant
-inline constexpr int denied_call = 159;
+inline constexpr int kWallTime = 124;
+inline constexpr int kCouldNot = 125;
+inline constexpr int kNotExecutable = 126;
+inline constexpr int kNotFound = 127;
+inline constexpr int kMemory = 137;
+inline constexpr int kCpuTime = 152;
+inline constexpr int kSize = 153;  ///< file size, output with exceed = "kill", disk on a live grant
+inline constexpr int kDeniedCall = 159;
 }  // namespace exit_status
 
 [[nodiscard]] int exit_status_of(const Verdict& verdict);

@@ -160,15 +160,15 @@ std::string exit_statuses() {
   const std::array<StatusRow, 11> rows{{
       {"n", "the command exited with n"},
       {"128+N", "the command died of signal N by itself"},
-      {number(status::wall_time), "the wall time was over"},
-      {number(status::could_not),
+      {number(status::kWallTime), "the wall time was over"},
+      {number(status::kCouldNot),
        "sbx could not do its job: usage, policy, set-up, or a missing feature"},
-      {number(status::not_executable), "the command can't be executed"},
-      {number(status::not_found), "the command was not found"},
-      {number(status::memory), "the memory budget was reached"},
-      {number(status::cpu_time), "the CPU-time budget was reached"},
-      {number(status::size), "SIGXFSZ; output with exceed = \"kill\"; disk on a live grant"},
-      {number(status::denied_call), "a system call was denied and denied = \"kill\""},
+      {number(status::kNotExecutable), "the command can't be executed"},
+      {number(status::kNotFound), "the command was not found"},
+      {number(status::kMemory), "the memory budget was reached"},
+      {number(status::kCpuTime), "the CPU-time budget was reached"},
+      {number(status::kSize), "SIGXFSZ; output with exceed = \"kill\"; disk on a live grant"},
+      {number(status::kDeniedCall), "a system call was denied and denied = \"kill\""},
       {"130, 143, 129, 131", "cancelled by SIGINT, SIGTERM, SIGHUP, SIGQUIT"},
   }};
   std::string text = ".Bl -tag -width \"128+N\" -compact\n";

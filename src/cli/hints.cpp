@@ -14,8 +14,7 @@ bool failed(const Verdict& verdict) {
 
 bool shows_files(plan::MountKind kind) {
   return kind == plan::MountKind::bind || kind == plan::MountKind::overlay ||
-         kind == plan::MountKind::file || kind == plan::MountKind::scratch ||
-         kind == plan::MountKind::proc;
+         kind == plan::MountKind::file || kind == plan::MountKind::proc;
 }
 
 /// Whether the plan makes something of the host visible at or above this path inside.
@@ -30,7 +29,9 @@ bool is_inside(const plan::Plan& plan, const std::string& path) {
 std::string missing_argument(const plan::Plan& plan, const host::Host& host,
                              const Invocation& typed) {
   for (const std::string& argument : typed.request.operands) {
-    if (argument.empty() || argument.front() == '-' || host.working_directory.empty()) continue;
+    // "." and ".." are the workspace's own hint.
+    const bool names_a_file = argument.find_first_not_of("./") != std::string::npos;
+    if (!names_a_file || argument.front() == '-' || host.working_directory.empty()) continue;
     const std::string path =
         argument.front() == '/' ? argument : host.working_directory + "/" + argument;
     if (is_inside(plan, path)) continue;
@@ -63,7 +64,8 @@ std::vector<std::string> hints_after(const Outcome& outcome, const policy::Polic
     return {fmt::format("\"{}\" exists here but not in the sandbox: --read {} shows it", missing,
                         option_word(missing))};
   if (policy.filesystem.workspace.mode.value != policy::WorkspaceMode::empty) return {};
-  if (host.working_directory.empty() || host.working_directory == "/") return {};
+  // Elsewhere means that this folder is none to work in (/tmp, the home): the plan has said so.
+  if (host.working_directory.empty() || plan.working_directory != host.working_directory) return {};
   const auto names = host.files->list(host.working_directory);
   if (!names || names->empty()) return {};
   return {"the sandbox's working folder is empty, this one is not: --workspace .:overlay shows it"};

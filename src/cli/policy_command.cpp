@@ -10,6 +10,7 @@
 #include "cli/text.hpp"
 #include "cli/words.hpp"
 #include "host/host.hpp"
+#include "plan/filter/table.hpp"
 #include "policy/keys.hpp"
 #include "policy/load.hpp"
 #include "policy/locate.hpp"
@@ -22,7 +23,7 @@ constexpr int kFindings = 1;
 constexpr int kUsage = 2;
 
 int print(const std::string& text) {
-  return sys::write_all(STDOUT_FILENO, text) ? kDone : exit_status::could_not;
+  return sys::write_all(STDOUT_FILENO, text) ? kDone : exit_status::kCouldNot;
 }
 
 int complain(const std::string& text, int status) {
@@ -78,7 +79,7 @@ void append_folder(std::string& text, const std::string& folder, const Place& pl
 int list(const Invocation& typed) {
   if (!typed.operands.empty()) return usage(typed, "\"sbx policy list\" takes no operands");
   const auto place = look();
-  if (!place) return complain(typed, place.error(), exit_status::could_not);
+  if (!place) return complain(typed, place.error(), exit_status::kCouldNot);
   std::string text;
   for (const policy::Builtin& builtin : policy::builtins())
     text += fmt::format("{:<16} {:<10} {}\n", builtin.name, "built-in",
@@ -110,7 +111,7 @@ int show(const Invocation& typed) {
   if (typed.operands.size() != 1)
     return usage(typed, "\"sbx policy show\" needs one policy", "\"sbx policy list\" names them");
   const auto place = look();
-  if (!place) return complain(typed, place.error(), exit_status::could_not);
+  if (!place) return complain(typed, place.error(), exit_status::kCouldNot);
   return typed.effective ? show_effective(typed, *place) : show_text(typed, *place);
 }
 
@@ -119,7 +120,7 @@ int show(const Invocation& typed) {
 int check(const Invocation& typed) {
   if (typed.operands.empty()) return usage(typed, "\"sbx policy check\" needs a file");
   const auto place = look();
-  if (!place) return complain(typed, place.error(), exit_status::could_not);
+  if (!place) return complain(typed, place.error(), exit_status::kCouldNot);
   std::size_t findings = 0;
   std::string text;
   for (const std::string& file : typed.operands) {
@@ -147,20 +148,31 @@ std::string key_text(const policy::Key& key) {
   return text;
 }
 
+std::string group_text(plan::Group group) {
+  const plan::GroupText& about = plan::text_of(group);
+  std::string text = fmt::format("{}\n  {}\n", about.name, about.description);
+  if (about.risk[0] != '\0') text += fmt::format("  risk      {}\n", about.risk);
+  for (const plan::Call& call : plan::calls())
+    if (call.group == group) text += fmt::format("  {:<24} {}\n", call.name, call.reason);
+  return text;
+}
+
 int explain(const Invocation& typed) {
   if (typed.operands.size() != 1)
     return usage(typed, "\"sbx policy explain\" needs one key", "for example limits.memory");
   const std::string& name = typed.operands.front();
   if (const policy::Key* key = policy::find_key(name)) return print(key_text(*key));
+  if (const auto group = plan::find_group(name)) return print(group_text(*group));
   std::string text;
   if (policy::is_section(name))
     for (const policy::Key& key : policy::keys())
       if (key.name.starts_with(name + ".")) text += (text.empty() ? "" : "\n") + key_text(key);
   if (!text.empty()) return print(text);
-  const std::string_view meant = policy::suggest_key(name);
-  return usage(
-      typed, fmt::format("there is no key \"{}\"", name),
-      meant.empty() ? "sbx-policy(5) lists the keys" : fmt::format("did you mean \"{}\"?", meant));
+  const bool is_group = name.starts_with('@');
+  const std::string_view meant = is_group ? plan::nearest_name(name) : policy::suggest_key(name);
+  return usage(typed, fmt::format("there is no {} \"{}\"", is_group ? "group" : "key", name),
+               meant.empty() ? "sbx-policy(5) lists keys and groups"
+                             : fmt::format("did you mean \"{}\"?", meant));
 }
 
 }  // namespace

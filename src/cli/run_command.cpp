@@ -107,7 +107,7 @@ class RunCommand {
     const Status written = targets_.write(record_text(facts_));
     if (written) return status;
     write_stderr(error_text(written.error(), paint_));
-    return exit_status::could_not;
+    return exit_status::kCouldNot;
   }
 
   /// -1 when the policy stands.

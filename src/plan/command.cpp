@@ -237,12 +237,16 @@ Result<Launch> Resolver::launch_by_extension(const std::string& typed) {
   const std::string extension(dot == std::string_view::npos || dot == 0 ? ""
                                                                         : name.substr(dot + 1));
   const auto own = policy_.interpreters.extensions.find(extension);
-  if (own != policy_.interpreters.extensions.end()) {
+  const Language* known = extension.empty() ? nullptr : language_of_extension(extension);
+  // The built-in table tries several names; a person's choice is taken as it is.
+  const bool chosen = own != policy_.interpreters.extensions.end() &&
+                      (own->second.origin.layer == Layer::file ||
+                       own->second.origin.layer == Layer::command_line || known == nullptr);
+  if (chosen) {
     Launch launch = SBX_TRY(first_of({own->second.value}, "." + extension));
     launch.interpreter.reason = "extension ." + extension + " (" + own->second.origin.text() + ")";
     return launch;
   }
-  const Language* known = extension.empty() ? nullptr : language_of_extension(extension);
   if (known == nullptr)
     return fail({.kind = ErrorKind::not_executable,
                  .code = "no-interpreter",
@@ -293,7 +297,12 @@ Status Resolver::run_script(const std::string& typed, const std::string& real) {
 bool Resolver::works_as_typed(const std::string& typed, const std::string& real) const {
   if (!typed.starts_with('/') && inside_folder_ != host_.working_directory) return false;
   if (view_.inside(real) != real) return false;
-  if (normal(absolute(typed)) == real) return true;
+  // As text this holds for ".." in front only: the folder before a later one may not be there inside.
+  const bool plain = typed.starts_with('/')
+                         ? !typed.contains("/../")
+                         : !typed.substr(typed.find_first_not_of("./")).contains("/../");
+  if (plain && normal(absolute(typed)) == real) return true;
+  if (!plain) return false;
   std::vector<Hop> hops;
   const auto end = lookup_.walk(absolute(typed), hops);
   return end && *end == real && std::ranges::all_of(hops, [&](const Hop& hop) {

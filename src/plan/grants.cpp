@@ -96,6 +96,23 @@ Result<std::optional<Grant>> resolve_grant(const host::Host& host,
   return resolved;
 }
 
+Result<Grant> resolve_socket(const host::Host& host, const policy::Sourced<std::string>& socket) {
+  auto source = host.files->canonical(socket.value);
+  if (!source)
+    return refuse("missing-grant", "cannot hand in the socket '" + socket.value + "'",
+                  socket.origin, {}, source.error().errno_value);
+  Grant grant{.access = Access::read,
+              .source = std::move(*source),
+              .target = normal(socket.value),
+              .facts = {},
+              .origin = socket.origin};
+  grant.facts = SBX_TRY(host.files->look(grant.source));
+  if (grant.facts.type != host::FileType::socket)
+    return refuse("not-a-socket", "'" + socket.value + "' is not a socket", socket.origin,
+                  "filesystem.read and filesystem.write are for files and folders");
+  return grant;
+}
+
 Result<std::vector<std::string>> sockets_below(const host::Files& files, const Grant& grant,
                                                const policy::Sourced<std::uint64_t>& most) {
   std::vector<std::string> sockets;

@@ -28,6 +28,10 @@ struct Grant {
 [[nodiscard]] Result<std::optional<Grant>> resolve_grant(
     const host::Host& host, const policy::Sourced<policy::PathGrant>& grant, Access access);
 
+/// A socket of the host that may be connected to. Errors: policy, as above and "not-a-socket".
+[[nodiscard]] Result<Grant> resolve_socket(const host::Host& host,
+                                           const policy::Sourced<std::string>& socket);
+
 /// The workspace: its grant, the working directory inside, and what there is to say about it.
 struct WorkspaceChoice {
   Grant grant;

@@ -8,6 +8,7 @@
 #include "plan/inside.hpp"
 #include "plan/limits.hpp"
 #include "plan/places.hpp"
+#include "plan/seed.hpp"
 
 namespace sbx::plan {
 namespace {
@@ -42,6 +43,7 @@ Status decide_files(const policy::Policy& policy, const host::Host& host, const 
   append(plan.mounts, etc_steps(host, root, !plan.network.own_namespace));
   append(plan.mounts, kernel_steps(request.interactive));
   append(plan.mounts, private_steps());
+  append(plan.mounts, SBX_TRY(seed_steps(policy, host)));
 
   Places places = SBX_TRY(decide_places(policy, host, view));
   plan.working_directory = places.working_directory;
@@ -97,7 +99,8 @@ Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
   decide_limits(policy, host, plan);
   SBX_TRY(decide_filter(policy, host, plan));
   note_machine(policy, host, plan);
-  SBX_TRY(check_requirements(request.require, plan));
+  plan.required = request.require;
+  SBX_TRY(check_requirements(plan.required, plan));
   return plan;
 }
 

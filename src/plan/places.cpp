@@ -28,6 +28,12 @@ std::unexpected<Error> refuse(std::string code, std::string message, const Origi
                .hint = std::move(hint)});
 }
 
+/// Who connects to a socket must be able to write to it, unix(7).
+bool usable_by_others(const Grant& grant) {
+  if (grant.facts.type == host::FileType::socket) return (grant.facts.mode & 02U) != 0;
+  return others_may_use(grant.facts);
+}
+
 /// Turns resolved grants into steps.
 class Placer {
  public:
@@ -158,7 +164,7 @@ void Placer::add_step(const Grant& grant, bool recursive) {
       grant.access == Access::read || (!step.is_folder && grant.access == Access::copy);
   step.recursive = recursive;
   step.needs_idmap =
-      host_.privileged && (step.is_folder || !step.read_only || !others_may_use(grant.facts));
+      host_.privileged && (step.is_folder || !step.read_only || !usable_by_others(grant));
   step.origin = grant.origin;
   view_.add({.source = grant.source,
              .target = grant.target,
@@ -211,8 +217,9 @@ void Placer::protect(const std::string& inside, MountKind kind, const Origin& or
 Status Placer::close_live_grant(const Grant& grant) {
   for (const std::string& socket :
        SBX_TRY(sockets_below(*host_.files, grant, policy_.filesystem.scan))) {
-    const bool granted = std::ranges::any_of(
-        policy_.filesystem.sockets, [&](const auto& each) { return each.value == socket; });
+    const bool granted = std::ranges::any_of(grants_, [&](const Grant& each) {
+      return each.facts.type == host::FileType::socket && each.source == socket;
+    });
     const std::string inside = view_.inside(socket);
     if (!granted && !inside.empty()) protect(inside, MountKind::mask_file, grant.origin);
   }
@@ -237,6 +244,11 @@ Result<Places> Placer::place() {
   SBX_TRY(insert(std::move(workspace.grant)));
   SBX_TRY(collect(policy_.filesystem.read, Access::read));
   SBX_TRY(collect(policy_.filesystem.write, Access::live));
+  for (const auto& each : policy_.filesystem.sockets) {
+    Grant socket = SBX_TRY(resolve_socket(host_, each));
+    socket.target = view_.settled(socket.target);
+    SBX_TRY(insert(std::move(socket)));
+  }
   // A deeper one changes what a shallower one shows, so the shallow one comes first.
   std::ranges::stable_sort(grants_, {}, [](const Grant& grant) { return depth_of(grant.target); });
   for (Grant& grant : grants_) {

@@ -131,6 +131,7 @@ struct Plan {
   std::string stdin_file;
   std::vector<std::string> enforced_namespaces;
   std::vector<Degraded> degraded;
+  std::vector<std::string> required;      ///< --require: checked again when a run finds something weaker
   std::vector<std::string> notes;         ///< lines for stderr
   std::vector<std::string> explanations;  ///< lines for -v: what was bound and why
 };

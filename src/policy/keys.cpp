@@ -33,8 +33,7 @@ constexpr auto kKeys = std::to_array<Key>({
   {"enforcement", Type::word, Order::smaller, SBX_AT(enforcement), "strict", "strict|best-effort", "what to do when this machine can't enforce a rule: refuse to run, or run and say so"},
 
   {"interpreters.allow", Type::texts, Order::subset_of_all, SBX_AT(interpreters.allow), "", "", "when not empty: only these may be the top-level command", Entry::command},
-  {"interpreters.venv", Type::text, Order::fixed, SBX_AT(interpreters.venv), "", "", "a virtual environment whose interpreter and packages are used, read-only", Entry::path,
-    {"", "virtual environments are not found from the policy yet", ""}},
+  {"interpreters.venv", Type::text, Order::fixed, SBX_AT(interpreters.venv), "", "", "a virtual environment whose interpreter and packages are used, read-only", Entry::path},
   {"interpreters.extensions", Type::list_table, Order::fixed, SBX_AT(interpreters.extensions),
     "R:Rscript bash:bash cjs:node js:node lua:lua mjs:node php:php pl:perl py:python3 r:Rscript rb:ruby sh:sh ts:tsx", "", "which interpreter runs a script with this file name extension", Entry::command},
 
@@ -43,12 +42,10 @@ constexpr auto kKeys = std::to_array<Key>({
   {"filesystem.write", Type::grants, Order::subset, SBX_AT(filesystem.write), "", "", "files and folders that are changed on the host for real, while it runs", Entry::path},
   {"filesystem.deny", Type::texts, Order::superset, SBX_AT(filesystem.deny), "", "", "names and paths that stay hidden within what is granted; wins", Entry::hidden,
     {"", "sbx can't hide single names within a grant yet", "the whole of each granted folder is visible"}},
-  {"filesystem.sockets", Type::texts, Order::subset, SBX_AT(filesystem.sockets), "", "", "unix sockets of the host that may be connected to", Entry::path,
-    {"", "sbx can't hand in single sockets yet", "no socket of the host is reachable"}},
+  {"filesystem.sockets", Type::texts, Order::subset, SBX_AT(filesystem.sockets), "", "", "unix sockets of the host that may be connected to", Entry::path},
   {"filesystem.scan", Type::count, Order::smaller, SBX_AT(filesystem.scan), "200000", "1..100000000", "entries looked at for denied names, hard links and foreign groups"},
   {"filesystem.landlock", Type::boolean, Order::larger, SBX_AT(filesystem.landlock), "true", "", "a second wall around files; false leaves its scopes only, and each open is 0.3 µs cheaper"},
-  {"filesystem.seed", Type::texts, Order::subset, SBX_AT(filesystem.seed), "", "", "files copied into the new home, never brought back", Entry::path,
-    {"", "sbx can't copy files into the new home yet", "the new home is empty"}},
+  {"filesystem.seed", Type::texts, Order::subset, SBX_AT(filesystem.seed), "", "", "files copied into the new home, never brought back", Entry::path},
 
   {"filesystem.workspace.source", Type::text, Order::fixed, SBX_AT(filesystem.workspace.source), ".", "", "the folder that is worked in, at the same path as on the host; relative to the working directory", Entry::source},
   {"filesystem.workspace.mode", Type::word, Order::smaller, SBX_AT(filesystem.workspace.mode), "empty", "empty|read-only|overlay|read-write", "what the program sees of it: nothing, the files, a copy-on-write view, or the live folder"},

@@ -14,22 +14,6 @@ namespace {
 constexpr std::size_t kDeepestExtends = 16;
 constexpr std::size_t kMostTexts = 64;
 
-/// Lines that are only a comment, emptied: most of a built-in is its reasons, and toml++ decodes
-/// each of their characters. Positions stay. Only for texts without multi-line strings, which
-/// built-ins are.
-std::string without_comments(std::string_view text) {
-  std::string out;
-  out.reserve(text.size() / 2);
-  while (!text.empty()) {
-    const auto end = std::min(text.find('\n'), text.size() - 1) + 1;
-    const std::string_view line = text.substr(0, end);
-    const auto first = line.find_first_not_of(' ');
-    out += first < line.size() && line[first] == '#' ? std::string_view("\n") : line;
-    text.remove_prefix(end);
-  }
-  return out;
-}
-
 /// Builds one policy out of its layers, weakest first.
 class Merger {
  public:
@@ -48,8 +32,8 @@ class Merger {
     texts_.push_back(std::move(found));  // a deque: the views of earlier ones stay
     const PolicyText& text = texts_.back();
     Reading reading(text.text(), place_of(text), findings_);
-    const auto document = text.layer == Layer::builtin ? read_toml(without_comments(text.text()))
-                                                       : read_toml(text.text());
+    const std::expected<Node, SyntaxError> document =
+        text.builtin != nullptr ? unpack(*text.builtin) : read_toml(text.text());
     if (!document) {
       const SyntaxError& error = document.error();
       return reading.report(error.line, error.column,
@@ -145,7 +129,9 @@ class Merger {
                deep ? "extends is more than 16 deep" : "more than 64 policies are merged",
                "write one policy that says it all"});
     }
-    auto text = locate(operand, look_in(child), context_);
+    const LoadContext builtins_only;  // its parents are built-ins too
+    auto text =
+        locate(operand, look_in(child), child.builtin != nullptr ? builtins_only : context_);
     if (!text)
       return add_error(std::move(text).error(), reading.origin(at),
                        std::string(line_of(child.text(), at.line)));
@@ -305,7 +291,7 @@ std::expected<Policy, Findings> parse_text(std::string_view text, std::string_vi
       .content = std::string(text), .name = std::string(file_name), .self_contained = true};
   given.identity = given.name;
   given.folder = context.working_directory;
-  std::string_view stem = file_name.substr(file_name.rfind('/') + 1);
+  const std::string_view stem = file_name.substr(file_name.rfind('/') + 1);
   given.stem = stem.ends_with(".toml") ? stem.substr(0, stem.size() - 5) : stem;
   Merger merger(context);
   merger.add_text(std::move(given));

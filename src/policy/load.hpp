@@ -3,7 +3,6 @@
 #include <expected>
 #include <functional>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -56,11 +55,11 @@ struct Override {
 /// The policy as complete TOML, every key written; `parse_text(write(p))` has the same rules.
 [[nodiscard]] std::string write(const Policy& policy);
 
-/// The policies compiled in.
+/// The policies compiled in, `default` first.
 struct Builtin {
   std::string_view name;
   std::string_view toml;
 };
-[[nodiscard]] std::span<const Builtin> builtins();
+[[nodiscard]] std::vector<Builtin> builtins();
 
 }  // namespace sbx::policy

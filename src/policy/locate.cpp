@@ -108,6 +108,12 @@ bool is_policy_name(std::string_view text) {
   });
 }
 
+const PackedPolicy* find_builtin(std::string_view name) {
+  const auto all = packed_policies();
+  const auto found = std::ranges::find(all, name, &PackedPolicy::name);
+  return found == all.end() ? nullptr : &*found;
+}
+
 std::string file_in(const std::string& folder, std::string_view name) {
   return folder + "/" + std::string(name) + std::string(kEnding);
 }
@@ -115,7 +121,7 @@ std::string file_in(const std::string& folder, std::string_view name) {
 /// Every name that could be asked for, the built-ins first.
 std::vector<std::string> known_names(const LoadContext& context) {
   std::vector<std::string> names;
-  for (const Builtin& builtin : builtins()) names.emplace_back(builtin.name);
+  for (const PackedPolicy& builtin : packed_policies()) names.emplace_back(builtin.name);
   for (const std::string& folder : context.policy_folders) {
     const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), ::closedir);
     if (!open) continue;
@@ -151,14 +157,14 @@ std::unexpected<Error> unknown(const std::string& operand, std::string_view name
 
 Result<PolicyText> by_name(const std::string& operand, const std::string& name, const LookIn& where,
                            const LoadContext& context) {
-  if (const Builtin* builtin = find_builtin(name)) {
+  if (const PackedPolicy* builtin = find_builtin(name)) {
     for (const std::string& folder : context.policy_folders) {
       if (!exists(file_in(folder, name))) continue;
       return refuse("shadows-builtin",
                     quoted(file_in(folder, name)) + " has the name of a built-in policy",
                     "rename the file, or name it by its path");
     }
-    return PolicyText{.builtin = builtin->toml,
+    return PolicyText{.builtin = builtin,
                       .name = name + std::string(kEnding),
                       .stem = name,
                       .identity = name,
@@ -193,10 +199,10 @@ Result<PolicyText> by_path(const std::string& operand, const LookIn& where,
 
 }  // namespace
 
-const Builtin* find_builtin(std::string_view name) {
-  const auto all = builtins();
-  const auto found = std::ranges::find(all, name, &Builtin::name);
-  return found == all.end() ? nullptr : &*found;
+std::vector<Builtin> builtins() {
+  std::vector<Builtin> list;
+  for (const PackedPolicy& policy : packed_policies()) list.push_back({policy.name, policy.toml});
+  return list;
 }
 
 Result<PolicyText> locate(const std::string& operand, const LookIn& where,

@@ -4,24 +4,25 @@
 #include <string_view>
 
 #include "policy/load.hpp"
+#include "policy/packed.hpp"
 
 namespace sbx::policy {
 
 /// A policy's text and where it was found.
 struct PolicyText {
-  std::string content;       ///< of a file
-  std::string_view builtin;  ///< of a built-in
-  std::string name;          ///< what origins call it: as typed, "default.toml"
-  std::string stem;          ///< what the policy is called when it does not say
-  std::string identity;      ///< canonical path, or the name of a built-in
-  std::string folder;        ///< what its relative paths start from; empty for a built-in
+  std::string content;                    ///< of a file
+  const PackedPolicy* builtin = nullptr;  ///< of a built-in
+  std::string name;                       ///< what origins call it: as typed, "default.toml"
+  std::string stem;                       ///< what the policy is called when it does not say
+  std::string identity;                   ///< canonical path, or the name of a built-in
+  std::string folder;  ///< what its relative paths start from; empty for a built-in
   Layer layer = Layer::file;
   bool by_name = false;         ///< found by its name, not by its path
   bool self_contained = false;  ///< given as text: only built-ins can be its parents
   std::string note;             ///< worth a line on stderr
 
   [[nodiscard]] std::string_view text() const {
-    return layer == Layer::builtin ? builtin : content;
+    return builtin != nullptr ? builtin->toml : content;
   }
 };
 
@@ -36,8 +37,5 @@ struct LookIn {
 /// "not-a-regular-file", "policy-too-large", "unreadable-policy", "shadows-builtin").
 [[nodiscard]] Result<PolicyText> locate(const std::string& operand, const LookIn& where,
                                         const LoadContext& context);
-
-/// The built-in of this name, or null.
-[[nodiscard]] const Builtin* find_builtin(std::string_view name);
 
 }  // namespace sbx::policy

@@ -19,7 +19,8 @@ struct Node {
   using List = std::vector<Node>;
   using Table = std::vector<Member>;
 
-  std::variant<bool, std::int64_t, double, std::string, Date, List, Table> value{};
+  std::variant<bool, std::int64_t, double, std::string, Date, List, Table>
+      value;  // no initialiser: it would need Member here
   int line = 0;
   int column = 0;
 

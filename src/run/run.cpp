@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/sys.hpp"
+#include "plan/enforcement.hpp"
 #include "supervise/supervisor.hpp"
 
 namespace sbx::run {
@@ -77,15 +78,23 @@ supervise::Watched watch(const spawn::Sandbox& sandbox) {
           .listener = sandbox.listener.get(),
           .scratch = sandbox.scratch.get(),
           .processes = sandbox.processes.get(),
-          .terminal = sandbox.terminal.get(),
-          .cpu_clock = sandbox.cpu_clock.get()};
+          .terminal = sandbox.terminal.get()};
 }
 
-}  // namespace
+/// A listener further out (a container manager's, WSL2's) leaves no room for another: denials then lose their names.
+Result<plan::Plan> without_listener(const plan::Plan& plan) {
+  plan::Plan weaker = plan;
+  plan::FilterContext context = plan.filter.context;
+  context.listener = false;
+  weaker.filter = SBX_TRY(plan::compile_filter(plan.filter.syscalls, context));
+  weaker.degraded.push_back({"syscalls.named", "a seccomp listener outside of sbx is in the way",
+                             "refused calls get their error from the kernel, without a name"});
+  SBX_TRY(plan::check_requirements(weaker.required, weaker));
+  return weaker;
+}
 
-Result<Outcome> run(const plan::Plan& plan, const host::Host& host, const Options& options) {
-  Stamps stamps(options.started_microseconds);
-  stamps.add("plan");
+Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Options& options,
+                        Stamps& stamps) {
   const spawn::Identity identity = SBX_TRY(spawn::acquire_identity(host));
   const uid_t owner = identity.changes_ids ? identity.uid_on_host : static_cast<uid_t>(-1);
   supervise::StreamPair streams = SBX_TRY(supervise::make_streams(
@@ -101,10 +110,25 @@ Result<Outcome> run(const plan::Plan& plan, const host::Host& host, const Option
 
   Outcome outcome = SBX_TRY(supervise::supervise(settings_of(plan, options), watch(sandbox),
                                                  std::move(streams.supervisor), signals));
-  stamps.add("end");
-  outcome.stamps = stamps.take();
   outcome.degraded.insert(outcome.degraded.begin(), sandbox.degraded.begin(),
                           sandbox.degraded.end());
+  return outcome;
+}
+
+}  // namespace
+
+Result<Outcome> run(const plan::Plan& plan, const host::Host& host, const Options& options) {
+  Stamps stamps(options.started_microseconds);
+  stamps.add("plan");
+  Result<Outcome> outcome = attempt(plan, host, options, stamps);
+  if (!outcome && outcome.error().code == spawn::kListenerBusy) {
+    const plan::Plan weaker = SBX_TRY(without_listener(plan));
+    outcome = attempt(weaker, host, options, stamps);
+    if (outcome) outcome->degraded.push_back(weaker.degraded.back());
+  }
+  if (!outcome) return outcome;
+  stamps.add("end");
+  outcome->stamps = stamps.take();
   return outcome;
 }
 

@@ -27,6 +27,13 @@ namespace {
 constexpr std::size_t kPayloadStack = 64 * 1024;
 alignas(64) char payload_stack[kPayloadStack];
 
+/// PID 1 is a copy of the supervisor: while it holds the supervisor's end of the control socket it would never see that
+/// the supervisor is gone.
+void drop_supervisor_ends(const Program& program) {
+  for (const int fd : program.supervisor_ends)
+    if (fd >= 0) ::close(fd);
+}
+
 void wait_for_go(const Program& program) {  // meeting point 2
   control::Order order{};
   ssize_t got = ::recv(program.control, &order, sizeof order, 0);
@@ -60,7 +67,7 @@ void refuse_dumps(const Program& program) {
   must(program, Stage::non_dumpable, 0, ::prctl(PR_SET_DUMPABLE, 0));
 }
 
-/// After the ids: a change of uid clears the parent-death signal, prctl(2). getppid() is 0 in a new
+/// First of all, and again after the ids: a change of uid clears the parent-death signal, prctl(2). getppid() is 0 in a new
 /// PID namespace whoever lives, so a supervisor that is dead already shows in its pidfd only.
 void die_with_supervisor(const Program& program) {
   if (!enter(program, Stage::parent_death)) return;
@@ -244,6 +251,8 @@ void reap(const Program& program, pid_t main) {
 }  // namespace
 
 void run_init(Program& program) {
+  drop_supervisor_ends(program);
+  die_with_supervisor(program);
   wait_for_go(program);
   limit_cpus(program);
   take_identity(program);

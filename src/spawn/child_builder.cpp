@@ -2,6 +2,7 @@
 
 #include "spawn/child_builder.hpp"
 
+#include <climits>
 #include <cstring>
 
 namespace sbx::child {
@@ -29,53 +30,69 @@ void remember_own(Builder& builder, int fd) {
     builder.own[builder.own_count++] = facts.st_dev;
 }
 
-int parent_folder(Builder& builder, const char* path, const char** name) {
+namespace {
+
+int open_folder(int folder, const char* path) {
+  return open_beneath(folder, path, O_PATH | O_DIRECTORY, RESOLVE_BENEATH | kNoLinks);
+}
+
+/// mkdir -p below `folder`, component by component; `path` is cut at its slashes on the way.
+int make_folders(const Builder& builder, char* path) {
   int folder =
       static_cast<int>(builder.must(open_beneath(builder.root, ".", O_PATH | O_DIRECTORY, 0)));
-  const char* rest = path;
-  for (const char* slash = std::strchr(rest, '/'); slash != nullptr;
-       slash = std::strchr(rest, '/')) {
-    char component[256];
-    const auto length = static_cast<std::size_t>(slash - rest);
-    if (length >= sizeof component) builder.give_up(ENAMETOOLONG);
-    std::memcpy(component, rest, length);
-    component[length] = '\0';
-    int next = open_beneath(folder, component, O_PATH | O_DIRECTORY, RESOLVE_BENEATH | kNoLinks);
+  for (char* component = path; component != nullptr;) {
+    char* const slash = std::strchr(component, '/');
+    if (slash != nullptr) *slash = '\0';
+    int next = open_folder(folder, component);
     if (next < 0 && errno == ENOENT) {
       if (!may_make_in(builder, folder)) builder.give_up(EROFS);
       builder.must(::mkdirat(folder, component, 0755));
-      next = open_beneath(folder, component, O_PATH | O_DIRECTORY, RESOLVE_BENEATH | kNoLinks);
+      next = open_folder(folder, component);
     }
     builder.must(next);
     ::close(folder);
     folder = next;
-    rest = slash + 1;
+    component = slash != nullptr ? slash + 1 : nullptr;
   }
-  *name = rest;
   return folder;
 }
 
-int open_target(Builder& builder, const char* path, bool is_folder) {
-  const std::uint64_t flags = O_PATH | (is_folder ? O_DIRECTORY : 0U);
-  const int there = open_beneath(builder.root, path, flags, RESOLVE_BENEATH | kNoLinks);
-  if (there >= 0) return there;
+}  // namespace
+
+int parent_folder(Builder& builder, const char* path, const char** name) {
+  const char* const slash = std::strrchr(path, '/');
+  *name = slash != nullptr ? slash + 1 : path;
+  char parent[PATH_MAX] = ".";
+  if (slash != nullptr) {
+    const auto length = static_cast<std::size_t>(slash - path);
+    if (length >= sizeof parent) builder.give_up(ENAMETOOLONG);
+    std::memcpy(parent, path, length);
+    parent[length] = '\0';
+  }
+  const int folder = open_folder(builder.root, parent);
+  if (folder >= 0) return folder;
   if (errno != ENOENT) builder.give_up(errno);
+  return make_folders(builder, parent);
+}
+
+/// Most targets are new: making comes first, opening what is there second.
+int open_target(Builder& builder, const char* path, bool is_folder) {
   const char* name = nullptr;
   const int folder = parent_folder(builder, path, &name);
-  int made = open_beneath(folder, name, flags, RESOLVE_BENEATH | kNoLinks);
-  if (made < 0 && errno == ENOENT) {
-    if (!may_make_in(builder, folder)) builder.give_up(EROFS);
-    if (is_folder) {
-      builder.must(::mkdirat(folder, name, 0755));
-    } else {
-      const long file =
-          ::openat(folder, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0644);
-      ::close(static_cast<int>(builder.must(file)));
-    }
-    made = open_beneath(folder, name, flags, RESOLVE_BENEATH | kNoLinks);
+  int target = -1;
+  if (may_make_in(builder, folder)) {
+    if (!is_folder)
+      target = ::openat(folder, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0644);
+    else
+      (void)::mkdirat(folder, name, 0755);  // a failure shows when it is opened
   }
+  if (target < 0)
+    target = open_beneath(folder, name, O_PATH | (is_folder ? O_DIRECTORY : 0U),
+                          RESOLVE_BENEATH | kNoLinks);
+  if (target < 0 && errno == ENOENT) builder.give_up(EROFS);
+  builder.must(target);
   ::close(folder);
-  return static_cast<int>(builder.must(made));
+  return target;
 }
 
 void attach(const Builder& builder, int tree, int target) {

@@ -26,6 +26,7 @@ struct Builder {
   Program& program;
   int root = -1;
   int empty_folder = -1;  ///< the mask of folders, once made
+  int empty_file = -1;    ///< the mask of files
   std::uint64_t overlays = 0;
   dev_t own[kOwnFileSystems] =
       {};  ///< file systems of the sandbox's own: missing targets may be made there only

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <initializer_list>
+#include <iterator>
 
 #include "spawn/child_builder.hpp"
 
@@ -29,8 +30,7 @@ void add_entry(Builder& builder, const Step& step) {
     for (std::size_t done = 0; done < step.content_size;)
       done += static_cast<std::size_t>(
           builder.must(::write(file, step.content + done, step.content_size - done)));
-    builder.must(::fchmod(file, step.mode));
-    ::close(file);
+    ::close(file);  // the mode is exact: PID 1's umask is 0
   }
   ::close(holder);
 }
@@ -229,23 +229,29 @@ int open_masked(const Builder& builder, const Step& step) {
   return target;
 }
 
+int make_mask(const Builder& builder, StepKind kind) {
+  if (kind == StepKind::mask_file)
+    return clone_device(builder, "/dev/null", static_cast<std::uint32_t>(makedev(1, 3)));
+  const Option options[] = {{"mode", "0555"}, {"size", "4k"}, {"nr_inodes", "1"}};
+  return make_file_system(
+      builder, "tmpfs", options,
+      MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+}
+
 void add_mask(Builder& builder, const Step& step) {
   const int target = open_masked(builder, step);
   if (target < 0) return;
-  int tree = -1;
-  if (step.kind == StepKind::mask_file) {
-    tree = clone_device(builder, "/dev/null", static_cast<std::uint32_t>(makedev(1, 3)));
-  } else if (builder.empty_folder < 0) {
-    const Option options[] = {{"mode", "0555"}, {"size", "4k"}, {"nr_inodes", "1"}};
-    tree = builder.empty_folder = make_file_system(
-        builder, "tmpfs", options,
-        MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
-  } else {
-    tree =
-        static_cast<int>(builder.must(call(SYS_open_tree, builder.empty_folder, "", kCloneTree)));
-  }
+  // The first mask of a kind is made, the others are clones of it, flags included.
+  int& first = step.kind == StepKind::mask_file ? builder.empty_file : builder.empty_folder;
+  const bool make = first < 0;
+  const int tree = make
+                       ? make_mask(builder, step.kind)
+                       : static_cast<int>(builder.must(call(SYS_open_tree, first, "", kCloneTree)));
   attach(builder, tree, target);
-  if (tree != builder.empty_folder) ::close(tree);
+  if (make)
+    first = tree;
+  else
+    ::close(tree);
   ::close(target);
 }
 
@@ -255,6 +261,17 @@ void add_read_only(Builder& builder, const Step& step) {
   const int tree =
       static_cast<int>(builder.must(call(SYS_open_tree, target, "", kCloneTree | AT_RECURSIVE)));
   set_attributes(builder, tree, step.attributes | MOUNT_ATTR_RDONLY, true);
+  attach(builder, tree, target);
+  ::close(tree);
+  ::close(target);
+}
+
+/// A folder whose name must stay: renaming or removing a mount point is EBUSY.
+void add_pinned(Builder& builder, const Step& step) {
+  const int target = open_masked(builder, step);
+  if (target < 0) return;
+  const int tree =
+      static_cast<int>(builder.must(call(SYS_open_tree, target, "", kCloneTree | AT_RECURSIVE)));
   attach(builder, tree, target);
   ::close(tree);
   ::close(target);
@@ -272,7 +289,9 @@ constexpr Handler kHandlers[] = {
     {Stage::bind, add_scratch},     {Stage::proc, add_proc},
     {Stage::devpts, add_devpts},    {Stage::mask, add_mask},
     {Stage::mask, add_mask},        {Stage::proc_read_only, add_read_only},
+    {Stage::mask, add_pinned},
 };
+static_assert(std::size(kHandlers) == static_cast<std::size_t>(StepKind::pinned) + 1);
 
 }  // namespace
 

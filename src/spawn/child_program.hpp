@@ -26,6 +26,7 @@ enum class StepKind : std::uint8_t {
   mask_file,
   mask_folder,
   read_only,
+  pinned,
 };
 
 /// One step of building the root; see plan::Mount for the meaning.
@@ -63,7 +64,8 @@ struct Program {
   int control;  ///< SOCK_SEQPACKET to the supervisor
   int errors;   ///< error pipe, write end
   int supervisor_pidfd;
-  int streams[3];  ///< become fds 0 to 2; -1 with a terminal
+  int supervisor_ends[2];  ///< the supervisor's ends of control and error pipe, copied by the clone
+  int streams[3];          ///< become fds 0 to 2; -1 with a terminal
 
   // ids and PID 1
   bool change_ids;  ///< the caller has root's rights: become uid 1000 of the new map

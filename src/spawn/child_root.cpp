@@ -82,7 +82,8 @@ void build_root(Program& program) {
   for (std::size_t i = 0; i < program.step_count; ++i) add_step(builder, i);
   hide_scratch(builder);
   enter_root(builder);
-  if (builder.empty_folder >= 0) ::close(builder.empty_folder);
+  for (const int mask : {builder.empty_folder, builder.empty_file})
+    if (mask >= 0) ::close(mask);
 }
 
 }  // namespace sbx::child

@@ -5,6 +5,7 @@
 
 #include "base/sys.hpp"
 #include "spawn/faults.hpp"
+#include "spawn/spawn.hpp"
 
 namespace sbx::spawn {
 namespace {
@@ -115,6 +116,9 @@ Error explain_failure(const plan::Plan& plan, const child::Progress& progress) {
     case Stage::limits:
       if (progress.index < plan.process_limits.size())
         error.origin = plan.process_limits[progress.index].origin;
+      break;
+    case Stage::seccomp:
+      if (progress.error == EBUSY) error.code = kListenerBusy;
       break;
     case Stage::pivot:
       if (progress.error == EINVAL)

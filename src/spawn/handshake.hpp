@@ -5,11 +5,10 @@
 /// How parent and child meet while a sandbox is built. Both halves cite these numbers.
 ///
 ///   1 parent  clone3 with all namespaces, keep the pidfd
-///   2 parent  write id maps, idmap the grants, start the CPU clock, send go          -> Order go
-///   3 PID 1   own lock-down, mounts, new root; hand over the descriptors             -> Report
-///   descriptors 4 payload limits, privileges, Landlock, filter, ready, execve -> Progress on the
-///   error pipe 5 PID 1   send the listener, then serve: reap, forward, report the main process's
-///   status last
+///   2 parent  write id maps, send Order go
+///   3 PID 1   own lock-down, mounts, new root, then Report descriptors
+///   4 payload limits, privileges, Landlock, filter, then Progress ready on the error pipe, execve
+///   5 PID 1   Report listener, then serve: reap, forward, Report main_ended last
 ///
 /// The error pipe is close-on-exec: "ready" and end of file is a start; end of file without "ready"
 /// is a death during set-up; any other record names the stage that failed. Orders and reports are

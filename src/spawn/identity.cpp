@@ -1,13 +1,13 @@
 #include "spawn/identity.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -62,17 +62,10 @@ void append_lines(std::vector<IdRange>& ranges, const char* path, int first_fiel
   }
 }
 
-/// Owners of running processes.
-void append_processes(std::vector<IdRange>& ranges) {
-  DIR* proc = ::opendir("/proc");
-  if (proc == nullptr) return;
-  for (const dirent* entry = ::readdir(proc); entry != nullptr; entry = ::readdir(proc)) {
-    if (entry->d_name[0] < '0' || entry->d_name[0] > '9') continue;
-    struct stat facts{};
-    if (::fstatat(::dirfd(proc), entry->d_name, &facts, 0) == 0 && facts.st_uid >= kRange)
-      ranges.push_back({facts.st_uid, 1});
-  }
-  ::closedir(proc);
+/// Whether a process runs as `uid`: the kernel looks it up by user, without a walk over /proc.
+bool is_running(uid_t uid) {
+  errno = 0;
+  return ::getpriority(PRIO_USER, uid) != -1 || errno != ESRCH;
 }
 
 /// Binds the abstract socket that stands for a base; invalid when another run has it.
@@ -93,7 +86,6 @@ Result<Identity> claim_base() {
   append_lines(taken, "/etc/subuid", 1, 2);
   append_lines(taken, "/etc/subgid", 1, 2);
   append_lines(taken, "/etc/passwd", 2, -1);
-  append_processes(taken);
   for (int attempt = 0; attempt < 64; ++attempt) {
     std::uint16_t random = 0;
     (void)!::getrandom(&random, sizeof random, 0);  // blocks only before the kernel's pool is ready
@@ -102,6 +94,7 @@ Result<Identity> claim_base() {
     const uid_t base = (16 + static_cast<uid_t>(random) % 32'000) * kRange;
     if (std::ranges::any_of(taken, [&](const IdRange& range) { return range.overlaps(base); }))
       continue;
+    if (is_running(base + kInside)) continue;
     UniqueFd lock = lock_base(base);
     if (!lock.valid()) continue;
     return Identity{.changes_ids = true,
@@ -142,7 +135,10 @@ Status write_maps(pid_t pid, const std::string& uids, const std::string& gids) {
   return sys::write_file(folder + "gid_map", gids);
 }
 
-[[noreturn]] int park(void*) {
+/// Dies with its maker, whose pid it is told: it may be dead before the signal is asked for.
+[[noreturn]] int park(void* maker) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != *static_cast<const pid_t*>(maker)) ::_exit(0);
   for (;;) ::pause();
 }
 
@@ -150,8 +146,9 @@ Status write_maps(pid_t pid, const std::string& uids, const std::string& gids) {
 /// right away.
 Result<UniqueFd> make_map_namespace(const std::string& uids, const std::string& gids) {
   alignas(16) std::array<char, 16'384> stack;  // shared with nothing else; the process only pauses
+  pid_t maker = ::getpid();
   const pid_t pid =
-      ::clone(park, stack.data() + stack.size(), CLONE_NEWUSER | CLONE_VM | SIGCHLD, nullptr);
+      ::clone(park, stack.data() + stack.size(), CLONE_NEWUSER | CLONE_VM | SIGCHLD, &maker);
   if (pid < 0)
     return fail_errno(ErrorKind::setup, "no-user-namespace",
                       "cannot make a user namespace for idmapped mounts");

@@ -53,9 +53,11 @@ void enter_working_directory(const Program& program) {
 void drop_privileges(const Program& program) {
   if (enter(program, Stage::bounding_set)) {
     (void)::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    for (int capability = 0; ::prctl(PR_CAPBSET_READ, capability) >= 0; ++capability)
-      must(program, Stage::bounding_set, static_cast<std::size_t>(capability),
-           ::prctl(PR_CAPBSET_DROP, capability));
+    int capability = 0;
+    while (::prctl(PR_CAPBSET_DROP, capability) == 0) ++capability;
+    // past the last one the kernel knows it is EINVAL, capabilities(7)
+    if (errno != EINVAL || capability == 0)
+      give_up(program, Stage::bounding_set, static_cast<std::size_t>(capability), errno);
   }
   if (enter(program, Stage::securebits))
     must(program, Stage::securebits, 0,
@@ -121,6 +123,23 @@ void install_filter(Program& program) {
   if (program.notifies) program.listener = static_cast<int>(listener);
 }
 
+/// What sbx or its caller ignored (SIGPIPE, SIGHUP under nohup) would stay ignored over execve, signal(7).
+void reset_signals() {
+  constexpr int kLastSignal = 64;
+  const struct {
+    void* handler;
+    unsigned long flags;
+    void* restorer;
+    unsigned long mask;
+  } standard{};  // the kernel's struct sigaction: SIG_DFL
+  for (int signal = 1; signal <= kLastSignal; ++signal)
+    (void)call(SYS_rt_sigaction, signal, &standard, nullptr,
+               sizeof standard.mask);  // KILL and STOP: EINVAL
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
 }  // namespace
 
 int run_payload(void* argument) {
@@ -132,9 +151,7 @@ int run_payload(void* argument) {
   drop_privileges(program);
   set_limits(program);
   raise_second_wall(program);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  reset_signals();
   if (!enter(program, Stage::exec)) ::_exit(125);
   install_filter(program);
 

@@ -1,7 +1,6 @@
 #include "spawn/spawn.hpp"
 
 #include <fcntl.h>
-#include <linux/perf_event.h>
 #include <linux/sched.h>
 #include <poll.h>
 #include <signal.h>
@@ -70,19 +69,11 @@ Result<Clone> clone_child(const plan::Plan& plan, child::Program& program) {
   return Clone{static_cast<pid_t>(pid), UniqueFd(pidfd)};
 }
 
-/// A task-clock counter that every descendant inherits: the only sum that also sees children nobody
-/// waits for. Before the child is non-dumpable, else the kernel refuses; invalid where perf is
-/// closed to the caller.
-UniqueFd open_cpu_clock(pid_t pid) {
-  perf_event_attr attributes{};
-  attributes.type = PERF_TYPE_SOFTWARE;
-  attributes.size = sizeof attributes;
-  attributes.config = PERF_COUNT_SW_TASK_CLOCK;
-  attributes.inherit = 1;
-  attributes.exclude_kernel = 1;  // what perf_event_paranoid = 2 asks of an ordinary user; this
-                                  // clock counts all time anyway
-  return UniqueFd(static_cast<int>(
-      ::syscall(SYS_perf_event_open, &attributes, pid, -1, -1, PERF_FLAG_FD_CLOEXEC)));
+/// Where the kernel lists children (CONFIG_PROC_CHILDREN) the supervisor finds the tree in the
+/// host's /proc; elsewhere PID 1 hands over a procfs of its own, which costs each start 40 to 100
+/// us.
+bool lists_children() {
+  return ::access("/proc/thread-self/children", R_OK) == 0;
 }
 
 Status send_go(int control) {
@@ -163,7 +154,7 @@ Status test_hook(const child::Fault& fault, Stage stage) {
 
 Result<Sandbox> meet(const plan::Plan& plan, const host::Host& host, const Identity& identity,
                      Channels& channels, const child::Fault& fault, const Clone& clone,
-                     const StampFunction& stamp, UniqueFd cpu_clock) {
+                     const StampFunction& stamp) {
   SBX_TRY(test_hook(fault, Stage::id_maps));
   if (auto mapped = write_id_maps(clone.pid, identity, host); !mapped) {
     mapped.error().kind = ErrorKind::setup;
@@ -200,11 +191,6 @@ Result<Sandbox> meet(const plan::Plan& plan, const host::Host& host, const Ident
                         .message = "the filter's listener did not arrive"});
     sandbox.listener = std::move(listener->fds.front());
   }
-  sandbox.cpu_clock = std::move(cpu_clock);
-  if (!sandbox.cpu_clock.valid())
-    sandbox.degraded.push_back({"limits.cpu_time",
-                                "perf events are closed to this user (kernel.perf_event_paranoid)",
-                                "summed over live processes and those that were waited for"});
   stamp("listener");
   return sandbox;
 }
@@ -214,6 +200,8 @@ void connect(child::Program& program, const Channels& channels, const ChildStrea
   program.control = channels.child_control.get();
   program.errors = channels.child_errors.get();
   program.supervisor_pidfd = channels.self.get();
+  program.supervisor_ends[0] = channels.control.get();
+  program.supervisor_ends[1] = channels.errors.get();
   program.streams[0] = streams.in.get();
   program.streams[1] = streams.out.get();
   program.streams[2] = streams.err.get();
@@ -236,9 +224,7 @@ Result<Sandbox> spawn(const plan::Plan& plan, const host::Host& host, const Iden
   packed.program.fault = fault;
   Channels channels = SBX_TRY(make_channels());
   connect(packed.program, channels, streams, arguments);
-  // The clock is opened on the child, so whether it is needed is known only after the clone; perf
-  // either serves this caller or not, which a counter on sbx itself tells at no cost.
-  packed.program.list_processes = !open_cpu_clock(0).valid();
+  packed.program.list_processes = !lists_children();
   stamp("pack");
 
   SBX_TRY(test_hook(fault, Stage::clone));
@@ -247,8 +233,7 @@ Result<Sandbox> spawn(const plan::Plan& plan, const host::Host& host, const Iden
   channels.child_control.reset();
   channels.child_errors.reset();
   streams = ChildStreams{};
-  auto sandbox =
-      meet(plan, host, identity, channels, fault, clone, stamp, open_cpu_clock(clone.pid));
+  auto sandbox = meet(plan, host, identity, channels, fault, clone, stamp);
   if (!sandbox) {
     kill_and_reap(clone);
     return sandbox;

@@ -37,15 +37,19 @@ struct Sandbox {
   UniqueFd control;   ///< SOCK_SEQPACKET to PID 1, base/control.hpp
   UniqueFd listener;  ///< seccomp notifications; invalid when the filter has none
   UniqueFd scratch;   ///< the private tmpfs: fstatfs tells what limits.disk saw
-  UniqueFd
-      processes;      ///< a procfs of the sandbox without hidepid; invalid where `cpu_clock` serves
+  /// A procfs of the sandbox without hidepid, where the host's /proc does not list children.
+  UniqueFd processes;
+  ///< list children
   UniqueFd terminal;  ///< pty master, with -i
-  UniqueFd cpu_clock;  ///< perf task-clock of the whole tree; invalid where perf is refused
   std::vector<Degraded> degraded;
 };
 
 /// Told the name of each stage of a start when it is over, for --trace-time.
 using StampFunction = std::function<void(const char* stage)>;
+
+/// The code of the error that says that a seccomp listener outside of sbx leaves no room for its own (EBUSY): the same plan
+/// with a filter that needs none can run.
+inline constexpr const char* kListenerBusy = "listener-busy";
 
 /// Errors: setup (each names the stage and, where there is one, the policy line), host (no user
 /// namespaces: with the cure), not_found and not_executable (execve refused). On error nothing is

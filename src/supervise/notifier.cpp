@@ -25,8 +25,10 @@ constexpr int kPerWindow = 16;
 constexpr std::uint64_t kWindowMicroseconds = 1000;
 /// Rest after CPU time spent: 1 in 12, which leaves room for what the scheduler adds to 1 in 10.
 constexpr std::uint64_t kRestFactor = 12;
-/// What one answer costs outside of what is measured here: waking up, and the loop.
+/// What one call costs outside of what is measured here: waking up, and the loop.
 constexpr std::uint64_t kUnmeasuredNanoseconds = 3000;
+/// From so many waiting calls on, those whose callers were killed are looked for.
+constexpr std::size_t kFirstSweep = 1024;
 constexpr std::size_t kMostNames = 256;
 /// A newer kernel may have longer structures than our headers; both must be zeroed.
 constexpr std::size_t kRoom = 512;
@@ -73,54 +75,89 @@ Status Notifier::start() {
 }
 
 void Notifier::stop() {
-  loop_.cancel(rest_);
+  loop_.cancel(std::exchange(rest_, EventLoop::kNoTimer));
+  waiting_.clear();
   if (listener_ >= 0) loop_.forget(std::exchange(listener_, -1));
 }
 
 void Notifier::readable(std::uint32_t events) {
   if ((events & EPOLLIN) == 0) return stop();  // hang-up: no process is under the filter any more
-  if (answered_ < kAtFullSpeed) return answer_one();
-  answer_sparingly();
-}
-
-void Notifier::answer_sparingly() {
-  const std::uint64_t now = sys::now_microseconds();
-  if (now >= window_start_ + kWindowMicroseconds) {
-    window_start_ = now;
-    window_cost_ = 0;
-    answered_in_window_ = 0;
+  if (received_ < kAtFullSpeed) {
+    if (const std::optional<Waiting> call = receive()) (void)answer(*call);
+    return;
   }
   const std::uint64_t before = cpu_nanoseconds();
-  answer_one();
+  if (const std::optional<Waiting> call = receive()) answer_later(*call);
   if (listener_ < 0) return;
+  if (rest_ == EventLoop::kNoTimer) answer_what_is_due();
   window_cost_ += cpu_nanoseconds() - before + kUnmeasuredNanoseconds;
-  if (++answered_in_window_ < kPerWindow) return;
-  loop_.set_events(listener_, 0);
-  const std::uint64_t rest = std::max(kWindowMicroseconds, window_cost_ * kRestFactor / 1000);
-  rest_ = loop_.at(window_start_ + rest, [this] { loop_.set_events(listener_, EPOLLIN); });
 }
 
-void Notifier::answer_one() {
+std::optional<Notifier::Waiting> Notifier::receive() {
   Call call;
   std::memset(&call, 0, sizeof call);
   if (::ioctl(listener_, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0) {
     // ENOENT: the caller was killed between the event and here. EINTR: it is reported again.
     if (errno != ENOENT && errno != EINTR && errno != EAGAIN) stop();
-    return;
+    return std::nullopt;
   }
-  ++answered_;
+  ++received_;
   const LastCall& known = look_up(call.notification);
   ++denials_[known.entry].count;
   if (options_.kill) {
     const std::string what = denials_[known.entry].what;
     stop();
-    return options_.kill(what);
+    options_.kill(what);
+    return std::nullopt;
   }
+  return Waiting{.id = call.notification.id, .errno_value = known.errno_value};
+}
+
+/// False: the caller was killed meanwhile.
+bool Notifier::answer(const Waiting& call) const {
   Answer answer;
   std::memset(&answer, 0, sizeof answer);
-  answer.response.id = call.notification.id;
-  answer.response.error = -known.errno_value;
-  (void)::ioctl(listener_, SECCOMP_IOCTL_NOTIF_SEND, &answer);  // ENOENT: killed meanwhile
+  answer.response.id = call.id;
+  answer.response.error = -call.errno_value;
+  return ::ioctl(listener_, SECCOMP_IOCTL_NOTIF_SEND, &answer) == 0;
+}
+
+void Notifier::answer_later(const Waiting& call) {
+  waiting_.push_back(call);
+  if (waiting_.size() < std::max(sweep_at_, kFirstSweep)) return;
+  std::erase_if(waiting_, [this](Waiting& one) {
+    return ::ioctl(listener_, SECCOMP_IOCTL_NOTIF_ID_VALID, &one.id) != 0;
+  });
+  sweep_at_ = waiting_.size() * 2;
+}
+
+void Notifier::answer_what_is_due() {
+  while (!waiting_.empty() && !rests()) {
+    if (answer(waiting_.front())) ++answered_in_window_;
+    waiting_.pop_front();
+  }
+  if (waiting_.empty()) return;
+  rest_ = loop_.at(window_end(), [this] {
+    rest_ = EventLoop::kNoTimer;
+    const std::uint64_t before = cpu_nanoseconds();
+    answer_what_is_due();
+    window_cost_ += cpu_nanoseconds() - before + kUnmeasuredNanoseconds;
+  });
+}
+
+std::uint64_t Notifier::window_end() const {
+  return window_start_ + std::max(kWindowMicroseconds, window_cost_ * kRestFactor / 1000);
+}
+
+/// Whether the answers of this window are used up. Begins a new one when it is over.
+bool Notifier::rests() {
+  const std::uint64_t now = sys::now_microseconds();
+  if (now >= window_end()) {
+    window_start_ = now;
+    window_cost_ = 0;
+    answered_in_window_ = 0;
+  }
+  return answered_in_window_ >= kPerWindow;
 }
 
 /// A flood is mostly one call with the same arguments: it is explained once.

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +18,9 @@ namespace sbx::supervise {
 
 /// Answers the denied system calls of a sandbox with the policy's errno and counts them by name.
 /// Never reads the memory of the caller and never lets a call go on, seccomp_unotify(2).
-/// Under a flood it answers late, so that it costs at most a tenth of a CPU; counts stay exact.
+/// Under a flood it answers late, so that it costs at most a tenth of a CPU; counts stay exact. A
+/// call is received at once in any case: only from then on does its caller wait killable, that is,
+/// no signal handler can turn the policy's errno into EINTR (WAIT_KILLABLE_RECV).
 class Notifier {
  public:
   struct Options {
@@ -43,9 +47,19 @@ class Notifier {
     int errno_value = 0;
   };
 
+  /// A received call that has no answer yet.
+  struct Waiting {
+    std::uint64_t id = 0;
+    int errno_value = 0;
+  };
+
   void readable(std::uint32_t events);
-  void answer_one();
-  void answer_sparingly();
+  std::optional<Waiting> receive();
+  bool answer(const Waiting& call) const;
+  void answer_later(const Waiting& call);
+  void answer_what_is_due();
+  bool rests();
+  [[nodiscard]] std::uint64_t window_end() const;
   const LastCall& look_up(const ::seccomp_notif& call);
   std::size_t entry_of(Denial denial, std::uint32_t process);
   void stop();
@@ -55,7 +69,10 @@ class Notifier {
   Options options_;
   std::vector<Denial> denials_;
   LastCall last_;
-  std::uint64_t answered_ = 0;
+  std::uint64_t received_ = 0;
+  /// One for each blocked thread, so limits.processes bounds it; those of killed ones are swept out.
+  std::deque<Waiting> waiting_;
+  std::size_t sweep_at_ = 0;
   EventLoop::TimerId rest_ = EventLoop::kNoTimer;
   std::uint64_t window_start_ = 0;  ///< microseconds
   std::uint64_t window_cost_ = 0;   ///< nanoseconds of CPU

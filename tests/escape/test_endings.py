@@ -84,6 +84,14 @@ class Endings(SbxTest):
             self.finish(process, json_record=False)
         self.assertEqual(sbxtest.mounts(), before)
 
+    def test_killed_supervisor_takes_a_stopped_init_along(self):
+        """Not by a message to PID 1, which a stopped process would not read."""
+        process = self.start_sbx(PROBE, "leave", "sleep", 2, "stay", json_record=False)
+        self.assertEqual(process.stdout.readline(), b"left behind\n")
+        os.kill(sbxtest.init_of(process), signal.SIGSTOP)
+        process.kill()
+        self.finish(process, json_record=False)
+
     def test_signal_to_everybody_hits_the_sandbox_only(self):
         victim = sbxtest.start([PROBE, "sleep"])
         self.addCleanup(sbxtest.stop, [victim])

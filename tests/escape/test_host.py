@@ -57,11 +57,15 @@ class Paths(SbxTest):
         for path in ("/usr/new", "/etc/new", "/new", "/usr/bin/new"):
             self.refuses(self.inside("write", path))
         self.refuses(self.inside("remount", "/usr"))
+        ended = self.python("import os; print([os.statvfs(path).f_flag & os.ST_RDONLY for path in ('/', '/usr', '/etc', '/dev')])")
+        self.assertEqual(ended.text, "[1, 1, 1, 1]\n", "read-only whoever asks")
 
     def test_private_folders_are_writable_and_vanish(self):
         for path in ("/tmp/new", "/home/sandbox/new", "/dev/shm/new"):
             self.works(self.inside("write", path))
         self.assertFalse(pathlib.Path("/tmp/new").exists())
+        ended = self.python("import os; print([os.statvfs(path).f_flag & os.ST_RDONLY for path in ('/tmp', '/home/sandbox', '/dev/shm')])")
+        self.assertEqual(ended.text, "[0, 0, 0]\n")
 
     def test_old_root_is_not_mounted(self):
         ended = self.sbx("--", "cat", "/proc/self/mountinfo")
@@ -80,6 +84,19 @@ class Paths(SbxTest):
 
     def test_host_name_is_shown_outside(self):
         self.assertNotEqual(os.uname().nodename, "sandbox")
+
+    def test_only_harmless_devices_are_there(self):
+        asked = self.inside("list", "/dev")
+        harmless = {".", "..", "null", "zero", "full", "random", "urandom", "tty", "shm", "pts", "ptmx", "fd", "stdin", "stdout", "stderr"}
+        self.assertEqual(set(asked.lines) - harmless, set(), asked)
+
+    def test_other_devices_are_there_outside(self):
+        self.assertGreater(len(self.outside("list", "/dev").lines), 16)
+
+    def test_roots_of_the_system_cannot_be_granted(self):
+        for path in ("/", "/proc", "/sys", "/dev", "/proc/sys"):
+            for option in ("--read", "--write"):
+                self.could_not(self.sbx(option, path, PROBE, "exit", 0), path)
 
     def test_link_in_a_grant_does_not_lead_out(self):
         folder = self.tmp / "grant"

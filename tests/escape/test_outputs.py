@@ -115,7 +115,7 @@ class Captured(SbxTest):
 
     def flooded_supervisor(self, total):
         """Memory of the supervisor in KiB at its highest while this much output passes."""
-        process = self.start_sbx(PROBE, "flood-output", total)
+        process = self.start_sbx("--output", "16K", PROBE, "flood-output", total)
         highest = 0
         while process.poll() is None:
             try:

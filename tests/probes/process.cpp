@@ -118,8 +118,7 @@ int run_setuid(Arguments arguments) {
   }
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/status", child);
-  // The copy made by fork has this program's name until execve: look until the name has changed or
-  // the child is dead.
+  // The name changes in execve before the ids do: look until the program under its new name sleeps (or is dead).
   unsigned real = 0;
   unsigned effective = 0;
   char mine[64] = "";
@@ -128,18 +127,19 @@ int run_setuid(Arguments arguments) {
     std::fclose(own);
   }
   bool ran = false;
-  while (!ran) {
+  char state = 'R';
+  while (!ran || (state != 'S' && state != 'Z')) {
     FILE* status = std::fopen(path, "r");
     if (status == nullptr) break;
     char line[256];
     char name[64] = "";
     while (std::fgets(line, sizeof line, status) != nullptr) {
       std::sscanf(line, "Name: %63s", name);
+      std::sscanf(line, "State: %c", &state);
       std::sscanf(line, "Uid: %u %u", &real, &effective);
     }
     std::fclose(status);
     ran = std::strcmp(name, mine) != 0;
-    if (waitpid(child, nullptr, WNOHANG) == child) break;
     sched_yield();
   }
   kill(child, SIGKILL);

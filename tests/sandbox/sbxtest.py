@@ -120,7 +120,10 @@ def kill_orphans():
     """Ends what a failed test's runs left behind; gives the pids."""
     left = orphans_after(0.0)
     for pid in left:
-        os.kill(pid, signal.SIGKILL)
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
     orphans_after(5.0)
     return left
 

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import random
+import subprocess
 import time
 
 import sbxtest
@@ -30,13 +31,13 @@ class Kill(SbxTest):
         longest = self.duration_of_a_start(options)
         moments = random.Random(7)
         for _ in range(times):
-            process = self.start_sbx(*options, PROBE, "leave", "ignore", 4, "stay")
-            time.sleep(moments.uniform(0, 1.5 * longest))
+            moment = moments.uniform(0, 1.5 * longest)
+            process = self.start_sbx(*options, PROBE, "leave", "ignore", 4, "stay", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(moment)
             process.kill()
-            process.communicate(timeout=20)
-            left = sbxtest.orphans_after(sbxtest.GONE_WITHIN_SECONDS)
-            if left:
-                self.fail(f"processes are left: {sbxtest.kill_orphans()}")
+            process.wait(timeout=20)
+            if sbxtest.orphans_after(sbxtest.GONE_WITHIN_SECONDS):
+                self.fail(f"processes are left of a run killed after {moment * 1000:.1f} ms: {sbxtest.kill_orphans()}")
         self.assertEqual(host_state(), before)
 
     def duration_of_a_start(self, options):

@@ -24,7 +24,6 @@ CAUSES = {
     "wall_time_of_a_busy_program": (["--timeout", "60ms", "--cpu-time", "30s"], ("spin",), ("over-budget", "wall_time"), 124),
     "cpu_time": (["--cpu-time", "60ms"], ("spin",), ("over-budget", "cpu_time"), 152),
     "output": (KILL_ON_OUTPUT, ("flood-output", 0), ("over-budget", "output"), 153),
-    "output_then_exit": (KILL_ON_OUTPUT, ("flood-output", 20000), ("over-budget", "output"), 153),
     "file_size": (["--set", 'limits.file_size="64K"'], ("fill", "/tmp/f", 200000), ("over-budget", "file_size"), 153),
     "denied": (["--set", 'syscalls.denied="kill"'], ("trace", "child"), ("denied", "syscall"), 159),
     "not_found": ([], None, ("setup-failed", "not-found"), 127),
@@ -63,7 +62,7 @@ class Races(SbxTest):
                 self.cause(name, FAST)
 
     def test_spent_sizes_and_denied_calls(self):
-        for name in ("output", "output_then_exit", "file_size", "denied"):
+        for name in ("output", "file_size", "denied"):
             with self.subTest(cause=name):
                 self.cause(name, FAST)
 
@@ -95,6 +94,16 @@ class Races(SbxTest):
     def test_end_at_the_deadline(self):
         self.end_at_the_deadline(FAST)
 
+    def end_beyond_the_cap(self, times):
+        """Writes a little more than the cap and ends: it was ended, or it had ended; the output is cut off in both cases."""
+        for _ in range(times):
+            ended = self.sbx(*KILL_ON_OUTPUT, PROBE, "flood-output", 20000)
+            self.assertIn((*ended.verdict, ended.status), (("exited", None, 0), ("over-budget", "output", 153)), ended)
+            self.assertTrue(ended.record["stdout"]["truncated"], ended)
+
+    def test_end_beyond_the_cap(self):
+        self.end_beyond_the_cap(FAST)
+
     def signal_at_any_moment(self, times):
         """A signal may come before the run is set up, while it runs, or after: one of three answers, never another."""
         for turn in range(times):
@@ -118,6 +127,9 @@ class Races(SbxTest):
 
     def test_slow_end_at_the_deadline(self):
         self.end_at_the_deadline(SLOW)
+
+    def test_slow_end_beyond_the_cap(self):
+        self.end_beyond_the_cap(SLOW)
 
     def test_slow_signal_at_any_moment(self):
         self.signal_at_any_moment(SLOW)

@@ -81,5 +81,30 @@ class Streams(SbxTest):
         self.assertTrue(ended.text.endswith("99998\n99999\n"))
 
 
+class Terminal(SbxTest):
+    def test_terminal_is_not_given_unasked(self):
+        status, text = self.on_terminal(self.command("--", "sh", "-c", "cat; echo end", json_record=False))
+        self.assertEqual(status, 0, text)
+        self.assertIn("end", text)
+        self.assertIn("-i", text)
+
+    def test_program_that_does_not_read_is_told_nothing(self):
+        status, text = self.on_terminal(self.command("--", "echo", "end", json_record=False))
+        self.assertEqual((status, text), (0, "end\r\n"))
+
+    def test_interactive_program_has_a_terminal(self):
+        status, text = self.on_terminal(self.command("-i", "--", "sh", "-c", "test -t 0 && test -t 1 && test -t 2 && echo yes", json_record=False))
+        self.assertEqual((status, text.replace("\r", "")), (0, "yes\n"))
+
+    def test_terminal_is_restored_on_every_end(self):
+        ends = (("--", "true"), (PROBE, "die", "9"), ("--timeout", "300ms", PROBE, "stubborn"), ("--", "no-such-command"))
+        for end in ends:
+            script = 'stty -g >&2; "$0" "$@"; stty -g >&2'
+            status, text = self.on_terminal(["/bin/sh", "-c", script, SBX, "run", "-i", *end])
+            settings = [line for line in text.replace("\r", "").splitlines() if line.count(":") > 10]
+            self.assertEqual(len(settings), 2, text)
+            self.assertEqual(settings[0], settings[1], end)
+
+
 if __name__ == "__main__":
     sbxtest.main()

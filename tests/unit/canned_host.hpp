@@ -32,7 +32,12 @@ class CannedFiles final : public Files {
   CannedFiles& file(const std::string& path, std::string content = {}, mode_t mode = 0644) {
     return add(path, FileType::regular, mode, std::move(content));
   }
-  CannedFiles& program(const std::string& path) { return file(path, "\x7f" "ELF…", 0755); }
+  CannedFiles& program(const std::string& path) {
+    return file(path,
+                "\x7f"
+                "ELF…",
+                0755);
+  }
   CannedFiles& script(const std::string& path, std::string content) {
     return file(path, std::move(content), 0755);
   }

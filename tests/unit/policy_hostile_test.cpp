@@ -56,6 +56,16 @@ TEST(PolicyHostile, LongListsAreCutShort) {
   EXPECT_THAT(codes(findings_of(text)), ElementsAre("too-many-entries"));
 }
 
+TEST(PolicyHostile, TextsThatEndEarlyAreSyntaxErrors) {
+  for (const char* text :
+       {"[.",   "[=",  "[[.", "[",   "[]",  "a.",  "a.=1",    "x={.}",         "x={a.",
+        "\"",   "'",   "x=[", "x={", "=",   "]",   "\\",      "x=\"\"\"",      "x=1e",
+        "x=0x", "x=+", "x=-", "x=.", "x=t", "x=i", "x=1979-", "x=1979-05-27T", "\xEF\xBB"}) {
+    const std::string code = findings_of(text).front().code;
+    EXPECT_TRUE(code == "toml-syntax" || code == "invalid-utf8") << text << ": " << code;
+  }
+}
+
 TEST(PolicyHostile, NulInTheTextIsASyntaxError) {
   EXPECT_THAT(codes(findings_of(std::string_view("name = \"a\0b\"", 12))),
               ElementsAre("toml-syntax"));

@@ -1,0 +1,187 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/captured.hpp"
+#include "cli/record.hpp"
+#include "cli/text.hpp"
+#include "cli/words.hpp"
+
+namespace sbx::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using Json = nlohmann::json;
+
+TEST(Text, Utf8IsToldFromOtherBytes) {
+  for (const char* good :
+       {"", "abc", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xf4\x8f\xbf\xbf"})
+    EXPECT_TRUE(is_utf8(good)) << good;
+  for (const char* bad :
+       {"\xff", "\xc3", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "a\x80"})
+    EXPECT_FALSE(is_utf8(bad));
+  EXPECT_EQ(lossy_utf8("a\xff"
+                       "b"),
+            "a\xef\xbf\xbd"
+            "b");
+}
+
+TEST(Text, Base64OfEveryRemainder) {
+  EXPECT_EQ(base64(""), "");
+  EXPECT_EQ(base64("f"), "Zg==");
+  EXPECT_EQ(base64("fo"), "Zm8=");
+  EXPECT_EQ(base64("foo"), "Zm9v");
+  EXPECT_EQ(base64("foob"), "Zm9vYg==");
+  EXPECT_EQ(base64("\xff\xfe\xfd"), "//79");
+}
+
+TEST(Text, ControlCharactersNeverReachATerminal) {
+  EXPECT_EQ(printable("a\033[31mb\nc\x7f"), "a\\x1b[31mb\\x0ac\\x7f");
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "31m"),
+            "\\xc2\\x9b31m");
+  EXPECT_EQ(printable("\xff\xc3\xa9"), "\\xff\xc3\xa9");
+}
+
+TEST(Text, Sha256OfKnownTexts) {
+  EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+Stream cut(std::string head, std::string tail, std::uint64_t written) {
+  return {.text = head + tail,
+          .bytes = written,
+          .truncated = true,
+          .head_bytes = head.size(),
+          .tail_bytes = tail.size()};
+}
+
+TEST(Captured, WholeOutputStaysAsItIs) {
+  const Captured captured = captured_text({.text = "h\xc3\xa9", .bytes = 3});
+  EXPECT_EQ(captured.text, "h\xc3\xa9");
+  EXPECT_FALSE(captured.is_base64);
+  EXPECT_EQ(captured.head_bytes, 3U);
+}
+
+TEST(Captured, TheGapHasALineThatCountsWhatIsMissing) {
+  const Captured captured = captured_text(cut("ab", "yz", 100));
+  EXPECT_EQ(captured.text, "ab\n… 96 bytes left out …\nyz");
+}
+
+TEST(Captured, ACharacterCutInTwoIsLeftOutWhole) {
+  const Captured captured = captured_text(cut("a\xe2\x82",
+                                              "\xac"
+                                              "b",
+                                              50));
+  EXPECT_FALSE(captured.is_base64);
+  EXPECT_EQ(captured.head_bytes, 1U);
+  EXPECT_EQ(captured.tail_bytes, 1U);
+  EXPECT_EQ(captured.text, "a\n… 48 bytes left out …\nb");
+}
+
+TEST(Captured, OtherBytesAreBase64) {
+  const Captured whole = captured_text({.text = "\xff\xfe", .bytes = 2});
+  EXPECT_TRUE(whole.is_base64);
+  EXPECT_EQ(whole.text, "//4=");
+  EXPECT_TRUE(captured_text(cut("\xff\xff", "b", 50)).is_base64);
+}
+
+TEST(Captured, PassedThroughOutputHasNoText) {
+  EXPECT_FALSE(captured_text({.bytes = 9}).text);
+}
+
+TEST(Record, NamesThatAreNotUtf8HaveAnExactTwin) {
+  plan::Plan plan;
+  plan.command = {"cat", "\xff"};
+  const Outcome outcome;
+  const Json record = Json::parse(record_text({.id = "r_0", .plan = &plan, .outcome = &outcome}));
+  EXPECT_EQ(record["command"], Json({"cat", "\xef\xbf\xbd"}));
+  EXPECT_EQ(record["command_b64"], Json({"Y2F0", "/w=="}));
+  plan.command = {"cat"};
+  EXPECT_FALSE(
+      Json::parse(record_text({.plan = &plan, .outcome = &outcome})).contains("command_b64"));
+}
+
+TEST(Record, EveryVerdictHasItsOwnShape) {
+  const auto outcome_of = [](Verdict verdict) {
+    const Outcome outcome{.verdict = std::move(verdict), .detail = "d"};
+    return Json::parse(record_text({.outcome = &outcome}))["outcome"];
+  };
+  EXPECT_EQ(outcome_of(Exited{0})["success"], true);
+  EXPECT_EQ(outcome_of(Exited{3})["exit_code"], 3);
+  EXPECT_EQ(outcome_of(Exited{3})["success"], false);
+  EXPECT_EQ(outcome_of(Signaled{11})["signal"], 11);
+  EXPECT_EQ(outcome_of(OverBudget{Budget::cpu_time})["reason"], "cpu_time");
+  EXPECT_EQ(outcome_of(Denied{"ptrace"})["reason"], "syscall");
+  EXPECT_EQ(outcome_of(Cancelled{2})["status"], "cancelled");
+}
+
+TEST(Record, ASetUpFailureSaysWhatWasMissing) {
+  const Error error{.kind = ErrorKind::not_found,
+                    .code = "not-found",
+                    .message = "there is no command 'x'",
+                    .hint = "install it"};
+  const Json outcome = Json::parse(record_text({.error = &error}))["outcome"];
+  EXPECT_EQ(outcome["status"], "setup-failed");
+  EXPECT_EQ(outcome["reason"], "not-found");
+  EXPECT_EQ(outcome["hint"], "install it");
+  EXPECT_EQ(outcome["exit_code"], nullptr);
+}
+
+TEST(Record, ValuesOfVariablesAreNotInThePlan) {
+  plan::Plan plan;
+  plan.environment = {"TOKEN=hunter2"};
+  const policy::Policy policy;
+  EXPECT_THAT(plan_text(policy, plan), HasSubstr("TOKEN"));
+  EXPECT_THAT(plan_text(policy, plan), Not(HasSubstr("hunter2")));
+  EXPECT_THAT(plan_words(policy, plan), HasSubstr("TOKEN"));
+  EXPECT_THAT(plan_words(policy, plan), Not(HasSubstr("hunter2")));
+}
+
+TEST(Words, AFindingShowsItsLineWithACaretBelowTheToken) {
+  const Error error{
+      .kind = ErrorKind::policy,
+      .code = "unknown-key",
+      .message = "unknown key \"limts\"",
+      .origin = Origin{.file = "p.toml", .line = 12, .column = 2, .layer = Layer::file},
+      .source_line = "\tlimts = 3",
+      .hint = "did you mean \"limits\"?"};
+  EXPECT_EQ(error_text(error, {}),
+            "sbx: error[unknown-key]: unknown key \"limts\"\n"
+            "  --> p.toml:12:2\n"
+            "    |\n"
+            " 12 |  limts = 3\n"
+            "    |  ^^^^^\n"
+            "  help: did you mean \"limits\"?\n");
+}
+
+TEST(Words, AnUneventfulRunSaysNothing) {
+  EXPECT_EQ(outcome_words({}, {}, {}, false, {}), "");
+  EXPECT_THAT(outcome_words({}, {}, {}, true, {}), HasSubstr("wall"));
+}
+
+TEST(Words, DenialsAreBounded) {
+  Outcome outcome;
+  for (int i = 0; i < 25; ++i)
+    outcome.denials.push_back({.kind = "syscall",
+                               .what = "call" + std::to_string(i),
+                               .count = 2,
+                               .process = "evil\033[2J"});
+  const std::string words = outcome_words({}, {}, outcome, false, {});
+  EXPECT_THAT(words, HasSubstr("call9 by evil\\x1b[2J, 2 times"));
+  EXPECT_THAT(words, Not(HasSubstr("call10")));
+  EXPECT_THAT(words, HasSubstr("and 15 more"));
+}
+
+TEST(Words, TruncationNamesTheKeyAndWhatIsMissing) {
+  plan::Plan plan;
+  plan.output.stdout_cap = Bytes{1024};
+  const Outcome outcome{.out = {.bytes = 3072, .truncated = true, .head_bytes = 1024}};
+  EXPECT_EQ(outcome_words({}, plan, outcome, false, {}),
+            "sbx: stdout: 3 KiB written, 2 KiB left out (output.stdout = \"1K\")\n");
+}
+
+}  // namespace
+}  // namespace sbx::cli

@@ -1,0 +1,18 @@
+#!/bin/sh
+# check_installed_library.sh CMAKE BUILD COMPILER CLIENT SBX: installs what the library needs into a scratch prefix and
+# builds a client there, with CMake's package and with pkg-config's.
+set -eu
+cmake=$1 build=$2 compiler=$3 client=$4 sbx=$5
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+"$cmake" --install "$build" --prefix "$scratch/prefix" >"$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }
+for installed in bin/sbx include/sbx/run.hpp share/man/man1/sbx-run.1 share/man/man5/sbx-record.5 \
+    share/bash-completion/completions/sbx share/zsh/site-functions/_sbx share/fish/vendor_completions.d/sbx.fish \
+    share/sbx/schema/sbx.run.1.json; do
+  [ -s "$scratch/prefix/$installed" ] || { echo "not installed: $installed"; exit 1; }
+done
+
+"$cmake" -S "$client" -B "$scratch/client" -DCMAKE_PREFIX_PATH="$scratch/prefix" -DCMAKE_CXX_COMPILER="$compiler" >"$scratch/log" 2>&1 &&
+  "$cmake" --build "$scratch/client" >"$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }
+"$scratch/client/client" "$sbx"

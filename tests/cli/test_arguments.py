@@ -1,0 +1,134 @@
+"""The command line of the built binary: who gets which argument, and with what status mistakes end."""
+
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["SBX_SOURCE"], "tests", "sandbox"))
+import sbxtest
+from sbxtest import SBX, SbxTest
+
+SHOW = "import sys; print(sys.argv[1:])"
+
+
+class Arguments(SbxTest):
+    def call(self, *arguments, **options):
+        return subprocess.run([SBX, *arguments], env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=60, **options)
+
+    def test_arguments_after_the_operand_reach_the_program(self):
+        ended = self.sbx("python3", "-c", SHOW, "--json", "-q", "--", "", json_record=False)
+        self.assertEqual((ended.status, ended.out), (0, b"['--json', '-q', '--', '']\n"), str(ended))
+
+    def test_code_takes_the_operands_as_arguments(self):
+        ended = self.sbx("--lang", "python", "-c", SHOW, "--", "-x", "y", json_record=False)
+        self.assertEqual((ended.status, ended.out), (0, b"['-x', 'y']\n"), str(ended))
+
+    def test_mistakes_of_run_end_with_125(self):
+        for arguments in (["run"], ["run", "--bogus", "true"], ["run", "--timeout", "soon", "true"]):
+            done = self.call(*arguments)
+            self.assertEqual((done.returncode, done.stdout), (125, b""), arguments)
+            self.assertTrue(done.stderr.startswith(b"sbx: error: "), done.stderr)
+
+    def test_mistakes_of_other_commands_end_with_2(self):
+        for arguments in ([], ["rnu"], ["policy"], ["policy", "show"], ["completions", "tcsh"], ["serve"], ["doctor"]):
+            self.assertEqual(self.call(*arguments).returncode, 2, arguments)
+
+    def test_options_without_a_mechanism_are_refused_by_name(self):
+        for option in (["--out", "d"], ["--diff"], ["--apply"], ["--yes"], ["--keep", "n"], ["--in", "f"], ["--venv", "d"],
+                       ["--explain"]):
+            ended = self.sbx(*option, "true")
+            self.assertEqual((ended.status, ended.verdict), (125, ("setup-failed", "usage")), str(ended))
+            self.assertIn(f"cannot enforce yet: {option[0]}", ended.outcome["detail"])
+        self.assertEqual(self.sbx("true").status, 0)
+
+    def test_not_found_and_not_executable(self):
+        (self.work / "plain.unknown").write_text("no program\n")
+        self.assertEqual(self.sbx("nosuchcommand").status, 127)
+        ended = self.sbx("plain.unknown")
+        self.assertEqual((ended.status, ended.verdict), (126, ("setup-failed", "not-executable")), str(ended))
+
+    def test_help_and_version(self):
+        self.assertRegex(self.call("--version").stdout, rb"^sbx \d+\.\d+\.\d+\n$")
+        for arguments in (["--help"], ["help"], ["run", "--help"], ["help", "run"], ["policy", "show", "--help"]):
+            done = self.call(*arguments)
+            self.assertEqual((done.returncode, done.stderr), (0, b""), arguments)
+            self.assertIn(b"Usage:", done.stdout)
+        self.assertEqual(self.call("help", "nothing").returncode, 2)
+
+    def test_any_name_of_the_program_works(self):
+        done = subprocess.run(["", "--version"], executable=SBX, capture_output=True, timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+
+    def test_policies_are_listed_shown_and_checked(self):
+        names = self.call("policy", "list").stdout
+        for name in (b"default", b"strict", b"data-analysis", b"python"):
+            self.assertIn(name, names)
+        self.assertIn(b"schema = 1", self.call("policy", "show", "strict").stdout)
+        effective = self.call("policy", "show", "strict", "--effective").stdout
+        path = self.work / "p.toml"
+        path.write_bytes(effective)
+        self.assertEqual(self.call("policy", "check", str(path)).returncode, 0)
+        path.write_text("schema = 1\n[limits]\nmemroy = \"1G\"\nwall_time = 3\n")
+        checked = self.call("policy", "check", str(path))
+        self.assertEqual(checked.returncode, 1)
+        for expected in (b"p.toml:3:", b"did you mean", b"p.toml:4:", b"2 findings"):
+            self.assertIn(expected, checked.stdout)
+
+    def test_keys_are_explained(self):
+        self.assertIn(b"wall_time", self.call("policy", "explain", "limits.wall_time").stdout)
+        self.assertIn(b"ptrace", self.call("policy", "explain", "@debug").stdout)
+        done = self.call("policy", "explain", "limits.wall_tiem")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"limits.wall_time", done.stderr)
+
+    def test_configured_default_policy_is_used(self):
+        folder = self.home / ".config" / "sbx"
+        folder.mkdir(parents=True)
+        (folder / "config.toml").write_text('policy = "strict"\n')
+        self.assertEqual(self.exited(self.sbx("true")).record["policy"]["name"], "strict")
+        self.assertEqual(self.exited(self.sbx("-p", "python", "true")).record["policy"]["name"], "python")
+        (folder / "config.toml").write_text('polcy = "strict"\n')
+        ended = self.sbx("true")
+        self.assertEqual((ended.status, ended.verdict), (125, ("setup-failed", "policy")), str(ended))
+
+    def test_a_foreign_config_folder_does_not_count(self):
+        folder = self.tmp / "foreign" / "sbx"
+        folder.mkdir(parents=True)
+        (folder / "config.toml").write_text('policy = "strict"\n')
+        ended = self.exited(self.sbx("true", env={"XDG_CONFIG_HOME": str(self.tmp / "foreign")}))
+        self.assertEqual(ended.record["policy"]["name"], "default")
+        below = self.home / "cfg" / "sbx"
+        below.mkdir(parents=True)
+        (below / "config.toml").write_text('policy = "strict"\n')
+        ended = self.exited(self.sbx("true", env={"XDG_CONFIG_HOME": str(self.home / "cfg")}))
+        self.assertEqual(ended.record["policy"]["name"], "strict")
+
+    def test_variables_from_argument_file_and_descriptor(self):
+        (self.work / "vars").write_text("FROM_FILE=f\nBOTH=file\n")
+        read, write = os.pipe()
+        os.write(write, b"SECRET=s 1\0BOTH=descriptor\0")
+        os.close(write)
+        process = self.start_sbx("--env", "SET=x", "--env", "PASSED", "--env-file", "vars", "--env-fd", str(read), "--", "env",
+                                 env={"PASSED": "p", "NOT_PASSED": "n"}, pass_fds=[read])
+        os.close(read)
+        lines = self.exited(self.finish(process)).text.splitlines()
+        for expected in ("SET=x", "PASSED=p", "FROM_FILE=f", "SECRET=s 1", "BOTH=descriptor"):
+            self.assertIn(expected, lines)
+        self.assertFalse([line for line in lines if line.startswith("NOT_PASSED")])
+
+    def test_closed_standard_streams_are_survived(self):
+        for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+            report = self.tmp / "r.json"
+            script = f'exec "$0" run --report {report} -- sh -c "cat; echo out; echo err >&2; exit 7" {closed}'
+            done = subprocess.run(["sh", "-c", script, SBX], env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+            self.assertTrue(report.exists(), (closed, done))
+            self.assertIn(b'"sbx.run/1"', report.read_bytes())
+            report.unlink()
+            if closed == "<&-":
+                self.assertEqual((done.returncode, done.stdout), (7, b"out\n"), done)
+
+
+if __name__ == "__main__":
+    sbxtest.main()

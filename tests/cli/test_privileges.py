@@ -1,0 +1,28 @@
+"""What only root can try: sbx with more privilege than its caller."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["SBX_SOURCE"], "tests", "sandbox"))
+import sbxtest
+from sbxtest import SBX, SbxTest
+
+
+class Privileges(SbxTest):
+    def test_a_set_user_id_binary_is_refused(self):
+        copy = self.tmp / "sbx-setuid"
+        shutil.copy(SBX, copy)
+        command = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", str(copy), "--version"]
+        self.tmp.chmod(0o755)
+        copy.chmod(0o755)
+        self.assertEqual(subprocess.run(command, capture_output=True, timeout=60).returncode, 0)
+        copy.chmod(0o4755)
+        done = subprocess.run(command, capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 125)
+        self.assertIn(b"raised privileges", done.stderr)
+
+
+if __name__ == "__main__":
+    sbxtest.main()

@@ -1,0 +1,108 @@
+"""Root's runs: a uid of their own on the host, and granted files that behave as they do for their owner."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "sandbox"))
+
+import sbxtest
+from sbxtest import PROBE, SbxTest
+
+CHECKOUT_UID = 1001
+
+
+def status_of(pid):
+    return dict(line.split(":\t", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines() if ":\t" in line)
+
+
+class Identity(SbxTest):
+    def running(self):
+        process = self.start_sbx(PROBE, "polite", 0, json_record=False)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        return process
+
+    def end(self, process):
+        process.terminate()
+        self.finish(process, json_record=False)
+
+    def test_sandboxes_have_different_uids_that_are_locked(self):
+        first, second = self.running(), self.running()
+        bases = []
+        for process in (first, second):
+            facts = status_of(sbxtest.init_of(process))
+            self.assertEqual(len(set(facts["Uid"].split())), 1)
+            self.assertEqual(facts["Groups"].strip(), "")
+            uid = int(facts["Uid"].split()[0])
+            self.assertEqual(uid % 65536, 1000)
+            bases.append(uid - 1000)
+        locks = pathlib.Path("/proc/net/unix").read_text()
+        for base in bases:
+            self.assertIn(f"@sbx-uid-{base}", locks)
+        self.assertNotEqual(*bases)
+        self.end(first)
+        self.end(second)
+        self.assertFalse([base for base in bases if f"@sbx-uid-{base}" in pathlib.Path("/proc/net/unix").read_text()])
+
+    def test_no_group_of_the_caller_is_kept(self):
+        ended = self.python("import os; print(os.getgroups(), os.getgid())")
+        self.assertIn(ended.text, ("[] 1000\n", "[1000] 1000\n"))
+
+    def test_limit_of_processes_holds_for_root_too(self):
+        ended = self.sbx("--processes", "20", PROBE, "fork-bomb")
+        self.assertIn("refused EAGAIN", ended.text)
+
+    def test_root_of_a_user_namespace_is_an_ordinary_caller(self):
+        process = sbxtest.start(["unshare", "--user", "--map-root-user", *self.command("--", "id", "-u")], env=self.environment(),
+                                cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        ended = self.exited(self.finish(process))
+        self.assertEqual(ended.text, "1000\n")
+
+    def test_root_with_few_capabilities_is_an_ordinary_caller(self):
+        """As in a container: no CAP_SYS_ADMIN. CAP_SETFCAP is what the kernel asks of one who maps uid 0 (since 5.12)."""
+        process = sbxtest.start(["setpriv", "--bounding-set=-all,+setfcap", "--inh-caps=-all", *self.command("--", "id", "-u")],
+                                env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        ended = self.exited(self.finish(process))
+        self.assertEqual(ended.text, "1000\n")
+
+
+class Checkout(SbxTest):
+    """A folder of somebody else's, as a CI job running as root has it."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("own.txt", "own")
+        self.write("foreign.txt", "foreign")
+        os.chown(self.work, CHECKOUT_UID, CHECKOUT_UID)
+        os.chown(self.work / "own.txt", CHECKOUT_UID, CHECKOUT_UID)
+        os.chown(self.work / "foreign.txt", 33, 33)
+        self.work.chmod(0o700)
+
+    def shell(self, mode, script):
+        return self.exited(self.sbx("--workspace", f"{self.work}:{mode}", "--", "sh", "-ec", script))
+
+    def test_owner_is_the_sandboxs_user_inside(self):
+        for mode in ("overlay", "read-only", "read-write"):
+            ended = self.shell(mode, "stat -c '%u %g %a' . own.txt; stat -c %u foreign.txt")
+            self.assertEqual(ended.text.splitlines()[:2], ["1000 1000 700", "1000 1000 644"], f"{mode}: {ended}")
+            self.assertEqual(ended.text.splitlines()[2], "33", f"{mode}: {ended}")
+
+    def test_new_files_belong_to_the_folders_owner(self):
+        self.shell("read-write", "echo x > new; mkdir folder; echo more >> own.txt")
+        for name in ("new", "folder", "own.txt"):
+            facts = (self.work / name).stat()
+            self.assertEqual((facts.st_uid, facts.st_gid), (CHECKOUT_UID, CHECKOUT_UID), name)
+
+    def test_files_of_others_can_be_moved_and_copied_up(self):
+        self.shell("overlay", "mv foreign.txt moved; cat moved; rm moved; chmod 600 own.txt; echo more >> own.txt")
+        self.assertEqual(((self.work / "foreign.txt").read_text(), (self.work / "own.txt").read_text()), ("foreign", "own"))
+
+    def test_files_of_others_cannot_be_written(self):
+        ended = self.sbx("--workspace", f"{self.work}:read-write", PROBE, "write", self.work / "foreign.txt")
+        self.assertIn("refused", ended.text)
+        self.assertEqual((self.work / "foreign.txt").read_text(), "foreign")
+
+
+if __name__ == "__main__":
+    sbxtest.main()

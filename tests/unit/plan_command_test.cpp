@@ -1,0 +1,206 @@
+#include "plan/shebang.hpp"
+#include "plan_fixture.hpp"
+
+namespace sbx::plan {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+RunRequest command(std::vector<std::string> operands) {
+  RunRequest asked = request(std::move(operands));
+  asked.after_dashes = true;
+  return asked;
+}
+
+RunRequest code(std::string language, std::string text, std::vector<std::string> arguments = {}) {
+  RunRequest asked = request(std::move(arguments));
+  asked.language = std::move(language);
+  asked.code = std::move(text);
+  return asked;
+}
+
+TEST(ShebangLine, IsReadAsTheKernelReadsIt) {
+  const auto line = read_shebang("#! /usr/bin/awk  -f  -x \nrest");
+  ASSERT_TRUE(line.has_value());
+  EXPECT_EQ(line->interpreter, "/usr/bin/awk");
+  EXPECT_THAT(line->arguments, ElementsAre("-f  -x"));
+  EXPECT_FALSE(read_shebang("#!\nx").has_value());
+  EXPECT_FALSE(read_shebang("# !/bin/sh").has_value());
+}
+
+TEST(ShebangLine, EnvIsSeenThrough) {
+  EXPECT_THAT(*env_command({"/usr/bin/env", {"python3"}}), ElementsAre("python3"));
+  EXPECT_THAT(*env_command({"/usr/bin/env", {"-S python3 -u 'a b'"}}),
+              ElementsAre("python3", "-u", "a b"));
+  EXPECT_FALSE(env_command({"/usr/bin/env", {"-i sh"}}).has_value());
+  EXPECT_FALSE(env_command({"/usr/bin/env", {"-S A=1 sh"}}).has_value());
+  EXPECT_FALSE(env_command({"/bin/sh", {"-e"}}).has_value());
+}
+
+TEST_F(PlanTest, ACommandIsFoundOnThePathOfTheCaller) {
+  const Plan decided = plan({"true", "--json", "-x"});
+  EXPECT_EQ(decided.executable, "/usr/bin/true");
+  EXPECT_THAT(decided.command, ElementsAre("true", "--json", "-x"));
+  EXPECT_EQ(decided.interpreter.path, "");
+}
+
+TEST_F(PlanTest, AnUnknownCommandIsNotFoundAndTheNearestIsSuggested) {
+  const Error failure = error({"pyhton3"});
+  EXPECT_EQ(failure.kind, ErrorKind::not_found);
+  EXPECT_THAT(failure.hint, HasSubstr("'python3'"));
+  EXPECT_EQ(error({"xyzzy"}).hint, "");
+}
+
+TEST_F(PlanTest, AnExistingFileIsAScriptUnlessDashesSayCommand) {
+  canned.files->script("/home/me/project/true", "#!/bin/sh\n");
+  EXPECT_THAT(plan({"true"}).command, ElementsAre("/bin/sh", "true"));
+  EXPECT_EQ(plan(command({"true"})).executable, "/usr/bin/true");
+}
+
+TEST_F(PlanTest, AFolderOfThatNameIsNoScript) {
+  canned.files->folder("/home/me/project/true");
+  EXPECT_EQ(plan({"true"}).executable, "/usr/bin/true");
+}
+
+TEST_F(PlanTest, AScriptIsRunByItsExtension) {
+  canned.files->file("/home/me/project/job.py", "print(1)");
+  const Plan decided = plan({"job.py", "a"});
+  EXPECT_EQ(decided.executable, "/usr/bin/python3.11");
+  EXPECT_THAT(decided.command, ElementsAre("python3", "job.py", "a"));
+  EXPECT_EQ(decided.interpreter.path, "/usr/bin/python3.11");
+  EXPECT_THAT(decided.interpreter.reason, HasSubstr("extension .py"));
+}
+
+TEST_F(PlanTest, TheShebangLineWinsOverTheExtensionAndTheOptionOverBoth) {
+  canned.files->file("/home/me/project/job.py", "#!/usr/bin/perl -w\n");
+  EXPECT_THAT(plan({"job.py"}).command, ElementsAre("/usr/bin/perl", "-w", "job.py"));
+  RunRequest asked = request({"job.py"});
+  asked.language = "bash";
+  EXPECT_THAT(plan(asked).command, ElementsAre("bash", "job.py"));
+}
+
+TEST_F(PlanTest, EnvInAShebangLineIsResolvedOnTheHost) {
+  canned.files->file("/home/me/project/job", "#!/usr/bin/env -S python3 -u\n");
+  const Plan decided = plan({"job"});
+  EXPECT_EQ(decided.executable, "/usr/bin/python3.11");
+  EXPECT_THAT(decided.command, ElementsAre("python3", "-u", "job"));
+}
+
+TEST_F(PlanTest, EnvThatDoesMoreThanFindingRunsInside) {
+  canned.files->file("/home/me/project/job", "#!/usr/bin/env -S A=1 python3\n");
+  EXPECT_THAT(plan({"job"}).command, ElementsAre("/usr/bin/env", "-S A=1 python3", "job"));
+}
+
+TEST_F(PlanTest, AMissingInterpreterIsNotExecutable) {
+  canned.files->file("/home/me/project/job", "#!/usr/bin/nothing\n");
+  EXPECT_EQ(error({"job"}).kind, ErrorKind::not_executable);
+  EXPECT_THAT(error({"job"}).message, HasSubstr("/usr/bin/nothing"));
+  canned.files->file("/home/me/project/job", "#!/usr/bin/env nothing\n");
+  EXPECT_EQ(error({"job"}).kind, ErrorKind::not_executable);
+}
+
+TEST_F(PlanTest, AProgramRunsItself) {
+  canned.files->program("/home/me/project/a.out");
+  const Plan decided = plan({"./a.out"});
+  EXPECT_EQ(decided.executable, "/home/me/project/a.out");
+  EXPECT_THAT(decided.command, ElementsAre("./a.out"));
+  canned.files->file("/home/me/project/b.out",
+                     "\x7f"
+                     "ELF",
+                     0644);
+  EXPECT_EQ(error({"./b.out"}).kind, ErrorKind::not_executable);
+}
+
+TEST_F(PlanTest, TextOfUnknownKindIsNotExecutableWithAHint) {
+  canned.files->file("/home/me/project/notes.txt", "hello");
+  const Error failure = error({"notes.txt"});
+  EXPECT_EQ(failure.kind, ErrorKind::not_executable);
+  EXPECT_THAT(failure.hint, HasSubstr("--lang"));
+}
+
+TEST_F(PlanTest, WhatIsNoRegularFileIsNotExecutable) {
+  canned.files->special("/home/me/project/pipe", host::FileType::fifo);
+  EXPECT_EQ(error({"pipe"}).kind, ErrorKind::not_executable);
+}
+
+TEST_F(PlanTest, APathThatNamesNothingIsNotFound) {
+  EXPECT_EQ(error({"./missing.py"}).kind, ErrorKind::not_found);
+  EXPECT_EQ(error({"/usr/bin/missing"}).kind, ErrorKind::not_found);
+}
+
+TEST_F(PlanTest, ACommandPathNeedsExecutePermission) {
+  canned.files->file("/home/me/project/job.sh", "#!/bin/sh\n", 0644);
+  EXPECT_EQ(error(command({"./job.sh"})).kind, ErrorKind::not_executable);
+  canned.files->script("/home/me/project/job.sh", "#!/bin/sh\n");
+  EXPECT_THAT(plan(command({"./job.sh"})).command,
+              ElementsAre("/bin/sh", "/home/me/project/job.sh"));
+}
+
+TEST_F(PlanTest, TheExtensionTableOfThePolicyWins) {
+  canned.files->file("/home/me/project/job.py", "").program("/usr/bin/pypy3");
+  set("interpreters.extensions", R"({ py = ["pypy3", "-O"] })");
+  EXPECT_THAT(plan({"job.py"}).command, ElementsAre("pypy3", "-O", "job.py"));
+}
+
+TEST_F(PlanTest, CodeNeedsALanguage) {
+  EXPECT_EQ(error(code("", "1")).code, "needs-language");
+  EXPECT_EQ(error(code("cobol", "1")).code, "unknown-language");
+  EXPECT_EQ(error(code("cobol", "1")).kind, ErrorKind::usage);
+}
+
+TEST_F(PlanTest, CodeIsGivenAsEachLanguageWantsIt) {
+  EXPECT_THAT(plan(code("python", "print(1)", {"-x"})).command,
+              ElementsAre("python3", "-c", "print(1)", "-x"));
+  EXPECT_THAT(plan(code("javascript", "1", {"-x"})).command,
+              ElementsAre("node", "-e", "1", "--", "-x"));
+  EXPECT_THAT(plan(code("bash", "echo $1", {"a"})).command,
+              ElementsAre("bash", "-c", "echo $1", "bash", "a"));
+}
+
+TEST_F(PlanTest, CodeFromStandardInput) {
+  RunRequest asked = request({"a"});
+  asked.language = "python";
+  asked.code_from_stdin = true;
+  EXPECT_THAT(plan(asked).command, ElementsAre("python3", "-", "a"));
+  asked.language = "sh";
+  EXPECT_THAT(plan(asked).command, ElementsAre("sh", "-s", "--", "a"));
+}
+
+TEST_F(PlanTest, AnInterpreterThatIsNotInstalledIsNotFound) {
+  const Error failure = error(code("ruby", "1"));
+  EXPECT_EQ(failure.kind, ErrorKind::not_found);
+  EXPECT_THAT(failure.message, HasSubstr("'ruby'"));
+}
+
+TEST_F(PlanTest, NothingToRunIsAUsageError) {
+  EXPECT_EQ(error(RunRequest()).kind, ErrorKind::usage);
+  RunRequest asked = command({"true"});
+  asked.language = "python";
+  EXPECT_EQ(error(asked).code, "language-with-command");
+}
+
+TEST_F(PlanTest, ARelativeEntryOfThePathIsNotSearched) {
+  canned.files->script("/home/me/project/tool", "#!/bin/sh\n");
+  EXPECT_EQ(error(command({"tool"})).kind, ErrorKind::not_found);
+}
+
+TEST_F(PlanTest, OnlyAllowedInterpretersMayBeTheCommand) {
+  canned.files->file("/home/me/project/job.py", "").file("/home/me/project/job.sh", "");
+  set("interpreters.allow", R"(["python3"])");
+  EXPECT_EQ(plan({"job.py"}).executable, "/usr/bin/python3.11");
+  EXPECT_EQ(plan({"python3.11"}).executable, "/usr/bin/python3.11");
+  EXPECT_EQ(error({"job.sh"}).code, "interpreter-not-allowed");
+  const Error failure = error({"true"});
+  EXPECT_EQ(failure.kind, ErrorKind::policy);
+  EXPECT_THAT(failure.hint, HasSubstr("\"true\""));
+}
+
+TEST_F(PlanTest, ALookalikeOfAnAllowedInterpreterIsRefused) {
+  canned.files->program("/home/me/project/python3");
+  set("interpreters.allow", R"(["python3"])");
+  EXPECT_EQ(error(command({"./python3"})).code, "interpreter-not-allowed");
+}
+
+}  // namespace
+}  // namespace sbx::plan

@@ -1,0 +1,77 @@
+#include "plan_fixture.hpp"
+
+namespace sbx::plan {
+namespace {
+
+using testing::HasSubstr;
+
+RunRequest requiring(std::vector<std::string> names) {
+  RunRequest asked = request({"true"});
+  asked.require = std::move(names);
+  return asked;
+}
+
+TEST_F(PlanTest, AUsersRuleWithoutAMechanismIsAnErrorThatNamesIt) {
+  set("limits.memory", "\"300M\"");
+  const Error failure = error();
+  EXPECT_EQ(failure.kind, ErrorKind::policy);
+  EXPECT_EQ(failure.code, "cannot-enforce-yet");
+  EXPECT_THAT(failure.text(), HasSubstr("limits.memory"));
+  EXPECT_THAT(failure.text(), HasSubstr("--set"));
+  EXPECT_FALSE(failure.hint.empty());
+}
+
+TEST_F(PlanTest, BestEffortRunsWithItDegraded) {
+  policy = policy_with({{"limits.memory", "\"300M\""}, {"enforcement", "\"best-effort\""}});
+  EXPECT_TRUE(is_degraded(plan(), "limits.memory"));
+}
+
+TEST_F(PlanTest, ABuiltInsRuleWithoutAMechanismIsDegraded) {
+  EXPECT_TRUE(is_degraded(plan(), "limits.memory"));
+}
+
+TEST_F(PlanTest, AMissingLandlockIsDegradedAndCanBeRequired) {
+  EXPECT_FALSE(is_degraded(plan(requiring({"landlock"})), "landlock"));
+  canned.host.landlock_abi = 0;
+  EXPECT_TRUE(is_degraded(plan(), "landlock"));
+  const Error failure = error(requiring({"landlock"}));
+  EXPECT_EQ(failure.code, "requirement-not-met");
+  EXPECT_EQ(failure.kind, ErrorKind::host);
+}
+
+TEST_F(PlanTest, LandlockThatThePolicyWaivesIsNotDegradedButDoesNotMeetARequirement) {
+  set("filesystem.landlock", "false");
+  EXPECT_FALSE(is_degraded(plan(), "landlock"));
+  EXPECT_EQ(error(requiring({"landlock"})).code, "requirement-not-met");
+}
+
+TEST_F(PlanTest, RequirementsThatNeedACgroupAreNotMet) {
+  for (const char* name : {"memory.cgroup", "cpu.cgroup", "processes.cgroup", "all"})
+    EXPECT_EQ(error(requiring({name})).code, "requirement-not-met") << name;
+}
+
+TEST_F(PlanTest, RequirementsThatAreMetPass) {
+  plan(requiring({"trusted-policy", "syscalls.named"}));
+}
+
+TEST_F(PlanTest, APolicyInTheWorkspaceIsNotTrusted) {
+  policy.notes.emplace_back("policy file 'p.toml' lies inside the workspace");
+  EXPECT_TRUE(is_degraded(plan(), "trusted-policy"));
+  EXPECT_EQ(error(requiring({"trusted-policy"})).code, "requirement-not-met");
+}
+
+TEST_F(PlanTest, AnUnknownRequirementIsAUsageError) {
+  const Error failure = error(requiring({"memory"}));
+  EXPECT_EQ(failure.kind, ErrorKind::usage);
+  EXPECT_THAT(failure.hint, HasSubstr("memory.cgroup"));
+}
+
+TEST_F(PlanTest, WithoutScopesTheHostsNetworkCostsUnixSockets) {
+  set("network.mode", "\"host\"");
+  EXPECT_FALSE(is_degraded(plan(), "network.mode"));
+  canned.host.landlock_abi = 5;
+  EXPECT_TRUE(is_degraded(plan(), "network.mode"));
+}
+
+}  // namespace
+}  // namespace sbx::plan

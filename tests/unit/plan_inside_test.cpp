@@ -1,0 +1,137 @@
+#include "plan_fixture.hpp"
+
+namespace sbx::plan {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::Not;
+
+std::string content_of(const Plan& plan, std::string_view target) {
+  const Mount* step = step_at(plan, target);
+  return step != nullptr && step->kind == MountKind::file ? step->content : "(no file)";
+}
+
+TEST_F(PlanTest, SystemFoldersAreBoundReadOnlyAndMergedOnesStayLinks) {
+  const Plan decided = plan();
+  ASSERT_THAT(decided, HasStep(MountKind::bind, "/usr"));
+  EXPECT_TRUE(step_at(decided, "/usr")->read_only);
+  EXPECT_TRUE(step_at(decided, "/usr")->recursive);
+  ASSERT_THAT(decided, HasStep(MountKind::symlink, "/lib64"));
+  EXPECT_EQ(step_at(decided, "/lib64")->source, "usr/lib64");
+}
+
+TEST_F(PlanTest, UnmergedSystemFoldersAreBound) {
+  canned.files->folder("/lib32").program("/lib32/x");
+  EXPECT_THAT(plan(), HasStep(MountKind::bind, "/lib32"));
+}
+
+TEST_F(PlanTest, EtcIsCurated) {
+  const Plan decided = plan();
+  EXPECT_EQ(content_of(decided, "/etc/timezone"), "Etc/UTC\n");
+  EXPECT_EQ(step_at(decided, "/etc/localtime")->source, "/usr/share/zoneinfo/Etc/UTC");
+  EXPECT_THAT(decided, HasStep(MountKind::bind, "/etc/ssl/certs"));
+  EXPECT_THAT(decided, HasStep(MountKind::bind, "/etc/python3.11"));
+  EXPECT_EQ(step_at(decided, "/etc/shadow"), nullptr);
+  EXPECT_THAT(content_of(decided, "/etc/passwd"), Not(testing::HasSubstr("me:x:1234")));
+  EXPECT_THAT(content_of(decided, "/etc/passwd"), testing::HasSubstr("sandbox:x:1000:1000"));
+}
+
+TEST_F(PlanTest, WhatOnlyRootReadsInEtcIsLeftOut) {
+  canned.files->folder("/etc/R", 0700).folder("/etc/perl", 0755);
+  const Plan decided = plan();
+  EXPECT_EQ(step_at(decided, "/etc/R"), nullptr);
+  EXPECT_THAT(decided, HasStep(MountKind::bind, "/etc/perl"));
+}
+
+TEST_F(PlanTest, TheHostsNameServersAreCopiedOnlyWithItsNetwork) {
+  canned.files->file("/etc/resolv.conf", "nameserver 192.0.2.1\n");
+  canned.files->file("/etc/nsswitch.conf", "passwd: files ldap\nhosts: files mdns dns\n");
+  EXPECT_THAT(content_of(plan(), "/etc/resolv.conf"), Not(testing::HasSubstr("192.0.2.1")));
+  set("network.mode", "\"host\"");
+  const Plan decided = plan();
+  EXPECT_EQ(content_of(decided, "/etc/resolv.conf"), "nameserver 192.0.2.1\n");
+  EXPECT_THAT(content_of(decided, "/etc/nsswitch.conf"),
+              testing::HasSubstr("hosts: files mdns dns"));
+  EXPECT_THAT(content_of(decided, "/etc/nsswitch.conf"), Not(testing::HasSubstr("ldap")));
+  EXPECT_FALSE(decided.network.own_namespace);
+}
+
+TEST_F(PlanTest, DevicesCarryTheirNumbers) {
+  const Plan decided = plan();
+  EXPECT_EQ(step_at(decided, "/dev/null")->device_number, 0x103U);
+  EXPECT_EQ(step_at(decided, "/dev/urandom")->device_number, 0x109U);
+  EXPECT_EQ(step_at(decided, "/dev/tty"), nullptr);
+  RunRequest asked = request({"true"});
+  asked.interactive = true;
+  EXPECT_THAT(plan(asked), HasStep(MountKind::device, "/dev/tty"));
+}
+
+TEST_F(PlanTest, ProcIsMountedBeforeItsMasks) {
+  const Plan decided = plan();
+  for (const char* masked : {"/proc/keys", "/proc/kcore", "/proc/sysrq-trigger", "/proc/bus"})
+    EXPECT_LT(position_of(decided, "/proc"), position_of(decided, masked)) << masked;
+  EXPECT_THAT(decided, HasStep(MountKind::read_only, "/proc/sys"));
+}
+
+TEST_F(PlanTest, NothingOfSysOrTheHostsHomesIsThere) {
+  for (const Mount& step : plan().mounts) {
+    EXPECT_FALSE(step.target.starts_with("/sys")) << step.target;
+    EXPECT_FALSE(step.source.starts_with("/home/me")) << step.source;
+  }
+}
+
+TEST_F(PlanTest, TheEnvironmentIsTheSameForEveryCaller) {
+  canned.host.environment = {{"SECRET", "x"}, {"TERM", "xterm"}, {"PATH", "/home/me/bin"}};
+  EXPECT_THAT(plan().environment,
+              ElementsAre("HOME=/home/sandbox", "LANG=C.UTF-8", "LOGNAME=sandbox",
+                          "PATH=/usr/local/bin:/usr/bin:/bin", "SHELL=/bin/sh", "TMPDIR=/tmp",
+                          "USER=sandbox"));
+}
+
+TEST_F(PlanTest, VariablesArePassedByNameAndTheRequestWins) {
+  canned.host.environment = {{"TZ", "UTC"}, {"A", "caller"}, {"LANG", "de_DE"}};
+  policy = policy_with({{"environment.pass", R"(["TZ", "LANG", "MISSING"])"},
+                        {"environment.set", R"({ A = "policy", B = "policy" })"}});
+  RunRequest asked = request({"true"});
+  asked.environment = {{"B", "request"}};
+  const Plan decided = plan(asked);
+  EXPECT_EQ(variable(decided, "TZ"), "UTC");
+  EXPECT_EQ(variable(decided, "LANG"), "de_DE");
+  EXPECT_EQ(variable(decided, "A"), "policy");
+  EXPECT_EQ(variable(decided, "B"), "request");
+  EXPECT_EQ(variable(decided, "MISSING"), "(unset)");
+}
+
+TEST_F(PlanTest, TermIsPassedToAnInteractiveProgramOnly) {
+  canned.host.environment = {{"TERM", "xterm"}};
+  EXPECT_EQ(variable(plan(), "TERM"), "(unset)");
+  RunRequest asked = request({"true"});
+  asked.interactive = true;
+  EXPECT_EQ(variable(plan(asked), "TERM"), "xterm");
+}
+
+TEST_F(PlanTest, AnotherSystemIsTakenFromItsFolder) {
+  canned.files->program("/srv/os/usr/bin/tool").link("/srv/os/bin", "usr/bin");
+  canned.files->file("/srv/os/etc/timezone", "Other\n").program("/usr/bin/only-here");
+  canned.files->link("/srv/os/usr/bin/python3", "/usr/bin/python3.9");
+  canned.files->program("/srv/os/usr/bin/python3.9");
+  set("filesystem.system", "\"/srv/os\"");
+  const Plan decided = plan({"tool"});
+  EXPECT_EQ(step_at(decided, "/usr")->source, "/srv/os/usr");
+  EXPECT_EQ(content_of(decided, "/etc/timezone"), "Other\n");
+  EXPECT_EQ(decided.executable, "/usr/bin/tool");
+  EXPECT_EQ(plan({"python3"}).executable, "/usr/bin/python3.9");
+  EXPECT_EQ(error({"only-here"}).kind, ErrorKind::not_found);
+}
+
+TEST_F(PlanTest, AFolderWithoutASystemIsAnError) {
+  canned.files->folder("/srv/os");
+  set("filesystem.system", "\"/srv/os\"");
+  EXPECT_EQ(error().code, "no-system");
+  set("filesystem.system", "\"/srv/missing\"");
+  EXPECT_EQ(error().code, "missing-system");
+}
+
+}  // namespace
+}  // namespace sbx::plan

@@ -1,0 +1,81 @@
+#include <set>
+
+#include "plan_fixture.hpp"
+
+namespace sbx::plan {
+namespace {
+
+using testing::Contains;
+using testing::SizeIs;
+
+const ProcessLimit* limit(const Plan& plan, int resource) {
+  for (const ProcessLimit& each : plan.process_limits)
+    if (each.resource == resource) return &each;
+  return nullptr;
+}
+
+TEST_F(PlanTest, ProcessLimitsFollowThePolicy) {
+  policy = policy_with({{"limits.open_files", "77"},
+                        {"limits.processes", "5"},
+                        {"limits.file_size", "\"3M\""},
+                        {"limits.cpu_time", "\"1500ms\""}});
+  const Plan decided = plan();
+  EXPECT_EQ(limit(decided, RLIMIT_NOFILE)->hard, 77U);
+  EXPECT_EQ(limit(decided, RLIMIT_FSIZE)->hard, std::uint64_t{3} << 20);
+  EXPECT_EQ(limit(decided, RLIMIT_CORE)->soft, 1U);
+  EXPECT_EQ(limit(decided, RLIMIT_NPROC)->hard, 6U) << "PID 1 counts too";
+  EXPECT_EQ(limit(decided, RLIMIT_CPU)->hard, 3U) << "2 s, and one more for the supervisor's sum";
+  EXPECT_EQ(limit(decided, RLIMIT_NOFILE)->origin.text(), "--set");
+}
+
+TEST_F(PlanTest, DataIsABackstopAboveTheBudget) {
+  const Plan decided = plan();
+  EXPECT_EQ(limit(decided, RLIMIT_DATA)->hard,
+            decided.budgets.memory.count + (std::uint64_t{4} << 30));
+}
+
+TEST_F(PlanTest, TheCallersHardLimitsAreNotExceededAndSaid) {
+  EXPECT_FALSE(is_degraded(plan(), "limits.open_files"));
+  canned.host.rlimits[RLIMIT_NOFILE] = {.soft = 32, .hard = 32};
+  const Plan decided = plan();
+  EXPECT_EQ(limit(decided, RLIMIT_NOFILE)->hard, 32U);
+  EXPECT_TRUE(is_degraded(decided, "limits.open_files"));
+}
+
+TEST_F(PlanTest, AnEndlessStackIsBroughtDown) {
+  EXPECT_EQ(limit(plan(), RLIMIT_STACK)->soft, std::uint64_t{8} << 20);
+  canned.host.rlimits[RLIMIT_STACK] = {.soft = RLIM_INFINITY, .hard = RLIM_INFINITY};
+  EXPECT_EQ(limit(plan(), RLIMIT_STACK)->soft, std::uint64_t{8} << 20);
+  canned.host.rlimits[RLIMIT_STACK] = {.soft = std::uint64_t{64} << 20, .hard = RLIM_INFINITY};
+  EXPECT_EQ(limit(plan(), RLIMIT_STACK)->soft, std::uint64_t{64} << 20);
+}
+
+TEST_F(PlanTest, AffinityIsAsManyOfTheCallersCpusAsTheBudgetRoundsUpTo) {
+  canned.host.cpus = {2, 3, 5, 7};
+  set("limits.cpus", "1.5");
+  const Plan decided = plan();
+  ASSERT_THAT(decided.budgets.affinity, SizeIs(2));
+  for (const int cpu : decided.budgets.affinity) EXPECT_THAT(canned.host.cpus, Contains(cpu));
+  EXPECT_NE(decided.budgets.affinity[0], decided.budgets.affinity[1]);
+  EXPECT_TRUE(is_degraded(decided, "limits.cpus"));
+  set("limits.cpus", "2.0");
+  EXPECT_FALSE(is_degraded(plan(), "limits.cpus"));
+}
+
+TEST_F(PlanTest, AffinityVaries) {
+  set("limits.cpus", "1.0");
+  std::set<int> seen;
+  for (int run = 0; run < 200; ++run) seen.insert(plan().budgets.affinity.front());
+  EXPECT_THAT(seen, SizeIs(8)) << "of 200 runs none took one of 8 CPUs";
+}
+
+TEST_F(PlanTest, MoreCpusThanThereAreIsAllOfThem) {
+  canned.host.cpus = {4};
+  set("limits.cpus", "8.5");
+  const Plan decided = plan();
+  EXPECT_THAT(decided.budgets.affinity, testing::ElementsAre(4));
+  EXPECT_FALSE(is_degraded(decided, "limits.cpus"));
+}
+
+}  // namespace
+}  // namespace sbx::plan

@@ -1,0 +1,265 @@
+#include "plan_fixture.hpp"
+
+namespace sbx::plan {
+namespace {
+
+using testing::HasSubstr;
+
+TEST_F(PlanTest, AFolderIsReadThroughAnOverlayAndAFileThroughABind) {
+  canned.files->folder("/srv/models").file("/srv/notes.txt");
+  set("filesystem.read", R"(["/srv/models", "/srv/notes.txt"])");
+  const Plan decided = plan();
+  ASSERT_THAT(decided, HasStep(MountKind::overlay, "/srv/models"));
+  EXPECT_TRUE(step_at(decided, "/srv/models")->read_only);
+  EXPECT_TRUE(step_at(decided, "/srv/models")->is_folder);
+  ASSERT_THAT(decided, HasStep(MountKind::bind, "/srv/notes.txt"));
+  EXPECT_EQ(step_at(decided, "/srv/notes.txt")->origin.text(), "--set");
+  EXPECT_EQ(step_at(decided, "/srv/notes.txt")->inode, canned.files->look("/srv/notes.txt")->inode);
+}
+
+TEST_F(PlanTest, ASourceIsResolvedAndAppearsAsWritten) {
+  canned.files->folder("/mnt/disk/data").link("/srv/data", "/mnt/disk/data");
+  set("filesystem.read", R"(["/srv/data"])");
+  const Plan decided = plan();
+  EXPECT_EQ(step_at(decided, "/srv/data")->source, "/mnt/disk/data");
+}
+
+TEST_F(PlanTest, ATargetIsHonoured) {
+  canned.files->folder("/srv/data");
+  set("filesystem.read", R"([{ source = "/srv/data", target = "/data" }])");
+  EXPECT_EQ(step_at(plan(), "/data")->source, "/srv/data");
+}
+
+TEST_F(PlanTest, AMissingGrantIsAnErrorUnlessItIsOptional) {
+  set("filesystem.read", R"(["/srv/missing"])");
+  const Error failure = error();
+  EXPECT_EQ(failure.code, "missing-grant");
+  EXPECT_EQ(failure.errno_value, ENOENT);
+  EXPECT_THAT(failure.hint, HasSubstr("optional"));
+  set("filesystem.read", R"([{ source = "/srv/missing", optional = true }])");
+  EXPECT_EQ(step_at(plan(), "/srv/missing"), nullptr);
+}
+
+TEST_F(PlanTest, WhatTheCallerCannotReadIsAnError) {
+  canned.files->folder("/srv/shut", 0700).shut("/srv/shut");
+  set("filesystem.read", R"(["/srv/shut"])");
+  EXPECT_EQ(error().code, "unreadable-grant");
+}
+
+TEST_F(PlanTest, TheKernelsFoldersAreNeverGranted) {
+  canned.files->link("/srv/way", "/proc").folder("/dev/shm/x").folder("/srv/data");
+  for (const char* path :
+       {"[\"/proc\"]", "[\"/sys\"]", "[\"/dev\"]", "[\"/\"]", "[\"/srv/way\"]"}) {
+    policy.filesystem.read.clear();
+    const std::string text(path);
+    policy.filesystem.read.push_back({.value = {.source = text.substr(2, text.size() - 4)}});
+    EXPECT_EQ(error().code, "forbidden-grant") << path;
+  }
+  policy.filesystem.read = {{.value = {.source = "/srv/data", .target = "/proc/x"}}};
+  EXPECT_EQ(error().code, "forbidden-grant");
+  policy.filesystem.read = {{.value = {.source = "/srv/data"}}};
+  plan();
+}
+
+TEST_F(PlanTest, AGrantMayNotCoverTheHomeOfTheSandbox) {
+  policy.filesystem.read = {{.value = {.source = "/home"}}};
+  EXPECT_EQ(error().code, "forbidden-grant");
+  policy.filesystem.read = {{.value = {.source = "/home/me/project"}}};
+  plan();
+}
+
+TEST_F(PlanTest, SpecialFilesAreNotGranted) {
+  canned.files->special("/srv/s", host::FileType::socket).special("/srv/p", host::FileType::fifo);
+  policy.filesystem.read = {{.value = {.source = "/srv/s"}}};
+  EXPECT_THAT(error().hint, HasSubstr("filesystem.sockets"));
+  policy.filesystem.read = {{.value = {.source = "/srv/p"}}};
+  EXPECT_EQ(error().code, "not-grantable");
+}
+
+TEST_F(PlanTest, NestedGrantsAreMountedShallowToDeep) {
+  canned.files->folder("/srv/a/b/c");
+  policy = policy_with({{"filesystem.read", R"(["/srv/a/b/c", "/srv/a"])"},
+                        {"filesystem.write", R"(["/srv/a/b"])"}});
+  const Plan decided = plan();
+  EXPECT_LT(position_of(decided, "/srv/a"), position_of(decided, "/srv/a/b"));
+  EXPECT_LT(position_of(decided, "/srv/a/b"), position_of(decided, "/srv/a/b/c"));
+}
+
+TEST_F(PlanTest, WriteBeatsReadAtOnePath) {
+  canned.files->folder("/srv/a");
+  policy =
+      policy_with({{"filesystem.write", R"(["/srv/a"])"}, {"filesystem.read", R"(["/srv/a"])"}});
+  const Plan decided = plan();
+  ASSERT_THAT(decided, HasStep(MountKind::bind, "/srv/a"));
+  EXPECT_FALSE(step_at(decided, "/srv/a")->read_only);
+  EXPECT_EQ(std::ranges::count(decided.mounts, "/srv/a", &Mount::target), 1);
+}
+
+TEST_F(PlanTest, TwoSourcesAtOnePlaceAreAnError) {
+  canned.files->folder("/srv/a").folder("/srv/b");
+  set("filesystem.read",
+      R"([{ source = "/srv/a", target = "/x" }, { source = "/srv/b", target = "/x" }])");
+  EXPECT_EQ(error().code, "two-grants");
+}
+
+TEST_F(PlanTest, WhatTheSystemShowsNeedsNoStep) {
+  canned.files->folder("/usr/share/fonts");
+  set("filesystem.read", R"(["/usr/share/fonts", "/bin/true"])");
+  const Plan decided = plan();
+  EXPECT_EQ(step_at(decided, "/usr/share/fonts"), nullptr);
+  EXPECT_EQ(step_at(decided, "/bin/true"), nullptr);
+}
+
+TEST_F(PlanTest, AMountPointThatAReadOnlyGrantLacksIsAnError) {
+  canned.files->folder("/srv/a").folder("/srv/b").folder("/srv/c/in");
+  set("filesystem.read",
+      R"([{ source = "/srv/a", target = "/d" }, { source = "/srv/b", target = "/d/in" }])");
+  EXPECT_EQ(error().code, "no-mount-point");
+  set("filesystem.read",
+      R"([{ source = "/srv/c", target = "/d" }, { source = "/srv/b", target = "/d/in" }])");
+  EXPECT_EQ(step_at(plan(), "/d/in")->source, "/srv/b");
+}
+
+TEST_F(PlanTest, ALinkInAGrantStandsWhereItLeads) {
+  canned.files->folder("/mnt/x").link("/srv/a/x", "/mnt/x").folder("/srv/a");
+  set("filesystem.read", R"(["/srv/a", "/srv/a/x"])");
+  EXPECT_THAT(plan(), HasStep(MountKind::overlay, "/mnt/x"));
+}
+
+TEST_F(PlanTest, AGrantThroughAFolderThatIsALinkInsideMakesItAFolder) {
+  canned.files->folder("/var/tmp/build");
+  EXPECT_THAT(plan(), HasStep(MountKind::symlink, "/var/tmp"));
+  set("filesystem.read", R"(["/var/tmp/build"])");
+  const Plan decided = plan();
+  EXPECT_THAT(decided, HasStep(MountKind::scratch, "/var/tmp"));
+  EXPECT_THAT(decided, HasStep(MountKind::overlay, "/var/tmp/build"));
+}
+
+TEST_F(PlanTest, AGrantedFileOfEtcReplacesTheSyntheticOne) {
+  canned.files->file("/etc/hosts", "mine");
+  EXPECT_THAT(plan(), HasStep(MountKind::file, "/etc/hosts"));
+  set("filesystem.read", R"(["/etc/hosts"])");
+  const Plan decided = plan();
+  EXPECT_THAT(decided, HasStep(MountKind::bind, "/etc/hosts"));
+  EXPECT_EQ(std::ranges::count(decided.mounts, "/etc/hosts", &Mount::target), 1);
+}
+
+TEST_F(PlanTest, SubmountsGetAStepOfTheirOwn) {
+  canned.files->folder("/srv/a/disk/deep");
+  canned.mounts(
+      "1 0 8:1 / / rw - ext4 d rw\n2 1 8:2 / /srv/a/disk rw - xfs d rw\n"
+      "3 2 8:3 / /srv/a/disk/deep rw - ext4 d rw\n4 1 8:4 / /srv/ab rw - ext4 d rw\n");
+  set("filesystem.read", R"([{ source = "/srv/a", target = "/data" }])");
+  const Plan decided = plan();
+  ASSERT_THAT(decided, HasStep(MountKind::overlay, "/data/disk"));
+  EXPECT_EQ(step_at(decided, "/data/disk/deep")->source, "/srv/a/disk/deep");
+  EXPECT_TRUE(step_at(decided, "/data")->recursive) << "else the kernel refuses the bind (EINVAL)";
+  EXPECT_EQ(step_at(decided, "/data/b"), nullptr);
+}
+
+TEST_F(PlanTest, LiveSubmountsComeAlongForAnOrdinaryUserAndOneByOneForRoot) {
+  canned.files->folder("/srv/a/disk");
+  canned.mounts("2 1 8:2 / /srv/a/disk rw - xfs d rw\n");
+  set("filesystem.write", R"(["/srv/a"])");
+  EXPECT_EQ(step_at(plan(), "/srv/a/disk"), nullptr);
+  canned.privileged();
+  const Plan decided = plan();
+  ASSERT_THAT(decided, HasStep(MountKind::bind, "/srv/a/disk"));
+  EXPECT_FALSE(step_at(decided, "/srv/a/disk")->read_only);
+  EXPECT_FALSE(step_at(decided, "/srv/a")->recursive);
+}
+
+TEST_F(PlanTest, AKernelFileSystemInAGrantIsAnErrorThatNamesIt) {
+  canned.files->folder("/srv/chroot/proc");
+  canned.mounts("2 1 0:5 / /srv/chroot/proc rw - proc proc rw\n");
+  set("filesystem.read", R"(["/srv/chroot"])");
+  const Error failure = error();
+  EXPECT_EQ(failure.code, "unusable-submount");
+  EXPECT_THAT(failure.message, HasSubstr("/srv/chroot/proc"));
+}
+
+TEST_F(PlanTest, OnlyRootNeedsIdmaps) {
+  canned.files->folder("/srv/a").file("/srv/open", "", 0644).file("/srv/shut", "", 0600);
+  set("filesystem.read", R"(["/srv/a", "/srv/open", "/srv/shut"])");
+  for (const Mount& step : plan().mounts) EXPECT_FALSE(step.needs_idmap) << step.target;
+  canned.privileged();
+  const Plan decided = plan();
+  EXPECT_TRUE(step_at(decided, "/srv/a")->needs_idmap) << "what lies below is not known";
+  EXPECT_FALSE(step_at(decided, "/srv/open")->needs_idmap);
+  EXPECT_TRUE(step_at(decided, "/srv/shut")->needs_idmap);
+  EXPECT_FALSE(step_at(decided, "/usr")->needs_idmap);
+}
+
+TEST_F(PlanTest, TheOwnerOfTheSourceIsKept) {
+  canned.files->folder("/srv/a").owner("/srv/a", 1001, 1002);
+  set("filesystem.read", R"(["/srv/a"])");
+  const Plan decided = plan();
+  EXPECT_EQ(step_at(decided, "/srv/a")->owner_uid, 1001U);
+  EXPECT_EQ(step_at(decided, "/srv/a")->owner_gid, 1002U);
+}
+
+TEST_F(PlanTest, SocketsInALiveGrantAreMaskedAndTheirFoldersPinned) {
+  canned.files->special("/srv/a/run/x/agent.sock", host::FileType::socket).file("/srv/a/plain");
+  set("filesystem.write", R"(["/srv/a"])");
+  const Plan decided = plan();
+  EXPECT_THAT(decided, HasStep(MountKind::mask_file, "/srv/a/run/x/agent.sock"));
+  EXPECT_THAT(decided, HasStep(MountKind::pinned, "/srv/a/run"));
+  EXPECT_THAT(decided, HasStep(MountKind::pinned, "/srv/a/run/x"));
+  EXPECT_LT(position_of(decided, "/srv/a/run/x"), position_of(decided, "/srv/a/run/x/agent.sock"));
+  EXPECT_EQ(step_at(decided, "/srv/a/plain"), nullptr);
+  EXPECT_TRUE(is_degraded(decided, "'/srv/a'"));
+}
+
+TEST_F(PlanTest, ALiveGrantWithTooManyEntriesNamesTheKey) {
+  canned.files->file("/srv/a/1").file("/srv/a/2").file("/srv/a/3");
+  set("filesystem.write", R"(["/srv/a"])");
+  policy.filesystem.scan.value = 2;
+  const Error failure = error();
+  EXPECT_EQ(failure.code, "too-many-entries");
+  EXPECT_THAT(failure.hint, HasSubstr("filesystem.scan"));
+  policy.filesystem.scan.value = 3;
+  plan();
+}
+
+TEST_F(PlanTest, ASocketThatIsGrantedIsBound) {
+  canned.files->special("/run/db.sock", host::FileType::socket)
+      .special("/srv/a/own.sock", host::FileType::socket);
+  policy = policy_with({{"filesystem.write", R"(["/srv/a"])"},
+                        {"filesystem.sockets", R"(["/run/db.sock", "/srv/a/own.sock"])"}});
+  const Plan decided = plan();
+  EXPECT_THAT(decided, HasStep(MountKind::bind, "/run/db.sock"));
+  EXPECT_THAT(decided, HasStep(MountKind::bind, "/srv/a/own.sock"));
+  canned.files->file("/srv/file");
+  set("filesystem.sockets", R"(["/srv/file"])");
+  EXPECT_EQ(error().code, "not-a-socket");
+  set("filesystem.sockets", R"(["/srv/no"])");
+  EXPECT_EQ(error().code, "missing-grant");
+}
+
+TEST_F(PlanTest, SeedsAreCopiedToTheSamePlaceOfTheNewHome) {
+  canned.files->file("/home/me/.cache/mpl/fontlist-3.json", "fonts")
+      .file("/home/me/.cache/mpl/other.json", "x");
+  set("filesystem.seed", R"(["~/.cache/mpl/fontlist-*.json", "~/.missing"])");
+  const Plan decided = plan();
+  const Mount* seed = step_at(decided, "/home/sandbox/.cache/mpl/fontlist-3.json");
+  ASSERT_NE(seed, nullptr);
+  EXPECT_EQ(seed->content, "fonts");
+  EXPECT_LT(position_of(decided, "/home/sandbox"), seed - decided.mounts.data());
+  EXPECT_EQ(step_at(decided, "/home/sandbox/.cache/mpl/other.json"), nullptr);
+  canned.files->file("/srv/x");
+  set("filesystem.seed", R"(["/srv/x"])");
+  EXPECT_EQ(error().code, "seed-outside-home");
+}
+
+TEST_F(PlanTest, PolicyFilesAreReadOnlyInLiveGrants) {
+  canned.files->file("/srv/a/conf/p.toml");
+  set("filesystem.write", R"(["/srv/a"])");
+  policy.files = {"/srv/a/conf/p.toml", "/home/me/elsewhere.toml"};
+  const Plan decided = plan();
+  EXPECT_THAT(decided, HasStep(MountKind::read_only, "/srv/a/conf/p.toml"));
+  EXPECT_THAT(decided, HasStep(MountKind::pinned, "/srv/a/conf"));
+  EXPECT_EQ(step_at(decided, "/home/me/elsewhere.toml"), nullptr);
+}
+
+}  // namespace
+}  // namespace sbx::plan
