@@ -98,6 +98,7 @@ struct Outcome {
   std::vector<Degraded> degraded;  ///< found while running, on top of the plan's
   std::vector<std::string> notes;  ///< hints worth a line on stderr
   Usage usage;
+  std::string cpu_time_means = "summed";  ///< how CPU time was measured: "task-clock" | "summed"
   std::vector<Stamp> stamps;
 };
 

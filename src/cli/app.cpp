@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/options.hpp"
+#include "cli/split.hpp"
 #include "policy/keys.hpp"
 
 namespace sbx::cli {
@@ -21,32 +22,20 @@ std::unexpected<Error> usage(std::string code, std::string message, std::string 
                     .hint = std::move(hint)});
 }
 
-bool is_switch(const CLI::Option& option) {
-  return option.get_items_expected_max() == 0;
-}
-bool value_is_optional(const CLI::Option& option) {
-  return option.get_items_expected_min() == 0;
-}
-
-/// One command of the tree. Only the typed command's options are made: a start does not pay for the
-/// others.
-void add_options(CLI::App& app, std::span<const OptionRow> rows) {
-  app.set_help_flag();
-  for (const OptionRow& row : rows) {
-    const std::string_view value = row.value;
-    CLI::Option* option = nullptr;
-    if (value.empty()) {
-      option = app.add_flag(row.names, row.text);
-    } else {
-      option = app.add_option(row.names, CLI::callback_t(), row.text);
-      option->type_name(row.value);
-      if (value.starts_with('[')) option->expected(0, 1);
-    }
-    option->group(row.group);
-    // Raw results are read below, so nothing is reduced or split: "[a,b]" stays one value.
-    option->allow_extra_args(false);
-    option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+void add_option(CLI::App& app, const OptionRow& row) {
+  const std::string_view value = row.value;
+  CLI::Option* option = nullptr;
+  if (value.empty()) {
+    option = app.add_flag(row.names, row.text);
+  } else {
+    option = app.add_option(row.names, CLI::callback_t(), row.text);
+    option->type_name(row.value);
+    if (value.starts_with('[')) option->expected(0, 1);
   }
+  option->group(row.group);
+  // Raw results are read below, so nothing is reduced or split: "[a,b]" stays one value.
+  option->allow_extra_args(false);
+  option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 /// A closed choice is written in lower case and divided by bars: "none|host", but not
@@ -77,125 +66,6 @@ Status check_choice(const OptionRow& row, std::string_view value) {
                              : fmt::format("did you mean \"{}\"?", meant));
 }
 
-/// The part of argv that belongs to sbx, one option and its value as two strings each, and the
-/// rest.
-struct Split {
-  std::vector<std::string> own;
-  std::vector<std::string> operands;
-  bool after_dashes = false;
-};
-
-class Splitter {
- public:
-  enum class Unknown : std::uint8_t { is_error, is_skipped };
-
-  Splitter(const CLI::App& app, const CommandRow& command, Unknown unknown = Unknown::is_error)
-      : app_(app), rows_(command.options), command_(command.name), unknown_(unknown) {}
-
-  Result<Split> split(std::span<const char* const> arguments, bool stop_at_operand) {
-    arguments_ = arguments;
-    for (at_ = 0; at_ < arguments_.size(); ++at_) {
-      const std::string_view word = arguments_[at_];
-      if (word == "--") {
-        result_.after_dashes = true;
-        ++at_;
-        break;
-      }
-      if (word.starts_with("--")) {
-        SBX_TRY(long_option(word));
-      } else if (word.size() > 1 && word.front() == '-') {
-        SBX_TRY(short_options(word));
-      } else if (stop_at_operand) {
-        break;
-      } else {
-        result_.operands.emplace_back(word);
-      }
-    }
-    for (; at_ < arguments_.size(); ++at_) result_.operands.emplace_back(arguments_[at_]);
-    return std::move(result_);
-  }
-
- private:
-  /// No abbreviation is accepted, but a beginning of one name is what was meant.
-  static std::string_view meant_option(std::string_view word,
-                                       std::span<const std::string_view> names) {
-    if (!word.starts_with("--")) return {};
-    if (const auto near = policy::nearest(word, names); !near.empty()) return near;
-    for (const std::string_view name : names)
-      if (word.size() > 3 && name.starts_with(word)) return name;
-    return {};
-  }
-
-  Status unknown(std::string_view word) const {
-    if (unknown_ == Unknown::is_skipped) return {};
-    std::vector<std::string_view> names;
-    for (const OptionRow& row : rows_) {
-      const std::string_view all = row.names;
-      const auto dashes = all.find("--");
-      if (dashes != std::string_view::npos) names.push_back(all.substr(dashes));
-    }
-    const std::string_view meant = meant_option(word, names);
-    const std::string help =
-        command_.empty() ? "sbx --help" : fmt::format("sbx {} --help", command_);
-    return usage("unknown-option", fmt::format("unknown option \"{}\"", word),
-                 meant.empty() ? fmt::format("\"{}\" lists the options", help)
-                               : fmt::format("did you mean \"{}\"?", meant));
-  }
-
-  Status take_next(const std::string& name) {
-    if (at_ + 1 >= arguments_.size())
-      return usage("missing-value", fmt::format("{} needs a value", name));
-    result_.own.emplace_back(arguments_[++at_]);
-    return {};
-  }
-
-  Status long_option(std::string_view word) {
-    const auto equals = word.find('=');
-    const std::string name(word.substr(0, equals));
-    const CLI::Option* option = app_.get_option_no_throw(name);
-    if (option == nullptr) return unknown(name);
-    if (is_switch(*option)) {
-      if (equals != std::string_view::npos)
-        return usage("unexpected-value", fmt::format("{} takes no value", name));
-      result_.own.push_back(name);
-      return {};
-    }
-    // An optional value is taken from "--name=value" only: the next word may be the program.
-    if (value_is_optional(*option)) {
-      result_.own.emplace_back(word);
-      return {};
-    }
-    result_.own.push_back(name);
-    if (equals == std::string_view::npos) return take_next(name);
-    result_.own.emplace_back(word.substr(equals + 1));
-    return {};
-  }
-
-  /// "-p x", "-px", "-qv": switches may stand together, the first option with a value ends the
-  /// word.
-  Status short_options(std::string_view word) {
-    for (std::size_t letter = 1; letter < word.size(); ++letter) {
-      const std::string name = {'-', word[letter]};
-      const CLI::Option* option = app_.get_option_no_throw(name);
-      if (option == nullptr) return unknown(word.size() == 2 ? std::string(word) : name);
-      result_.own.push_back(name);
-      if (is_switch(*option)) continue;
-      if (letter + 1 == word.size()) return take_next(name);
-      result_.own.emplace_back(word.substr(letter + 1));
-      return {};
-    }
-    return {};
-  }
-
-  const CLI::App& app_;
-  std::span<const OptionRow> rows_;
-  std::string_view command_;
-  Unknown unknown_;
-  std::span<const char* const> arguments_;
-  std::size_t at_ = 0;
-  Split result_;
-};
-
 /// The name by which CLI11 finds a row's option.
 std::string lookup_name(const OptionRow& row) {
   const std::string_view names = row.names;
@@ -203,17 +73,15 @@ std::string lookup_name(const OptionRow& row) {
       names.substr(names.find(',') == std::string_view::npos ? 0 : names.find(',') + 1));
 }
 
-Status take_results(CLI::App& app, std::span<const OptionRow> rows, Invocation& typed) {
-  for (const OptionRow& row : rows) {
-    const CLI::Option* option = app.get_option_no_throw(lookup_name(row));
-    if (option == nullptr || option->count() == 0) continue;
-    const std::vector<std::string>& values = option->results();
-    // A scalar given twice: the last one counts, so that a wrapper's options can be overridden.
-    const std::size_t first = row.repeat == Repeat::last_wins ? values.size() - 1 : 0;
-    for (std::size_t i = first; i < values.size(); ++i) {
-      SBX_TRY(check_choice(row, values[i]));
-      SBX_TRY(row.take(typed, values[i]));
-    }
+Status take_result(const CLI::App& app, const OptionRow& row, Invocation& typed) {
+  const CLI::Option* option = app.get_option_no_throw(lookup_name(row));
+  if (option == nullptr || option->count() == 0) return {};
+  const std::vector<std::string>& values = option->results();
+  // A scalar given twice: the last one counts, so that a wrapper's options can be overridden.
+  const std::size_t first = row.repeat == Repeat::last_wins ? values.size() - 1 : 0;
+  for (std::size_t i = first; i < values.size(); ++i) {
+    SBX_TRY(check_choice(row, values[i]));
+    SBX_TRY(row.take(typed, values[i]));
   }
   return {};
 }
@@ -285,14 +153,15 @@ const CommandRow& top_row() {
 
 Status parse_options(const CommandRow& row, std::span<const char* const> arguments,
                      Invocation& typed) {
-  CLI::App app;
+  Split split = SBX_TRY(split_arguments(row, arguments, UnknownOption::is_error));
   try {
-    add_options(app, row.options);
-    Splitter splitter(app, row);
-    Split split = SBX_TRY(splitter.split(arguments, typed.command == "run"));
+    CLI::App app;
+    app.set_help_flag();
+    // The whole branch of `run` costs 85 us a start: CLI11 compares each new name with all others.
+    for (const OptionRow* used : split.used) add_option(app, *used);
     std::reverse(split.own.begin(), split.own.end());  // CLI11 takes its vector from the back
     app.parse(std::move(split.own));
-    SBX_TRY(take_results(app, row.options, typed));
+    for (const OptionRow* used : split.used) SBX_TRY(take_result(app, *used, typed));
     return take_operands(split, typed);
   } catch (const CLI::Error& error) {
     return usage("usage", error.what());
@@ -303,7 +172,7 @@ OptionDoc describe(const CLI::Option& option) {
   OptionDoc doc;
   if (!option.get_snames().empty()) doc.short_name = "-" + option.get_snames().front();
   if (!option.get_lnames().empty()) doc.long_name = "--" + option.get_lnames().front();
-  if (!is_switch(option)) doc.value = option.get_type_name();
+  if (option.get_items_expected_max() > 0) doc.value = option.get_type_name();
   doc.group = option.get_group();
   doc.text = option.get_description();
   doc.choices = choices_of(doc.value);
@@ -339,21 +208,16 @@ Invocation salvage_output(std::span<const char* const> arguments) {
   Invocation typed;
   typed.command = "run";
   const CommandRow& row = *choose(arguments).row;
-  CLI::App app;
-  add_options(app, row.options);
-  auto split = Splitter(app, row, Splitter::Unknown::is_skipped).split(arguments.subspan(1), true);
+  auto split = split_arguments(row, arguments.subspan(1), UnknownOption::is_skipped);
   if (!split) return typed;
   typed.request.operands = std::move(split->operands);
   for (std::size_t i = 0; i < split->own.size(); ++i) {
-    for (const OptionRow& option : row.options) {
-      if (std::string_view(option.group) != kAnswerGroup ||
-          option.names != std::string_view(split->own[i]))
-        continue;
-      const std::string value =
-          *option.value == '\0' || i + 1 == split->own.size() ? "" : split->own[i + 1];
-      (void)option.take(typed,
-                        value);  // what is wrong with it has been told, or is less than what was
-    }
+    const OptionRow* option = find_option(row, split->own[i]);
+    const bool has_value = option != nullptr && *option->value != '\0' && *option->value != '[';
+    const std::string_view value = has_value && i + 1 < split->own.size() ? split->own[i + 1] : "";
+    i += has_value ? 1 : 0;
+    // What is wrong with the value has been told, or weighs less than what was.
+    if (option != nullptr && option->group == kAnswerGroup) (void)option->take(typed, value);
   }
   return typed;
 }
@@ -367,7 +231,8 @@ std::vector<CommandDoc> describe_tree() {
                                                    .text = row.text,
                                                    .works = row.standing == Standing::works});
     CLI::App app;
-    add_options(app, row.options);
+    app.set_help_flag();
+    for (const OptionRow& option : row.options) add_option(app, option);
     for (const CLI::Option* option : std::as_const(app).get_options())
       doc.options.push_back(describe(*option));
   }

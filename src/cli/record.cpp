@@ -207,14 +207,15 @@ Json means_of(const std::string& what, const char* own_means,
   return own_means;
 }
 
-Json enforced_json(const plan::Plan& plan, const std::vector<Degraded>& degraded) {
+Json enforced_json(const plan::Plan& plan, const std::vector<Degraded>& degraded,
+                   const std::string& cpu_time_means = "summed") {
   Json json;
   json["namespaces"] = plan.enforced_namespaces;
   json["syscalls"] = plan.filter.program.empty() ? Json(nullptr) : Json("seccomp");
   json["landlock"] = plan.landlock_abi > 0 ? Json(plan.landlock_abi) : Json(nullptr);
   json["network"] = plan.network.own_namespace ? Json("namespace") : Json(nullptr);
   json["wall_time"] = "timer";
-  json["cpu_time"] = means_of("limits.cpu_time", "summed", degraded);
+  json["cpu_time"] = means_of("limits.cpu_time", cpu_time_means.c_str(), degraded);
   json["memory"] = means_of("limits.memory", "polled", degraded);
   json["processes"] = means_of("limits.processes", "rlimit", degraded);
   json["disk"] = means_of("limits.disk", "tmpfs", degraded);
@@ -332,7 +333,9 @@ std::string record_text(const RunFacts& facts) {
   json["usage"] = usage_json(outcome.usage);
   json["limits"] = facts.plan != nullptr ? limits_json(*facts.plan) : Json(nullptr);
   json["changes"] = Json::array();
-  json["enforced"] = facts.plan != nullptr ? enforced_json(*facts.plan, degraded) : Json(nullptr);
+  json["enforced"] = facts.plan != nullptr
+                         ? enforced_json(*facts.plan, degraded, outcome.cpu_time_means)
+                         : Json(nullptr);
   json["degraded"] = degraded_json(degraded);
   return dump(json);
 }

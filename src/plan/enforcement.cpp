@@ -78,7 +78,7 @@ Result<std::vector<Degraded>> check_enforcement(const policy::Policy& policy) {
   return degraded;
 }
 
-void note_machine(const policy::Policy& policy, const host::Host& host, Plan& plan) {
+void note_machine(const host::Host& host, Plan& plan) {
   if (host.landlock_abi == 0)
     plan.degraded.push_back({.what = "landlock",
                              .why = "this kernel has no Landlock, or it is switched off",
@@ -88,12 +88,6 @@ void note_machine(const policy::Policy& policy, const host::Host& host, Plan& pl
         {.what = "network.mode",
          .why = "the host's abstract sockets can't be shut without Landlock's scopes (ABI 6)",
          .instead = "socket(AF_UNIX) is refused"});
-  const bool from_workspace = std::ranges::any_of(
-      policy.notes, [](const std::string& note) { return note.contains("inside the workspace"); });
-  if (from_workspace)
-    plan.degraded.push_back({.what = "trusted-policy",
-                             .why = "a policy file lies inside the workspace",
-                             .instead = "it is read-only inside"});
 }
 
 Status check_requirements(const std::vector<std::string>& required, const Plan& plan) {

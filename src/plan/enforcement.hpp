@@ -16,7 +16,7 @@ inline constexpr int kLandlockScopes = 6;
 [[nodiscard]] Result<std::vector<Degraded>> check_enforcement(const policy::Policy& policy);
 
 /// Adds to `degraded` the second walls that are missing here.
-void note_machine(const policy::Policy& policy, const host::Host& host, Plan& plan);
+void note_machine(const host::Host& host, Plan& plan);
 
 /// Checks --require against everything that is degraded.
 /// Errors: usage "unknown-requirement", host "requirement-not-met".

@@ -98,7 +98,7 @@ Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
   SBX_TRY(decide_files(policy, host, request, plan));
   decide_limits(policy, host, plan);
   SBX_TRY(decide_filter(policy, host, plan));
-  note_machine(policy, host, plan);
+  note_machine(host, plan);
   plan.required = request.require;
   SBX_TRY(check_requirements(plan.required, plan));
   return plan;

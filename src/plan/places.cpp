@@ -51,7 +51,7 @@ class Placer {
   void add_step(const Grant& grant, bool recursive);
   Status close_live_grant(const Grant& grant);
   void protect(const std::string& inside, MountKind kind, const Origin& origin);
-  void protect_policy_files();
+  void protect_policy_files(const std::string& workspace);
 
   const policy::Policy& policy_;
   const host::Host& host_;
@@ -226,9 +226,13 @@ Status Placer::close_live_grant(const Grant& grant) {
   return {};
 }
 
-void Placer::protect_policy_files() {
+void Placer::protect_policy_files(const std::string& workspace) {
   for (const std::string& file : policy_.files) {
     const auto real = host_.files->canonical(file);
+    if (real && !workspace.empty() && is_within(*real, workspace))
+      places_.degraded.push_back({.what = "trusted-policy",
+                                  .why = "the policy file '" + file + "' lies inside the workspace",
+                                  .instead = "it is read-only inside"});
     const std::string inside = real ? view_.inside(*real) : std::string();
     if (!inside.empty())
       protect(inside, MountKind::read_only, {.file = file, .layer = Layer::file});
@@ -241,6 +245,7 @@ Result<Places> Placer::place() {
   if (!workspace.note.empty()) places_.notes.push_back(std::move(workspace.note));
   const bool inner = workspace.grant.access == Access::empty &&
                      places_.working_directory != workspace.grant.target;
+  const std::string source = workspace.grant.source;
   SBX_TRY(insert(std::move(workspace.grant)));
   SBX_TRY(collect(policy_.filesystem.read, Access::read));
   SBX_TRY(collect(policy_.filesystem.write, Access::live));
@@ -253,13 +258,16 @@ Result<Places> Placer::place() {
   std::ranges::stable_sort(grants_, {}, [](const Grant& grant) { return depth_of(grant.target); });
   for (Grant& grant : grants_) {
     // An empty folder is for want of anything better: a grant that shows the folder is.
-    if (grant.access == Access::empty && view_.inside(grant.source) == grant.target) continue;
+    const Cover* over = view_.over(grant.target);
+    const bool shown = over != nullptr && !over->system && !over->source.empty() &&
+                       view_.inside(grant.source) == grant.target;
+    if (grant.access == Access::empty && shown) continue;
     bool visible = false;
     if (grant.access != Access::empty) SBX_TRY(check_mount_point(grant, visible));
     if (!visible) SBX_TRY(add(grant));
   }
   if (inner) places_.steps.push_back(directory_step(places_.working_directory));
-  protect_policy_files();
+  protect_policy_files(source);
   for (const Grant& grant : grants_)
     if (grant.access == Access::live && grant.facts.type == host::FileType::directory)
       places_.degraded.push_back(

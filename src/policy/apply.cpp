@@ -212,8 +212,9 @@ std::optional<std::vector<std::string>> read_member_list(const Key& key, const N
 bool check_name(const Key& key, const Member& member, Reading& reading) {
   if (key.type == Type::text_table) {
     auto checked = check_entry(Entry::variable, member.name, {});
-    if (!checked) reading.report(member.line, member.column, std::move(checked).error());
-    return checked.has_value();
+    if (checked) return true;
+    reading.report(member.line, member.column, std::move(checked).error());
+    return false;
   }
   const bool right =
       !member.name.empty() && member.name.find_first_of("./ \t\n") == std::string::npos;

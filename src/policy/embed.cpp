@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <bit>
 #include <cstdio>
 #include <string>
@@ -51,9 +53,9 @@ struct Packing {
   }
 };
 
-std::string read_all(const char* path) {
+std::string read_all(const std::string& path) {
   std::string text;
-  std::FILE* file = std::fopen(path, "rbe");
+  std::FILE* file = std::fopen(path.c_str(), "rbe");
   if (file == nullptr) return text;
   for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) text += static_cast<char>(c);
   (void)std::fclose(file);  // it was only read
@@ -65,57 +67,71 @@ std::string stem(std::string path) {
   return path.substr(0, path.rfind('.'));
 }
 
-void write_nodes(std::FILE* out, const Packing& packing) {
-  std::fputs("constexpr auto kNodes = std::to_array<PackedNode>({\n", out);
-  for (const PackedNode& n : packing.nodes) {
-    std::fprintf(out, "    {%u, %u, %u, %u, %u, %u, %u, %u, %lld, %u, %u},\n", n.name_line,
-                 n.name_column, n.line, n.column, n.name, n.name_size, n.text, n.text_size,
-                 static_cast<long long>(n.number), n.children, n.kind);
+std::string nodes_text(const std::vector<PackedNode>& nodes) {
+  std::string text;
+  for (const PackedNode& n : nodes) {
+    text += fmt::format("    {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}},\n", n.name_line,
+                        n.name_column, n.line, n.column, n.name, n.name_size, n.text, n.text_size,
+                        n.number, n.children, n.kind);
   }
-  std::fputs("});\n\n", out);
+  return text;
 }
 
-int embed(int count, char** arguments) {
+constexpr const char* kFile = R"(// Made by embed.cpp from policies/*.toml.
+#include <array>
+
+#include "policy/packed.hpp"
+
+namespace sbx::policy {{
+namespace {{
+
+constexpr auto kNodes = std::to_array<PackedNode>({{
+{nodes}}});
+
+constexpr std::string_view kTexts = R"sbx-texts({texts})sbx-texts";
+
+constexpr auto kPolicies = std::to_array<PackedPolicy>({{
+{policies}}});
+
+}}  // namespace
+
+std::span<const PackedNode> packed_nodes() {{ return kNodes; }}
+std::string_view packed_texts() {{ return kTexts; }}
+std::span<const PackedPolicy> packed_policies() {{ return kPolicies; }}
+
+}}  // namespace sbx::policy
+)";
+
+int embed(const std::string& output, const std::vector<std::string>& files) {
   Packing packing;
   std::string policies;
-  for (int i = 2; i < count; ++i) {
-    const std::string toml = read_all(arguments[i]);
+  for (const std::string& file : files) {
+    const std::string toml = read_all(file);
     const auto document = read_toml(toml);
     if (!document) {
       const SyntaxError& error = document.error();
-      std::fprintf(stderr, "%s:%d:%d: error: %s\n", arguments[i], error.line, error.column,
-                   error.message.c_str());
+      fmt::print(stderr, "{}:{}:{}: error: {}\n", file, error.line, error.column, error.message);
       return 1;
     }
-    policies += "    {\"" + stem(arguments[i]) + "\", R\"sbx-policy(" + toml + ")sbx-policy\", " +
-                std::to_string(packing.nodes.size()) + "},\n";
+    policies += fmt::format("    {{\"{}\", R\"sbx-policy({})sbx-policy\", {}}},\n", stem(file),
+                            toml, packing.nodes.size());
     packing.add(*document, nullptr);
   }
-  std::FILE* out = std::fopen(arguments[1], "wbe");
+  const std::string text =
+      fmt::format(kFile, fmt::arg("nodes", nodes_text(packing.nodes)),
+                  fmt::arg("texts", packing.texts), fmt::arg("policies", policies));
+  std::FILE* out = std::fopen(output.c_str(), "wbe");
   if (out == nullptr) return 1;
-  std::fputs(
-      "// Made by embed.cpp from policies/*.toml.\n#include <array>\n\n#include "
-      "\"policy/packed.hpp\"\n\n"
-      "namespace sbx::policy {\nnamespace {\n\n",
-      out);
-  write_nodes(out, packing);
-  std::fprintf(out, "constexpr std::string_view kTexts = R\"sbx-texts(%s)sbx-texts\";\n\n",
-               packing.texts.c_str());
-  std::fprintf(out, "constexpr auto kPolicies = std::to_array<PackedPolicy>({\n%s});\n\n",
-               policies.c_str());
-  std::fputs(
-      "}  // namespace\n\nstd::span<const PackedNode> packed_nodes() { return kNodes; }\n"
-      "std::string_view packed_texts() { return kTexts; }\n"
-      "std::span<const PackedPolicy> packed_policies() { return kPolicies; }\n\n}  // namespace "
-      "sbx::policy\n",
-      out);
-  return std::fclose(out) == 0 ? 0 : 1;
+  const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size();
+  return std::fclose(out) == 0 && written ? 0 : 1;
 }
 
 }  // namespace
 }  // namespace sbx::policy
 
-int main(int count, char** arguments) {
+// A step of the build may end by an exception.
+int main(int count, char** arguments) {  // NOLINT(bugprone-exception-escape)
+  const std::vector<std::string> all(arguments, arguments + count);
   if (count < 3) return 2;
-  return sbx::policy::embed(count, arguments);
+  return sbx::policy::embed(all[1], {all.begin() + 2, all.end()});
 }

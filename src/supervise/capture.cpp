@@ -9,33 +9,6 @@ namespace {
 constexpr std::size_t kBlock = 65536;       // a pipe holds no more
 constexpr std::size_t kWorthwhile = 16384;  // below it, reading into place is many small reads
 
-bool continues(char byte) {
-  return (static_cast<unsigned char>(byte) & 0xc0) == 0x80;
-}
-
-std::size_t character_length(char lead) {
-  const auto byte = static_cast<unsigned char>(lead);
-  if (byte >= 0xf0) return 4;
-  if (byte >= 0xe0) return 3;
-  return byte >= 0xc0 ? 2 : 1;
-}
-
-/// Bytes at the end that begin a character without finishing it.
-std::size_t unfinished_at_end(std::string_view text) {
-  for (std::size_t back = 1; back <= std::min<std::size_t>(3, text.size()); ++back) {
-    const char byte = text[text.size() - back];
-    if (!continues(byte)) return character_length(byte) > back ? back : 0;
-  }
-  return 0;
-}
-
-/// Bytes at the start that end a character begun before.
-std::size_t left_over_at_start(std::string_view text) {
-  std::size_t count = 0;
-  while (count < std::min<std::size_t>(3, text.size()) && continues(text[count])) ++count;
-  return count;
-}
-
 }  // namespace
 
 Capture::Capture(Bytes cap)
@@ -78,22 +51,14 @@ void Capture::append(std::string_view bytes) {
 }
 
 Stream Capture::take() {
-  Stream stream{.bytes = total_, .truncated = total_ > head_cap_ + ring_cap_};
-  std::rotate(ring_.begin(), ring_.begin() + static_cast<std::ptrdiff_t>(ring_at_), ring_.end());
-  std::string_view head(head_);
-  std::string_view tail(ring_.data(), ring_.size());
-  if (stream.truncated) {
-    head.remove_suffix(unfinished_at_end(head));
-    tail.remove_prefix(left_over_at_start(tail));
-  }
-  stream.head_bytes = head.size();
-  stream.tail_bytes = tail.size();
-  std::string text(head);
-  if (stream.truncated) {
-    if (!text.empty() && text.back() != '\n') text += '\n';
-    text += "… " + std::to_string(total_ - head.size() - tail.size()) + " bytes left out …\n";
-  }
-  text += tail;
+  Stream stream{.bytes = total_,
+                .truncated = total_ > head_cap_ + ring_cap_,
+                .head_bytes = head_.size(),
+                .tail_bytes = ring_.size()};
+  const auto oldest = static_cast<std::ptrdiff_t>(ring_at_);
+  std::string text = std::move(head_);
+  text.append(ring_.begin() + oldest, ring_.end());
+  text.append(ring_.begin(), ring_.begin() + oldest);
   stream.text = std::move(text);
   return stream;
 }

@@ -22,8 +22,8 @@ class Capture {
   void commit(std::size_t count);
   void append(std::string_view bytes);
 
-  /// The text with a line "… N bytes left out …" in the gap, and the counts. Cuts at UTF-8
-  /// characters, so that a text stays a text.
+  /// Head and tail without a gap, and the counts. What stands in the gap, and where a text may be
+  /// cut, is the business of whoever shows it.
   [[nodiscard]] Stream take();
 
  private:

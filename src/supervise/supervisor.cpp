@@ -33,10 +33,11 @@ constexpr auto kInitExit = 1s;    ///< PID 1 has said that the main process ende
 constexpr auto kUnkillable = 5s;  ///< a process in uninterruptible sleep outlives SIGKILL
 constexpr auto kLastWords = 1s;   ///< for a reader who does not read, after the run was ended
 constexpr auto kStopAnswer = 1s;
+constexpr auto kClockDelay = 50ms;                 ///< a short run does not pay for the task clock
 constexpr std::uint64_t kShortestCpuStep = 1000;   // microseconds
 constexpr std::uint64_t kLongestSumStep = 50'000;  // reaped times appear late in a sum
-/// Summing over /proc may take this part of the time.
-constexpr std::uint64_t kSumShare = 20;
+/// Measuring may take this part of the time.
+constexpr std::uint64_t kMeasuringShare = 20;
 
 std::uint64_t microseconds_of(const timeval& time) {
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 +
@@ -67,6 +68,7 @@ class Supervisor {
   void stop_self();
   void continue_all();
   void wall_time_ended();
+  void begin_cpu_clock();
   void check_cpu();
   void over_output(const std::string& stream);
 
@@ -78,7 +80,7 @@ class Supervisor {
   void note_unread_terminal();
   [[nodiscard]] bool over() const { return reaped_ && out_.done() && err_.done(); }
   Result<Outcome> outcome();
-  Usage usage() const;
+  [[nodiscard]] Usage usage() const;
 
   EventLoop loop_;
   const Settings& settings_;
@@ -102,6 +104,7 @@ class Supervisor {
   bool stopping_ = false;
   std::uint64_t ended_ = 0;
   CpuTime used_;
+  std::vector<Degraded> degraded_;
   std::vector<std::string> notes_;
 };
 
@@ -122,7 +125,7 @@ Supervisor::Supervisor(EventLoop loop, const Settings& settings, const Watched& 
                  .kill = settings.kill_on_denied
                              ? [this](const std::string& what) { decide_and_kill(Denied{what}); }
                              : std::function<void(const std::string&)>()}),
-      cpu_(sandbox.pid, sandbox.cpu_clock, sandbox.processes) {}
+      cpu_(sandbox.pid, sandbox.processes) {}
 
 OutputRelay::Options Supervisor::output_options(const char* name, Bytes cap) {
   OutputRelay::Options options{.name = name, .cap = cap, .capture = settings_.capture};
@@ -168,7 +171,9 @@ void Supervisor::start_timers() {
   if (settings_.wall_time.count() > 0)
     loop_.at(started_ + static_cast<std::uint64_t>(microseconds(settings_.wall_time).count()),
              [this] { wall_time_ended(); });
-  if (settings_.cpu_time.count() > 0) check_cpu();
+  if (settings_.cpu_time.count() == 0) return;
+  check_cpu();
+  loop_.after(kClockDelay, [this] { begin_cpu_clock(); });
 }
 
 void Supervisor::order(FromSupervisor what, int value) {
@@ -239,6 +244,14 @@ void Supervisor::wall_time_ended() {
   loop_.after(settings_.grace, [this] { kill(); });
 }
 
+void Supervisor::begin_cpu_clock() {
+  if (decided_ || main_status_ || reaped_ || cpu_.begin_clock()) return;
+  if (cpu_.why_no_clock().empty()) return;
+  degraded_.push_back({.what = "limits.cpu_time",
+                       .why = "no task clock: " + cpu_.why_no_clock(),
+                       .instead = "summed over live processes and those that were waited for"});
+}
+
 void Supervisor::check_cpu() {
   if (decided_ || main_status_ || reaped_) return;
   const std::uint64_t before = sys::now_microseconds();
@@ -247,9 +260,8 @@ void Supervisor::check_cpu() {
   const auto budget = static_cast<std::uint64_t>(microseconds(settings_.cpu_time).count());
   if (used >= budget) return decide_and_kill(OverBudget{Budget::cpu_time});
   std::uint64_t step = (budget - used) / static_cast<std::uint64_t>(std::max(settings_.cpus, 1));
-  if (!cpu_.exact()) step = std::min(step, kLongestSumStep);
-  step = std::max(step, kShortestCpuStep);
-  if (!cpu_.exact()) step = std::max(step, (now - before) * kSumShare);
+  if (!cpu_.has_clock()) step = std::min(step, kLongestSumStep);
+  step = std::max({step, kShortestCpuStep, (now - before) * kMeasuringShare});
   loop_.at(now + step, [this] { check_cpu(); });
 }
 
@@ -325,9 +337,11 @@ void Supervisor::note_unread_terminal() {
 }
 
 Usage Supervisor::usage() const {
+  // Rounded once, so that a budget that was spent is also spent in whole milliseconds.
+  const std::uint64_t user_ms = used_.user_microseconds / 1000;
   return Usage{.wall_ms = (ended_ - started_) / 1000,
-               .user_ms = used_.user_microseconds / 1000,
-               .system_ms = used_.system_microseconds / 1000};
+               .user_ms = user_ms,
+               .system_ms = used_.total() / 1000 - user_ms};
 }
 
 Result<Outcome> Supervisor::outcome() {
@@ -335,6 +349,7 @@ Result<Outcome> Supervisor::outcome() {
     return fail({.kind = ErrorKind::setup,
                  .code = "init-killed",
                  .message = "the sandbox's init was killed from outside before the command ended"});
+  raise_to(used_, cpu_.total_at_end());
   Outcome outcome;
   outcome.verdict = decided_ ? *decided_ : verdict_of_status(*main_status_, settings_, used_);
   measured_.cpu_microseconds = std::max(measured_.cpu_microseconds, used_.total());
@@ -344,6 +359,8 @@ Result<Outcome> Supervisor::outcome() {
   outcome.limits_met = limits_met(outcome.verdict, settings_, sandbox_.scratch);
   outcome.denials = notifier_.take();
   outcome.usage = usage();
+  outcome.degraded = std::move(degraded_);
+  outcome.cpu_time_means = cpu_.has_clock() ? "task-clock" : "summed";
   note_unread_terminal();
   std::ranges::copy(out_.notes(), std::back_inserter(notes_));
   std::ranges::copy(err_.notes(), std::back_inserter(notes_));

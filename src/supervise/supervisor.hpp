@@ -22,7 +22,6 @@ struct Watched {
   int scratch = -1;
   int processes = -1;
   int terminal = -1;
-  int cpu_clock = -1;
 };
 
 /// Waits for the end; called at `ready`, from where wall_time counts. The caller has closed its

@@ -194,17 +194,20 @@ Stream get_stream(Reader& from) {
 }
 
 std::string describe_outcome(const Outcome& outcome) {
-  std::string text, notes, denials, limits;
+  std::string text, notes, denials, limits, degraded;
   for (const std::string& note : outcome.notes) notes += note + "\n";
   for (const Denial& denial : outcome.denials)
     denials += denial.what + "*" + std::to_string(denial.count) + "@" + denial.process + "\n";
   for (const LimitMet& met : outcome.limits_met)
     limits += met.limit + "=" + std::to_string(met.value) + "\n";
+  for (const Degraded& item : outcome.degraded) degraded += item.what + ": " + item.why + "\n";
   put(text, std::visit(VerdictText{}, outcome.verdict));
   put(text, outcome.detail);
   put(text, notes);
   put(text, denials);
   put(text, limits);
+  put(text, degraded);
+  put(text, outcome.cpu_time_means);
   put(text, outcome.out);
   put(text, outcome.err);
   put(text, outcome.usage.wall_ms);
@@ -308,6 +311,8 @@ Seen Running::finish() {
   seen.notes = reader.next();
   seen.denials = reader.next();
   seen.limits = reader.next();
+  seen.degraded = reader.next();
+  seen.cpu_time_means = reader.next();
   seen.out = get_stream(reader);
   seen.err = get_stream(reader);
   seen.usage.wall_ms = reader.number();
@@ -333,6 +338,47 @@ bool send_listener(int number) {
   if (fd >= 0) ::close(static_cast<int>(fd));
   ::close(kListenerSocket);
   return fd >= 0;
+}
+
+Filtered::Filtered(int number, const std::function<void()>& main) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) std::abort();
+  pid = ::fork();
+  if (pid == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::dup2(ends[1], kListenerSocket);
+    ::close(ends[0]);
+    ::close(ends[1]);
+    if (send_listener(number)) main();
+    ::_exit(0);
+  }
+  ::close(ends[1]);
+  listener = UniqueFd(receive_fd(ends[0]));
+  ::close(ends[0]);
+}
+
+Filtered::~Filtered() {
+  ::kill(pid, SIGKILL);
+  listener.reset();
+  ::waitpid(pid, nullptr, 0);
+}
+
+char Filtered::state() const {
+  const auto text = sys::read_file("/proc/" + std::to_string(pid) + "/stat", 1024);
+  const std::size_t name_end = text ? text->rfind(')') : std::string::npos;
+  return name_end == std::string::npos ? '?' : text->at(name_end + 2);
+}
+
+bool refuse_call(int number, int error) {
+  sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(number), 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(error)),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{.len = 4, .filter = code};
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  return ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0;
 }
 
 TestPipe::TestPipe() {

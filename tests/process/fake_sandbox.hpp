@@ -45,9 +45,11 @@ struct FakeRun {
 struct Seen {
   std::string verdict;  ///< "exited 3", "signaled 13", "over-budget wall_time", "error init-killed"
   std::string detail;
-  std::string notes;    ///< one a line
-  std::string denials;  ///< "what*count@process errno-free", one a line
-  std::string limits;   ///< "disk=value", one a line
+  std::string notes;     ///< one a line
+  std::string denials;   ///< "what*count@process errno-free", one a line
+  std::string limits;    ///< "disk=value", one a line
+  std::string degraded;  ///< "what: why", one a line
+  std::string cpu_time_means;
   Stream out;
   Stream err;
   Usage usage;
@@ -78,6 +80,20 @@ class Running {
 
 /// In the main process: `number` is from now on answered by the supervisor. False: no seccomp here.
 [[nodiscard]] bool send_listener(int number);
+
+/// A process under such a filter without a supervisor: for tests that drive a loop of their own.
+struct Filtered {
+  Filtered(int number, const std::function<void()>& main);
+  ~Filtered();
+  Filtered(const Filtered&) = delete;
+  /// Its state letter in /proc: 'D' while its call waits killable only.
+  [[nodiscard]] char state() const;
+  pid_t pid = -1;
+  UniqueFd listener;  ///< invalid: no seccomp here
+};
+
+/// From now on this process gets `error` for the call `number`. False: no seccomp here.
+bool refuse_call(int number, int error);
 
 /// A pipe of the test; both ends close-on-exec.
 struct TestPipe {

@@ -1,13 +1,19 @@
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 
+#include "base/event_loop.hpp"
 #include "fake_sandbox.hpp"
+#include "supervise/notifier.hpp"
 
 namespace sbx::test {
 namespace {
@@ -116,6 +122,87 @@ TEST(Notifier, CallersKilledWhileTheyWaitAreNormal) {
       ::waitpid(child, nullptr, 0);
     }
     return count_answers(7, 1, ENOSYS) == 1 ? 0 : 1;
+  }));
+  SKIP_WITHOUT_SECCOMP(seen);
+  EXPECT_EQ(seen.verdict, "exited 0");
+}
+
+/// What a process of the test has seen, in memory that it shares.
+struct SharedCounts {
+  std::atomic<int> calls;
+  std::atomic<int> answered;  ///< with the policy's errno
+  std::atomic<int> signals;
+};
+
+SharedCounts* share_counts() {
+  void* const room = ::mmap(nullptr, sizeof(SharedCounts), PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return new (room) SharedCounts{};
+}
+
+TEST(Notifier, ACallWhoseAnswerIsDelayedIsNotInterruptedByASignal) {
+  constexpr int kCalls = 5000;
+  constexpr int kTurns = 7;  // looking after each turn would slow the flood down below the limit
+  static SharedCounts* counts = nullptr;
+  counts = share_counts();
+  const Filtered child(SYS_swapon, [] {
+    struct sigaction action{};  // without SA_RESTART
+    action.sa_handler = [](int) { ++counts->signals; };
+    ::sigaction(SIGUSR1, &action, nullptr);
+    while (counts->calls < kCalls) {
+      counts->answered += count_answers(1, 1, EACCES);
+      ++counts->calls;
+    }
+  });
+  if (!child.listener.valid()) GTEST_SKIP() << "no seccomp listener here";
+  auto loop = EventLoop::make();
+  ASSERT_TRUE(loop);
+  supervise::Notifier notifier(*loop, child.listener.get(), {.explain = explain, .kill = {}});
+  ASSERT_TRUE(notifier.start());
+  int sent = 0;
+  while (counts->calls < kCalls) {
+    for (int turn = 0; turn < kTurns && counts->calls < kCalls; ++turn)
+      ASSERT_TRUE(loop->run_once());
+    // Between two turns of the loop nothing answers: the caller is blocked in its next call, 'S'
+    // when that is not received yet and 'D' when it is.
+    while (child.state() == 'R') ::sched_yield();
+    if (counts->calls < 1000 || child.state() != 'D') continue;
+    ASSERT_EQ(::kill(child.pid, SIGUSR1), 0);
+    ++sent;
+  }
+  EXPECT_GT(sent, 0) << "no received call ever waited: it was delayed before it was received";
+  EXPECT_EQ(counts->answered, kCalls);
+  EXPECT_GT(counts->signals, 0);
+}
+
+TEST(Notifier, AFloodFromManyProcessesIsCountedExactlyAndCostsLittle) {
+  const Seen seen = run_to_end(denying([] {
+    for (int child = 0; child < 40; ++child)
+      if (::fork() == 0) ::_exit(count_answers(1, 150, EACCES) == 150 ? 0 : 1);
+    int status = 0;
+    int failed = 0;
+    while (::wait(&status) > 0) failed += status == 0 ? 0 : 1;
+    return failed;
+  }));
+  SKIP_WITHOUT_SECCOMP(seen);
+  EXPECT_EQ(seen.verdict, "exited 0");
+  EXPECT_NE(seen.denials.find("*6000@"), std::string::npos) << seen.denials;
+  EXPECT_LE(seen.cpu_ms, seen.usage.wall_ms / 10 + 50);
+}
+
+TEST(Notifier, CallersKilledWhileTheirAnswerIsDelayedLeaveTheOthersAnswered) {
+  const Seen seen = run_to_end(denying([] {
+    int right = count_answers(1, 1100, EACCES);
+    for (int round = 0; round < 50; ++round) {
+      const pid_t child = ::fork();
+      if (child == 0) {
+        for (;;) count_answers(1, 1, EACCES);
+      }
+      right += count_answers(1, 20, EACCES);
+      ::kill(child, SIGKILL);
+      ::waitpid(child, nullptr, 0);
+    }
+    return right == 2100 ? 0 : 1;
   }));
   SKIP_WITHOUT_SECCOMP(seen);
   EXPECT_EQ(seen.verdict, "exited 0");

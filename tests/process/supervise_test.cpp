@@ -95,7 +95,7 @@ TEST(Verdicts, CpuTimeEndsASpinnerBySummingItsTree) {
   const Seen seen = run_to_end(run);
   EXPECT_EQ(seen.verdict, "over-budget cpu_time");
   EXPECT_TRUE(seen.detail.starts_with("CPU-time budget of 100 ms spent, ")) << seen.detail;
-  EXPECT_GE(seen.usage.user_ms + seen.usage.system_ms, 90U);
+  EXPECT_GE(seen.usage.user_ms + seen.usage.system_ms, 100U);
 }
 
 TEST(Verdicts, CpuTimeOfAllProcessesOfTheTreeIsSummed) {
@@ -129,10 +129,8 @@ TEST(Verdicts, TheKernelsCpuLimitCountsAsCpuTime) {
   }};
   run.settings.cpu_time = 900ms;
   run.settings.cpus = 1;
-  // Our own clock would be first: let it stand still.
-  const UniqueFd zero(::open("/dev/zero", O_RDONLY | O_CLOEXEC));
-  const UniqueFd clock(::fcntl(zero.get(), F_DUPFD_CLOEXEC, 801));
-  run.adjust = [&](supervise::Watched& watched) { watched.cpu_clock = clock.get(); };
+  // Our own measuring would be first: let it see nothing.
+  run.adjust = [&](supervise::Watched& watched) { watched.pid = -1; };
   const std::string verdict = run_to_end(run).verdict;
   EXPECT_EQ(verdict, "over-budget cpu_time");
 }

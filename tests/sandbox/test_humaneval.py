@@ -22,7 +22,7 @@ FLOOD = "    import sys\n    for _ in range(3000): sys.stdout.write('y' * 1000 +
 class HumanEval(SbxTest):
     def setUp(self):
         super().setUp()
-        found = [place for place in PLACES if place.is_file()]
+        found = [place for place in PLACES if os.access(place, os.R_OK)]
         if not found:
             self.skipTest("HumanEval.jsonl.gz is not here (SBX_HUMANEVAL, ../shared/data)")
         with gzip.open(found[0], "rt", encoding="utf-8") as lines:

@@ -55,7 +55,8 @@ TEST_F(PlanTest, RequirementsThatAreMetPass) {
 }
 
 TEST_F(PlanTest, APolicyInTheWorkspaceIsNotTrusted) {
-  policy.notes.emplace_back("policy file 'p.toml' lies inside the workspace");
+  canned.files->file("/home/me/project/p.toml");
+  policy.files = {"/home/me/project/p.toml"};
   EXPECT_TRUE(is_degraded(plan(), "trusted-policy"));
   EXPECT_EQ(error(requiring({"trusted-policy"})).code, "requirement-not-met");
 }

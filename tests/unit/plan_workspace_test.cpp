@@ -156,7 +156,9 @@ TEST_F(PlanTest, AnEmptyFolderNeverCoversTheSystem) {
   canned.host.working_directory = "/usr/share/doc";
   EXPECT_EQ(plan().working_directory, "/work");
   canned.host.working_directory = "/usr/src/app";
-  EXPECT_EQ(plan().working_directory, "/usr/src/app");
+  const Plan decided = plan();
+  EXPECT_EQ(decided.working_directory, "/usr/src/app");
+  EXPECT_THAT(decided, HasStep(MountKind::scratch, "/usr/src/app"));
 }
 
 TEST_F(PlanTest, PolicyFilesAreReadOnlyInACopyToo) {

@@ -1,0 +1,157 @@
+#include "cli/split.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "policy/keys.hpp"
+
+namespace sbx::cli {
+namespace {
+
+std::unexpected<Error> usage(std::string code, std::string message, std::string hint = {}) {
+  return fail(Error{.kind = ErrorKind::usage,
+                    .code = std::move(code),
+                    .message = std::move(message),
+                    .hint = std::move(hint)});
+}
+
+bool is_switch(const OptionRow& row) {
+  return *row.value == '\0';
+}
+bool value_is_optional(const OptionRow& row) {
+  return *row.value == '[';
+}
+
+class Splitter {
+ public:
+  Splitter(const CommandRow& command, std::span<const char* const> arguments, UnknownOption unknown)
+      : command_(command), unknown_(unknown), arguments_(arguments) {}
+
+  Result<Split> split() {
+    // Everything from the first operand of `run` on is the program's.
+    const bool stop_at_operand = std::string_view(command_.name) == "run";
+    for (at_ = 0; at_ < arguments_.size(); ++at_) {
+      const std::string_view word = arguments_[at_];
+      if (word == "--") {
+        result_.after_dashes = true;
+        ++at_;
+        break;
+      }
+      if (word.starts_with("--")) {
+        SBX_TRY(long_option(word));
+      } else if (word.size() > 1 && word.front() == '-') {
+        SBX_TRY(short_options(word));
+      } else if (stop_at_operand) {
+        break;
+      } else {
+        result_.operands.emplace_back(word);
+      }
+    }
+    for (; at_ < arguments_.size(); ++at_) result_.operands.emplace_back(arguments_[at_]);
+    return std::move(result_);
+  }
+
+ private:
+  /// No abbreviation is accepted, but a beginning of one name is what was meant.
+  static std::string_view meant_option(std::string_view word,
+                                       std::span<const std::string_view> names) {
+    if (!word.starts_with("--")) return {};
+    if (const auto near = policy::nearest(word, names); !near.empty()) return near;
+    for (const std::string_view name : names)
+      if (word.size() > 3 && name.starts_with(word)) return name;
+    return {};
+  }
+
+  Status unknown(std::string_view word) const {
+    if (unknown_ == UnknownOption::is_skipped) return {};
+    std::vector<std::string_view> names;
+    for (const OptionRow& row : command_.options) {
+      const std::string_view all = row.names;
+      const auto dashes = all.find("--");
+      if (dashes != std::string_view::npos) names.push_back(all.substr(dashes));
+    }
+    const std::string_view meant = meant_option(word, names);
+    const std::string help =
+        *command_.name == '\0' ? "sbx --help" : fmt::format("sbx {} --help", command_.name);
+    return usage("unknown-option", fmt::format("unknown option \"{}\"", word),
+                 meant.empty() ? fmt::format("\"{}\" lists the options", help)
+                               : fmt::format("did you mean \"{}\"?", meant));
+  }
+
+  void use(const OptionRow& row, const std::string& name) {
+    result_.own.push_back(name);
+    if (std::find(result_.used.begin(), result_.used.end(), &row) == result_.used.end())
+      result_.used.push_back(&row);
+  }
+
+  Status take_next(const std::string& name) {
+    if (at_ + 1 >= arguments_.size())
+      return usage("missing-value", fmt::format("{} needs a value", name));
+    result_.own.emplace_back(arguments_[++at_]);
+    return {};
+  }
+
+  Status long_option(std::string_view word) {
+    const auto equals = word.find('=');
+    const std::string name(word.substr(0, equals));
+    const OptionRow* row = find_option(command_, name);
+    if (row == nullptr) return unknown(name);
+    use(*row, name);
+    if (is_switch(*row)) {
+      if (equals != std::string_view::npos)
+        return usage("unexpected-value", fmt::format("{} takes no value", name));
+      return {};
+    }
+    // An optional value is taken from "--name=value" only: the next word may be the program.
+    if (value_is_optional(*row)) {
+      result_.own.back() = word;
+      return {};
+    }
+    if (equals == std::string_view::npos) return take_next(name);
+    result_.own.emplace_back(word.substr(equals + 1));
+    return {};
+  }
+
+  /// "-p x", "-px", "-qv": switches may stand together, the first option with a value ends the
+  /// word.
+  Status short_options(std::string_view word) {
+    for (std::size_t letter = 1; letter < word.size(); ++letter) {
+      const std::string name = {'-', word[letter]};
+      const OptionRow* row = find_option(command_, name);
+      if (row == nullptr) return unknown(name);
+      use(*row, name);
+      if (is_switch(*row)) continue;
+      if (letter + 1 == word.size()) return take_next(name);
+      result_.own.emplace_back(word.substr(letter + 1));
+      return {};
+    }
+    return {};
+  }
+
+  const CommandRow& command_;
+  UnknownOption unknown_;
+  std::span<const char* const> arguments_;
+  std::size_t at_ = 0;
+  Split result_;
+};
+
+}  // namespace
+
+const OptionRow* find_option(const CommandRow& command, std::string_view name) {
+  for (const OptionRow& row : command.options) {
+    const std::string_view names = row.names;
+    const auto comma = names.find(',');
+    if (name == names.substr(0, comma)) return &row;
+    if (comma != std::string_view::npos && name == names.substr(comma + 1)) return &row;
+  }
+  return nullptr;
+}
+
+Result<Split> split_arguments(const CommandRow& command, std::span<const char* const> arguments,
+                              UnknownOption unknown) {
+  return Splitter(command, arguments, unknown).split();
+}
+
+}  // namespace sbx::cli

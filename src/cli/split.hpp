@@ -1,0 +1,32 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "cli/options.hpp"
+
+namespace sbx::cli {
+
+/// argv divided: what belongs to sbx, an option and its value as two strings each, and the rest,
+/// byte for byte. CLI11 2.1 reorders and eats arguments of the program, so it sees only `own`.
+struct Split {
+  std::vector<std::string> own;
+  std::vector<const OptionRow*> used;  ///< each row of `own`, once
+  std::vector<std::string> operands;
+  bool after_dashes = false;
+};
+
+enum class UnknownOption : std::uint8_t { is_error, is_skipped };
+
+/// Errors: usage (unknown option, with a suggestion; a value missing or not wanted).
+[[nodiscard]] Result<Split> split_arguments(const CommandRow& command,
+                                            std::span<const char* const> arguments,
+                                            UnknownOption unknown);
+
+/// The row with this name ("-p" or "--policy"), or null.
+[[nodiscard]] const OptionRow* find_option(const CommandRow& command, std::string_view name);
+
+}  // namespace sbx::cli

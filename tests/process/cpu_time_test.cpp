@@ -1,0 +1,185 @@
+#include <gtest/gtest.h>
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <array>
+#include <thread>
+
+#include "fake_sandbox.hpp"
+#include "supervise/tree_clock.hpp"
+
+namespace sbx::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::uint64_t own_microseconds(clockid_t clock) {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 +
+         static_cast<std::uint64_t>(time.tv_nsec) / 1000;
+}
+
+std::uint64_t microseconds_of(const timeval& time) {
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 +
+         static_cast<std::uint64_t>(time.tv_usec);
+}
+
+/// Uses so much CPU time in this thread.
+void burn(std::uint64_t milliseconds) {
+  const std::uint64_t until = own_microseconds(CLOCK_THREAD_CPUTIME_ID) + milliseconds * 1000;
+  while (own_microseconds(CLOCK_THREAD_CPUTIME_ID) < until) {
+  }
+}
+
+/// Uses CPU time where no wait and no look at live processes finds it.
+int burn_in_unwaited_children(int children) {
+  ::signal(SIGCHLD, SIG_IGN);
+  for (int child = 0; child < children; ++child) {
+    if (::fork() == 0) {
+      burn(2);
+      ::_exit(0);
+    }
+    ::wait(nullptr);  // ECHILD once it is gone
+  }
+  return 0;
+}
+
+bool perf_is_allowed() {
+  perf_event_attr what{};
+  what.type = PERF_TYPE_SOFTWARE;
+  what.config = PERF_COUNT_SW_TASK_CLOCK;
+  what.size = sizeof what;
+  what.exclude_kernel = 1;
+  return UniqueFd(static_cast<int>(::syscall(SYS_perf_event_open, &what, 0, -1, -1, 0))).valid();
+}
+
+#define SKIP_WITHOUT_PERF() \
+  if (!perf_is_allowed()) GTEST_SKIP() << "perf_event_open is refused here"
+
+TEST(CpuTime, OfChildrenForWhomNobodyWaitsIsSpent) {
+  SKIP_WITHOUT_PERF();
+  FakeRun run{.main = [] { return burn_in_unwaited_children(100'000); }};
+  run.settings.cpu_time = 300ms;
+  run.settings.wall_time = 30s;
+  const Seen seen = run_to_end(run);
+  EXPECT_EQ(seen.verdict, "over-budget cpu_time") << seen.detail;
+  EXPECT_EQ(seen.cpu_time_means, "task-clock");
+  EXPECT_EQ(seen.degraded, "");
+  EXPECT_GE(seen.usage.user_ms + seen.usage.system_ms, 300U);
+}
+
+TEST(CpuTime, OfChildrenForWhomNobodyWaitsBelowTheBudgetEndsNormally) {
+  SKIP_WITHOUT_PERF();
+  FakeRun run{.main = [] { return burn_in_unwaited_children(100); }};
+  run.settings.cpu_time = 30s;
+  const Seen seen = run_to_end(run);
+  EXPECT_EQ(seen.verdict, "exited 0");
+  EXPECT_EQ(seen.cpu_time_means, "task-clock");
+  // 200 ms, less what was used before the clock began.
+  EXPECT_GE(seen.usage.user_ms + seen.usage.system_ms, 100U);
+}
+
+TEST(CpuTime, OfThreadsIsCountedOnce) {
+  SKIP_WITHOUT_PERF();
+  FakeRun run{.main = [] {
+    std::array<std::thread, 3> threads;
+    for (std::thread& thread : threads) thread = std::thread([] { burn(100); });
+    for (std::thread& thread : threads) thread.join();
+    if (::fork() == 0) {
+      burn(100);
+      ::_exit(0);
+    }
+    ::wait(nullptr);
+    return 0;
+  }};
+  run.settings.cpu_time = 600ms;
+  run.settings.cpus = 2;
+  const Seen seen = run_to_end(run);
+  EXPECT_EQ(seen.verdict, "exited 0") << seen.detail;
+  EXPECT_EQ(seen.cpu_time_means, "task-clock");
+  EXPECT_GE(seen.usage.user_ms + seen.usage.system_ms, 400U);
+  EXPECT_LT(seen.usage.user_ms + seen.usage.system_ms, 500U);
+}
+
+TEST(CpuTime, WithoutTheClockIsSummedAndSaysSo) {
+  FakeRun run{.main = [] {
+    burn(10'000);
+    return 0;
+  }};
+  run.settings.cpu_time = 300ms;
+  run.before_supervising = [] {
+    if (!refuse_call(SYS_perf_event_open, EACCES)) ::_exit(96);
+  };
+  const Seen seen = run_to_end(run);
+  EXPECT_EQ(seen.verdict, "over-budget cpu_time");
+  EXPECT_EQ(seen.cpu_time_means, "summed");
+  EXPECT_EQ(seen.degraded, "limits.cpu_time: no task clock: perf_event_open: Permission denied\n");
+  EXPECT_GE(seen.usage.user_ms + seen.usage.system_ms, 300U);
+}
+
+TEST(CpuTime, AShortRunOpensNoClock) {
+  FakeRun run{.main = [] { return 0; }};
+  run.settings.cpu_time = 300ms;
+  run.before_supervising = [] {  // it would be said if it was tried
+    if (!refuse_call(SYS_perf_event_open, EACCES)) ::_exit(96);
+  };
+  const Seen seen = run_to_end(run);
+  EXPECT_EQ(seen.verdict, "exited 0");
+  EXPECT_EQ(seen.degraded, "");
+}
+
+TEST(CpuTime, IsNeverSaidToBeSpentEarlyWhateverTheTreeDoes) {
+  FakeRun run{.main = [] {
+    for (;;) {
+      if (::fork() == 0) {
+        burn(1);
+        ::_exit(0);
+      }
+      ::wait(nullptr);
+    }
+    return 0;
+  }};
+  run.settings.cpu_time = 200ms;
+  run.settings.wall_time = 30s;
+  const Seen seen = run_to_end(run);
+  EXPECT_EQ(seen.verdict, "over-budget cpu_time") << seen.detail;
+  EXPECT_GE(seen.usage.user_ms + seen.usage.system_ms, 200U);
+}
+
+TEST(TreeClock, FollowsATreeThatForksWhileItIsOpenedAndNeverCountsTwice) {
+  SKIP_WITHOUT_PERF();
+  // This process is "PID 1": its child forks without pause and waits for all.
+  TestPipe forking;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (int round = 0; round < 200; ++round) {
+      if (::fork() == 0) {
+        burn(1);
+        ::_exit(0);
+      }
+      ::wait(nullptr);
+      if (round == 5) (void)!::write(forking.write.get(), "x", 1);
+    }
+    ::_exit(0);
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(forking.read.get(), &byte, 1), 1);
+  supervise::TreeClock clock;
+  const bool open = clock.open(::getpid());
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  ASSERT_TRUE(open) << clock.why();
+  rusage used{};
+  ::getrusage(RUSAGE_CHILDREN, &used);
+  const std::uint64_t exact = microseconds_of(used.ru_utime) + microseconds_of(used.ru_stime);
+  EXPECT_LE(clock.total(false), exact);
+  EXPECT_GE(clock.total(false) + 45'000, exact);  // two ticks of two processes, and a little
+}
+
+}  // namespace
+}  // namespace sbx::test
