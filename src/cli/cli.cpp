@@ -12,6 +12,7 @@
 #include "cli/policy_command.hpp"
 #include "cli/run_command.hpp"
 #include "cli/words.hpp"
+#include "spawn/faults.hpp"
 
 namespace sbx::cli {
 namespace {
@@ -58,6 +59,16 @@ int completions_command(const Invocation& typed) {
   return print(text);
 }
 
+#ifdef SBX_FAULTS
+/// For the mutation tests: every set-up stage that SBX_TEST_FAIL and SBX_TEST_SKIP know.
+std::string stage_table() {
+  std::string text;
+  for (const spawn::StageFacts& stage : spawn::stages())
+    text += fmt::format("{}\t{}\t{}\n", stage.name, stage.kind, stage.meaning);
+  return text;
+}
+#endif
+
 int dispatch(const Invocation& typed, const Process& process) {
   if (typed.version) return print("sbx " SBX_VERSION "\n");
   if (typed.help)
@@ -77,6 +88,10 @@ int dispatch(const Invocation& typed, const Process& process) {
 
 int main_of(const Process& process) {
   const auto arguments = process.arguments;
+#ifdef SBX_FAULTS
+  if (arguments.size() == 1 && std::string_view(arguments[0]) == "--list-stages")
+    return print(stage_table());
+#endif
   const auto typed = parse_command_line(arguments);
   if (typed) return dispatch(*typed, process);
   if (is_run(arguments)) return refuse_run(salvage_output(arguments), typed.error());

@@ -30,13 +30,20 @@ Status take_policy(Invocation& typed, std::string_view value) {
   return {};
 }
 
+/// TOML allows blanks around "=", and so do the lines that sbx itself suggests.
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
 Status take_set(Invocation& typed, std::string_view value) {
   const auto equals = value.find('=');
-  if (equals == std::string_view::npos || equals == 0)
+  if (equals == std::string_view::npos || trimmed(value.substr(0, equals)).empty())
     return wrong("--set needs KEY=VALUE, got \"" + std::string(value) + "\"",
                  "for example --set 'limits.memory=\"512M\"'");
-  typed.sets.push_back({.key = std::string(value.substr(0, equals)),
-                        .toml = std::string(value.substr(equals + 1)),
+  typed.sets.push_back({.key = std::string(trimmed(value.substr(0, equals))),
+                        .toml = std::string(trimmed(value.substr(equals + 1))),
                         .option = "--set"});
   return {};
 }
