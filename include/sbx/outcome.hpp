@@ -88,6 +88,19 @@ struct Stamp {
   std::uint64_t microseconds = 0;  ///< since sbx began
 };
 
+enum class ChangeKind : std::uint8_t { created, modified, deleted, mode };
+enum class FileType : std::uint8_t { file, folder, link, fifo, socket, device };
+
+/// What a run did to one name of its copy-on-write workspace, against the folder on the host.
+struct Change {
+  std::string path;  ///< below the workspace, as bytes; the workspace itself is "."
+  ChangeKind change{};
+  FileType type{};          ///< of what is there now; of `deleted`, what was there
+  std::uint64_t bytes = 0;  ///< size now; of `deleted`, the size it had; 0 for all but files
+  unsigned mode = 0;        ///< permission bits now, 07777
+  bool operator==(const Change&) const = default;
+};
+
 struct Outcome {
   Verdict verdict = Exited{};
   std::string detail;  ///< one sentence for people and agents
@@ -100,6 +113,8 @@ struct Outcome {
   Usage usage;
   std::string cpu_time_means = "summed";  ///< how CPU time was measured: "task-clock" | "summed"
   std::vector<Stamp> stamps;
+  std::vector<Change> changes;            ///< of a copy-on-write workspace, by path
+  std::uint64_t changes_left_out = 0;  ///< beyond what is listed
 };
 
 /// The exit status of `sbx run` (sbx(1), "EXIT STATUS").

@@ -25,6 +25,15 @@ struct OutputOptions {
   Color color = Color::automatic;
 };
 
+/// What becomes of the private workspace.
+struct BringOutOptions {
+  std::string folder;  ///< --out, empty if none
+  bool diff = false;
+  bool apply = false;
+  std::vector<std::string> patterns;  ///< of --apply; none: everything
+  bool yes = false;
+};
+
 /// Where variables of the child come from, in the order typed: later ones win.
 struct VariableSource {
   enum class Kind : std::uint8_t { assignment, file, descriptor };
@@ -49,6 +58,7 @@ struct Invocation {
       not_yet;  ///< options whose mechanism this version lacks: an error, never ignored
   plan::RunRequest request;
   OutputOptions output;
+  BringOutOptions bring_out;
 };
 
 }  // namespace sbx::cli

@@ -279,6 +279,27 @@ Status take_effective(Invocation& typed, std::string_view) {
   return {};
 }
 
+// --- bringing things out
+
+Status take_out(Invocation& typed, std::string_view value) {
+  if (value.empty()) return wrong("--out needs a folder");
+  typed.bring_out.folder = std::string(value);
+  return {};
+}
+Status take_diff(Invocation& typed, std::string_view) {
+  typed.bring_out.diff = true;
+  return {};
+}
+Status take_apply(Invocation& typed, std::string_view value) {
+  typed.bring_out.apply = true;
+  if (!value.empty()) typed.bring_out.patterns.emplace_back(value);
+  return {};
+}
+Status take_yes(Invocation& typed, std::string_view) {
+  typed.bring_out.yes = true;
+  return {};
+}
+
 // --- parsed now, enforced by a later version
 
 #define SBX_NOT_YET(function, option)                    \
@@ -288,10 +309,6 @@ Status take_effective(Invocation& typed, std::string_view) {
   }
 SBX_NOT_YET(later_in, "--in")
 SBX_NOT_YET(later_venv, "--venv")
-SBX_NOT_YET(later_out, "--out")
-SBX_NOT_YET(later_diff, "--diff")
-SBX_NOT_YET(later_apply, "--apply")
-SBX_NOT_YET(later_yes, "--yes")
 SBX_NOT_YET(later_keep, "--keep")
 SBX_NOT_YET(later_explain, "--explain")
 #undef SBX_NOT_YET
@@ -374,13 +391,18 @@ constexpr OptionRow kRunOptions[] = {
      take_stdin},
     {"-i,--interactive", "", kInput, kOnce, "Give the program a terminal of the sandbox's own.",
      take_interactive},
-    {"--out", "DIR", kChanges, kOnce, "Collect outputs into a folder. Not in this version.",
-     later_out},
-    {"--diff", "", kChanges, kOnce, "Show what the program changed. Not in this version.",
-     later_diff},
-    {"--apply", "[GLOB]", kChanges, kEach, "Take the program's changes over. Not in this version.",
-     later_apply},
-    {"--yes", "", kChanges, kOnce, "Ask nothing. Not in this version.", later_yes},
+    {"--out", "DIR", kChanges, kOnce,
+     "Copy what the program made, and filesystem.outputs.collect means, to a folder at the end.",
+     take_out},
+    {"--diff", "", kChanges, kOnce,
+     "Show on stderr what the program changed in a copy-on-write workspace.", take_diff},
+    {"--apply", "[GLOB]", kChanges, kEach,
+     "Do the program's changes, or those that GLOB means, to the workspace for real. Shows them "
+     "and "
+     "asks first. A file that changed on the host meanwhile is a conflict and stays.",
+     take_apply},
+    {"--yes", "", kChanges, kOnce,
+     "Apply without asking, but only what a command that exited with 0 did.", take_yes},
     {"--keep", "NAME", kChanges, kOnce, "Keep the changes under a name. Not in this version.",
      later_keep},
     {"--json", "", kAnswer, kOnce,

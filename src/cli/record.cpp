@@ -1,5 +1,7 @@
 #include "cli/record.hpp"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -216,10 +218,81 @@ Json enforced_json(const plan::Plan& plan, const std::vector<Degraded>& degraded
   json["network"] = plan.network.own_namespace ? Json("namespace") : Json(nullptr);
   json["wall_time"] = "timer";
   json["cpu_time"] = means_of("limits.cpu_time", cpu_time_means.c_str(), degraded);
-  json["memory"] = means_of("limits.memory", "polled", degraded);
+  json["memory"] = "polled";
   json["processes"] = means_of("limits.processes", "rlimit", degraded);
   json["disk"] = means_of("limits.disk", "tmpfs", degraded);
   return json;
+}
+
+const char* change_name(ChangeKind kind) {
+  switch (kind) {
+    case ChangeKind::created:
+      return "created";
+    case ChangeKind::modified:
+      return "modified";
+    case ChangeKind::deleted:
+      return "deleted";
+    case ChangeKind::mode:
+      return "mode";
+  }
+  return "modified";
+}
+
+const char* type_name(FileType type) {
+  switch (type) {
+    case FileType::file:
+      return "file";
+    case FileType::folder:
+      return "folder";
+    case FileType::link:
+      return "link";
+    case FileType::fifo:
+      return "fifo";
+    case FileType::socket:
+      return "socket";
+    case FileType::device:
+      return "device";
+  }
+  return "file";
+}
+
+Json changes_json(const std::vector<Change>& changes) {
+  Json list = Json::array();
+  for (const Change& change : changes) {
+    Json json;
+    put_name(json, "path", change.path);
+    json["change"] = change_name(change.change);
+    json["type"] = type_name(change.type);
+    json["bytes"] = change.bytes;
+    json["mode"] = fmt::format("{:04o}", change.mode);
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+Json left_json(const std::vector<workspace::Left>& left) {
+  Json list = Json::array();
+  for (const workspace::Left& each : left) {
+    Json json;
+    put_name(json, "path", each.path);
+    put_name(json, "why", each.why);
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+Json collected_json(const RunFacts& facts) {
+  Json json;
+  if (facts.typed != nullptr) put_name(json, "folder", facts.typed->bring_out.folder);
+  json["files"] = changes_json(facts.collected->files);
+  json["left"] = left_json(facts.collected->left);
+  return json;
+}
+
+Json applied_json(const workspace::Applied& applied) {
+  return {{"done", changes_json(applied.done)},
+          {"conflicts", left_json(applied.conflicts)},
+          {"left", left_json(applied.left)}};
 }
 
 std::string dump(const Json& json) {
@@ -268,6 +341,8 @@ const char* kind_name(plan::MountKind kind) {
       return "mask-folder";
     case plan::MountKind::read_only:
       return "read-only";
+    case plan::MountKind::content:
+      return "content";
     case plan::MountKind::pinned:
       return "pinned";
   }
@@ -332,7 +407,10 @@ std::string record_text(const RunFacts& facts) {
   json["denials"] = denials_json(outcome.denials);
   json["usage"] = usage_json(outcome.usage);
   json["limits"] = facts.plan != nullptr ? limits_json(*facts.plan) : Json(nullptr);
-  json["changes"] = Json::array();
+  json["changes"] = changes_json(outcome.changes);
+  if (outcome.changes_left_out > 0) json["changes_left_out"] = outcome.changes_left_out;
+  if (facts.collected != nullptr) json["out"] = collected_json(facts);
+  if (facts.applied != nullptr) json["applied"] = applied_json(*facts.applied);
   json["enforced"] = facts.plan != nullptr
                          ? enforced_json(*facts.plan, degraded, outcome.cpu_time_means)
                          : Json(nullptr);

@@ -9,6 +9,8 @@
 #include "cli/invocation.hpp"
 #include "plan/plan.hpp"
 #include "policy/policy.hpp"
+#include "workspace/apply.hpp"
+#include "workspace/collect.hpp"
 
 /// The record of a run as JSON: schema "sbx.run/1", share/schema/sbx.run.1.json, sbx-record(5).
 namespace sbx::cli {
@@ -21,6 +23,8 @@ struct RunFacts {
   const plan::Plan* plan = nullptr;        ///< null: no plan was made
   const Outcome* outcome = nullptr;        ///< null: nothing ran, `error` says why
   const Error* error = nullptr;
+  const workspace::Collected* collected = nullptr;  ///< null: no --out
+  const workspace::Applied* applied = nullptr;      ///< null: no --apply
 };
 
 /// One line of JSON and a newline, always valid UTF-8.

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/sys.hpp"
+#include "cli/bring_out.hpp"
 #include "cli/context.hpp"
 #include "cli/hints.hpp"
 #include "cli/record.hpp"
@@ -141,9 +142,12 @@ class RunCommand {
   }
 
   int run_plan() {
+    BringOut bring_out(typed_.bring_out, policy_, plan_);
+    if (const auto prepared = bring_out.prepare(); !prepared) return could_not(prepared.error());
     auto outcome = run::run(plan_, host_,
                             {.capture = typed_.output.json,
                              .arguments = process_.arguments,
+                             .copy = bring_out.copy(targets_.any()),
                              .started_microseconds = process_.started});
     if (!outcome) return could_not(outcome.error());
     for (std::string& hint : hints_after(*outcome, policy_, plan_, host_, typed_))
@@ -157,7 +161,12 @@ class RunCommand {
       stamp("words");
       write_stderr(stamp_lines());
     }
-    return report(exit_status_of(outcome->verdict));
+    const Status finished = bring_out.finish(*outcome, silent, paint_);
+    if (bring_out.collected()) facts_.collected = &*bring_out.collected();
+    if (bring_out.applied()) facts_.applied = &*bring_out.applied();
+    if (!finished) return report(tell(finished.error()));
+    return report(bring_out.has_failures() ? exit_status::kCouldNot
+                                           : exit_status_of(outcome->verdict));
   }
 
   [[nodiscard]] std::string stamp_lines() const {

@@ -115,8 +115,9 @@ const char* refusal_of(const std::string& limit) {
 
 void append_limits(std::string& text, const std::vector<LimitMet>& limits) {
   for (const LimitMet& met : limits)
-    say(text, "limits.{} of {} was met: {}", met.limit, limit_value(met.limit, met.value),
-        refusal_of(met.limit));
+    if (met.limit != "memory")  // that one ended the run, as the verdict says
+      say(text, "limits.{} of {} was met: {}", met.limit, limit_value(met.limit, met.value),
+          refusal_of(met.limit));
 }
 
 void append_truncation(std::string& text, const char* name, const Stream& stream, Bytes cap) {
@@ -174,6 +175,8 @@ std::string mount_words(const plan::Mount& mount) {
       return fmt::format("hidden     {}", target);
     case plan::MountKind::read_only:
       return fmt::format("read-only  {}", target);
+    case plan::MountKind::content:
+      return fmt::format("copy       {} without its credentials, read-only", target);
     case plan::MountKind::pinned:
       return fmt::format("pinned     {}", target);
   }

@@ -63,9 +63,11 @@ std::map<std::string, std::string> caller_environment() {
 std::string caller_home(uid_t uid, const std::map<std::string, std::string>& environment) {
   const auto named = environment.find("HOME");
   if (named != environment.end() && named->second.starts_with('/')) {
+    std::string home = named->second;
+    while (home.size() > 1 && home.ends_with('/')) home.pop_back();
     struct stat facts{};
-    if (::stat(named->second.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode) && facts.st_uid == uid)
-      return named->second;
+    if (::stat(home.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode) && facts.st_uid == uid)
+      return home;
   }
   const auto passwd = sys::read_file("/etc/passwd", kProcFileLimit);
   return passwd ? home_in_passwd(*passwd, uid) : std::string();

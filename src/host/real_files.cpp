@@ -63,7 +63,7 @@ class RealFiles final : public Files {
       return refused("find", path);
     }
     char link[64];
-    std::snprintf(link, sizeof link, "/proc/self/fd/%d", file->get());
+    (void)std::snprintf(link, sizeof link, "/proc/self/fd/%d", file->get());
     return link_target(link);
   }
 

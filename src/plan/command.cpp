@@ -186,7 +186,7 @@ Result<Launch> Resolver::first_of(const std::vector<std::vector<std::string>>& c
   for (const std::vector<std::string>& words : commands) {
     if (words.empty()) continue;
     tried += (tried.empty() ? "'" : ", '") + words.front() + "'";
-    const std::string path = words.front();
+    const std::string& path = words.front();
     const auto found = path.contains('/') ? std::optional(absolute(path)) : lookup_.find(path);
     if (!found || !lookup_.is_executable_file(*found)) continue;
     Launch launch = SBX_TRY(launcher_.program(*found, path));
@@ -298,9 +298,8 @@ bool Resolver::works_as_typed(const std::string& typed, const std::string& real)
   if (!typed.starts_with('/') && inside_folder_ != host_.working_directory) return false;
   if (view_.inside(real) != real) return false;
   // As text this holds for ".." in front only: the folder before a later one may not be there inside.
-  const bool plain = typed.starts_with('/')
-                         ? !typed.contains("/../")
-                         : !typed.substr(typed.find_first_not_of("./")).contains("/../");
+  const std::size_t named = typed.find_first_not_of(typed.starts_with('/') ? "/" : "./");
+  const bool plain = named == std::string::npos || typed.find("/../", named) == std::string::npos;
   if (plain && normal(absolute(typed)) == real) return true;
   if (!plain) return false;
   std::vector<Hop> hops;

@@ -83,6 +83,10 @@ void note_machine(const host::Host& host, Plan& plan) {
     plan.degraded.push_back({.what = "landlock",
                              .why = "this kernel has no Landlock, or it is switched off",
                              .instead = "the mounts alone"});
+  plan.degraded.push_back(
+      {.what = "limits.memory",
+       .why = std::string(kNoGroups),
+       .instead = "polled: looked at every 1 to 50 ms, so that it can be over for a moment"});
   if (!plan.network.own_namespace && host.landlock_abi < kLandlockScopes)
     plan.degraded.push_back(
         {.what = "network.mode",

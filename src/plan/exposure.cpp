@@ -105,7 +105,7 @@ Result<std::string> Exposure::show_interpreter(const std::string& real) {
     SBX_TRY(show_file(real));
     return std::string();
   }
-  const std::string prefix = parent_of(folder);
+  std::string prefix = parent_of(folder);
   if (is_private_prefix(prefix)) {
     SBX_TRY(show_own_parts(prefix, real));
     explanations_.push_back("of '" + prefix + "' only '" + real +

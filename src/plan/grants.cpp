@@ -4,6 +4,7 @@
 
 #include "plan/inside.hpp"
 #include "plan/path_text.hpp"
+#include "plan/protected.hpp"
 
 namespace sbx::plan {
 namespace {
@@ -113,10 +114,10 @@ Result<Grant> resolve_socket(const host::Host& host, const policy::Sourced<std::
   return grant;
 }
 
-Result<std::vector<std::string>> sockets_below(const host::Files& files, const Grant& grant,
-                                               const policy::Sourced<std::uint64_t>& most) {
-  std::vector<std::string> sockets;
-  if (grant.facts.type != host::FileType::directory) return sockets;
+Result<Guarded> guarded_below(const host::Files& files, const Grant& grant,
+                              const policy::Sourced<std::uint64_t>& most) {
+  Guarded guarded;
+  if (grant.facts.type != host::FileType::directory) return guarded;
   std::vector<std::string> folders = {grant.source};
   std::uint64_t seen = 0;
   while (!folders.empty()) {
@@ -128,14 +129,17 @@ Result<std::vector<std::string>> sockets_below(const host::Files& files, const G
     if (seen > most.value)
       return refuse("too-many-entries",
                     "'" + grant.source + "' holds more than " + std::to_string(most.value) +
-                        " entries, too many to look for sockets of the host",
+                        " entries, too many to look for sockets and protected names",
                     grant.origin, "raise filesystem.scan, or grant a smaller folder");
+    const std::string_view folder_name = std::string_view(folder).substr(folder.rfind('/') + 1);
     for (const host::Entry& entry : *entries) {
-      if (entry.type == host::FileType::directory) folders.push_back(joined(folder, entry.name));
-      if (entry.type == host::FileType::socket) sockets.push_back(joined(folder, entry.name));
+      const std::string path = joined(folder, entry.name);
+      if (entry.type == host::FileType::directory) folders.push_back(path);
+      if (entry.type == host::FileType::socket) guarded.sockets.push_back(path);
+      if (is_protected(folder_name, entry.name)) guarded.protected_.push_back(path);
     }
   }
-  return sockets;
+  return guarded;
 }
 
 }  // namespace sbx::plan

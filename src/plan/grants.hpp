@@ -49,9 +49,13 @@ struct WorkspaceChoice {
 /// "read-only", "copy-on-write", …
 [[nodiscard]] const char* describe(Access access);
 
-/// Sockets of the host in a live grant, canonical. Errors: policy "too-many-entries", when more
-/// than `most` names are there.
-[[nodiscard]] Result<std::vector<std::string>> sockets_below(
-    const host::Files& files, const Grant& grant, const policy::Sourced<std::uint64_t>& most);
+/// What must be guarded in a folder that is bound, canonical.
+struct Guarded {
+  std::vector<std::string> sockets;     ///< of the host: hidden
+  std::vector<std::string> protected_;  ///< protected.hpp: read-only
+};
+/// Errors: policy "too-many-entries", when more than `most` names are there.
+[[nodiscard]] Result<Guarded> guarded_below(const host::Files& files, const Grant& grant,
+                                            const policy::Sourced<std::uint64_t>& most);
 
 }  // namespace sbx::plan

@@ -27,6 +27,10 @@ Result<std::string> with_real_folder(const Lookup& lookup, const std::string& pa
   return joined(SBX_TRY(lookup.real(parent_of(path))), base_name(path));
 }
 
+bool is_interpreter(const std::string& path, const std::string& real) {
+  return is_interpreter_name(base_name(real)) || is_interpreter_name(base_name(path));
+}
+
 }  // namespace
 
 Result<Launcher::Unshimmed> Launcher::unshimmed(std::string path) {
@@ -51,10 +55,10 @@ Result<Launch> Launcher::binary(const Unshimmed& found, const std::string& name)
   Launch launch;
   launch.real = found.real;
   launch.interpreter.reason = found.reason;
-  std::string path = SBX_TRY(with_real_folder(lookup_, found.path, found.real));
-  const bool interpreter = is_interpreter_name(base_name(launch.real)) ||
-                           is_interpreter_name(base_name(path)) || !found.reason.empty();
-  const bool in_system = view_.over(path) != nullptr && view_.over(path)->system;
+  const std::string path = SBX_TRY(with_real_folder(lookup_, found.path, found.real));
+  const bool interpreter = is_interpreter(path, found.real) || !found.reason.empty();
+  const Cover* over = view_.over(path);
+  const bool in_system = over != nullptr && over->system;
   const std::string environment = in_system ? std::string() : environment_of(lookup_.files(), path);
   if (!environment.empty()) {
     SBX_TRY(exposure_.show_environment(environment, path));
@@ -67,8 +71,10 @@ Result<Launch> Launcher::binary(const Unshimmed& found, const std::string& name)
     SBX_TRY(exposure_.show_file(launch.real));
   }
   launch.executable = environment.empty() ? view_.inside(launch.real) : view_.inside(path);
-  if (interpreter) launch.interpreter.path = launch.real;
-  if (interpreter) launch.bin = parent_of(launch.executable);
+  if (interpreter) {
+    launch.interpreter.path = launch.real;
+    launch.bin = parent_of(launch.executable);
+  }
   // Outside the system folders a program must find its own folder by argv[0] whatever PATH says
   // (python does).
   if (interpreter && !in_system && !name.contains('/')) {

@@ -31,6 +31,24 @@ std::size_t edit_distance(std::string_view left, std::string_view right) {
   return last.back();
 }
 
+/// Takes the next component off the front, skipping "."; empty at the end.
+std::string take_component(std::string& rest) {
+  while (true) {
+    const std::size_t start = std::min(rest.find_first_not_of('/'), rest.size());
+    const std::size_t end = std::min(rest.find('/', start), rest.size());
+    std::string name = rest.substr(start, end - start);
+    rest.erase(0, end);
+    if (name != ".") return name;
+  }
+}
+
+std::unexpected<Error> too_many_links(const std::string& path) {
+  return fail({.kind = ErrorKind::host,
+               .code = "cannot-look",
+               .message = "cannot find '" + path + "'",
+               .errno_value = ELOOP});
+}
+
 }  // namespace
 
 Result<std::string> Lookup::real(const std::string& path) const {
@@ -40,42 +58,33 @@ Result<std::string> Lookup::real(const std::string& path) const {
 }
 
 Result<std::string> Lookup::walk(const std::string& path, std::vector<Hop>& hops) const {
-  const bool rooted = !root_.empty() && is_within(path, root_);
-  const std::string top = rooted ? root_ : std::string();
+  const bool is_rooted = !root_.empty() && is_within(path, root_);
+  const std::string top = is_rooted ? root_ : std::string();
   std::string done = top;
   std::string rest(below(path, top.empty() ? "/" : top));
-  while (true) {
-    const std::size_t start = rest.find_first_not_of('/');
-    if (start == std::string::npos) return done.empty() ? "/" : done;
-    const std::size_t end = std::min(rest.find('/', start), rest.size());
-    const std::string name = rest.substr(start, end - start);
-    rest.erase(0, end);
-    if (name == ".") continue;
+  for (std::string name = take_component(rest); !name.empty(); name = take_component(rest)) {
     if (name == "..") {
       if (done != top) done.resize(done.rfind('/'));
       continue;
     }
-    const std::string here = done + "/" + name;
+    const std::string here = joined(done, name);
     const host::FileFacts facts = SBX_TRY(files_.look(here));
     if (facts.type != host::FileType::symlink) {
       done = here;
       continue;
     }
-    if (hops.size() >= kMostLinks)
-      return fail({.kind = ErrorKind::host,
-                   .code = "cannot-look",
-                   .message = "cannot find '" + path + "'",
-                   .errno_value = ELOOP});
+    if (hops.size() >= kMostLinks) return too_many_links(path);
     std::string text = SBX_TRY(files_.link_target(here));
     if (text.starts_with('/')) done = top;
-    rest = text + rest;
+    rest.insert(0, text);
     hops.emplace_back(here, std::move(text));
   }
+  return done.empty() ? "/" : done;
 }
 
 std::string Lookup::in_system(const std::string& path) const {
   if (root_.empty()) return path;
-  std::string rooted = root_ + path;
+  const std::string rooted = root_ + path;
   return files_.look(rooted) ? rooted : path;
 }
 

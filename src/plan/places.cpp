@@ -8,6 +8,7 @@
 #include "plan/grants.hpp"
 #include "plan/inside.hpp"
 #include "plan/path_text.hpp"
+#include "plan/protected.hpp"
 
 namespace sbx::plan {
 namespace {
@@ -34,6 +35,8 @@ bool usable_by_others(const Grant& grant) {
   return others_may_use(grant.facts);
 }
 
+enum class Extent : std::uint8_t { alone, with_submounts };
+
 /// Turns resolved grants into steps.
 class Placer {
  public:
@@ -44,12 +47,16 @@ class Placer {
 
  private:
   Status collect(const policy::SourcedList<policy::PathGrant>& grants, Access access);
+  Status collect_all();
   Status insert(Grant grant);
+  [[nodiscard]] bool is_superseded(const Grant& grant) const;
   Status add(const Grant& grant);
   Status check_mount_point(Grant& grant, bool& visible) const;
   Result<std::vector<Grant>> submounts(const Grant& grant);
-  void add_step(const Grant& grant, bool recursive);
-  Status close_live_grant(const Grant& grant);
+  void add_empty(const Grant& grant);
+  void add_step(const Grant& grant, Extent extent);
+  Status guard(const Grant& grant);
+  void hide_credentials(const Grant& grant);
   void protect(const std::string& inside, MountKind kind, const Origin& origin);
   void protect_policy_files(const std::string& workspace);
 
@@ -149,20 +156,21 @@ Result<std::vector<Grant>> Placer::submounts(const Grant& grant) {
   return found;
 }
 
-void Placer::add_step(const Grant& grant, bool recursive) {
-  if (grant.access == Access::empty) {
-    Mount step = plain_step(MountKind::scratch, grant.target, "work");
-    step.origin = grant.origin;
-    places_.steps.push_back(std::move(step));
-    view_.add({.source = {}, .target = grant.target, .writable = true});
-    return;
-  }
+void Placer::add_empty(const Grant& grant) {
+  Mount step = plain_step(MountKind::scratch, grant.target, "work");
+  step.origin = grant.origin;
+  places_.steps.push_back(std::move(step));
+  view_.add({.source = {}, .target = grant.target, .writable = true});
+}
+
+void Placer::add_step(const Grant& grant, Extent extent) {
   Mount step = bind_step(grant.source, grant.target, grant.facts);
   // Through an overlay the host's sockets can't be connected to; through a bind they can.
-  if (step.is_folder && grant.access != Access::live) step.kind = MountKind::overlay;
+  if (step.is_folder && grant.access != Access::live && extent == Extent::alone)
+    step.kind = MountKind::overlay;
   step.read_only =
       grant.access == Access::read || (!step.is_folder && grant.access == Access::copy);
-  step.recursive = recursive;
+  step.recursive = extent == Extent::with_submounts;
   step.needs_idmap =
       host_.privileged && (step.is_folder || !step.read_only || !usable_by_others(grant));
   step.origin = grant.origin;
@@ -174,24 +182,30 @@ void Placer::add_step(const Grant& grant, bool recursive) {
 }
 
 Status Placer::add(const Grant& grant) {
-  std::vector<Grant> below_it;
-  if (grant.access != Access::empty) below_it = SBX_TRY(submounts(grant));
-  // In a user namespace the kernel refuses to bind a folder without the mounts on it (EINVAL); as
-  // root each is taken by itself, because one that can't be idmapped would fail all.
-  add_step(grant, !host_.privileged && !below_it.empty());
-  for (const Grant& submount : below_it) {
-    const bool comes_along = !host_.privileged && grant.access == Access::live;
-    if (!comes_along) add_step(submount, false);
+  if (grant.access == Access::empty) {
+    add_empty(grant);
+    return {};
   }
-  if (grant.access == Access::live) {
-    SBX_TRY(close_live_grant(grant));
-    for (const Grant& submount : below_it) SBX_TRY(close_live_grant(submount));
-  }
-  if (grant.access != Access::empty)
-    places_.explanations.push_back(
-        "'" + grant.source + "' is shown " + describe(grant.access) +
-        (grant.source == grant.target ? "" : " at '" + grant.target + "'") + " (" +
-        grant.origin.text() + ")");
+  const std::vector<Grant> below_it = SBX_TRY(submounts(grant));
+  // To an ordinary user a mount and those on it are one: a user namespace may not see what they hide, so neither a bind
+  // nor an overlay of it alone is possible (EINVAL). As root each is taken by itself: one that can't be idmapped would
+  // fail all.
+  const bool as_one = !host_.privileged && !below_it.empty();
+  if (as_one && grant.access == Access::copy)
+    return refuse(
+        "unusable-submount",
+        "cannot show '" + grant.source + "' copy-on-write: '" + below_it.front().source +
+            "' is a mount in it, and to an ordinary user the kernel refuses an overlay then",
+        grant.origin, "use read-only or read-write, or a folder that holds no mounts");
+  add_step(grant, as_one ? Extent::with_submounts : Extent::alone);
+  if (!as_one)
+    for (const Grant& submount : below_it) add_step(submount, Extent::alone);
+  if (as_one || grant.access == Access::live) SBX_TRY(guard(grant));
+  hide_credentials(grant);
+  places_.explanations.push_back(
+      "'" + grant.source + "' is shown " + describe(grant.access) +
+      (grant.source == grant.target ? "" : " at '" + grant.target + "'") + " (" +
+      grant.origin.text() + ")");
   return {};
 }
 
@@ -199,7 +213,7 @@ Status Placer::add(const Grant& grant) {
 /// is guarded only as long as no folder above can be renamed away.
 void Placer::protect(const std::string& inside, MountKind kind, const Origin& origin) {
   const Cover* over = view_.over(inside);
-  if (over == nullptr || !over->writable) return;
+  if (over == nullptr || (kind == MountKind::read_only && !over->writable)) return;
   if (over->live) {
     for (std::string folder = parent_of(inside); folder != over->target && folder != "/";
          folder = parent_of(folder)) {
@@ -214,16 +228,48 @@ void Placer::protect(const std::string& inside, MountKind kind, const Origin& or
   places_.steps.push_back(std::move(step));
 }
 
-Status Placer::close_live_grant(const Grant& grant) {
-  for (const std::string& socket :
-       SBX_TRY(sockets_below(*host_.files, grant, policy_.filesystem.scan))) {
+/// Hides the sockets that are in a bound folder, in its submounts too, and seals protected names of a live one.
+Status Placer::guard(const Grant& grant) {
+  if (grant.facts.type != host::FileType::directory) return {};
+  const Guarded guarded = SBX_TRY(guarded_below(*host_.files, grant, policy_.filesystem.scan));
+  if (grant.access == Access::live)
+    for (const std::string& name : guarded.protected_)
+      if (const std::string inside = view_.inside(name); !inside.empty())
+        protect(inside, MountKind::read_only, grant.origin);
+  for (const std::string& socket : guarded.sockets) {
     const bool granted = std::ranges::any_of(grants_, [&](const Grant& each) {
       return each.facts.type == host::FileType::socket && each.source == socket;
     });
     const std::string inside = view_.inside(socket);
     if (!granted && !inside.empty()) protect(inside, MountKind::mask_file, grant.origin);
   }
+  places_.degraded.push_back(
+      {.what = "'" + grant.target + "'",
+       .why =
+           grant.access == Access::live
+               ? "sockets that the host makes in a live grant during the run can be reached, and "
+                 "protected names (.git/hooks, .envrc …) that are not there yet can be made"
+               : "it holds mounts, so it is bound: sockets that the host makes in it during the "
+                 "run can be reached",
+       .instead = grant.access == Access::live
+                      ? "those that are there at the start are hidden or read-only"
+                      : "those that are there at the start are hidden"});
   return {};
+}
+
+/// A repository's own settings may hold a password in a URL or a token in a header.
+void Placer::hide_credentials(const Grant& grant) {
+  if (grant.facts.type != host::FileType::directory) return;
+  constexpr std::size_t kMost = 1U << 20;
+  const std::string file = joined(grant.source, ".git/config");
+  const auto text = host_.files->read_head(file, kMost);
+  if (!text) return;
+  auto clean = without_credentials(*text);
+  const std::string inside = clean ? view_.inside(file) : std::string();
+  if (inside.empty()) return;
+  protect(inside, MountKind::content, grant.origin);
+  places_.steps.back().content = std::move(*clean);
+  places_.explanations.push_back("'" + inside + "' is shown as a copy without credentials");
 }
 
 void Placer::protect_policy_files(const std::string& workspace) {
@@ -239,14 +285,14 @@ void Placer::protect_policy_files(const std::string& workspace) {
   }
 }
 
-Result<Places> Placer::place() {
-  WorkspaceChoice workspace = SBX_TRY(choose_workspace(host_, policy_.filesystem.workspace));
-  places_.working_directory = workspace.working_directory;
-  if (!workspace.note.empty()) places_.notes.push_back(std::move(workspace.note));
-  const bool inner = workspace.grant.access == Access::empty &&
-                     places_.working_directory != workspace.grant.target;
-  const std::string source = workspace.grant.source;
-  SBX_TRY(insert(std::move(workspace.grant)));
+/// An empty folder is for want of anything better: a grant that shows the folder is.
+bool Placer::is_superseded(const Grant& grant) const {
+  if (grant.access != Access::empty || grant.source.empty()) return false;
+  const Cover* over = view_.over(grant.target);
+  return over != nullptr && !over->system && view_.inside(grant.source) == grant.target;
+}
+
+Status Placer::collect_all() {
   SBX_TRY(collect(policy_.filesystem.read, Access::read));
   SBX_TRY(collect(policy_.filesystem.write, Access::live));
   for (const auto& each : policy_.filesystem.sockets) {
@@ -256,25 +302,25 @@ Result<Places> Placer::place() {
   }
   // A deeper one changes what a shallower one shows, so the shallow one comes first.
   std::ranges::stable_sort(grants_, {}, [](const Grant& grant) { return depth_of(grant.target); });
+  return {};
+}
+
+Result<Places> Placer::place() {
+  WorkspaceChoice workspace = SBX_TRY(choose_workspace(host_, policy_.filesystem.workspace));
+  places_.working_directory = workspace.working_directory;
+  if (!workspace.note.empty()) places_.notes.push_back(std::move(workspace.note));
+  const bool below_empty = workspace.grant.access == Access::empty &&
+                           places_.working_directory != workspace.grant.target;
+  const std::string source = workspace.grant.source;
+  SBX_TRY(insert(std::move(workspace.grant)));
+  SBX_TRY(collect_all());
   for (Grant& grant : grants_) {
-    // An empty folder is for want of anything better: a grant that shows the folder is.
-    const Cover* over = view_.over(grant.target);
-    const bool shown = over != nullptr && !over->system && !over->source.empty() &&
-                       view_.inside(grant.source) == grant.target;
-    if (grant.access == Access::empty && shown) continue;
-    bool visible = false;
+    bool visible = is_superseded(grant);
     if (grant.access != Access::empty) SBX_TRY(check_mount_point(grant, visible));
     if (!visible) SBX_TRY(add(grant));
   }
-  if (inner) places_.steps.push_back(directory_step(places_.working_directory));
+  if (below_empty) places_.steps.push_back(directory_step(places_.working_directory));
   protect_policy_files(source);
-  for (const Grant& grant : grants_)
-    if (grant.access == Access::live && grant.facts.type == host::FileType::directory)
-      places_.degraded.push_back(
-          {.what = "'" + grant.target + "'",
-           .why = "a live grant shows sockets and denied names that the host makes there "
-                  "during the run",
-           .instead = "those that are there at the start are hidden"});
   sort_by_depth(places_.steps);
   return std::move(places_);
 }

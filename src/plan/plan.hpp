@@ -38,6 +38,7 @@ enum class MountKind : std::uint8_t {
                 ///< exists
   pinned,       ///< target, a folder in a live grant, is bound on itself as it is: a mount point
                 ///< can't be renamed away (EBUSY)
+  content,      ///< a read-only file with `content` over target, when it exists
 };
 
 struct Mount {
@@ -131,8 +132,9 @@ struct Plan {
   std::string stdin_file;
   std::vector<std::string> enforced_namespaces;
   std::vector<Degraded> degraded;
-  std::vector<std::string> required;      ///< --require: checked again when a run finds something weaker
-  std::vector<std::string> notes;         ///< lines for stderr
+  std::vector<std::string>
+      required;                    ///< --require: checked again when a run finds something weaker
+  std::vector<std::string> notes;  ///< lines for stderr
   std::vector<std::string> explanations;  ///< lines for -v: what was bound and why
 };
 

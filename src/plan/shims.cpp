@@ -104,7 +104,7 @@ std::vector<int> numbers(std::string_view version) {
 /// The folder of a version; "3.11" means the newest 3.11.x, as pyenv has it.
 std::string version_folder(const std::string& root, const std::string& version,
                            const host::Files& files) {
-  const std::string folder = root + "/versions/" + version;
+  std::string folder = root + "/versions/" + version;
   if (files.look(folder)) return folder;
   std::string best;
   const auto entries = files.list(root + "/versions");

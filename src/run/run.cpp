@@ -9,6 +9,7 @@
 #include "base/sys.hpp"
 #include "plan/enforcement.hpp"
 #include "supervise/supervisor.hpp"
+#include "workspace/copy.hpp"
 
 namespace sbx::run {
 namespace {
@@ -52,6 +53,7 @@ supervise::Settings settings_of(const plan::Plan& plan, const Options& options) 
   settings.capture = options.capture;
   settings.kill_on_denied = plan.denied == policy::DeniedCall::kill;
   settings.interactive = plan.interactive;
+  settings.memory = plan.budgets.memory;
   settings.disk = plan.budgets.disk;
   settings.disk_files = plan.budgets.disk_files;
   settings.file_size = plan.budgets.file_size;
@@ -93,6 +95,16 @@ Result<plan::Plan> without_listener(const plan::Plan& plan) {
   return weaker;
 }
 
+/// PID 1 is dead: what the program wrote stands still. The run counts whether it can be read or not.
+void keep_copy(const plan::Plan& plan, const spawn::Sandbox& sandbox, timespec started,
+               workspace::Copy& copy, Outcome& outcome) {
+  auto opened = workspace::open_copy(plan, sandbox.scratch.get(), started);
+  if (opened)
+    copy = std::move(*opened);
+  else
+    outcome.degraded.push_back({"changes", opened.error().text(), ""});
+}
+
 Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Options& options,
                         Stamps& stamps) {
   const spawn::Identity identity = SBX_TRY(spawn::acquire_identity(host));
@@ -102,6 +114,7 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   const supervise::SignalScope signals = SBX_TRY(supervise::SignalScope::make());
   stamps.add("acquire");
 
+  const timespec started = workspace::file_clock();
   spawn::ChildStreams child_streams{std::move(streams.child_in), std::move(streams.child_out),
                                     std::move(streams.child_err)};
   const spawn::Sandbox sandbox =
@@ -112,6 +125,7 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
                                                  std::move(streams.supervisor), signals));
   outcome.degraded.insert(outcome.degraded.begin(), sandbox.degraded.begin(),
                           sandbox.degraded.end());
+  if (options.copy != nullptr) keep_copy(plan, sandbox, started, *options.copy, outcome);
   return outcome;
 }
 

@@ -9,6 +9,7 @@
 #include "host/host.hpp"
 #include "plan/plan.hpp"
 #include "spawn/spawn.hpp"
+#include "workspace/copy.hpp"
 
 /// plan -> acquire -> spawn -> supervise -> outcome. Read this first.
 namespace sbx::run {
@@ -18,6 +19,8 @@ struct Options {
       false;  ///< keep the child's output for the record instead of passing it through (--json)
   spawn::ArgumentArea
       arguments{};  ///< argv and environ of this process: wiped in the sandbox's PID 1
+  /// Where the private workspace is kept for what comes after the run; null: it vanishes.
+  workspace::Copy* copy = nullptr;
   std::uint64_t started_microseconds = 0;  ///< CLOCK_MONOTONIC at which stamps begin
 };
 

@@ -11,6 +11,12 @@
 namespace sbx::child {
 namespace {
 
+void write_content(const Builder& builder, int file, const Step& step) {
+  for (std::size_t done = 0; done < step.content_size;)
+    done += static_cast<std::size_t>(
+        builder.must(::write(file, step.content + done, step.content_size - done)));
+}
+
 void add_entry(Builder& builder, const Step& step) {
   const char* name = nullptr;
   if (step.kind == StepKind::directory) {
@@ -27,9 +33,7 @@ void add_entry(Builder& builder, const Step& step) {
   } else {
     const int file = static_cast<int>(builder.must(
         ::openat(holder, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, step.mode)));
-    for (std::size_t done = 0; done < step.content_size;)
-      done += static_cast<std::size_t>(
-          builder.must(::write(file, step.content + done, step.content_size - done)));
+    write_content(builder, file, step);
     ::close(file);  // the mode is exact: PID 1's umask is 0
   }
   ::close(holder);
@@ -277,6 +281,29 @@ void add_pinned(Builder& builder, const Step& step) {
   ::close(target);
 }
 
+/// What the program sees in place of a file: made on the private tmpfs, out of everybody's reach but for this mount.
+void add_content(Builder& builder, const Step& step) {
+  const int target = open_masked(builder, step);
+  if (target < 0) return;
+  const int scratch = builder.program.scratch;
+  char name[24] = "as-";
+  char* end = name + 3;
+  append_number(end, builder.index);
+  const int file = static_cast<int>(
+      builder.must(::openat(scratch, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0444)));
+  write_content(builder, file, step);
+  ::close(file);
+  const int node = static_cast<int>(builder.must(open_beneath(scratch, name, O_PATH, kNoLinks)));
+  const int tree = static_cast<int>(builder.must(call(SYS_open_tree, node, "", kCloneTree)));
+  set_attributes(builder, tree,
+                 MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC,
+                 false);
+  attach(builder, tree, target);
+  ::close(tree);
+  ::close(node);
+  ::close(target);
+}
+
 struct Handler {
   Stage stage;
   void (*add)(Builder&, const Step&);
@@ -289,9 +316,9 @@ constexpr Handler kHandlers[] = {
     {Stage::bind, add_scratch},     {Stage::proc, add_proc},
     {Stage::devpts, add_devpts},    {Stage::mask, add_mask},
     {Stage::mask, add_mask},        {Stage::proc_read_only, add_read_only},
-    {Stage::mask, add_pinned},
+    {Stage::mask, add_pinned},      {Stage::mask, add_content},
 };
-static_assert(std::size(kHandlers) == static_cast<std::size_t>(StepKind::pinned) + 1);
+static_assert(std::size(kHandlers) == static_cast<std::size_t>(StepKind::content) + 1);
 
 }  // namespace
 

@@ -27,6 +27,7 @@ enum class StepKind : std::uint8_t {
   mask_folder,
   read_only,
   pinned,
+  content,
 };
 
 /// One step of building the root; see plan::Mount for the meaning.

@@ -14,7 +14,7 @@ namespace landlock = child::landlock;
 static_assert(static_cast<int>(MountKind::directory) ==
               static_cast<int>(child::StepKind::directory));
 static_assert(static_cast<int>(MountKind::overlay) == static_cast<int>(child::StepKind::overlay));
-static_assert(static_cast<int>(MountKind::pinned) == static_cast<int>(child::StepKind::pinned));
+static_assert(static_cast<int>(MountKind::content) == static_cast<int>(child::StepKind::content));
 
 /// Targets are looked up beneath the new root's descriptor.
 const char* without_slash(const std::string& path) {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <iterator>
 #include <string_view>
 #include <vector>
 
@@ -14,8 +13,6 @@
 
 namespace sbx::supervise {
 namespace {
-
-constexpr std::size_t kMostProcesses = 65536;
 
 enum class Fields : int { own = 14, reaped = 16 };  // utime, stime; cutime, cstime: proc(5)
 
@@ -40,11 +37,8 @@ void add_times(int proc, const std::string& process, Fields fields, CpuTime& sum
 }
 
 std::vector<std::string> folders_of_tree(pid_t pid1) {
-  std::vector<pid_t> tree{pid1};
-  for (std::size_t at = 0; at < tree.size() && tree.size() < kMostProcesses; ++at)
-    std::ranges::copy(children_of(tree[at], threads_of(tree[at])), std::back_inserter(tree));
-  std::vector<std::string> folders;
-  for (const pid_t process : tree) folders.push_back(process_folder(process));
+  std::vector<std::string> folders = folders_below(pid1);
+  folders.insert(folders.begin(), process_folder(pid1));
   return folders;
 }
 

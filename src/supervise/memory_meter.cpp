@@ -28,7 +28,7 @@ std::uint64_t kilobytes_of(std::string_view text, std::string_view name) {
 }
 
 /// Resident minus shared pages: fields 2 and 3 of /proc/PID/statm, proc(5).
-std::uint64_t private_pages(std::string_view statm) {
+std::uint64_t private_bytes(std::string_view statm) {
   std::array<std::uint64_t, 3> fields{};
   for (std::uint64_t& field : fields) {
     const auto [end, error] = std::from_chars(statm.data(), statm.data() + statm.size(), field);
@@ -36,7 +36,8 @@ std::uint64_t private_pages(std::string_view statm) {
     statm.remove_prefix(static_cast<std::size_t>(end - statm.data()));
     statm.remove_prefix(std::min(statm.find_first_not_of(' '), statm.size()));
   }
-  return fields[1] > fields[2] ? fields[1] - fields[2] : 0;
+  static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return fields[1] > fields[2] ? (fields[1] - fields[2]) * page : 0;
 }
 
 }  // namespace
@@ -63,21 +64,18 @@ std::uint64_t MemoryMeter::scratch_used() const {
   return (facts.f_blocks - facts.f_bfree) * static_cast<std::uint64_t>(facts.f_bsize);
 }
 
-std::uint64_t MemoryMeter::upper_bound() const {
-  static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  const Tree tree(*this);
+std::uint64_t MemoryMeter::upper_bound(const Tree& tree) const {
   std::uint64_t anonymous = 0;
   std::uint64_t shared = 0;
   std::array<char, 4096> room;
   for (const std::string& folder : tree.folders) {
-    anonymous += private_pages(read_small(tree.proc, folder + "/statm", room)) * page;
+    anonymous += private_bytes(read_small(tree.proc, folder + "/statm", room));
     shared += kilobytes_of(read_small(tree.proc, folder + "/status", room), "RssShmem:") * 1024;
   }
   return anonymous + std::max(scratch_used(), shared);
 }
 
-std::uint64_t MemoryMeter::exact() {
-  const Tree tree(*this);
+std::uint64_t MemoryMeter::exact(const Tree& tree) const {
   std::uint64_t anonymous = 0;
   std::uint64_t shared = 0;
   std::array<char, 4096> room;
@@ -85,15 +83,19 @@ std::uint64_t MemoryMeter::exact() {
     const std::string_view text = read_small(tree.proc, folder + "/smaps_rollup", room);
     anonymous += kilobytes_of(text, "Pss_Anon:") * 1024;
     shared += kilobytes_of(text, "Pss_Shmem:") * 1024;
-    if (text.empty()) {  // a process may have made itself unreadable: its upper bound stands
-      static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-      anonymous += private_pages(read_small(tree.proc, folder + "/statm", room)) * page;
-    }
+    // A process may have made itself unreadable (PR_SET_DUMPABLE): then its upper bound stands.
+    if (text.empty()) anonymous += private_bytes(read_small(tree.proc, folder + "/statm", room));
   }
   // A mapped file of the private tmpfs is in both: the larger of the two is what is surely there.
-  const std::uint64_t now = anonymous + std::max(scratch_used(), shared);
-  peak_ = std::max(peak_, now);
-  return now;
+  return anonymous + std::max(scratch_used(), shared);
+}
+
+std::uint64_t MemoryMeter::look(std::uint64_t budget) {
+  const Tree tree(*this);
+  std::uint64_t used = upper_bound(tree);
+  if (used > budget) used = exact(tree);
+  peak_ = std::max(peak_, used);
+  return used;
 }
 
 std::uint64_t next_look_microseconds(std::uint64_t headroom_bytes) {

@@ -15,16 +15,17 @@ class MemoryMeter {
   MemoryMeter(pid_t pid1, int scratch, int processes)
       : pid1_(pid1), scratch_(scratch), processes_(processes) {}
 
-  /// A cheap upper bound in bytes: pages that several processes share since a fork count in each (statm).
-  [[nodiscard]] std::uint64_t upper_bound() const;
-  /// Each page once, by the kernel's proportional set sizes; milliseconds for gigabytes. Raises peak().
-  [[nodiscard]] std::uint64_t exact();
-  /// The largest exact() so far.
+  /// Bytes in use. A cheap upper bound while that is within `budget`: pages that several processes share since a fork
+  /// count in each. Beyond it the proportional set sizes decide, which count each page once and cost milliseconds.
+  [[nodiscard]] std::uint64_t look(std::uint64_t budget);
+  /// The largest look() so far.
   [[nodiscard]] std::uint64_t peak() const { return peak_; }
 
  private:
   struct Tree;
   [[nodiscard]] std::uint64_t scratch_used() const;
+  [[nodiscard]] std::uint64_t upper_bound(const Tree& tree) const;
+  [[nodiscard]] std::uint64_t exact(const Tree& tree) const;
 
   pid_t pid1_;
   int scratch_;

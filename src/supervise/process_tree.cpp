@@ -17,6 +17,7 @@ namespace sbx::supervise {
 namespace {
 
 constexpr std::size_t kLongestList = 65536;
+constexpr std::size_t kMostProcesses = 65536;
 
 struct CloseFolder {
   void operator()(DIR* folder) const { ::closedir(folder); }
@@ -95,6 +96,15 @@ std::vector<pid_t> children_of(pid_t process, const std::vector<pid_t>& threads)
   }
   std::ranges::sort(children);
   return children;
+}
+
+std::vector<std::string> folders_below(pid_t process) {
+  std::vector<pid_t> tree{process};
+  for (std::size_t at = 0; at < tree.size() && tree.size() < kMostProcesses; ++at)
+    std::ranges::copy(children_of(tree[at], threads_of(tree[at])), std::back_inserter(tree));
+  std::vector<std::string> folders;
+  for (std::size_t at = 1; at < tree.size(); ++at) folders.push_back(process_folder(tree[at]));
+  return folders;
 }
 
 }  // namespace sbx::supervise

@@ -22,6 +22,9 @@ namespace sbx::supervise {
 /// Children of these threads of a process, sorted.
 [[nodiscard]] std::vector<pid_t> children_of(pid_t process, const std::vector<pid_t>& threads);
 
+/// "/proc/PID" of every process below this one, itself left out.
+[[nodiscard]] std::vector<std::string> folders_below(pid_t process);
+
 /// The content of a file of /proc as far as `room` goes; empty when it can't be read.
 [[nodiscard]] std::string_view read_small(int folder, const std::string& path,
                                           std::span<char> room);

@@ -25,6 +25,7 @@ struct Settings {
   bool capture = false;  ///< keep head and tail for the record; false: pass through to fds 1 and 2
   bool kill_on_denied = false;
   bool interactive = false;
+  Bytes memory{};  ///< of the whole tree
   Bytes disk{};
   std::uint64_t disk_files = 0;
   Bytes file_size{};

@@ -15,6 +15,7 @@
 #include "base/sys.hpp"
 #include "supervise/cpu_meter.hpp"
 #include "supervise/input_relay.hpp"
+#include "supervise/memory_meter.hpp"
 #include "supervise/notifier.hpp"
 #include "supervise/output_relay.hpp"
 #include "supervise/terminal.hpp"
@@ -70,6 +71,7 @@ class Supervisor {
   void wall_time_ended();
   void begin_cpu_clock();
   void check_cpu();
+  void check_memory();
   void over_output(const std::string& stream);
 
   bool decide(Verdict verdict);
@@ -95,6 +97,7 @@ class Supervisor {
   std::optional<RawTerminal> terminal_;
   Notifier notifier_;
   CpuMeter cpu_;
+  MemoryMeter memory_;
 
   std::optional<Verdict> decided_;  ///< by sbx, noted before it kills
   Measured measured_;
@@ -125,7 +128,8 @@ Supervisor::Supervisor(EventLoop loop, const Settings& settings, const Watched& 
                  .kill = settings.kill_on_denied
                              ? [this](const std::string& what) { decide_and_kill(Denied{what}); }
                              : std::function<void(const std::string&)>()}),
-      cpu_(sandbox.pid, sandbox.processes) {}
+      cpu_(sandbox.pid, sandbox.processes),
+      memory_(sandbox.pid, sandbox.scratch, sandbox.processes) {}
 
 OutputRelay::Options Supervisor::output_options(const char* name, Bytes cap) {
   OutputRelay::Options options{.name = name, .cap = cap, .capture = settings_.capture};
@@ -171,6 +175,7 @@ void Supervisor::start_timers() {
   if (settings_.wall_time.count() > 0)
     loop_.at(started_ + static_cast<std::uint64_t>(microseconds(settings_.wall_time).count()),
              [this] { wall_time_ended(); });
+  if (settings_.memory.count > 0) check_memory();
   if (settings_.cpu_time.count() == 0) return;
   check_cpu();
   loop_.after(kClockDelay, [this] { begin_cpu_clock(); });
@@ -265,6 +270,18 @@ void Supervisor::check_cpu() {
   loop_.at(now + step, [this] { check_cpu(); });
 }
 
+void Supervisor::check_memory() {
+  if (decided_ || main_status_ || reaped_) return;
+  const std::uint64_t before = sys::now_microseconds();
+  const std::uint64_t budget = settings_.memory.count;
+  const std::uint64_t used = memory_.look(budget);
+  if (used > budget) return decide_and_kill(OverBudget{Budget::memory});
+  const std::uint64_t now = sys::now_microseconds();
+  const std::uint64_t step =
+      std::max(next_look_microseconds(budget - used), (now - before) * kMeasuringShare);
+  loop_.at(now + step, [this] { check_memory(); });
+}
+
 void Supervisor::over_output(const std::string& stream) {
   if (measured_.stream.empty()) measured_.stream = stream;
   decide_and_kill(OverBudget{Budget::output});
@@ -279,6 +296,7 @@ bool Supervisor::decide(Verdict verdict) {
   decided_ = std::move(verdict);
   measured_.wall_microseconds = sys::now_microseconds() - started_;
   measured_.cpu_microseconds = cpu_.total();
+  measured_.memory_bytes = memory_.peak();
   return true;
 }
 
@@ -339,9 +357,11 @@ void Supervisor::note_unread_terminal() {
 Usage Supervisor::usage() const {
   // Rounded once, so that a budget that was spent is also spent in whole milliseconds.
   const std::uint64_t user_ms = used_.user_microseconds / 1000;
-  return Usage{.wall_ms = (ended_ - started_) / 1000,
-               .user_ms = user_ms,
-               .system_ms = used_.total() / 1000 - user_ms};
+  Usage usage{.wall_ms = (ended_ - started_) / 1000,
+              .user_ms = user_ms,
+              .system_ms = used_.total() / 1000 - user_ms};
+  if (memory_.peak() > 0) usage.memory_peak_bytes = memory_.peak();
+  return usage;
 }
 
 Result<Outcome> Supervisor::outcome() {
@@ -356,7 +376,7 @@ Result<Outcome> Supervisor::outcome() {
   outcome.detail = detail_of(outcome.verdict, settings_, measured_);
   outcome.out = out_.take();
   outcome.err = err_.take();
-  outcome.limits_met = limits_met(outcome.verdict, settings_, sandbox_.scratch);
+  outcome.limits_met = limits_met(outcome.verdict, settings_, measured_, sandbox_.scratch);
   outcome.denials = notifier_.take();
   outcome.usage = usage();
   outcome.degraded = std::move(degraded_);

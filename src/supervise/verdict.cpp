@@ -57,7 +57,8 @@ struct Sentence {
       case Budget::disk:
         return "disk budget of " + describe(settings.disk) + " reached (limits.disk)";
       case Budget::memory:
-        return "memory budget reached (limits.memory)";
+        return "memory budget of " + describe(settings.memory) + " spent, " +
+               describe(Bytes{measured.memory_bytes}) + " used (limits.memory)";
     }
     return {};
   }
@@ -78,7 +79,8 @@ std::string detail_of(const Verdict& verdict, const Settings& settings, const Me
   return std::visit(Sentence{settings, measured}, verdict);
 }
 
-std::vector<LimitMet> limits_met(const Verdict& verdict, const Settings& settings, int scratch) {
+std::vector<LimitMet> limits_met(const Verdict& verdict, const Settings& settings,
+                                 const Measured& measured, int scratch) {
   std::vector<LimitMet> met;
   struct statfs facts{};
   if (scratch >= 0 && ::fstatfs(scratch, &facts) == 0) {
@@ -96,6 +98,11 @@ std::vector<LimitMet> limits_met(const Verdict& verdict, const Settings& setting
   if (verdict == Verdict(OverBudget{Budget::file_size}))
     met.push_back(
         {.limit = "file_size", .value = settings.file_size.count, .evidence = Evidence::signal});
+  if (verdict == Verdict(OverBudget{Budget::memory}))
+    met.push_back({.limit = "memory",
+                   .value = settings.memory.count,
+                   .peak = measured.memory_bytes,
+                   .evidence = Evidence::sampled});
   return met;
 }
 

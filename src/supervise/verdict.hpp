@@ -16,7 +16,8 @@ namespace sbx::supervise {
 struct Measured {
   std::uint64_t wall_microseconds = 0;
   std::uint64_t cpu_microseconds = 0;
-  std::string stream;  ///< "stdout": which one was over its cap
+  std::uint64_t memory_bytes = 0;  ///< the largest seen
+  std::string stream;              ///< "stdout": which one was over its cap
 };
 
 /// The verdict of a main process that ended without sbx's doing. SIGXCPU, and the SIGKILL of a hard
@@ -29,6 +30,6 @@ struct Measured {
 
 /// Limits for whose meeting there is evidence. `scratch`: the private tmpfs, or -1.
 [[nodiscard]] std::vector<LimitMet> limits_met(const Verdict& verdict, const Settings& settings,
-                                               int scratch);
+                                               const Measured& measured, int scratch);
 
 }  // namespace sbx::supervise

@@ -363,12 +363,6 @@ Filtered::~Filtered() {
   ::waitpid(pid, nullptr, 0);
 }
 
-char Filtered::state() const {
-  const auto text = sys::read_file("/proc/" + std::to_string(pid) + "/stat", 1024);
-  const std::size_t name_end = text ? text->rfind(')') : std::string::npos;
-  return name_end == std::string::npos ? '?' : text->at(name_end + 2);
-}
-
 bool refuse_call(int number, int error) {
   sock_filter code[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),

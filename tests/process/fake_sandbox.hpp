@@ -86,8 +86,6 @@ struct Filtered {
   Filtered(int number, const std::function<void()>& main);
   ~Filtered();
   Filtered(const Filtered&) = delete;
-  /// Its state letter in /proc: 'D' while its call waits killable only.
-  [[nodiscard]] char state() const;
   pid_t pid = -1;
   UniqueFd listener;  ///< invalid: no seccomp here
 };

@@ -172,19 +172,22 @@ TEST(CompileFilter, FollowsTheMachine) {
   FilterContext context = kPlain;
   EXPECT_EQ(ask(compiled(syscalls(), context), "sched_setaffinity"), kAllow);
   EXPECT_EQ(ask(compiled(syscalls(), context), "memfd_create"), kAllow);
+  EXPECT_EQ(ask(compiled(syscalls(), context), "shmget"), kAllow);
   EXPECT_EQ(ask(compiled(syscalls(), context), "socket", {1, 1, 0}), kAllow);
   context.affinity_is_budget = true;
   context.memory_is_polled = true;
   context.unix_sockets = false;
   EXPECT_EQ(ask(compiled(syscalls(), context), "sched_setaffinity"), quiet_answer(EPERM));
   EXPECT_EQ(ask(compiled(syscalls(), context), "memfd_create"), quiet_answer(ENOSYS));
+  EXPECT_EQ(ask(compiled(syscalls(), context), "shmget"), quiet_answer(ENOSYS));
   EXPECT_EQ(ask(compiled(syscalls(), context), "socket", {1, 1, 0}), kNotify);
   EXPECT_EQ(ask(compiled(syscalls(), context), "socketpair", {1, 1, 0}), kAllow);
   EXPECT_EQ(ask(compiled(syscalls(), context), "socket", {2, 1, 0}), kAllow);
 
   policy::Syscalls named = syscalls();
-  named.allow = {item("memfd_create"), item("sched_setaffinity"), item("socket")};
+  named.allow = {item("memfd_create"), item("shmget"), item("sched_setaffinity"), item("socket")};
   EXPECT_EQ(ask(compiled(named, context), "memfd_create"), kAllow);
+  EXPECT_EQ(ask(compiled(named, context), "shmget"), kAllow);
   EXPECT_EQ(ask(compiled(named, context), "sched_setaffinity"), quiet_answer(EPERM));
   EXPECT_EQ(ask(compiled(named, context), "socket", {1, 1, 0}), kNotify);
 }

@@ -55,6 +55,8 @@ TEST(Probe, HomeMustBelongToTheCaller) {
   ASSERT_NE(::mkdtemp(own), nullptr);
   ::setenv("HOME", own, 1);
   EXPECT_EQ(probe()->home, own);
+  ::setenv("HOME", (std::string(own) + "/").c_str(), 1);
+  EXPECT_EQ(probe()->home, own);
   ::rmdir(own);
   ::setenv("HOME", saved.c_str(), 1);
 }

@@ -92,6 +92,12 @@ TEST_F(PlanTest, EnvThatDoesMoreThanFindingRunsInside) {
   EXPECT_THAT(plan({"job"}).command, ElementsAre("/usr/bin/env", "-S A=1 python3", "job"));
 }
 
+TEST_F(PlanTest, AScriptMayHaveAnyName) {
+  canned.files->file("/home/me/project/...", "#!/bin/sh\n").file("/home/me/project/.x.py", "");
+  EXPECT_THAT(plan({"..."}).command, ElementsAre("/bin/sh", "..."));
+  EXPECT_THAT(plan({".x.py"}).command, ElementsAre("python3", ".x.py"));
+}
+
 TEST_F(PlanTest, AMissingInterpreterIsNotExecutable) {
   canned.files->file("/home/me/project/job", "#!/usr/bin/nothing\n");
   EXPECT_EQ(error({"job"}).kind, ErrorKind::not_executable);

@@ -12,22 +12,22 @@ RunRequest requiring(std::vector<std::string> names) {
 }
 
 TEST_F(PlanTest, AUsersRuleWithoutAMechanismIsAnErrorThatNamesIt) {
-  set("limits.memory", "\"300M\"");
+  set("network.publish", R"(["8080:80"])");
   const Error failure = error();
   EXPECT_EQ(failure.kind, ErrorKind::policy);
   EXPECT_EQ(failure.code, "cannot-enforce-yet");
-  EXPECT_THAT(failure.text(), HasSubstr("limits.memory"));
+  EXPECT_THAT(failure.text(), HasSubstr("network.publish"));
   EXPECT_THAT(failure.text(), HasSubstr("--set"));
   EXPECT_FALSE(failure.hint.empty());
 }
 
 TEST_F(PlanTest, BestEffortRunsWithItDegraded) {
-  policy = policy_with({{"limits.memory", "\"300M\""}, {"enforcement", "\"best-effort\""}});
-  EXPECT_TRUE(is_degraded(plan(), "limits.memory"));
+  policy = policy_with({{"network.publish", R"(["8080:80"])"}, {"enforcement", "\"best-effort\""}});
+  EXPECT_TRUE(is_degraded(plan(), "network.publish"));
 }
 
 TEST_F(PlanTest, ABuiltInsRuleWithoutAMechanismIsDegraded) {
-  EXPECT_TRUE(is_degraded(plan(), "limits.memory"));
+  EXPECT_TRUE(is_degraded(plan(), "network.named"));
 }
 
 TEST_F(PlanTest, AMissingLandlockIsDegradedAndCanBeRequired) {

@@ -144,29 +144,48 @@ TEST_F(PlanTest, AGrantedFileOfEtcReplacesTheSyntheticOne) {
   EXPECT_EQ(std::ranges::count(decided.mounts, "/etc/hosts", &Mount::target), 1);
 }
 
-TEST_F(PlanTest, SubmountsGetAStepOfTheirOwn) {
-  canned.files->folder("/srv/a/disk/deep");
-  canned.mounts(
-      "1 0 8:1 / / rw - ext4 d rw\n2 1 8:2 / /srv/a/disk rw - xfs d rw\n"
-      "3 2 8:3 / /srv/a/disk/deep rw - ext4 d rw\n4 1 8:4 / /srv/ab rw - ext4 d rw\n");
+class SubmountTest : public PlanTest {
+ protected:
+  SubmountTest() {
+    canned.files->folder("/srv/a/disk/deep").special("/srv/a/disk/s", host::FileType::socket);
+    canned.mounts(
+        "1 0 8:1 / / rw - ext4 d rw\n2 1 8:2 / /srv/a/disk rw - xfs d rw\n"
+        "3 2 8:3 / /srv/a/disk/deep rw - ext4 d rw\n4 1 8:4 / /srv/ab rw - ext4 d rw\n");
+  }
+};
+
+TEST_F(SubmountTest, AsRootEachGetsAStepOfItsOwn) {
+  canned.privileged();
   set("filesystem.read", R"([{ source = "/srv/a", target = "/data" }])");
   const Plan decided = plan();
+  ASSERT_THAT(decided, HasStep(MountKind::overlay, "/data"));
+  EXPECT_FALSE(step_at(decided, "/data")->recursive);
   ASSERT_THAT(decided, HasStep(MountKind::overlay, "/data/disk"));
   EXPECT_EQ(step_at(decided, "/data/disk/deep")->source, "/srv/a/disk/deep");
-  EXPECT_TRUE(step_at(decided, "/data")->recursive) << "else the kernel refuses the bind (EINVAL)";
   EXPECT_EQ(step_at(decided, "/data/b"), nullptr);
+  set("filesystem.write", R"(["/srv/a"])");
+  const Plan live = plan();
+  ASSERT_THAT(live, HasStep(MountKind::bind, "/srv/a/disk"));
+  EXPECT_FALSE(step_at(live, "/srv/a/disk")->read_only);
 }
 
-TEST_F(PlanTest, LiveSubmountsComeAlongForAnOrdinaryUserAndOneByOneForRoot) {
-  canned.files->folder("/srv/a/disk");
-  canned.mounts("2 1 8:2 / /srv/a/disk rw - xfs d rw\n");
-  set("filesystem.write", R"(["/srv/a"])");
-  EXPECT_EQ(step_at(plan(), "/srv/a/disk"), nullptr);
-  canned.privileged();
+TEST_F(SubmountTest, ForAnOrdinaryUserTheyComeAlongInABindWithoutItsSockets) {
+  set("filesystem.read", R"(["/srv/a"])");
   const Plan decided = plan();
-  ASSERT_THAT(decided, HasStep(MountKind::bind, "/srv/a/disk"));
-  EXPECT_FALSE(step_at(decided, "/srv/a/disk")->read_only);
-  EXPECT_FALSE(step_at(decided, "/srv/a")->recursive);
+  ASSERT_THAT(decided, HasStep(MountKind::bind, "/srv/a"));
+  EXPECT_TRUE(step_at(decided, "/srv/a")->recursive);
+  EXPECT_TRUE(step_at(decided, "/srv/a")->read_only);
+  EXPECT_EQ(step_at(decided, "/srv/a/disk"), nullptr);
+  EXPECT_THAT(decided, HasStep(MountKind::mask_file, "/srv/a/disk/s"));
+  EXPECT_TRUE(is_degraded(decided, "'/srv/a'"));
+}
+
+TEST_F(SubmountTest, ACopyOfThemIsAnErrorForAnOrdinaryUserThatNamesTheMount) {
+  policy = policy_with({{"filesystem.workspace.source", "\"/srv/a\""},
+                        {"filesystem.workspace.mode", "\"overlay\""}});
+  EXPECT_THAT(error().message, HasSubstr("'/srv/a/disk'"));
+  canned.privileged();
+  EXPECT_THAT(plan(), HasStep(MountKind::overlay, "/srv/a/disk"));
 }
 
 TEST_F(PlanTest, AKernelFileSystemInAGrantIsAnErrorThatNamesIt) {

@@ -19,8 +19,9 @@ struct FilterContext {
   bool affinity_is_budget = true;  ///< no cgroup: sched_setaffinity answers EPERM quietly
   bool unix_sockets =
       true;  ///< false: socket(AF_UNIX) is out (network host without Landlock scopes)
-  bool memory_is_polled = true;  ///< memfd_create is a quiet ENOSYS unless granted by name (used
-                                 ///< when polling is the means)
+  /// memfd_create and shmget are a quiet ENOSYS unless granted by name: polling processes does not
+  /// see memory that none of them has mapped.
+  bool memory_is_polled = true;
 };
 
 /// Why a call was refused, for the record.

@@ -192,7 +192,7 @@ Tree::Id guard_tree(Tree& tree, Guard guard, const GuardRequest& request) {
     case Guard::affinity:
       return tree.leaf(request.context.affinity_is_budget ? quiet(EPERM, Cause::affinity_budget)
                                                           : allow());
-    case Guard::memfd:
+    case Guard::unseen_memory:
       return tree.leaf(request.context.memory_is_polled && !request.by_name
                            ? quiet(ENOSYS, Cause::polled_memory)
                            : allow());

@@ -18,16 +18,16 @@ enum class Standing : std::uint8_t { own, minimal, standard, denied, quiet, abse
 /// The condition on arguments under which a call is admitted.
 enum class Guard : std::uint8_t {
   none,
-  socket,       ///< family, type, protocol
-  socketpair,   ///< family
-  clone,        ///< no namespaces; processes as the policy says
-  ioctl,        ///< not TIOCSTI, TIOCLINUX, TIOCSETD
-  prctl,        ///< known options of the process's own
-  prlimit,      ///< new limits for the process itself only
-  personality,  ///< ask, or the default
-  seccomp,      ///< no second listener
-  affinity,     ///< not where the affinity is the CPU budget
-  memfd,        ///< not where memory is polled
+  socket,         ///< family, type, protocol
+  socketpair,     ///< family
+  clone,          ///< no namespaces; processes as the policy says
+  ioctl,          ///< not TIOCSTI, TIOCLINUX, TIOCSETD
+  prctl,          ///< known options of the process's own
+  prlimit,        ///< new limits for the process itself only
+  personality,    ///< ask, or the default
+  seccomp,        ///< no second listener
+  affinity,       ///< not where the affinity is the CPU budget
+  unseen_memory,  ///< not where memory is polled: no process need map what it holds
 };
 
 enum class Group : std::uint8_t {

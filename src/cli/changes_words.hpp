@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+
+#include "cli/words.hpp"
+#include "workspace/apply.hpp"
+#include "workspace/collect.hpp"
+#include "workspace/copy.hpp"
+
+/// Changes of a workspace, for people: deletions first. Names and lines come from the program, so
+/// everything is made safe for a terminal.
+namespace sbx::cli {
+
+enum class Texts : bool { left_out, shown };
+
+/// `--diff` and the preview of `--apply`.
+[[nodiscard]] std::string changes_words(const workspace::Copy& copy,
+                                        const workspace::ChangeSet& changes, Texts texts,
+                                        const Paint& paint);
+/// "3 changes: 1 deleted, 2 modified".
+[[nodiscard]] std::string tally_words(const std::vector<Change>& changes);
+[[nodiscard]] std::string collected_words(const workspace::Collected& collected,
+                                          const std::string& folder);
+[[nodiscard]] std::string applied_words(const workspace::Applied& applied,
+                                        const std::string& folder);
+[[nodiscard]] std::string left_words(const std::vector<workspace::Left>& left);
+
+}  // namespace sbx::cli

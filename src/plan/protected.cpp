@@ -1,0 +1,70 @@
+#include "plan/protected.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace sbx::plan {
+namespace {
+
+// Run by git of its own accord, or say what git is to run (core.fsmonitor, filters, aliases).
+constexpr std::array<std::string_view, 4> kOfGit = {"hooks", "config", "config.worktree",
+                                                    "modules"};
+
+// Read by shells, direnv, editors and agents that a person starts in the folder.
+constexpr std::array<std::string_view, 27> kAnywhere = {
+    ".envrc",   ".bashrc",    ".bash_profile", ".bash_login",    ".bash_logout", ".bash_aliases",
+    ".profile", ".zshrc",     ".zshenv",       ".zprofile",      ".zlogin",      ".zlogout",
+    ".kshrc",   ".gitconfig", ".vscode",       ".idea",          ".vim",         ".vimrc",
+    ".nvimrc",  ".exrc",      ".emacs.d",      ".dir-locals.el", ".claude",      ".cursor",
+    ".codex",   ".gemini",    ".mcp.json"};
+
+bool is_secret(std::string_view key) {
+  std::string lower(key);
+  std::ranges::transform(lower, lower.begin(), [](unsigned char letter) {
+    return static_cast<char>(std::tolower(letter));
+  });
+  return std::ranges::any_of(
+      std::array<std::string_view, 5>{"extraheader", "password", "passwd", "token", "secret"},
+      [&](std::string_view word) { return lower.contains(word); });
+}
+
+/// "https://user:word@host/x" becomes "https://host/x"; a user alone ("git@") stays, it is no secret.
+std::string without_password(std::string_view line) {
+  std::string text(line);
+  for (auto at = text.find("://"); at != std::string::npos; at = text.find("://", at + 3)) {
+    const auto end = text.find_first_of("/ \t\"", at + 3);
+    const auto sign = text.rfind('@', end == std::string::npos ? text.size() : end);
+    if (sign == std::string::npos || sign < at + 3) continue;
+    const std::string_view user = std::string_view(text).substr(at + 3, sign - at - 3);
+    const bool ssh = text.substr(0, at).ends_with("ssh");
+    if (user.contains(':') || !ssh) text.erase(at + 3, sign - at - 2);
+  }
+  return text;
+}
+
+}  // namespace
+
+bool is_protected(std::string_view folder_name, std::string_view name) {
+  if (folder_name == ".git") return std::ranges::find(kOfGit, name) != kOfGit.end();
+  return std::ranges::find(kAnywhere, name) != kAnywhere.end();
+}
+
+std::optional<std::string> without_credentials(std::string_view git_config) {
+  std::string clean;
+  std::string_view rest = git_config;
+  while (!rest.empty()) {
+    const auto end = std::min(rest.find('\n'), rest.size() - 1) + 1;
+    const std::string_view line = rest.substr(0, end);
+    const auto equals = line.find('=');
+    if (equals != std::string_view::npos && is_secret(line.substr(0, equals)))
+      clean += "\t# left out by sbx: a credential\n";
+    else
+      clean += without_password(line);
+    rest.remove_prefix(end);
+  }
+  if (clean == git_config) return std::nullopt;
+  return clean;
+}
+
+}  // namespace sbx::plan

@@ -1,0 +1,181 @@
+#include "workspace/changes.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "workspace/tree.hpp"
+
+namespace sbx::workspace {
+namespace {
+
+bool is_whiteout(const struct stat& facts) {
+  return S_ISCHR(facts.st_mode) && facts.st_rdev == makedev(0, 0);
+}
+
+/// A folder that replaces the one below it. The kernel escapes this name for programs inside, so
+/// they can't set it (Documentation/filesystems/overlayfs.rst, "userxattr").
+bool is_opaque(int folder) {
+  char value = 0;
+  return ::fgetxattr(folder, "user.overlay.opaque", &value, 1) == 1 && value == 'y';
+}
+
+/// One layer against the folder below it. Folders wait in a list and are opened by their path from
+/// the root, two descriptors at a time, however deep the tree is.
+class Comparison {
+ public:
+  Comparison(const Layer& layer, std::size_t most, ChangeSet& found)
+      : layer_(layer), most_(most), found_(found) {}
+
+  Status run() {
+    struct stat upper{};
+    struct stat lower{};
+    const bool has_lower = layer_.lower.valid();
+    if (has_lower && ::fstat(layer_.upper.get(), &upper) == 0 &&
+        ::fstat(layer_.lower.get(), &lower) == 0 && permissions(upper) != permissions(lower))
+      note(".", ChangeKind::mode, upper);
+    waiting_.push_back({".", has_lower, false});
+    while (!waiting_.empty()) {
+      const Folder next = std::move(waiting_.back());
+      waiting_.pop_back();
+      compare(next);
+    }
+    return {};
+  }
+
+ private:
+  struct Folder {
+    std::string path;
+    bool has_lower = false;
+    bool replaces = false;  ///< what it does not have is gone, not shown from below
+  };
+
+  static mode_t permissions(const struct stat& facts) { return facts.st_mode & 07777; }
+
+  void note(const std::string& path, ChangeKind kind, const struct stat& facts) {
+    if (found_.changes.size() >= most_) {
+      ++found_.left_out;
+      return;
+    }
+    found_.changes.push_back(
+        {.path = layer_.prefix == "." ? path
+                 : path == "."        ? layer_.prefix
+                                      : join(layer_.prefix, path),
+         .change = kind,
+         .type = type_of(facts.st_mode),
+         .bytes = S_ISREG(facts.st_mode) ? static_cast<std::uint64_t>(facts.st_size) : 0,
+         .mode = permissions(facts)});
+  }
+
+  void unread(const std::string& path, const Error& error) {
+    found_.unread.push_back({join(layer_.prefix, path), error.text()});
+  }
+
+  void compare(const Folder& folder) {
+    const auto upper = open_private_folder(layer_.upper.get(), folder.path);
+    if (!upper) return unread(folder.path, upper.error());
+    auto entries = read_folder(upper->get());
+    if (!entries) return unread(folder.path, entries.error());
+    UniqueFd lower;
+    if (folder.has_lower)
+      if (auto opened = open_folder(layer_.lower.get(), folder.path)) lower = std::move(*opened);
+    const bool replaces = folder.replaces || is_opaque(upper->get());
+    for (const Entry& entry : *entries) {
+      struct stat below{};
+      const bool is_there = lower.valid() && ::fstatat(lower.get(), entry.name.c_str(), &below,
+                                                       AT_SYMLINK_NOFOLLOW) == 0;
+      one(join(folder.path, entry.name), entry.facts, is_there ? &below : nullptr, replaces);
+    }
+    if (replaces && lower.valid()) note_missing(folder.path, lower.get(), *entries);
+  }
+
+  void one(const std::string& path, const struct stat& now, const struct stat* before,
+           bool replaces) {
+    if (is_whiteout(now)) {
+      if (before != nullptr) gone(path, *before);
+      return;
+    }
+    const bool is_folder = S_ISDIR(now.st_mode);
+    const bool was_folder = before != nullptr && S_ISDIR(before->st_mode);
+    if (is_folder) waiting_.push_back({path, was_folder, replaces});
+    if (before == nullptr && std::ranges::binary_search(layer_.mounted, path)) return;
+    if (is_folder != was_folder && before != nullptr) {
+      gone(path, *before);
+      return note(path, ChangeKind::created, now);
+    }
+    if (before == nullptr) return note(path, ChangeKind::created, now);
+    if (!is_folder && differs(path, now, *before)) return note(path, ChangeKind::modified, now);
+    if (!S_ISLNK(now.st_mode) && permissions(now) != permissions(*before))
+      note(path, ChangeKind::mode, now);
+  }
+
+  bool differs(const std::string& path, const struct stat& now, const struct stat& before) {
+    if ((now.st_mode & S_IFMT) != (before.st_mode & S_IFMT)) return true;
+    if (S_ISLNK(now.st_mode)) {
+      const auto here = read_link(layer_.upper.get(), path);
+      const auto there = read_link(layer_.lower.get(), path);
+      return !here || !there || *here != *there;
+    }
+    if (!S_ISREG(now.st_mode)) return false;
+    if (now.st_size != before.st_size) return true;
+    // Times prove nothing: the program can set them.
+    const auto here = open_private_file(layer_.upper.get(), path);
+    const auto there = open_file(layer_.lower.get(), path);
+    return !here || !there || !same_content(here->get(), there->get(), now.st_size);
+  }
+
+  /// Names below that a replacing folder does not have.
+  void note_missing(const std::string& path, int lower, const std::vector<Entry>& present) {
+    const auto before = read_folder(lower);
+    if (!before) return unread(path, before.error());
+    for (const Entry& entry : *before)
+      if (!std::ranges::binary_search(present, entry.name, {}, &Entry::name))
+        gone(join(path, entry.name), entry.facts);
+  }
+
+  /// What was below and everything in it.
+  void gone(const std::string& path, const struct stat& facts) {
+    note(path, ChangeKind::deleted, facts);
+    if (!S_ISDIR(facts.st_mode)) return;
+    std::vector<std::string> folders{path};
+    while (!folders.empty()) {
+      const std::string folder = std::move(folders.back());
+      folders.pop_back();
+      const auto opened = open_folder(layer_.lower.get(), folder);
+      if (!opened) {
+        unread(folder, opened.error());
+        continue;
+      }
+      const auto entries = read_folder(opened->get());
+      if (!entries) {
+        unread(folder, entries.error());
+        continue;
+      }
+      for (const Entry& entry : *entries) {
+        note(join(folder, entry.name), ChangeKind::deleted, entry.facts);
+        if (S_ISDIR(entry.facts.st_mode)) folders.push_back(join(folder, entry.name));
+      }
+    }
+  }
+
+  const Layer& layer_;
+  std::size_t most_;
+  ChangeSet& found_;
+  std::vector<Folder> waiting_;
+};
+
+}  // namespace
+
+Result<ChangeSet> read_changes(const Copy& copy, std::size_t most) {
+  ChangeSet found;
+  for (const Layer& layer : copy.layers) SBX_TRY(Comparison(layer, most, found).run());
+  std::ranges::stable_sort(found.changes, {}, &Change::path);
+  return found;
+}
+
+}  // namespace sbx::workspace

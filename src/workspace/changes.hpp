@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <sbx/outcome.hpp>
+
+#include "base/result.hpp"
+#include "workspace/copy.hpp"
+
+namespace sbx::workspace {
+
+/// Something that was not done, and why.
+struct Left {
+  std::string path;
+  std::string why;
+  bool failed = false;  ///< it was tried; else it was never meant to be done
+};
+
+struct ChangeSet {
+  std::vector<Change> changes;  ///< by path
+  std::uint64_t left_out = 0;   ///< changes beyond `most`
+  std::vector<Left> unread;     ///< folders that could not be looked into
+};
+
+inline constexpr std::size_t kMostChanges = 500'000;
+
+/// Compares a copy with the folders of the host below it, name by name. A file that was only copied
+/// up, or written with the bytes that it had, is no change. Never changes the host. Errors: host.
+[[nodiscard]] Result<ChangeSet> read_changes(const Copy& copy, std::size_t most = kMostChanges);
+
+}  // namespace sbx::workspace

@@ -1,0 +1,105 @@
+#include "workspace/collect.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include <sbx/units.hpp>
+
+#include "base/sys.hpp"
+#include "workspace/names.hpp"
+#include "workspace/put.hpp"
+#include "workspace/tree.hpp"
+
+namespace sbx::workspace {
+namespace {
+
+class Collector {
+ public:
+  Collector(const Copy& copy, int target, const Collecting& what, Owner owner)
+      : copy_(copy), target_(target), what_(what), owner_(owner) {}
+
+  void take(const Change& change) {
+    const bool has_content =
+        change.change == ChangeKind::created || change.change == ChangeKind::modified;
+    if (!has_content || change.type == FileType::folder) return;
+    if (!matches_any(what_.patterns, change.path)) return;
+    if (std::string why = reason_against(change); !why.empty())
+      return leave(change, std::move(why));
+    if (const auto done = bring(change); !done) return leave(change, done.error().text(), true);
+    bytes_ += change.bytes;
+    if ((change.mode & 07000) != 0) leave(change, "its set-uid, set-gid or sticky bit");
+    collected_.files.push_back(change);
+  }
+
+  [[nodiscard]] Collected result() { return std::move(collected_); }
+
+ private:
+  [[nodiscard]] std::string reason_against(const Change& change) const {
+    if (change.type != FileType::file) return std::string(describe(change.type));
+    const std::string on_host = join(copy_.folder, change.path);
+    if (std::ranges::find(what_.policy_files, on_host) != what_.policy_files.end())
+      return "a policy file of this run";
+    if (is_protected(change.path, change.type) && !is_named(what_.patterns, change.path))
+      return "a protected name: filesystem.outputs.collect must name it";
+    const auto depth = std::ranges::count(change.path, '/');
+    if (static_cast<std::uint64_t>(depth) > what_.max_depth)
+      return "deeper than filesystem.outputs.max_depth = " + std::to_string(what_.max_depth);
+    if (collected_.files.size() >= what_.max_files)
+      return "beyond filesystem.outputs.max_files = " + std::to_string(what_.max_files);
+    if (change.bytes > what_.max_bytes - bytes_)
+      return "beyond filesystem.outputs.max_bytes = \"" + to_text(Bytes{what_.max_bytes}) + "\"";
+    return {};
+  }
+
+  Status bring(const Change& change) {
+    const Place place = place_of(copy_, change.path);
+    const UniqueFd source = SBX_TRY(open_private_file(place.layer->upper.get(), place.path));
+    const UniqueFd folder = SBX_TRY(make_folder(target_, folder_of(change.path), owner_));
+    return put_file(source.get(), folder.get(), name_of(change.path), change.mode, owner_);
+  }
+
+  void leave(const Change& change, std::string why, bool failed = false) {
+    collected_.left.push_back({change.path, std::move(why), failed});
+  }
+
+  const Copy& copy_;
+  int target_;
+  const Collecting& what_;
+  Owner owner_;
+  std::uint64_t bytes_ = 0;
+  Collected collected_;
+};
+
+}  // namespace
+
+Result<UniqueFd> prepare_target(const std::string& folder) {
+  const auto refused = [&](int errno_value) {
+    return fail(Error{.kind = ErrorKind::usage,
+                      .code = "out-unusable",
+                      .message = "cannot bring files out to \"" + folder + "\"",
+                      .errno_value = errno_value});
+  };
+  if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) return refused(errno);
+  auto target = sys::open_at(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY);
+  if (!target) return refused(target.error().errno_value);
+  if (::faccessat(target->get(), ".", W_OK | X_OK, AT_EACCESS) != 0) return refused(errno);
+  return target;
+}
+
+Result<Collected> collect(const Copy& copy, const ChangeSet& changes, int target,
+                          const Collecting& what) {
+  struct stat facts{};
+  if (::fstat(target, &facts) != 0)
+    return fail_errno(ErrorKind::host, "cannot-put", "cannot look at the folder of --out");
+  Collector collector(copy, target, what, {facts.st_uid, facts.st_gid});
+  for (const Change& change : changes.changes) collector.take(change);
+  Collected collected = collector.result();
+  collected.left.insert(collected.left.end(), changes.unread.begin(), changes.unread.end());
+  return collected;
+}
+
+}  // namespace sbx::workspace

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "workspace/changes.hpp"
+
+/// `--out DIR`: copies what a run made to a folder of the host.
+namespace sbx::workspace {
+
+struct Collecting {
+  std::vector<std::string> patterns;  ///< filesystem.outputs.collect
+  std::uint64_t max_bytes = 0;
+  std::uint64_t max_files = 0;
+  std::uint64_t max_depth = 0;
+  std::vector<std::string> policy_files;  ///< of the run, canonical: never brought out
+};
+
+struct Collected {
+  std::vector<Change> files;
+  std::vector<Left> left;
+};
+
+/// Opens the folder; makes it when only its last part is missing. Errors: usage.
+[[nodiscard]] Result<UniqueFd> prepare_target(const std::string& folder);
+
+/// Copies each created or modified file that a pattern means. What can't be, or may not be, is in
+/// `left` with the reason; no failure of one file keeps back another. Errors: host.
+[[nodiscard]] Result<Collected> collect(const Copy& copy, const ChangeSet& changes, int target,
+                                        const Collecting& what);
+
+}  // namespace sbx::workspace

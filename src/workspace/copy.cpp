@@ -1,0 +1,112 @@
+#include "workspace/copy.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/sys.hpp"
+#include "workspace/tree.hpp"
+
+namespace sbx::workspace {
+namespace {
+
+using plan::Mount;
+using plan::MountKind;
+
+bool is_writable_overlay(const Mount& mount) {
+  return mount.kind == MountKind::overlay && !mount.read_only;
+}
+
+bool is_empty_workspace(const Mount& mount) {
+  return mount.kind == MountKind::scratch && mount.source == "work";
+}
+
+/// "b/c" of /a/b/c below /a; "." of /a itself; nothing outside.
+std::optional<std::string> below(const std::string& path, const std::string& folder) {
+  if (path == folder) return ".";
+  if (path.size() <= folder.size() || !path.starts_with(folder) || path[folder.size()] != '/')
+    return std::nullopt;
+  return path.substr(folder.size() + 1);
+}
+
+/// The names that had to be there for something to be mounted on, with the folders above them.
+std::vector<std::string> mounted_in(const plan::Plan& plan, const std::string& target) {
+  std::vector<std::string> names;
+  for (const Mount& mount : plan.mounts) {
+    auto name = below(mount.target, target);
+    while (name && *name != ".") {
+      names.push_back(*name);
+      *name = folder_of(*name);
+    }
+  }
+  if (auto name = below(plan.working_directory, target)) names.push_back(std::move(*name));
+  std::ranges::sort(names);
+  return names;
+}
+
+/// The folder as the plan saw it; one that was replaced meanwhile is not what the program worked on.
+Result<UniqueFd> open_lower(const Mount& mount) {
+  UniqueFd lower =
+      SBX_TRY(sys::open_at(AT_FDCWD, mount.source, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  struct stat facts{};
+  if (::fstat(lower.get(), &facts) != 0 || facts.st_dev != mount.device ||
+      facts.st_ino != mount.inode)
+    return fail(Error{.kind = ErrorKind::host,
+                      .code = "workspace-replaced",
+                      .message = "the folder '" + mount.source + "' was replaced during the run"});
+  return lower;
+}
+
+}  // namespace
+
+bool has_overlay(const plan::Plan& plan) {
+  return std::ranges::any_of(plan.mounts, is_writable_overlay);
+}
+
+bool has_copy(const plan::Plan& plan) {
+  return has_overlay(plan) || std::ranges::any_of(plan.mounts, is_empty_workspace);
+}
+
+Result<Copy> open_copy(const plan::Plan& plan, int scratch, timespec started) {
+  Copy copy{.started = started};
+  std::size_t overlays = 0;  // the child numbers every overlay, read-only ones too
+  for (const Mount& mount : plan.mounts) {
+    const std::size_t number = overlays;
+    overlays += mount.kind == MountKind::overlay ? 1 : 0;
+    const bool over = is_writable_overlay(mount);
+    if (!over && !is_empty_workspace(mount)) continue;
+    if (copy.layers.empty()) copy.folder = mount.target;
+    const auto prefix = below(mount.target, copy.folder);
+    if (!prefix) continue;
+    Layer layer{.prefix = *prefix, .mounted = mounted_in(plan, mount.target)};
+    layer.upper = SBX_TRY(open_private_folder(
+        scratch, over ? "over/" + std::to_string(number) + "/upper" : std::string("work")));
+    if (over) layer.lower = SBX_TRY(open_lower(mount));
+    copy.is_overlay |= over;
+    copy.layers.push_back(std::move(layer));
+  }
+  return copy;
+}
+
+Place place_of(const Copy& copy, const std::string& path) {
+  Place best;
+  std::size_t longest = 0;
+  for (const Layer& layer : copy.layers) {
+    const auto rest = layer.prefix == "." ? std::optional(path) : below(path, layer.prefix);
+    const std::size_t length = layer.prefix == "." ? 0 : layer.prefix.size();
+    if (!rest || (best.layer != nullptr && length < longest)) continue;
+    best = {&layer, *rest};
+    longest = length;
+  }
+  return best;
+}
+
+timespec file_clock() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  return now;
+}
+
+}  // namespace sbx::workspace

@@ -1,0 +1,140 @@
+#include "workspace/put.hpp"
+
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+
+#include "workspace/tree.hpp"
+
+namespace sbx::workspace {
+namespace {
+
+constexpr std::size_t kChunk = 1 << 20;
+
+std::unexpected<Error> refused(const std::string& what, const std::string& name) {
+  return fail_errno(ErrorKind::host, "cannot-put", "cannot " + what + " '" + name + "'");
+}
+
+/// Removes what was made under a temporary name unless it was renamed.
+class Temporary {
+ public:
+  explicit Temporary(int folder) : folder_(folder) {
+    std::uint64_t number = 0;
+    (void)!::getrandom(&number, sizeof number, 0);  // blocks only before the kernel's pool is ready
+    static constexpr char kDigits[] = "0123456789abcdef";
+    name_ = ".sbx-";
+    for (int shift = 60; shift >= 0; shift -= 4) name_ += kDigits[(number >> shift) & 15];
+  }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+  ~Temporary() {
+    if (!renamed_) ::unlinkat(folder_, name_.c_str(), 0);
+  }
+  [[nodiscard]] const char* name() const { return name_.c_str(); }
+  Status rename_to(const std::string& name) {
+    if (::renameat(folder_, name_.c_str(), folder_, name.c_str()) != 0)
+      return refused("write", name);
+    renamed_ = true;
+    return {};
+  }
+
+ private:
+  int folder_;
+  std::string name_;
+  bool renamed_ = false;
+};
+
+/// One stretch of stored bytes. Between different file systems copy_file_range answers EXDEV.
+Status copy_stretch(int from, int to, off_t begin, off_t end) {
+  off_t in = begin;
+  off_t out = begin;
+  bool plain = false;
+  while (in < end) {
+    const auto count = std::min<std::size_t>(kChunk, static_cast<std::size_t>(end - in));
+    ssize_t got = 0;
+    if (!plain) {
+      got = ::copy_file_range(from, &in, to, &out, count, 0);
+      if (got < 0 &&
+          (errno == EXDEV || errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS)) {
+        plain = true;
+        if (::lseek(to, in, SEEK_SET) < 0) return refused("write", "a copy");
+        continue;
+      }
+    } else {
+      got = ::sendfile(to, from, &in, count);
+    }
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return refused("write", "a copy");
+    if (got == 0) return {};  // shorter than it said: the size is set in the end
+  }
+  return {};
+}
+
+Status copy_content(int from, int to) {
+  struct stat facts{};
+  if (::fstat(from, &facts) != 0) return refused("read", "a file");
+  off_t at = 0;
+  while (at < facts.st_size) {
+    const off_t data = ::lseek(from, at, SEEK_DATA);
+    if (data < 0 && errno == ENXIO) break;
+    const off_t begin = data < 0 ? at : data;
+    const off_t hole = data < 0 ? facts.st_size : ::lseek(from, begin, SEEK_HOLE);
+    const off_t end = hole < 0 ? facts.st_size : hole;
+    SBX_TRY(copy_stretch(from, to, begin, end));
+    at = end;
+  }
+  if (::ftruncate(to, facts.st_size) != 0) return refused("write", "a copy");
+  return {};
+}
+
+/// Who may not give files away keeps them, unless they were somebody else's: that one is told.
+Status give_to(int file, Owner owner) {
+  struct stat facts{};
+  if (::fstat(file, &facts) != 0) return refused("look at", "a copy");
+  if (facts.st_uid == owner.uid && facts.st_gid == owner.gid) return {};
+  if (::fchown(file, owner.uid, owner.gid) == 0 || facts.st_uid == owner.uid) return {};
+  return refused("keep the owner of", "a file");
+}
+
+}  // namespace
+
+Result<UniqueFd> make_folder(int root, const std::string& path, Owner owner) {
+  auto folder = open_folder(root, path);
+  if (folder || folder.error().errno_value != ENOENT) return folder;
+  const UniqueFd holder = SBX_TRY(make_folder(root, folder_of(path), owner));
+  const std::string name = name_of(path);
+  if (::mkdirat(holder.get(), name.c_str(), 0755) != 0 && errno != EEXIST)
+    return refused("make the folder", path);
+  folder = open_folder(root, path);
+  if (folder) SBX_TRY(give_to(folder->get(), owner));
+  return folder;
+}
+
+Status put_file(int source, int folder, const std::string& name, mode_t mode, Owner owner) {
+  Temporary temporary(folder);
+  const UniqueFd copy(::openat(folder, temporary.name(),
+                               O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!copy.valid()) return refused("write", name);
+  SBX_TRY(copy_content(source, copy.get()));
+  SBX_TRY(give_to(copy.get(), owner));
+  if (::fchmod(copy.get(), mode & 0777) != 0) return refused("set the mode of", name);
+  return temporary.rename_to(name);
+}
+
+Status put_link(const std::string& text, int folder, const std::string& name, Owner owner) {
+  Temporary temporary(folder);
+  if (::symlinkat(text.c_str(), folder, temporary.name()) != 0)
+    return refused("make the link", name);
+  // Nobody reads the owner of a link but `ls`: one that can't be given away stays the caller's.
+  (void)!::fchownat(folder, temporary.name(), owner.uid, owner.gid, AT_SYMLINK_NOFOLLOW);
+  return temporary.rename_to(name);
+}
+
+}  // namespace sbx::workspace
