@@ -133,6 +133,11 @@ Status take_write(Invocation& typed, std::string_view value) {
   return grant(typed, value, "filesystem.write", "--write");
 }
 
+Status take_venv(Invocation& typed, std::string_view value) {
+  set_key(typed.named, "interpreters.venv", policy::quoted(value), "--venv");
+  return {};
+}
+
 Status take_workspace(Invocation& typed, std::string_view value) {
   const WorkspaceOperand workspace = SBX_TRY(split_workspace_operand(value));
   set_key(typed.named, "filesystem.workspace.source", policy::quoted(workspace.folder),
@@ -308,7 +313,6 @@ Status take_yes(Invocation& typed, std::string_view) {
     return {};                                           \
   }
 SBX_NOT_YET(later_in, "--in")
-SBX_NOT_YET(later_venv, "--venv")
 SBX_NOT_YET(later_keep, "--keep")
 SBX_NOT_YET(later_explain, "--explain")
 #undef SBX_NOT_YET
@@ -371,8 +375,7 @@ constexpr OptionRow kRunOptions[] = {
     {"--in", "FILE[:TARGET]", kFiles, kEach,
      "Copy a file in before the start. Not in this version.", later_in},
     {"--venv", "DIR", kFiles, kOnce,
-     "Use the interpreter and packages of a virtual environment, read-only. Not in this version.",
-     later_venv},
+     "Use the interpreter and packages of a virtual environment, read-only.", take_venv},
     {"--net", "none|host", kNetwork, kOnce,
      "No network but the sandbox's own loopback, or the host's network.", take_net},
     {"--allow-host", "HOST[:PORT]", kNetwork, kEach,

@@ -156,12 +156,12 @@ class RunCommand {
     const bool silent = typed_.output.quiet || (typed_.output.json && !typed_.output.verbose);
     if (!silent)
       write_stderr(outcome_words(policy_, plan_, *outcome, typed_.output.verbose, paint_));
-    if (typed_.output.trace_time) {
+    if (typed_.output.trace_time)
       stamps_.insert(stamps_.end(), outcome->stamps.begin(), outcome->stamps.end());
-      stamp("words");
-      write_stderr(stamp_lines());
-    }
+    stamp("words");
     const Status finished = bring_out.finish(*outcome, silent, paint_);
+    stamp("changes");
+    if (typed_.output.trace_time) write_stderr(stamp_lines());
     if (bring_out.collected()) facts_.collected = &*bring_out.collected();
     if (bring_out.applied()) facts_.applied = &*bring_out.applied();
     if (!finished) return report(tell(finished.error()));

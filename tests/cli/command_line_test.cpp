@@ -144,11 +144,20 @@ TEST(CommandLine, EnvironmentIsPassedByNameOrSet) {
 }
 
 TEST(CommandLine, OptionsWithoutAMechanismAreKeptForTheError) {
-  for (const char* option : {"--diff", "--yes", "--explain", "--apply", "--apply=*.png"})
-    EXPECT_EQ(parsed({"run", option, "true"}).not_yet.size(), 1U) << option;
-  for (const char* option : {"--in", "--venv", "--out", "--keep"})
+  EXPECT_EQ(parsed({"run", "--explain", "true"}).not_yet.size(), 1U);
+  for (const char* option : {"--in", "--keep"})
     EXPECT_EQ(parsed({"run", option, "x", "true"}).not_yet.size(), 1U) << option;
   EXPECT_THAT(parsed({"run", "true"}).not_yet, IsEmpty());
+}
+
+TEST(CommandLine, BringingOutIsAskedForInParts) {
+  const auto typed =
+      parsed({"run", "--out", "d", "--diff", "--apply=*.c", "--apply=*.h", "--yes", "x"});
+  EXPECT_EQ(typed.bring_out.folder, "d");
+  EXPECT_TRUE(typed.bring_out.diff && typed.bring_out.apply && typed.bring_out.yes);
+  EXPECT_THAT(typed.bring_out.patterns, ElementsAre("*.c", "*.h"));
+  EXPECT_THAT(parsed({"run", "--apply", "x"}).bring_out.patterns, IsEmpty());
+  EXPECT_FALSE(parsed({"run", "x"}).bring_out.apply);
 }
 
 TEST(CommandLine, AnOptionalValueNeverTakesTheProgram) {

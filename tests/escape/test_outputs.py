@@ -13,23 +13,104 @@ from sbxtest import PROBE, SbxTest
 MIB = 1 << 20
 
 
+MAKE_SPECIALS = """
+import os, socket
+os.mkfifo("pipe"); os.symlink("/etc/passwd", "link"); open("plain", "w").write("data")
+socket.socket(socket.AF_UNIX).bind("socket")
+os.link("plain", "second"); open("suid", "w").write("x"); os.chmod("suid", 0o6755)
+"""
+
+
 class BroughtOut(SbxTest):
-    """Bringing files out is not in this version: asking for it is an error before anything runs."""
+    """Only plain files leave, as new files, and nothing that lies on the host redirects them."""
 
-    def test_bringing_files_out_is_an_error(self):
+    def setUp(self):
+        super().setUp()
+        self.out = self.tmp / "out"
+
+    def brought(self, code, *options, collect='"**"'):
+        ended = self.exited(self.python(code, options=["--set", f"filesystem.outputs.collect=[{collect}]", "--out", self.out,
+                                                       "--workspace", f"{self.work}:overlay", *options]))
+        return ended, {each["path"]: each["why"] for each in ended.record["out"]["left"]}
+
+    def applied(self, code, *patterns):
+        options = [f"--apply={pattern}" for pattern in patterns] or ["--apply"]
+        return self.exited(self.python(code, options=[*options, "--yes", "--workspace", f"{self.work}:overlay"]))
+
+    def test_what_is_no_plain_file_is_left_behind(self):
+        ended, left = self.brought(MAKE_SPECIALS)
+        self.assertEqual(sorted(os.listdir(self.out)), ["plain", "second", "suid"], ended)
+        self.assertEqual((left["pipe"], left["socket"], left["link"]), ("a FIFO", "a socket", "a symbolic link"))
+        self.assertEqual((self.out / "suid").stat().st_mode & 0o7777, 0o755)
+        self.assertIn("set-uid", left["suid"])
+
+    def test_plain_files_are_brought_out(self):
+        ended, left = self.brought("open('plain', 'w').write('data')")
+        self.assertEqual(((self.out / "plain").read_text(), left), ("data", {}), ended)
+
+    def test_hard_links_leave_as_files_of_their_own(self):
+        self.brought(MAKE_SPECIALS)
+        self.assertEqual([(self.out / name).stat().st_nlink for name in ("plain", "second")], [1, 1])
+
+    def test_nothing_but_plain_files_and_links_is_applied(self):
+        ended = self.applied(MAKE_SPECIALS)
+        self.assertEqual(sorted(os.listdir(self.work)), ["link", "plain", "second", "suid"], ended)
+        self.assertEqual((self.work / "suid").stat().st_mode & 0o7777, 0o755)
+        self.assertEqual({each["path"] for each in ended.record["applied"]["left"]}, {"pipe", "socket"})
+
+    def test_links_of_the_host_are_not_followed(self):
+        victim = self.write("victim", "untouched", folder=self.tmp)
+        folder = self.tmp / "elsewhere"
+        folder.mkdir()
+        self.out.mkdir()
+        (self.out / "plain").symlink_to(victim)
+        (self.out / "sub").symlink_to(folder)
+        process = self.start_sbx("--set", 'filesystem.outputs.collect=["**"]', "--out", self.out, "--lang", "python", "-c",
+                                 "import os; os.mkdir('sub'); open('sub/x', 'w'); open('plain', 'w').write('data')")
+        ended = self.finish(process)
+        self.assertEqual((victim.read_text(), os.listdir(folder)), ("untouched", []), ended)
+        self.assertFalse((self.out / "plain").is_symlink())
+        self.assertEqual((self.out / "plain").read_text(), "data")
+        self.assertEqual([each["path"] for each in ended.record["out"]["left"]], ["sub/x"])
+
+    def test_links_in_the_workspace_are_replaced_not_followed(self):
+        victim = self.write("victim", "untouched", folder=self.tmp)
+        (self.work / "name").symlink_to(victim)
+        self.applied("import os; os.unlink('name'); open('name', 'w').write('data')")
+        self.assertEqual((victim.read_text(), (self.work / "name").is_symlink()), ("untouched", False))
+        self.assertEqual((self.work / "name").read_text(), "data")
+
+    def test_protected_names_are_left_out(self):
+        code = "import os; os.makedirs('.git/hooks')\nfor n in ('.git/hooks/x', '.envrc', 'a'): open(n, 'w').write('x')"
+        ended, left = self.brought(code)
+        self.assertEqual(os.listdir(self.out), ["a"], ended)
+        self.assertEqual(set(left), {".git/hooks/x", ".envrc"})
+        ended = self.applied(code)
+        self.assertEqual(sorted(os.listdir(self.work)), [".git", "a"], ended)
+        self.assertEqual(os.listdir(self.work / ".git"), [])
+
+    def test_protected_names_come_when_they_are_named(self):
+        code = "open('.envrc', 'w').write('x')"
+        self.brought(code, collect='".envrc"')
+        self.assertEqual(os.listdir(self.out), [".envrc"])
+        self.applied(code, ".envrc")
+        self.assertEqual(os.listdir(self.work), [".envrc"])
+
+    def test_policy_files_are_left_out(self):
+        policy = self.policy('[filesystem.workspace]\nmode = "overlay"\n')
+        inside = self.write("p.toml", policy.read_text())
+        ended = self.sbx("-p", inside, "--apply", "--yes", "--lang", "python", "-c",
+                         "import os; os.mkdir('d'); os.rename('d', 'e')\ntry: open('p.toml', 'w')\nexcept OSError: pass")
+        self.assertEqual((inside.read_text(), sorted(os.listdir(self.work))), (policy.read_text(), ["e", "p.toml"]), ended)
+
+    def test_keeping_changes_is_an_error(self):
         marker = self.work / "ran"
-        for options in (["--out", self.tmp / "out"], ["--apply"], ["--diff"], ["--keep", "x"]):
-            ended = self.sbx("--workspace", f"{self.work}:read-write", *options, PROBE, "write", marker)
-            self.could_not(ended)
-            self.assertFalse(marker.exists(), ended)
-
-    def test_collecting_is_an_error(self):
-        policy = self.policy('[filesystem.outputs]\ncollect = ["*.png"]\n')
-        self.could_not(self.sbx("-p", policy, PROBE, "exit", 0), "collect")
+        self.could_not(self.sbx("--workspace", f"{self.work}:read-write", "--keep", "x", PROBE, "write", marker))
+        self.assertFalse(marker.exists())
 
     def test_run_that_brings_nothing_out_works(self):
         self.exited(self.sbx(PROBE, "exit", 0))
-        self.assertFalse((self.tmp / "out").exists())
+        self.assertFalse(self.out.exists())
 
 
 class ProtectedNames(SbxTest):

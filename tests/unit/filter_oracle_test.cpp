@@ -106,7 +106,7 @@ void add_guarded(Oracle& oracle, const Call& call) {
       oracle.add(SCMP_ACT_ALLOW, n, {word_is(0, 0xffffffff)});
       break;
     case Guard::affinity:
-    case Guard::memfd:
+    case Guard::unseen_memory:
       oracle.add(SCMP_ACT_ALLOW, n);
       break;
     default:

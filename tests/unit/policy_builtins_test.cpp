@@ -199,23 +199,19 @@ TEST(PolicyEnforceable, ListsWhatAPolicyFileAsksForInVain) {
       missing(
           parsed(
               "[filesystem]\ndeny = [\"**/x\"]\n"
-              "[filesystem.outputs]\ncollect = [\"x\"]\nmax_bytes = \"1M\"\nmax_files = "
-              "1\nmax_depth = 1\n"
               "[network]\nmode = \"allow-list\"\nallow = [\"x.org:1\"]\nprivate = true\nmatch_sni "
               "= false\n"
               "publish = [\"1:1\"]\nnamed = true\n[limits]\nmemory = \"1G\"\ndisk_on = \"folder\""),
           true),
-      ElementsAre("filesystem.deny", "filesystem.outputs.collect", "filesystem.outputs.max_bytes",
-                  "filesystem.outputs.max_files", "filesystem.outputs.max_depth", "network.mode",
+      ElementsAre("filesystem.deny", "network.mode",
                   "network.allow", "network.private", "network.match_sni", "network.publish",
-                  "network.named", "limits.memory", "limits.disk_on"));
+                  "network.named", "limits.disk_on"));
 }
 
 TEST(PolicyEnforceable, ValuesThatNeedNoMechanismAreNotListed) {
   EXPECT_THAT(
       missing(parsed("[filesystem]\ndeny = []\n"
-                     "[filesystem.outputs]\ncollect = []\nmax_bytes = \"256M\"\nmax_files = "
-                     "1000\nmax_depth = 16\n"
+                     "[filesystem.outputs]\ncollect = [\"x\"]\nmax_bytes = \"1M\"\n"
                      "[network]\nmode = \"host\"\nallow = []\nprivate = false\nmatch_sni = "
                      "true\npublish = []\nnamed = false\n"
                      "[limits]\ndisk_on = \"memory\""),
@@ -236,8 +232,8 @@ TEST(PolicyEnforceable, EnforcedKeysAreNotListed) {
 TEST(PolicyEnforceable, WhatABuiltinOrDefaultSetIsNotTheUsers) {
   EXPECT_THAT(missing(builtin("default"), true), IsEmpty());
   EXPECT_THAT(missing(builtin("default"), false),
-              ElementsAre("filesystem.deny", "network.named", "limits.memory"));
-  EXPECT_THAT(missing(parsed(""), false), ElementsAre("network.named", "limits.memory"));
+              ElementsAre("filesystem.deny", "network.named"));
+  EXPECT_THAT(missing(parsed(""), false), ElementsAre("network.named"));
   EXPECT_THAT(missing(builtin("web-fetch"), false), Contains("network.mode"));
 }
 
@@ -253,9 +249,9 @@ TEST(PolicyEnforceable, OneEntryOfTheUsersIsEnough) {
 
 TEST(PolicyEnforceable, CommandLineIsTheUser) {
   auto policy =
-      load({{"default"}}, {option("--memory", "limits.memory", "\"512M\"")}, plain_context());
+      load({{"default"}}, {option("--allow-host", "network.allow", "\"x.org:1\"")}, plain_context());
   ASSERT_TRUE(policy);
-  EXPECT_THAT(missing(*policy, true), ElementsAre("limits.memory"));
+  EXPECT_THAT(missing(*policy, true), ElementsAre("network.mode", "network.allow"));
 }
 
 }  // namespace

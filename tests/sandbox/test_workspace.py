@@ -1,0 +1,326 @@
+"""The copy-on-write workspace: what the record and --diff say of it, and what --out and --apply bring out."""
+
+import base64
+import errno
+import os
+import pty
+import shutil
+import subprocess
+import time
+
+import sbxtest
+from sbxtest import SBX, SbxTest, start
+
+CLEAN_UP = "import os, shutil\nshutil.rmtree('src'); os.remove('notes.txt'); open('README', 'a').write('cleaned\\n')"
+
+
+class Workspace(SbxTest):
+    def overlay(self, code, *options, ends_with=0, **rest):
+        ended = self.python(code, options=["--workspace", f"{self.work}:overlay", *options], **rest)
+        return self.exited(ended, ends_with)
+
+    def changed(self, ended):
+        return {each["path"]: each["change"] for each in ended.record["changes"]}
+
+    def tree(self):
+        return {str(path.relative_to(self.work)): path.read_bytes() for path in self.work.rglob("*") if path.is_file()}
+
+
+class Changes(Workspace):
+    def test_every_kind_of_change_is_listed(self):
+        for name in ("same", "rewritten", "appended", "removed", "script", "folder/inner"):
+            self.write(name, "text\n")
+        ended = self.overlay(
+            "import os\n"
+            "open('rewritten', 'w').write('other'); open('appended', 'a').write('more'); os.remove('removed')\n"
+            "os.chmod('script', 0o755); os.mkdir('new'); open('new/file', 'w').write('1234'); os.symlink('same', 'link')\n"
+            "open('folder/inner', 'r+').close()")
+        self.assertEqual(self.changed(ended), {"rewritten": "modified", "appended": "modified", "removed": "deleted", "script": "mode",
+                                               "new": "created", "new/file": "created", "link": "created"}, ended)
+        sizes = {each["path"]: (each["type"], each["bytes"]) for each in ended.record["changes"]}
+        self.assertEqual((sizes["new/file"], sizes["removed"], sizes["link"]), (("file", 4), ("file", 5), ("link", 0)))
+        self.assertEqual(self.tree()["rewritten"], b"text\n")
+
+    def test_a_run_that_changes_nothing_lists_nothing(self):
+        self.write("folder/file", "text")
+        self.assertEqual(self.changed(self.overlay("import os; os.listdir('folder'); open('folder/file').read()")), {})
+
+    def test_touched_files_are_no_changes_and_times_hide_none(self):
+        self.write("touched", "text")
+        path = self.write("hidden", "text")
+        os.utime(path, ns=(0, 10**18))
+        ended = self.overlay("import os\nos.utime('touched'); open('touched', 'r+').write('text')\n"
+                             "open('hidden', 'w').write('evil'); os.utime('hidden', ns=(0, 10**18))")
+        self.assertEqual(self.changed(ended), {"hidden": "modified"}, ended)
+
+    def test_replaced_and_renamed_folders_are_seen_name_by_name(self):
+        for name in ("a/one", "a/two", "b/deep/three"):
+            self.write(name, "text\n")
+        ended = self.overlay("import os, shutil\nshutil.rmtree('a'); os.mkdir('a'); open('a/two', 'w').write('text\\n')\n"
+                             "shutil.move('b', 'c')")
+        self.assertEqual(self.changed(ended), {"a/one": "deleted", "b": "deleted", "b/deep": "deleted", "b/deep/three": "deleted",
+                                               "c": "created", "c/deep": "created", "c/deep/three": "created"}, ended)
+
+    def test_a_file_in_place_of_a_folder_is_a_deletion_and_a_creation(self):
+        self.write("x/inner", "text")
+        self.write("y", "text")
+        ended = self.overlay("import os, shutil\nshutil.rmtree('x'); open('x', 'w'); os.remove('y'); os.mkdir('y')")
+        self.assertEqual([(each["path"], each["change"], each["type"]) for each in ended.record["changes"]],
+                         [("x", "deleted", "folder"), ("x", "created", "file"), ("x/inner", "deleted", "file"),
+                          ("y", "deleted", "file"), ("y", "created", "folder")], ended)
+
+    def test_names_are_exact_whatever_they_are_made_of(self):
+        names = [b"new\nline", b"esc\x1b[2J", b"\xff\xfe", "ü".encode()]
+        ended = self.overlay(f"for name in {names!r}: open(name, 'w')")
+        found = [base64.b64decode(each["path_b64"]) if "path_b64" in each else each["path"].encode() for each in ended.record["changes"]]
+        self.assertEqual(sorted(found), sorted(names), ended)
+
+    def test_closed_folders_and_special_files_are_listed(self):
+        ended = self.overlay("import os, socket\nos.mkdir('closed'); open('closed/file', 'w'); os.mkfifo('pipe')\n"
+                             "socket.socket(socket.AF_UNIX).bind('socket'); open('secret', 'w').write('x'); os.chmod('secret', 0)\n"
+                             "os.chmod('closed', 0)")
+        found = {each["path"]: (each["type"], each["mode"]) for each in ended.record["changes"]}
+        self.assertEqual((found["closed"], found["closed/file"][0], found["pipe"][0], found["socket"][0], found["secret"]),
+                         (("folder", "0000"), "file", "fifo", "socket", ("file", "0000")), ended)
+
+    def test_a_sparse_giant_is_not_read_whole(self):
+        path = self.work / "giant"
+        with open(path, "wb") as giant:
+            giant.truncate(50 << 30)
+        limit = ["--set", 'limits.file_size="200G"']
+        began = time.monotonic()
+        ended = self.overlay("open('other', 'w').truncate(100 << 30); f = open('giant', 'r+b'); f.seek(40 << 30); f.write(b'x')", *limit)
+        self.assertEqual(self.changed(ended), {"giant": "modified", "other": "created"}, ended)
+        self.assertLess(time.monotonic() - began, 20)
+        self.assertEqual(path.stat().st_blocks, 0)
+
+    def test_folders_deeper_than_a_path_can_name_are_told_of(self):
+        ended = self.overlay("import os\nfor _ in range(1200):\n    os.mkdir('abcdefg'); os.chdir('abcdefg')")
+        self.assertIn("changes", [each["what"] for each in ended.record["degraded"]], ended.record["degraded"])
+        self.assertGreater(len(ended.record["changes"]), 300)
+
+    def test_what_sbx_mounts_on_is_no_change(self):
+        data = self.write("data", "x", folder=self.tmp)
+        ended = self.overlay("open('mine', 'w')", "--read", f"{data}:{self.work}/sub/data")
+        self.assertEqual(self.changed(ended), {"mine": "created"}, ended)
+
+    def test_five_thousand_changes_are_read_quickly(self):
+        for i in range(2500):
+            self.write(f"d{i % 50}/f{i}", "text\n")
+        code = "import os\nfor i in range(2500): os.remove(f'd{i % 50}/f{i}'); open(f'n{i}', 'w').write('x')"
+        best = min(self.read_time(code) for _ in range(3))
+        self.assertLess(best, 0.1)
+
+    def read_time(self, code):
+        ended = self.sbx("--trace-time", "--report", self.tmp / "r.json", "--workspace", f"{self.work}:overlay", "--lang", "python",
+                         "-c", code, json_record=False)
+        stamps = {line.split()[3]: int(line.split()[1]) for line in ended.err.decode().splitlines() if " us  " in line}
+        return (stamps["changes"] - stamps["words"]) / 1e6 if stamps["changes"] > stamps["words"] else 0
+
+    def test_an_empty_workspace_has_no_changes(self):
+        ended = self.exited(self.python("open('x', 'w')"))
+        self.assertEqual(ended.record["changes"], [])
+
+
+class Diff(Workspace):
+    def diff(self, code, *options):
+        ended = self.sbx("--workspace", f"{self.work}:overlay", "--diff", *options, "--lang", "python", "-c", code, json_record=False)
+        self.assertEqual(ended.status, 0, ended)
+        return ended.err.decode()
+
+    def test_deletions_come_first_and_texts_are_compared(self):
+        self.write("text", "one\ntwo\nthree\n")
+        self.write("gone", "x")
+        self.write("binary", b"\0\1")
+        said = self.diff("import os\nopen('text', 'w').write('one\\n2\\nthree\\n'); os.remove('gone'); open('binary', 'wb').write(b'\\0' * 9)\n"
+                         "open('new', 'w').write('x')")
+        places = [said.index(word) for word in ("deleted   gone", "modified  binary", "modified  text", "created   new")]
+        self.assertEqual(places, sorted(places), said)
+        self.assertIn("@@ -1,3 +1,3 @@\n     one\n    -two\n    +2\n     three\n", said)
+        self.assertIn("binary  (9 bytes, was 2 bytes)", said)
+
+    def test_escape_sequences_are_made_visible(self):
+        self.write("text", "x\n")
+        said = self.diff("open('text', 'w').write('\\033[2Jy\\n'); open('\\033]0;z\\007', 'w')")
+        self.assertNotIn("\033", said)
+        self.assertIn("+\\x1b[2Jy", said)
+
+    def test_a_deleted_folder_is_one_line(self):
+        for i in range(300):
+            self.write(f"cache/{i}", "x")
+        said = self.diff("import shutil; shutil.rmtree('cache')")
+        self.assertIn("deleted   cache/  (300 files, 300 bytes)", said)
+        self.assertLess(len(said.splitlines()), 5, said)
+
+    def test_it_needs_a_copy_on_write_workspace(self):
+        self.could_not(self.sbx("--diff", "true"), "copy-on-write")
+        self.exited(self.sbx("--workspace", ".:overlay", "--diff", "true"))
+
+
+class Out(Workspace):
+    def setUp(self):
+        super().setUp()
+        self.out = self.tmp / "out"
+
+    def collect(self, code, *options, patterns='"*.txt", "deep/**"', mode="overlay"):
+        ended = self.python(code, options=["--set", f"filesystem.outputs.collect=[{patterns}]", "--out", self.out, "--workspace",
+                                           f"{self.work}:{mode}", *options])
+        found = {str(path.relative_to(self.out)): path.read_text() for path in self.out.rglob("*") if path.is_file()}
+        return found, {each["path"]: each["why"] for each in ended.record["out"]["left"]}, ended
+
+    MAKE = "import os; os.makedirs('deep/er'); open('a.txt', 'w').write('A'); open('b.log', 'w'); open('deep/er/c', 'w').write('C')"
+
+    def test_what_the_patterns_mean_is_brought_out(self):
+        self.write("old.txt", "was here")
+        for mode in ("overlay", "empty"):
+            shutil.rmtree(self.out, ignore_errors=True)
+            found, left, ended = self.collect(self.MAKE, mode=mode)
+            self.assertEqual((found, left), ({"a.txt": "A", "deep/er/c": "C"}, {}), ended)
+        self.assertEqual(self.tree(), {"old.txt": b"was here"})
+
+    def test_files_of_a_failed_program_are_brought_out_too(self):
+        found, _, ended = self.collect("open('a.txt', 'w').write('A'); raise SystemExit(3)")
+        self.assertEqual((found, ended.status), ({"a.txt": "A"}, 3))
+
+    def test_files_there_are_replaced_and_others_stay(self):
+        self.out.mkdir()
+        self.write("a.txt", "old", folder=self.out)
+        self.write("mine", "mine", folder=self.out)
+        found, _, _ = self.collect("open('a.txt', 'w').write('A')")
+        self.assertEqual(found, {"a.txt": "A", "mine": "mine"})
+        self.assertEqual(sorted(os.listdir(self.out)), ["a.txt", "mine"])
+
+    def test_caps_leave_the_rest_behind_with_the_reason(self):
+        code = "import os\nos.makedirs('deep/b/c')\nopen('deep/b/c/x', 'w')\nfor n in 'abcd': open(n + '.txt', 'w').write('x' * 100)"
+        for key, value, missing in (("max_files", "2", "c.txt"), ("max_bytes", '"250B"', "c.txt"), ("max_depth", "1", "deep/b/c/x")):
+            shutil.rmtree(self.out, ignore_errors=True)
+            found, left, ended = self.collect(code, "--set", f"filesystem.outputs.{key}={value}")
+            self.assertIn("a.txt", found, ended)
+            self.assertNotIn(missing, found, ended)
+            self.assertIn(key, left[missing], ended)
+
+    def test_a_sparse_giant_is_left_behind_and_a_small_one_stays_sparse(self):
+        found, left, _ = self.collect("open('a.txt', 'w').truncate(100 << 30)", "--set", 'limits.file_size="200G"')
+        self.assertEqual((found, list(left)), ({}, ["a.txt"]))
+        self.collect("f = open('a.txt', 'w'); f.write('x'); f.truncate(50 << 20)")
+        facts = (self.out / "a.txt").stat()
+        self.assertEqual(facts.st_size, 50 << 20)
+        self.assertLess(facts.st_blocks, 1000)
+
+    def test_files_belong_to_the_owner_of_the_folder(self):
+        self.collect("open('a.txt', 'w')")
+        self.assertEqual((self.out / "a.txt").stat().st_uid, os.geteuid())
+
+    def test_it_is_refused_before_the_run_where_it_cannot_work(self):
+        collect = ["--set", 'filesystem.outputs.collect=["*"]']
+        self.could_not(self.sbx("--out", self.out, "true"), "outputs.collect")
+        self.could_not(self.sbx(*collect, "--out", self.out, "--workspace", f"{self.work}:read-write", "true"), "--out")
+        self.could_not(self.sbx(*collect, "--out", self.tmp / "no" / "where", "true"), "bring files out")
+        self.could_not(self.sbx(*collect, "--out", self.write("file", ""), "true"), "bring files out")
+        self.exited(self.sbx(*collect, "--out", self.out, "true"))
+
+    def test_without_it_collect_brings_nothing_out(self):
+        self.exited(self.python("open('a.txt', 'w')", options=["--set", 'filesystem.outputs.collect=["*"]']))
+        self.assertEqual(os.listdir(self.work), [])
+
+
+class Apply(Workspace):
+    def apply(self, code, *patterns, ends_with=0):
+        return self.overlay(code, *([f"--apply={pattern}" for pattern in patterns] or ["--apply"]), "--yes", ends_with=ends_with)
+
+    def test_the_folder_becomes_what_the_program_saw(self):
+        for name in ("src/a", "src/b/c", "notes.txt", "README", "run", "x/inner", "y"):
+            self.write(name, "text\n")
+        ended = self.apply(CLEAN_UP + "\nos.chmod('run', 0o755); os.makedirs('new/deep'); open('new/deep/f', 'w').write('1')\n"
+                           "os.symlink('README', 'link'); shutil.rmtree('x'); open('x', 'w').write('2'); os.remove('y'); os.mkdir('y')\n"
+                           "os.chmod('new/deep', 0o500)")
+        self.assertEqual(self.tree(), {"README": b"text\ncleaned\n", "run": b"text\n", "new/deep/f": b"1", "x": b"2",
+                                       "link": b"text\ncleaned\n"}, ended)
+        self.assertEqual((self.work / "run").stat().st_mode & 0o7777, 0o755)
+        self.assertEqual((self.work / "new/deep").stat().st_mode & 0o7777, 0o500)
+        self.assertTrue((self.work / "y").is_dir() and (self.work / "link").is_symlink())
+        self.assertEqual((ended.record["applied"]["conflicts"], ended.record["applied"]["left"]), ([], []))
+        self.assertEqual({path.lstat().st_uid for path in self.work.rglob("*")}, {os.geteuid()})
+
+    def test_a_pattern_applies_what_it_means(self):
+        self.write("keep", "x")
+        self.apply("import os\nopen('a.c', 'w'); open('b.h', 'w'); os.remove('keep')", "*.c")
+        self.assertEqual(sorted(os.listdir(self.work)), ["a.c", "keep"])
+
+    def test_what_a_failed_command_did_is_not_applied_unasked(self):
+        ended = self.apply("open('a', 'w'); raise SystemExit(1)", ends_with=1)
+        self.assertEqual(os.listdir(self.work), [], ended)
+        self.assertEqual([each["path"] for each in ended.record["applied"]["left"]], ["a"])
+
+    def test_files_that_changed_on_the_host_meanwhile_are_conflicts(self):
+        for name in ("mine", "both", "gone"):
+            self.write(name, "before")
+        code = ("import os, sys\nfor n in ('mine', 'both'): open(n, 'w').write('inside')\nos.remove('gone'); open('new', 'w').write('inside')\n"
+                "print('ready', flush=True); sys.stdin.readline()")
+        process = self.start_sbx("--workspace", f"{self.work}:overlay", "--apply", "--yes", "--report", self.tmp / "r.json", "--lang",
+                                 "python", "-c", code, json_record=False, stdin=subprocess.PIPE)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        for name in ("both", "gone", "new"):
+            (self.work / name).write_text("host")
+        ended = self.finish(process, data=b"\n", json_record=False)
+        self.assertEqual(self.tree(), {"mine": b"inside", "both": b"host", "gone": b"host", "new": b"host"}, ended)
+        self.assertEqual(ended.err.count(b"conflict: "), 3, ended)
+
+    def test_it_asks_on_a_terminal_and_needs_yes_without_one(self):
+        self.could_not(self.sbx("--workspace", ".:overlay", "--apply", "true"), "--yes")
+        for answer, there in ((b"n\n", []), (b"y\n", ["made"])):
+            command = [SBX, "run", "--workspace", ".:overlay", "--apply", "--", "touch", "made"]
+            master, slave = pty.openpty()
+            process = start(command, stdin=slave, stdout=slave, stderr=slave, cwd=self.work, env=self.environment())
+            os.close(slave)
+            said = b""
+            while b"[y/N]" not in said:
+                said += os.read(master, 4096)
+            os.write(master, answer)
+            self.assertEqual(self.drained(process, master), 0)
+            self.assertIn(b"created   made", said)
+            self.assertEqual(os.listdir(self.work), there)
+
+    def drained(self, process, master):
+        try:
+            while os.read(master, 4096):
+                pass
+        except OSError as error:
+            self.assertEqual(error.errno, errno.EIO)
+        os.close(master)
+        return process.wait(timeout=60)
+
+    def test_five_thousand_changes_are_applied(self):
+        self.apply("import os\nfor i in range(5000):\n    os.makedirs(f'd{i % 50}', exist_ok=True); open(f'd{i % 50}/f{i}', 'w').write('x')")
+        self.assertEqual(len(self.tree()), 5000)
+
+
+class TheStory(Workspace):
+    """A clean-up script that a model wrote would delete work that is in no commit."""
+
+    def setUp(self):
+        super().setUp()
+        if shutil.which("git") is None:
+            self.skipTest("git is not installed")
+        self.git("init", "-q")
+        self.write("README", "project\n")
+        self.write("src/main.py", "print(1)\n")
+        self.git("add", "README", "src/main.py")
+        self.git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first")
+        self.write("src/main.py", "print(2)  # in no commit\n")
+        self.write("notes.txt", "weeks of work\n")
+
+    def git(self, *arguments):
+        return subprocess.run(["git", *arguments], cwd=self.work, env=self.environment(), capture_output=True, check=True).stdout
+
+    def test_nothing_is_lost_and_the_person_decides(self):
+        before = (self.git("status", "--porcelain"), self.tree())
+        ended = self.overlay(CLEAN_UP)
+        self.assertEqual((self.git("status", "--porcelain"), self.tree()), before)
+        self.assertEqual(self.changed(ended), {"README": "modified", "notes.txt": "deleted", "src": "deleted", "src/main.py": "deleted"})
+        self.overlay(CLEAN_UP, "--apply", "--yes")
+        self.assertFalse((self.work / "notes.txt").exists() or (self.work / "src").exists())
+
+
+if __name__ == "__main__":
+    sbxtest.main()

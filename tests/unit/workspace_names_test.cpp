@@ -1,0 +1,57 @@
+#include <gtest/gtest.h>
+
+#include "workspace/names.hpp"
+
+namespace sbx::workspace {
+namespace {
+
+TEST(WorkspacePattern, AStarStaysWithinOneName) {
+  EXPECT_TRUE(matches("*.png", "a.png"));
+  EXPECT_FALSE(matches("*.png", "out/a.png"));
+  EXPECT_TRUE(matches("out/*", "out/a"));
+  EXPECT_FALSE(matches("out/*", "out/a/b"));
+  EXPECT_TRUE(matches("[ab]?", "a1"));
+  EXPECT_FALSE(matches("[ab]?", "c1"));
+}
+
+TEST(WorkspacePattern, TwoStarsAreAnyNumberOfFolders) {
+  EXPECT_TRUE(matches("**", "a/b/c"));
+  EXPECT_TRUE(matches("out/**", "out/a/b"));
+  EXPECT_FALSE(matches("out/**", "other/a"));
+  EXPECT_TRUE(matches("**/x.xml", "x.xml"));
+  EXPECT_TRUE(matches("**/x.xml", "a/b/x.xml"));
+  EXPECT_TRUE(matches("a/**/b/**/c", "a/b/b/d/c"));
+  EXPECT_FALSE(matches("a/**/b/**/c", "a/d/c"));
+}
+
+TEST(WorkspacePattern, IsQuickForHostilePatterns) {
+  std::string path = "a";
+  std::string pattern;
+  for (int i = 0; i < 200; ++i) path += "/a";
+  for (int i = 0; i < 100; ++i) pattern += "**/a/";
+  EXPECT_FALSE(matches(pattern + "b", path));
+  EXPECT_TRUE(matches(pattern + "a", path));
+}
+
+TEST(WorkspaceNames, OnlyTheWholePathNames) {
+  EXPECT_TRUE(is_named({"x", "./a/b"}, "a/b"));
+  EXPECT_FALSE(is_named({"**", "a/*"}, "a/b"));
+}
+
+TEST(WorkspaceNames, WhatMakesTheHostRunSomethingIsProtected) {
+  for (const char* path :
+       {".git/hooks/pre-commit", ".git/config", "sub/.git/modules/x/config", ".envrc",
+        "home/.bashrc", ".vscode/settings.json", ".claude/settings.json", ".mcp.json"})
+    EXPECT_TRUE(is_protected(path, FileType::file)) << path;
+  EXPECT_TRUE(is_protected("sub/.git", FileType::link));
+}
+
+TEST(WorkspaceNames, OtherNamesAreFree) {
+  for (const char* path :
+       {".git/HEAD", ".git/objects/ab/cd", "config", "hooks/x", "src/bashrc", "a.envrc"})
+    EXPECT_FALSE(is_protected(path, FileType::file)) << path;
+  EXPECT_FALSE(is_protected(".git", FileType::folder));
+}
+
+}  // namespace
+}  // namespace sbx::workspace
