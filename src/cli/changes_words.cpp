@@ -22,6 +22,10 @@ constexpr std::size_t kLinesOfOne = 200;  // of one file's difference
 constexpr std::size_t kLinesOfAll = 2000;
 constexpr std::size_t kFewInFolder = 20;  // in a new folder: shown one by one
 
+std::string plural(std::uint64_t count, const char* word) {
+  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
+}
+
 /// A line of a text: tabs stay, they steer nothing.
 std::string visible(std::string_view line) {
   std::string text;
@@ -150,7 +154,7 @@ class Listing {
 
   static std::string size_of(const Group& group) {
     if (group.change->type == FileType::folder)
-      return fmt::format("{} files, {}", group.inside.files, describe(Bytes{group.inside.bytes}));
+      return plural(group.inside.files, "file") + ", " + describe(Bytes{group.inside.bytes});
     return created_size(*group.change);
   }
   static std::string created_size(const Change& change) {
@@ -186,10 +190,6 @@ class Listing {
   std::size_t left_out_ = 0;
   std::size_t lines_ = 0;
 };
-
-std::string plural(std::uint64_t count, const char* word) {
-  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
-}
 
 void append_list(std::string& text, const char* what, const std::vector<workspace::Left>& list) {
   for (std::size_t i = 0; i < list.size() && i < kLeftShown; ++i)

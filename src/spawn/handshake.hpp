@@ -16,7 +16,7 @@
 namespace sbx::child {
 
 /// Every stage, in the order in which a run passes it: name, kind, what is true afterwards.
-/// A `protection` that is left out must make an escape test fail (tests/escape/mutation.py).
+/// A `protection` that is left out must make an escape test fail (tests/escape/test_mutation.py).
 #define SBX_STAGES(X)                                                                           \
   X(clone, construction, "PID 1 exists in namespaces of its own")                               \
   X(id_maps, construction, "ids inside have ids outside")                                       \

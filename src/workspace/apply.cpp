@@ -173,7 +173,10 @@ class Application {
     if (type_of(facts.st_mode) != change.type)
       return conflict("something else is there on the host");
     const std::string name = "/proc/self/fd/" + std::to_string(opened.get());
-    if (::chmod(name.c_str(), change.mode & 0777) != 0) return by_errno("cannot set the mode");
+    // A folder of a team keeps the bit that hands its group on.
+    const mode_t kept = S_ISDIR(facts.st_mode) ? facts.st_mode & 07000 : 0;
+    if (::chmod(name.c_str(), kept | (change.mode & 0777)) != 0)
+      return by_errno("cannot set the mode");
     return std::nullopt;
   }
 

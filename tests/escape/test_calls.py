@@ -165,6 +165,7 @@ class Flood(SbxTest):
         self.assertLess(time.monotonic() - begin, 5)
 
     def test_signals_do_not_change_the_errno(self):
+        """With SA_RESTART: before the supervisor has taken the notification, the kernel restarts or interrupts the call."""
         asked = self.inside("flood", SYSCALLS["bpf"], 3000, "signals")
         self.assertEqual(asked.lines, ["EPERM 3000 other 0"], asked)
 

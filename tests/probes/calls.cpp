@@ -110,6 +110,7 @@ int flood(Arguments arguments) {
   if (arguments[2] != nullptr && std::strcmp(arguments[2], "signals") == 0) {
     struct sigaction action{};
     action.sa_handler = [](int) {};
+    action.sa_flags = SA_RESTART;
     sigaction(SIGALRM, &action, nullptr);
     const itimerval often{{0, 1000}, {0, 1000}};
     setitimer(ITIMER_REAL, &often, nullptr);
