@@ -152,15 +152,28 @@ Status test_hook(const child::Fault& fault, Stage stage) {
                     .errno_value = fault.error});
 }
 
+/// The maps can't be written: because the child is dead, and then it said why, or because the kernel
+/// refuses.
+Error explain_id_maps(const plan::Plan& plan, const Clone& clone, const Channels& channels,
+                      Error error) {
+  (void)::syscall(SYS_pidfd_send_signal, clone.pidfd.get(), SIGKILL, nullptr, 0);
+  const Progress progress = read_progress(channels.errors.get());
+  if (progress.error > 0) return explain_failure(plan, progress);
+  error.kind = ErrorKind::setup;
+  error.code = "setup-id_maps";
+  if (error.errno_value == EPERM)
+    error.hint =
+        "uid 0 without CAP_SETFCAP can't map itself since Linux 5.12: keep that capability, or run "
+        "sbx as an ordinary user";
+  return error;
+}
+
 Result<Sandbox> meet(const plan::Plan& plan, const host::Host& host, const Identity& identity,
                      Channels& channels, const child::Fault& fault, const Clone& clone,
                      const StampFunction& stamp) {
   SBX_TRY(test_hook(fault, Stage::id_maps));
-  if (auto mapped = write_id_maps(clone.pid, identity, host); !mapped) {
-    mapped.error().kind = ErrorKind::setup;
-    mapped.error().code = "setup-id_maps";
-    return std::unexpected(mapped.error());
-  }
+  if (auto mapped = write_id_maps(clone.pid, identity, host); !mapped)
+    return fail(explain_id_maps(plan, clone, channels, std::move(mapped).error()));
   // The host's memory pressure ends the sandbox before anything else. The file is the child's own;
   // a caller that is already above 500 stays there, since lowering needs rights.
   (void)sys::write_file("/proc/" + std::to_string(clone.pid) + "/oom_score_adj", "500");

@@ -27,20 +27,21 @@ class Application {
  public:
   explicit Application(const Copy& copy) : copy_(copy) {}
 
-  /// Deletions first, so that a folder can stand where a file was; modes last, because one may
-  /// close the folder that others are written to.
+  /// What is in the way goes first; the other deletions come after the creations, so that a file
+  /// that was moved is never in neither place, and because ext4 looks for long for an inode that
+  /// was not freed a moment ago. Modes last: one may close the folder that others are written to.
   Applied run(const std::vector<Change>& changes) {
     const auto of = [&](ChangeKind kind, bool folders) {
       return changes | std::views::filter([kind, folders](const Change& each) {
                return each.change == kind && (each.type == FileType::folder) == folders;
              });
     };
-    for (const Change& each : of(ChangeKind::deleted, false)) finish(each, remove_file(each));
-    for (const Change& each : of(ChangeKind::deleted, true) | std::views::reverse)
-      finish(each, remove_folder(each));
+    note_replaced(changes);
+    remove(of(ChangeKind::deleted, false), of(ChangeKind::deleted, true), true);
     for (const Change& each : of(ChangeKind::created, true)) finish(each, create_folder(each));
     for (const Change& each : of(ChangeKind::created, false)) finish(each, put(each));
     for (const Change& each : of(ChangeKind::modified, false)) finish(each, put(each));
+    remove(of(ChangeKind::deleted, false), of(ChangeKind::deleted, true), false);
     for (const Change& each : of(ChangeKind::mode, false)) finish(each, set_mode(each));
     for (const Change& each : of(ChangeKind::mode, true) | std::views::reverse)
       finish(each, set_mode(each));
@@ -51,6 +52,28 @@ class Application {
   }
 
  private:
+  /// Names that are deleted and made anew as something else; the list is by path.
+  void note_replaced(const std::vector<Change>& changes) {
+    for (std::size_t i = 1; i < changes.size(); ++i)
+      if (changes[i].path == changes[i - 1].path) replaced_.push_back(changes[i].path);
+  }
+
+  [[nodiscard]] bool is_in_the_way(const Change& change) const {
+    std::string path = change.path;
+    while (!replaced_.empty() && path != ".") {
+      if (std::ranges::binary_search(replaced_, path)) return true;
+      path = folder_of(path);
+    }
+    return false;
+  }
+
+  void remove(auto files, auto folders, bool in_the_way) {
+    for (const Change& each : files)
+      if (is_in_the_way(each) == in_the_way) finish(each, remove_file(each));
+    for (const Change& each : folders | std::views::reverse)
+      if (is_in_the_way(each) == in_the_way) finish(each, remove_folder(each));
+  }
+
   /// Nothing when it was done.
   struct Refusal {
     std::string why;
@@ -189,6 +212,7 @@ class Application {
   }
 
   const Copy& copy_;
+  std::vector<std::string> replaced_;
   Applied applied_;
 };
 
