@@ -102,7 +102,7 @@ Status BringOut::finish(Outcome& outcome, bool silent, const Paint& paint) {
   workspace::ChangeSet changes = SBX_TRY(workspace::read_changes(copy_));
   if (options_.diff) write_stderr(changes_words(copy_, changes, Texts::shown, paint));
   if (target_.valid()) SBX_TRY(collect(changes, silent));
-  if (options_.apply) SBX_TRY(apply(changes, outcome, paint));
+  if (options_.apply) SBX_TRY(apply(changes, outcome, silent, paint));
   if (!copy_.is_overlay) return {};
   for (const workspace::Left& each : changes.unread)
     outcome.degraded.push_back({"changes", each.path + ": " + each.why, ""});
@@ -123,13 +123,13 @@ Status BringOut::collect(const workspace::ChangeSet& changes, bool silent) {
   return {};
 }
 
-Status BringOut::apply(const workspace::ChangeSet& changes, const Outcome& outcome,
+Status BringOut::apply(const workspace::ChangeSet& changes, const Outcome& outcome, bool silent,
                        const Paint& paint) {
   applied_.emplace();
   const workspace::Selection selection =
       workspace::select(copy_, changes, options_.patterns, policy_files());
   const auto not_applied = [&](const std::string& why) {
-    write_stderr("sbx: nothing was applied: " + why + "\n");
+    if (!silent) write_stderr("sbx: nothing was applied: " + why + "\n");
     applied_->left = selection.left;
     for (const Change& change : selection.changes) applied_->left.push_back({change.path, why});
     return Status{};
@@ -137,14 +137,14 @@ Status BringOut::apply(const workspace::ChangeSet& changes, const Outcome& outco
   if (changes.left_out > 0 || !changes.unread.empty())
     return not_applied("the list of changes is not complete");
   if (selection.changes.empty()) {
-    write_stderr("sbx: there is nothing to apply\n" + left_words(selection.left));
+    if (!silent) write_stderr("sbx: there is nothing to apply\n" + left_words(selection.left));
     applied_->left = selection.left;
     return {};
   }
   if (options_.yes && !succeeded(outcome)) return not_applied("the command did not exit with 0");
   if (!options_.yes && !agreed(selection, paint)) return not_applied("the answer was no");
   applied_ = SBX_TRY(workspace::apply(copy_, selection));
-  write_stderr(applied_words(*applied_, copy_.folder));
+  if (!silent) write_stderr(applied_words(*applied_, copy_.folder));
   return {};
 }
 

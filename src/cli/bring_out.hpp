@@ -40,7 +40,8 @@ class BringOut {
   [[nodiscard]] Status check_apply() const;
   [[nodiscard]] std::vector<std::string> policy_files() const;
   Status collect(const workspace::ChangeSet& changes, bool silent);
-  Status apply(const workspace::ChangeSet& changes, const Outcome& outcome, const Paint& paint);
+  Status apply(const workspace::ChangeSet& changes, const Outcome& outcome, bool silent,
+               const Paint& paint);
   [[nodiscard]] bool agreed(const workspace::Selection& selection, const Paint& paint) const;
 
   const BringOutOptions& options_;

@@ -66,6 +66,13 @@ class RunCommand {
         .hint = "this version has no mechanism for it, and an option is never silently ignored"};
   }
 
+  [[nodiscard]] static Error not_brought_out() {
+    return {.kind = ErrorKind::host,
+            .code = "not-brought-out",
+            .message = "not everything could be written",
+            .hint = "the record names each file and the reason: --report FILE"};
+  }
+
   /// A place that can't be written does not keep the record from stdout.
   Status prepare_report() {
     auto targets = ReportTargets::prepare(typed_.output);
@@ -165,8 +172,8 @@ class RunCommand {
     if (bring_out.collected()) facts_.collected = &*bring_out.collected();
     if (bring_out.applied()) facts_.applied = &*bring_out.applied();
     if (!finished) return report(tell(finished.error()));
-    return report(bring_out.has_failures() ? exit_status::kCouldNot
-                                           : exit_status_of(outcome->verdict));
+    if (bring_out.has_failures()) return report(tell(not_brought_out()));
+    return report(exit_status_of(outcome->verdict));
   }
 
   [[nodiscard]] std::string stamp_lines() const {

@@ -43,6 +43,14 @@ class Record(SbxTest):
             if reason:
                 self.assertEqual(ended.outcome["reason"], reason, str(ended))
 
+    def test_schema_holds_for_what_was_brought_out(self):
+        options = ["--workspace", ".:overlay", "--out", self.tmp / "out", "--apply", "--yes", "--set", 'filesystem.outputs.collect=["**"]']
+        code = "import os; open('a', 'w').write('x'); os.mkfifo(b'\\xff'); os.mkdir('d'); open('.envrc', 'w')"
+        ended = self.check(self.exited(self.python(code, options=options)))
+        self.assertEqual([each["path"] for each in ended.record["out"]["files"]], ["a"])
+        self.assertEqual(len(ended.record["applied"]["left"]), 2)
+        self.assertEqual(len(ended.record["changes"]), 4)
+
     def test_the_validator_notices_a_wrong_record(self):
         ended = self.exited(self.sbx("true"))
         self.check(ended)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import os
 import pathlib
 import resource
 import shutil

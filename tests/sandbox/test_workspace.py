@@ -2,6 +2,7 @@
 
 import base64
 import errno
+import fcntl
 import os
 import pty
 import shutil
@@ -17,7 +18,8 @@ CLEAN_UP = "import os, shutil\nshutil.rmtree('src'); os.remove('notes.txt'); ope
 class Workspace(SbxTest):
     def overlay(self, code, *options, ends_with=0, **rest):
         ended = self.python(code, options=["--workspace", f"{self.work}:overlay", *options], **rest)
-        return self.exited(ended, ends_with)
+        self.assertEqual(ended.status, ends_with, ended)
+        return ended
 
     def changed(self, ended):
         return {each["path"]: each["change"] for each in ended.record["changes"]}
@@ -289,6 +291,61 @@ class Apply(Workspace):
             self.assertEqual(error.errno, errno.EIO)
         os.close(master)
         return process.wait(timeout=60)
+
+    def test_files_belong_to_the_owner_of_the_workspace(self):
+        self.write("old", "x")
+        owner = 12345 if sbxtest.IS_ROOT else os.geteuid()
+        if sbxtest.IS_ROOT:
+            self.tmp.chmod(0o755)
+            for path in (self.work, self.work / "old"):
+                os.chown(path, owner, owner)
+        self.apply("import os\nos.mkdir('new'); open('new/file', 'w'); open('old', 'w').write('y'); os.symlink('a', 'link')")
+        self.assertEqual({path.name: path.lstat().st_uid for path in self.work.rglob("*")},
+                         dict.fromkeys(["old", "new", "file", "link"], owner))
+
+    def test_the_other_name_of_a_hard_link_stays_as_it_was(self):
+        path = self.write("file", "before")
+        os.link(path, self.tmp / "other")
+        self.apply("open('file', 'w').write('after')")
+        self.assertEqual((path.read_text(), (self.tmp / "other").read_text()), ("after", "before"))
+
+    def test_it_waits_while_another_applies_to_the_same_folder(self):
+        folder = os.open(self.work, os.O_RDONLY)
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        process = self.start_sbx("--workspace", f"{self.work}:overlay", "--apply", "--yes", "--", "touch", "made")
+        self.wait_for(lambda: any("->" in line and f" {process.pid} " in line for line in open("/proc/locks")))
+        self.assertEqual(os.listdir(self.work), [])
+        os.close(folder)
+        self.exited(self.finish(process))
+        self.assertEqual(os.listdir(self.work), ["made"])
+
+    def test_killed_in_the_middle_each_file_is_old_or_new(self):
+        for i in range(200):
+            self.write(f"f{i}", "a" * 300_000)
+        process = self.start_sbx("--workspace", f"{self.work}:overlay", "--apply", "--yes", "--lang", "python", "-c",
+                                 "for i in range(200): open(f'f{i}', 'w').write('b' * 300_000)", json_record=False)
+        self.wait_for(lambda: any((self.work / f"f{i}").read_bytes()[:1] == b"b" for i in range(200)) or process.poll() is not None)
+        process.kill()
+        self.finish(process, json_record=False)
+        contents = {(self.work / f"f{i}").read_bytes() for i in range(200)}
+        self.assertLessEqual(contents, {b"a" * 300_000, b"b" * 300_000})
+        self.assertIn(b"b" * 300_000, contents)
+
+    def wait_for(self, condition):
+        deadline = time.monotonic() + 30
+        while not condition():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.001)
+
+    def test_what_cannot_be_written_ends_with_125(self):
+        if sbxtest.IS_ROOT:
+            self.skipTest("root may write anywhere")
+        self.write("closed/file", "x")
+        (self.work / "closed").chmod(0o555)
+        ended = self.overlay("import os\nos.chmod('closed', 0o755); open('closed/new', 'w'); open('fine', 'w')", "--apply", "--yes",
+                             ends_with=125)
+        self.assertEqual([each["path"] for each in ended.record["applied"]["left"]], ["closed/new"], ended)
+        self.assertTrue((self.work / "fine").exists())
 
     def test_five_thousand_changes_are_applied(self):
         self.apply("import os\nfor i in range(5000):\n    os.makedirs(f'd{i % 50}', exist_ok=True); open(f'd{i % 50}/f{i}', 'w').write('x')")
