@@ -38,6 +38,8 @@ class Application {
     };
     note_replaced(changes);
     remove(of(ChangeKind::deleted, false), of(ChangeKind::deleted, true), true);
+    for (const Change& each : of(ChangeKind::mode, true))
+      if ((each.mode & 0300) == 0300) (void)set_mode(each);  // opened for what follows; told below
     for (const Change& each : of(ChangeKind::created, true)) finish(each, create_folder(each));
     for (const Change& each : of(ChangeKind::created, false)) finish(each, put(each));
     for (const Change& each : of(ChangeKind::modified, false)) finish(each, put(each));

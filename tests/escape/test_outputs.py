@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import subprocess
 import sys
 import time
 
@@ -79,6 +80,21 @@ class BroughtOut(SbxTest):
         self.applied("import os; os.unlink('name'); open('name', 'w').write('data')")
         self.assertEqual((victim.read_text(), (self.work / "name").is_symlink()), ("untouched", False))
         self.assertEqual((self.work / "name").read_text(), "data")
+
+    def test_a_folder_that_became_a_link_during_the_run_is_not_followed(self):
+        elsewhere = self.tmp / "elsewhere"
+        elsewhere.mkdir()
+        self.write("sub/file", "x")
+        code = "import sys\nopen('sub/new', 'w')\nprint('ready', flush=True); sys.stdin.readline()\nopen('fine', 'w')"
+        process = self.start_sbx("--workspace", f"{self.work}:overlay", "--apply", "--yes", "--lang", "python", "-c", code,
+                                 json_record=False, stdin=subprocess.PIPE)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        (self.work / "sub").rename(self.work / "moved")
+        (self.work / "sub").symlink_to(elsewhere)
+        ended = self.finish(process, data=b"\n", json_record=False)
+        self.assertEqual(os.listdir(elsewhere), [], ended)
+        self.assertTrue((self.work / "sub").is_symlink())
+        self.assertIn("fine", os.listdir(self.work), ended)
 
     def test_protected_names_are_left_out(self):
         code = "import os; os.makedirs('.git/hooks')\nfor n in ('.git/hooks/x', '.envrc', 'a'): open(n, 'w').write('x')"

@@ -136,6 +136,15 @@ int leave_behind(Arguments arguments) {
   return kWorked;
 }
 
+/// Touches every page of N MiB and keeps them.
+int hold_memory(Arguments arguments) {
+  const auto size = static_cast<std::size_t>(number(arguments[0])) << 20;
+  volatile char* const memory = static_cast<char*>(std::malloc(size));  // volatile: each write is made
+  if (memory == nullptr) return refused();
+  for (std::size_t i = 0; i < size; i += 4096) memory[i] = 1;
+  wait_for_ever();
+}
+
 constexpr Probe kProbes[] = {
     {"exit", "STATUS", 1, end_with},
     {"die", "SIGNAL", 1, die_of},
@@ -144,6 +153,7 @@ constexpr Probe kProbes[] = {
     {"polite", "STATUS", 1, wait_politely},
     {"stubborn", "", 0, wait_stubbornly},
     {"flood-output", "BYTES [FD]", 1, flood_output},
+    {"hold-memory", "MIB", 1, hold_memory},
     {"fill", "FILE BYTES", 2, fill_file},
     {"leave", "daemon|ignore|stop|trace|spin|sleep COUNT [stay]", 2, leave_behind},
 };

@@ -26,6 +26,7 @@ CAUSES = {
     "output": (KILL_ON_OUTPUT, ("flood-output", 0), ("over-budget", "output"), 153),
     "file_size": (["--set", 'limits.file_size="64K"'], ("fill", "/tmp/f", 200000), ("over-budget", "file_size"), 153),
     "denied": (["--set", 'syscalls.denied="kill"'], ("trace", "child"), ("denied", "syscall"), 159),
+    "memory": (["--memory", "32M"], ("hold-memory", 200), ("over-budget", "memory"), 137),
     "not_found": ([], None, ("setup-failed", "not-found"), 127),
 }
 
@@ -62,7 +63,7 @@ class Races(SbxTest):
                 self.cause(name, FAST)
 
     def test_spent_sizes_and_denied_calls(self):
-        for name in ("output", "file_size", "denied"):
+        for name in ("output", "file_size", "denied", "memory"):
             with self.subTest(cause=name):
                 self.cause(name, FAST)
 

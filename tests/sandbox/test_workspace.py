@@ -221,6 +221,12 @@ class Out(Workspace):
         self.could_not(self.sbx(*collect, "--out", self.write("file", ""), "true"), "bring files out")
         self.exited(self.sbx(*collect, "--out", self.out, "true"))
 
+    def test_what_cannot_be_written_ends_with_125(self):
+        (self.out / "a.txt").mkdir(parents=True)
+        found, left, ended = self.collect("for n in 'ab': open(n + '.txt', 'w').write(n)")
+        self.assertEqual((ended.status, ended.verdict, found, list(left)), (125, ("exited", None), {"b.txt": "b"}, ["a.txt"]), ended)
+        self.assertEqual(sorted(os.listdir(self.out)), ["a.txt", "b.txt"])
+
     def test_without_it_collect_brings_nothing_out(self):
         self.exited(self.python("open('a.txt', 'w')", options=["--set", 'filesystem.outputs.collect=["*"]']))
         self.assertEqual(os.listdir(self.work), [])
@@ -243,6 +249,15 @@ class Apply(Workspace):
         self.assertTrue((self.work / "y").is_dir() and (self.work / "link").is_symlink())
         self.assertEqual((ended.record["applied"]["conflicts"], ended.record["applied"]["left"]), ([], []))
         self.assertEqual({path.lstat().st_uid for path in self.work.rglob("*")}, {os.geteuid()})
+
+    def test_folders_that_the_program_opened_or_closed_are_written_to(self):
+        for name, mode in (("opened", 0o555), ("closed", 0o755)):
+            self.write(f"{name}/old", "x")
+            (self.work / name).chmod(mode)
+        self.addCleanup((self.work / "closed").chmod, 0o755)
+        self.apply("import os\nos.chmod('opened', 0o755)\nfor n in ('opened', 'closed'): open(n + '/new', 'w')\nos.chmod('closed', 0o555)")
+        self.assertEqual(sorted(self.tree()), ["closed/new", "closed/old", "opened/new", "opened/old"])
+        self.assertEqual([(self.work / name).stat().st_mode & 0o777 for name in ("opened", "closed")], [0o755, 0o555])
 
     def test_a_pattern_applies_what_it_means(self):
         self.write("keep", "x")
@@ -337,19 +352,32 @@ class Apply(Workspace):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.001)
 
-    def test_what_cannot_be_written_ends_with_125(self):
-        if sbxtest.IS_ROOT:
-            self.skipTest("root may write anywhere")
-        self.write("closed/file", "x")
-        (self.work / "closed").chmod(0o555)
-        ended = self.overlay("import os\nos.chmod('closed', 0o755); open('closed/new', 'w'); open('fine', 'w')", "--apply", "--yes",
-                             ends_with=125)
-        self.assertEqual([each["path"] for each in ended.record["applied"]["left"]], ["closed/new"], ended)
-        self.assertTrue((self.work / "fine").exists())
-
     def test_five_thousand_changes_are_applied(self):
         self.apply("import os\nfor i in range(5000):\n    os.makedirs(f'd{i % 50}', exist_ok=True); open(f'd{i % 50}/f{i}', 'w').write('x')")
         self.assertEqual(len(self.tree()), 5000)
+
+
+class Watched(Workspace):
+    """What a watcher on the host sees of a run."""
+
+    EVENTS = 0x2 | 0x4 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400  # modify attrib moved-from moved-to create delete delete-self
+
+    def events_of(self, *options):
+        watcher = sbxtest._libc.inotify_init1(os.O_NONBLOCK)
+        self.addCleanup(os.close, watcher)
+        for folder in (self.work, self.work / "src", self.home, self.tmp):
+            self.assertGreater(sbxtest._libc.inotify_add_watch(watcher, os.fsencode(folder), self.EVENTS), 0)
+        self.overlay(CLEAN_UP + "\nopen('new', 'w'); os.chmod('run', 0o777)", "--diff", *options)
+        try:
+            return os.read(watcher, 65536)
+        except BlockingIOError:
+            return b""
+
+    def test_a_run_writes_nothing_on_the_host_unless_asked(self):
+        for name in ("src/a", "notes.txt", "README", "run"):
+            self.write(name, "x")
+        self.assertEqual(self.events_of(), b"")
+        self.assertNotEqual(self.events_of("--apply", "--yes"), b"")
 
 
 class TheStory(Workspace):

@@ -1,0 +1,109 @@
+"""limits.memory: the sum over all processes, seen by looking at them where no cgroup counts."""
+
+import sbxtest
+from sbxtest import SbxTest
+
+MIB = 1 << 20
+HOG = "import sys, time\nmib, step = map(int, sys.argv[1:3])\nheld = []\n" \
+      "for _ in range(0, mib, step): held.append(b'x' * (step << 20))\nprint(len(held))\n"
+CHILDREN = """
+import os, sys, time
+count, mib = map(int, sys.argv[1:3])
+for _ in range(count):
+    if os.fork() == 0:
+        held = b'x' * (mib << 20)
+        time.sleep(30 if count * mib > 128 else 0)
+        os._exit(0)
+for _ in range(count):
+    os.wait()
+print('done')
+"""
+SHARED_AFTER_FORK = """
+import os, time
+held = b'x' * (80 << 20)
+readers = []
+for _ in range(5):
+    end, other = os.pipe()
+    if os.fork() == 0:
+        os.close(other)
+        os.read(end, 1)
+        os._exit(0)
+    os.close(end)
+    readers.append(other)
+time.sleep(0.3)
+for writer in readers:
+    os.close(writer)
+for _ in range(5):
+    os.wait()
+print('done')
+"""
+TMPFS = "import sys\nwith open('/dev/shm/x', 'wb') as f:\n for _ in range(int(sys.argv[1])): f.write(b'x' * (1 << 20))\nprint('done')"
+SHARED_MAPPING = "import mmap, sys\nm = mmap.mmap(-1, int(sys.argv[1]) << 20)\nfor i in range(0, len(m), 4096): m[i] = 1\nprint('done')"
+
+
+class Memory(SbxTest):
+    BUDGET = 128
+    options = ["--memory", f"{BUDGET}M", "--disk", "512M", "--set", 'limits.file_size="512M"']
+
+    def hog(self, code, *arguments):
+        return self.python(code, *arguments, options=self.options)
+
+    def over(self, ended):
+        self.over_budget(ended, "memory", 137)
+        met = [limit for limit in ended.record["limits_met"] if limit["limit"] == "memory"]
+        self.assertEqual([(limit["value"], limit["evidence"]) for limit in met], [(self.BUDGET * MIB, "sampled")], ended)
+        self.assertGreater(met[0]["peak"], self.BUDGET * MIB)
+        self.assertIn("limits.memory", ended.outcome["detail"])
+        self.assertEqual(ended.record["usage"]["memory_peak_bytes"], met[0]["peak"])
+
+    def test_hog_in_one_piece_is_over_budget(self):
+        self.over(self.hog(HOG, 1000, 1000))
+
+    def test_hog_in_steps_is_over_budget(self):
+        self.over(self.hog(HOG, 4000, 1))
+
+    def test_hog_below_the_budget_ends_by_itself(self):
+        self.exited(self.hog(HOG, 60, 1))
+
+    def test_children_together_are_over_budget(self):
+        self.over(self.hog(CHILDREN, 12, 64))
+
+    def test_children_below_the_budget_end_by_themselves(self):
+        self.exited(self.hog(CHILDREN, 3, 10))
+
+    def test_pages_shared_since_a_fork_count_once(self):
+        self.assertEqual(self.exited(self.hog(SHARED_AFTER_FORK)).text, "done\n")
+
+    def test_files_in_memory_are_over_budget(self):
+        self.over(self.hog(TMPFS, 400))
+
+    def test_files_below_the_budget_are_kept(self):
+        self.exited(self.hog(TMPFS, 60))
+
+    def test_shared_mapping_is_over_budget(self):
+        self.over(self.hog(SHARED_MAPPING, 400))
+
+    def test_shared_mapping_below_the_budget_works(self):
+        self.exited(self.hog(SHARED_MAPPING, 60))
+
+    def test_memory_that_polling_cannot_see_is_refused(self):
+        ended = self.hog("import os\ntry: os.memfd_create('x'); print('made')\nexcept OSError as e: print(e.errno)")
+        self.assertEqual(ended.text, "38\n", ended)
+        self.assertEqual(ended.record["denials"], [], "a quiet ENOSYS: honest programs try and do without")
+
+    def test_memory_file_that_is_granted_works(self):
+        ended = self.python("import os\nos.memfd_create('x')\nprint('made')",
+                            options=[*self.options, "--set", 'syscalls.allow=["memfd_create"]'])
+        self.assertEqual(ended.text, "made\n", ended)
+
+    def test_weaker_means_is_told(self):
+        ended = self.hog("pass")
+        self.assertEqual(ended.record["enforced"]["memory"], "polled")
+        self.assertIn("limits.memory", [item["what"] for item in ended.record["degraded"]])
+
+    def test_group_that_is_required_is_an_error(self):
+        self.could_not(self.sbx("--require", "memory.cgroup", "--", "true"), "memory.cgroup")
+
+
+if __name__ == "__main__":
+    sbxtest.main()
