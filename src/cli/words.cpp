@@ -121,7 +121,7 @@ void append_limits(std::string& text, const std::vector<LimitMet>& limits) {
 }
 
 void append_truncation(std::string& text, const char* name, const Stream& stream, Bytes cap) {
-  if (!stream.truncated) return;
+  if (!stream.truncated || stream.bytes <= cap.count) return;  // else a note says what was in the way
   const std::uint64_t kept =
       std::min<std::uint64_t>(stream.bytes, stream.head_bytes + stream.tail_bytes);
   say(text, "{}: {} written, {} left out (output.{} = \"{}\")", name, describe(Bytes{stream.bytes}),

@@ -80,6 +80,10 @@ Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
                        const RunRequest& request) {
   Plan plan;
   plan.degraded = SBX_TRY(check_enforcement(policy));
+  // Said aloud: every request of the program would fail, and nothing else would tell why.
+  for (const Degraded& entry : plan.degraded)
+    if (entry.what == "network.mode")
+      plan.notes.push_back("the program has no network: " + entry.why);
   plan.identity.privileged = host.privileged;
   plan.network.own_namespace = policy.network.mode.value != policy::NetworkMode::host;
   plan.interactive = request.interactive;
