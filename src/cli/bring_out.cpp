@@ -56,7 +56,7 @@ Status BringOut::check_out() const {
               .code = "nothing-to-collect",
               .message = fmt::format("the policy \"{}\" lets nothing be brought out by --out",
                                      policy_.name.value),
-              .hint = "name patterns: --set 'filesystem.outputs.collect=[\"*.png\", \"out/**\"]'"});
+              .hint = R"(name patterns: --set 'filesystem.outputs.collect=["*.png", "out/**"]')"});
   return {};
 }
 

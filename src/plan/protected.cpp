@@ -12,12 +12,60 @@ constexpr std::array<std::string_view, 4> kOfGit = {"hooks", "config", "config.w
                                                     "modules"};
 
 // Read by shells, direnv, editors and agents that a person starts in the folder.
-constexpr std::array<std::string_view, 27> kAnywhere = {
-    ".envrc",   ".bashrc",    ".bash_profile", ".bash_login",    ".bash_logout", ".bash_aliases",
-    ".profile", ".zshrc",     ".zshenv",       ".zprofile",      ".zlogin",      ".zlogout",
-    ".kshrc",   ".gitconfig", ".vscode",       ".idea",          ".vim",         ".vimrc",
-    ".nvimrc",  ".exrc",      ".emacs.d",      ".dir-locals.el", ".claude",      ".cursor",
-    ".codex",   ".gemini",    ".mcp.json"};
+constexpr auto kAnywhere = std::to_array<std::string_view>({
+    // start files of shells and what they read
+    ".envrc",
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_aliases",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".login",
+    ".cshrc",
+    ".tcshrc",
+    ".kshrc",
+    ".mkshrc",
+    ".inputrc",
+    ".xprofile",
+    ".xsession",
+    ".xinitrc",
+    ".pam_environment",
+    // editors
+    ".vscode",
+    ".idea",
+    ".vimrc",
+    ".exrc",
+    ".nvimrc",
+    ".nvim.lua",
+    ".vim",
+    ".dir-locals.el",
+    ".zed",
+    ".fleet",
+    ".sublime-project",
+    // agents
+    ".claude",
+    ".cursor",
+    ".codex",
+    ".gemini",
+    ".windsurf",
+    ".continue",
+    ".aider.conf.yml",
+    ".mcp.json",
+    ".cursorrules",
+    ".windsurfrules",
+    ".clinerules",
+    "CLAUDE.md",
+    "AGENTS.md",
+    "GEMINI.md",
+    ".gitconfig",
+    ".emacs.d",
+});
 
 bool is_secret(std::string_view key) {
   std::string lower(key);
@@ -47,6 +95,7 @@ std::string without_password(std::string_view line) {
 
 bool is_protected(std::string_view folder_name, std::string_view name) {
   if (folder_name == ".git") return std::ranges::find(kOfGit, name) != kOfGit.end();
+  if (folder_name == ".config" && name == "fish") return true;
   return std::ranges::find(kAnywhere, name) != kAnywhere.end();
 }
 

@@ -3,7 +3,8 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <array>
+
+#include "plan/protected.hpp"
 
 namespace sbx::workspace {
 namespace {
@@ -43,68 +44,6 @@ bool match_parts(const std::vector<std::string>& pattern, const std::vector<std:
   return p == pattern.size();
 }
 
-/// A name anywhere in the tree, and everything below it.
-constexpr auto kAnywhere = std::to_array<std::string_view>({
-    // start files of shells and what they read
-    ".envrc",
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".bash_aliases",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
-    ".zlogout",
-    ".login",
-    ".cshrc",
-    ".tcshrc",
-    ".kshrc",
-    ".mkshrc",
-    ".inputrc",
-    ".xprofile",
-    ".xsession",
-    ".xinitrc",
-    ".pam_environment",
-    // editors
-    ".vscode",
-    ".idea",
-    ".vimrc",
-    ".exrc",
-    ".nvimrc",
-    ".nvim.lua",
-    ".vim",
-    ".dir-locals.el",
-    ".zed",
-    ".fleet",
-    ".sublime-project",
-    // agents
-    ".claude",
-    ".cursor",
-    ".codex",
-    ".gemini",
-    ".windsurf",
-    ".continue",
-    ".aider.conf.yml",
-    ".mcp.json",
-    ".cursorrules",
-    ".windsurfrules",
-    ".clinerules",
-    "CLAUDE.md",
-    "AGENTS.md",
-    "GEMINI.md",
-});
-
-/// Below a folder called .git, and the settings of fish below .config.
-bool is_protected_pair(const std::string& first, const std::string& second) {
-  if (first == ".git")
-    return second == "hooks" || second == "config" || second == "modules" ||
-           second == "config.worktree";
-  return first == ".config" && second == "fish";
-}
-
 }  // namespace
 
 bool matches(std::string_view pattern, std::string_view path) {
@@ -125,9 +64,10 @@ bool is_named(const std::vector<std::string>& patterns, std::string_view path) {
 
 bool is_protected(std::string_view path, FileType type) {
   const std::vector<std::string> parts = parts_of(path);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (std::ranges::find(kAnywhere, parts[i]) != kAnywhere.end()) return true;
-    if (i + 1 < parts.size() && is_protected_pair(parts[i], parts[i + 1])) return true;
+  std::string_view folder;
+  for (const std::string& part : parts) {
+    if (plan::is_protected(folder, part)) return true;
+    folder = part;
   }
   // A file or link of that name sends git to a folder, and to hooks, of somebody else's choice.
   return !parts.empty() && parts.back() == ".git" && type != FileType::folder;

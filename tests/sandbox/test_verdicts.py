@@ -119,13 +119,13 @@ class CouldNot(SbxTest):
         self.exited(self.sbx("-p", policy, PROBE, "exit", 0))
 
     def test_what_cannot_be_enforced_is_an_error(self):
-        for text in ('[network]\nmode = "allow-list"\nallow = ["example.org:443"]\n', '[filesystem.outputs]\ncollect = ["*"]\n'):
+        for text in ('[network]\nmode = "allow-list"\nallow = ["example.org:443"]\n', '[limits]\ndisk_on = "folder"\n'):
             self.could_not(self.sbx("-p", self.policy(text), PROBE, "exit", 0))
 
     def test_what_cannot_be_enforced_is_listed_under_best_effort(self):
-        policy = self.policy('enforcement = "best-effort"\n[filesystem.outputs]\ncollect = ["*"]\n')
+        policy = self.policy('enforcement = "best-effort"\n[limits]\ndisk_on = "folder"\n')
         ended = self.exited(self.sbx("-p", policy, PROBE, "exit", 0))
-        self.assertTrue([item for item in ended.record["degraded"] if "outputs" in item["what"]], ended)
+        self.assertTrue([item for item in ended.record["degraded"] if "disk_on" in item["what"]], ended)
 
     def test_not_found(self):
         for command in ("no-such-command", "/no/such/path"):

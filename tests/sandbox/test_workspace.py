@@ -4,6 +4,7 @@ import base64
 import errno
 import fcntl
 import os
+import pathlib
 import pty
 import shutil
 import subprocess
@@ -328,7 +329,7 @@ class Apply(Workspace):
         folder = os.open(self.work, os.O_RDONLY)
         fcntl.flock(folder, fcntl.LOCK_EX)
         process = self.start_sbx("--workspace", f"{self.work}:overlay", "--apply", "--yes", "--", "touch", "made")
-        self.wait_for(lambda: any("->" in line and f" {process.pid} " in line for line in open("/proc/locks")))
+        self.wait_for(lambda: any("->" in line and f" {process.pid} " in line for line in pathlib.Path("/proc/locks").read_text().splitlines()))
         self.assertEqual(os.listdir(self.work), [])
         os.close(folder)
         self.exited(self.finish(process))
