@@ -1,7 +1,5 @@
 // The steps of a plan, one function per kind. Everything is reached by descriptor.
 
-#include <sys/sysmacros.h>
-
 #include <cstring>
 #include <initializer_list>
 #include <iterator>
@@ -10,6 +8,8 @@
 
 namespace sbx::child {
 namespace {
+
+constexpr std::uint32_t kNullDevice = 0x103;  // st_rdev of /dev/null: 1:3
 
 void write_content(const Builder& builder, int file, const Step& step) {
   for (std::size_t done = 0; done < step.content_size;)
@@ -234,8 +234,7 @@ int open_masked(const Builder& builder, const Step& step) {
 }
 
 int make_mask(const Builder& builder, StepKind kind) {
-  if (kind == StepKind::mask_file)
-    return clone_device(builder, "/dev/null", static_cast<std::uint32_t>(makedev(1, 3)));
+  if (kind == StepKind::mask_file) return clone_device(builder, "/dev/null", kNullDevice);
   const Option options[] = {{"mode", "0555"}, {"size", "4k"}, {"nr_inodes", "1"}};
   return make_file_system(
       builder, "tmpfs", options,
