@@ -169,7 +169,8 @@ class Cancelled(SbxTest):
         self.assertLess(time.monotonic() - begin, 1.5)
 
     def test_suspended_run_goes_on(self):
-        process = self.start_sbx("--", "sh", "-c", "echo ready; read x; echo $x", json_record=False, stdin=-1)
+        # A process group of its own, with its parent outside: SIGTSTP has no effect in an orphaned one, as a CI job may be.
+        process = self.start_sbx("--", "sh", "-c", "echo ready; read x; echo $x", json_record=False, stdin=-1, process_group=0)
         self.assertEqual(process.stdout.readline(), b"ready\n")
         process.send_signal(signal.SIGTSTP)
         _, status = os.waitpid(process.pid, os.WUNTRACED)
