@@ -1,4 +1,4 @@
 # What the project needs from Debian 12, by purpose; read by ../demo and ../check.
 build="g++ cmake ninja-build libcli11-dev libtomlplusplus-dev libseccomp-dev nettle-dev libfmt-dev nlohmann-json3-dev libnl-3-dev libnl-route-3-dev"
 example="python3 python3-pandas python3-matplotlib"
-test="libgtest-dev libgmock-dev librapidcheck-dev python3-jsonschema strace ccache util-linux nodejs perl git scdoc"
+test="libgtest-dev libgmock-dev librapidcheck-dev python3-jsonschema mandoc strace ccache util-linux nodejs perl git"
