@@ -143,42 +143,50 @@ void kill_and_reap(const Clone& clone) {
   }
 }
 
-/// A stage of the parent's own that a test makes fail.
-Status test_hook(const child::Fault& fault, Stage stage) {
-  if (!fault.set || fault.leave_out || fault.stage != stage) return {};
+/// Whether a stage of the parent's own is passed; false when a test leaves it out, an error when a
+/// test makes it fail.
+Result<bool> passes(const child::Fault& fault, Stage stage) {
+  if (!fault.set || fault.stage != stage) return true;
+  if (fault.leave_out) return false;
   return fail(Error{.kind = ErrorKind::setup,
                     .code = "setup-" + std::string(stage_name(stage)),
                     .message = "set-up stage '" + std::string(stage_name(stage)) + "' failed",
                     .errno_value = fault.error});
 }
 
-/// The maps can't be written: because the child is dead, and then it said why, or because the kernel
-/// refuses.
-Error explain_id_maps(const plan::Plan& plan, const Clone& clone, const Channels& channels,
-                      Error error) {
+/// What the child said before it died, if that is why the parent's own step failed; else `error`.
+Error explain_early_end(const plan::Plan& plan, const Clone& clone, const Channels& channels,
+                        Error error) {
   (void)::syscall(SYS_pidfd_send_signal, clone.pidfd.get(), SIGKILL, nullptr, 0);
   const Progress progress = read_progress(channels.errors.get());
-  if (progress.error > 0) return explain_failure(plan, progress);
+  return progress.error > 0 ? explain_failure(plan, progress) : error;
+}
+
+Status map_ids(pid_t pid, const Identity& identity, const host::Host& host) {
+  auto mapped = write_id_maps(pid, identity, host);
+  if (mapped) return {};
+  Error error = std::move(mapped).error();
   error.kind = ErrorKind::setup;
   error.code = "setup-id_maps";
   if (error.errno_value == EPERM)
     error.hint =
         "uid 0 without CAP_SETFCAP can't map itself since Linux 5.12: keep that capability, or run "
         "sbx as an ordinary user";
-  return error;
+  return fail(std::move(error));
 }
 
 Result<Sandbox> meet(const plan::Plan& plan, const host::Host& host, const Identity& identity,
                      Channels& channels, const child::Fault& fault, const Clone& clone,
                      const StampFunction& stamp) {
-  SBX_TRY(test_hook(fault, Stage::id_maps));
-  if (auto mapped = write_id_maps(clone.pid, identity, host); !mapped)
-    return fail(explain_id_maps(plan, clone, channels, std::move(mapped).error()));
+  if (SBX_TRY(passes(fault, Stage::id_maps)))
+    if (auto mapped = map_ids(clone.pid, identity, host); !mapped)
+      return fail(explain_early_end(plan, clone, channels, std::move(mapped).error()));
   // The host's memory pressure ends the sandbox before anything else. The file is the child's own;
   // a caller that is already above 500 stays there, since lowering needs rights.
   (void)sys::write_file("/proc/" + std::to_string(clone.pid) + "/oom_score_adj", "500");
   stamp("id_maps");
-  SBX_TRY(send_go(channels.control.get()));
+  if (auto sent = send_go(channels.control.get()); !sent)
+    return fail(explain_early_end(plan, clone, channels, std::move(sent).error()));
 
   const Progress progress = read_progress(channels.errors.get());
   stamp("payload");
@@ -229,8 +237,8 @@ void connect(child::Program& program, const Channels& channels, const ChildStrea
 Result<Sandbox> spawn(const plan::Plan& plan, const host::Host& host, const Identity& identity,
                       ChildStreams streams, ArgumentArea arguments, const StampFunction& stamp) {
   const child::Fault fault = SBX_TRY(fault_from_environment());
-  SBX_TRY(test_hook(fault, Stage::grants));
-  const std::vector<Source> sources = SBX_TRY(open_sources(plan, identity));
+  std::vector<Source> sources(plan.mounts.size());
+  if (SBX_TRY(passes(fault, Stage::grants))) sources = SBX_TRY(open_sources(plan, identity));
   stamp("grants");
   Packed packed;
   pack(plan, sources, packed);
@@ -240,7 +248,10 @@ Result<Sandbox> spawn(const plan::Plan& plan, const host::Host& host, const Iden
   packed.program.list_processes = !lists_children();
   stamp("pack");
 
-  SBX_TRY(test_hook(fault, Stage::clone));
+  if (!SBX_TRY(passes(fault, Stage::clone)))
+    return fail(Error{.kind = ErrorKind::setup,
+                      .code = "setup-clone",
+                      .message = "set-up stage 'clone' was left out"});
   const Clone clone = SBX_TRY(clone_child(plan, packed.program));
   stamp("clone");
   channels.child_control.reset();

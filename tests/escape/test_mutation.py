@@ -3,6 +3,7 @@
 The stages come from the table in src/spawn/handshake.hpp by way of `sbx --list-stages` (builds with SBX_FAULTS only).
 """
 
+import json
 import os
 import pathlib
 import subprocess
@@ -40,6 +41,29 @@ NOTICED_BY = {
     "seccomp": ("calls", "test_denied_call_is_refused_and_named"),
     "init_capabilities": ("proc", "test_init_holds_no_effective_capability"),
 }
+# What a construction stage makes: a program that uses all of it, and says so.
+USES_EVERYTHING = """
+import os, socket, sys
+granted, work = sys.argv[1:3]
+assert open(granted).read() == 'x' and open('in-workspace').read() == 'y' and os.getcwd() == work
+open('written', 'w').write('z')
+open('/tmp/t', 'w').write('z')
+open('/dev/shm/s', 'w').write('z')
+open('/dev/null', 'w').write('z')
+os.close(os.openpty()[0])
+assert (os.getuid(), os.getgid()) == (1000, 1000) and 'sandbox' in open('/etc/passwd').read()
+assert os.readlink('/bin') and open('/proc/self/status').read()
+assert not os.path.exists('/.scratch')
+server = socket.create_server(('127.0.0.1', 0))
+socket.create_connection(server.getsockname()).close()
+print('all of it works')
+"""
+# Left out without a difference that can be seen: what is bound is made private one by one as well (bind_attributes), and
+# the old root is left altogether.
+SECOND_TO_ANOTHER = {"private_mounts"}
+# An ordinary user's grants are opened by the child: the parent's stage has nothing to do.
+ROOT_ONLY_CONSTRUCTION = {"grants"}
+
 # What can be seen as one kind of caller only: an ordinary user's runs have no identity stage; root's PID 1 is made
 # non-dumpable by its change of uid already, prctl(2).
 ROOT_ONLY = {"identity"}
@@ -98,6 +122,35 @@ class Mutation(SbxTest):
                 left_out.append(name)
         protections = [name for name, kind, _ in self.stages if kind == "protection"]
         self.assertEqual(sorted(left_out), sorted(self.visible(protections)))
+
+    def used(self, left_out=None):
+        granted = self.write("granted", "x", mode=0o600, folder=self.tmp)
+        self.write("in-workspace", "y")
+        options = ["--workspace", f"{self.work}:overlay", "--read", granted]
+        if left_out == "terminal":
+            options.append("-i")
+        return self.sbx("--json", *options, "--lang", "python", "-c", USES_EVERYTHING, granted, self.work,
+                        json_record=False, env={"SBX_TEST_SKIP": left_out})
+
+    def all_works(self, ended):
+        try:
+            record = json.loads(ended.out)
+        except ValueError:  # the program wrote beside the record
+            return False
+        return ended.status == 0 and record["stdout"]["text"] == "all of it works\n"
+
+    def test_everything_that_is_constructed_is_used(self):
+        self.assertTrue(self.all_works(self.used()))
+
+    def test_left_out_construction_is_noticed(self):
+        constructions = [name for name, kind, _ in self.stages if kind == "construction"]
+        self.assertLessEqual(SECOND_TO_ANOTHER | ROOT_ONLY_CONSTRUCTION, set(constructions))
+        for name in constructions:
+            if name in SECOND_TO_ANOTHER or (name in ROOT_ONLY_CONSTRUCTION and not sbxtest.IS_ROOT):
+                continue
+            with self.subTest(stage=name):
+                ended = self.used(left_out=name)
+                self.assertFalse(self.all_works(ended), f"nothing noticed that '{name}' was left out\n{ended}")
 
     def test_failing_stage_is_named(self):
         granted = self.write("granted", "x", folder=self.tmp)
