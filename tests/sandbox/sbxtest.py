@@ -31,6 +31,11 @@ _libc = ctypes.CDLL(None, use_errno=True)
 # Whatever a dead sbx leaves behind becomes a child of this process, so that one look at our children finds all of it.
 _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
+# What the caller ignored (nohup) stays ignored under sbx, by design; these tests are about signals that arrive.
+for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, signal.SIG_DFL)
+
 _known_children = set()
 
 
