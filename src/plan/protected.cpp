@@ -91,6 +91,19 @@ std::string without_password(std::string_view line) {
   return text;
 }
 
+/// Length of the first line with its end, and of the lines that a backslash joins to it.
+std::size_t logical_line(std::string_view text) {
+  std::size_t at = 0;
+  for (;;) {
+    const auto end = text.find('\n', at);
+    if (end == std::string_view::npos) return text.size();
+    const bool goes_on =
+        text.substr(0, end).ends_with('\\') || text.substr(0, end).ends_with("\\\r");
+    if (!goes_on) return end + 1;
+    at = end + 1;
+  }
+}
+
 }  // namespace
 
 bool is_protected(std::string_view folder_name, std::string_view name) {
@@ -103,14 +116,13 @@ std::optional<std::string> without_credentials(std::string_view git_config) {
   std::string clean;
   std::string_view rest = git_config;
   while (!rest.empty()) {
-    const auto end = std::min(rest.find('\n'), rest.size() - 1) + 1;
-    const std::string_view line = rest.substr(0, end);
+    const std::string_view line = rest.substr(0, logical_line(rest));
     const auto equals = line.find('=');
     if (equals != std::string_view::npos && is_secret(line.substr(0, equals)))
       clean += "\t# left out by sbx: a credential\n";
     else
       clean += without_password(line);
-    rest.remove_prefix(end);
+    rest.remove_prefix(line.size());
   }
   if (clean == git_config) return std::nullopt;
   return clean;

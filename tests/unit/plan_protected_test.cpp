@@ -36,6 +36,15 @@ TEST(WithoutCredentials, TakesHeadersAndTokensOut) {
   EXPECT_NE(clean->find("proxy = p"), std::string::npos);
 }
 
+TEST(WithoutCredentials, TakesContinuedLinesOutWhole) {
+  const auto clean =
+      without_credentials("[http]\n\textraHeader = AUTHORIZATION: \\\nbasic abc\n\tproxy = p\n");
+  ASSERT_TRUE(clean);
+  EXPECT_EQ(clean->find("abc"), std::string::npos);
+  EXPECT_NE(clean->find("proxy = p"), std::string::npos);
+  EXPECT_FALSE(without_credentials("[core]\n\teditor = a \\\n b\n"));
+}
+
 TEST(WithoutCredentials, SaysNothingWhenThereIsNone) {
   EXPECT_FALSE(without_credentials("[core]\n\tbare = false\n"));
   EXPECT_FALSE(without_credentials("[remote \"o\"]\n\turl = ssh://git@example.org/x.git\n"));
