@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policy/addresses.hpp"
+#include "policy/entries.hpp"
+#include "policy/policy.hpp"
+
+/// network.allow and network.publish, read in one place. What is checked here is what is dialled:
+/// names have one canonical text, addresses one canonical form.
+///
+/// A rule is [tcp://|udp://]HOST:PORTS. Without a scheme it is TCP.
+///   HOST   a name "api.example.com"; every name below one "*.example.org" (any depth, not
+///          example.org itself); an address or prefix "10.1.0.0/16", "[2001:db8::/32]"; the host's
+///          loopback "host.sbx.internal".
+///   PORTS  "443", a range "8000-8100", a list "80,443,8000-8100", or "*" for all but 53.
+namespace sbx::policy {
+
+enum class Transport : std::uint8_t { tcp, udp };
+
+/// The name inside the sandbox of the host's loopback.
+inline constexpr std::string_view kHostLoopbackName = "host.sbx.internal";
+
+struct PortRange {
+  std::uint16_t first = 0;
+  std::uint16_t last = 0;
+  bool operator==(const PortRange&) const = default;
+};
+
+struct NetworkRule {
+  enum class Kind : std::uint8_t {
+    name,      ///< one name
+    wildcard,  ///< every name below `name`
+    prefix,    ///< addresses
+    host,      ///< host.sbx.internal
+  };
+
+  Transport transport = Transport::tcp;
+  Kind kind = Kind::name;
+  std::string name;              ///< canonical; of a wildcard without "*."; empty for a prefix
+  Prefix prefix;                 ///< of kind prefix
+  std::vector<PortRange> ports;  ///< ascending, neither touching nor overlapping; never has 53
+
+  /// The one text of this rule: parse_network_rule(text()) is this rule.
+  [[nodiscard]] std::string text() const;
+  [[nodiscard]] bool has_port(std::uint16_t port) const;
+  /// How many ports it has, 1 to 65534.
+  [[nodiscard]] std::size_t port_count() const;
+  /// Whether a canonical name is what the rule names. A wildcard never has names of sbx.internal
+  /// and localhost.
+  [[nodiscard]] bool has_name(std::string_view canonical) const;
+  bool operator==(const NetworkRule&) const = default;
+};
+
+/// Reads one rule. Errors say what is wrong, in which part, and the line that cures it.
+[[nodiscard]] Checked<NetworkRule> parse_network_rule(std::string_view text);
+/// HOST as --allow-host takes it: a rule whose port may be left out, which is then 443.
+[[nodiscard]] std::string with_default_port(std::string_view text);
+
+/// A name as it is compared and dialled: ASCII (IDNA 2008 labels as "xn--"), lower case, no
+/// trailing dot; labels of 1 to 63 letters, digits, '-' and '_', at most 253 in all. Names that
+/// some program would read as an address ("0x7f.1", "1.2.3") are none.
+[[nodiscard]] Checked<std::string> canonical_name(std::string_view text);
+
+/// Whether everything that `rule` reaches is reached by `rules` together (ports may come from
+/// several). For locks.
+[[nodiscard]] bool covered(const NetworkRule& rule, std::span<const NetworkRule> rules);
+
+/// A port of the sandbox on the host's loopback (TCP).
+struct Publication {
+  Address address;              ///< of the host: 127.0.0.0/8 or ::1
+  std::uint16_t host_port = 0;  ///< 1 to 65535
+  std::uint16_t port = 0;       ///< inside
+  /// "127.0.0.1:8080:80", "[::1]:8080:80".
+  [[nodiscard]] std::string text() const;
+  bool operator==(const Publication&) const = default;
+};
+/// Reads "[ADDRESS:]HOST_PORT:PORT"; without ADDRESS it is 127.0.0.1.
+[[nodiscard]] Checked<Publication> parse_publication(std::string_view text);
+
+/// A parsed rule of a policy and its place.
+struct PlacedRule {
+  NetworkRule rule;
+  Origin origin;
+};
+/// The rules of a finished policy, whose texts were checked when it was read.
+[[nodiscard]] std::vector<PlacedRule> network_rules(const Network& network);
+[[nodiscard]] std::vector<Publication> publications(const Network& network);
+
+/// The first rule that allows the name, or null.
+[[nodiscard]] const PlacedRule* rule_for_name(std::span<const PlacedRule> rules,
+                                              Transport transport, std::string_view canonical,
+                                              std::uint16_t port);
+/// The narrowest prefix rule that has address and port, or null. Whether such a destination may be
+/// reached is network/special's to say.
+[[nodiscard]] const PlacedRule* rule_for_address(std::span<const PlacedRule> rules,
+                                                 Transport transport, const Address& address,
+                                                 std::uint16_t port);
+
+}  // namespace sbx::policy
