@@ -2,3 +2,5 @@
 build="g++ cmake ninja-build libcli11-dev libtomlplusplus-dev libseccomp-dev nettle-dev libfmt-dev nlohmann-json3-dev libnl-3-dev libnl-route-3-dev"
 example="python3 python3-pandas python3-matplotlib"
 test="libgtest-dev libgmock-dev librapidcheck-dev python3-jsonschema mandoc strace ccache util-linux nodejs perl git"
+# The guests of tests/vm: an emulator, what unpacks Debian kernels, and what makes their disk.
+vm="qemu-system-x86 busybox-static e2fsprogs zstd lz4"

@@ -1,0 +1,94 @@
+"""Writes cpio archives ("newc") as the kernel unpacks them into its first root file system.
+
+Owners, modes and device nodes are written as wanted, so that building one needs no root and copies no tree.
+The kernel takes several archives one after the other: a large one that stays, and a small one for each boot.
+"""
+
+import os
+import pathlib
+import stat
+import subprocess
+
+FOLDER, FILE, LINK, DEVICE = 0o040000, 0o100000, 0o120000, 0o020000
+
+
+class Archive:
+    """Entries by their path inside; folders above an entry are made as they are needed."""
+
+    def __init__(self):
+        self.entries = {}
+
+    def _add(self, path, mode, read=lambda: b"", mtime=0, device=(0, 0)):
+        path = path.strip("/")
+        parent = os.path.dirname(path)
+        if parent and parent not in self.entries:
+            self.folder(parent)
+        self.entries[path] = (mode, read, int(mtime), device)
+
+    def folder(self, path, mode=0o755):
+        self._add(path, FOLDER | mode)
+
+    def text(self, path, content, mode=0o644):
+        self._add(path, FILE | mode, content.encode)
+
+    def link(self, path, target):
+        self._add(path, LINK | 0o777, lambda: os.fsencode(target))
+
+    def device(self, path, major, minor, mode=0o600):
+        self._add(path, DEVICE | mode, device=(major, minor))
+
+    def copy(self, source, path=None):
+        """One file, link or empty folder of the host; the time stays, since Python's compiled files name it."""
+        source = pathlib.Path(source)
+        facts = source.lstat()
+        mode = stat.S_IMODE(facts.st_mode) & 0o777
+        path = str(path or source)
+        if stat.S_ISLNK(facts.st_mode):
+            self.link(path, os.readlink(source))
+        elif stat.S_ISDIR(facts.st_mode):
+            self.folder(path, mode)
+        elif stat.S_ISREG(facts.st_mode):
+            self._add(path, FILE | mode, source.read_bytes, facts.st_mtime)
+
+    def tree(self, source, path=None, without=()):
+        """A folder with all that is in it, but for the names in `without` (relative to it)."""
+        source, path = pathlib.Path(source), pathlib.Path(path or source)
+        self.copy(source, path)
+        for folder, folders, files in os.walk(source):
+            inside = pathlib.Path(folder).relative_to(source)
+            folders[:] = sorted(name for name in folders if str(inside / name) not in without)
+            for name in [*folders, *sorted(files)]:
+                if str(inside / name) not in without:
+                    self.copy(pathlib.Path(folder) / name, path / inside / name)
+
+    def program(self, source, path=None):
+        """A program with the libraries that it is linked with, links on the way resolved."""
+        self.copy(os.path.realpath(source), path or source)
+        self.libraries([source])
+
+    def libraries(self, sources):
+        """What the loader would load for these ELF files, at the names under which it looks for them."""
+        if not sources:
+            return
+        listed = subprocess.run(["ldd", *map(str, sources)], capture_output=True, text=True, check=False).stdout
+        for line in listed.splitlines():
+            words = line.split()
+            name = words[2] if len(words) > 2 and words[1] == "=>" else words[0] if words else ""
+            if name.startswith("/") and not name.endswith(":"):
+                name = os.path.join(os.path.realpath(os.path.dirname(name)), os.path.basename(name))
+                self.copy(os.path.realpath(name), name)
+
+    def write(self, target):
+        """All entries, then the mark of the end; padded so that another archive may follow."""
+        with open(target, "wb") as out:
+            for number, (path, (mode, read, mtime, device)) in enumerate(self.entries.items(), 1):
+                _write_entry(out, number, path, mode, read(), mtime, device)
+            _write_entry(out, 0, "TRAILER!!!", 0, b"", 0, (0, 0))
+            out.write(b"\0" * (-out.tell() % 512))
+
+
+def _write_entry(out, number, path, mode, data, mtime, device):
+    name = os.fsencode(path) + b"\0"
+    fields = (number, mode, 0, 0, 1, mtime, len(data), 0, 0, *device, len(name), 0)
+    head = b"070701" + b"".join(b"%08X" % field for field in fields) + name
+    out.write(head + b"\0" * (-len(head) % 4) + data + b"\0" * (-len(data) % 4))

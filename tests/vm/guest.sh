@@ -1,0 +1,56 @@
+# Sourced by the jobs in suites/: runs the project's tests inside a guest, as root and as uid 1000, and counts failures.
+
+export SBX=/t/sbx SBX_PROBE=/t/probe SBX_SOURCE=/src SBX_BUILD=/t SBX_TEST_USER=tester PYTHONDONTWRITEBYTECODE=1 HOME=/root LANG=C.UTF-8
+unset TERM
+failed=0
+group=/
+cgroups=/sys/fs/cgroup
+
+# What systemd gives a user's manager: a subtree that uid 1000 may divide, with the shell in a leaf of it.
+delegate_to_tester() {
+  echo "+cpu +memory +pids" >$cgroups/cgroup.subtree_control
+  mkdir -p $cgroups/delegated/shell $cgroups/plain
+  echo "+cpu +memory +pids" >$cgroups/delegated/cgroup.subtree_control
+  for name in delegated delegated/shell; do
+    for file in . cgroup.procs cgroup.threads cgroup.subtree_control; do
+      chown 1000:1000 $cgroups/$name/$file
+    done
+  done
+}
+
+# in_group GROUP: what is run from here on starts in this group; "/plain" is one that uid 1000 can't write.
+in_group() {
+  group=$1
+}
+
+# check NAME COMMAND…: one test; its output is shown when it fails.
+check() {
+  name=$1
+  shift
+  before=$(cut -d' ' -f1 /proc/uptime)
+  status=0
+  (echo 0 >"$cgroups/$group/cgroup.procs" && cd /tmp && exec "$@") >/run/output 2>&1 </dev/null || status=$?
+  after=$(cut -d' ' -f1 /proc/uptime)
+  case $status in
+    0) echo "@@PASS $name ($before to $after)" ;;
+    77) echo "@@SKIP $name: $(grep skipped /run/output | head -1)" ;;
+    *)
+      echo "@@FAIL $name: status $status ($before to $after)"
+      cat /run/output
+      failed=1
+      ;;
+  esac
+  grep -h '\.\.\. skipped' /run/output || :
+}
+
+# tests CALLER SCRIPT [METHOD…]: methods of a script below tests/, in one process.
+tests() {
+  caller=$1
+  script=$2
+  shift 2
+  check "$script $* ($caller, $group)" /src/tests/run-as "$caller" /usr/bin/python3 "/src/tests/$script" "$@"
+}
+
+finish() {
+  exit $failed
+}

@@ -1,0 +1,83 @@
+"""What a guest has: parts of this machine's own system, and the project's binary and tests."""
+
+import pathlib
+import shutil
+
+from archive import Archive
+
+# Of busybox, for the guest's own doing; they are not on the PATH of what runs in a sandbox.
+APPLETS = ("chroot", "cut", "hostname", "insmod", "ip", "ln", "mkdir", "mount", "poweroff", "sh", "sysctl")
+# Programs of this machine that the tests and what they run need.
+PROGRAMS = (
+    "bash", "cat", "chmod", "chown", "cp", "cut", "dash", "date", "dd", "echo", "env", "false", "find", "grep", "head", "id", "ln",
+    "ls", "mkdir", "mkfifo", "mktemp", "mount", "mv", "nproc", "printf", "ps", "pwd", "readlink", "rm", "rmdir", "sed", "seq",
+    "setpriv", "sleep", "sort", "stat", "sync", "tail", "tee", "test", "timeout", "touch", "tr", "true", "truncate", "umount",
+    "uname", "unshare", "wc", "xargs", "yes", "git", "diff",
+)
+PYTHON_WITHOUT = {
+    "test", "idlelib", "tkinter", "lib2to3", "ensurepip", "turtledemo", "pydoc_data", "distutils", "unittest/test", "dist-packages",
+    "asyncio/__pycache__", "config-3.11-x86_64-linux-gnu", "sqlite3", "xmlrpc", "wsgiref", "curses", "dbm",
+}
+PASSWD = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\ntester:x:1000:1000:tester:/home/tester:/bin/sh\n"
+GROUP = "root:x:0:\nnogroup:x:65534:\ntester:x:1000:\n"
+
+
+def base(kernel, here):
+    """The archive that stays: the system and the kernel's modules."""
+    archive = Archive()
+    for name in ("bin", "sbin", "lib", "lib64"):
+        archive.link(name, f"usr/{name}")
+    for name in ("newroot", "proc", "sys", "dev", "run", "disk", "root", "usr/sbin"):
+        archive.folder(name)
+    archive.folder("tmp", 0o777)
+    archive.device("dev/console", 5, 1)
+    archive.device("dev/null", 1, 3, 0o666)
+    archive.copy(shutil.which("busybox"), "busybox")
+    for name in APPLETS:
+        archive.link(f"applets/{name}", "/busybox")
+    archive.copy(here / "init.sh", "init")
+    archive.text("modules/order", "".join(f"{path.name}\n" for path in kernel.modules))
+    for path in kernel.modules:
+        archive.copy(path, f"modules/{path.name}")
+    _programs(archive)
+    _accounts(archive)
+    return archive
+
+
+def _programs(archive):
+    for name in PROGRAMS:
+        if path := shutil.which(name, path="/usr/bin:/usr/sbin"):
+            archive.program(path, f"usr/bin/{name}")
+    archive.link("usr/bin/sh", "dash")
+    archive.program("/usr/bin/python3", "usr/bin/python3.11")
+    archive.link("usr/bin/python3", "python3.11")
+    library = pathlib.Path("/usr/lib/python3.11")
+    archive.tree(library, without=PYTHON_WITHOUT)
+    archive.libraries(sorted((library / "lib-dynload").glob("*.so")))
+    # What Python and getpwnam(3) load by name.
+    for name in ("libgcc_s.so.1", "libnss_files.so.2"):
+        if (path := pathlib.Path("/usr/lib/x86_64-linux-gnu") / name).exists():
+            archive.copy(path.resolve(), str(path))
+
+
+def _accounts(archive):
+    archive.text("etc/passwd", PASSWD)
+    archive.text("etc/group", GROUP)
+    archive.text("etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n")
+    archive.text("etc/hosts", "127.0.0.1 localhost\n")
+    archive.text("etc/os-release", "ID=guest\n")
+    archive.text("etc/sbx-secret", "only on the host\n", 0o600)
+    for name in ("ld.so.cache", "ld.so.conf"):
+        archive.copy(f"/etc/{name}")
+    archive.tree("/etc/ld.so.conf.d")
+
+
+def boot(job, files, source):
+    """The small archive of one boot: the binaries under test, the tests, and the job that runs them."""
+    archive = Archive()
+    archive.text("job", job)
+    for path, inside in files.items():
+        archive.program(path, inside)
+    for name in ("tests", "policies", "share", "examples"):
+        archive.tree(source / name, f"src/{name}", without={"__pycache__"})
+    return archive

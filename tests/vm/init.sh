@@ -1,0 +1,36 @@
+#!/busybox sh
+# The first process of the guest: mounts what a machine has, then runs /job as root and says how it ended.
+# Each line that begins with @@ is for tests/vm/machine.py, which reads the serial line.
+export PATH=/usr/sbin:/usr/bin:/applets
+
+# The root that the kernel unpacks can't be pivoted away from (pivot_root(2)); a bind mount of it on top can.
+if [ "$1" != again ]; then
+  mount --bind / /newroot
+  cd /newroot
+  mount --move . /
+  exec chroot . /init again
+fi
+
+chmod 755 /
+mount -t proc -o nosuid,nodev,noexec proc /proc
+mount -t sysfs -o nosuid,nodev,noexec sysfs /sys
+mount -t devtmpfs -o mode=0755 devtmpfs /dev
+mkdir -p /dev/pts /dev/shm
+mount -t devpts -o mode=620,ptmxmode=666 devpts /dev/pts
+mount -t tmpfs -o mode=1777 tmpfs /dev/shm
+mount -t tmpfs -o mode=0755 tmpfs /run
+[ -e /dev/fd ] || ln -s /proc/self/fd /dev/fd
+while read -r module; do
+  insmod "/modules/$module" || echo "@@NOTE module $module was not loaded"
+done </modules/order
+mount -t cgroup2 -o nosuid,nodev,noexec cgroup2 /sys/fs/cgroup
+mount -t securityfs securityfs /sys/kernel/security 2>/dev/null
+# A disk, like the one that holds the files of a real machine: idmapped mounts and user.* names work on it everywhere.
+mount -t ext4 /dev/vda /disk && mkdir -m 1777 -p /disk/tmp && mount --bind /disk/tmp /tmp
+ip link set lo up
+hostname guest
+
+echo "@@BOOTED $(uname -r) $(cut -d' ' -f1 /proc/uptime)"
+/bin/sh /job
+echo "@@EXIT $?"
+poweroff -f

@@ -1,0 +1,115 @@
+"""Debian's cloud kernels, from its package archive: fetched by name, unpacked below a cache folder, kept there."""
+
+import fcntl
+import lzma
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+# Name: how apt calls the newest package of it.
+KERNELS = {
+    "6.1": re.compile(r"linux-image-6\.1\.0-(\d+)-cloud-amd64$"),
+    "6.12": re.compile(r"linux-image-6\.12\.(\d+)\+deb12-cloud-amd64-unsigned$"),
+}
+# What the guest loads, dependencies first (they are looked up in the files).
+MODULES = ("virtio_pci", "virtio_blk", "overlay", "veth")
+# How a kernel image may carry the kernel proper: where its compressed form begins, and what unpacks it.
+PAYLOADS = ((b"\x28\xb5\x2f\xfd", ("zstd", "-dcq")), (b"\x02\x21\x4c\x18", ("lz4", "-dc")))
+
+
+class Missing(Exception):
+    """Why this machine has no kernel for a guest."""
+
+
+class Kernel:
+    def __init__(self, folder):
+        self.image = folder / "vmlinux"
+        self.modules = [folder / name for name in (folder / "modules").read_text().split()]
+
+
+def kernel(name, cache):
+    """The kernel of that name; fetched first where it is not there yet. Raises Missing."""
+    folder = pathlib.Path(cache) / f"linux-{name}"
+    if os.uname().machine != "x86_64":
+        raise Missing("the guests are x86-64 machines")
+    pathlib.Path(cache).mkdir(parents=True, exist_ok=True)
+    with open(pathlib.Path(cache) / "lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two tests may want it at once
+        if not (folder / "modules").exists():
+            _fetch(name, folder)
+    return Kernel(folder)
+
+
+def _run(*command, **options):
+    try:
+        return subprocess.run(command, check=True, capture_output=True, **options).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        said = getattr(error, "stderr", b"") or b""
+        raise Missing(f"{' '.join(map(str, command[:3]))}: {said.decode(errors='replace').strip()[-300:] or error}") from error
+
+
+def _package(name):
+    known = _run("apt-cache", "pkgnames", "linux-image-" + name, text=True).split()
+    found = [(int(match[1]), package) for package in known if (match := KERNELS[name].match(package))]
+    if not found and os.geteuid() == 0:  # a bare image has no lists
+        _run("apt-get", "update", "-qq")
+        known = _run("apt-cache", "pkgnames", "linux-image-" + name, text=True).split()
+        found = [(int(match[1]), package) for package in known if (match := KERNELS[name].match(package))]
+    if not found:
+        raise Missing(f"apt knows no cloud kernel {name} (run apt-get update)")
+    return max(found)[1]
+
+
+def _fetch(name, folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    raw = folder / "package"
+    raw.mkdir(parents=True)
+    _run("apt-get", "download", "-qq", _package(name), cwd=raw)
+    _run("dpkg", "-x", *raw.glob("*.deb"), raw / "files")
+    (folder / "vmlinux").write_bytes(_payload(next((raw / "files" / "boot").glob("vmlinuz-*")).read_bytes()))
+    order = _modules(next((raw / "files" / "lib" / "modules").iterdir()), folder)
+    shutil.rmtree(raw)
+    (folder / "modules").write_text("\n".join(order))  # last: it says that the rest is whole
+
+
+def _payload(image):
+    """The ELF file inside a bzImage: booted by its PVH note, it starts a second sooner under emulation."""
+    for magic, command in PAYLOADS:
+        at = image.find(magic)
+        while at >= 0:
+            try:
+                # What follows the payload makes the tool complain after it has written everything.
+                text = subprocess.run(command, input=image[at:], capture_output=True, check=False).stdout
+            except OSError as error:
+                raise Missing(f"{command[0]}: {error}") from error
+            if text.startswith(b"\x7fELF"):
+                return text
+            at = image.find(magic, at + 1)
+    raise Missing("the kernel image has no payload that zstd or lz4 can unpack")
+
+
+def _modules(source, folder):
+    """Copies the wanted modules, uncompressed, and gives their names in an order in which they can be loaded."""
+    files = {path.name.split(".ko")[0].replace("-", "_"): path for path in source.rglob("*.ko*")}
+    order = []
+
+    def add(name):
+        path = files.get(name)
+        if path is None or path.name in order:
+            return  # built in, or loaded already
+        data = path.read_bytes()
+        if path.suffix == ".xz":
+            data = lzma.decompress(data)
+        depends = re.search(rb"\0depends=([^\0]*)\0", data)
+        for other in depends[1].decode().split(",") if depends else ():
+            add(other.replace("-", "_"))
+        target = f"{name}.ko"
+        (folder / target).write_bytes(data)
+        if target not in order:
+            order.append(target)
+
+    for module in MODULES:
+        add(module)
+    return order

@@ -1,0 +1,80 @@
+"""Boots a guest under qemu's emulation (no /dev/kvm, no root), lets it do a job, and gives what it said."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+
+import image
+import kernels
+
+HERE = pathlib.Path(__file__).resolve().parent
+# Emulation needs no protection from the processor; the clock needs no doubt.
+COMMAND_LINE = "console=ttyS0 quiet loglevel=0 panic=-1 rdinit=/init mitigations=off tsc=reliable no_timer_check nokaslr"
+NEEDED = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "mke2fs": "e2fsprogs", "dpkg": "dpkg", "apt-get": "apt"}
+
+
+class Guest:
+    def __init__(self, status, lines, release):
+        self.status = status  # of the job; None when the guest died or was ended
+        self.lines = lines
+        self.release = release
+
+
+def ready(name, cache):
+    """The kernel and the base archive; raises kernels.Missing."""
+    for program, package in NEEDED.items():
+        if not shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
+            raise kernels.Missing(f"{program} is not installed (package {package})")
+    kernel = kernels.kernel(name, cache)
+    base = pathlib.Path(cache) / f"base-{name}.cpio"
+    newest = max(path.stat().st_mtime for path in (*HERE.glob("*.py"), HERE / "init.sh", kernel.image))
+    if not base.exists() or base.stat().st_mtime < newest:
+        with tempfile.NamedTemporaryFile(dir=cache, delete=False) as partial:
+            image.base(kernel, HERE).write(partial.name)
+        os.replace(partial.name, base)
+    return kernel, base
+
+
+def boot(name, cache, job, files, source, timeout, memory="1536", echo=None):
+    """Runs the shell text `job` as root in a guest; `echo` gets each line as it comes."""
+    kernel, base = ready(name, cache)
+    with tempfile.TemporaryDirectory(prefix="sbx-vm-", dir=cache) as folder:
+        folder = pathlib.Path(folder)
+        image.boot(job, files, source).write(folder / "boot.cpio")
+        with open(folder / "initrd", "wb") as initrd:
+            for part in (base, folder / "boot.cpio"):
+                with open(part, "rb") as data:
+                    shutil.copyfileobj(data, initrd, 1 << 20)
+        disk = folder / "disk"
+        with open(disk, "wb") as file:
+            file.truncate(2 << 30)  # sparse
+        subprocess.run(["mke2fs", "-q", "-t", "ext4", "-E", "lazy_itable_init=1,lazy_journal_init=1", disk], check=True,
+                       env={**os.environ, "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"})
+        command = ["qemu-system-x86_64", "-M", "q35", "-accel", "tcg,thread=multi", "-smp", "2", "-cpu", "max", "-m", memory,
+                   "-nodefaults", "-display", "none", "-serial", "stdio", "-no-reboot", "-nic", "none",
+                   "-drive", f"file={disk},format=raw,if=virtio,cache=unsafe",
+                   "-kernel", kernel.image, "-initrd", folder / "initrd", "-append", COMMAND_LINE]
+        return _watch(command, timeout, echo)
+
+
+def _watch(command, timeout, echo):
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    clock = threading.Timer(timeout, process.kill)
+    clock.start()
+    status, release, lines = None, None, []
+    for raw in process.stdout:
+        line = raw.decode(errors="replace").rstrip("\r\n")
+        if match := re.match(r"@@EXIT (\d+)$", line):
+            status = int(match[1])
+        elif match := re.match(r"@@BOOTED (\S+)", line):
+            release = match[1]
+        lines.append(line)
+        if echo:
+            echo(line)
+    process.wait()
+    clock.cancel()
+    return Guest(status, lines, release)

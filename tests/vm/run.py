@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""run.py SUITE KERNEL CACHE: runs suites/SUITE.sh in a guest with that kernel, as ctest does.
+
+SBX, SBX_PROBE and SBX_SOURCE are as for the other tests. Ends with 77 where no guest can be had, and says why.
+"""
+
+import os
+import pathlib
+import sys
+import time
+
+import kernels
+import machine
+
+TIMEOUT = int(os.environ.get("SBX_VM_TIMEOUT", "900"))
+
+
+def main():
+    suite, name, cache = sys.argv[1:4]
+    began = time.monotonic()
+    files = {pathlib.Path(os.environ[variable]): f"t/{inside}" for variable, inside in (("SBX", "sbx"), ("SBX_PROBE", "probe"))}
+    job = (machine.HERE / "suites" / f"{suite}.sh").read_text()
+    try:
+        guest = machine.boot(name, cache, job, files, pathlib.Path(os.environ["SBX_SOURCE"]), TIMEOUT,
+                             echo=lambda line: print(f"{time.monotonic() - began:6.1f} {line}", flush=True))
+    except kernels.Missing as missing:
+        print(f"skipped: no guest with kernel {name}: {missing}")
+        return 1 if os.environ.get("SBX_NO_SKIPS") else 77
+    if guest.status is None:
+        print("the guest ended without a word, or took too long")
+        return 1
+    if not any(line.startswith("@@PASS") for line in guest.lines):
+        print("nothing was tested")
+        return 1
+    return guest.status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
