@@ -71,9 +71,11 @@ class Resolver {
   Result<Launch> first_of(const std::vector<std::vector<std::string>>& commands,
                           const std::string& purpose);
   Status run_language_code();
+  Status run_recipe(const Language& spoken, Launch compiler, SourceFrom from, std::string source);
   Status run_script(const std::string& typed, const std::string& real);
   Result<Launch> script_launch(const std::string& typed, const std::string& real);
   Result<Launch> launch_by_extension(const std::string& typed);
+  Result<Launch> launch_in(const Language& spoken, std::string reason);
   Status run_command(const std::string& name);
   [[nodiscard]] Result<std::optional<std::string>> script_file(const std::string& operand) const;
   [[nodiscard]] std::string absolute(const std::string& path) const;
@@ -194,6 +196,7 @@ Result<Launch> Resolver::first_of(const std::vector<std::vector<std::string>>& c
     if (launch.bin.empty()) launch.bin = parent_of(launch.executable);
     launch.interpreter.path = launch.real;
     SBX_TRY(check_allowed(*found, launch.real));
+    launch.command = words.front();
     return launch;
   }
   return fail({.kind = ErrorKind::not_found,
@@ -212,9 +215,35 @@ Result<Launch> Resolver::interpreter(const Language& language, std::string reaso
   return launch;
 }
 
+/// Whether the program must be compiled, or prepared otherwise, before it runs.
+bool needs_recipe(const Language& spoken, const Launch& launch) {
+  return !spoken.recipe.steps.empty() &&
+         (spoken.recipe_command.empty() || launch.command.starts_with(spoken.recipe_command));
+}
+
+/// `source` is a path inside, or the text of the program.
+Status Resolver::run_recipe(const Language& spoken, Launch compiler, SourceFrom from,
+                            std::string source) {
+  Launch shell = SBX_TRY(launcher_.program(lookup_.in_system("/bin/sh"), "sh"));
+  std::vector<std::string> words =
+      recipe_words(spoken.recipe, spoken.name, compiler.shown, from, policy_.limits.memory.value);
+  if (from != SourceFrom::standard_input) words.push_back(std::move(source));
+  program_.explanations.push_back("sh compiles the program with '" + compiler.shown +
+                                  "', then becomes it");
+  shell.interpreter = std::move(compiler.interpreter);
+  shell.bin = std::move(compiler.bin);
+  finish(std::move(shell), words, from == SourceFrom::file ? 1 : 0);
+  return {};
+}
+
 Status Resolver::run_language_code() {
   const Language& spoken = *language(request_.language);
   Launch launch = SBX_TRY(interpreter(spoken, "--lang " + request_.language));
+  if (needs_recipe(spoken, launch)) {
+    if (request_.code)
+      return run_recipe(spoken, std::move(launch), SourceFrom::argument, *request_.code);
+    return run_recipe(spoken, std::move(launch), SourceFrom::standard_input, {});
+  }
   std::vector<std::string> more;
   if (request_.code) {
     if (spoken.for_code.empty())
@@ -252,12 +281,19 @@ Result<Launch> Resolver::launch_by_extension(const std::string& typed) {
                  .code = "no-interpreter",
                  .message = "cannot tell what '" + typed + "' is written in",
                  .hint = "add a \"#!\" line, or name the language: --lang " + language_names()});
-  return interpreter(*known, "extension ." + extension);
+  return launch_in(*known, "extension ." + extension);
+}
+
+/// The interpreter, or the compiler together with its language.
+Result<Launch> Resolver::launch_in(const Language& spoken, std::string reason) {
+  Launch launch = SBX_TRY(interpreter(spoken, std::move(reason)));
+  if (needs_recipe(spoken, launch)) launch.compiles = &spoken;
+  return launch;
 }
 
 Result<Launch> Resolver::script_launch(const std::string& typed, const std::string& real) {
   if (!request_.language.empty())
-    return interpreter(*language(request_.language), "--lang " + request_.language);
+    return launch_in(*language(request_.language), "--lang " + request_.language);
   const std::string head = host_.files->read_head(real, kHeadLimit).value_or(std::string());
   if (head.starts_with("#!")) {
     Launch launch = SBX_TRY(launcher_.shebang(typed, head));
@@ -289,6 +325,8 @@ Status Resolver::run_script(const std::string& typed, const std::string& real) {
   Launch launch = SBX_TRY(script_launch(typed, real));
   std::string shown = SBX_TRY(exposure_.show_file(real));
   if (works_as_typed(typed, real)) shown = typed;
+  if (const Language* spoken = launch.compiles; spoken != nullptr)
+    return run_recipe(*spoken, std::move(launch), SourceFrom::file, std::move(shown));
   finish(std::move(launch), {shown}, 1);
   return {};
 }

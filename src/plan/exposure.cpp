@@ -10,6 +10,15 @@ namespace {
 
 constexpr std::array<std::string_view, 6> kParts = {"bin",     "lib",     "lib64",
                                                     "libexec", "include", "share"};
+/// What some interpreters read of their prefix besides.
+struct MoreParts {
+  std::string_view name;
+  std::array<std::string_view, 4> parts;
+};
+constexpr std::array<MoreParts, 4> kMoreParts = {{{"go", {"src", "pkg", "go.env", "VERSION"}},
+                                                  {"gofmt", {"src", "pkg", "go.env", "VERSION"}},
+                                                  {"java", {"conf", "jmods", "release", "jre"}},
+                                                  {"javac", {"conf", "jmods", "release", "jre"}}}};
 constexpr std::size_t kConfigurationLimit = std::size_t{64} << 10;
 
 /// The value of "home = /usr/bin" in a pyvenv.cfg.
@@ -64,18 +73,20 @@ bool Exposure::is_private_prefix(const std::string& prefix) const {
   return is_within(home, prefix) || prefix == home + "/.local";
 }
 
-Status Exposure::show_parts(const std::string& prefix) {
-  for (const std::string_view part : kParts) {
-    const std::string folder = joined(prefix, part);
-    const auto facts = lookup_.files().look(folder);
-    if (!facts || !view_.inside(folder).empty()) continue;
-    if (facts->type == host::FileType::directory) {
-      add(folder, *facts);
-    } else if (facts->type == host::FileType::symlink) {
-      const std::string text = SBX_TRY(lookup_.files().link_target(folder));
-      if (!text.contains('/')) steps_.push_back(symlink_step(text, folder));  // lib64 -> lib
-    }
+Status Exposure::show_part(const std::string& path) {
+  const auto facts = lookup_.files().look(path);
+  if (!facts || !view_.inside(path).empty()) return {};
+  if (facts->type == host::FileType::directory || facts->type == host::FileType::regular) {
+    add(path, *facts);
+  } else if (facts->type == host::FileType::symlink) {
+    const std::string text = SBX_TRY(lookup_.files().link_target(path));
+    if (!text.contains('/')) steps_.push_back(symlink_step(text, path));  // lib64 -> lib
   }
+  return {};
+}
+
+Status Exposure::show_parts(const std::string& prefix) {
+  for (const std::string_view part : kParts) SBX_TRY(show_part(joined(prefix, part)));
   return {};
 }
 
@@ -113,6 +124,9 @@ Result<std::string> Exposure::show_interpreter(const std::string& real) {
     return prefix;
   }
   SBX_TRY(show_parts(prefix));
+  for (const MoreParts& more : kMoreParts)
+    if (base_name(real) == more.name)
+      for (const std::string_view part : more.parts) SBX_TRY(show_part(joined(prefix, part)));
   explanations_.push_back("the program folders of '" + prefix + "' are shown, read-only");
   return prefix;
 }

@@ -27,6 +27,7 @@ class Exposure {
   Status show_links(const std::string& path);
 
  private:
+  Status show_part(const std::string& path);
   Status show_parts(const std::string& prefix);
   Status show_own_parts(const std::string& prefix, const std::string& real);
   void add(const std::string& source, const host::FileFacts& facts);

@@ -7,12 +7,48 @@
 namespace sbx::plan {
 namespace {
 
+// Each compiler's own defaults, and the variables that make(1) uses to change them.
+constexpr Recipe kC = {
+    "code.c",
+    R"("$compiler" ${CFLAGS-} ${here:+-iquote "$here"} -o "$build/program" -x c "$source" -x none ${LDFLAGS-} ${LDLIBS-} -lm || exit)"};
+constexpr Recipe kCxx = {
+    "code.cpp",
+    R"("$compiler" ${CXXFLAGS-} ${here:+-iquote "$here"} -o "$build/program" -x c++ "$source" -x none ${LDFLAGS-} ${LDLIBS-} || exit)"};
+// The crate's name would come from the file's, which need not be an identifier.
+constexpr Recipe kRust = {
+    "code.rs",
+    R"("$compiler" --edition "${RUSTEDITION-2021}" --crate-name program ${RUSTFLAGS-} -o "$build/program" "$source" || exit)"};
+// go knows its sources by their ending.
+constexpr Recipe kGo = {
+    "code.go",
+    R"(case $source in *.go) ;; *) cp "$source" "$build/code.go" && source=$build/code.go || exit ;; esac
+"$compiler" build -o "$build/program" "$source" || exit)"};
+// The launcher of java compiles one file in memory (since 11, JEP 330), in half the time of javac and java. Without
+// MaxRAM it sizes its heap by the host's memory, because there is no /sys inside.
+constexpr Recipe kJava = {
+    "code.java",
+    R"(case $source in *.java) ;; *) cp "$source" "$build/code.java" && source=$build/code.java || exit ;; esac
+exec "${compiler%/*}/java" -XX:MaxRAM="$memory" -XX:MaxRAMPercentage=60 "$source" "$@")"};
+// Type stripping came with node 22.6; an older one ends with "bad option".
+constexpr Recipe kTypeScript = {"code.ts",
+                                R"(if "$compiler" --experimental-strip-types -e '' 2>/dev/null; then
+  exec "$compiler" --experimental-strip-types --disable-warning=ExperimentalWarning "$source" "$@"
+fi
+echo "typescript: node $("$compiler" --version) can't run it; node 22.6 or later can, as do tsx, ts-node, bun and deno" >&2
+exit 126)"};
+
 const std::vector<Language>& languages() {
   static const std::vector<Language> table = {
       {"python", {"python3", "python"}, {"-c"}, {}, {"-"}},
       // Without "--" node takes the program's own options for its own.
       {"javascript", {"node", "nodejs"}, {"-e"}, {"--"}, {"-"}},
-      {"typescript", {"tsx", "ts-node", "bun", "deno run"}, {}, {}, {"-"}},
+      {"typescript",
+       {"tsx", "ts-node", "bun", "deno run", "node", "nodejs"},
+       {},
+       {},
+       {"-"},
+       kTypeScript,
+       "node"},
       {"ruby", {"ruby"}, {"-e"}, {"--"}, {"-"}},
       {"perl", {"perl"}, {"-e"}, {"--"}, {"-"}},
       {"r", {"Rscript"}, {"-e"}, {}, {"-"}},
@@ -21,11 +57,17 @@ const std::vector<Language>& languages() {
       // The word after the code of a shell is $0, not the first argument.
       {"bash", {"bash"}, {"-c"}, {"bash"}, {"-s", "--"}},
       {"sh", {"sh"}, {"-c"}, {"sh"}, {"-s", "--"}},
+      {"c", {"cc", "gcc", "clang"}, {}, {}, {}, kC},
+      {"c++", {"c++", "g++", "clang++"}, {}, {}, {}, kCxx},
+      {"go", {"go"}, {}, {}, {}, kGo},
+      {"rust", {"rustc"}, {}, {}, {}, kRust},
+      // A run-time alone can't compile: the compiler is what is looked for.
+      {"java", {"javac"}, {}, {}, {}, kJava},
   };
   return table;
 }
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 16> kExtensions = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 23> kExtensions = {{
     {"py", "python"},
     {"pyw", "python"},
     {"js", "javascript"},
@@ -42,12 +84,20 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 16> kExtensi
     {"bash", "bash"},
     {"lua", "lua"},
     {"php", "php"},
+    {"c", "c"},
+    {"cc", "c++"},
+    {"cpp", "c++"},
+    {"cxx", "c++"},
+    {"go", "go"},
+    {"rs", "rust"},
+    {"java", "java"},
 }};
 
-constexpr std::array<std::string_view, 22> kInterpreters = {
-    "python", "pypy",  "node",   "nodejs", "deno",    "bun",   "ruby",  "jruby",
-    "perl",   "lua",   "luajit", "R",      "Rscript", "php",   "julia", "java",
-    "tclsh",  "guile", "racket", "octave", "erl",     "elixir"};
+constexpr std::array<std::string_view, 33> kInterpreters = {
+    "python",  "pypy",   "node",  "nodejs",  "deno",  "bun",    "ruby", "jruby", "perl",
+    "lua",     "luajit", "R",     "Rscript", "php",   "julia",  "java", "tclsh", "guile",
+    "racket",  "octave", "erl",   "elixir",  "cc",    "c++",    "gcc",  "g++",   "clang",
+    "clang++", "go",     "rustc", "cargo",   "javac", "rustdoc"};
 
 /// "python3.11" is python, "lua5.4" is lua.
 std::string_view stem(std::string_view name) {

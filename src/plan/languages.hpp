@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "plan/recipes.hpp"
+
 namespace sbx::plan {
 
 /// One value of --lang: how its programs are started.
@@ -15,7 +17,10 @@ struct Language {
       for_code;  ///< between interpreter and CODE of -c; empty: the interpreter has no such option
   std::vector<std::string_view> after_code;  ///< between CODE and the program's arguments
   std::vector<std::string_view>
-      for_stdin;  ///< what stands for the script when it comes from standard input
+      for_stdin;       ///< what stands for the script when it comes from standard input
+  Recipe recipe = {};  ///< of a compiled language
+  /// The command that needs the recipe, others understand the language; empty: every command.
+  std::string_view recipe_command = {};
 };
 
 /// Null when there is no such language.

@@ -2,6 +2,7 @@
 
 #include "plan/languages.hpp"
 #include "plan/path_text.hpp"
+#include "plan/proxies.hpp"
 #include "plan/shebang.hpp"
 
 namespace sbx::plan {
@@ -39,6 +40,7 @@ Result<Launcher::Unshimmed> Launcher::unshimmed(std::string path) {
     std::string real = SBX_TRY(lookup_.real(path));
     std::string head = lookup_.files().read_head(real, kHeadLimit).value_or(std::string());
     auto behind = SBX_TRY(read_shim(path, head, lookup_, context_));
+    if (!behind && is_elf(head)) behind = SBX_TRY(read_proxy(path, real, lookup_, context_));
     if (!behind)
       return Unshimmed{std::move(path), std::move(real), std::move(head), std::move(reason)};
     path = std::move(behind->path);
@@ -83,6 +85,8 @@ Result<Launch> Launcher::binary(const Unshimmed& found, const std::string& name)
   } else {
     launch.words = {name};
   }
+  launch.shown = view_.inside(path);
+  if (launch.shown.empty()) launch.shown = launch.executable;
   return launch;
 }
 
@@ -95,10 +99,13 @@ Result<Launch> Launcher::program(const std::string& path, const std::string& nam
                           "name the language with --lang, or add a \"#!\" line");
   Launch launch = SBX_TRY(shebang(found.path, found.head, depth));
   const std::string& real = found.real;
-  if (is_interpreter_name(base_name(real))) SBX_TRY(exposure_.show_interpreter(real));
+  // A tool of a version manager brings the folders of its own prefix.
+  if (is_interpreter_name(base_name(real)) || !found.reason.empty())
+    SBX_TRY(exposure_.show_interpreter(real));
   std::string shown = view_.inside(SBX_TRY(with_real_folder(lookup_, found.path, real)));
   if (shown.empty()) shown = SBX_TRY(exposure_.show_file(real));
-  launch.words.push_back(std::move(shown));
+  launch.words.push_back(shown);
+  launch.shown = std::move(shown);
   if (!found.reason.empty()) launch.interpreter.reason = found.reason;
   return launch;
 }

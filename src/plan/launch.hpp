@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "plan/exposure.hpp"
+#include "plan/languages.hpp"
 #include "plan/shims.hpp"
 
 namespace sbx::plan {
@@ -12,9 +13,12 @@ namespace sbx::plan {
 struct Launch {
   std::string executable;          ///< inside
   std::vector<std::string> words;  ///< argv so far; words[0] is the program's name
-  std::string real;                ///< the executed file on the host, canonical
-  std::string bin;  ///< inside: the folder of the interpreter; empty for a command that is none
+  std::string shown;  ///< inside: the program by its own name, before links and "#!" lines
+  std::string real;   ///< the executed file on the host, canonical
+  std::string bin;    ///< inside: the folder of the interpreter; empty for a command that is none
   InterpreterFacts interpreter;
+  std::string command;                 ///< the name it was found by, of a table of several
+  const Language* compiles = nullptr;  ///< set: it compiles this language, so a recipe runs it
 };
 
 /// Follows shims, links and "#!" lines down to an ELF file and makes everything on the way visible.

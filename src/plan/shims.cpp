@@ -1,10 +1,10 @@
 #include "plan/shims.hpp"
 
 #include <array>
-#include <charconv>
 #include <vector>
 
 #include "plan/path_text.hpp"
+#include "plan/versions.hpp"
 
 namespace sbx::plan {
 namespace {
@@ -27,59 +27,10 @@ constexpr std::array<Manager, 6> kManagers = {{
     {"goenv", "GOENV_ROOT", "GOENV_VERSION", ".go-version"},
 }};
 
-/// The versions that were chosen, in order, and where that is written.
-struct Choice {
-  std::vector<std::string> versions;
-  std::string where;
-};
-
-std::vector<std::string> words(std::string_view text, std::string_view separators) {
-  std::vector<std::string> found;
-  while (true) {
-    const std::size_t start = text.find_first_not_of(separators);
-    if (start == std::string_view::npos) return found;
-    text.remove_prefix(start);
-    const std::size_t end = text.find_first_of(separators);
-    found.emplace_back(text.substr(0, end));
-    text.remove_prefix(found.back().size());
-  }
-}
-
-/// Words of a version file; text after '#' is a comment.
-std::vector<std::string> version_words(std::string_view text) {
-  std::vector<std::string> found;
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    line = line.substr(0, line.find('#'));
-    for (std::string& word : words(line, " \t\r")) found.push_back(std::move(word));
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  }
-  return found;
-}
-
-std::string variable(const ShimContext& context, std::string_view name) {
-  const auto found = context.environment.find(std::string(name));
-  return found == context.environment.end() ? std::string() : found->second;
-}
-
-/// The first file of that name from the working directory upwards.
-std::optional<std::pair<std::string, std::string>> upward(const host::Files& files,
-                                                          const std::string& start,
-                                                          std::string_view name) {
-  if (start.empty()) return std::nullopt;
-  for (std::string folder = start;; folder = parent_of(folder)) {
-    std::string path = joined(folder, name);
-    if (auto text = files.read_head(path, kVersionFileLimit))
-      return std::pair(std::move(path), std::move(*text));
-    if (folder == "/") return std::nullopt;
-  }
-}
-
 Choice chosen_version(const Manager& manager, const std::string& root, const Lookup& lookup,
                       const ShimContext& context) {
   if (const std::string value = variable(context, manager.version_variable); !value.empty())
-    return {words(value, ":"), std::string(manager.version_variable)};
+    return {split_words(value, ":"), std::string(manager.version_variable)};
   if (const auto local = upward(lookup.files(), context.working_directory, manager.version_file))
     return {version_words(local->second), local->first};
   const std::string path = root + "/version";
@@ -88,44 +39,6 @@ Choice chosen_version(const Manager& manager, const std::string& root, const Loo
     if (!choice.versions.empty()) return choice;
   }
   return {{"system"}, path};
-}
-
-/// Numbers between dots, for "3.9.2" < "3.11.7".
-std::vector<int> numbers(std::string_view version) {
-  std::vector<int> parts;
-  for (const std::string& word : words(version, ".")) {
-    int number = -1;
-    std::from_chars(word.data(), word.data() + word.size(), number);
-    parts.push_back(number);
-  }
-  return parts;
-}
-
-/// The folder of a version; "3.11" means the newest 3.11.x, as pyenv has it.
-std::string version_folder(const std::string& root, const std::string& version,
-                           const host::Files& files) {
-  std::string folder = root + "/versions/" + version;
-  if (files.look(folder)) return folder;
-  std::string best;
-  const auto entries = files.list(root + "/versions");
-  if (!entries) return folder;
-  for (const host::Entry& entry : *entries)
-    if (entry.name.starts_with(version + ".") &&
-        (best.empty() || numbers(best) < numbers(entry.name)))
-      best = entry.name;
-  return best.empty() ? folder : root + "/versions/" + best;
-}
-
-std::unexpected<Error> missing(std::string_view manager, std::string_view program,
-                               const Choice& choice) {
-  std::string versions;
-  for (const std::string& version : choice.versions)
-    versions += (versions.empty() ? "" : ", ") + version;
-  return fail({.kind = ErrorKind::not_found,
-               .code = "not-found",
-               .message = std::string(manager) + " has no '" + std::string(program) +
-                          "' in version " + versions + " (" + choice.where + ")",
-               .hint = "install that version, or name the program by its full path"});
 }
 
 /// The text between the first pair of quotes after NAME=.
@@ -152,15 +65,14 @@ Result<std::optional<ShimTarget>> read_env_shim(const Manager& manager, const st
       continue;
     }
     if (version.starts_with("python-")) version.erase(0, 7);
-    // A version is one folder name: "../.." in a file of the current folder must not lead
-    // elsewhere.
-    if (version.contains('/') || version.starts_with('.')) continue;
-    std::string program = version_folder(root, version, lookup.files()) + "/bin/" + name;
+    if (!is_version_name(version)) continue;
+    std::string program =
+        version_folder(root + "/versions", version, lookup.files()) + "/bin/" + name;
     if (lookup.is_executable_file(program))
       return ShimTarget{std::move(program), "shim of " + std::string(manager.name) + ", version " +
                                                 version + " of " + choice.where};
   }
-  return missing(manager.name, name, choice);
+  return missing_version(manager.name, name, choice);
 }
 
 /// The versions of one plugin in a .tool-versions file: "python 3.11.4 system".
@@ -189,7 +101,7 @@ std::string upper(std::string_view text) {
 Choice asdf_version(const std::string& plugin, const Lookup& lookup, const ShimContext& context) {
   const std::string name = "ASDF_" + upper(plugin) + "_VERSION";
   if (const std::string value = variable(context, name); !value.empty())
-    return {words(value, " "), name};
+    return {split_words(value, " "), name};
   const std::string local = variable(context, "ASDF_DEFAULT_TOOL_VERSIONS_FILENAME");
   const std::string file = local.empty() || local.contains('/') ? ".tool-versions" : local;
   for (std::string folder = context.working_directory; !folder.empty();
@@ -212,7 +124,7 @@ Result<std::optional<ShimTarget>> read_asdf_shim(const std::string& path, std::s
   const std::size_t at = head.find(kMark);
   if (at == std::string_view::npos) return std::nullopt;
   const std::string_view rest = head.substr(at + kMark.size());
-  const auto offer = words(rest.substr(0, rest.find('\n')), " \t\r");
+  const auto offer = split_words(rest.substr(0, rest.find('\n')), " \t\r");
   if (offer.empty() || offer.front().contains('/')) return std::nullopt;
   const std::string& plugin = offer.front();
   std::string data = variable(context, "ASDF_DATA_DIR");
@@ -225,13 +137,13 @@ Result<std::optional<ShimTarget>> read_asdf_shim(const std::string& path, std::s
         return ShimTarget{std::move(*found), "shim of asdf, the system's"};
       continue;
     }
-    if (version.contains('/') || version.starts_with('.')) continue;
+    if (!is_version_name(version)) continue;
     std::string program = data + "/installs/" + plugin + "/" + version + "/bin/" + name;
     if (lookup.is_executable_file(program))
       return ShimTarget{std::move(program),
                         "shim of asdf, version " + version + " of " + choice.where};
   }
-  return missing("asdf", name, choice);
+  return missing_version("asdf", name, choice);
 }
 
 }  // namespace

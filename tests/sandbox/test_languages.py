@@ -1,0 +1,240 @@
+"""--lang and interpreters: one command compiles and runs; argv, stdin and exit status are the program's own."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import sbxtest
+from sbxtest import SbxTest
+
+# What each program does: prints its arguments and its input, ends with 3. By name of --lang: what it needs, its text.
+PROGRAMS = {
+    "c": ("cc", r"""
+        #include <stdio.h>
+        int main(int n, char **v) { int x = 0; scanf("%d", &x); for (int i = 1; i < n; i++) printf("[%s]", v[i]); printf(" %d\n", x); return 3; }"""),
+    "c++": ("c++", r"""
+        #include <iostream>
+        int main(int n, char **v) { int x = 0; std::cin >> x; for (int i = 1; i < n; i++) std::cout << '[' << v[i] << ']'; std::cout << ' ' << x << std::endl; return 3; }"""),
+    "go": ("go", r"""
+        package main
+        import ("fmt"; "os")
+        func main() { x := 0; fmt.Scan(&x); for _, v := range os.Args[1:] { fmt.Printf("[%s]", v) }; fmt.Println("", x); os.Exit(3) }"""),
+    "java": ("javac", r"""
+        public class Any { public static void main(String[] a) { var in = new java.util.Scanner(System.in); int x = in.hasNextInt() ? in.nextInt() : 0;
+          for (String v : a) System.out.print("[" + v + "]"); System.out.println(" " + x); System.exit(3); } }"""),
+    "python": ("python3", "import sys; t = sys.stdin.read()\nprint(''.join(f'[{v}]' for v in sys.argv[1:]), int(t or 0)); sys.exit(3)"),
+    "javascript": ("node", "const t = require('fs').readFileSync(0, 'utf8'), a = process.argv.slice(1);\nif (a[0] === '-' || a[0].endsWith('/some program')) a.shift()\n"
+                           "console.log(a.map(v => `[${v}]`).join(''), Number(t)); process.exit(3)"),
+    "ruby": ("ruby", "t = $stdin.read\nputs ARGV.map { |v| \"[#{v}]\" }.join + ' ' + t.to_i.to_s; exit 3"),
+    "perl": ("perl", "my $t = <STDIN>; print join('', map { \"[$_]\" } @ARGV), ' ', ($t || 0) + 0, \"\\n\"; exit 3"),
+    "r": ("Rscript", "a <- commandArgs(TRUE)\na <- a[a != '--args']\nt <- readLines(file('stdin'))\ncat(paste0('[', a, ']', collapse=''), ' ', if (length(t)) t else 0, '\\n', sep='')\n"
+                     "quit(status=3)"),
+    "lua": ("lua", "local x = io.read('n') or 0\nlocal s = ''\nfor i = 1, #(arg or {}) do s = s .. '[' .. arg[i] .. ']' end\nprint(s .. ' ' .. x)\nos.exit(3)"),
+    "php": ("php", "<?php foreach (array_slice($argv, 1) as $v) echo \"[$v]\"; echo ' ', (int)trim((string)fgets(STDIN)), \"\\n\"; exit(3);"),
+    "bash": ("bash", "read -r x || x=0\nfor v in \"$@\"; do printf '[%s]' \"$v\"; done\necho \" $x\"\nexit 3"),
+    "sh": ("sh", "read -r x || x=0\nfor v in \"$@\"; do printf '[%s]' \"$v\"; done\necho \" $x\"\nexit 3"),
+}
+NO_CODE_ARGUMENTS = {"lua"}  # -e ends where the arguments begin; lua takes the first for a script
+
+
+class Language(SbxTest):
+    def needs(self, *programs):
+        for program in programs:
+            if shutil.which(program, path=self.environment()["PATH"]) is None:
+                self.skipTest(f"{program} is not installed")
+
+    def ends(self, ended, text):
+        self.exited(ended, 3)
+        self.assertEqual((ended.text, ended.denied), (text, {}), ended)
+
+    def speaks(self, language, ways=("file", "code", "stdin")):
+        """The same program as a file, as an argument and on standard input."""
+        needed, text = PROGRAMS[language]
+        self.needs(needed)
+        if "file" in ways:
+            self.ends(self.sbx("--lang", language, self.write("some program", text), "a b", "--json", stdin=b"42\n"), "[a b][--json] 42\n")
+        if "code" in ways:
+            code = text.removeprefix("<?php ")
+            self.ends(self.sbx("--lang", language, "-c", code, "a b", "-x", stdin=b"42\n"), "[a b][-x] 42\n")
+        if "stdin" in ways:
+            self.ends(self.sbx("--lang", language, "-", "a b", "-x", stdin=text.encode() + b"\n"), "[a b][-x] 0\n")
+
+    def test_c(self):
+        self.speaks("c")
+
+    def test_cxx(self):
+        self.speaks("c++", ("file",))
+
+    def test_go(self):
+        self.speaks("go", ("file",))
+
+    def test_java(self):
+        self.speaks("java", ("stdin",))
+
+    def test_python(self):
+        self.speaks("python")
+
+    def test_javascript(self):
+        self.speaks("javascript")
+
+    def test_ruby(self):
+        self.speaks("ruby")
+
+    def test_perl(self):
+        self.speaks("perl")
+
+    def test_r(self):
+        self.speaks("r", ("file", "code"))
+
+    def test_lua(self):
+        self.speaks("lua", ("file", "stdin"))
+
+    def test_php(self):
+        self.speaks("php")
+
+    def test_shells(self):
+        """A shell reads a program on standard input line by line, so that one has no input of its own."""
+        for language in ("bash", "sh"):
+            self.speaks(language, ("file", "code"))
+            self.ends(self.sbx("--lang", language, "-", "a b", "-x", stdin=b"printf '[%s]' \"$@\"\necho\nexit 3\n"), "[a b][-x]\n")
+
+    def test_slow_every_way_of_the_slower_compilers(self):
+        for language in ("c++", "go", "java", "r", "lua"):
+            with self.subTest(language):
+                self.speaks(language, ("file", "stdin") if language in NO_CODE_ARGUMENTS else ("file", "code", "stdin"))
+
+    def test_rust(self):
+        """Through rustup's proxy, where the caller has one in the home directory."""
+        path, home = os.environ.get("PATH", ""), os.environ.get("HOME", "")
+        if shutil.which("rustc", path=path) is None:
+            self.skipTest("rustc is not installed")
+        code = "fn main() { let v: Vec<String> = std::env::args().skip(1).collect(); println!(\"{:?}\", v); std::process::exit(3) }"
+        ended = self.sbx("--lang", "rust", "-c", code, "a b", env={"PATH": path, "HOME": home})
+        self.ends(ended, "[\"a b\"]\n")
+
+    def test_typescript(self):
+        self.needs("node")
+        strips = subprocess.run(["node", "--experimental-strip-types", "-e", ""], capture_output=True, check=False, env=self.environment()).returncode == 0
+        ended = self.sbx(self.write("job.ts", "const x: number = 6 * 7\nconsole.log(x, process.argv.slice(2).join())\n"), "a", "b")
+        if strips:
+            self.assertEqual(self.exited(ended).text, "42 a,b\n")
+        else:
+            self.exited(ended, 126)
+            self.assertIn("node 22.6 or later", ended.record["stderr"]["text"])
+
+    def test_compiler_error_goes_to_stderr_with_its_exit_status(self):
+        self.needs("cc")
+        ended = self.exited(self.sbx(self.write("bad.c", "int main(void) { return x; }\n")), 1)
+        self.assertEqual(ended.text, "")
+        self.assertIn("bad.c:1:25: error:", ended.record["stderr"]["text"])
+
+    def test_source_finds_the_headers_beside_it_and_those_of_the_folder(self):
+        self.needs("cc")
+        self.write("one.h", "#define ONE 1\n")
+        self.write("main.c", '#include <stdio.h>\n#include "one.h"\nint main(void) { printf("%d\\n", ONE); }\n')
+        self.assertEqual(self.exited(self.sbx("-p", "python", "main.c")).text, "1\n")
+        code = '#include <stdio.h>\n#include "one.h"\nint main(void) { printf("%d\\n", ONE); }'
+        self.assertEqual(self.exited(self.sbx("-p", "python", "--lang", "c", "-c", code)).text, "1\n")
+
+    def test_compiling_under_strict_names_what_it_lacks(self):
+        self.needs("cc")
+        ended = self.sbx("-p", "strict", "--lang", "c", "-c", "int main(void) { return 0; }")
+        self.assertFalse(ended.outcome["success"], ended)
+        self.assertTrue(ended.denied, ended)
+        self.assertIn("@process-spawn", ended.record["denials"][0]["rule"] + ended.record["denials"][0]["allow_with"], ended)
+
+
+class FirstLine(SbxTest):
+    """What `#!` asks for, resolved by reading."""
+
+    def first_line(self, line, body, *arguments, **options):
+        return self.exited(self.sbx("-p", "python", self.write("job", f"{line}\n{body}\n", mode=0o755), *arguments, **options)).text
+
+    def test_env_split_string_gives_its_arguments(self):
+        text = self.first_line("#!/usr/bin/env -S python3 -u -X 'utf8=1'", "import sys; print(sys.flags.utf8_mode, sys.argv[1:])", "x")
+        self.assertEqual(text, "1 ['x']\n")
+
+    def test_env_with_variables_is_left_to_env(self):
+        text = self.first_line("#!/usr/bin/env -S A=1 sh", "echo $A $1", "x")
+        self.assertEqual(text, "1 x\n")
+
+    def test_alternatives_are_followed(self):
+        link = "/etc/alternatives/awk"
+        if not os.path.exists(link):
+            self.skipTest(f"{link} does not exist")
+        self.assertEqual(self.first_line("#!/usr/bin/awk -f", "BEGIN { print 6 * 7 }"), "42\n")
+        self.assertEqual(self.exited(self.sbx("--", "readlink", "/usr/bin/awk", link)).text, f"{link}\n{os.readlink(link)}\n")
+
+    def test_symbolic_link_to_a_script_runs_it_under_its_typed_name(self):
+        self.write("real.py", "import sys; print(sys.argv[0])\n")
+        (self.work / "link.py").symlink_to("real.py")
+        self.assertEqual(self.exited(self.sbx("-p", "python", "link.py")).text, "link.py\n")
+
+    def test_missing_interpreter_is_126_and_named(self):
+        ended = self.sbx("-p", "python", self.write("job", "#!/nowhere/python\n", mode=0o755))
+        self.assertEqual(ended.status, 126, ended)
+        self.assertIn("/nowhere/python", ended.outcome["detail"], ended)
+
+
+class Environment(SbxTest):
+    """A virtual environment: named by an option, by the policy, or by the script that belongs to it."""
+
+    def setUp(self):
+        super().setUp()
+        self.venv = self.home / "venv"
+        made = subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", self.venv], capture_output=True, check=False)
+        if made.returncode != 0:
+            self.skipTest("python3-venv is not installed")
+        (package,) = (self.venv / "lib").glob("python3*/site-packages")
+        (package / "own.py").write_text("NAME = 'of the environment'\n")
+        self.home.chmod(0o711)
+
+    CODE = "import own, sys\nprint(own.NAME, sys.prefix)\n"
+
+    def expects(self, ended):
+        self.assertEqual(self.exited(ended).text, f"of the environment {self.venv}\n", ended)
+
+    def test_option_gives_its_packages(self):
+        self.expects(self.sbx("-p", "python", "--venv", self.venv, self.write("job.py", self.CODE)))
+
+    def test_policy_gives_its_packages(self):
+        policy = self.policy(f'[interpreters]\nvenv = "{self.venv}"\n')
+        self.expects(self.sbx("-p", policy, "--lang", "python", "-c", self.CODE))
+
+    def test_script_started_by_its_python_needs_no_option(self):
+        self.expects(self.sbx("-p", "python", self.write("tool", f"#!{self.venv}/bin/python\n{self.CODE}", mode=0o755)))
+
+    def test_its_python_as_a_command_needs_no_option(self):
+        self.expects(self.sbx("-p", "python", f"{self.venv}/bin/python", self.write("job.py", self.CODE)))
+
+    def test_only_its_program_folders_are_seen(self):
+        (self.venv / "secret").write_text("x")
+        code = f"import os; print(sorted(os.listdir({str(self.venv)!r})))"
+        text = self.exited(self.sbx("-p", "python", "--venv", self.venv, "--lang", "python", "-c", code)).text
+        self.assertNotIn("secret", text)
+        self.assertIn("pyvenv.cfg", text)
+
+    def test_explanation_says_what_was_bound_and_why(self):
+        ended = self.sbx("-v", "-p", "python", "--venv", self.venv, self.write("job.py", self.CODE))
+        self.assertIn(f"the virtual environment '{self.venv}' is shown, read-only", ended.err.decode(), ended)
+
+
+class CallersPython(SbxTest):
+    """`python3` as the caller's own PATH has it: a shim below the home, where there is one."""
+
+    def test_first_python_of_the_path_runs(self):
+        path, home = os.environ.get("PATH", ""), os.environ.get("HOME", "")
+        found = shutil.which("python3", path=path)
+        if found is None or pathlib.Path(found).parent in (pathlib.Path("/usr/bin"), pathlib.Path("/bin")):
+            self.skipTest("python3 on PATH is the system's")
+        env = {"PATH": path, "HOME": home}
+        code = "import os, ssl, sqlite3, sys; print(os.path.realpath(sys.executable), sys.version)"
+        outside = subprocess.run(["python3", "-c", code], capture_output=True, check=True, env=self.environment(env), cwd=self.work)
+        for arguments in (["python3", "-c", code], ["--lang", "python", "-c", code]):
+            ended = self.exited(self.sbx("-p", "python", *arguments, env=env))
+            self.assertEqual((ended.text, ended.denied), (outside.stdout.decode(), {}), ended)
+
+
+if __name__ == "__main__":
+    sbxtest.main()
