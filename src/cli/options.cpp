@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/operand.hpp"
+#include "policy/network_rules.hpp"
 #include "policy/syntax.hpp"
 
 namespace sbx::cli {
@@ -156,8 +157,8 @@ Status take_net(Invocation& typed, std::string_view value) {
 }
 
 Status take_allow_host(Invocation& typed, std::string_view value) {
-  set_key(typed.allow_hosts, "network.allow", "[" + policy::quoted(value) + "]", "--allow-host",
-          true);
+  set_key(typed.allow_hosts, "network.allow",
+          "[" + policy::quoted(policy::with_default_port(value)) + "]", "--allow-host", true);
   return {};
 }
 

@@ -36,9 +36,7 @@ struct Prefix {
   [[nodiscard]] bool contains(const Address& other) const;
   [[nodiscard]] bool contains(const Prefix& other) const;
   [[nodiscard]] bool overlaps(const Prefix& other) const;
-  /// One address and no other.
-  [[nodiscard]] bool is_exact() const { return length == address.bits(); }
-  /// "10.1.0.0/16"; an exact one without its length.
+  /// "10.1.0.0/16".
   [[nodiscard]] std::string text() const;
   bool operator==(const Prefix&) const = default;
 };

@@ -1,12 +1,9 @@
 #include "policy/entries.hpp"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <optional>
 
+#include "policy/network_rules.hpp"
 #include "policy/syntax.hpp"
 
 namespace sbx::policy {
@@ -54,105 +51,6 @@ Checked<void> check_command(std::string_view text) {
                  "one name without arguments, as \"python3\"");
 }
 
-std::optional<unsigned> port_number(std::string_view text) {
-  unsigned port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return port >= 1 && port <= 65535 ? std::optional(port) : std::nullopt;
-}
-
-/// "443", "8000-8100" or "*".
-bool is_port_rule(std::string_view text) {
-  const auto dash = text.find('-');
-  if (text == "*") return true;
-  const auto first = port_number(text.substr(0, dash));
-  if (dash == std::string_view::npos) return first.has_value();
-  const auto last = port_number(text.substr(dash + 1));
-  return first && last && *first <= *last;
-}
-
-bool is_address(std::string_view text, int family, unsigned bits) {
-  const auto slash = text.find('/');
-  if (slash != std::string_view::npos) {
-    const std::string_view length = text.substr(slash + 1);
-    unsigned value = 0;
-    const auto [end, error] = std::from_chars(length.data(), length.data() + length.size(), value);
-    if (length.empty() || error != std::errc{} || end != length.data() + length.size() ||
-        value > bits)
-      return false;
-  }
-  std::array<unsigned char, 16> address{};
-  return ::inet_pton(family, std::string(text.substr(0, slash)).c_str(), address.data()) == 1;
-}
-
-bool is_host_name(std::string_view text) {
-  constexpr std::size_t kLongestName = 253;
-  constexpr std::size_t kLongestLabel = 63;
-  if (text.starts_with("*.")) text.remove_prefix(2);
-  if (text.ends_with('.')) text.remove_suffix(1);
-  const auto labels = split(text, '.');
-  if (text.empty() || text.size() > kLongestName || text.ends_with('.')) return false;
-  const bool right = std::ranges::all_of(labels, [](std::string_view label) {
-    return !label.empty() && label.size() <= kLongestLabel && label.front() != '-' &&
-           label.back() != '-' && std::ranges::all_of(label, [](char c) {
-             return is_alpha(c) || is_digit(c) || c == '-' || c == '_';
-           });
-  });
-  // All digits in the last label: an address that was written wrong, never a name (RFC 3696, 2).
-  return right && !std::ranges::all_of(labels.back(), is_digit);
-}
-
-Checked<void> check_destination(std::string_view text) {
-  constexpr std::string_view kForms =
-      "write HOST:PORT, as \"api.example.com:443\", \"10.1.0.0/16:5432\" or "
-      "\"[2001:db8::/32]:443\"";
-  std::string_view rest = text;
-  if (rest.starts_with("udp://")) {
-    rest.remove_prefix(6);
-  } else if (const auto scheme = rest.find("://"); scheme != std::string_view::npos) {
-    return problem("bad-destination", quoted(text) + " is a URL, not a destination",
-                   std::string(kForms));
-  }
-  const bool bracketed = rest.starts_with('[');
-  const auto host_end = bracketed ? rest.find(']') : std::min(rest.find(':'), rest.size());
-  if (host_end == std::string_view::npos) {
-    return problem("bad-destination", quoted(text) + " has no closing bracket",
-                   std::string(kForms));
-  }
-  const std::string_view host = rest.substr(bracketed ? 1 : 0, host_end - (bracketed ? 1 : 0));
-  std::string_view port = rest.substr(host_end + (bracketed ? 1 : 0));
-  const bool host_right = bracketed ? is_address(host, AF_INET6, 128)
-                                    : is_host_name(host) || is_address(host, AF_INET, 32);
-  if (!host_right) {
-    return problem("bad-destination", quoted(text) + " does not name a host or an address",
-                   std::string(kForms));
-  }
-  if (port.empty()) return {};
-  port.remove_prefix(1);
-  if (rest[host_end + (bracketed ? 1 : 0)] != ':' || !is_port_rule(port)) {
-    return problem("bad-destination", quoted(text) + " has no port from 1 to 65535",
-                   std::string(kForms));
-  }
-  if (port == "53") {
-    return problem("bad-destination",
-                   quoted(text) + " is a rule about port 53, which sbx itself answers",
-                   "allowed names resolve without a rule");
-  }
-  return {};
-}
-
-Checked<void> check_publication(std::string_view text) {
-  const auto parts = split(text, ':');
-  const bool right =
-      (parts.size() == 2 || parts.size() == 3) && port_number(parts.back()) &&
-      port_number(parts[parts.size() - 2]) &&
-      (parts.size() == 2 || (is_address(parts[0], AF_INET, 32) && parts[0].starts_with("127.")));
-  if (right) return {};
-  return problem("bad-publication",
-                 quoted(text) + " does not publish a port on the host's loopback",
-                 "write \"127.0.0.1:HOST_PORT:PORT\", as \"127.0.0.1:8080:80\"");
-}
-
 Checked<void> check_collected(std::string_view text) {
   const auto parts = split(text, '/');
   if (text[0] != '/' && text[0] != '~' && std::ranges::find(parts, "..") == parts.end()) return {};
@@ -174,6 +72,13 @@ Checked<std::string> check_hidden(std::string_view text, const PathBase& base) {
                        quoted("./" + std::string(text)) + " for the one beside this file");
   }
   return absolute_path(text, base);
+}
+
+/// Rules of the network stand in a policy as their canonical text: same rules, same texts.
+template <class T>
+Checked<std::string> canonical(const Checked<T>& parsed) {
+  if (!parsed) return std::unexpected(parsed.error());
+  return parsed->text();
 }
 
 Checked<std::string> check_source(std::string_view text, const PathBase& base) {
@@ -264,9 +169,9 @@ Checked<std::string> check_entry(Entry entry, std::string_view text, const PathB
     case Entry::call:
       return as_written(check_call(text));
     case Entry::destination:
-      return as_written(check_destination(text));
+      return canonical(parse_network_rule(text));
     case Entry::publication:
-      return as_written(check_publication(text));
+      return canonical(parse_publication(text));
     case Entry::collected:
       return as_written(check_collected(text));
     case Entry::path:

@@ -24,8 +24,8 @@ struct PathBase {
   std::string home;    ///< absolute; empty when the caller has none
 };
 
-/// The text as the policy keeps it: paths absolute and in lexical normal form, everything else as
-/// written.
+/// The text as the policy keeps it: paths absolute and in lexical normal form, destinations and
+/// publications canonical, everything else as written.
 [[nodiscard]] Checked<std::string> check_entry(Entry entry, std::string_view text,
                                                const PathBase& base);
 

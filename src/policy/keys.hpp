@@ -38,7 +38,7 @@ enum class Entry : std::uint8_t {
   command,      ///< what may be typed as the top-level command
   variable,     ///< the name of an environment variable
   call,         ///< a system call or @group
-  destination,  ///< HOST[:PORT], with prefixes, brackets, "udp://"
+  destination,  ///< policy/network_rules
   publication,  ///< [ADDRESS:]HOST_PORT:PORT
   path,         ///< resolved to an absolute path
   system,       ///< "host" or a path

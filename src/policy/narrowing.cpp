@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "policy/network_rules.hpp"
 #include "policy/rules.hpp"
 #include "policy/syntax.hpp"
 #include "policy/values.hpp"
@@ -77,8 +78,24 @@ class KeyCheck {
     add(entry.origin, entry_toml(entry.value) + " is not in what was locked", seal_.place);
   }
 
+  /// Destinations are compared by what they reach: a name below a wildcard, an inner prefix and
+  /// fewer ports narrow.
+  void only_reached(const SourcedList<std::string>& sealed, const SourcedList<std::string>& now) {
+    std::vector<NetworkRule> rules;
+    for (const auto& entry : sealed) {
+      if (auto rule = parse_network_rule(entry.value)) rules.push_back(std::move(*rule));
+    }
+    for (const auto& entry : now) {
+      const auto rule = parse_network_rule(entry.value);
+      if (!rule || !covered(*rule, rules)) add_entry(entry);
+    }
+  }
+
   template <class T>
   void only_sealed(const SourcedList<T>& sealed, const SourcedList<T>& now) {
+    if constexpr (std::is_same_v<T, std::string>) {
+      if (key_.entry == Entry::destination) return only_reached(sealed, now);
+    }
     for (const auto& entry : now) {
       if (!contains(sealed, entry.value)) add_entry(entry);
     }

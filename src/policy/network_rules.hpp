@@ -43,6 +43,9 @@ struct NetworkRule {
   Kind kind = Kind::name;
   std::string name;              ///< canonical; of a wildcard without "*."; empty for a prefix
   Prefix prefix;                 ///< of kind prefix
+  /// A prefix written as one address, without a length. Only such a rule reaches loopback, metadata
+  /// services and the host's own addresses: "10.1.2.3/32" does not.
+  bool exact = false;
   std::vector<PortRange> ports;  ///< ascending, neither touching nor overlapping; never has 53
 
   /// The one text of this rule: parse_network_rule(text()) is this rule.

@@ -20,7 +20,7 @@ enum class Special : std::uint8_t {
 struct SpecialRange {
   Prefix prefix;
   Special special;
-  std::string_view reason;    ///< "a private address (RFC 1918)"
+  std::string_view reason;    ///< "a private address"
   std::string_view registry;  ///< where it stands: "RFC 1918", "AWS"
 };
 
@@ -29,5 +29,7 @@ struct SpecialRange {
 /// The narrowest range that has the address, or null for a global one. An address that embeds a v4
 /// one is also as special as that: see embedded_v4.
 [[nodiscard]] const SpecialRange* special_range(const Address& address);
+/// The narrowest range that has all of the prefix, or null.
+[[nodiscard]] const SpecialRange* special_range(const Prefix& prefix);
 
 }  // namespace sbx::policy

@@ -203,20 +203,18 @@ TEST(PolicyEnforceable, ListsWhatAPolicyFileAsksForInVain) {
               "= false\n"
               "publish = [\"1:1\"]\nnamed = true\n[limits]\nmemory = \"1G\"\ndisk_on = \"folder\""),
           true),
-      ElementsAre("filesystem.deny", "network.mode",
-                  "network.allow", "network.private", "network.match_sni", "network.publish",
-                  "network.named", "limits.disk_on"));
+      ElementsAre("filesystem.deny", "network.mode", "network.allow", "network.private",
+                  "network.match_sni", "network.publish", "network.named", "limits.disk_on"));
 }
 
 TEST(PolicyEnforceable, ValuesThatNeedNoMechanismAreNotListed) {
-  EXPECT_THAT(
-      missing(parsed("[filesystem]\ndeny = []\n"
-                     "[filesystem.outputs]\ncollect = [\"x\"]\nmax_bytes = \"1M\"\n"
-                     "[network]\nmode = \"host\"\nallow = []\nprivate = false\nmatch_sni = "
-                     "true\npublish = []\nnamed = false\n"
-                     "[limits]\ndisk_on = \"memory\""),
-              true),
-      IsEmpty());
+  EXPECT_THAT(missing(parsed("[filesystem]\ndeny = []\n"
+                             "[filesystem.outputs]\ncollect = [\"x\"]\nmax_bytes = \"1M\"\n"
+                             "[network]\nmode = \"host\"\nallow = []\nprivate = false\nmatch_sni = "
+                             "true\npublish = []\nnamed = false\n"
+                             "[limits]\ndisk_on = \"memory\""),
+                      true),
+              IsEmpty());
 }
 
 TEST(PolicyEnforceable, EnforcedKeysAreNotListed) {
@@ -231,8 +229,7 @@ TEST(PolicyEnforceable, EnforcedKeysAreNotListed) {
 
 TEST(PolicyEnforceable, WhatABuiltinOrDefaultSetIsNotTheUsers) {
   EXPECT_THAT(missing(builtin("default"), true), IsEmpty());
-  EXPECT_THAT(missing(builtin("default"), false),
-              ElementsAre("filesystem.deny", "network.named"));
+  EXPECT_THAT(missing(builtin("default"), false), ElementsAre("filesystem.deny", "network.named"));
   EXPECT_THAT(missing(parsed(""), false), ElementsAre("network.named"));
   EXPECT_THAT(missing(builtin("web-fetch"), false), Contains("network.mode"));
 }
@@ -248,8 +245,8 @@ TEST(PolicyEnforceable, OneEntryOfTheUsersIsEnough) {
 }
 
 TEST(PolicyEnforceable, CommandLineIsTheUser) {
-  auto policy =
-      load({{"default"}}, {option("--allow-host", "network.allow", "\"x.org:1\"")}, plain_context());
+  auto policy = load({{"default"}}, {option("--allow-host", "network.allow", "\"x.org:1\"")},
+                     plain_context());
   ASSERT_TRUE(policy);
   EXPECT_THAT(missing(*policy, true), ElementsAre("network.mode", "network.allow"));
 }

@@ -313,16 +313,16 @@ constexpr auto kMistakes = std::to_array<Mistake>({
     {"[syscalls]\nallow = [\"Ptrace\"]", "bad-call-name", 2, 10, "\"Ptrace\"", "@debug"},
     {"[syscalls]\ndeny = [\"@\"]", "bad-call-name", 2, 9, "\"@\"", "@debug"},
     {"[network]\nallow = [\"https://example.com\"]", "bad-destination", 2, 10, "is a URL",
-     "HOST:PORT"},
+     "\"example.com:443\""},
     {"[network]\nallow = [\"example.com:70000\"]", "bad-destination", 2, 10, "no port",
+     "8000-8100"},
+    {"[network]\nallow = [\"exa mple.com:1\"]", "bad-destination", 2, 10, "has a blank",
      "HOST:PORT"},
-    {"[network]\nallow = [\"exa mple.com:1\"]", "bad-destination", 2, 10, "does not name a host",
-     "HOST:PORT"},
-    {"[network]\nallow = [\"10.0.0.0/33:1\"]", "bad-destination", 2, 10, "does not name a host",
-     "HOST:PORT"},
+    {"[network]\nallow = [\"10.0.0.0/33:1\"]", "bad-destination", 2, 10, "no prefix length",
+     "\"10.0.0.0/8:443\""},
     {"[network]\nallow = [\"[::1:443\"]", "bad-destination", 2, 10, "closing bracket", "HOST:PORT"},
-    {"[network]\nallow = [\"a.*.com:443\"]", "bad-destination", 2, 10, "does not name a host",
-     "HOST:PORT"},
+    {"[network]\nallow = [\"a.*.com:443\"]", "bad-destination", 2, 10, "has a *",
+     "\"*.example.org:443\""},
     {"[network]\nallow = [\"example.com:53\"]", "bad-destination", 2, 10, "port 53",
      "without a rule"},
     {"[network]\npublish = [\"0.0.0.0:80:80\"]", "bad-publication", 2, 12, "loopback",
@@ -422,8 +422,8 @@ TEST(PolicyParse, CuresThatAreTomlParse) {
 
 TEST(PolicyParse, AcceptsEveryFormOfADestination) {
   const Policy policy = parsed(
-      "[network]\nallow = [\"example.com\", \"a-b.example.com:1-65535\", \"*.x.org:*\", "
-      "\"10.0.0.1:80\", \"[::1]:80\", \"udp://[fe80::/10]:5\"]");
+      "[network]\nallow = [\"example.com:443\", \"a-b.example.com:54-65535\", \"*.x.org:*\", "
+      "\"10.0.0.1:80\", \"[::1]:80\", \"udp://[fd00::/8]:5\"]");
   EXPECT_EQ(policy.network.allow.size(), 6U);
 }
 

@@ -4,6 +4,7 @@
 
 #include "policy/keys.hpp"
 #include "policy/narrowing.hpp"
+#include "policy/network_rules.hpp"
 #include "policy_fixture.hpp"
 
 namespace sbx::policy {
@@ -22,9 +23,10 @@ std::vector<std::string> pool(const Key& key) {
     case Entry::call:
       return {"read", "clone3", "@debug", "@process-spawn"};
     case Entry::destination:
-      return {"a.org", "*.b.org:443", "10.0.0.0/8:1-9", "udp://[::1]:5", "c-d.org:*"};
+      return {"a.b.org:443",     "*.b.org:443",   "a.b.org:80,443", "10.0.0.0/8:1-9",
+              "10.1.0.0/16:2-3", "udp://[::1]:5", "c-d.org:*",      "c-d.org:80"};
     case Entry::publication:
-      return {"80:80", "127.0.0.1:8080:80"};
+      return {"127.0.0.1:80:80", "127.0.0.1:8080:80"};
     case Entry::path:
       return {"/srv", "/srv/a b", "/x/\"y\"", "/é", "/a/\n"};
     case Entry::system:
@@ -168,6 +170,30 @@ RC_GTEST_PROP(PolicyRoundTrip, RandomPoliciesReadBackAsTheyAreWritten, ()) {
   RC_ASSERT(write(*again) == text);
 }
 
+bool reaches(const Network& network, Transport transport, const std::string& host,
+             std::uint16_t port) {
+  const auto rules = network_rules(network);
+  const auto address = host.contains(':') ? parse_v6(host) : parse_v4(host);
+  const PlacedRule* rule = address ? rule_for_address(rules, transport, *address, port)
+                                   : rule_for_name(rules, transport, host, port);
+  return rule != nullptr;
+}
+
+/// Asks about destinations within, between and outside of the rules of the pool.
+bool reaches_no_more(const Network& less, const Network& more) {
+  for (const Transport transport : {Transport::tcp, Transport::udp}) {
+    for (const char* host : {"a.b.org", "x.b.org", "x.y.b.org", "b.org", "c-d.org", "a.c-d.org",
+                             "10.0.0.1", "10.1.0.1", "11.0.0.1", "::1", "::2"}) {
+      for (const std::uint16_t port :
+           std::to_array<std::uint16_t>({1, 2, 3, 4, 5, 9, 10, 53, 80, 443, 65535})) {
+        if (reaches(less, transport, host, port) && !reaches(more, transport, host, port))
+          return false;
+      }
+    }
+  }
+  return true;
+}
+
 /// Says whether `now` allows no more than `before`, written apart from the code it judges.
 bool allows_no_more(const Policy& before, const Policy& now) {
   const auto subset = [](const auto& less, const auto& more) {
@@ -217,7 +243,7 @@ bool allows_no_more(const Policy& before, const Policy& now) {
                      subset(before.syscalls.rules, now.syscalls.rules) &&
                      subset(allow_rules, before.syscalls.rules);
   const bool network = now.network.mode.value <= before.network.mode.value &&
-                       subset(now.network.allow, before.network.allow) &&
+                       reaches_no_more(now.network, before.network) &&
                        now.network.private_.value <= before.network.private_.value &&
                        now.network.match_sni.value >= before.network.match_sni.value &&
                        subset(now.network.publish, before.network.publish) &&

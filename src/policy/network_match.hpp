@@ -1,0 +1,15 @@
+#pragma once
+
+#include "policy/network_rules.hpp"
+
+/// What the reader and the matcher of network rules share.
+namespace sbx::policy {
+
+/// Ascending, with ranges that touch or overlap made one.
+[[nodiscard]] std::vector<PortRange> merged(std::vector<PortRange> ports);
+/// `parent` itself or a name that ends in it after a dot.
+[[nodiscard]] bool is_at_or_below(std::string_view name, std::string_view parent);
+/// Names whose meaning is sbx's own: localhost, sbx.internal and what is below them.
+[[nodiscard]] bool is_own_name(std::string_view name);
+
+}  // namespace sbx::policy
