@@ -59,13 +59,12 @@ int make_folders(const Builder& builder, char* path) {
 
 }  // namespace
 
-int parent_folder(Builder& builder, const char* path, const char** name) {
-  const char* const slash = std::strrchr(path, '/');
-  *name = slash != nullptr ? slash + 1 : path;
+namespace {
+
+int open_parent(const Builder& builder, const char* path, std::size_t length) {
   char parent[PATH_MAX] = ".";
-  if (slash != nullptr) {
-    const auto length = static_cast<std::size_t>(slash - path);
-    if (length >= sizeof parent) builder.give_up(ENAMETOOLONG);
+  if (length >= sizeof parent) builder.give_up(ENAMETOOLONG);
+  if (length > 0) {
     std::memcpy(parent, path, length);
     parent[length] = '\0';
   }
@@ -75,24 +74,74 @@ int parent_folder(Builder& builder, const char* path, const char** name) {
   return make_folders(builder, parent);
 }
 
+bool is_remembered(const OpenFolder& folder, const char* path, std::size_t length) {
+  return folder.fd >= 0 && folder.length == length && length <= OpenFolder::kLongest &&
+         std::memcmp(folder.path, path, length) == 0;
+}
+
+/// Makes `name` if it may be made and is missing; false leaves open whether it is there.
+bool make_target(const Builder& builder, int folder, const char* name, bool is_folder) {
+  if (!builder.folder.own) return false;
+  return (is_folder ? ::mkdirat(folder, name, 0755) : ::mknodat(folder, name, S_IFREG | 0644, 0)) ==
+         0;
+}
+
+int open_name(const Builder& builder, int folder, const char* name, bool is_folder) {
+  const int target = open_beneath(folder, name, O_PATH | (is_folder ? O_DIRECTORY : 0U),
+                                  RESOLVE_BENEATH | kNoLinks);
+  if (target < 0 && errno == ENOENT) builder.give_up(EROFS);
+  return static_cast<int>(builder.must(target));
+}
+
+}  // namespace
+
+int parent_folder(Builder& builder, const char* path, const char** name) {
+  const char* const slash = std::strrchr(path, '/');
+  *name = slash != nullptr ? slash + 1 : path;
+  const auto length = slash != nullptr ? static_cast<std::size_t>(slash - path) : 0;
+  OpenFolder& folder = builder.folder;
+  if (is_remembered(folder, path, length)) return folder.fd;
+  if (folder.fd >= 0) ::close(folder.fd);
+  folder.fd = open_parent(builder, path, length);
+  folder.own = may_make_in(builder, folder.fd);
+  folder.length = length;
+  if (length <= OpenFolder::kLongest) std::memcpy(folder.path, path, length);
+  return folder.fd;
+}
+
+void forget_folder(Builder& builder, const char* path) {
+  OpenFolder& folder = builder.folder;
+  const std::size_t length = std::strlen(path);
+  if (folder.fd < 0 || folder.length < length) return;
+  const bool comparable = folder.length <= OpenFolder::kLongest;
+  if (comparable && (std::memcmp(folder.path, path, length) != 0 ||
+                     (folder.length > length && folder.path[length] != '/')))
+    return;
+  ::close(folder.fd);
+  folder.fd = -1;
+}
+
 /// Most targets are new: making comes first, opening what is there second.
 int open_target(Builder& builder, const char* path, bool is_folder) {
   const char* name = nullptr;
   const int folder = parent_folder(builder, path, &name);
-  int target = -1;
-  if (may_make_in(builder, folder)) {
-    if (!is_folder)
-      target = ::openat(folder, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0644);
-    else
-      (void)::mkdirat(folder, name, 0755);  // a failure shows when it is opened
+  (void)make_target(builder, folder, name, is_folder);  // a failure shows when it is opened
+  return open_name(builder, folder, name, is_folder);
+}
+
+/// What was made this moment is no link, and nobody else works in the new root: it is named rather
+/// than opened.
+void place(Builder& builder, int tree, const char* path, bool is_folder) {
+  const char* name = nullptr;
+  const int folder = parent_folder(builder, path, &name);
+  if (make_target(builder, folder, name, is_folder)) {
+    builder.must(call(SYS_move_mount, tree, "", folder, name, MOVE_MOUNT_F_EMPTY_PATH));
+  } else {
+    const int target = open_name(builder, folder, name, is_folder);
+    attach(builder, tree, target);
+    ::close(target);
   }
-  if (target < 0)
-    target = open_beneath(folder, name, O_PATH | (is_folder ? O_DIRECTORY : 0U),
-                          RESOLVE_BENEATH | kNoLinks);
-  if (target < 0 && errno == ENOENT) builder.give_up(EROFS);
-  builder.must(target);
-  ::close(folder);
-  return target;
+  ::close(tree);
 }
 
 void attach(const Builder& builder, int tree, int target) {

@@ -21,6 +21,15 @@ inline constexpr std::uint64_t kNoLinks = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGIC
 inline constexpr unsigned kCloneTree = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH;
 inline constexpr std::size_t kOwnFileSystems = 64;
 
+/// The folder that the last target lies in: most steps go into the same one as the step before.
+struct OpenFolder {
+  static constexpr std::size_t kLongest = 255;  ///< longer paths are opened each time
+  int fd = -1;
+  bool own = false;              ///< missing targets may be made in it
+  std::size_t length = 0;        ///< of the path
+  char path[kLongest + 1] = {};  ///< relative to the new root; "." is the root
+};
+
 /// The state of building: a few descriptors and what may be written into.
 struct Builder {
   Program& program;
@@ -31,6 +40,7 @@ struct Builder {
   dev_t own[kOwnFileSystems] =
       {};  ///< file systems of the sandbox's own: missing targets may be made there only
   std::size_t own_count = 0;
+  OpenFolder folder;
   std::size_t index = 0;      ///< of the current step
   Stage stage = Stage::root;  ///< of the current step
 
@@ -42,13 +52,17 @@ struct Builder {
 int open_beneath(int folder, const char* path, std::uint64_t flags, std::uint64_t resolve);
 /// From here on missing targets may be made in the file system of `fd`.
 void remember_own(Builder& builder, int fd);
-/// Opens the folder that holds `path` (relative to the root), making what is missing; `*name` is
-/// the last component.
+/// The folder that holds `path` (relative to the root), making what is missing; `*name` is the last
+/// component. The descriptor belongs to the builder and lasts until the next call.
 int parent_folder(Builder& builder, const char* path, const char** name);
 /// The place where a mount goes: exists, is of the right kind, and no link was followed.
 int open_target(Builder& builder, const char* path, bool is_folder);
-/// move_mount(2) of a detached tree onto a target.
+/// move_mount(2) of a detached tree onto a target that is open.
 void attach(const Builder& builder, int tree, int target);
+/// The same onto a path, which is made when it is missing and may be made. Closes `tree`.
+void place(Builder& builder, int tree, const char* path, bool is_folder);
+/// A descriptor below `path` no longer leads where its name does: something was mounted there.
+void forget_folder(Builder& builder, const char* path);
 /// Sets MOUNT_ATTR_* and makes the tree private.
 void set_attributes(const Builder& builder, int tree, std::uint64_t attributes, bool recursive);
 

@@ -19,16 +19,12 @@ void write_content(const Builder& builder, int file, const Step& step) {
 
 void add_entry(Builder& builder, const Step& step) {
   const char* name = nullptr;
-  if (step.kind == StepKind::directory) {
-    const int folder = open_target(builder, step.target, true);
-    ::close(folder);
-    const int holder = parent_folder(builder, step.target, &name);
-    builder.must(::fchmodat(holder, name, step.mode, 0));
-    ::close(holder);
-    return;
-  }
   const int holder = parent_folder(builder, step.target, &name);
-  if (step.kind == StepKind::symlink) {
+  if (step.kind == StepKind::directory) {
+    if (!builder.folder.own || ::mkdirat(holder, name, 0755) != 0)
+      ::close(open_target(builder, step.target, true));
+    if (step.mode != 0755) builder.must(::fchmodat(holder, name, step.mode, 0));
+  } else if (step.kind == StepKind::symlink) {
     builder.must(::symlinkat(step.source, holder, name));
   } else {
     const int file = static_cast<int>(builder.must(
@@ -36,7 +32,6 @@ void add_entry(Builder& builder, const Step& step) {
     write_content(builder, file, step);
     ::close(file);  // the mode is exact: PID 1's umask is 0
   }
-  ::close(holder);
 }
 
 /// The source as this mount namespace sees it: the parent's descriptors belong to another one,
@@ -63,10 +58,7 @@ void add_bind(Builder& builder, const Step& step) {
   const int tree = clone_source(builder, step);
   if (step.tree < 0 && enter(builder.program, Stage::bind_attributes, builder.index))
     set_attributes(builder, tree, step.attributes, step.recursive);
-  const int target = open_target(builder, step.target, step.is_folder);
-  attach(builder, tree, target);
-  ::close(target);
-  ::close(tree);
+  place(builder, tree, step.target, step.is_folder);
 }
 
 void append_number(char*& end, std::uint64_t number) {
@@ -170,10 +162,7 @@ int clone_device(const Builder& builder, const char* path, std::uint32_t number)
 
 void add_device(Builder& builder, const Step& step) {
   const int tree = clone_device(builder, step.source, step.device_number);
-  const int target = open_target(builder, step.target, false);
-  attach(builder, tree, target);
-  ::close(target);
-  ::close(tree);
+  place(builder, tree, step.target, false);
 }
 
 void add_scratch(Builder& builder, const Step& step) {
@@ -181,10 +170,7 @@ void add_scratch(Builder& builder, const Step& step) {
       builder.program.scratch, step.source, O_PATH | O_DIRECTORY, RESOLVE_BENEATH | kNoLinks)));
   const int tree = static_cast<int>(builder.must(call(SYS_open_tree, part, "", kCloneTree)));
   set_attributes(builder, tree, step.attributes, false);
-  const int target = open_target(builder, step.target, true);
-  attach(builder, tree, target);
-  ::close(target);
-  ::close(tree);
+  place(builder, tree, step.target, true);
   ::close(part);
 }
 
@@ -209,20 +195,14 @@ void add_proc(Builder& builder, const Step& step) {
     ::close(static_cast<int>(setting));
     builder.stage = Stage::proc;
   }
-  const int target = open_target(builder, step.target, true);
-  attach(builder, tree, target);
-  ::close(target);
-  ::close(tree);
+  place(builder, tree, step.target, true);
 }
 
 void add_devpts(Builder& builder, const Step& step) {
   const Option options[] = {{"newinstance", nullptr}, {"ptmxmode", "0666"}, {"mode", "0620"}};
   const int tree =
       make_file_system(builder, "devpts", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
-  const int target = open_target(builder, step.target, true);
-  attach(builder, tree, target);
-  ::close(target);
-  ::close(tree);
+  place(builder, tree, step.target, true);
 }
 
 /// Masks go over what this kernel has; a name that is absent needs none.
@@ -326,7 +306,9 @@ void add_step(Builder& builder, std::size_t index) {
   const Handler& handler = kHandlers[static_cast<std::size_t>(step.kind)];
   builder.index = index;
   builder.stage = handler.stage;
-  if (enter(builder.program, handler.stage, index)) handler.add(builder, step);
+  if (!enter(builder.program, handler.stage, index)) return;
+  handler.add(builder, step);
+  if (handler.stage != Stage::make_entry) forget_folder(builder, step.target);
 }
 
 }  // namespace sbx::child

@@ -82,8 +82,8 @@ void build_root(Program& program) {
   for (std::size_t i = 0; i < program.step_count; ++i) add_step(builder, i);
   hide_scratch(builder);
   enter_root(builder);
-  for (const int mask : {builder.empty_folder, builder.empty_file})
-    if (mask >= 0) ::close(mask);
+  for (const int fd : {builder.empty_folder, builder.empty_file, builder.folder.fd})
+    if (fd >= 0) ::close(fd);
 }
 
 }  // namespace sbx::child
