@@ -41,6 +41,7 @@ struct Query {
   std::string shown;
   Bytes question;  ///< as it came (letter case kept, RFC 5452), for the answer
   bool edns = false;
+  bool dnssec_ok = false;
   std::uint16_t largest_answer = kSmallestLimit;  ///< over UDP; 512 to 65535
 };
 
@@ -48,11 +49,11 @@ struct Query {
 /// response, or too short to have an id).
 struct Unanswerable {
   Bytes answer;
-  std::string why;  ///< "a response", "a compression loop", "two questions"
+  std::string why;  ///< "a response", "2 questions"
 };
 
-/// Reads one message. Never reads beyond `message`; compression in a question is followed to
-/// earlier bytes only.
+/// Reads one message. A compressed name in the question is malformed: before it there is nothing to
+/// point to.
 [[nodiscard]] std::expected<Query, Unanswerable> parse_query(std::span<const std::uint8_t> message);
 
 /// The answer: with an address (A or AAAA must fit the query's type), or empty with `rcode`.
@@ -64,8 +65,8 @@ struct Answer {
 [[nodiscard]] Bytes write_answer(const Query& query, const Answer& answer);
 
 /// What is answered about a name by its question's type when the name is allowed and stands for
-/// `address`: the address to A, an empty answer to all others. Class other than IN: not
-/// implemented.
+/// `address`: the address to A (of a v6 one to AAAA) and ANY, an empty answer to all others. Class
+/// other than IN: not implemented.
 [[nodiscard]] Answer answer_for(const Query& query, const policy::Address& address,
                                 std::uint32_t ttl_seconds);
 /// "localhost" and what is below it (RFC 6761) and the sandbox's own host name: answered without
