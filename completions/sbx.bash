@@ -1,53 +1,26 @@
 # bash completion for sbx; made by sbx-docs from the command line's own tree; not edited by hand
 
-_sbx_run() {
-    local i=2 word policies="default strict data-analysis python node shell ci-untrusted offline-build web-fetch"
-    while ((i < COMP_CWORD)); do
-        word=${COMP_WORDS[i]}
-        case $word in
-        --) _sbx_command $((i + 1)); return ;;
-        --lang|-c|-p|--policy|--set|--require|--timeout|--cpu-time|--cpus|--memory|--processes|--disk|--output|--workspace|--read|--write|--in|--venv|--net|--allow-host|--env|--env-file|--env-fd|--stdin|--out|--keep|--report|--report-fd|--color) ((i += 2)); continue ;;
-        -?*) ((i += 1)); continue ;;
-        *) _sbx_command $i; return ;;
-        esac
+_sbx_commands="run policy completions help"
+_sbx_builtins="default strict data-analysis python node shell ci-untrusted offline-build web-fetch"
+_sbx_keys="name description locked enforcement interpreters.allow interpreters.venv interpreters.extensions filesystem.system filesystem.read filesystem.write filesystem.deny filesystem.sockets filesystem.scan filesystem.landlock filesystem.seed filesystem.workspace.source filesystem.workspace.mode filesystem.outputs.collect filesystem.outputs.max_bytes filesystem.outputs.max_files filesystem.outputs.max_depth environment.pass environment.set syscalls.base syscalls.allow syscalls.deny syscalls.denied syscalls.rule network.mode network.allow network.private network.match_sni network.publish network.named limits.wall_time limits.cpu_time limits.cpus limits.memory limits.processes limits.open_files limits.file_size limits.disk limits.disk_files limits.disk_on limits.grace output.stdout output.stderr output.exceed"
+_sbx_names="name description locked enforcement interpreters.allow interpreters.venv interpreters.extensions filesystem.system filesystem.read filesystem.write filesystem.deny filesystem.sockets filesystem.scan filesystem.landlock filesystem.seed filesystem.workspace.source filesystem.workspace.mode filesystem.outputs.collect filesystem.outputs.max_bytes filesystem.outputs.max_files filesystem.outputs.max_depth environment.pass environment.set syscalls.base syscalls.allow syscalls.deny syscalls.denied syscalls.rule network.mode network.allow network.private network.match_sni network.publish network.named limits.wall_time limits.cpu_time limits.cpus limits.memory limits.processes limits.open_files limits.file_size limits.disk limits.disk_files limits.disk_on limits.grace output.stdout output.stderr output.exceed @always @basic-io @io-event @file-read @file-write @file-lock @sync @memory @thread @signal @timer @scheduling @resources @process @process-spawn @identity @ipc @network @system-info @self-restriction @debug @profile @aio @io-uring @numa @mount @namespace @keyring @handle @fanotify @bpf @memory-tricks @module @reboot @swap @clock @raw-io @privileged @obsolete allow-host-with-host bad-descriptor bad-value bad-variable language-with-command misplaced-option missing-command missing-value needs-language no-changes-kept no-code-option no-command nobody-to-ask not-in-this-version nothing-to-bring-out nothing-to-collect nothing-to-run too-large unexpected-value unknown-command unknown-language unknown-option unknown-requirement unknown-stage usage bad-call-name bad-command bad-destination bad-extension bad-path bad-pattern bad-publication bad-unit cannot-enforce-yet duplicate-key empty-text extends-cycle extends-too-deep forbidden-grant filter-too-long invalid-utf8 missing-key needed-syscall-denied nested-too-deep no-such-argument not-settable nul-in-text out-of-range policy-too-large rule-never-matches rule-on-hot-call shadows-builtin toml-syntax too-many-entries too-many-findings too-many-policies unknown-key unknown-symbol unknown-syscall unknown-syscall-group unknown-word unsupported-schema widens-locked wrong-type wrong-value-count cannot-lock cannot-look cannot-open cannot-put cannot-read cannot-write command-not-executable command-not-found interpreter-not-allowed missing-grant missing-system missing-workspace no-home no-interpreter no-mount-point no-such-file no-system no-venv not-a-file not-a-regular-file not-a-socket not-brought-out not-executable not-found not-grantable out-unusable report-unwritable seed-outside-home seed-too-large two-grants unfit-workspace unknown-policy unreadable-grant unreadable-policy unusable-submount workspace-replaced listener-busy no-free-uid no-proc no-user-namespace requirement-not-met child-died broken-page init-killed no-descriptors no-epoll no-listener no-pidfd no-pipe no-signalfd no-socket no-stream"
+
+_sbx_words() {
+    COMPREPLY=($(compgen -W "$1" -- "$cur"))
+}
+
+# Built-in policies, those of the machine and the user, and files.
+_sbx_policies() {
+    local file names=$_sbx_builtins
+    for file in /etc/sbx/policies/*.toml "${XDG_CONFIG_HOME:-$HOME/.config}"/sbx/policies/*.toml; do
+        [[ -e $file ]] && file=${file##*/} && names+=" ${file%.toml}"
     done
-    case $prev in
-        --lang) COMPREPLY=() ;;
-        -c) COMPREPLY=() ;;
-        -p|--policy) COMPREPLY=($(compgen -W "$policies" -- "$cur") $(compgen -f -- "$cur")) ;;
-        --set) COMPREPLY=() ;;
-        --require) COMPREPLY=($(compgen -W "memory.cgroup cpu.cgroup processes.cgroup landlock syscalls.named network.named trusted-policy all" -- "$cur")) ;;
-        --timeout) COMPREPLY=() ;;
-        --cpu-time) COMPREPLY=() ;;
-        --cpus) COMPREPLY=() ;;
-        --memory) COMPREPLY=() ;;
-        --processes) COMPREPLY=() ;;
-        --disk) COMPREPLY=() ;;
-        --output) COMPREPLY=() ;;
-        --workspace) COMPREPLY=($(compgen -f -- "$cur")) ;;
-        --read) COMPREPLY=($(compgen -f -- "$cur")) ;;
-        --write) COMPREPLY=($(compgen -f -- "$cur")) ;;
-        --in) COMPREPLY=($(compgen -f -- "$cur")) ;;
-        --venv) COMPREPLY=($(compgen -f -- "$cur")) ;;
-        --net) COMPREPLY=($(compgen -W "none host" -- "$cur")) ;;
-        --allow-host) COMPREPLY=() ;;
-        --env) COMPREPLY=() ;;
-        --env-file) COMPREPLY=($(compgen -f -- "$cur")) ;;
-        --env-fd) COMPREPLY=() ;;
-        --stdin) COMPREPLY=($(compgen -W "inherit null" -- "$cur")) ;;
-        --out) COMPREPLY=($(compgen -f -- "$cur")) ;;
-        --keep) COMPREPLY=() ;;
-        --report) COMPREPLY=($(compgen -f -- "$cur")) ;;
-        --report-fd) COMPREPLY=() ;;
-        --color) COMPREPLY=($(compgen -W "auto always never" -- "$cur")) ;;
-        *)
-            if [[ $cur == -* ]]; then
-                COMPREPLY=($(compgen -W "--lang -c -p --policy --set --require --timeout --cpu-time --cpus --memory --processes --disk --output --workspace --read --write --in --venv --net --allow-host --env --env-file --env-fd --stdin -i --interactive --out --diff --apply --yes --keep --json --report --report-fd --explain --dry-run --trace-time -q --quiet -v --verbose --color -h --help" -- "$cur"))
-            else
-                COMPREPLY=($(compgen -c -- "$cur") $(compgen -f -- "$cur"))
-            fi
-            ;;
-    esac
+    COMPREPLY=($(compgen -W "$names" -- "$cur") $(compgen -f -- "$cur"))
+}
+
+_sbx_keys() {
+    COMPREPLY=($(compgen -S = -W "$_sbx_keys" -- "$cur"))
+    compopt -o nospace 2>/dev/null
 }
 
 # The words from index $1 on are a command line of their own.
@@ -59,24 +32,94 @@ _sbx_command() {
     fi
 }
 
+# Offers the value of the option before the cursor; fails where that takes none.
+_sbx_value() {
+    case $prev in
+    --lang) : ;;
+    -c) : ;;
+    -p|--policy) _sbx_policies ;;
+    --set) _sbx_keys ;;
+    --require) _sbx_words "memory.cgroup cpu.cgroup processes.cgroup landlock syscalls.named network.named trusted-policy all" ;;
+    --timeout) : ;;
+    --cpu-time) : ;;
+    --cpus) : ;;
+    --memory) : ;;
+    --processes) : ;;
+    --disk) : ;;
+    --output) : ;;
+    --workspace) COMPREPLY=($(compgen -d -- "$cur")) ;;
+    --read) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    --write) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    --in) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    --venv) COMPREPLY=($(compgen -d -- "$cur")) ;;
+    --net) _sbx_words "none host" ;;
+    --allow-host) : ;;
+    --env) : ;;
+    --env-file) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    --env-fd) : ;;
+    --stdin) _sbx_words "inherit null" ;;
+    --out) COMPREPLY=($(compgen -d -- "$cur")) ;;
+    --keep) : ;;
+    --report) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    --report-fd) : ;;
+    --color) _sbx_words "auto always never" ;;
+    --format) _sbx_words "human json github sarif" ;;
+    --name) : ;;
+    *) return 1 ;;
+    esac
+}
+
+_sbx_run() {
+    local i=2 word
+    while ((i < COMP_CWORD)); do
+        word=${COMP_WORDS[i]}
+        case $word in
+        --) _sbx_command $((i + 1)); return ;;
+        --lang|-c|-p|--policy|--set|--require|--timeout|--cpu-time|--cpus|--memory|--processes|--disk|--output|--workspace|--read|--write|--in|--venv|--net|--allow-host|--env|--env-file|--env-fd|--stdin|--out|--keep|--report|--report-fd|--color) ((i += 2)); continue ;;
+        -?*) ((i += 1)); continue ;;
+        *) _sbx_command $i; return ;;
+        esac
+    done
+    _sbx_value && return
+    if [[ $cur == -* ]]; then
+        _sbx_words "--lang -c -p --policy --set --require --timeout --cpu-time --cpus --memory --processes --disk --output --workspace --read --write --in --venv --net --allow-host --env --env-file --env-fd --stdin -i --interactive --out --diff --apply --yes --keep --json --report --report-fd --explain --dry-run --trace-time -q --quiet -v --verbose --color -h --help"
+    else
+        _sbx_command $COMP_CWORD
+    fi
+}
+
+# A command that is not run: $1 is its name.
+_sbx_other() {
+    local options=--help
+    _sbx_value && return
+    case $1 in
+    'policy list') options="--color -h --help"; : ;;
+    'policy show') options="--effective --origin --json --set --color -h --help"; _sbx_policies ;;
+    'policy check') options="--format --color -h --help"; COMPREPLY=($(compgen -f -- "$cur")) ;;
+    'policy explain') options="--color -h --help"; _sbx_words "$_sbx_names" ;;
+    'policy diff') options="--json --color -h --help"; _sbx_policies ;;
+    'policy schema') options="--color -h --help"; : ;;
+    'policy init') options="--name -p --policy --set --timeout --cpu-time --cpus --memory --processes --disk --output --workspace --read --write --venv --net --allow-host --env --color -h --help"; : ;;
+    'policy audit') options="--json --color -h --help"; _sbx_policies ;;
+    'completions') options="--color -h --help"; _sbx_words "bash zsh fish" ;;
+    'help') options="--color -h --help"; _sbx_words "$_sbx_commands" ;;
+    esac
+    [[ $cur == -* ]] && _sbx_words "$options"
+}
+
 _sbx() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W "run policy completions help --help --version" -- "$cur"))
+        _sbx_words "$_sbx_commands --help --version"
         return
     fi
     case ${COMP_WORDS[1]} in
     run) _sbx_run ;;
     policy)
-        if ((COMP_CWORD == 2)); then
-            COMPREPLY=($(compgen -W "list show check explain" -- "$cur"))
-        else
-            COMPREPLY=($(compgen -W "default strict data-analysis python node shell ci-untrusted offline-build web-fetch --effective --help" -- "$cur") $(compgen -f -- "$cur"))
-        fi
+        if ((COMP_CWORD == 2)); then _sbx_words "list show check explain diff schema init audit"; else _sbx_other "policy ${COMP_WORDS[2]}"; fi
         ;;
-    completions) COMPREPLY=($(compgen -W "bash zsh fish" -- "$cur")) ;;
-    help) COMPREPLY=($(compgen -W "run policy completions help" -- "$cur")) ;;
+    *) _sbx_other "${COMP_WORDS[1]}" ;;
     esac
 }
 

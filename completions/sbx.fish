@@ -23,7 +23,7 @@ function __sbx_operand
 end
 
 function __sbx_run_options
-    __fish_seen_subcommand_from run; and not __sbx_operand >/dev/null
+    __sbx_is run; and not __sbx_operand >/dev/null
 end
 
 function __sbx_run_command
@@ -36,20 +36,113 @@ function __sbx_complete_command
     complete -C (string join ' ' -- $words[$first..-1])
 end
 
+# True when the words after the program's name begin with these.
+function __sbx_is
+    set -l words (commandline -opc)
+    set -l last (math (count $argv) + 1)
+    test (count $words) -ge $last; and test "$words[2..$last]" = "$argv"
+end
+
+# True when these are the only words before the cursor.
+function __sbx_after
+    set -l words (commandline -opc)
+    test (count $words) -eq (math (count $argv) + 1); and begin
+        test (count $argv) -eq 0; or __sbx_is $argv
+    end
+end
+
+# Built-in policies, and those of the machine and the user.
+function __sbx_policies
+    printf '%s\n' default strict data-analysis python node shell ci-untrusted offline-build web-fetch
+    set -l config $XDG_CONFIG_HOME
+    test -n "$config"; or set config $HOME/.config
+    for file in /etc/sbx/policies/*.toml $config/sbx/policies/*.toml
+        string replace -r '.*/(.*)\.toml$' '$1' -- $file
+    end
+end
+
+function __sbx_keys
+    printf '%s\n' name description locked enforcement interpreters.allow interpreters.venv interpreters.extensions filesystem.system filesystem.read filesystem.write filesystem.deny filesystem.sockets filesystem.scan filesystem.landlock filesystem.seed filesystem.workspace.source filesystem.workspace.mode filesystem.outputs.collect filesystem.outputs.max_bytes filesystem.outputs.max_files filesystem.outputs.max_depth environment.pass environment.set syscalls.base syscalls.allow syscalls.deny syscalls.denied syscalls.rule network.mode network.allow network.private network.match_sni network.publish network.named limits.wall_time limits.cpu_time limits.cpus limits.memory limits.processes limits.open_files limits.file_size limits.disk limits.disk_files limits.disk_on limits.grace output.stdout output.stderr output.exceed
+end
+
+function __sbx_names
+    printf '%s\n' name description locked enforcement interpreters.allow interpreters.venv interpreters.extensions filesystem.system filesystem.read filesystem.write filesystem.deny filesystem.sockets filesystem.scan filesystem.landlock filesystem.seed filesystem.workspace.source filesystem.workspace.mode filesystem.outputs.collect filesystem.outputs.max_bytes filesystem.outputs.max_files filesystem.outputs.max_depth environment.pass environment.set syscalls.base syscalls.allow syscalls.deny syscalls.denied syscalls.rule network.mode network.allow network.private network.match_sni network.publish network.named limits.wall_time limits.cpu_time limits.cpus limits.memory limits.processes limits.open_files limits.file_size limits.disk limits.disk_files limits.disk_on limits.grace output.stdout output.stderr output.exceed @always @basic-io @io-event @file-read @file-write @file-lock @sync @memory @thread @signal @timer @scheduling @resources @process @process-spawn @identity @ipc @network @system-info @self-restriction @debug @profile @aio @io-uring @numa @mount @namespace @keyring @handle @fanotify @bpf @memory-tricks @module @reboot @swap @clock @raw-io @privileged @obsolete allow-host-with-host bad-descriptor bad-value bad-variable language-with-command misplaced-option missing-command missing-value needs-language no-changes-kept no-code-option no-command nobody-to-ask not-in-this-version nothing-to-bring-out nothing-to-collect nothing-to-run too-large unexpected-value unknown-command unknown-language unknown-option unknown-requirement unknown-stage usage bad-call-name bad-command bad-destination bad-extension bad-path bad-pattern bad-publication bad-unit cannot-enforce-yet duplicate-key empty-text extends-cycle extends-too-deep forbidden-grant filter-too-long invalid-utf8 missing-key needed-syscall-denied nested-too-deep no-such-argument not-settable nul-in-text out-of-range policy-too-large rule-never-matches rule-on-hot-call shadows-builtin toml-syntax too-many-entries too-many-findings too-many-policies unknown-key unknown-symbol unknown-syscall unknown-syscall-group unknown-word unsupported-schema widens-locked wrong-type wrong-value-count cannot-lock cannot-look cannot-open cannot-put cannot-read cannot-write command-not-executable command-not-found interpreter-not-allowed missing-grant missing-system missing-workspace no-home no-interpreter no-mount-point no-such-file no-system no-venv not-a-file not-a-regular-file not-a-socket not-brought-out not-executable not-found not-grantable out-unusable report-unwritable seed-outside-home seed-too-large two-grants unfit-workspace unknown-policy unreadable-grant unreadable-policy unusable-submount workspace-replaced listener-busy no-free-uid no-proc no-user-namespace requirement-not-met child-died broken-page init-killed no-descriptors no-epoll no-listener no-pidfd no-pipe no-signalfd no-socket no-stream
+end
+
+function __sbx_commands
+    printf '%s\n' run policy completions help
+end
+
 complete -c sbx -f
-complete -c sbx -n __fish_use_subcommand -a run -d 'Run a script or a command in a sandbox.'
-complete -c sbx -n __fish_use_subcommand -a completions -d 'Print a completion script for a shell.'
-complete -c sbx -n __fish_use_subcommand -a help -d 'Print the help of a command.'
-complete -c sbx -n __fish_use_subcommand -a policy -d 'Look at policies.'
-complete -c sbx -n '__fish_seen_subcommand_from policy' -a 'list show check explain'
-complete -c sbx -n '__fish_seen_subcommand_from show check' -F -a 'default strict data-analysis python node shell ci-untrusted offline-build web-fetch'
-complete -c sbx -n '__fish_seen_subcommand_from completions' -a 'bash zsh fish'
+complete -c sbx -n __sbx_after -a run -d 'Run a script or a command in a sandbox.'
+complete -c sbx -n __sbx_after -a policy -d 'Commands: list, show, check, explain, diff, schema, init, audit.'
+complete -c sbx -n '__sbx_after policy' -a list -d 'List the policies that have a name.'
+complete -c sbx -n '__sbx_after policy' -a show -d 'Print a policy.'
+complete -c sbx -n '__sbx_after policy' -a check -d 'Report every mistake of policy files.'
+complete -c sbx -n '__sbx_after policy' -a explain -d 'Explain a policy key, a group of system calls, or the code of an error.'
+complete -c sbx -n '__sbx_after policy' -a diff -d 'Say what the second policy allows that the first does not, what less, and what else.'
+complete -c sbx -n '__sbx_after policy' -a schema -d 'Print the JSON Schema of policies, for editors.'
+complete -c sbx -n '__sbx_after policy' -a init -d 'Print a commented first policy, made from options of run.'
+complete -c sbx -n '__sbx_after policy' -a audit -d 'Grade what a policy leaves open.'
+complete -c sbx -n __sbx_after -a completions -d 'Print a completion script for a shell.'
+complete -c sbx -n __sbx_after -a help -d 'Print the help of a command.'
+complete -c sbx -n '__sbx_is policy list' -l color -x -a 'auto always never' -d 'Colour sbx\'s own messages.'
+complete -c sbx -n '__sbx_is policy list' -s h -l help -d 'Print this help.'
+complete -c sbx -n '__sbx_is policy show' -l effective -d 'Print every key with the value it has after all layers, not the file.'
+complete -c sbx -n '__sbx_is policy show' -l origin -d 'The same, each value with the file and line that set it.'
+complete -c sbx -n '__sbx_is policy show' -l json -d 'Print every key with value and origin as JSON.'
+complete -c sbx -n '__sbx_is policy show' -l set -x -a '(__sbx_keys)=' -d 'Show it as --set KEY=TOML would make it.'
+complete -c sbx -n '__sbx_is policy show' -l color -x -a 'auto always never' -d 'Colour sbx\'s own messages.'
+complete -c sbx -n '__sbx_is policy show' -s h -l help -d 'Print this help.'
+complete -c sbx -n '__sbx_is policy show' -F -a '(__sbx_policies)'
+complete -c sbx -n '__sbx_is policy check' -l format -x -a 'human json github sarif' -d 'For people, for programs, as annotations of a GitHub workflow, or as SARIF 2.1.0.'
+complete -c sbx -n '__sbx_is policy check' -l color -x -a 'auto always never' -d 'Colour sbx\'s own messages.'
+complete -c sbx -n '__sbx_is policy check' -s h -l help -d 'Print this help.'
+complete -c sbx -n '__sbx_is policy check' -F
+complete -c sbx -n '__sbx_is policy explain' -l color -x -a 'auto always never' -d 'Colour sbx\'s own messages.'
+complete -c sbx -n '__sbx_is policy explain' -s h -l help -d 'Print this help.'
+complete -c sbx -n '__sbx_is policy explain' -a '(__sbx_names)'
+complete -c sbx -n '__sbx_is policy diff' -l json -d 'Print the answer as JSON.'
+complete -c sbx -n '__sbx_is policy diff' -l color -x -a 'auto always never' -d 'Colour sbx\'s own messages.'
+complete -c sbx -n '__sbx_is policy diff' -s h -l help -d 'Print this help.'
+complete -c sbx -n '__sbx_is policy diff' -F -a '(__sbx_policies)'
+complete -c sbx -n '__sbx_is policy schema' -l color -x -a 'auto always never' -d 'Colour sbx\'s own messages.'
+complete -c sbx -n '__sbx_is policy schema' -s h -l help -d 'Print this help.'
+complete -c sbx -n '__sbx_is policy init' -l name -x -d 'What the policy is called.'
+complete -c sbx -n '__sbx_is policy init' -s p -l policy -r -F -a '(__sbx_policies)' -d 'The policy to start from: a built-in\'s name or a file'
+complete -c sbx -n '__sbx_is policy init' -l set -x -a '(__sbx_keys)=' -d 'Set one key of the policy, as in --set \'limits.memory="512M"\''
+complete -c sbx -n '__sbx_is policy init' -l timeout -x -d 'Wall time: limits.wall_time.'
+complete -c sbx -n '__sbx_is policy init' -l cpu-time -x -d 'CPU time of all processes together: limits.cpu_time.'
+complete -c sbx -n '__sbx_is policy init' -l cpus -x -d 'CPUs used at once, fractions allowed: limits.cpus.'
+complete -c sbx -n '__sbx_is policy init' -l memory -x -d 'Memory of all processes together: limits.memory.'
+complete -c sbx -n '__sbx_is policy init' -l processes -x -d 'Processes and threads: limits.processes.'
+complete -c sbx -n '__sbx_is policy init' -l disk -x -d 'Space for everything the program writes that is not granted: limits.disk.'
+complete -c sbx -n '__sbx_is policy init' -l output -x -d 'Bytes of output, each of stdout and stderr: output.stdout and output.stderr.'
+complete -c sbx -n '__sbx_is policy init' -l workspace -x -a '(__fish_complete_directories)' -d 'The program\'s working folder, and how it is given: overlay (changes vanish), read-only, read-write (changes are real) or empty.'
+complete -c sbx -n '__sbx_is policy init' -l read -r -F -d 'Make a file or folder of the host readable, at TARGET if given'
+complete -c sbx -n '__sbx_is policy init' -l write -r -F -d 'Make a file or folder of the host writable: changes are real, while the program runs.'
+complete -c sbx -n '__sbx_is policy init' -l venv -x -a '(__fish_complete_directories)' -d 'Use the interpreter and packages of a virtual environment, read-only.'
+complete -c sbx -n '__sbx_is policy init' -l net -x -a 'none host' -d 'No network but the sandbox\'s own loopback, or the host\'s network.'
+complete -c sbx -n '__sbx_is policy init' -l allow-host -x -d 'Let the program reach this host: network.allow, with network.mode "allow-list".'
+complete -c sbx -n '__sbx_is policy init' -l env -x -d 'Pass a variable of the caller on by name, or set it to VALUE (visible in ps: see --env-fd).'
+complete -c sbx -n '__sbx_is policy init' -l color -x -a 'auto always never' -d 'Colour sbx\'s own messages.'
+complete -c sbx -n '__sbx_is policy init' -s h -l help -d 'Print this help.'
+complete -c sbx -n '__sbx_is policy audit' -l json -d 'Print the answer as JSON.'
+complete -c sbx -n '__sbx_is policy audit' -l color -x -a 'auto always never' -d 'Colour sbx\'s own messages.'
+complete -c sbx -n '__sbx_is policy audit' -s h -l help -d 'Print this help.'
+complete -c sbx -n '__sbx_is policy audit' -F -a '(__sbx_policies)'
+complete -c sbx -n '__sbx_is completions' -l color -x -a 'auto always never' -d 'Colour sbx\'s own messages.'
+complete -c sbx -n '__sbx_is completions' -s h -l help -d 'Print this help.'
+complete -c sbx -n '__sbx_is completions' -a 'bash zsh fish'
+complete -c sbx -n '__sbx_is help' -l color -x -a 'auto always never' -d 'Colour sbx\'s own messages.'
+complete -c sbx -n '__sbx_is help' -s h -l help -d 'Print this help.'
+complete -c sbx -n '__sbx_is help' -a '(__sbx_commands)'
 complete -c sbx -n __sbx_run_options -F -a '(__fish_complete_command)'
 complete -c sbx -n __sbx_run_command -F -a '(__sbx_complete_command)'
 complete -c sbx -n __sbx_run_options -l lang -x -d 'The language of the program: decides its interpreter before #! and the file\'s extension do.'
 complete -c sbx -n __sbx_run_options -s c -x -d 'Run CODE, a program in the language of --lang'
-complete -c sbx -n __sbx_run_options -s p -l policy -r -a 'default strict data-analysis python node shell ci-untrusted offline-build web-fetch' -d 'A policy by name, or a policy file'
-complete -c sbx -n __sbx_run_options -l set -x -d 'Set one key of the policy, as in --set \'limits.memory="512M"\''
+complete -c sbx -n __sbx_run_options -s p -l policy -r -F -a '(__sbx_policies)' -d 'A policy by name, or a policy file'
+complete -c sbx -n __sbx_run_options -l set -x -a '(__sbx_keys)=' -d 'Set one key of the policy, as in --set \'limits.memory="512M"\''
 complete -c sbx -n __sbx_run_options -l require -x -a 'memory.cgroup cpu.cgroup processes.cgroup landlock syscalls.named network.named trusted-policy all' -d 'Refuse to run when this could only be enforced by weaker means, or not at all.'
 complete -c sbx -n __sbx_run_options -l timeout -x -d 'Wall time: limits.wall_time.'
 complete -c sbx -n __sbx_run_options -l cpu-time -x -d 'CPU time of all processes together: limits.cpu_time.'
@@ -58,25 +151,25 @@ complete -c sbx -n __sbx_run_options -l memory -x -d 'Memory of all processes to
 complete -c sbx -n __sbx_run_options -l processes -x -d 'Processes and threads: limits.processes.'
 complete -c sbx -n __sbx_run_options -l disk -x -d 'Space for everything the program writes that is not granted: limits.disk.'
 complete -c sbx -n __sbx_run_options -l output -x -d 'Bytes of output, each of stdout and stderr: output.stdout and output.stderr.'
-complete -c sbx -n __sbx_run_options -l workspace -r -d 'The program\'s working folder, and how it is given: overlay (changes vanish), read-only, read-write (changes are real) or empty.'
-complete -c sbx -n __sbx_run_options -l read -r -d 'Make a file or folder of the host readable, at TARGET if given'
-complete -c sbx -n __sbx_run_options -l write -r -d 'Make a file or folder of the host writable: changes are real, while the program runs.'
-complete -c sbx -n __sbx_run_options -l in -r -d 'Copy a file in before the start'
-complete -c sbx -n __sbx_run_options -l venv -r -d 'Use the interpreter and packages of a virtual environment, read-only.'
+complete -c sbx -n __sbx_run_options -l workspace -x -a '(__fish_complete_directories)' -d 'The program\'s working folder, and how it is given: overlay (changes vanish), read-only, read-write (changes are real) or empty.'
+complete -c sbx -n __sbx_run_options -l read -r -F -d 'Make a file or folder of the host readable, at TARGET if given'
+complete -c sbx -n __sbx_run_options -l write -r -F -d 'Make a file or folder of the host writable: changes are real, while the program runs.'
+complete -c sbx -n __sbx_run_options -l in -r -F -d 'Copy a file in before the start'
+complete -c sbx -n __sbx_run_options -l venv -x -a '(__fish_complete_directories)' -d 'Use the interpreter and packages of a virtual environment, read-only.'
 complete -c sbx -n __sbx_run_options -l net -x -a 'none host' -d 'No network but the sandbox\'s own loopback, or the host\'s network.'
 complete -c sbx -n __sbx_run_options -l allow-host -x -d 'Let the program reach this host: network.allow, with network.mode "allow-list".'
 complete -c sbx -n __sbx_run_options -l env -x -d 'Pass a variable of the caller on by name, or set it to VALUE (visible in ps: see --env-fd).'
-complete -c sbx -n __sbx_run_options -l env-file -r -d 'Set variables from lines NAME=VALUE; empty lines and lines that begin with # are skipped.'
+complete -c sbx -n __sbx_run_options -l env-file -r -F -d 'Set variables from lines NAME=VALUE; empty lines and lines that begin with # are skipped.'
 complete -c sbx -n __sbx_run_options -l env-fd -x -d 'The same from an open descriptor, divided by zero bytes where there are any'
 complete -c sbx -n __sbx_run_options -l stdin -r -a 'inherit null' -d 'What the program reads on standard input.'
 complete -c sbx -n __sbx_run_options -s i -l interactive -d 'Give the program a terminal of the sandbox\'s own.'
-complete -c sbx -n __sbx_run_options -l out -r -d 'Copy what the program made, and filesystem.outputs.collect means, to a folder at the end.'
+complete -c sbx -n __sbx_run_options -l out -x -a '(__fish_complete_directories)' -d 'Copy what the program made, and filesystem.outputs.collect means, to a folder at the end.'
 complete -c sbx -n __sbx_run_options -l diff -d 'Show on stderr what the program changed in a copy-on-write workspace.'
 complete -c sbx -n __sbx_run_options -l apply -d 'Do the program\'s changes, or those that GLOB means, to the workspace for real'
 complete -c sbx -n __sbx_run_options -l yes -d 'Apply without asking, but only what a command that exited with 0 did.'
 complete -c sbx -n __sbx_run_options -l keep -x -d 'Keep the changes under a name'
 complete -c sbx -n __sbx_run_options -l json -d 'Write the record to stdout; the program\'s output stands in it'
-complete -c sbx -n __sbx_run_options -l report -r -d 'Write the record to a file, in one step, at the end.'
+complete -c sbx -n __sbx_run_options -l report -r -F -d 'Write the record to a file, in one step, at the end.'
 complete -c sbx -n __sbx_run_options -l report-fd -x -d 'Write the record to an open descriptor.'
 complete -c sbx -n __sbx_run_options -l explain -d 'Name the paths that were not granted and were looked for'
 complete -c sbx -n __sbx_run_options -l dry-run -d 'Print what would be done and why; run nothing.'

@@ -232,7 +232,7 @@ std::vector<CommandDoc> describe_tree() {
                                                    .works = row.standing == Standing::works});
     CLI::App app;
     app.set_help_flag();
-    for (const OptionRow& option : row.options) add_option(app, option);
+    for (const OptionRow& option : row.options()) add_option(app, option);
     for (const CLI::Option* option : std::as_const(app).get_options())
       doc.options.push_back(describe(*option));
   }

@@ -7,9 +7,9 @@
 
 #include "base/sys.hpp"
 #include "cli/app.hpp"
-#include "cli/completions.hpp"
+#include "cli/completions/completions.hpp"
 #include "cli/help.hpp"
-#include "cli/policy_command.hpp"
+#include "cli/policy/command.hpp"
 #include "cli/run_command.hpp"
 #include "cli/words.hpp"
 #include "spawn/faults.hpp"

@@ -9,6 +9,7 @@
 #include <sbx/outcome.hpp>
 
 #include "cli/app.hpp"
+#include "cli/codes.hpp"
 #include "plan/filter/table.hpp"
 #include "policy/keys.hpp"
 #include "policy/load.hpp"
@@ -254,6 +255,22 @@ std::string builtin_policies() {
   return text + ".El\n";
 }
 
+// --- error codes
+
+std::string error_codes() {
+  std::string text;
+  CodeOf of{};
+  for (const CodeText& code : codes()) {
+    if (text.empty() || code.of != of)
+      text += fmt::format("{}About {}:\n.Bl -tag -width Ds\n", text.empty() ? "" : ".El\n.Pp\n",
+                          place_name(code.of));
+    of = code.of;
+    text += fmt::format(".It Cm {}\n{}.\n", code.code, escaped(capitalised(code.meaning)));
+    if (!code.cure.empty()) text += fmt::format("{}.\n", escaped(capitalised(code.cure)));
+  }
+  return text + ".El\n";
+}
+
 struct Region {
   std::string_view name;
   std::string (*make)();
@@ -261,7 +278,8 @@ struct Region {
 constexpr std::array kRegions{
     Region{"run options", run_options},   Region{"commands", commands},
     Region{"exit status", exit_statuses}, Region{"policy keys", keys},
-    Region{"system call groups", groups}, Region{"built-in policies", builtin_policies}};
+    Region{"system call groups", groups}, Region{"built-in policies", builtin_policies},
+    Region{"error codes", error_codes}};
 
 std::unexpected<Error> broken(std::string message) {
   return fail(

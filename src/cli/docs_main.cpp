@@ -6,8 +6,9 @@
 
 #include "base/sys.hpp"
 #include "cli/app.hpp"
-#include "cli/completions.hpp"
+#include "cli/completions/completions.hpp"
 #include "cli/docs.hpp"
+#include "cli/policy/schema.hpp"
 
 // sbx-docs write|check TREE: makes the generated documents of a source tree, or says which are not
 // as they would be made.
@@ -19,14 +20,17 @@ constexpr std::size_t kLargestPage = 4U << 20;
 
 struct Document {
   const char* path;
-  const char* shell;  ///< null: a page with generated regions
+  const char* shell;  ///< null: a page with generated regions; empty: the policies' schema
 };
 constexpr Document kDocuments[] = {
-    {"man/sbx.1", nullptr},           {"man/sbx-run.1", nullptr},  {"man/sbx-policy.5", nullptr},
-    {"completions/sbx.bash", "bash"}, {"completions/_sbx", "zsh"}, {"completions/sbx.fish", "fish"},
+    {"man/sbx.1", nullptr},           {"man/sbx-run.1", nullptr},
+    {"man/sbx-policy.5", nullptr},    {"man/sbx-record.5", nullptr},
+    {"completions/sbx.bash", "bash"}, {"completions/_sbx", "zsh"},
+    {"completions/sbx.fish", "fish"}, {"schema/sbx.policy.1.json", ""},
 };
 
 Result<std::string> made(const Document& document, const std::string& current) {
+  if (document.shell != nullptr && *document.shell == '\0') return sbx::cli::policy_schema();
   if (document.shell != nullptr)
     return sbx::cli::completion_script(sbx::cli::describe_tree(), document.shell);
   return sbx::cli::with_generated_regions(current);

@@ -48,6 +48,9 @@ struct Invocation {
   bool help = false;
   bool version = false;
   bool effective = false;  ///< policy show --effective
+  bool origin = false;     ///< policy show --origin
+  std::string format;      ///< policy check --format, empty for people
+  std::string name;        ///< policy init --name
 
   std::vector<policy::PolicyOperand> policies;
   std::vector<policy::Override> sets;         ///< --set, weaker than the named options

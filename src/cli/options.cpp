@@ -276,14 +276,6 @@ Status take_help(Invocation& typed, std::string_view) {
   typed.help = true;
   return {};
 }
-Status take_version(Invocation& typed, std::string_view) {
-  typed.version = true;
-  return {};
-}
-Status take_effective(Invocation& typed, std::string_view) {
-  typed.effective = true;
-  return {};
-}
 
 // --- bringing things out
 
@@ -430,59 +422,10 @@ constexpr OptionRow kRunOptions[] = {
     {"-h,--help", "", kAnswer, kOnce, "Print this help.", take_help},
 };
 
-constexpr OptionRow kTopOptions[] = {
-    {"-V,--version", "", "Options", kOnce, "Print the version.", take_version},
-    {"-h,--help", "", "Options", kOnce, "Print this help.", take_help},
-};
-
-constexpr OptionRow kPlainOptions[] = {
-    {"--color", "auto|always|never", "Options", kOnce, "Colour sbx's own messages.", take_color},
-    {"-h,--help", "", "Options", kOnce, "Print this help.", take_help},
-};
-
-constexpr OptionRow kShowOptions[] = {
-    {"--effective", "", "Options", kOnce,
-     "Print every key with the value it has after all layers, not the file.", take_effective},
-    {"--color", "auto|always|never", "Options", kOnce, "Colour sbx's own messages.", take_color},
-    {"-h,--help", "", "Options", kOnce, "Print this help.", take_help},
-};
-
-constexpr auto kWorks = Standing::works;
-constexpr auto kLater = Standing::not_in_this_version;
-constexpr auto kReserved = Standing::reserved;
-
-constexpr CommandRow kCommands[] = {
-    {"", "COMMAND", "Run a program that nobody has read yet, under a policy.", kWorks, kTopOptions},
-    {"run", "SCRIPT|COMMAND [ARGS...]", "Run a script or a command in a sandbox.", kWorks,
-     kRunOptions},
-    {"policy list", "", "List the policies that have a name.", kWorks, kPlainOptions},
-    {"policy show", "POLICY", "Print a policy.", kWorks, kShowOptions},
-    {"policy check", "FILE...", "Report every mistake of policy files.", kWorks, kPlainOptions},
-    {"policy explain", "KEY|@GROUP", "Explain a policy key or a group of system calls.", kWorks,
-     kPlainOptions},
-    {"policy diff", "", "Compare two policies.", kLater, {}},
-    {"policy schema", "", "Print the schema of policies.", kLater, {}},
-    {"policy init", "", "Write a first policy.", kLater, {}},
-    {"policy audit", "", "Name the permissions that weigh most.", kLater, {}},
-    {"doctor", "", "Say what this machine can enforce.", kLater, {}},
-    {"why", "", "Explain a record.", kLater, {}},
-    {"changes", "", "Change sets kept by --keep.", kLater, {}},
-    {"completions", "bash|zsh|fish", "Print a completion script for a shell.", kWorks,
-     kPlainOptions},
-    {"help", "[COMMAND]", "Print the help of a command.", kWorks, kPlainOptions},
-    {"session", "", "", kReserved, {}},
-    {"mcp", "", "", kReserved, {}},
-    {"learn", "", "", kReserved, {}},
-    {"batch", "", "", kReserved, {}},
-    {"report", "", "", kReserved, {}},
-    {"test", "", "", kReserved, {}},
-    {"serve", "", "", kReserved, {}},
-};
-
 }  // namespace
 
-std::span<const CommandRow> commands() {
-  return kCommands;
+std::span<const OptionRow> run_options() {
+  return kRunOptions;
 }
 
 }  // namespace sbx::cli

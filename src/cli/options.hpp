@@ -30,11 +30,12 @@ struct CommandRow {
   const char* operands;  ///< after the options, for the synopsis
   const char* text;
   Standing standing;
-  std::span<const OptionRow> options;
+  std::span<const OptionRow> (*options)();
 };
 
 /// The group of the options of `run` that say how the answer is given.
 inline constexpr std::string_view kAnswerGroup = "The answer";
+[[nodiscard]] std::span<const OptionRow> run_options();
 [[nodiscard]] std::span<const CommandRow> commands();
 
 }  // namespace sbx::cli

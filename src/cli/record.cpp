@@ -2,40 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 
 #include "cli/captured.hpp"
+#include "cli/json.hpp"
 #include "cli/text.hpp"
 #include "policy/load.hpp"
 
 namespace sbx::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-/// Names are bytes; JSON is UTF-8: lossy under `key`, exact under `key`_b64 where they differ.
-void put_name(Json& object, const std::string& key, const std::string& bytes) {
-  if (is_utf8(bytes)) {
-    object[key] = bytes;
-    return;
-  }
-  object[key] = lossy_utf8(bytes);
-  object[key + "_b64"] = base64(bytes);
-}
-
-void put_names(Json& object, const std::string& key, const std::vector<std::string>& list) {
-  Json names = Json::array();
-  Json exact = Json::array();
-  for (const std::string& name : list) {
-    names.push_back(lossy_utf8(name));
-    exact.push_back(base64(name));
-  }
-  object[key] = std::move(names);
-  if (!std::all_of(list.begin(), list.end(), [](const std::string& name) { return is_utf8(name); }))
-    object[key + "_b64"] = std::move(exact);
-}
 
 const char* error_reason(ErrorKind kind) {
   switch (kind) {
@@ -293,10 +268,6 @@ Json applied_json(const workspace::Applied& applied) {
   return {{"done", changes_json(applied.done)},
           {"conflicts", left_json(applied.conflicts)},
           {"left", left_json(applied.left)}};
-}
-
-std::string dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 Json interpreter_json(const plan::Plan* plan) {

@@ -12,7 +12,7 @@
 #include "workspace/apply.hpp"
 #include "workspace/collect.hpp"
 
-/// The record of a run as JSON: schema "sbx.run/1", share/schema/sbx.run.1.json, sbx-record(5).
+/// The record of a run as JSON: schema "sbx.run/1", schema/sbx.run.1.json, sbx-record(5).
 namespace sbx::cli {
 
 /// What is known when the record is written; a set-up failure may know little.

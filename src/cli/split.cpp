@@ -67,7 +67,7 @@ class Splitter {
   Status unknown(std::string_view word) const {
     if (unknown_ == UnknownOption::is_skipped) return {};
     std::vector<std::string_view> names;
-    for (const OptionRow& row : command_.options) {
+    for (const OptionRow& row : command_.options()) {
       const std::string_view all = row.names;
       const auto dashes = all.find("--");
       if (dashes != std::string_view::npos) names.push_back(all.substr(dashes));
@@ -140,7 +140,7 @@ class Splitter {
 }  // namespace
 
 const OptionRow* find_option(const CommandRow& command, std::string_view name) {
-  for (const OptionRow& row : command.options) {
+  for (const OptionRow& row : command.options()) {
     const std::string_view names = row.names;
     const auto comma = names.find(',');
     if (name == names.substr(0, comma)) return &row;

@@ -99,6 +99,35 @@ std::string entry_toml(const SyscallRule& rule) {
   return rule_toml(rule);
 }
 
+std::string value_toml(const Key& key, const Policy& policy) {
+  return key.type == Type::parents ? "[]" : value_toml(key, policy, initial_policy());
+}
+
+std::vector<SaidValue> said_values(const Key& key, const Policy& policy) {
+  std::vector<SaidValue> list;
+  const Slot slot = slot_of(key, policy);
+  std::visit(
+      [&](const auto& at) {
+        using At = std::decay_t<decltype(at)>;
+        if constexpr (std::is_same_v<At, std::monostate>)
+          return;
+        else if constexpr (std::is_same_v<At, Choice>)
+          list.push_back({.name = {}, .toml = scalar_toml(key, slot), .at = *at.origin});
+        else if constexpr (requires { at->value; })
+          list.push_back({.name = {}, .toml = scalar_toml(key, slot), .at = at->origin});
+        else if constexpr (requires { at->contains(""); }) {
+          for (const auto& [name, value] : *at)
+            list.push_back(
+                {.name = key_text(name), .toml = member_toml(value.value), .at = value.origin});
+        } else {
+          for (const auto& entry : *at)
+            list.push_back({.name = {}, .toml = entry_toml(entry.value), .at = entry.origin});
+        }
+      },
+      slot);
+  return list;
+}
+
 std::string write(const Policy& policy) {
   const Policy initial = initial_policy();
   std::string text;

@@ -1,8 +1,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
-#include "policy/policy.hpp"
+#include "policy/keys.hpp"
 
 namespace sbx::policy {
 
@@ -10,5 +11,17 @@ namespace sbx::policy {
 [[nodiscard]] std::string entry_toml(const std::string& text);
 [[nodiscard]] std::string entry_toml(const PathGrant& grant);
 [[nodiscard]] std::string entry_toml(const SyscallRule& rule);
+
+/// One value of a key with the place that said it: a scalar has one, a list or table one for each
+/// entry.
+struct SaidValue {
+  std::string name;  ///< of a table's member, as TOML writes it; else empty
+  std::string toml;
+  Origin at;
+};
+[[nodiscard]] std::vector<SaidValue> said_values(const Key& key, const Policy& policy);
+
+/// A key's value on one line or several, as `write` writes it.
+[[nodiscard]] std::string value_toml(const Key& key, const Policy& policy);
 
 }  // namespace sbx::policy

@@ -21,7 +21,7 @@ class Record(SbxTest):
     def check(self, ended):
         if jsonschema is None:
             self.skipTest("python3-jsonschema is not installed")
-        schema = json.loads((SOURCE / "share/schema/sbx.run.1.json").read_text())
+        schema = json.loads((SOURCE / "schema/sbx.run.1.json").read_text())
         jsonschema.Draft202012Validator.check_schema(schema)
         errors = [f"{list(error.path)}: {error.message}" for error in jsonschema.Draft202012Validator(schema).iter_errors(ended.record)]
         self.assertEqual(errors, [], str(ended))

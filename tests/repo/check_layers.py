@@ -22,7 +22,8 @@ MAY_INCLUDE = {
     "session": VALUES | MECHANISMS | {"run"},
     "mcp": VALUES | MECHANISMS | {"run", "session"},
     "learn": VALUES | MECHANISMS | {"run", "session"},
-    "cli": VALUES | MECHANISMS | {"run", "session", "mcp", "learn"},
+    "doctor": VALUES | MECHANISMS | {"run", "session"},
+    "cli": VALUES | MECHANISMS | {"run", "session", "mcp", "learn", "doctor"},
     "lib": set(),
     "main.cpp": {"cli", "spawn"},
 }
@@ -31,7 +32,7 @@ MAY_INCLUDE = {
 FENCES = [
     (r"^CLI/", {"cli/app.cpp"}, "the command line has one definition"),
     (r"^toml\+\+/", {"policy/syntax.cpp"}, "nothing else knows TOML"),
-    (r"^nlohmann/", {"cli/record.cpp", "mcp/", "plan/proxies.cpp"}, "JSON is written in one place, and read from what volta keeps"),
+    (r"^nlohmann/", {"cli/json.hpp", "mcp/", "plan/proxies.cpp"}, "JSON is written in one place, and read from what volta keeps"),
     (r"^(iostream|regex|fstream|sstream)$", set(), "static constructors and locales cost time at every start"),
     (r"^linux/", {"base/", "plan/filter/", "plan/landlock", "spawn/", "supervise/", "workspace/", "host/", "network/", "budget/",
                    "policy/symbols.cpp"},

@@ -1,0 +1,170 @@
+#include <string>
+#include <vector>
+
+#include "cli/options.hpp"
+
+/// Every command; the options of `run` stand in options.cpp. Rows of the others are made when they
+/// are asked for, so that a run does not pay for them.
+namespace sbx::cli {
+namespace {
+
+constexpr const char* kOptions = "Options";
+constexpr auto kOnce = Repeat::last_wins;
+constexpr auto kEach = Repeat::each_counts;
+constexpr auto kWorks = Standing::works;
+constexpr auto kLater = Standing::not_in_this_version;
+constexpr auto kReserved = Standing::reserved;
+
+Status take_version(Invocation& typed, std::string_view) {
+  typed.version = true;
+  return {};
+}
+Status take_effective(Invocation& typed, std::string_view) {
+  typed.effective = true;
+  return {};
+}
+Status take_origin(Invocation& typed, std::string_view) {
+  typed.origin = true;
+  return {};
+}
+Status take_format(Invocation& typed, std::string_view value) {
+  typed.format = std::string(value);
+  return {};
+}
+Status take_name(Invocation& typed, std::string_view value) {
+  if (value.empty())
+    return fail(Error{.kind = ErrorKind::usage,
+                      .code = "bad-value",
+                      .message = "--name needs a name",
+                      .hint = "for example --name reports"});
+  typed.name = std::string(value);
+  return {};
+}
+
+/// A row of `run` that another command takes too.
+OptionRow of_run(std::string_view name) {
+  for (const OptionRow& row : run_options()) {
+    const std::string_view names = row.names;
+    if (names == name || names.ends_with("," + std::string(name))) return row;
+  }
+  return {};
+}
+
+/// The same, in the one group that small commands have.
+OptionRow shared(std::string_view name, const char* text = nullptr) {
+  OptionRow row = of_run(name);
+  row.group = kOptions;
+  if (text != nullptr) row.text = text;
+  return row;
+}
+
+using Rows = std::vector<OptionRow>;
+
+Rows with_usual(Rows rows) {
+  rows.push_back(shared("--color"));
+  rows.push_back(shared("--help"));
+  return rows;
+}
+
+std::span<const OptionRow> top_options() {
+  static const Rows rows = {
+      {"-V,--version", "", kOptions, kOnce, "Print the version.", take_version}, shared("--help")};
+  return rows;
+}
+
+std::span<const OptionRow> plain_options() {
+  static const Rows rows = with_usual({});
+  return rows;
+}
+
+std::span<const OptionRow> show_options() {
+  static const Rows rows = with_usual(
+      {{"--effective", "", kOptions, kOnce,
+        "Print every key with the value it has after all layers, not the file.", take_effective},
+       {"--origin", "", kOptions, kOnce, "The same, each value with the file and line that set it.",
+        take_origin},
+       shared("--json", "Print every key with value and origin as JSON."),
+       shared("--set", "Show it as --set KEY=TOML would make it.")});
+  return rows;
+}
+
+std::span<const OptionRow> check_options() {
+  static const Rows rows = with_usual(
+      {{"--format", "human|json|github|sarif", kOptions, kOnce,
+        "For people, for programs, as annotations of a GitHub workflow, or as SARIF 2.1.0.",
+        take_format}});
+  return rows;
+}
+
+std::span<const OptionRow> json_options() {
+  static const Rows rows = with_usual({shared("--json", "Print the answer as JSON.")});
+  return rows;
+}
+
+std::span<const OptionRow> init_options() {
+  static const Rows rows = [] {
+    Rows list = {{"--name", "NAME", kOptions, kOnce, "What the policy is called.", take_name},
+                 shared("--policy",
+                        "The policy to start from: a built-in's name or a file. Without it: "
+                        "default.")};
+    for (const char* name : {"--set", "--timeout", "--cpu-time", "--cpus", "--memory",
+                             "--processes", "--disk", "--output", "--workspace", "--read",
+                             "--write", "--venv", "--net", "--allow-host", "--env"})
+      list.push_back(shared(name));
+    return with_usual(std::move(list));
+  }();
+  return rows;
+}
+
+std::span<const OptionRow> doctor_options() {
+  static const Rows rows =
+      with_usual({shared("--policy", "Say whether this policy can run here. May be repeated."),
+                  shared("--json", "Print the answer as JSON."),
+                  shared("--quiet", "Print only what is weaker or missing.")});
+  return rows;
+}
+
+std::span<const OptionRow> no_options() {
+  return {};
+}
+
+constexpr CommandRow kCommands[] = {
+    {"", "COMMAND", "Run a program that nobody has read yet, under a policy.", kWorks, top_options},
+    {"run", "SCRIPT|COMMAND [ARGS...]", "Run a script or a command in a sandbox.", kWorks,
+     run_options},
+    {"policy list", "", "List the policies that have a name.", kWorks, plain_options},
+    {"policy show", "POLICY", "Print a policy.", kWorks, show_options},
+    {"policy check", "FILE...", "Report every mistake of policy files.", kWorks, check_options},
+    {"policy explain", "KEY|@GROUP|CODE",
+     "Explain a policy key, a group of system calls, or the code of an error.", kWorks,
+     plain_options},
+    {"policy diff", "POLICY POLICY",
+     "Say what the second policy allows that the first does not, what less, and what else.", kWorks,
+     json_options},
+    {"policy schema", "", "Print the JSON Schema of policies, for editors.", kWorks, plain_options},
+    {"policy init", "", "Print a commented first policy, made from options of run.", kWorks,
+     init_options},
+    {"policy audit", "POLICY", "Grade what a policy leaves open.", kWorks, json_options},
+    {"doctor", "", "Say what this machine can enforce, what not, and the cure.", kLater,
+     no_options},
+    {"why", "", "Explain a record.", kLater, no_options},
+    {"changes", "", "Change sets kept by --keep.", kLater, no_options},
+    {"completions", "bash|zsh|fish", "Print a completion script for a shell.", kWorks,
+     plain_options},
+    {"help", "[COMMAND]", "Print the help of a command.", kWorks, plain_options},
+    {"session", "", "", kReserved, no_options},
+    {"mcp", "", "", kReserved, no_options},
+    {"learn", "", "", kReserved, no_options},
+    {"batch", "", "", kReserved, no_options},
+    {"report", "", "", kReserved, no_options},
+    {"test", "", "", kReserved, no_options},
+    {"serve", "", "", kReserved, no_options},
+};
+
+}  // namespace
+
+std::span<const CommandRow> commands() {
+  return kCommands;
+}
+
+}  // namespace sbx::cli

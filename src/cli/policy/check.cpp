@@ -1,0 +1,50 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <sbx/outcome.hpp>
+
+#include "cli/policy/command.hpp"
+#include "cli/policy/findings.hpp"
+#include "cli/text.hpp"
+#include "cli/words.hpp"
+
+namespace sbx::cli::policy_verb {
+namespace {
+
+std::string for_people(const std::vector<Checked>& files, const Paint& paint) {
+  std::string text;
+  std::size_t count = 0;
+  for (const Checked& checked : files) {
+    text += checked.findings.empty() ? fmt::format("{}: good\n", printable(checked.file))
+                                     : findings_text(checked.findings, paint);
+    count += checked.findings.size();
+  }
+  if (count > 0) text += fmt::format("{} finding{}\n", count, count == 1 ? "" : "s");
+  return text;
+}
+
+std::string text_of(const std::vector<Checked>& files, const Invocation& typed) {
+  if (typed.format == "json") return findings_json(files);
+  if (typed.format == "github") return findings_github(files);
+  if (typed.format == "sarif") return findings_sarif(files);
+  return for_people(files, paint_for(typed.output.color, STDOUT_FILENO));
+}
+
+}  // namespace
+
+int check(const Invocation& typed) {
+  if (typed.operands.empty()) return usage(typed, "\"sbx policy check\" needs a file");
+  const auto place = look();
+  if (!place) return complain(typed, place.error(), exit_status::kCouldNot);
+  std::vector<Checked> files;
+  bool good = true;
+  for (const std::string& file : typed.operands) {
+    auto policy = policy::load({{file}}, {}, place->context);
+    good = good && policy.has_value();
+    files.push_back({file, policy ? policy::Findings{} : std::move(policy).error()});
+  }
+  const int printed = print(text_of(files, typed));
+  return printed != kDone ? printed : good ? kDone : kFindings;
+}
+
+}  // namespace sbx::cli::policy_verb

@@ -1,0 +1,69 @@
+#include "cli/policy/command.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <string_view>
+
+#include <sbx/outcome.hpp>
+
+#include "base/sys.hpp"
+#include "cli/context.hpp"
+#include "cli/words.hpp"
+
+namespace sbx::cli {
+namespace policy_verb {
+
+Result<Place> look() {
+  Place place;
+  place.host = SBX_TRY(host::probe());
+  place.context = SBX_TRY(load_context(place.host));
+  return place;
+}
+
+int print(const std::string& text) {
+  return sys::write_all(STDOUT_FILENO, text) ? kDone : exit_status::kCouldNot;
+}
+
+int complain(const Invocation& typed, const Error& error, int status) {
+  // A closed stderr can't be told anywhere.
+  (void)sys::write_all(STDERR_FILENO,
+                       error_text(error, paint_for(typed.output.color, STDERR_FILENO)));
+  return status;
+}
+
+int complain(const Invocation& typed, const policy::Findings& findings) {
+  (void)sys::write_all(STDERR_FILENO,
+                       findings_text(findings, paint_for(typed.output.color, STDERR_FILENO)));
+  return kFindings;
+}
+
+int usage(const Invocation& typed, std::string message, std::string hint) {
+  const Error error{.kind = ErrorKind::usage,
+                    .code = "usage",
+                    .message = std::move(message),
+                    .hint = std::move(hint)};
+  return complain(typed, error, kUsage);
+}
+
+}  // namespace policy_verb
+
+int policy_command(const Invocation& typed) {
+  struct Verb {
+    std::string_view command;
+    int (*run)(const Invocation& typed);
+  };
+  constexpr auto kVerbs = std::to_array<Verb>({{"policy list", policy_verb::list},
+                                               {"policy show", policy_verb::show},
+                                               {"policy check", policy_verb::check},
+                                               {"policy explain", policy_verb::explain},
+                                               {"policy diff", policy_verb::diff},
+                                               {"policy schema", policy_verb::schema},
+                                               {"policy init", policy_verb::init},
+                                               {"policy audit", policy_verb::audit}});
+  for (const Verb& verb : kVerbs)
+    if (typed.command == verb.command) return verb.run(typed);
+  return policy_verb::usage(typed, "\"" + typed.command + "\" is not a command");
+}
+
+}  // namespace sbx::cli

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+
+#include "cli/invocation.hpp"
+#include "host/host.hpp"
+#include "policy/load.hpp"
+
+/// `sbx policy ...`: one file for each verb. Every function gives the exit status.
+namespace sbx::cli {
+
+[[nodiscard]] int policy_command(const Invocation& typed);
+
+namespace policy_verb {
+
+inline constexpr int kDone = 0;
+inline constexpr int kFindings = 1;
+inline constexpr int kUsage = 2;
+
+/// What surrounds the policies of one invocation.
+struct Place {
+  host::Host host;
+  policy::LoadContext context;
+};
+[[nodiscard]] Result<Place> look();
+
+/// To stdout; 125 where it can't be written.
+int print(const std::string& text);
+/// To stderr.
+int complain(const Invocation& typed, const Error& error, int status);
+int complain(const Invocation& typed, const policy::Findings& findings);
+int usage(const Invocation& typed, std::string message, std::string hint = {});
+
+int list(const Invocation& typed);
+int show(const Invocation& typed);
+int check(const Invocation& typed);
+int explain(const Invocation& typed);
+int diff(const Invocation& typed);
+int schema(const Invocation& typed);
+int init(const Invocation& typed);
+int audit(const Invocation& typed);
+
+}  // namespace policy_verb
+}  // namespace sbx::cli

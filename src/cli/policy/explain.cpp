@@ -1,0 +1,77 @@
+#include <fmt/format.h>
+
+#include "cli/codes.hpp"
+#include "cli/policy/command.hpp"
+#include "plan/filter/table.hpp"
+#include "policy/keys.hpp"
+
+namespace sbx::cli::policy_verb {
+namespace {
+
+std::string key_text(const policy::Key& key) {
+  std::string text = fmt::format("{}\n  {}\n", key.name, key.documentation);
+  text += fmt::format("  type      {}\n", policy::type_name(key));
+  if (!key.accepts.empty()) text += fmt::format("  accepts   {}\n", key.accepts);
+  if (!key.of_text()) text += fmt::format("  default   {}\n", policy::initial_toml(key));
+  if (!key.enforced()) text += fmt::format("  not yet   {}\n", key.missing.why);
+  return text;
+}
+
+std::string group_text(plan::Group group) {
+  const plan::GroupText& about = plan::text_of(group);
+  std::string text = fmt::format("{}\n  {}\n", about.name, about.description);
+  if (about.risk[0] != '\0') text += fmt::format("  risk      {}\n", about.risk);
+  for (const plan::Call& call : plan::calls())
+    if (call.group == group) text += fmt::format("  {:<24} {}\n", call.name, call.reason);
+  return text;
+}
+
+std::string call_text(const plan::Call& call) {
+  std::string text = fmt::format("{}\n  {}\n", call.name, call.reason);
+  text += fmt::format("  group     {}\n", plan::text_of(call.group).name);
+  return text;
+}
+
+std::string code_text(const std::string& name, const CodeText& code) {
+  std::string text = fmt::format("{}\n  {}\n", name, code.meaning);
+  text += fmt::format("  about     {}\n", place_name(code.of));
+  if (!code.cure.empty()) text += fmt::format("  cure      {}\n", code.cure);
+  return text;
+}
+
+std::string section_text(const std::string& name) {
+  std::string text;
+  for (const policy::Key& key : policy::keys())
+    if (key.name.starts_with(name + ".")) text += (text.empty() ? "" : "\n") + key_text(key);
+  return text;
+}
+
+std::string_view meant_name(const std::string& name) {
+  if (name.starts_with('@')) return plan::nearest_name(name);
+  std::vector<std::string_view> names;
+  for (const CodeText& code : codes()) names.push_back(code.code);
+  const bool like_a_code = name.find('-') != std::string::npos;
+  if (const auto near = policy::nearest(name, names); like_a_code && !near.empty()) return near;
+  if (const auto key = policy::suggest_key(name); !key.empty()) return key;
+  return plan::nearest_name(name);
+}
+
+}  // namespace
+
+int explain(const Invocation& typed) {
+  if (typed.operands.size() != 1)
+    return usage(typed, "\"sbx policy explain\" needs one key, group or code",
+                 "for example limits.memory, @debug or unknown-key");
+  const std::string& name = typed.operands.front();
+  if (const policy::Key* key = policy::find_key(name)) return print(key_text(*key));
+  if (const auto group = plan::find_group(name)) return print(group_text(*group));
+  if (const CodeText* code = find_code(name)) return print(code_text(name, *code));
+  if (policy::is_section(name)) return print(section_text(name));
+  if (const plan::Call* call = plan::find_call(name)) return print(call_text(*call));
+  const std::string_view meant = meant_name(name);
+  return usage(typed, fmt::format("there is no key, group or code \"{}\"", name),
+               meant.empty() ? "sbx-policy(5) lists keys and groups, sbx-record(5) codes"
+                             : fmt::format("did you mean \"{}\"?", meant));
+}
+
+}  // namespace sbx::cli::policy_verb

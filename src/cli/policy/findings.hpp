@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "policy/load.hpp"
+
+/// What `sbx policy check` found, in the forms that programs read.
+namespace sbx::cli::policy_verb {
+
+struct Checked {
+  std::string file;           ///< as typed
+  policy::Findings findings;  ///< none: the file is good
+};
+
+/// One JSON object: schema "sbx.check/1".
+[[nodiscard]] std::string findings_json(const std::vector<Checked>& files);
+/// Workflow commands: "::error file=...,line=...::...", one line each.
+[[nodiscard]] std::string findings_github(const std::vector<Checked>& files);
+/// A SARIF 2.1.0 log with one run.
+[[nodiscard]] std::string findings_sarif(const std::vector<Checked>& files);
+
+/// What a workflow command may carry as its message: no line of it can end the command.
+[[nodiscard]] std::string github_data(std::string_view text);
+/// The same for a property, where commas and colons divide.
+[[nodiscard]] std::string github_property(std::string_view text);
+
+}  // namespace sbx::cli::policy_verb

@@ -1,0 +1,145 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include <sbx/outcome.hpp>
+
+#include "cli/policy/command.hpp"
+#include "policy/keys.hpp"
+#include "policy/syntax.hpp"
+#include "policy/write.hpp"
+
+/// A starter: what was typed stands in it, and what people change most stands beside it as a comment
+/// with the value in force.
+namespace sbx::cli::policy_verb {
+namespace {
+
+using policy::Key;
+using policy::Policy;
+using policy::SaidValue;
+
+constexpr auto kOffered = std::to_array<std::string_view>(
+    {"interpreters.allow", "filesystem.read", "filesystem.write", "filesystem.deny",
+     "filesystem.workspace.mode", "filesystem.outputs.collect", "environment.pass", "syscalls.deny",
+     "network.mode", "network.allow", "limits.wall_time", "limits.memory", "limits.cpus",
+     "limits.processes", "limits.disk", "output.stdout"});
+
+std::string_view section_of(std::string_view name) {
+  const auto dot = name.rfind('.');
+  return dot == std::string_view::npos ? std::string_view{} : name.substr(0, dot);
+}
+
+std::vector<SaidValue> typed_values(const Key& key, const Policy& policy) {
+  std::vector<SaidValue> values = policy::said_values(key, policy);
+  std::erase_if(values,
+                [](const SaidValue& value) { return value.at.layer != Layer::command_line; });
+  return values;
+}
+
+std::string joined(const std::vector<SaidValue>& values) {
+  std::string text;
+  for (const SaidValue& value : values) {
+    text += text.empty() ? "" : ", ";
+    if (!value.name.empty()) text += value.name + " = ";
+    text += value.toml;
+  }
+  return text;
+}
+
+std::string typed_line(const Key& key, const std::vector<SaidValue>& values) {
+  const std::string name(key.name.substr(key.name.rfind('.') + 1));
+  if (key.is_table()) return fmt::format("{} = {{ {} }}\n", name, joined(values));
+  if (key.is_list()) return fmt::format("{} = [{}]\n", name, joined(values));
+  return fmt::format("{} = {}\n", name, joined(values));
+}
+
+/// What a person would change first, switched off: the value in force, or the form of an entry.
+std::string offered_line(const Key& key, const Policy& policy) {
+  const std::string name(key.name.substr(key.name.rfind('.') + 1));
+  const bool entries = key.is_list() || key.is_table();
+  const std::string value =
+      entries ? std::string(policy::example(key)) : policy::value_toml(key, policy);
+  return fmt::format("# {} = {}\n", name, value);
+}
+
+/// A parent that is a file, absolute: where the policy will be saved is not known.
+std::string parent_of(const std::string& operand, const Place& place) {
+  const std::string path = place.context.working_directory + "/" + operand;
+  const auto facts = place.host.files->look(path);
+  return !operand.starts_with('/') && facts && facts->type == host::FileType::regular ? path
+                                                                                      : operand;
+}
+
+std::string header(const Invocation& typed, const Policy& policy, const Place& place) {
+  const std::string name = typed.name.empty() ? "my-policy" : typed.name;
+  std::string parents;
+  for (const policy::PolicyOperand& operand : typed.policies)
+    (parents += parents.empty() ? "" : ", ") += policy::quoted(parent_of(operand.text, place));
+  const bool several = typed.policies.size() > 1;
+  const std::string schema = SBX_DATADIR "/schema/sbx.policy.1.json";
+  std::string text = place.host.files->look(schema) ? "#:schema " + schema + "\n" : "";
+  text +=
+      "# What stands here is asked for; a line that begins with \"# \" and a key shows what could "
+      "be.\n";
+  text += "# sbx policy check FILE finds mistakes, sbx policy audit FILE says what is left open.\n";
+  text += fmt::format("schema = 1\nname = {}\n", policy::quoted(name));
+  text += fmt::format("description = {}\n",
+                      policy::quoted("what " + name + " is for, in one sentence"));
+  text += "# Everything that is not said here is as the named policy says.\n";
+  text += several ? fmt::format("extends = [{}]\n", parents)
+                  : fmt::format("extends = {}\n", parents.empty() ? "\"default\"" : parents);
+  text += fmt::format("# {}\n# locked = {}\n", policy::find_key("locked")->documentation,
+                      policy.locked.value);
+  return text;
+}
+
+std::string body(const Policy& policy) {
+  std::string text;
+  std::string_view section;
+  for (const Key& key : policy::keys()) {
+    if (section_of(key.name).empty() && key.name != "enforcement") continue;
+    const std::vector<SaidValue> values = typed_values(key, policy);
+    const bool offered = std::ranges::find(kOffered, key.name) != kOffered.end();
+    if (values.empty() && !offered) continue;
+    if (section_of(key.name) != section) {
+      section = section_of(key.name);
+      text += fmt::format("\n[{}]\n", section);
+    }
+    text += fmt::format("# {}\n", key.documentation);
+    text += values.empty() ? offered_line(key, policy) : typed_line(key, values);
+  }
+  return text;
+}
+
+/// --env NAME=VALUE is a variable of one run; in a file it is a key.
+std::vector<policy::Override> overrides_of(const Invocation& typed) {
+  std::vector<policy::Override> list = typed.sets;
+  list.insert(list.end(), typed.named.begin(), typed.named.end());
+  list.insert(list.end(), typed.allow_hosts.begin(), typed.allow_hosts.end());
+  for (const VariableSource& variable : typed.variables) {
+    const auto equals = variable.text.find('=');
+    list.push_back({.key = "environment.set." + variable.text.substr(0, equals),
+                    .toml = policy::quoted(variable.text.substr(equals + 1)),
+                    .option = "--env"});
+  }
+  return list;
+}
+
+}  // namespace
+
+int init(const Invocation& typed) {
+  if (!typed.operands.empty())
+    return usage(
+        typed, "\"sbx policy init\" takes options only",
+        "for example: sbx policy init --name reports -p python --read ~/data > reports.toml");
+  const auto place = look();
+  if (!place) return complain(typed, place.error(), exit_status::kCouldNot);
+  policy::LoadContext context = place->context;
+  context.default_policy.clear();  // the file says what it extends
+  const auto policy = policy::load(typed.policies, overrides_of(typed), context);
+  if (!policy) return complain(typed, policy.error());
+  return print(header(typed, *policy, *place) + body(*policy));
+}
+
+}  // namespace sbx::cli::policy_verb
