@@ -224,6 +224,10 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "sbx doctor names what is in the way and the cure"},
     {"requirement-not-met", CodeOf::machine, "--require names a means that this machine or version does not have",
      "leave out the option to run without it"},
+    {"no-interface-list", CodeOf::machine, "the host's own addresses can't be listed, so that they can't be refused",
+     "the kernel's answer stands in the message"},
+    {"no-resolver", CodeOf::machine, "the resolver for names on the host could not be started",
+     "is /etc/resolv.conf readable?"},
     // setup
     {"child-died", CodeOf::setup, "the sandbox died before it was ready",
      "the kernel may be out of memory: see its log"},
