@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "plan/git_identity.hpp"
 #include "plan/inside.hpp"
 #include "plan/path_text.hpp"
 #include "plan/steps.hpp"
@@ -58,7 +59,9 @@ class Seeds {
                     origin);
     auto content = host_.files->read_head(*real, facts->size);
     if (!content) return {};
-    Mount step = file_step(std::move(*content), kHome + std::string(below(path, host_.home)));
+    const std::string_view place = below(path, host_.home);
+    if (is_git_settings(place)) *content = git_identity(*content);
+    Mount step = file_step(std::move(*content), kHome + std::string(place));
     step.origin = origin;
     steps_.push_back(std::move(step));
     return {};

@@ -45,7 +45,7 @@ constexpr auto kKeys = std::to_array<Key>({
   {"filesystem.sockets", Type::texts, Order::subset, SBX_AT(filesystem.sockets), "", "", "unix sockets of the host that may be connected to", Entry::path},
   {"filesystem.scan", Type::count, Order::smaller, SBX_AT(filesystem.scan), "200000", "1..100000000", "entries looked at for denied names, hard links and foreign groups"},
   {"filesystem.landlock", Type::boolean, Order::larger, SBX_AT(filesystem.landlock), "true", "", "a second wall around files; false leaves its scopes only, and each open is 0.3 µs cheaper"},
-  {"filesystem.seed", Type::texts, Order::subset, SBX_AT(filesystem.seed), "", "", "files copied into the new home, never brought back", Entry::path},
+  {"filesystem.seed", Type::texts, Order::subset, SBX_AT(filesystem.seed), "", "", "files copied into the new home, never brought back; of git's settings only the identity", Entry::path},
 
   {"filesystem.workspace.source", Type::text, Order::fixed, SBX_AT(filesystem.workspace.source), ".", "", "the folder that is worked in, at the same path as on the host; relative to the working directory", Entry::source},
   {"filesystem.workspace.mode", Type::word, Order::smaller, SBX_AT(filesystem.workspace.mode), "empty", "empty|read-only|overlay|read-write", "what the program sees of it: nothing, the files, a copy-on-write view, or the live folder"},

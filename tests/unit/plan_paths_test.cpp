@@ -270,6 +270,21 @@ TEST_F(PlanTest, SeedsAreCopiedToTheSamePlaceOfTheNewHome) {
   EXPECT_EQ(error().code, "seed-outside-home");
 }
 
+TEST_F(PlanTest, OfGitsSettingsOnlyTheIdentityIsCopied) {
+  canned.files->file("/home/me/.gitconfig",
+                     "[User]\n\tname = Me Myself\n\temail=\"me@example.org\"\n\tsigningKey = X\n"
+                     "[url \"https://me:secret@example.org/\"]\n\tinsteadOf = x:\n\tname = y\n"
+                     "[init] defaultBranch = main\n[http]\n\textraHeader = secret\n"
+                     "[user]\n\tname = a\\\n\tsecret = b\n");
+  set("filesystem.seed", R"(["~/.gitconfig"])");
+  const Plan decided = plan();
+  const Mount* seed = step_at(decided, "/home/sandbox/.gitconfig");
+  ASSERT_NE(seed, nullptr);
+  EXPECT_EQ(seed->content,
+            "[user]\n\tname = Me Myself\n[user]\n\temail=\"me@example.org\"\n"
+            "[init]\n\tdefaultBranch = main\n");
+}
+
 TEST_F(PlanTest, PolicyFilesAreReadOnlyInLiveGrants) {
   canned.files->file("/srv/a/conf/p.toml");
   set("filesystem.write", R"(["/srv/a"])");

@@ -163,6 +163,8 @@ TEST(PolicyBuiltins, OnesForProjectsSeeTheWorkspaceCopyOnWrite) {
   }
   EXPECT_THAT(values(builtin("data-analysis").filesystem.seed),
               ElementsAre("/home/me/.cache/matplotlib/fontlist-*.json"));
+  EXPECT_THAT(values(builtin("shell").filesystem.seed),
+              ElementsAre("/home/me/.gitconfig", "/home/me/.config/git/config"));
 }
 
 TEST(PolicyBuiltins, WebFetchAllowsNothingUntilItIsEdited) {
