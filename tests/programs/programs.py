@@ -274,7 +274,7 @@ set.seed(1); d <- data.frame(x = 1:50, y = 2 * (1:50) + rnorm(50)); m <- lm(y ~ 
 png("p.png", 400, 300, type = "cairo"); plot(d, main = "gr\\u00fcn"); invisible(dev.off()); print(unname(tools::md5sum("p.png"))); write.csv(d, "d.csv"); print(nrow(read.csv("d.csv")))
 print(unlist(parallel::mclapply(1:4, function(n) n * n, mc.cores = 2))); print(tapply(d$y, d$x %% 2 == 0, function(v) round(mean(v), 3)))
 """}, ("Rscript",)),
-    Program("imagemagick", "default", "draw, scale and compare pictures", ["--", "sh", "-c", "cd /tmp && convert -size 64x64 gradient:red-blue -resize 32x32 a.png && convert a.png -flip b.png && identify -format '%wx%h %m\\n' a.png && "
+    Program("imagemagick", "default", "draw, scale and compare pictures", ["--", "sh", "-c", "cd ${TMPDIR:-/tmp} && convert -size 64x64 gradient:red-blue -resize 32x32 a.png && convert a.png -flip b.png && identify -format '%wx%h %m\\n' a.png && "
             "convert a.png b.png -append rgb:- | sha256sum"], needs=("convert",)),
     Program("ffmpeg", "default", "encode and decode a generated film on threads",
             ["--", "sh", "-c", "cd ${TMPDIR:-/tmp} && ffmpeg -v error -y -f lavfi -i testsrc=d=1:s=128x96:r=10 -f lavfi -i sine=d=1 -pix_fmt yuv420p -threads 2 a.mkv && "
