@@ -67,6 +67,7 @@ _sbx_value() {
     --name) : ;;
     *) return 1 ;;
     esac
+    return 0
 }
 
 _sbx_run() {

@@ -35,7 +35,7 @@ TEST(PlanAudit, CountsEachOpening) {
         "[filesystem]\nlandlock = false", "[filesystem.workspace]\nmode = \"overlay\"",
         "[filesystem.outputs]\ncollect = [\"*.png\"]", "[environment]\npass = [\"TZ\"]",
         "[environment]\nset = { API_KEY = \"x\" }", "[syscalls]\nallow = [\"@debug\"]",
-        "[network]\nmode = \"host\"", "[network]\nmode = \"allow-list\"\nallow = [\"*.a.org\"]",
+        "[network]\nmode = \"host\"", "[network]\nmode = \"allow-list\"\nallow = [\"*.a.org:443\"]",
         "[network]\nprivate = true", "[network]\nmatch_sni = false",
         "[network]\npublish = [\"8080:80\"]", "[limits]\nmemory = \"64G\""}) {
     EXPECT_GT(audited(opening).exposure, shut) << opening;

@@ -67,7 +67,7 @@ std::string value_cases(const std::vector<CommandDoc>& tree) {
     if (takes_next_word(*option))
       text += fmt::format("    {}) {} ;;\n", all_names(*option, "|"),
                           offer(kind_of(*option), words_of(*option)));
-  return text + "    *) return 1 ;;\n    esac\n}\n\n";
+  return text + "    *) return 1 ;;\n    esac\n    return 0\n}\n\n";
 }
 
 std::string run_function(const CommandDoc& run) {

@@ -1,0 +1,143 @@
+"""Completions, loaded in real shells: what is offered where."""
+
+import os
+import pty
+import select
+import shutil
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.environ["SBX_SOURCE"], "tests", "sandbox"))
+import sbxtest
+from sbxtest import SBX, SOURCE, SbxTest
+
+# Words before the cursor, and some of what must be offered, and what must not.
+EXPECTED = [
+    (["sbx", ""], {"run", "policy", "completions"}, {"serve", "list"}),
+    (["sbx", "pol"], {"policy"}, {"run"}),
+    (["sbx", "policy", ""], {"list", "show", "check", "diff", "schema", "init", "audit", "explain"}, {"run"}),
+    (["sbx", "policy", "show", "da"], {"data-analysis"}, {"python"}),
+    (["sbx", "policy", "show", "mi"], {"mine"}, {"python"}),
+    (["sbx", "policy", "show", "--"], {"--effective", "--origin", "--json"}, {"--timeout"}),
+    (["sbx", "policy", "explain", "@de"], {"@debug"}, {"@mount"}),
+    (["sbx", "policy", "explain", "unknown-k"], {"unknown-key"}, {"unknown-word"}),
+    (["sbx", "policy", "check", "--format", ""], {"human", "json", "github", "sarif"}, {"default"}),
+    (["sbx", "run", "-p", "str"], {"strict"}, {"shell"}),
+    (["sbx", "run", "--policy", "of"], {"offline-build"}, {"shell"}),
+    (["sbx", "run", "--set", "limits.mem"], {"limits.memory="}, {"limits.cpus="}),
+    (["sbx", "run", "--require", "land"], {"landlock"}, {"all"}),
+    (["sbx", "run", "--timeo"], {"--timeout"}, {"--memory"}),
+    (["sbx", "completions", ""], {"bash", "zsh", "fish"}, {"run"}),
+]
+
+
+class Completions(SbxTest):
+    def setUp(self):
+        super().setUp()
+        self.write(".config/sbx/policies/mine.toml", "schema = 1\n", folder=self.home)
+
+    def shell(self, name):
+        program = shutil.which(name, path="/usr/local/bin:/usr/bin:/bin")
+        if program is None:
+            raise unittest.SkipTest(f"{name} is not installed")
+        script = subprocess.run([SBX, "completions", name], capture_output=True, text=True, check=True).stdout
+        return program, script
+
+    def expect(self, offered):
+        for words, wanted, unwanted in EXPECTED:
+            got = offered(words)
+            self.assertLessEqual(wanted, got, words)
+            self.assertFalse(unwanted & got, (words, unwanted & got))
+
+    def test_bash(self):
+        program, script = self.shell("bash")
+        path = self.write("sbx.bash", script)
+
+        def offered(words):
+            array = " ".join(f"'{word}'" for word in words)
+            done = subprocess.run([program, "--norc", "-c", f"source {path}; COMP_WORDS=({array}); COMP_CWORD={len(words) - 1}; _sbx; "
+                                   "printf '%s\\n' \"${COMPREPLY[@]}\"; complete -p sbx"],
+                                  env=self.environment(), cwd=self.work, capture_output=True, text=True, timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), words)
+            lines = done.stdout.splitlines()
+            self.assertIn("-F _sbx sbx", lines.pop())
+            return set(lines)
+        self.expect(offered)
+        # From the program's name on, the words are the program's.
+        self.write("data.csv", "")
+        self.assertNotIn("--json", offered(["sbx", "run", "cat", "--js"]))
+        self.assertIn("data.csv", offered(["sbx", "run", "cat", "dat"]))
+
+    def test_fish(self):
+        program, script = self.shell("fish")
+        path = self.write("sbx.fish", script)
+
+        def offered(words):
+            line = " ".join(words).replace("'", "\\'")
+            done = subprocess.run([program, "--no-config", "-c", f"source {path}; complete -C '{line}'"],
+                                  env=self.environment({"XDG_CONFIG_HOME": str(self.home / ".config")}), cwd=self.work, capture_output=True,
+                                  text=True, timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), words)
+            return {line.split("\t")[0] for line in done.stdout.splitlines()}
+        self.expect(offered)
+        self.assertNotIn("--json", offered(["sbx", "run", "cat", "--js"]))
+
+    def test_zsh(self):
+        program, script = self.shell("zsh")
+        self.write("functions/_sbx", script)
+        terminal = Terminal([program, "-f"], self.environment({"TERM": "dumb", "PS1": "", "PROMPT": ""}), self.work)
+        self.addCleanup(terminal.close)
+        # compadd is watched: what a completion function offers is what zsh would show.
+        terminal.say(f"fpath=({self.work}/functions $fpath); autoload -Uz compinit; compinit -u -D; zstyle ':completion:*' menu no; "
+                     "compadd() { if [[ ${@[1,(i)(-|--)]} == *-(O|A|D)\\ * ]]; then builtin compadd \"$@\"; return; fi; "
+                     "local -a found; builtin compadd -O found \"$@\"; local suffix=; [[ \"$*\" == *'-S = '* ]] && suffix='='; "
+                     "print -rl -- ${found/%/$suffix} >> offered; builtin compadd \"$@\" }; "
+                     "watch() { compadd_real=1; zle complete-word; zle kill-whole-line; print done >> offered; zle accept-line }; "
+                     "zle -N watch; bindkey '^I' watch; stty -echo; print ready > offered")
+        self.await_line("ready")
+
+        def offered(words):
+            (self.work / "offered").write_text("")
+            terminal.send(" ".join(words).encode() + b"\t")
+            return set(self.await_line("done"))
+        self.expect(offered)
+
+    def await_line(self, last):
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            path = self.work / "offered"
+            lines = path.read_text().splitlines() if path.exists() else []
+            if last in lines:
+                return lines
+            select.select([], [], [], 0.01)
+        self.fail(f"zsh did not answer: {lines}")
+
+
+class Terminal:
+    """A program on a terminal of its own; what it prints is read away."""
+
+    def __init__(self, command, environment, folder):
+        self.pid, self.master = pty.fork()
+        if self.pid == 0:
+            os.chdir(folder)
+            os.execve(command[0], command, environment)
+        sbxtest._known_children.add(self.pid)
+
+    def send(self, data):
+        while select.select([self.master], [], [], 0)[0]:
+            os.read(self.master, 65536)
+        os.write(self.master, data)
+
+    def say(self, line):
+        self.send(line.encode() + b"\n")
+
+    def close(self):
+        os.close(self.master)
+        os.kill(self.pid, 9)
+        os.waitpid(self.pid, 0)
+
+
+if __name__ == "__main__":
+    sbxtest.main()
