@@ -220,6 +220,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "too many runs at once, or an unusual /etc/subuid"},
     {"no-proc", CodeOf::machine, "/proc is not mounted",
      "sbx needs a mounted /proc"},
+    {"no-rights-in-namespace", CodeOf::machine, "the kernel makes user namespaces but gives no rights in them",
+     "the AppArmor profile of sbx, or a container without a system-call filter"},
     {"no-user-namespace", CodeOf::machine, "the kernel refuses to make user namespaces",
      "sbx doctor names what is in the way and the cure"},
     {"requirement-not-met", CodeOf::machine, "--require names a means that this machine or version does not have",

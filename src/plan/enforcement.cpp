@@ -1,5 +1,7 @@
 #include "plan/enforcement.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -83,6 +85,13 @@ void note_machine(const host::Host& host, Plan& plan) {
     plan.degraded.push_back({.what = "landlock",
                              .why = "this kernel has no Landlock, or it is switched off",
                              .instead = "the mounts alone"});
+  else if (host.landlock_abi < kLandlockScopes)
+    plan.degraded.push_back(
+        {.what = "landlock",
+         .why = fmt::format("this kernel's Landlock has no scopes (ABI {}, they came with {})",
+                            host.landlock_abi, kLandlockScopes),
+         .instead = "it guards files; signals and abstract sockets are kept in by the namespaces "
+                    "alone"});
   plan.degraded.push_back(
       {.what = "limits.memory",
        .why = std::string(kNoGroups),

@@ -1,7 +1,9 @@
 #include "spawn/failure.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
+#include <string_view>
 
 #include "base/sys.hpp"
 #include "spawn/faults.hpp"
@@ -88,6 +90,38 @@ Error explain_exec(const plan::Plan& plan, int error) {
   return result;
 }
 
+/// A user namespace without power over itself: AppArmor's restriction (Ubuntu since 23.10), or a filter that lets namespaces
+/// be made but nothing be done in them.
+Error explain_no_rights(Error error) {
+  error.kind = ErrorKind::host;
+  error.code = "no-rights-in-namespace";
+  error.message = "this machine makes user namespaces but gives no rights in them";
+  error.hint =
+      "AppArmor's restriction: install sbx's AppArmor profile, or sysctl "
+      "kernel.apparmor_restrict_unprivileged_userns=0";
+  if (!setting_is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1'))
+    error.hint = std::string("a container's system-call filter is in the way (") + kContainerCure +
+                 "), or " + error.hint;
+  return error;
+}
+
+/// Whether "/" is a folder of a mount and not its root: a chroot, from which no user namespace can be made,
+/// user_namespaces(7). No mount is listed at "/" then.
+bool in_chroot() {
+  const auto text = sys::read_file("/proc/self/mountinfo", std::size_t{4} << 20);
+  // "36 35 98:0 /mnt1 /mnt2 rw,noatime": the fifth field is the mount point, proc(5).
+  std::string_view left = text ? std::string_view(*text) : std::string_view();
+  while (!left.empty()) {
+    const std::string_view line = left.substr(0, left.find('\n'));
+    left.remove_prefix(std::min(line.size() + 1, left.size()));
+    std::size_t at = 0;
+    for (int field = 0; field < 4 && at != std::string_view::npos; ++field)
+      at = line.find(' ', at == 0 ? 0 : at + 1);
+    if (at != std::string_view::npos && line.substr(at).starts_with(" / ")) return false;
+  }
+  return text.has_value() && !text->empty();
+}
+
 }  // namespace
 
 Error explain_failure(const plan::Plan& plan, const child::Progress& progress) {
@@ -126,12 +160,12 @@ Error explain_failure(const plan::Plan& plan, const child::Progress& progress) {
             "the caller's root is not a mount of its own (a chroot or an initramfs): run sbx "
             "outside of it";
       break;
+    // The first that need a right: which of them is asked first is no matter.
+    case Stage::hostname:
+    case Stage::loopback:
     case Stage::private_mounts:
-      if (progress.error == EPERM || progress.error == EACCES)
-        error.hint =
-            "the kernel gives user namespaces here but no rights in them (AppArmor's restriction): "
-            "install the AppArmor profile, or sysctl "
-            "kernel.apparmor_restrict_unprivileged_userns=0";
+    case Stage::root:
+      if (progress.error == EPERM || progress.error == EACCES) return explain_no_rights(error);
       break;
     default:
       break;
@@ -151,9 +185,10 @@ Error explain_clone_failure(int errno_value) {
   else if (setting_is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1'))
     error.hint =
         "install sbx's AppArmor profile, or sysctl kernel.apparmor_restrict_unprivileged_userns=0";
-  else if (errno_value == EPERM)
-    error.hint = std::string("a container's system-call filter or a chroot is in the way; ") +
-                 kContainerCure;
+  else if (errno_value == EPERM && in_chroot())
+    error.hint = "sbx was started in a chroot, where no user namespace can be made: run it outside";
+  else if (errno_value == EPERM || errno_value == ENOSYS)  // clone3 is ENOSYS in Docker's filter
+    error.hint = std::string("a container's system-call filter is in the way; ") + kContainerCure;
   else if (errno_value == ENOSPC || errno_value == EUSERS)
     error.hint =
         "too many namespaces are in use, or they are nested too deep: see the limits in "

@@ -34,6 +34,7 @@ extern const Table kFileProbes;
 extern const Table kSocketProbes;
 extern const Table kCallProbes;
 extern const Table kEndingProbes;
+extern const Table kBudgetProbes;
 
 int worked();
 int refused(int error = errno);

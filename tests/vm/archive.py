@@ -37,11 +37,11 @@ class Archive:
     def device(self, path, major, minor, mode=0o600):
         self._add(path, DEVICE | mode, device=(major, minor))
 
-    def copy(self, source, path=None):
+    def copy(self, source, path=None, mode=None):
         """One file, link or empty folder of the host; the time stays, since Python's compiled files name it."""
         source = pathlib.Path(source)
         facts = source.lstat()
-        mode = stat.S_IMODE(facts.st_mode) & 0o777
+        mode = stat.S_IMODE(facts.st_mode) & 0o777 if mode is None else mode
         path = str(path or source)
         if stat.S_ISLNK(facts.st_mode):
             self.link(path, os.readlink(source))
@@ -61,9 +61,9 @@ class Archive:
                 if str(inside / name) not in without:
                     self.copy(pathlib.Path(folder) / name, path / inside / name)
 
-    def program(self, source, path=None):
+    def program(self, source, path=None, mode=None):
         """A program with the libraries that it is linked with, links on the way resolved."""
-        self.copy(os.path.realpath(source), path or source)
+        self.copy(os.path.realpath(source), path or source, mode)
         self.libraries([source])
 
     def libraries(self, sources):

@@ -9,9 +9,9 @@ from archive import Archive
 APPLETS = ("chroot", "cut", "hostname", "insmod", "ip", "ln", "mkdir", "mount", "poweroff", "sh", "sysctl")
 # Programs of this machine that the tests and what they run need.
 PROGRAMS = (
-    "bash", "cat", "chmod", "chown", "cp", "cut", "dash", "date", "dd", "echo", "env", "false", "find", "grep", "head", "id", "ln",
+    "bash", "cat", "chmod", "chown", "chroot", "cp", "cut", "dash", "date", "dd", "echo", "env", "false", "find", "grep", "head", "id", "ln",
     "ls", "mkdir", "mkfifo", "mktemp", "mount", "mv", "nproc", "printf", "ps", "pwd", "readlink", "rm", "rmdir", "sed", "seq",
-    "setpriv", "sleep", "sort", "stat", "sync", "tail", "tee", "test", "timeout", "touch", "tr", "true", "truncate", "umount",
+    "setpriv", "sleep", "strace", "stty", "sort", "stat", "sync", "tail", "tee", "test", "timeout", "touch", "tr", "true", "truncate", "umount",
     "uname", "unshare", "wc", "xargs", "yes", "git", "diff",
 )
 PYTHON_WITHOUT = {
@@ -27,9 +27,10 @@ def base(kernel, here):
     archive = Archive()
     for name in ("bin", "sbin", "lib", "lib64"):
         archive.link(name, f"usr/{name}")
-    for name in ("newroot", "proc", "sys", "dev", "run", "disk", "root", "usr/sbin"):
+    for name in ("newroot", "proc", "sys", "dev", "run", "disk", "root", "usr/sbin", "home/tester"):
         archive.folder(name)
-    archive.folder("tmp", 0o777)
+    for name in ("tmp", "var/tmp"):
+        archive.folder(name, 0o1777)
     archive.device("dev/console", 5, 1)
     archive.device("dev/null", 1, 3, 0o666)
     archive.copy(shutil.which("busybox"), "busybox")
@@ -49,6 +50,7 @@ def _programs(archive):
         if path := shutil.which(name, path="/usr/bin:/usr/sbin"):
             archive.program(path, f"usr/bin/{name}")
     archive.link("usr/bin/sh", "dash")
+    archive.program("/usr/bin/su", "usr/bin/su", mode=0o4755)  # the set-uid program that the tests ask for
     archive.program("/usr/bin/python3", "usr/bin/python3.11")
     archive.link("usr/bin/python3", "python3.11")
     library = pathlib.Path("/usr/lib/python3.11")
@@ -66,7 +68,8 @@ def _accounts(archive):
     archive.text("etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n")
     archive.text("etc/hosts", "127.0.0.1 localhost\n")
     archive.text("etc/os-release", "ID=guest\n")
-    archive.text("etc/sbx-secret", "only on the host\n", 0o600)
+    archive.text("etc/shadow", "root:*:19000:0:99999:7:::\ntester:*:19000:0:99999:7:::\n", 0o640)
+    archive.text("etc/fstab", "")
     for name in ("ld.so.cache", "ld.so.conf"):
         archive.copy(f"/etc/{name}")
     archive.tree("/etc/ld.so.conf.d")

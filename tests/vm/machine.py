@@ -39,7 +39,13 @@ def ready(name, cache):
     return kernel, base
 
 
-def boot(name, cache, job, files, source, timeout, memory="1536", echo=None):
+def extra_command_line(job):
+    """What the job wants to be said to the kernel: a line "# kernel: …" near its beginning."""
+    match = re.search(r"^# kernel: (.*)$", job, re.MULTILINE)
+    return " " + match[1] if match else ""
+
+
+def boot(name, cache, job, files, source, timeout, memory="3072", echo=None):
     """Runs the shell text `job` as root in a guest; `echo` gets each line as it comes."""
     kernel, base = ready(name, cache)
     with tempfile.TemporaryDirectory(prefix="sbx-vm-", dir=cache) as folder:
@@ -57,7 +63,7 @@ def boot(name, cache, job, files, source, timeout, memory="1536", echo=None):
         command = ["qemu-system-x86_64", "-M", "q35", "-accel", "tcg,thread=multi", "-smp", "2", "-cpu", "max", "-m", memory,
                    "-nodefaults", "-display", "none", "-serial", "stdio", "-no-reboot", "-nic", "none",
                    "-drive", f"file={disk},format=raw,if=virtio,cache=unsafe",
-                   "-kernel", kernel.image, "-initrd", folder / "initrd", "-append", COMMAND_LINE]
+                   "-kernel", kernel.image, "-initrd", folder / "initrd", "-append", COMMAND_LINE + extra_command_line(job)]
         return _watch(command, timeout, echo)
 
 

@@ -1,0 +1,123 @@
+"""Runs causes (causes.py) under sbx, judges what was said of each, and keeps cells for the matrix."""
+
+import json
+import os
+import pathlib
+import pwd
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "sandbox"))
+
+import sbxtest  # noqa: E402
+from causes import CAUSES  # noqa: E402
+from sbxtest import PROBE, SbxTest  # noqa: E402
+
+MIB = 1 << 20
+TICK_MS, LATE_MS = 10, 250
+STATUS = {"memory": 137, "cpu_time": 152, "wall_time": 124, "output": 153, "file_size": 153, "disk": 153}
+CELLS = pathlib.Path(os.environ.get("SBX_BUILD", ".")) / "budget-matrix"
+
+
+class Ticker:
+    """A process of the host's that wants to run every 10 ms; `late` is the worst it had to wait beyond that, in ms."""
+
+    def __enter__(self):
+        self.process = sbxtest.start([PROBE, "tick", str(TICK_MS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process.stdout.readline()
+        return self
+
+    def __exit__(self, *_):
+        out, _ = self.process.communicate()
+        self.late = int(out)
+
+
+def means_of(ended):
+    return ended.record["enforced"]["memory"]
+
+
+def caller():
+    return "root" if sbxtest.IS_ROOT else "user"
+
+
+class BudgetTest(SbxTest):
+    def setUp(self):
+        super().setUp()
+        self.live = self.tmp / "live"
+        self.live.mkdir()
+
+    def run_cause(self, cause, command):
+        words = [word.replace("{live}", str(self.live)) for word in (*cause.options, *command)]
+        return self.sbx(*words, timeout=120)
+
+    def expected(self, cause, means):
+        """(status, reason), limit met, entry of `degraded` or None, what was printed or None."""
+        if means in cause.unless:
+            return cause.unless[means]
+        return cause.ends, cause.met, None, None
+
+    def wrong(self, cause, ended):
+        """What is not as it must be said of the program beyond the budget; empty when all is."""
+        if ended.record is None:
+            return "no record"
+        ends, met, weaker, printed = self.expected(cause, means_of(ended))
+        status, reason = ended.verdict
+        found = []
+        if (status, reason) != ends:
+            found.append(f"ended as {ended.verdict}, not {ends}")
+        if reason in STATUS and ended.status != STATUS[reason]:
+            found.append(f"exit status {ended.status}, not {STATUS[reason]}")
+        if met and met not in [limit["limit"] for limit in ended.record["limits_met"]]:
+            found.append(f"{met} is not in limits_met")
+        if reason and status == "over-budget" and f"limits.{reason}" not in ended.outcome["detail"] and reason != "output":
+            found.append("the detail does not name the key")
+        if weaker and weaker not in [entry["what"] for entry in ended.record["degraded"]]:
+            found.append(f"{weaker} is not in degraded")
+        if printed and printed not in (ended.text or ""):
+            found.append(f"the program did not say {printed!r}")
+        return "; ".join(found)
+
+    def cell(self, cause, ended, late):
+        """One line of the matrix."""
+        record = ended.record
+        usage, met = record["usage"], {limit["limit"]: limit for limit in record["limits_met"]}
+        ends, _, weaker, _ = self.expected(cause, means_of(ended))
+        entry = next((entry for entry in record["degraded"] if entry["what"] == weaker), None)
+        status, reason = ended.verdict
+        return {
+            "order": CAUSES.index(cause), "means": means_of(ended), "caller": caller(), "cause": cause.name,
+            "verdict": status + (f" {reason}" if reason else f" {ended.outcome['exit_code']}" if status == "exited" else ""),
+            "met": ", ".join(f"{name} ({limit['evidence']})" for name, limit in met.items()),
+            "over": self.overshoot(cause, record, met), "ms": usage["wall_ms"], "late": late,
+            "weaker": f"{entry['why']}; {entry['instead']}" if entry else "",
+        }
+
+    @staticmethod
+    def overshoot(cause, record, met):
+        """By how much the budget was exceeded, in the cause's unit; empty where nothing was."""
+        limits, usage = record["limits"], record["usage"]
+        if cause.unit == "ms CPU":
+            used = usage["user_ms"] + usage["system_ms"]
+            return f"{used - limits['cpu_time_ms']:+d} ms CPU" if record["outcome"]["reason"] == "cpu_time" else f"{used} ms CPU in {usage['wall_ms']} ms"
+        if cause.unit == "ms":
+            return f"{usage['wall_ms'] - limits['wall_time_ms']:+d} ms" if record["outcome"]["reason"] == "wall_time" else ""
+        limit = met.get(cause.met)
+        if limit is None or limit.get("peak") is None:
+            return ""
+        if cause.unit == "MiB":
+            return f"{(limit['peak'] - limit['value']) / MIB:+.1f} MiB"
+        return f"{limit['peak'] - limit['value']:+d} {cause.unit}"
+
+    def keep(self, cell):
+        """For the matrix: in the build folder, or told to whoever reads this guest's serial line."""
+        print("@@CELL " + json.dumps(cell), flush=True)
+        if not CELLS.is_dir():
+            return
+        name = f"{cell['means']}-{cell['caller']}-{cell['cause']}".replace("/", "-").replace(" ", "_")
+        target = CELLS / f"{name}.json"
+        partial = CELLS / f".{name}.{os.getpid()}"
+        partial.write_text(json.dumps(cell))
+        try:
+            os.replace(partial, target)
+        except PermissionError:  # another caller's file in a folder where each keeps his own
+            partial.unlink()

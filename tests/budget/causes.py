@@ -1,0 +1,97 @@
+"""Every way to use up a budget, each as a small program: what it does, what must be said of it, and its twin below the budget.
+
+A cause names the options that set the budget, the program beyond it, the same program within it, and how the run must end:
+`ends` is (status, reason), `met` the limit that must stand in limits_met. Where a means can't see or stop it, `unless` has
+another row for that means ("polled"): what happens then, and the entry of `degraded` that must say so.
+"""
+
+import dataclasses
+
+from sbxtest import PROBE
+
+MIB = 1 << 20
+
+EXITED = ("exited", None)
+MEMORY = ("over-budget", "memory")
+WALL = ("over-budget", "wall_time")
+CPU = ("over-budget", "cpu_time")
+OUTPUT = ("over-budget", "output")
+
+PYTHON_BOMB = "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass"
+PYTHON_TWIN = "import os\nfor _ in range(4):\n  if os.fork() == 0: os._exit(0)\nfor _ in range(4): os.wait()"
+# A shell that can't fork gives up; this one has become something else by then.
+SHELL_BOMB = "b() { b | b & }; b 2>/dev/null; exec sleep 100"
+SHELL_TWIN = "for i in 1 2 3 4; do (exit 0) & done; wait"
+
+
+@dataclasses.dataclass(frozen=True)
+class Cause:
+    name: str
+    options: tuple
+    beyond: tuple  # the command, "{live}" is a folder granted for real
+    within: tuple
+    ends: tuple
+    met: str = None
+    unit: str = "MiB"  # of what is measured: the peak of `met`, CPU or wall time in ms
+    unless: dict = dataclasses.field(default_factory=dict)
+    repeats: bool = True  # quick enough to be asked many times
+
+
+def _probe(*words):
+    return (PROBE, *map(str, words))
+
+
+def _memory(name, beyond, within, budget=64, **rest):
+    options = ("--memory", f"{budget}M", "--disk", "1G", "--set", 'limits.file_size="1G"', "--timeout", "30s")
+    return Cause(name, options, beyond, within, MEMORY, "memory", **rest)
+
+
+# What polling does instead: (ends, met, the entry of `degraded` that says so, what the program printed).
+REFUSED = {"polled": (EXITED, None, "limits.memory", "refused ENOSYS")}
+UNSEEN = {"polled": (EXITED, None, "limits.memory", "worked")}
+
+_few_processes = ("--processes", "24", "--timeout", "1500ms", "--cpu-time", "60s")
+_cpu = ("--cpu-time", "300ms", "--timeout", "30s", "--processes", "64")
+
+CAUSES = (
+    _memory("anonymous memory", _probe("hold-anonymous", 1024), _probe("hold-anonymous", 16)),
+    _memory("12 children of 64 MiB", _probe("hold-children", 12, 64), _probe("hold-children", 4, 16), budget=256),
+    _memory("tmpfs", _probe("fill", "/tmp/f", 400 * MIB), _probe("fill", "/tmp/f", 16 * MIB)),
+    _memory("/dev/shm", _probe("fill", "/dev/shm/f", 400 * MIB), _probe("fill", "/dev/shm/f", 16 * MIB)),
+    _memory("memfd", _probe("hold-memfd", 400), _probe("hold-memfd", 16), unless=REFUSED),
+    _memory("System V memory", _probe("hold-sysv", 400), _probe("hold-sysv", 16), unless=REFUSED),
+    _memory("sockets filled", _probe("hold-buffers", "sockets", 256), _probe("hold-buffers", "sockets", 8), unless=UNSEEN),
+    _memory("pipes filled", _probe("hold-buffers", "pipes", 256), _probe("hold-buffers", "pipes", 8), unless=UNSEEN),
+    Cause("fork bomb in Python", _few_processes, ("--lang", "python", "-c", PYTHON_BOMB), ("--lang", "python", "-c", PYTHON_TWIN), WALL,
+          "processes", "processes", repeats=False),
+    Cause("fork bomb in sh", _few_processes, ("--", "sh", "-c", SHELL_BOMB), ("--", "sh", "-c", SHELL_TWIN), WALL, "processes", "processes",
+          repeats=False),
+    Cause("thread bomb", _few_processes, _probe("threads", 200), _probe("threads", 8), EXITED, "processes", "processes"),
+    Cause("zombies", _few_processes, _probe("zombies", 200), _probe("zombies", 8), EXITED, "processes", "processes"),
+    Cause("CPU in one process", _cpu, _probe("spin"), _probe("spin-parallel", 1, 20), CPU, unit="ms CPU"),
+    Cause("CPU in short-lived children", _cpu, _probe("spin-children", "waited", 200, 10), _probe("spin-children", "waited", 5, 5), CPU,
+          unit="ms CPU"),
+    Cause("CPU in children nobody waits for", _cpu, _probe("spin-children", "ignored", 200, 10), _probe("spin-children", "ignored", 5, 5),
+          CPU, unit="ms CPU"),
+    Cause("CPU in parallel", _cpu, _probe("spin-parallel", 4, 2000), _probe("spin-parallel", 4, 10), CPU, unit="ms CPU"),
+    Cause("CPU after sched_setaffinity", ("--cpus", "1", "--timeout", "600ms", "--cpu-time", "60s"),
+          _probe("spin-parallel", 4, 20000, "widen"), _probe("spin-parallel", 4, 10, "widen"), WALL, unit="ms CPU"),
+    Cause("disk filled", ("--disk", "16M"), _probe("fill", "/tmp/f", 64 * MIB), _probe("fill", "/tmp/f", 4 * MIB), EXITED, "disk"),
+    Cause("files without names", ("--disk", "16M"), _probe("fill-nameless", "/tmp", 64), _probe("fill-nameless", "/tmp", 8), EXITED, "disk"),
+    Cause("inodes", ("--set", "limits.disk_files=200"), _probe("make-files", "/tmp", 1000), _probe("make-files", "/tmp", 50), EXITED,
+          "disk_files", "files"),
+    Cause("sparse file", ("--set", 'limits.file_size="16M"'), _probe("make-sparse", "/tmp/f", 10**10), _probe("make-sparse", "/tmp/f", 10**6),
+          ("over-budget", "file_size"), "file_size"),
+    Cause("output on stdout", ("--output", "64K", "--set", 'output.exceed="kill"'), _probe("flood-output", 0, 1),
+          _probe("flood-output", 20000, 1), OUTPUT),
+    Cause("output on stderr", ("--output", "64K", "--set", 'output.exceed="kill"'), _probe("flood-output", 0, 2),
+          _probe("flood-output", 20000, 2), OUTPUT),
+    Cause("live grant, one long writer", ("--disk", "16M", "--set", 'limits.file_size="1G"', "--write", "{live}"),
+          _probe("fill", "{live}/f", 256 * MIB), _probe("fill", "{live}/f", 4 * MIB), ("over-budget", "disk"), "disk"),
+    Cause("live grant, many short writers", ("--disk", "16M", "--set", 'limits.file_size="1G"', "--write", "{live}"),
+          _probe("write-children", "{live}", 64, 4), _probe("write-children", "{live}", 2, 1), ("over-budget", "disk"), "disk",
+          unless={means: (EXITED, None, "limits.disk", "worked") for means in ("polled", "cgroup-v1", "cgroup-v2")}),
+    Cause("sleep", ("--timeout", "300ms"), ("--", "sleep", "100"), ("--", "sleep", "0.01"), WALL, unit="ms"),
+    Cause("SIGSTOP of itself", ("--timeout", "300ms"), _probe("stop"), ("--", "sleep", "0.01"), WALL, unit="ms"),
+    Cause("daemons left behind", ("--timeout", "30s"), _probe("leave", "daemon", 5), ("--", "true"), EXITED, unit="ms"),
+)

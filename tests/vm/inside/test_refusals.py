@@ -1,0 +1,138 @@
+"""Machines that refuse what a sandbox needs: each answer is exit status 125 with a code and the cure, and nothing is left.
+
+Runs as root in a guest, whose settings it changes; sbx itself runs as uid 1000 and, where it matters, as root. Every
+refusal has its twin: the same command where nothing is refused.
+"""
+
+import ctypes
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "sandbox"))
+
+import sbxtest  # noqa: E402
+from sbxtest import SBX, SbxTest  # noqa: E402
+
+AS_TESTER = ("setpriv", "--reuid", "1000", "--regid", "1000", "--clear-groups", "env", "HOME=/home/tester")
+AS_ROOT = ("env", "HOME=/root")
+
+EPERM, ENOSYS = 1, 38
+NAMESPACE_FLAGS = 0x7E020000  # CLONE_NEW*: mount, cgroup, uts, ipc, user, pid, net
+CALLS = {"clone": 56, "clone3": 435, "unshare": 272, "setns": 308, "mount": 165, "umount2": 166, "pivot_root": 155, "fsopen": 430,
+         "fsconfig": 431, "fsmount": 432, "open_tree": 428, "move_mount": 429, "mount_setattr": 442, "sethostname": 170,
+         "setdomainname": 171, "chroot": 161}
+
+
+def refuse_calls(answers, namespaces_by_clone=None):
+    """Installs a filter in this process: {call: errno}; and an errno for clone(2) that makes namespaces."""
+    load = lambda offset: struct.pack("HBBI", 0x20, 0, 0, offset)  # noqa: E731
+    jump = lambda code, value, yes, no: struct.pack("HBBI", code, yes, no, value)  # noqa: E731
+    answer = lambda errno: struct.pack("HBBI", 0x06, 0, 0, 0x00050000 | errno)  # noqa: E731
+    program = [load(0)]
+    for name, errno in answers.items():
+        program += [jump(0x15, CALLS[name], 0, 1), answer(errno)]
+    if namespaces_by_clone:
+        program += [jump(0x15, CALLS["clone"], 0, 3), load(16), jump(0x45, NAMESPACE_FLAGS, 0, 1), answer(namespaces_by_clone)]
+    program.append(struct.pack("HBBI", 0x06, 0, 0, 0x7FFF0000))
+    text = ctypes.create_string_buffer(b"".join(program))
+    libc = ctypes.CDLL(None, use_errno=True)
+    head = struct.pack("HxxxxxxQ", len(program), ctypes.addressof(text))
+    if libc.prctl(38, 1, 0, 0, 0) != 0 or libc.prctl(22, 2, head, 0, 0) != 0:
+        os._exit(99)
+
+
+def docker():
+    """The answers of Docker's default profile to a process without CAP_SYS_ADMIN: clone3 is ENOSYS, so that libc tries clone."""
+    refused = ("unshare", "setns", "mount", "umount2", "pivot_root", "fsopen", "fsconfig", "fsmount", "open_tree", "move_mount", "mount_setattr")
+    refuse_calls({"clone3": ENOSYS, **{name: EPERM for name in refused}}, namespaces_by_clone=EPERM)
+
+
+def ubuntu():
+    """An imitation of AppArmor's restriction: the namespaces are made, but no capability counts in them."""
+    refuse_calls({name: EPERM for name in ("mount", "umount2", "pivot_root", "fsopen", "open_tree", "move_mount", "mount_setattr",
+                                            "sethostname", "setdomainname")})
+
+
+class Refusals(SbxTest):
+    def ask(self, *before, command=AS_TESTER, preexec_fn=None):
+        """Runs `true` under sbx; gives status, what was said, and the record."""
+        process = sbxtest.start([*before, *command, SBX, "run", "--json", "--", "true"], cwd="/tmp", preexec_fn=preexec_fn,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={"PATH": "/usr/bin:/usr/sbin"})
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(sbxtest.orphans_after(1.0), [])
+        try:
+            record = json.loads(out)
+        except ValueError:
+            record = None
+        return process.returncode, err.decode(), record
+
+    def refused(self, code, *cure, **how):
+        status, said, record = self.ask(**how)
+        self.assertEqual(status, 125, said)
+        for words in cure:
+            self.assertIn(words, said)
+        self.assertIsNotNone(record, said)
+        self.assertEqual((record["outcome"]["status"], record["outcome"]["success"]), ("setup-failed", False))
+        self.assertIn(code, json.dumps(record) + said)
+        return said
+
+    def works(self, *before, **how):
+        status, said, record = self.ask(*before, **how)
+        self.assertEqual((status, record and record["outcome"]["status"]), (0, "exited"), said)
+
+    def setting(self, name, value):
+        path = pathlib.Path("/proc/sys") / name.replace(".", "/")
+        before = path.read_text()
+        self.addCleanup(path.write_text, before)
+        path.write_text(value)
+
+    def test_nothing_is_refused(self):
+        for command in (AS_TESTER, AS_ROOT):
+            self.works(command=command)
+
+    def test_unprivileged_namespaces_switched_off(self):
+        self.setting("kernel.unprivileged_userns_clone", "0")
+        self.refused("no-user-namespace", "sysctl kernel.unprivileged_userns_clone=1")
+        self.works(command=AS_ROOT)
+
+    def test_no_user_namespaces_left(self):
+        self.setting("user.max_user_namespaces", "0")
+        for command in (AS_TESTER, AS_ROOT):
+            self.refused("no-user-namespace", "sysctl user.max_user_namespaces=", command=command)
+
+    def test_a_chroot(self):
+        root = self.tmp / "root"
+        root.mkdir()
+        subprocess.run(["mount", "--rbind", "/", root], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", root], check=True)
+        # A folder below the mount, as a chroot mostly is; with what sbx itself needs.
+        subprocess.run(["mkdir", "-p", root / "tmp/jail"], check=True)
+        for name in ("usr", "t", "dev", "proc", "tmp"):
+            subprocess.run(["mkdir", "-p", root / "tmp/jail" / name], check=True)
+            if name != "tmp":
+                subprocess.run(["mount", "--rbind", f"/{name}", root / "tmp/jail" / name], check=True)
+        for name in ("lib", "lib64", "bin"):
+            (root / "tmp/jail" / name).symlink_to(f"usr/{name}")
+        for command in (AS_TESTER, AS_ROOT):
+            self.refused("no-user-namespace", "chroot", command=("chroot", str(root / "tmp/jail"), *command))
+
+    def test_dockers_profile(self):
+        for command in (AS_TESTER, AS_ROOT):
+            self.refused("no-user-namespace", "--security-opt seccomp=unconfined", command=command, preexec_fn=docker)
+
+    def test_a_masked_proc(self):
+        masked = ("unshare", "--mount", "sh", "-c", 'mount --bind /dev/null /proc/kallsyms && exec "$@"', "sh")
+        for command in (AS_TESTER, AS_ROOT):
+            self.refused("setup-proc", "--security-opt systempaths=unconfined", command=(*masked, *command))
+            self.works("unshare", "--mount", command=command)
+
+    def test_apparmors_way_imitated(self):
+        self.refused("no-rights-in-namespace", "AppArmor", preexec_fn=ubuntu)
+
+
+if __name__ == "__main__":
+    sbxtest.main()
