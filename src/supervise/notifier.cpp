@@ -49,14 +49,6 @@ std::uint64_t cpu_nanoseconds() {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-std::string name_of(std::uint32_t process) {
-  if (process == 0) return {};  // not visible from here
-  auto name = sys::read_file("/proc/" + std::to_string(process) + "/comm", 64);
-  if (!name) return {};  // it ended meanwhile
-  if (!name->empty() && name->back() == '\n') name->pop_back();
-  return std::move(*name);
-}
-
 }  // namespace
 
 Notifier::Notifier(EventLoop& loop, int listener, Options options)
@@ -103,6 +95,10 @@ std::optional<Notifier::Waiting> Notifier::receive() {
   }
   ++received_;
   const LastCall& known = look_up(call.notification);
+  if (known.note != nullptr) {
+    look_at(call.notification, *known.note);
+    return Waiting{.id = call.notification.id, .goes_on = true};
+  }
   ++denials_[known.entry].count;
   if (options_.kill) {
     const std::string what = denials_[known.entry].what;
@@ -118,7 +114,10 @@ bool Notifier::answer(const Waiting& call) const {
   Answer answer;
   std::memset(&answer, 0, sizeof answer);
   answer.response.id = call.id;
-  answer.response.error = -call.errno_value;
+  if (call.goes_on)
+    answer.response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+  else
+    answer.response.error = -call.errno_value;
   return ::ioctl(listener_, SECCOMP_IOCTL_NOTIF_SEND, &answer) == 0;
 }
 
@@ -168,11 +167,25 @@ const Notifier::LastCall& Notifier::look_up(const ::seccomp_notif& call) {
   last_.number = call.data.nr;
   std::ranges::copy(arguments, last_.arguments);
   last_.errno_value = EPERM;
+  last_.note = nullptr;
   Denial denial{.kind = "syscall", .what = "system call " + std::to_string(call.data.nr)};
   if (options_.explain) denial = options_.explain(call.data.nr, arguments, last_.errno_value);
+  if (options_.explain && last_.errno_value == 0) last_.note = note_of(call.data.nr);
+  if (last_.note != nullptr) return last_;
   if (last_.errno_value <= 0) last_.errno_value = EPERM;  // 0 would be a success that never was
   last_.entry = entry_of(std::move(denial), call.pid);
   return last_;
+}
+
+const Note* Notifier::note_of(int number) const {
+  const auto found = std::ranges::find(options_.notes, number, &Note::number);
+  return found == options_.notes.end() ? nullptr : &*found;
+}
+
+void Notifier::look_at(const ::seccomp_notif& call, const Note& note) const {
+  NotedCall noted{.number = call.data.nr};
+  for (std::size_t i = 0; i < 6; ++i) noted.arguments[i] = call.data.args[i];
+  note.look(noted, CallerMemory(listener_, call.id, call.pid));
 }
 
 std::size_t Notifier::entry_of(Denial denial, std::uint32_t process) {
@@ -189,7 +202,7 @@ std::size_t Notifier::entry_of(Denial denial, std::uint32_t process) {
   }
   if (at == denials_.size()) {
     denial.count = 0;
-    denial.process = name_of(process);
+    denial.process = process_name(process);
     denials_.push_back(std::move(denial));
   }
   return at;

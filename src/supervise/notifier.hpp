@@ -16,8 +16,10 @@ struct seccomp_notif;
 
 namespace sbx::supervise {
 
-/// Answers the denied system calls of a sandbox with the policy's errno and counts them by name.
-/// Never reads the memory of the caller and never lets a call go on, seccomp_unotify(2).
+/// Answers the denied system calls of a sandbox with the policy's errno and counts them by name. To
+/// decide it never reads the memory of the caller, and never lets a denied call go on,
+/// seccomp_unotify(2): a call goes on only if its number and registers are allowed by the policy
+/// and the filter notified it to be looked at.
 /// Under a flood it answers late, so that it costs at most a tenth of a CPU; counts stay exact. A
 /// call is received at once in any case: only from then on does its caller wait killable, that is,
 /// no signal handler can turn the policy's errno into EINTR (WAIT_KILLABLE_RECV).
@@ -25,6 +27,7 @@ class Notifier {
  public:
   struct Options {
     ExplainCall explain;
+    std::vector<Note> notes{};
     /// denied = "kill": called at the first denial instead of answering it. Empty: answer.
     std::function<void(const std::string& what)> kill;
   };
@@ -45,12 +48,14 @@ class Notifier {
     std::uint64_t arguments[6] = {};
     std::size_t entry = 0;
     int errno_value = 0;
+    const Note* note = nullptr;  ///< the call is allowed and looked at
   };
 
   /// A received call that has no answer yet.
   struct Waiting {
     std::uint64_t id = 0;
     int errno_value = 0;
+    bool goes_on = false;
   };
 
   void readable(std::uint32_t events);
@@ -61,6 +66,8 @@ class Notifier {
   bool rests();
   [[nodiscard]] std::uint64_t window_end() const;
   const LastCall& look_up(const ::seccomp_notif& call);
+  [[nodiscard]] const Note* note_of(int number) const;
+  void look_at(const ::seccomp_notif& call, const Note& note) const;
   std::size_t entry_of(Denial denial, std::uint32_t process);
   void stop();
 

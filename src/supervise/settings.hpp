@@ -2,9 +2,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include <sbx/outcome.hpp>
 #include <sbx/units.hpp>
+
+#include "supervise/caller_memory.hpp"
 
 namespace sbx::supervise {
 
@@ -12,6 +15,17 @@ namespace sbx::supervise {
 /// told.
 using ExplainCall =
     std::function<Denial(int number, const std::uint64_t (&arguments)[6], int& errno_value)>;
+
+/// A call that is allowed and looked at before it goes on: for naming, never for a decision.
+struct NotedCall {
+  int number = 0;
+  std::uint64_t arguments[6] = {};
+};
+/// Called for each such call while its caller waits: be quick.
+struct Note {
+  int number = 0;
+  std::function<void(const NotedCall& call, const CallerMemory& memory)> look;
+};
 
 /// A budget of 0 is none.
 struct Settings {
@@ -30,6 +44,8 @@ struct Settings {
   std::uint64_t disk_files = 0;
   Bytes file_size{};
   ExplainCall explain;
+  /// What to do about each call that the filter notifies although it allows it.
+  std::vector<Note> notes;
 };
 
 }  // namespace sbx::supervise

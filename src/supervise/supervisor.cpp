@@ -125,6 +125,7 @@ Supervisor::Supervisor(EventLoop loop, const Settings& settings, const Watched& 
            output_options("stderr", settings.stderr_cap)),
       notifier_(loop_, sandbox.listener,
                 {.explain = settings.explain,
+                 .notes = settings.notes,
                  .kill = settings.kill_on_denied
                              ? [this](const std::string& what) { decide_and_kill(Denied{what}); }
                              : std::function<void(const std::string&)>()}),

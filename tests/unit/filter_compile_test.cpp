@@ -192,5 +192,44 @@ TEST(CompileFilter, FollowsTheMachine) {
   EXPECT_EQ(ask(compiled(named, context), "socket", {1, 1, 0}), kNotify);
 }
 
+TEST(FilterNoted, CallsThatAreAllowedAreNotifiedAndExplainedAsAllowed) {
+  plan::FilterContext context = kPlain;
+  context.noted = {test::number_of("connect")};
+  const auto filter = plan::compile_filter(syscalls(), context);
+  ASSERT_TRUE(filter);
+  EXPECT_EQ(ask(*filter, "connect"), kNotify);
+  EXPECT_EQ(test::explain(*filter, "connect").errno_value, 0);
+  EXPECT_EQ(ask(*filter, "bind"), kAllow);
+  EXPECT_TRUE(filter->notifies);
+}
+
+TEST(FilterNoted, ADeniedCallStaysDeniedAndARuleOnArgumentsDecidesStill) {
+  plan::FilterContext context = kPlain;
+  context.noted = {test::number_of("connect")};
+  policy::Syscalls denying = syscalls();
+  denying.deny = {item("connect")};
+  const auto denied = plan::compile_filter(denying, context);
+  ASSERT_TRUE(denied);
+  EXPECT_EQ(ask(*denied, "connect"), kNotify);
+  EXPECT_EQ(test::explain(*denied, "connect").errno_value, EPERM);
+
+  policy::Syscalls ruled = syscalls();
+  ruled.rules = {test::rule("connect", 0, policy::RuleOperator::eq, {7}, policy::RuleAction::deny)};
+  const auto filter = plan::compile_filter(ruled, context);
+  ASSERT_TRUE(filter);
+  EXPECT_EQ(test::explain(*filter, "connect", {7}).errno_value, EPERM);
+  EXPECT_EQ(test::explain(*filter, "connect", {8}).errno_value, 0);
+  EXPECT_EQ(ask(*filter, "connect", {8}), kNotify);
+}
+
+TEST(FilterNoted, WithoutAListenerTheyAreOnlyAllowed) {
+  plan::FilterContext context = kPlain;
+  context.noted = {test::number_of("connect")};
+  context.listener = false;
+  const auto filter = plan::compile_filter(syscalls(), context);
+  ASSERT_TRUE(filter);
+  EXPECT_EQ(ask(*filter, "connect"), kAllow);
+}
+
 }  // namespace
 }  // namespace sbx::plan

@@ -26,12 +26,16 @@ struct Range {
 class Answers {
  public:
   Answers(const policy::Syscalls& syscalls, const FilterContext& context)
-      : listener_(context.listener), kills_(syscalls.denied.value == policy::DeniedCall::kill) {}
+      : listener_(context.listener),
+        kills_(syscalls.denied.value == policy::DeniedCall::kill),
+        noted_(context.noted) {}
 
-  [[nodiscard]] std::uint32_t operator()(const Action& action) const {
+  [[nodiscard]] std::uint32_t operator()(const Call& call, const Action& action) const {
     switch (action.kind) {
       case Action::Kind::allow:
-        return SECCOMP_RET_ALLOW;
+        return listener_ && std::ranges::find(noted_, call.number) != noted_.end()
+                   ? SECCOMP_RET_USER_NOTIF
+                   : SECCOMP_RET_ALLOW;
       case Action::Kind::quiet:
         return SECCOMP_RET_ERRNO | action.error;
       case Action::Kind::kill:
@@ -46,6 +50,7 @@ class Answers {
  private:
   bool listener_;
   bool kills_;  ///< with a listener it is the supervisor who ends the run
+  const std::vector<int>& noted_;
 };
 
 std::vector<Range> make_ranges(const Ruling& ruling, const Answers& answers) {
@@ -61,7 +66,7 @@ std::vector<Range> make_ranges(const Ruling& ruling, const Answers& answers) {
   for (const Call& call : calls()) {
     if (call.number != next) add(next, kUnknown, nullptr);
     const Ruling::Verdict verdict = ruling.verdict(call);
-    add(call.number, verdict.conditional ? 0 : answers(verdict.action),
+    add(call.number, verdict.conditional ? 0 : answers(call, verdict.action),
         verdict.conditional ? &call : nullptr);
     next = call.number + 1U;
   }
@@ -105,7 +110,8 @@ class Compiler {
     if (range.call == nullptr) return out_.give_back(range.value);
     tree_.clear();
     const Tree::Id root = ruling_.tree(tree_, *range.call);
-    return out_.tree(tree_, root, answers_);
+    return out_.tree(tree_, root,
+                     [&](const Action& action) { return answers_(*range.call, action); });
   }
 
   const Ruling& ruling_;

@@ -22,6 +22,9 @@ struct FilterContext {
   /// memfd_create and shmget are a quiet ENOSYS unless granted by name: polling processes does not
   /// see memory that none of them has mapped.
   bool memory_is_polled = true;
+  /// Numbers of calls that are notified where they are allowed: the supervisor looks at them, for
+  /// naming, and lets them go on. Without a listener nobody looks.
+  std::vector<int> noted{};
 };
 
 /// Why a call was refused, for the record.

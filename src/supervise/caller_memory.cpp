@@ -1,0 +1,68 @@
+#include "supervise/caller_memory.hpp"
+
+#include <linux/seccomp.h>
+#include <sys/ioctl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/sys.hpp"
+
+namespace sbx::supervise {
+
+bool CallerMemory::still_waits() const {
+  std::uint64_t id = id_;
+  return ::ioctl(listener_, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
+}
+
+/// As much as there is.
+std::size_t CallerMemory::copy(std::uint64_t address, std::span<std::byte> into) const {
+  if (thread_ == 0) return 0;
+  const iovec local{into.data(), into.size()};
+  // process_vm_readv(2): an address of the other process, as a number.
+  const iovec remote{reinterpret_cast<void*>(address),
+                     into.size()};  // NOLINT(performance-no-int-to-ptr)
+  const ssize_t got = ::process_vm_readv(static_cast<pid_t>(thread_), &local, 1, &remote, 1, 0);
+  return got < 0 ? 0 : static_cast<std::size_t>(got);
+}
+
+bool CallerMemory::read(std::uint64_t address, std::span<std::byte> into) const {
+  return copy(address, into) == into.size() && still_waits();
+}
+
+std::optional<std::string> CallerMemory::text(std::uint64_t address, std::size_t limit) const {
+  static const auto kPage = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  std::string result;
+  std::array<std::byte, 256> piece;
+  while (result.size() < limit) {
+    // Never over the end of a page: the next one need not be there.
+    const std::uint64_t in_page = kPage - address % kPage;
+    const std::size_t wanted =
+        std::min({piece.size(), limit - result.size(), static_cast<std::size_t>(in_page)});
+    const std::size_t got = copy(address, std::span(piece).first(wanted));
+    if (got == 0) return std::nullopt;
+    const auto* const begin = reinterpret_cast<const char*>(piece.data());
+    const auto* const end = std::find(begin, begin + got, '\0');
+    result.append(begin, end);
+    if (end != begin + got) break;
+    address += got;
+  }
+  if (!still_waits()) return std::nullopt;
+  return result;
+}
+
+std::string CallerMemory::process_name() const {
+  return supervise::process_name(thread_);
+}
+
+std::string process_name(std::uint32_t thread) {
+  if (thread == 0) return {};  // not visible from here
+  auto name = sys::read_file("/proc/" + std::to_string(thread) + "/comm", 64);
+  if (!name) return {};  // it ended meanwhile
+  if (!name->empty() && name->back() == '\n') name->pop_back();
+  return std::move(*name);
+}
+
+}  // namespace sbx::supervise
