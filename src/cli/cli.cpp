@@ -11,6 +11,7 @@
 #include "cli/help.hpp"
 #include "cli/policy/command.hpp"
 #include "cli/run_command.hpp"
+#include "cli/why.hpp"
 #include "cli/words.hpp"
 #include "spawn/faults.hpp"
 
@@ -81,6 +82,7 @@ int dispatch(const Invocation& typed, const Process& process) {
     return run_command(typed, {.arguments = process.area, .started = process.started});
   if (typed.command == "help") return help_command(typed);
   if (typed.command == "completions") return completions_command(typed);
+  if (typed.command == "why") return why_command(typed);
   return policy_command(typed);
 }
 

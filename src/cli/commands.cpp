@@ -147,7 +147,11 @@ constexpr CommandRow kCommands[] = {
     {"policy audit", "POLICY", "Grade what a policy leaves open.", kWorks, json_options},
     {"doctor", "", "Say what this machine can enforce, what not, and the cure.", kLater,
      no_options},
-    {"why", "", "Explain a record.", kLater, no_options},
+    {"why", "[FILE]",
+     "Explain a record: how the run ended, what was refused, what would allow it. \"-\" is "
+     "standard "
+     "input; without FILE the kept record is read.",
+     kWorks, plain_options},
     {"changes", "", "Change sets kept by --keep.", kLater, no_options},
     {"completions", "bash|zsh|fish", "Print a completion script for a shell.", kWorks,
      plain_options},

@@ -21,12 +21,12 @@ std::string config_folder(const host::Host& host) {
   return host.home + "/.config/sbx";
 }
 
-Result<std::string> configured_default(const std::string& folder) {
+Result<policy::Config> config_in(const std::string& folder) {
   const std::string path = folder + "/config.toml";
   const auto text = sys::read_file(path, kLargestConfig);
   if (!text) {
     if (text.error().errno_value == ENOENT || text.error().errno_value == ENOTDIR)
-      return std::string();
+      return policy::Config{};
     return std::unexpected(text.error());
   }
   return policy::parse_config(*text, path);
@@ -34,14 +34,31 @@ Result<std::string> configured_default(const std::string& folder) {
 
 }  // namespace
 
-Result<policy::LoadContext> load_context(const host::Host& host) {
-  policy::LoadContext context{.home = host.home, .working_directory = host.working_directory};
+std::string state_folder(const host::Host& host) {
+  if (host.home.empty()) return {};
+  const auto set = host.environment.find("XDG_STATE_HOME");
+  if (set != host.environment.end() && lies_below(set->second, host.home))
+    return set->second + "/sbx";
+  return host.home + "/.local/state/sbx";
+}
+
+Result<Surroundings> surroundings(const host::Host& host) {
+  Surroundings result;
+  policy::LoadContext& context = result.context;
+  context = {.home = host.home, .working_directory = host.working_directory};
   context.policy_folders.emplace_back("/etc/sbx/policies");
   const std::string folder = config_folder(host);
-  if (folder.empty()) return context;
+  if (folder.empty()) return result;
   context.policy_folders.push_back(folder + "/policies");
-  context.default_policy = SBX_TRY(configured_default(folder));
-  return context;
+  const policy::Config config = SBX_TRY(config_in(folder));
+  context.default_policy = config.policy;
+  result.keeps_record = config.keep_record;
+  return result;
+}
+
+Result<policy::LoadContext> load_context(const host::Host& host) {
+  Surroundings result = SBX_TRY(surroundings(host));
+  return std::move(result.context);
 }
 
 }  // namespace sbx::cli

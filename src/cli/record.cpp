@@ -7,7 +7,9 @@
 #include "cli/captured.hpp"
 #include "cli/json.hpp"
 #include "cli/text.hpp"
+#include "policy/keys.hpp"
 #include "policy/load.hpp"
+#include "policy/write.hpp"
 
 namespace sbx::cli {
 namespace {
@@ -29,6 +31,17 @@ const char* error_reason(ErrorKind kind) {
       return "not-executable";
   }
   return "setup";
+}
+
+/// `limits.wall_time = "60s" (default.toml:93)`: what set a budget. Null without a policy.
+Json rule_of(const policy::Policy* policy, const std::string& limit) {
+  const policy::Key* key =
+      policy::find_key(limit == "output" ? "output.exceed" : "limits." + limit);
+  if (policy == nullptr || key == nullptr) return nullptr;
+  const std::vector<policy::SaidValue> said = policy::said_values(*key, *policy);
+  if (said.empty()) return nullptr;
+  return lossy_utf8(
+      fmt::format("{} = {} ({})", key->name, said.front().toml, said.front().at.text()));
 }
 
 struct OutcomeJson {
@@ -58,8 +71,12 @@ struct OutcomeJson {
 };
 
 Json outcome_json(const RunFacts& facts) {
-  if (facts.outcome != nullptr)
-    return std::visit(OutcomeJson{facts.outcome->detail}, facts.outcome->verdict);
+  if (facts.outcome != nullptr) {
+    Json json = std::visit(OutcomeJson{facts.outcome->detail}, facts.outcome->verdict);
+    if (const auto* over = std::get_if<OverBudget>(&facts.outcome->verdict))
+      json["rule"] = rule_of(facts.policy, budget_name(over->budget));
+    return json;
+  }
   const Error unknown{.message = "nothing ran"};
   const Error& error = facts.error != nullptr ? *facts.error : unknown;
   Json json{{"status", "setup-failed"}, {"reason", error_reason(error.kind)},
@@ -110,13 +127,14 @@ Json optional_number(const std::optional<std::uint64_t>& number) {
   return number ? Json(*number) : Json(nullptr);
 }
 
-Json limits_met_json(const std::vector<LimitMet>& limits) {
+Json limits_met_json(const std::vector<LimitMet>& limits, const policy::Policy* policy) {
   Json list = Json::array();
   for (const LimitMet& met : limits)
     list.push_back({{"limit", met.limit},
                     {"value", met.value},
                     {"peak", optional_number(met.peak)},
-                    {"evidence", evidence_name(met.evidence)}});
+                    {"evidence", evidence_name(met.evidence)},
+                    {"rule", rule_of(policy, met.limit)}});
   return list;
 }
 
@@ -374,7 +392,7 @@ std::string record_text(const RunFacts& facts) {
   json["outcome"] = outcome_json(facts);
   json["stdout"] = stream_json(outcome.out);
   json["stderr"] = stream_json(outcome.err);
-  json["limits_met"] = limits_met_json(outcome.limits_met);
+  json["limits_met"] = limits_met_json(outcome.limits_met, facts.policy);
   json["denials"] = denials_json(outcome.denials);
   json["usage"] = usage_json(outcome.usage);
   json["limits"] = facts.plan != nullptr ? limits_json(*facts.plan) : Json(nullptr);

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <optional>
+
 #include "base/sys.hpp"
 #include "cli/bring_out.hpp"
 #include "cli/context.hpp"
 #include "cli/hints.hpp"
+#include "cli/kept_record.hpp"
 #include "cli/record.hpp"
 #include "cli/report.hpp"
 #include "cli/variables.hpp"
@@ -111,17 +114,41 @@ class RunCommand {
   /// The record is part of the job: one that can't be delivered is sbx's failure, unless sbx had
   /// failed before.
   int report(int status) {
+    if (!targets_.any() && !keeps_record()) return status;
+    if (facts_.id.empty()) facts_.id = run::make_run_id();
+    const std::string record = record_text(facts_);
+    keep(record);
     if (!targets_.any()) return status;
-    const Status written = targets_.write(record_text(facts_));
+    const Status written = targets_.write(record);
     if (written) return status;
     write_stderr(error_text(written.error(), paint_));
     return exit_status::kCouldNot;
   }
 
+  /// A run that failed before its settings were read looks at them now.
+  bool keeps_record() {
+    if (keeps_record_) return *keeps_record_;
+    if (host_.files == nullptr)
+      if (auto host = host::probe()) host_ = std::move(*host);
+    const auto settings = surroundings(host_);
+    keeps_record_ = settings && settings->keeps_record;
+    return *keeps_record_;
+  }
+
+  /// For `sbx why`. A convenience: that it can't be kept is told, and changes nothing.
+  void keep(const std::string& record) {
+    const std::string folder = keeps_record() ? state_folder(host_) : "";
+    if (folder.empty()) return;
+    if (const Status kept = keep_record(folder, record); !kept)
+      write_stderr(note_lines({"the record is not kept: " + kept.error().text()}));
+  }
+
   /// -1 when the policy stands.
   int load_policy() {
-    const auto context = load_context(host_);
-    if (!context) return could_not(context.error());
+    const auto settings = surroundings(host_);
+    if (!settings) return could_not(settings.error());
+    keeps_record_ = settings->keeps_record;
+    const policy::LoadContext* const context = &settings->context;
     std::vector<policy::Override> overrides = typed_.sets;
     overrides.insert(overrides.end(), typed_.named.begin(), typed_.named.end());
     overrides.insert(overrides.end(), typed_.allow_hosts.begin(), typed_.allow_hosts.end());
@@ -154,7 +181,7 @@ class RunCommand {
     auto outcome = run::run(plan_, host_,
                             {.capture = typed_.output.json,
                              .arguments = process_.arguments,
-                             .copy = bring_out.copy(targets_.any()),
+                             .copy = bring_out.copy(targets_.any() || keeps_record()),
                              .started_microseconds = process_.started});
     if (!outcome) return could_not(outcome.error());
     for (std::string& hint : hints_after(*outcome, policy_, plan_, host_, typed_))
@@ -192,6 +219,7 @@ class RunCommand {
   policy::Policy policy_;
   plan::Plan plan_;
   std::vector<Stamp> stamps_;
+  std::optional<bool> keeps_record_;  ///< nothing: not looked at yet
 };
 
 }  // namespace

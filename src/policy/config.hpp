@@ -7,8 +7,13 @@
 
 namespace sbx::policy {
 
-/// ~/.config/sbx/config.toml: one key, `policy = "NAME"`, the policy of a run without --policy.
-/// Empty when it is not set. Errors: policy (syntax, another key, another type), with the place.
-[[nodiscard]] Result<std::string> parse_config(std::string_view text, std::string_view file_name);
+/// ~/.config/sbx/config.toml.
+struct Config {
+  std::string policy;        ///< `policy = "NAME"`: of a run without --policy; empty when not set
+  bool keep_record = false;  ///< `record = "keep"`: the last record is kept, for `sbx why`
+};
+
+/// Errors: policy (syntax, another key, another type, another word), with the place.
+[[nodiscard]] Result<Config> parse_config(std::string_view text, std::string_view file_name);
 
 }  // namespace sbx::policy

@@ -69,8 +69,8 @@ TEST(Variables, AMistakeIsNamedByItsLineAndNeverShowsItsText) {
 }
 
 TEST(Config, NamesTheDefaultPolicyAndNothingElse) {
-  EXPECT_EQ(policy::parse_config("policy = \"strict\"\n", "config.toml").value(), "strict");
-  EXPECT_EQ(policy::parse_config("", "config.toml").value(), "");
+  EXPECT_EQ(policy::parse_config("policy = \"strict\"\n", "config.toml").value().policy, "strict");
+  EXPECT_EQ(policy::parse_config("", "config.toml").value().policy, "");
   const auto unknown = policy::parse_config("\npolcy = \"strict\"", "config.toml");
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().origin->line, 2);

@@ -31,7 +31,7 @@ class Arguments(SbxTest):
             self.assertTrue(done.stderr.startswith(b"sbx: error: "), done.stderr)
 
     def test_mistakes_of_other_commands_end_with_2(self):
-        for arguments in ([], ["rnu"], ["policy"], ["policy", "show"], ["completions", "tcsh"], ["serve"], ["doctor"]):
+        for arguments in ([], ["rnu"], ["policy"], ["policy", "show"], ["completions", "tcsh"], ["serve"]):
             self.assertEqual(self.call(*arguments).returncode, 2, arguments)
 
     def test_options_without_a_mechanism_are_refused_by_name(self):

@@ -6,8 +6,17 @@ namespace sbx::policy {
 namespace {
 
 TEST(PolicyConfig, NamesTheDefaultPolicy) {
-  EXPECT_EQ(parse_config("policy = \"strict\"", "config.toml").value(), "strict");
-  EXPECT_EQ(parse_config("# nothing", "config.toml").value(), "");
+  EXPECT_EQ(parse_config("policy = \"strict\"", "config.toml").value().policy, "strict");
+  EXPECT_EQ(parse_config("# nothing", "config.toml").value().policy, "");
+}
+
+TEST(PolicyConfig, KeepsTheLastRecordOnlyWhenAsked) {
+  EXPECT_FALSE(parse_config("policy = \"strict\"", "config.toml").value().keep_record);
+  EXPECT_FALSE(parse_config("record = \"drop\"", "config.toml").value().keep_record);
+  EXPECT_TRUE(parse_config("record = \"keep\"", "config.toml").value().keep_record);
+  const auto word = parse_config("record = \"always\"", "config.toml");
+  ASSERT_FALSE(word);
+  EXPECT_EQ(word.error().code, "unknown-word");
 }
 
 TEST(PolicyConfig, MistakesHaveTheirPlace) {

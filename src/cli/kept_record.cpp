@@ -1,0 +1,62 @@
+#include "cli/kept_record.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/sys.hpp"
+
+namespace sbx::cli {
+namespace {
+
+constexpr const char* kFile = "last.json";
+/// Twice the largest output, in base64, and room for the rest.
+constexpr std::size_t kLargestRecord = std::size_t{256} << 20;
+
+Status make_folders(const std::string& folder) {
+  for (std::size_t at = folder.find('/', 1); true; at = folder.find('/', at + 1)) {
+    const std::string part = folder.substr(0, at);
+    if (::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST)
+      return fail_errno(ErrorKind::host, "cannot-write", "cannot make '" + part + "'");
+    if (at == std::string::npos) return {};
+  }
+}
+
+}  // namespace
+
+Status keep_record(const std::string& folder, std::string_view record) {
+  SBX_TRY(make_folders(folder));
+  const UniqueFd place(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!place.valid())
+    return fail_errno(ErrorKind::host, "cannot-open", "cannot open '" + folder + "'");
+  const std::string temporary = fmt::format(".{}.{}", kFile, ::getpid());
+  (void)::unlinkat(place.get(), temporary.c_str(), 0);  // left by a killed sbx that had this pid
+  const UniqueFd file(
+      ::openat(place.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file.valid())
+    return fail_errno(ErrorKind::host, "cannot-write", "cannot write to '" + folder + "'");
+  Status written = sys::write_all(file.get(), record);
+  if (written && ::renameat(place.get(), temporary.c_str(), place.get(), kFile) != 0)
+    written = fail_errno(ErrorKind::host, "cannot-write", "cannot write to '" + folder + "'");
+  if (!written) (void)::unlinkat(place.get(), temporary.c_str(), 0);  // the first error is told
+  return written;
+}
+
+Result<std::string> kept_record(const std::string& folder) {
+  const std::string path = folder + "/" + kFile;
+  auto text =
+      folder.empty() ? Result<std::string>(std::string()) : sys::read_file(path, kLargestRecord);
+  if (text && !text->empty()) return text;
+  if (!text && text.error().errno_value != ENOENT && text.error().errno_value != ENOTDIR)
+    return text;
+  return fail(Error{.kind = ErrorKind::usage,
+                    .code = "no-record-kept",
+                    .message = "no record is kept",
+                    .hint = "name one, as in: sbx run --report r.json ... then sbx why r.json; or "
+                            "write record = \"keep\" into ~/.config/sbx/config.toml"});
+}
+
+}  // namespace sbx::cli

@@ -1,0 +1,82 @@
+"""`sbx why`: a record told to a person, and the last record, kept only for who asked for it."""
+
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["SBX_SOURCE"], "tests", "sandbox"))
+import sbxtest
+from sbxtest import SBX, SbxTest
+
+TRACE_ME = "import ctypes; libc = ctypes.CDLL(None); libc.ptrace(0, 0, 0, 0)"
+
+
+class Why(SbxTest):
+    def why(self, *operands, status=0, stdin=None):
+        done = subprocess.run([SBX, "why", *map(str, operands)], env=self.environment(), cwd=self.work, input=stdin, text=True,
+                              capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, status, f"{operands}\n{done.stdout}\n{done.stderr}")
+        return done.stdout if status == 0 else done.stderr
+
+    def explained(self, ended):
+        return self.why("-", stdin=json.dumps(ended.record))
+
+    def test_a_denial_has_attempt_rule_cure_and_risk(self):
+        text = self.explained(self.python(TRACE_ME))
+        for part in ("the command exited with 0 by itself", "ptrace by python3", "attempted  controls another process", "(@debug)",
+                     'decided    not in syscalls.base = "default" (default.toml:', 'to allow   syscalls.allow = ["ptrace"]', "risk       "):
+            self.assertIn(part, text)
+
+    def test_a_budget_has_rule_cure_and_risk(self):
+        text = self.explained(self.sbx("--timeout", "200ms", "--", "sleep", "60"))
+        for part in ("over-budget: ", 'decided    limits.wall_time = "200ms" (--timeout)', "to allow   --timeout 400ms", "risk       "):
+            self.assertIn(part, text)
+        text = self.explained(self.sbx("--output", "1K", "--", "seq", "10000"))
+        for part in ("stdout was cut", "1 KiB kept", "to allow   --output 2K"):
+            self.assertIn(part, text)
+
+    def test_what_is_suggested_is_enough(self):
+        ended = self.sbx("--memory", "60M", "--lang", "python", "-c", "x = bytearray(64 << 20)")
+        text = self.explained(ended)
+        self.assertIn("to allow   --memory 120M", text)
+        self.exited(self.sbx("--memory", "120M", "--lang", "python", "-c", "x = bytearray(64 << 20)"))
+
+    def test_a_run_that_could_not_be_has_its_code_and_cure(self):
+        text = self.explained(self.sbx("-p", "nosuchpolicy", "true"))
+        for part in ("setup-failed: ", "unknown-policy: there is no policy of that name", "cure "):
+            self.assertIn(part, text)
+
+    def test_a_record_is_a_strangers_text(self):
+        for record in ("", "[]", "{}", '{"schema":"other/1"}', "\xff", '{"schema":"sbx.plan/1"}'):
+            self.assertIn("help: records are written by", self.why("-", stdin=record, status=2))
+        hostile = {"schema": "sbx.run/1", "id": "\x1b[31m", "command": 5, "outcome": {"status": "over-budget", "reason": "memory", "rule": 7},
+                   "denials": [3, {"what": "\x1b]0;x\x07", "count": -1}], "limits_met": {"a": 1}, "limits": [], "stdout": "x"}
+        text = self.why("-", stdin=json.dumps(hostile))
+        self.assertNotIn("\x1b", text)
+        self.assertIn("\\x1b", text)
+
+    def test_the_last_record_is_kept_only_for_who_asked(self):
+        state = self.home / ".local/state/sbx/last.json"
+        self.sbx("false", json_record=False)
+        self.assertFalse(state.exists())
+        self.assertIn("no record is kept", self.why(status=2))
+        self.write(".config/sbx/config.toml", 'record = "keep"\n', folder=self.home)
+        ended = self.sbx("--", "sh", "-c", "exit 5", json_record=False)
+        self.assertEqual((ended.status, ended.out, ended.err), (5, b"", b""))
+        self.assertEqual((state.stat().st_mode & 0o777, state.parent.stat().st_mode & 0o777), (0o600, 0o700))
+        self.assertIn("the command exited with 5 by itself", self.why())
+        self.sbx("--bogus", "true", json_record=False)
+        self.assertIn("unknown-option", self.why())
+        self.assertEqual(os.listdir(state.parent), ["last.json"])
+        # What can't be kept changes nothing about the run.
+        state.unlink()
+        state.parent.rmdir()
+        state.parent.write_text("")
+        ended = self.sbx("--", "sh", "-c", "exit 6", json_record=False)
+        self.assertEqual(ended.status, 6)
+        self.assertIn(b"the record is not kept", ended.err)
+
+
+if __name__ == "__main__":
+    sbxtest.main()
