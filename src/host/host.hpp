@@ -3,10 +3,12 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -25,6 +27,8 @@ struct FileFacts {
   mode_t mode = 0;  ///< permission bits
   std::uint64_t size = 0;
   std::uint32_t device_number = 0;  ///< st_rdev of device files
+  std::uint32_t links = 1;          ///< names of the file
+  std::uint64_t stored = 0;         ///< bytes that it takes up
 };
 
 /// One name in a folder.
@@ -32,6 +36,18 @@ struct Entry {
   std::string name;
   FileType type = FileType::other;
 };
+
+/// A name met on a walk through a tree.
+struct Seen {
+  std::string_view folder;  ///< that holds it, relative to the root of the walk; empty for the root
+  std::string_view name;
+  const FileFacts& facts;
+  bool is_mount = false;  ///< something is mounted on it: the facts are those of what is mounted
+};
+enum class Walk : std::uint8_t { into, past, end };
+using Visit = std::function<Walk(const Seen&)>;
+/// Told a folder, relative to the root, that the caller may not list.
+using Shut = std::function<void(const std::string& folder)>;
 
 /// The one seam to the host's files for everything before a run; tests use a canned one.
 class Files {
@@ -46,6 +62,10 @@ class Files {
   [[nodiscard]] virtual Result<std::string> read_head(const std::string& path, std::size_t limit) const = 0;
   /// What a folder holds, sorted by name, without "." and "..".
   [[nodiscard]] virtual Result<std::vector<Entry>> list(const std::string& path) const = 0;
+  /// Every name below a folder, in no order; never through a link and never into what is mounted
+  /// below. A folder is entered when `visit` says `into` of it. Errors: host.
+  [[nodiscard]] virtual Status walk(const std::string& root, const Visit& visit,
+                                    const Shut& shut) const = 0;
   /// access(2) by the effective ids.
   [[nodiscard]] virtual bool may_read(const std::string& path) const = 0;
   [[nodiscard]] virtual bool may_execute(const std::string& path) const = 0;

@@ -10,30 +10,10 @@
 
 #include "base/sys.hpp"
 #include "host/host.hpp"
+#include "host/walk.hpp"
 
 namespace sbx::host {
 namespace {
-
-FileType type_of(mode_t mode) {
-  switch (mode & S_IFMT) {
-    case S_IFREG:
-      return FileType::regular;
-    case S_IFDIR:
-      return FileType::directory;
-    case S_IFLNK:
-      return FileType::symlink;
-    case S_IFSOCK:
-      return FileType::socket;
-    case S_IFIFO:
-      return FileType::fifo;
-    case S_IFCHR:
-      return FileType::character;
-    case S_IFBLK:
-      return FileType::block;
-    default:
-      return FileType::other;
-  }
-}
 
 std::unexpected<Error> refused(const char* doing, const std::string& path) {
   return fail_errno(ErrorKind::host, "cannot-look",
@@ -52,7 +32,9 @@ class RealFiles final : public Files {
                      .gid = facts.st_gid,
                      .mode = facts.st_mode & 07777U,
                      .size = static_cast<std::uint64_t>(facts.st_size),
-                     .device_number = static_cast<std::uint32_t>(facts.st_rdev)};
+                     .device_number = static_cast<std::uint32_t>(facts.st_rdev),
+                     .links = static_cast<std::uint32_t>(facts.st_nlink),
+                     .stored = static_cast<std::uint64_t>(facts.st_blocks) * 512};
   }
 
   Result<std::string> canonical(const std::string& path) const override {
@@ -98,6 +80,10 @@ class RealFiles final : public Files {
     ::closedir(folder);
     std::ranges::sort(entries, {}, &Entry::name);
     return entries;
+  }
+
+  Status walk(const std::string& root, const Visit& visit, const Shut& shut) const override {
+    return walk_tree(root, visit, shut);
   }
 
   bool may_read(const std::string& path) const override { return may(path, R_OK); }

@@ -309,6 +309,7 @@ Status Resolver::run_script(const std::string& typed, const std::string& real) {
                  .code = "cannot-read",
                  .message = "cannot read '" + typed + "'",
                  .errno_value = EACCES});
+  SBX_TRY(view_.check_not_hidden("run '" + typed + "'", real, false));
   const std::string path = absolute(typed);
   const std::string head = host_.files->read_head(real, 4).value_or(std::string());
   if (request_.language.empty() && is_elf(head)) {

@@ -4,7 +4,6 @@
 
 #include "plan/inside.hpp"
 #include "plan/path_text.hpp"
-#include "plan/protected.hpp"
 
 namespace sbx::plan {
 namespace {
@@ -112,34 +111,6 @@ Result<Grant> resolve_socket(const host::Host& host, const policy::Sourced<std::
     return refuse("not-a-socket", "'" + socket.value + "' is not a socket", socket.origin,
                   "filesystem.read and filesystem.write are for files and folders");
   return grant;
-}
-
-Result<Guarded> guarded_below(const host::Files& files, const Grant& grant,
-                              const policy::Sourced<std::uint64_t>& most) {
-  Guarded guarded;
-  if (grant.facts.type != host::FileType::directory) return guarded;
-  std::vector<std::string> folders = {grant.source};
-  std::uint64_t seen = 0;
-  while (!folders.empty()) {
-    const std::string folder = std::move(folders.back());
-    folders.pop_back();
-    const auto entries = files.list(folder);
-    if (!entries) continue;  // who can't list it can't be shown what is in it
-    seen += entries->size();
-    if (seen > most.value)
-      return refuse("too-many-entries",
-                    "'" + grant.source + "' holds more than " + std::to_string(most.value) +
-                        " entries, too many to look for sockets and protected names",
-                    grant.origin, "raise filesystem.scan, or grant a smaller folder");
-    const std::string_view folder_name = std::string_view(folder).substr(folder.rfind('/') + 1);
-    for (const host::Entry& entry : *entries) {
-      const std::string path = joined(folder, entry.name);
-      if (entry.type == host::FileType::directory) folders.push_back(path);
-      if (entry.type == host::FileType::socket) guarded.sockets.push_back(path);
-      if (is_protected(folder_name, entry.name)) guarded.protected_.push_back(path);
-    }
-  }
-  return guarded;
 }
 
 }  // namespace sbx::plan

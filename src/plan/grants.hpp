@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/deny.hpp"
 #include "plan/plan.hpp"
 #include "plan/steps.hpp"
 
@@ -40,7 +41,8 @@ struct WorkspaceChoice {
 };
 /// Errors: policy "unfit-workspace", "missing-workspace".
 [[nodiscard]] Result<WorkspaceChoice> choose_workspace(const host::Host& host,
-                                                       const policy::Workspace& workspace);
+                                                       const policy::Workspace& workspace,
+                                                       const Denials& denials);
 
 /// True for /, /proc, /sys, /dev and what is below the last three: they are the kernel's and never
 /// granted.
@@ -48,14 +50,5 @@ struct WorkspaceChoice {
 
 /// "read-only", "copy-on-write", …
 [[nodiscard]] const char* describe(Access access);
-
-/// What must be guarded in a folder that is bound, canonical.
-struct Guarded {
-  std::vector<std::string> sockets;     ///< of the host: hidden
-  std::vector<std::string> protected_;  ///< protected.hpp: read-only
-};
-/// Errors: policy "too-many-entries", when more than `most` names are there.
-[[nodiscard]] Result<Guarded> guarded_below(const host::Files& files, const Grant& grant,
-                                            const policy::Sourced<std::uint64_t>& most);
 
 }  // namespace sbx::plan

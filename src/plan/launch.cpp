@@ -61,6 +61,9 @@ Result<Launch> Launcher::binary(const Unshimmed& found, const std::string& name)
   const bool interpreter = is_interpreter(path, found.real) || !found.reason.empty();
   const Cover* over = view_.over(path);
   const bool in_system = over != nullptr && over->system;
+  // Interpreters outside of grants are searched for nothing: only paths that a rule names are hidden.
+  const bool alone = !in_system && (over == nullptr || over->source.empty());
+  SBX_TRY(view_.check_not_hidden("run '" + path + "'", path, in_system || (interpreter && alone)));
   const std::string environment = in_system ? std::string() : environment_of(lookup_.files(), path);
   if (!environment.empty()) {
     SBX_TRY(exposure_.show_environment(environment, path));
@@ -97,8 +100,11 @@ Result<Launch> Launcher::program(const std::string& path, const std::string& nam
     return not_executable("not-executable",
                           "'" + path + "' is neither a program nor begins with a \"#!\" line",
                           "name the language with --lang, or add a \"#!\" line");
-  Launch launch = SBX_TRY(shebang(found.path, found.head, depth));
   const std::string& real = found.real;
+  const Cover* over = view_.over(real);
+  SBX_TRY(view_.check_not_hidden("run '" + found.path + "'", real,
+                                 over != nullptr && over->system));
+  Launch launch = SBX_TRY(shebang(found.path, found.head, depth));
   // A tool of a version manager brings the folders of its own prefix.
   if (is_interpreter_name(base_name(real)) || !found.reason.empty())
     SBX_TRY(exposure_.show_interpreter(real));

@@ -5,6 +5,7 @@
 #include "plan/command.hpp"
 #include "plan/enforcement.hpp"
 #include "plan/environment.hpp"
+#include "plan/guard.hpp"
 #include "plan/inside.hpp"
 #include "plan/limits.hpp"
 #include "plan/places.hpp"
@@ -38,17 +39,22 @@ Result<std::string> system_root(const policy::Policy& policy, const host::Host& 
 Status decide_files(const policy::Policy& policy, const host::Host& host, const RunRequest& request,
                     Plan& plan) {
   const std::string root = SBX_TRY(system_root(policy, host));
-  View view;
+  const Denials denials(resolve_deny(policy.filesystem.deny, host));
+  for (const DenyRule& rule : denials.rules()) plan.hidden_names.push_back(rule.pattern);
+  View view(denials);
   append(plan.mounts, SBX_TRY(system_steps(host, root, policy.filesystem.system.origin, view)));
   append(plan.mounts, etc_steps(host, root, !plan.network.own_namespace));
   append(plan.mounts, kernel_steps(request.interactive));
   append(plan.mounts, private_steps());
-  append(plan.mounts, SBX_TRY(seed_steps(policy, host)));
+  append(plan.mounts, SBX_TRY(seed_steps(policy, host, denials)));
 
-  Places places = SBX_TRY(decide_places(policy, host, view));
+  Places places = SBX_TRY(decide_places(policy, host, denials, view));
   plan.working_directory = places.working_directory;
   Program program =
       SBX_TRY(resolve_program(policy, host, request, root, plan.working_directory, view));
+  const std::size_t of_system = plan.mounts.size();
+  hide_in_binds(denials, host, of_system, plan.mounts, plan.degraded);
+  hide_in_binds(denials, host, program.steps.size(), program.steps, plan.degraded);
   append(places.steps, std::move(program.steps));
   sort_by_depth(places.steps);  // a mount hides what was mounted below its place before
   make_room(plan.mounts, places.steps);

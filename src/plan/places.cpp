@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "plan/grants.hpp"
+#include "plan/guard.hpp"
 #include "plan/inside.hpp"
 #include "plan/path_text.hpp"
-#include "plan/protected.hpp"
 
 namespace sbx::plan {
 namespace {
@@ -40,8 +40,8 @@ enum class Extent : std::uint8_t { alone, with_submounts };
 /// Turns resolved grants into steps.
 class Placer {
  public:
-  Placer(const policy::Policy& policy, const host::Host& host, View& view)
-      : policy_(policy), host_(host), view_(view) {}
+  Placer(const policy::Policy& policy, const host::Host& host, const Denials& denials, View& view)
+      : policy_(policy), host_(host), denials_(denials), view_(view) {}
 
   Result<Places> place();
 
@@ -55,15 +55,15 @@ class Placer {
   Result<std::vector<Grant>> submounts(const Grant& grant);
   void add_empty(const Grant& grant);
   void add_step(const Grant& grant, Extent extent);
-  Status guard(const Grant& grant);
-  void hide_credentials(const Grant& grant);
-  void protect(const std::string& inside, MountKind kind, const Origin& origin);
-  void protect_policy_files(const std::string& workspace);
+  void seal_policy_files(const std::string& workspace, Guard& guard);
+  [[nodiscard]] const DenyRule* hiding_rule(const Grant& grant) const;
 
   const policy::Policy& policy_;
   const host::Host& host_;
+  const Denials& denials_;
   View& view_;
   std::vector<Grant> grants_;  ///< one for each target
+  std::vector<Shown> shown_;   ///< folders, and mounts in them
   Places places_;
   std::optional<std::vector<host::MountPoint>> mounts_;  ///< once asked for
 };
@@ -75,10 +75,23 @@ Status Placer::collect(const policy::SourcedList<policy::PathGrant>& grants, Acc
       places_.explanations.push_back("'" + each.value.source + "' is optional and missing");
       continue;
     }
+    if (const DenyRule* rule = hiding_rule(*grant)) {
+      if (!each.value.optional) return denied_grant("grant '" + each.value.source + "'", *rule, each.origin);
+      places_.explanations.push_back("'" + each.value.source + "' is optional and hidden by " +
+                                     describe(*rule));
+      continue;
+    }
     grant->target = view_.settled(grant->target);
     SBX_TRY(insert(std::move(*grant)));
   }
   return {};
+}
+
+/// A name that is hidden stays so when it is a link to something else.
+const DenyRule* Placer::hiding_rule(const Grant& grant) const {
+  const DenyRule* rule = denials_.covers(grant.source);
+  if (rule == nullptr && !grant.chosen_target) rule = denials_.covers(grant.target);
+  return rule;
 }
 
 /// At one place the strongest access stands.
@@ -178,6 +191,10 @@ void Placer::add_step(const Grant& grant, Extent extent) {
              .target = grant.target,
              .writable = !step.read_only,
              .live = grant.access == Access::live});
+  if (step.is_folder)
+    shown_.push_back({.grant = grant,
+                      .step = places_.steps.size(),
+                      .layered = step.kind == MountKind::overlay});
   places_.steps.push_back(std::move(step));
 }
 
@@ -200,8 +217,9 @@ Status Placer::add(const Grant& grant) {
   add_step(grant, as_one ? Extent::with_submounts : Extent::alone);
   if (!as_one)
     for (const Grant& submount : below_it) add_step(submount, Extent::alone);
-  if (as_one || grant.access == Access::live) SBX_TRY(guard(grant));
-  hide_credentials(grant);
+  if (as_one)
+    for (const Grant& submount : below_it)
+      shown_.push_back({.grant = submount, .step = places_.steps.size() - 1});
   places_.explanations.push_back(
       "'" + grant.source + "' is shown " + describe(grant.access) +
       (grant.source == grant.target ? "" : " at '" + grant.target + "'") + " (" +
@@ -209,70 +227,7 @@ Status Placer::add(const Grant& grant) {
   return {};
 }
 
-/// Puts `kind` over a path in a live grant, and makes mount points of the folders above it: a name
-/// is guarded only as long as no folder above can be renamed away.
-void Placer::protect(const std::string& inside, MountKind kind, const Origin& origin) {
-  const Cover* over = view_.over(inside);
-  if (over == nullptr || (kind == MountKind::read_only && !over->writable)) return;
-  if (over->live) {
-    for (std::string folder = parent_of(inside); folder != over->target && folder != "/";
-         folder = parent_of(folder)) {
-      const bool done = std::ranges::any_of(
-          places_.steps, [&](const Mount& step) { return step.target == folder; });
-      if (!done) places_.steps.push_back(plain_step(MountKind::pinned, folder));
-    }
-  }
-  Mount step = plain_step(kind, inside);
-  step.read_only = true;
-  step.origin = origin;
-  places_.steps.push_back(std::move(step));
-}
-
-/// Hides the sockets that are in a bound folder, in its submounts too, and seals protected names of a live one.
-Status Placer::guard(const Grant& grant) {
-  if (grant.facts.type != host::FileType::directory) return {};
-  const Guarded guarded = SBX_TRY(guarded_below(*host_.files, grant, policy_.filesystem.scan));
-  if (grant.access == Access::live)
-    for (const std::string& name : guarded.protected_)
-      if (const std::string inside = view_.inside(name); !inside.empty())
-        protect(inside, MountKind::read_only, grant.origin);
-  for (const std::string& socket : guarded.sockets) {
-    const bool granted = std::ranges::any_of(grants_, [&](const Grant& each) {
-      return each.facts.type == host::FileType::socket && each.source == socket;
-    });
-    const std::string inside = view_.inside(socket);
-    if (!granted && !inside.empty()) protect(inside, MountKind::mask_file, grant.origin);
-  }
-  places_.degraded.push_back(
-      {.what = "'" + grant.target + "'",
-       .why =
-           grant.access == Access::live
-               ? "sockets that the host makes in a live grant during the run can be reached, and "
-                 "protected names (.git/hooks, .envrc …) that are not there yet can be made"
-               : "it holds mounts, so it is bound: sockets that the host makes in it during the "
-                 "run can be reached",
-       .instead = grant.access == Access::live
-                      ? "those that are there at the start are hidden or read-only"
-                      : "those that are there at the start are hidden"});
-  return {};
-}
-
-/// A repository's own settings may hold a password in a URL or a token in a header.
-void Placer::hide_credentials(const Grant& grant) {
-  if (grant.facts.type != host::FileType::directory) return;
-  constexpr std::size_t kMost = 1U << 20;
-  const std::string file = joined(grant.source, ".git/config");
-  const auto text = host_.files->read_head(file, kMost);
-  if (!text) return;
-  auto clean = without_credentials(*text);
-  const std::string inside = clean ? view_.inside(file) : std::string();
-  if (inside.empty()) return;
-  protect(inside, MountKind::content, grant.origin);
-  places_.steps.back().content = std::move(*clean);
-  places_.explanations.push_back("'" + inside + "' is shown as a copy without credentials");
-}
-
-void Placer::protect_policy_files(const std::string& workspace) {
+void Placer::seal_policy_files(const std::string& workspace, Guard& guard) {
   for (const std::string& file : policy_.files) {
     const auto real = host_.files->canonical(file);
     if (real && !workspace.empty() && is_within(*real, workspace))
@@ -280,8 +235,7 @@ void Placer::protect_policy_files(const std::string& workspace) {
                                   .why = "the policy file '" + file + "' lies inside the workspace",
                                   .instead = "it is read-only inside"});
     const std::string inside = real ? view_.inside(*real) : std::string();
-    if (!inside.empty())
-      protect(inside, MountKind::read_only, {.file = file, .layer = Layer::file});
+    if (!inside.empty()) guard.seal(inside, {.file = file, .layer = Layer::file});
   }
 }
 
@@ -297,6 +251,8 @@ Status Placer::collect_all() {
   SBX_TRY(collect(policy_.filesystem.write, Access::live));
   for (const auto& each : policy_.filesystem.sockets) {
     Grant socket = SBX_TRY(resolve_socket(host_, each));
+    if (const DenyRule* rule = hiding_rule(socket))
+      return denied_grant("hand in the socket '" + each.value + "'", *rule, each.origin);
     socket.target = view_.settled(socket.target);
     SBX_TRY(insert(std::move(socket)));
   }
@@ -306,7 +262,8 @@ Status Placer::collect_all() {
 }
 
 Result<Places> Placer::place() {
-  WorkspaceChoice workspace = SBX_TRY(choose_workspace(host_, policy_.filesystem.workspace));
+  WorkspaceChoice workspace =
+      SBX_TRY(choose_workspace(host_, policy_.filesystem.workspace, denials_));
   places_.working_directory = workspace.working_directory;
   if (!workspace.note.empty()) places_.notes.push_back(std::move(workspace.note));
   const bool below_empty = workspace.grant.access == Access::empty &&
@@ -320,15 +277,19 @@ Result<Places> Placer::place() {
     if (!visible) SBX_TRY(add(grant));
   }
   if (below_empty) places_.steps.push_back(directory_step(places_.working_directory));
-  protect_policy_files(source);
+  Guard guard(policy_, host_, view_, denials_, grants_,
+              {places_.steps, places_.degraded, places_.explanations});
+  SBX_TRY(guard.run(shown_));
+  seal_policy_files(source, guard);
   sort_by_depth(places_.steps);
   return std::move(places_);
 }
 
 }  // namespace
 
-Result<Places> decide_places(const policy::Policy& policy, const host::Host& host, View& view) {
-  return Placer(policy, host, view).place();
+Result<Places> decide_places(const policy::Policy& policy, const host::Host& host,
+                             const Denials& denials, View& view) {
+  return Placer(policy, host, denials, view).place();
 }
 
 }  // namespace sbx::plan

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/deny.hpp"
 #include "plan/plan.hpp"
 #include "plan/steps.hpp"
 
@@ -18,8 +19,8 @@ struct Places {
 };
 
 /// Resolves every grant and decides what stands where. Adds what becomes visible to `view`.
-/// Errors: policy (missing, forbidden or contradicting grants), host.
+/// Errors: policy (missing, forbidden, denied or contradicting grants), host.
 [[nodiscard]] Result<Places> decide_places(const policy::Policy& policy, const host::Host& host,
-                                           View& view);
+                                           const Denials& denials, View& view);
 
 }  // namespace sbx::plan

@@ -41,6 +41,18 @@ enum class MountKind : std::uint8_t {
   content,      ///< a read-only file with `content` over target, when it exists
 };
 
+/// A name in the layer that lies over a granted folder.
+enum class VeilKind : std::uint8_t {
+  folder,   ///< made like the one below, to hold what follows
+  hidden,   ///< nothing is there, whatever the host does
+  content,  ///< a file with `content` instead, mode and owner as below
+};
+struct Veil {
+  VeilKind kind{};
+  std::string path;  ///< below the source
+  std::string content{};
+};
+
 struct Mount {
   MountKind kind{};
   std::string source;
@@ -50,6 +62,7 @@ struct Mount {
   bool recursive = false;  ///< bind: with the mounts below it
   mode_t mode = 0755;      ///< directory, file
   std::string content;     ///< file
+  std::vector<Veil> veils;  ///< overlay: what hides parts of the source; folders before what they hold
   /// bind, overlay: what the source was when the plan was made; the run fails with "changed during
   /// set-up" if it differs.
   std::uint64_t device = 0;
@@ -131,6 +144,7 @@ struct Plan {
   StdinMode stdin_mode = StdinMode::inherit;
   std::string stdin_file;
   std::vector<std::string> enforced_namespaces;
+  std::vector<std::string> hidden_names;  ///< patterns of names that are hidden, deny.hpp
   std::vector<Degraded> degraded;
   std::vector<std::string>
       required;                    ///< --require: checked again when a run finds something weaker

@@ -22,7 +22,7 @@ std::unexpected<Error> refuse(std::string code, std::string message, const Origi
 
 class Seeds {
  public:
-  explicit Seeds(const host::Host& host) : host_(host) {}
+  Seeds(const host::Host& host, const Denials& denials) : host_(host), denials_(denials) {}
 
   Status add(const policy::Sourced<std::string>& seed) {
     if (host_.home.empty() || !is_within(seed.value, host_.home) || seed.value == host_.home)
@@ -50,6 +50,9 @@ class Seeds {
     const auto real = host_.files->canonical(path);
     const auto facts = real ? host_.files->look(*real) : std::unexpected(real.error());
     if (!facts) return {};
+    for (const std::string& name : {path, *real})
+      if (const DenyRule* rule = denials_.covers(name))
+        return denied_grant("copy '" + path + "' into the new home", *rule, origin);
     if (facts->type != host::FileType::regular)
       return refuse("not-grantable",
                     "cannot copy '" + path + "' into the new home: it is not a file", origin);
@@ -68,14 +71,16 @@ class Seeds {
   }
 
   const host::Host& host_;
+  const Denials& denials_;
   std::vector<Mount> steps_;
   std::uint64_t total_ = 0;
 };
 
 }  // namespace
 
-Result<std::vector<Mount>> seed_steps(const policy::Policy& policy, const host::Host& host) {
-  Seeds seeds(host);
+Result<std::vector<Mount>> seed_steps(const policy::Policy& policy, const host::Host& host,
+                                      const Denials& denials) {
+  Seeds seeds(host, denials);
   for (const auto& seed : policy.filesystem.seed) SBX_TRY(seeds.add(seed));
   return seeds.take();
 }

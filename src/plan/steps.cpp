@@ -35,6 +35,14 @@ std::string View::settled(const std::string& inside_path) const {
   return inside_path;
 }
 
+Status View::check_not_hidden(const std::string& doing, const std::string& host_path,
+                              bool literally) const {
+  const DenyRule* rule =
+      literally ? denials_.covers_literally(host_path) : denials_.covers(host_path);
+  if (rule == nullptr) return {};
+  return denied_grant(doing, *rule, rule->origin);
+}
+
 const Cover* View::over(const std::string& inside_path) const {
   const Cover* deepest = nullptr;
   for (const Cover& cover : covers_) {

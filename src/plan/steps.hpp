@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "plan/deny.hpp"
 #include "plan/plan.hpp"
 
 /// Mount steps and what they make visible.
@@ -21,6 +22,7 @@ struct Cover {
 /// What is visible inside; grows while the plan is made.
 class View {
  public:
+  explicit View(const Denials& denials) : denials_(denials) {}
   void add(Cover cover) { covers_.push_back(std::move(cover)); }
   /// The path inside of a canonical path of the host; empty when it is not visible.
   [[nodiscard]] std::string inside(const std::string& host_path) const;
@@ -29,10 +31,15 @@ class View {
   /// The path inside with links of the system's own resolved: mount targets are made without
   /// following links.
   [[nodiscard]] std::string settled(const std::string& inside_path) const;
+  /// An error when a canonical path of the host is hidden: in the system and in interpreters by a
+  /// rule without wildcards only. Errors: policy "denied-grant".
+  [[nodiscard]] Status check_not_hidden(const std::string& doing, const std::string& host_path,
+                                        bool literally) const;
   /// The deepest cover over a path inside; null when there is none.
   [[nodiscard]] const Cover* over(const std::string& inside_path) const;
 
  private:
+  const Denials& denials_;
   std::vector<Cover> covers_;
   std::vector<std::pair<std::string, std::string>> links_;
 };

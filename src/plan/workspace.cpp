@@ -78,13 +78,16 @@ WorkspaceChoice fallback(const Origin& origin, std::string note) {
 }
 
 /// The caller's folder, which nobody named: where it is unfit the run gets an empty one.
-WorkspaceChoice default_workspace(const host::Host& host, const policy::Workspace& workspace) {
+WorkspaceChoice default_workspace(const host::Host& host, const policy::Workspace& workspace,
+                                  const Denials& denials) {
   const std::string& folder = host.working_directory;
   std::string reason;
   if (folder.empty() || !host.files->may_read(folder))
     reason = "can't be read";
   else if (const std::string why = unfit(host, folder, workspace.mode.value); !why.empty())
     reason = "is " + why;
+  else if (const DenyRule* rule = denials.covers(folder))
+    reason = "is hidden by " + describe(*rule);
   const auto facts = host.files->look(folder);
   if (reason.empty() && !facts) reason = "can't be read";
   if (!reason.empty())
@@ -104,10 +107,11 @@ WorkspaceChoice default_workspace(const host::Host& host, const policy::Workspac
 }  // namespace
 
 Result<WorkspaceChoice> choose_workspace(const host::Host& host,
-                                         const policy::Workspace& workspace) {
+                                         const policy::Workspace& workspace,
+                                         const Denials& denials) {
   const Layer layer = workspace.source.origin.layer;
   if (workspace.source.value == "." && (layer == Layer::key_default || layer == Layer::builtin))
-    return default_workspace(host, workspace);
+    return default_workspace(host, workspace, denials);
 
   const auto refuse = [&](std::string code, std::string message, int errno_value = 0) {
     return fail({.kind = ErrorKind::policy,
@@ -127,6 +131,8 @@ Result<WorkspaceChoice> choose_workspace(const host::Host& host,
     return refuse("unfit-workspace", "the workspace '" + written + "' is not a folder");
   if (const std::string why = unfit(host, *folder, workspace.mode.value); !why.empty())
     return refuse("unfit-workspace", "'" + *folder + "' can't be the workspace: it is " + why);
+  if (const DenyRule* rule = denials.covers(*folder))
+    return denied_grant("use the workspace '" + written + "'", *rule, workspace.source.origin);
   if (!host.files->may_read(*folder))
     return refuse("unfit-workspace", "cannot read the workspace '" + *folder + "'", EACCES);
   WorkspaceChoice choice{.grant = {.access = access_of(workspace.mode.value),

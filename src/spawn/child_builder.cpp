@@ -157,6 +157,29 @@ void set_attributes(const Builder& builder, int tree, std::uint64_t attributes, 
                     &change, sizeof change));
 }
 
+int open_source(const Builder& builder, const Step& step) {
+  const int source =
+      static_cast<int>(builder.must(open_beneath(AT_FDCWD, step.source, O_PATH, kNoLinks)));
+  struct stat facts;
+  builder.must(::fstat(source, &facts));
+  if (facts.st_dev != step.device || facts.st_ino != step.inode) builder.give_up(ESTALE);
+  return source;
+}
+
+void write_content(const Builder& builder, int file, const char* content, std::size_t size) {
+  for (std::size_t done = 0; done < size;)
+    done += static_cast<std::size_t>(builder.must(::write(file, content + done, size - done)));
+}
+
+void append_number(char*& end, std::uint64_t number) {
+  char digits[24];
+  std::size_t count = 0;
+  do digits[count++] = static_cast<char>('0' + number % 10);
+  while ((number /= 10) != 0);
+  while (count > 0) *end++ = digits[--count];
+  *end = '\0';
+}
+
 int make_file_system(const Builder& builder, const char* type, const Option* options,
                      std::size_t count, std::uint64_t attributes) {
   const int context = static_cast<int>(builder.must(call(SYS_fsopen, type, FSOPEN_CLOEXEC)));

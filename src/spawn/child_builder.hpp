@@ -66,6 +66,13 @@ void forget_folder(Builder& builder, const char* path);
 /// Sets MOUNT_ATTR_* and makes the tree private.
 void set_attributes(const Builder& builder, int tree, std::uint64_t attributes, bool recursive);
 
+/// The source as this mount namespace sees it: the parent's descriptors belong to another one,
+/// where open_tree(CLONE) answers EINVAL. Device and inode must be what the parent decided on.
+int open_source(const Builder& builder, const Step& step);
+void write_content(const Builder& builder, int file, const char* content, std::size_t size);
+/// Decimal digits and a zero byte; `end` moves to that byte.
+void append_number(char*& end, std::uint64_t number);
+
 /// An option of a new file system; a null value is a flag, a null key is skipped.
 struct Option {
   const char* key;
@@ -80,6 +87,8 @@ int make_file_system(const Builder& builder, const char* type, const Option (&op
   return make_file_system(builder, type, options, N, attributes);
 }
 
+/// A folder of the host through overlayfs (child_overlay.cpp).
+void add_overlay(Builder& builder, const Step& step);
 /// One step of the plan, by its kind (child_mounts.cpp).
 void add_step(Builder& builder, std::size_t index);
 

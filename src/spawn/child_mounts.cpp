@@ -11,12 +11,6 @@ namespace {
 
 constexpr std::uint32_t kNullDevice = 0x103;  // st_rdev of /dev/null: 1:3
 
-void write_content(const Builder& builder, int file, const Step& step) {
-  for (std::size_t done = 0; done < step.content_size;)
-    done += static_cast<std::size_t>(
-        builder.must(::write(file, step.content + done, step.content_size - done)));
-}
-
 void add_entry(Builder& builder, const Step& step) {
   const char* name = nullptr;
   const int holder = parent_folder(builder, step.target, &name);
@@ -29,20 +23,9 @@ void add_entry(Builder& builder, const Step& step) {
   } else {
     const int file = static_cast<int>(builder.must(
         ::openat(holder, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, step.mode)));
-    write_content(builder, file, step);
+    write_content(builder, file, step.content, step.content_size);
     ::close(file);  // the mode is exact: PID 1's umask is 0
   }
-}
-
-/// The source as this mount namespace sees it: the parent's descriptors belong to another one,
-/// where open_tree(CLONE) answers EINVAL. Device and inode must be what the parent decided on.
-int open_source(const Builder& builder, const Step& step) {
-  const int source =
-      static_cast<int>(builder.must(open_beneath(AT_FDCWD, step.source, O_PATH, kNoLinks)));
-  struct stat facts;
-  builder.must(::fstat(source, &facts));
-  if (facts.st_dev != step.device || facts.st_ino != step.inode) builder.give_up(ESTALE);
-  return source;
 }
 
 int clone_source(const Builder& builder, const Step& step) {
@@ -59,93 +42,6 @@ void add_bind(Builder& builder, const Step& step) {
   if (step.tree < 0 && enter(builder.program, Stage::bind_attributes, builder.index))
     set_attributes(builder, tree, step.attributes, step.recursive);
   place(builder, tree, step.target, step.is_folder);
-}
-
-void append_number(char*& end, std::uint64_t number) {
-  char digits[24];
-  std::size_t count = 0;
-  do digits[count++] = static_cast<char>('0' + number % 10);
-  while ((number /= 10) != 0);
-  while (count > 0) *end++ = digits[--count];
-  *end = '\0';
-}
-
-/// "/proc/self/fd/N": needs no escaping, and is accepted as a layer's name by every kernel
-/// since 6.1.
-void name_descriptor(char*& end, int fd) {
-  static constexpr char kPrefix[] = "/proc/self/fd/";
-  std::memcpy(end, kPrefix, sizeof kPrefix - 1);
-  end += sizeof kPrefix - 1;
-  append_number(end, static_cast<std::uint64_t>(fd));
-}
-
-int make_layer(const Builder& builder, int folder, const char* name) {
-  builder.must(::mkdirat(folder, name, 0755));
-  return static_cast<int>(
-      builder.must(open_beneath(folder, name, O_PATH | O_DIRECTORY, RESOLVE_BENEATH)));
-}
-
-/// The merged root takes mode and times from the upper folder, so the upper is made like the source
-/// first.
-void imitate(const Builder& builder, int layer, int source) {
-  struct stat facts;
-  builder.must(::fstat(source, &facts));
-  builder.must(::fchmodat(layer, ".", facts.st_mode & 07777, 0));
-  const timespec times[2] = {facts.st_atim, facts.st_mtim};
-  builder.must(::utimensat(layer, ".", times, 0));
-}
-
-void add_overlay(Builder& builder, const Step& step) {
-  int target = open_target(builder, step.target, true);
-  int source = -1;
-  if (step.tree >=
-      0) {  // an idmapped layer must be attached, at its final place; the overlay goes on top of it
-    attach(builder, step.tree, target);
-    ::close(target);
-    source = target = open_target(builder, step.target, true);
-  } else {
-    source = open_source(builder, step);
-  }
-
-  char folder_name[24];
-  char* end = folder_name;
-  append_number(end, builder.overlays++);
-  const int over = static_cast<int>(builder.must(
-      open_beneath(builder.program.scratch, "over", O_PATH | O_DIRECTORY, RESOLVE_BENEATH)));
-  const int folder = make_layer(builder, over, folder_name);
-  const int upper = make_layer(builder, folder, "upper");
-  imitate(builder, upper, source);
-
-  char lower_text[128];
-  char upper_text[64];
-  char work_text[64];
-  end = lower_text;
-  Option options[] = {{"lowerdir", lower_text},
-                      {nullptr, nullptr},
-                      {nullptr, nullptr},
-                      {"userxattr", nullptr},
-                      {"xino", "off"}};
-  int work = -1;
-  if (step.read_only) {  // a second layer, empty: an overlay without an upper needs two
-    name_descriptor(end, upper);
-    *end++ = ':';
-  } else {
-    work = make_layer(builder, folder, "work");
-    char* text = upper_text;
-    name_descriptor(text, upper);
-    text = work_text;
-    name_descriptor(text, work);
-    options[1] = {"upperdir", upper_text};
-    options[2] = {"workdir", work_text};
-  }
-  name_descriptor(end, source);
-
-  const int tree = make_file_system(builder, "overlay", options, step.attributes);
-  attach(builder, tree, target);
-  remember_own(builder, tree);
-  for (const int fd : {tree, upper, work, folder, over, target})
-    if (fd >= 0) ::close(fd);
-  if (source != target) ::close(source);
 }
 
 /// Without NODEV, else opening it fails; a file of that name that is another device is refused.
@@ -270,7 +166,7 @@ void add_content(Builder& builder, const Step& step) {
   append_number(end, builder.index);
   const int file = static_cast<int>(
       builder.must(::openat(scratch, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0444)));
-  write_content(builder, file, step);
+  write_content(builder, file, step.content, step.content_size);
   ::close(file);
   const int node = static_cast<int>(builder.must(open_beneath(scratch, name, O_PATH, kNoLinks)));
   const int tree = static_cast<int>(builder.must(call(SYS_open_tree, node, "", kCloneTree)));

@@ -30,6 +30,15 @@ enum class StepKind : std::uint8_t {
   content,
 };
 
+/// A name in the layer over a granted folder; see plan::Veil.
+enum class VeilKind : std::uint8_t { folder, hidden, content };
+struct Veil {
+  VeilKind kind;
+  const char* path;
+  const char* content;
+  std::size_t content_size;
+};
+
 /// One step of building the root; see plan::Mount for the meaning.
 struct Step {
   StepKind kind;
@@ -46,6 +55,8 @@ struct Step {
   const char* target;  ///< relative to the new root, no leading slash
   const char* content;
   std::size_t content_size;
+  const Veil* veils;
+  std::size_t veil_count;
 };
 
 struct Limit {

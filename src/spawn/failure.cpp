@@ -134,6 +134,7 @@ Error explain_failure(const plan::Plan& plan, const child::Progress& progress) {
     case Stage::make_entry:
     case Stage::bind:
     case Stage::bind_attributes:
+    case Stage::veil:
     case Stage::overlay:
     case Stage::device:
     case Stage::proc:

@@ -35,6 +35,7 @@ namespace sbx::child {
   X(make_entry, construction, "a folder, link or file of the new root exists")                  \
   X(bind, construction, "a granted path is in the new root")                                    \
   X(bind_attributes, protection, "what is bound is nosuid, nodev and read-only unless granted") \
+  X(veil, protection, "denied names in granted folders are hidden")                             \
   X(overlay, construction, "a granted folder is in the new root, copy-on-write or read-only")   \
   X(device, construction, "a harmless device is in the new root")                               \
   X(proc, construction, "/proc shows the sandbox only")                                         \

@@ -90,6 +90,23 @@ void pack_landlock(const plan::Plan& plan, Packed& packed) {
   }
 }
 
+static_assert(static_cast<int>(plan::VeilKind::content) ==
+              static_cast<int>(child::VeilKind::content));
+
+/// All veils lie in one list; each step points to its own.
+void pack_veils(const plan::Plan& plan, Packed& packed) {
+  std::size_t count = 0;
+  for (const Mount& mount : plan.mounts) count += mount.veils.size();
+  packed.veils.reserve(count);  // the steps point into it
+  for (std::size_t i = 0; i < plan.mounts.size(); ++i) {
+    packed.steps[i].veils = packed.veils.data() + packed.veils.size();
+    packed.steps[i].veil_count = plan.mounts[i].veils.size();
+    for (const plan::Veil& veil : plan.mounts[i].veils)
+      packed.veils.push_back({static_cast<child::VeilKind>(veil.kind), veil.path.c_str(),
+                              veil.content.data(), veil.content.size()});
+  }
+}
+
 void pack_strings(const std::vector<std::string>& strings, std::vector<char*>& pointers) {
   pointers.reserve(strings.size() + 1);
   // execve(2) does not change what it is given; its prototype only lacks the const
@@ -104,6 +121,7 @@ void pack(const plan::Plan& plan, const std::vector<Source>& sources, Packed& pa
   packed.steps.reserve(plan.mounts.size());
   for (std::size_t i = 0; i < plan.mounts.size(); ++i)
     packed.steps.push_back(pack_step(plan.mounts[i], sources[i], plan.identity.privileged));
+  pack_veils(plan, packed);
   for (const plan::ProcessLimit& limit : plan.process_limits)
     packed.limits.push_back({limit.resource, limit.soft, limit.hard});
   pack_landlock(plan, packed);

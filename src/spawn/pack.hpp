@@ -14,6 +14,7 @@ namespace sbx::spawn {
 struct Packed {
   child::Program program{};
   std::vector<child::Step> steps;
+  std::vector<child::Veil> veils;
   std::vector<child::Limit> limits;
   std::vector<child::LandlockRule> landlock_rules;
   std::vector<char*> argv;

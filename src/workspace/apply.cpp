@@ -237,6 +237,8 @@ Selection select(const Copy& copy, const ChangeSet& changes,
                  const std::vector<std::string>& patterns,
                  const std::vector<std::string>& policy_files) {
   Selection selection;
+  for (const Left& each : changes.hidden)
+    if (patterns.empty() || matches_any(patterns, each.path)) selection.left.push_back(each);
   for (const Change& change : changes.changes) {
     if (!patterns.empty() && !matches_any(patterns, change.path)) continue;
     std::string why = reason_against(copy, change, patterns, policy_files);

@@ -6,6 +6,7 @@
 #include <sys/xattr.h>
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -29,8 +30,8 @@ bool is_opaque(int folder) {
 /// the root, two descriptors at a time, however deep the tree is.
 class Comparison {
  public:
-  Comparison(const Layer& layer, std::size_t most, ChangeSet& found)
-      : layer_(layer), most_(most), found_(found) {}
+  Comparison(const Layer& layer, const plan::Denials& hidden, std::size_t most, ChangeSet& found)
+      : layer_(layer), hidden_(hidden), most_(most), found_(found) {}
 
   Status run() {
     struct stat upper{};
@@ -54,6 +55,49 @@ class Comparison {
     bool has_lower = false;
     bool replaces = false;  ///< what it does not have is gone, not shown from below
   };
+
+  /// What the program saw of a folder below: the host's, less what was hidden.
+  struct Below {
+    UniqueFd lower;
+    UniqueFd veil;
+    std::string path;  ///< on the host
+  };
+  struct Before {
+    struct stat facts{};
+    bool from_veil = false;
+  };
+
+  Below open_below(const std::string& path) const {
+    Below below{.path = path == "." ? layer_.source : layer_.source + "/" + path};
+    if (layer_.lower.valid())
+      if (auto opened = open_folder(layer_.lower.get(), path)) below.lower = std::move(*opened);
+    if (layer_.veil.valid())
+      if (auto opened = open_private_folder(layer_.veil.get(), path))
+        below.veil = std::move(*opened);
+    return below;
+  }
+
+  bool is_hidden(const Below& below, const std::string& name) const {
+    struct stat facts{};
+    if (below.veil.valid() &&
+        ::fstatat(below.veil.get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+        is_whiteout(facts))
+      return true;
+    return hidden_.hides(below.path, name) != nullptr;
+  }
+
+  static std::optional<Before> look_below(const Below& below, const std::string& name) {
+    Before before;
+    before.from_veil = below.veil.valid() &&
+                       ::fstatat(below.veil.get(), name.c_str(), &before.facts,
+                                 AT_SYMLINK_NOFOLLOW) == 0 &&
+                       S_ISREG(before.facts.st_mode);
+    if (before.from_veil) return before;
+    if (below.lower.valid() && ::fstatat(below.lower.get(), name.c_str(), &before.facts,
+                                         AT_SYMLINK_NOFOLLOW) == 0)
+      return before;
+    return std::nullopt;
+  }
 
   static mode_t permissions(const struct stat& facts) { return facts.st_mode & 07777; }
 
@@ -81,21 +125,32 @@ class Comparison {
     if (!upper) return unread(folder.path, upper.error());
     auto entries = read_folder(upper->get());
     if (!entries) return unread(folder.path, entries.error());
-    UniqueFd lower;
-    if (folder.has_lower)
-      if (auto opened = open_folder(layer_.lower.get(), folder.path)) lower = std::move(*opened);
+    const Below below = folder.has_lower ? open_below(folder.path) : Below{.path = on_host(folder)};
     const bool replaces = folder.replaces || is_opaque(upper->get());
     for (const Entry& entry : *entries) {
-      struct stat below{};
-      const bool is_there = lower.valid() && ::fstatat(lower.get(), entry.name.c_str(), &below,
-                                                       AT_SYMLINK_NOFOLLOW) == 0;
-      one(join(folder.path, entry.name), entry.facts, is_there ? &below : nullptr, replaces);
+      const std::string path = join(folder.path, entry.name);
+      if (is_hidden(below, entry.name))
+        keep(path, entry.facts);
+      else
+        one(path, entry.facts, look_below(below, entry.name), replaces);
     }
-    if (replaces && lower.valid()) note_missing(folder.path, lower.get(), *entries);
+    if (replaces && below.lower.valid()) note_missing(folder.path, below, *entries);
   }
 
-  void one(const std::string& path, const struct stat& now, const struct stat* before,
+  [[nodiscard]] std::string on_host(const Folder& folder) const {
+    return folder.path == "." ? layer_.source : layer_.source + "/" + folder.path;
+  }
+
+  /// What the program made under a hidden name is its own.
+  void keep(const std::string& path, const struct stat& facts) {
+    if (!is_whiteout(facts) && !std::ranges::binary_search(layer_.mounted, path))
+      found_.hidden.push_back(
+          {join(layer_.prefix, path), "a name that filesystem.deny hides: it stays in the sandbox"});
+  }
+
+  void one(const std::string& path, const struct stat& now, const std::optional<Before>& seen,
            bool replaces) {
+    const struct stat* before = seen ? &seen->facts : nullptr;
     if (is_whiteout(now)) {
       if (before != nullptr) gone(path, *before);
       return;
@@ -109,12 +164,13 @@ class Comparison {
       return note(path, ChangeKind::created, now);
     }
     if (before == nullptr) return note(path, ChangeKind::created, now);
-    if (!is_folder && differs(path, now, *before)) return note(path, ChangeKind::modified, now);
+    if (!is_folder && differs(path, now, *seen)) return note(path, ChangeKind::modified, now);
     if (!S_ISLNK(now.st_mode) && permissions(now) != permissions(*before))
       note(path, ChangeKind::mode, now);
   }
 
-  bool differs(const std::string& path, const struct stat& now, const struct stat& before) {
+  bool differs(const std::string& path, const struct stat& now, const Before& seen) {
+    const struct stat& before = seen.facts;
     if ((now.st_mode & S_IFMT) != (before.st_mode & S_IFMT)) return true;
     if (S_ISLNK(now.st_mode)) {
       const auto here = read_link(layer_.upper.get(), path);
@@ -125,16 +181,18 @@ class Comparison {
     if (now.st_size != before.st_size) return true;
     // Times prove nothing: the program can set them.
     const auto here = open_private_file(layer_.upper.get(), path);
-    const auto there = open_file(layer_.lower.get(), path);
+    const auto there = open_file((seen.from_veil ? layer_.veil : layer_.lower).get(), path);
     return !here || !there || !same_content(here->get(), there->get(), now.st_size);
   }
 
   /// Names below that a replacing folder does not have.
-  void note_missing(const std::string& path, int lower, const std::vector<Entry>& present) {
-    const auto before = read_folder(lower);
+  void note_missing(const std::string& path, const Below& below,
+                    const std::vector<Entry>& present) {
+    const auto before = read_folder(below.lower.get());
     if (!before) return unread(path, before.error());
     for (const Entry& entry : *before)
-      if (!std::ranges::binary_search(present, entry.name, {}, &Entry::name))
+      if (!std::ranges::binary_search(present, entry.name, {}, &Entry::name) &&
+          !is_hidden(below, entry.name))
         gone(join(path, entry.name), entry.facts);
   }
 
@@ -146,17 +204,18 @@ class Comparison {
     while (!folders.empty()) {
       const std::string folder = std::move(folders.back());
       folders.pop_back();
-      const auto opened = open_folder(layer_.lower.get(), folder);
-      if (!opened) {
-        unread(folder, opened.error());
+      const Below below = open_below(folder);
+      if (!below.lower.valid()) {
+        unread(folder, Error{.message = "can't be looked into"});
         continue;
       }
-      const auto entries = read_folder(opened->get());
+      const auto entries = read_folder(below.lower.get());
       if (!entries) {
         unread(folder, entries.error());
         continue;
       }
       for (const Entry& entry : *entries) {
+        if (is_hidden(below, entry.name)) continue;
         note(join(folder, entry.name), ChangeKind::deleted, entry.facts);
         if (S_ISDIR(entry.facts.st_mode)) folders.push_back(join(folder, entry.name));
       }
@@ -164,6 +223,7 @@ class Comparison {
   }
 
   const Layer& layer_;
+  const plan::Denials& hidden_;
   std::size_t most_;
   ChangeSet& found_;
   std::vector<Folder> waiting_;
@@ -173,7 +233,7 @@ class Comparison {
 
 Result<ChangeSet> read_changes(const Copy& copy, std::size_t most) {
   ChangeSet found;
-  for (const Layer& layer : copy.layers) SBX_TRY(Comparison(layer, most, found).run());
+  for (const Layer& layer : copy.layers) SBX_TRY(Comparison(layer, *copy.hidden, most, found).run());
   std::ranges::stable_sort(found.changes, {}, &Change::path);
   return found;
 }

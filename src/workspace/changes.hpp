@@ -22,6 +22,7 @@ struct ChangeSet {
   std::vector<Change> changes;  ///< by path
   std::uint64_t left_out = 0;   ///< changes beyond `most`
   std::vector<Left> unread;     ///< folders that could not be looked into
+  std::vector<Left> hidden;     ///< made under names that filesystem.deny hides: the sandbox's own
 };
 
 inline constexpr std::size_t kMostChanges = 500'000;

@@ -99,6 +99,8 @@ Result<Collected> collect(const Copy& copy, const ChangeSet& changes, int target
   for (const Change& change : changes.changes) collector.take(change);
   Collected collected = collector.result();
   collected.left.insert(collected.left.end(), changes.unread.begin(), changes.unread.end());
+  for (const Left& each : changes.hidden)
+    if (matches_any(what.patterns, each.path)) collected.left.push_back(each);
   return collected;
 }
 

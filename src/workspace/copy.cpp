@@ -71,6 +71,9 @@ bool has_copy(const plan::Plan& plan) {
 
 Result<Copy> open_copy(const plan::Plan& plan, int scratch, timespec started) {
   Copy copy{.started = started};
+  std::vector<plan::DenyRule> rules;
+  for (const std::string& pattern : plan.hidden_names) rules.push_back({pattern, {}});
+  copy.hidden = std::make_unique<plan::Denials>(std::move(rules));
   std::size_t overlays = 0;  // the child numbers every overlay, read-only ones too
   for (const Mount& mount : plan.mounts) {
     const std::size_t number = overlays;
@@ -80,9 +83,13 @@ Result<Copy> open_copy(const plan::Plan& plan, int scratch, timespec started) {
     if (copy.layers.empty()) copy.folder = mount.target;
     const auto prefix = below(mount.target, copy.folder);
     if (!prefix) continue;
-    Layer layer{.prefix = *prefix, .mounted = mounted_in(plan, mount.target)};
-    layer.upper = SBX_TRY(open_private_folder(
-        scratch, over ? "over/" + std::to_string(number) + "/upper" : std::string("work")));
+    Layer layer{.source = over ? mount.source : mount.target,
+                .prefix = *prefix,
+                .mounted = mounted_in(plan, mount.target)};
+    const std::string own = "over/" + std::to_string(number);
+    layer.upper =
+        SBX_TRY(open_private_folder(scratch, over ? own + "/upper" : std::string("work")));
+    if (!mount.veils.empty()) layer.veil = SBX_TRY(open_private_folder(scratch, own + "/veil"));
     if (over) layer.lower = SBX_TRY(open_lower(mount));
     copy.is_overlay |= over;
     copy.layers.push_back(std::move(layer));

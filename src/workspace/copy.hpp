@@ -3,11 +3,13 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
+#include "plan/deny.hpp"
 #include "plan/plan.hpp"
 
 /// What a run wrote into its private workspace. The folders lie on the run's private tmpfs, which
@@ -18,6 +20,8 @@ namespace sbx::workspace {
 struct Layer {
   UniqueFd upper;
   UniqueFd lower;      ///< invalid: an empty workspace, everything in it is new
+  UniqueFd veil;       ///< what hid parts of `lower` from the program; invalid: nothing did
+  std::string source;  ///< of `lower`, on the host
   std::string prefix;  ///< of its root below the workspace; "." for the workspace itself
   std::vector<std::string>
       mounted;  ///< names in it that sbx made to mount on, no work of the program
@@ -29,6 +33,7 @@ struct Copy {
   timespec
       started{};  ///< on the clock by which file systems stamp: what changed later is a conflict
   bool is_overlay = false;
+  std::unique_ptr<plan::Denials> hidden;  ///< filesystem.deny; never null when there are layers
 
   [[nodiscard]] bool empty() const { return layers.empty(); }
 };

@@ -85,6 +85,33 @@ class CannedFiles final : public Files {
         entries.push_back({.name = std::string(plan::base_name(name)), .type = each.facts.type});
     return entries;
   }
+  Status walk(const std::string& root, const Visit& visit, const Shut& shut) const override {
+    std::vector<std::string> waiting = {""};
+    while (!waiting.empty()) {
+      const std::string folder = std::move(waiting.back());
+      waiting.pop_back();
+      const std::string place = folder.empty() ? root : root + "/" + folder;
+      if (shut_.contains(place)) {
+        shut(folder);
+        continue;
+      }
+      for (const Entry& entry : SBX_TRY(list(place))) {
+        const Node& found = nodes_.at(plan::joined(place, entry.name));
+        const Walk next = visit({.folder = folder, .name = entry.name, .facts = found.facts});
+        if (next == Walk::end) return {};
+        if (next == Walk::into && entry.type == FileType::directory)
+          waiting.push_back(folder.empty() ? entry.name : folder + "/" + entry.name);
+      }
+    }
+    return {};
+  }
+  /// A second name of a file.
+  CannedFiles& hard_link(const std::string& path, const std::string& other) {
+    Node copy = nodes_.at(other);
+    copy.facts.links = nodes_.at(other).facts.links = 2;
+    nodes_[path] = copy;
+    return *this;
+  }
   bool may_read(const std::string& path) const override {
     const auto place = resolved(path);
     return place && !shut_.contains(*place);

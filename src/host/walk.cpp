@@ -1,0 +1,156 @@
+#include "host/walk.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <linux/stat.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "base/sys.hpp"
+
+namespace sbx::host {
+namespace {
+
+constexpr std::uint64_t kBeneath =
+    RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
+constexpr unsigned kWanted =
+    STATX_TYPE | STATX_MODE | STATX_NLINK | STATX_UID | STATX_GID | STATX_INO | STATX_SIZE |
+    STATX_BLOCKS;
+constexpr int kHow = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
+
+FileFacts facts_of(const struct statx& seen) {
+  return {.type = type_of(seen.stx_mode),
+          .device = makedev(seen.stx_dev_major, seen.stx_dev_minor),
+          .inode = seen.stx_ino,
+          .uid = seen.stx_uid,
+          .gid = seen.stx_gid,
+          .mode = static_cast<mode_t>(seen.stx_mode & 07777U),
+          .size = seen.stx_size,
+          .device_number =
+              static_cast<std::uint32_t>(makedev(seen.stx_rdev_major, seen.stx_rdev_minor)),
+          .links = seen.stx_nlink,
+          .stored = seen.stx_blocks * 512};
+}
+
+class Walker {
+ public:
+  Walker(const std::string& root, const Visit& visit, const Shut& shut)
+      : root_(root), visit_(visit), shut_(shut) {}
+
+  Status run() {
+    top_ = SBX_TRY(sys::open_resolved(AT_FDCWD, root_, O_RDONLY | O_DIRECTORY,
+                                      RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS));
+    SBX_TRY(list(top_.get(), {}));
+    while (!waiting_.empty() && !ended_) {
+      const std::string folder = std::move(waiting_.back());
+      waiting_.pop_back();
+      SBX_TRY(enter(folder));
+    }
+    return {};
+  }
+
+ private:
+  Status enter(const std::string& folder) {
+    const auto opened =
+        sys::open_resolved(top_.get(), folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, kBeneath);
+    if (opened) return list(opened->get(), folder);
+    switch (opened.error().errno_value) {
+      case EACCES:
+        shut_(folder);
+        return {};
+      case ENOENT:   // gone meanwhile, or no folder any more
+      case ENOTDIR:
+      case ELOOP:
+      case EXDEV:  // mounted on meanwhile
+        return {};
+      default:
+        return refused(folder, opened.error().errno_value);
+    }
+  }
+
+  Status list(int fd, const std::string& folder) {
+    for (;;) {
+      const long got = ::syscall(SYS_getdents64, fd, buffer_.data(), buffer_.size());
+      if (got == 0) return {};
+      if (got < 0 && errno == EACCES) {
+        shut_(folder);
+        return {};
+      }
+      if (got < 0) return refused(folder, errno);
+      for (long at = 0; at < got && !ended_;) {
+        const auto* entry = reinterpret_cast<const dirent64*>(buffer_.data() + at);
+        at += entry->d_reclen;
+        if (!look(fd, folder, entry->d_name)) {
+          shut_(folder);
+          return {};
+        }
+      }
+      if (ended_) return {};
+    }
+  }
+
+  /// False when the folder's mode shows its names and nothing else.
+  bool look(int fd, const std::string& folder, const char* name) {
+    if (std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0) return true;
+    struct statx seen {};
+    if (::statx(fd, name, kHow, kWanted, &seen) != 0) return errno != EACCES;  // gone meanwhile
+    const FileFacts facts = facts_of(seen);
+    const bool is_mount = (seen.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+    const Walk next =
+        visit_({.folder = folder, .name = name, .facts = facts, .is_mount = is_mount});
+    if (next == Walk::end) ended_ = true;
+    if (next == Walk::into && facts.type == FileType::directory && !is_mount)
+      waiting_.push_back(folder.empty() ? name : folder + "/" + name);
+    return true;
+  }
+
+  [[nodiscard]] std::unexpected<Error> refused(const std::string& folder, int error) const {
+    return fail_errno(ErrorKind::host, "cannot-look",
+                      "cannot list '" + root_ + (folder.empty() ? "" : "/") + folder + "'", error);
+  }
+
+  const std::string& root_;
+  const Visit& visit_;
+  const Shut& shut_;
+  UniqueFd top_;
+  std::vector<std::string> waiting_;
+  bool ended_ = false;
+  alignas(dirent64) std::array<char, 32'768> buffer_{};
+};
+
+}  // namespace
+
+FileType type_of(mode_t mode) {
+  switch (mode & S_IFMT) {
+    case S_IFREG:
+      return FileType::regular;
+    case S_IFDIR:
+      return FileType::directory;
+    case S_IFLNK:
+      return FileType::symlink;
+    case S_IFSOCK:
+      return FileType::socket;
+    case S_IFIFO:
+      return FileType::fifo;
+    case S_IFCHR:
+      return FileType::character;
+    case S_IFBLK:
+      return FileType::block;
+    default:
+      return FileType::other;
+  }
+}
+
+Status walk_tree(const std::string& root, const Visit& visit, const Shut& shut) {
+  return Walker(root, visit, shut).run();
+}
+
+}  // namespace sbx::host

@@ -1,0 +1,148 @@
+#include "plan/deny.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "plan/path_text.hpp"
+#include "plan/pattern.hpp"
+
+namespace sbx::plan {
+namespace {
+
+/// Canonical paths of folders, each looked up once: many rules lie in ~/.config.
+class Folders {
+ public:
+  explicit Folders(const host::Files& files) : files_(files) {}
+
+  /// What exists of the path with links resolved, what does not as it is written.
+  const std::string& real(const std::string& path) {
+    const auto known = known_.find(path);
+    if (known != known_.end()) return known->second;
+    auto found = path == "/" ? Result<std::string>("/") : files_.canonical(path);
+    std::string real = found ? std::move(*found) : joined(this->real(parent_of(path)), base_name(path));
+    return known_.emplace(path, std::move(real)).first->second;
+  }
+
+ private:
+  const host::Files& files_;
+  std::map<std::string, std::string> known_;
+};
+
+/// The folder above the first wildcard, and the rest.
+std::pair<std::string, std::string> split_at_wildcard(const std::string& path) {
+  const std::size_t wild = path.find_first_of("*?[\\");
+  const std::size_t slash = path.rfind('/', wild);
+  return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
+}
+
+void add(std::vector<DenyRule>& rules, std::string pattern, const Origin& origin) {
+  if (std::ranges::find(rules, pattern, &DenyRule::pattern) == rules.end())
+    rules.push_back({std::move(pattern), origin});
+}
+
+}  // namespace
+
+std::string describe(const DenyRule& rule) {
+  return "filesystem.deny \"" + rule.pattern + "\" (" + rule.origin.text() + ")";
+}
+
+std::unexpected<Error> denied_grant(const std::string& doing, const DenyRule& rule,
+                                    const Origin& origin) {
+  return fail({.kind = ErrorKind::policy,
+               .code = "denied-grant",
+               .message = "cannot " + doing + ": " + describe(rule) + " hides it",
+               .origin = origin,
+               .hint = "deny wins over every grant; filesystem.deny = { replace = [ … ] } names "
+                       "what stays hidden instead"});
+}
+
+std::vector<DenyRule> resolve_deny(const policy::SourcedList<std::string>& deny,
+                                   const host::Host& host) {
+  std::vector<DenyRule> rules;
+  Folders folders(*host.files);
+  for (const auto& each : deny) {
+    if (!each.value.starts_with('/')) {
+      add(rules, each.value, each.origin);
+      continue;
+    }
+    const auto [folder, rest] = split_at_wildcard(each.value);
+    const std::string place = joined(folders.real(folder), rest);
+    add(rules, place, each.origin);
+    if (is_wild(rest)) {
+      add(rules, each.value, each.origin);  // a wildcard may be a file's own name
+      continue;
+    }
+    const auto facts = host.files->look(place);
+    if (!facts || facts->type != host::FileType::symlink) continue;
+    if (auto target = host.files->canonical(place)) add(rules, std::move(*target), each.origin);
+  }
+  return rules;
+}
+
+Denials::Denials(std::vector<DenyRule> rules) : rules_(std::move(rules)) {
+  for (const DenyRule& rule : rules_) {
+    Parsed parsed{.parts = parts_of(rule.pattern)};
+    const std::string last = parsed.parts.empty() ? "**" : parsed.parts.back();
+    parsed.anywhere = parsed.parts.size() == 2 && parsed.parts.front() == "**" && last != "**";
+    parsed.wild = is_wild(last);
+    if (last.find_first_of("*?[\\") == 0)
+      begins_.fill(true);
+    if (!last.empty()) begins_.at(static_cast<unsigned char>(last.front())) = true;
+    if (rule.pattern.starts_with('/') && std::ranges::none_of(parsed.parts, is_wild))
+      literals_.push_back(&rule);
+    parsed_.push_back(std::move(parsed));
+  }
+}
+
+bool Denials::matches(const Parsed& rule, std::string_view folder, const std::string& name) const {
+  if (rule.parts.empty()) return true;
+  if (rule.parts.back() != "**" && !name_matches(rule.parts.back(), name)) return false;
+  if (rule.anywhere) return true;
+  std::vector<std::string> path = parts_of(folder);
+  path.push_back(name);
+  if (rule.parts.back() != "**") return parts_match(rule.parts, path);
+  // "a/**" is everything below a, and not a itself.
+  const std::vector<std::string> front(rule.parts.begin(), rule.parts.end() - 1);
+  for (std::size_t length = 0; length < path.size(); ++length)
+    if (parts_match(front, {path.begin(), path.begin() + static_cast<std::ptrdiff_t>(length)}))
+      return true;
+  return false;
+}
+
+const DenyRule* Denials::hides(std::string_view folder, std::string_view name) const {
+  if (name.empty() || !begins_.at(static_cast<unsigned char>(name.front()))) return nullptr;
+  const std::string text(name);
+  for (std::size_t i = 0; i < rules_.size(); ++i)
+    if (matches(parsed_[i], folder, text)) return &rules_[i];
+  return nullptr;
+}
+
+const DenyRule* Denials::covers(std::string_view path) const {
+  std::string place(path);
+  while (!empty() && place != "/" && !place.empty()) {
+    if (const DenyRule* rule = hides(parent_of(place), base_name(place))) return rule;
+    place = parent_of(place);
+  }
+  return nullptr;
+}
+
+const DenyRule* Denials::covers_literally(std::string_view path) const {
+  for (const DenyRule* rule : literals_)
+    if (is_within(path, rule->pattern)) return rule;
+  return nullptr;
+}
+
+std::vector<std::string> Denials::names_anywhere() const {
+  std::vector<std::string> names;
+  for (const Parsed& rule : parsed_)
+    if (rule.anywhere && !rule.wild) names.push_back(rule.parts.back());
+  return names;
+}
+
+bool Denials::needs_lists() const {
+  return std::ranges::any_of(parsed_, [](const Parsed& rule) {
+    return rule.wild || (!rule.parts.empty() && rule.parts.front() == "**" && !rule.anywhere);
+  });
+}
+
+}  // namespace sbx::plan

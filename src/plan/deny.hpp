@@ -1,0 +1,69 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/host.hpp"
+#include "policy/policy.hpp"
+
+/// filesystem.deny: which names of the host stay hidden.
+namespace sbx::plan {
+
+/// One entry, ready to be asked.
+struct DenyRule {
+  std::string pattern;  ///< "**/.env", or a canonical path; parts of both may have wildcards
+  Origin origin;
+};
+
+/// "filesystem.deny "**/.env" (default.toml:31)".
+[[nodiscard]] std::string describe(const DenyRule& rule);
+/// "cannot DOING: …" with the cure; code "denied-grant".
+[[nodiscard]] std::unexpected<Error> denied_grant(const std::string& doing, const DenyRule& rule,
+                                                  const Origin& origin);
+
+/// The rules of a policy with links resolved: "~/.ssh" that is a link to dotfiles/ssh hides both.
+[[nodiscard]] std::vector<DenyRule> resolve_deny(const policy::SourcedList<std::string>& deny,
+                                                 const host::Host& host);
+
+class Denials {
+ public:
+  explicit Denials(std::vector<DenyRule> rules);
+  Denials(const Denials&) = delete;  // literals_ points into rules_
+  Denials& operator=(const Denials&) = delete;
+
+  [[nodiscard]] bool empty() const { return rules_.empty(); }
+  /// The rule that hides `name` in `folder` (absolute); folders above are not looked at. Null: none
+  /// does. Made to be asked for each of many names.
+  [[nodiscard]] const DenyRule* hides(std::string_view folder, std::string_view name) const;
+  /// The rule that hides a path or a folder above it.
+  [[nodiscard]] const DenyRule* covers(std::string_view path) const;
+  /// The rule without wildcards that hides a path or a folder above it.
+  [[nodiscard]] const DenyRule* covers_literally(std::string_view path) const;
+  [[nodiscard]] const std::vector<DenyRule>& rules() const { return rules_; }
+  /// Paths without wildcards; they stay hidden whether they are there or not.
+  [[nodiscard]] const std::vector<const DenyRule*>& literals() const { return literals_; }
+  /// A name that a rule of the form "**/NAME" means wherever it is.
+  [[nodiscard]] std::vector<std::string> names_anywhere() const;
+  /// Some rule of the form "**/" has a wildcard in its last part: to find what it means, a folder
+  /// must be listed.
+  [[nodiscard]] bool needs_lists() const;
+
+ private:
+  struct Parsed {
+    std::vector<std::string> parts;
+    bool anywhere = false;  ///< "**/NAME"
+    bool wild = false;      ///< the last part has wildcards
+  };
+  [[nodiscard]] bool matches(const Parsed& rule, std::string_view folder,
+                             const std::string& name) const;
+
+  std::vector<DenyRule> rules_;
+  std::vector<Parsed> parsed_;
+  std::vector<const DenyRule*> literals_;
+  std::array<bool, 256> begins_{};  ///< some rule's last part may begin with this byte
+};
+
+}  // namespace sbx::plan

@@ -1,0 +1,146 @@
+// Granted folders through overlayfs: a private layer for what is written, one for what is hidden,
+// and the host's folder below both.
+
+#include <cstring>
+#include <initializer_list>
+
+#include "spawn/child_builder.hpp"
+
+namespace sbx::child {
+namespace {
+
+/// "/proc/self/fd/N": needs no escaping, and is accepted as a layer's name by every kernel
+/// since 6.1.
+void name_descriptor(char*& end, int fd) {
+  static constexpr char kPrefix[] = "/proc/self/fd/";
+  std::memcpy(end, kPrefix, sizeof kPrefix - 1);
+  end += sizeof kPrefix - 1;
+  append_number(end, static_cast<std::uint64_t>(fd));
+}
+
+int make_layer(const Builder& builder, int folder, const char* name) {
+  builder.must(::mkdirat(folder, name, 0755));
+  return static_cast<int>(
+      builder.must(open_beneath(folder, name, O_PATH | O_DIRECTORY, RESOLVE_BENEATH)));
+}
+
+/// The merged root takes mode and times from the upper folder, so the upper is made like the source
+/// first.
+void imitate(const Builder& builder, int layer, int source) {
+  struct stat facts;
+  builder.must(::fstat(source, &facts));
+  builder.must(::fchmodat(layer, ".", facts.st_mode & 07777, 0));
+  const timespec times[2] = {facts.st_atim, facts.st_mtim};
+  builder.must(::utimensat(layer, ".", times, 0));
+}
+
+/// Mode, owner and times of a name below. What is gone meanwhile, or has no id here, stays as made.
+void imitate_below(const Builder& builder, int layer, int source, const char* path) {
+  const int below =
+      open_beneath(source, path, O_PATH | O_NOFOLLOW, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+  struct stat facts;
+  if (below < 0) return;
+  builder.must(::fstat(below, &facts));
+  ::close(below);
+  (void)::fchownat(layer, path, facts.st_uid, facts.st_gid, AT_SYMLINK_NOFOLLOW);
+  builder.must(::fchmodat(layer, path, facts.st_mode & 07777, 0));
+  const timespec times[2] = {facts.st_atim, facts.st_mtim};
+  builder.must(::utimensat(layer, path, times, AT_SYMLINK_NOFOLLOW));
+}
+
+void add_veil(const Builder& builder, int layer, const Veil& veil) {
+  switch (veil.kind) {
+    case VeilKind::folder:
+      builder.must(::mkdirat(layer, veil.path, 0755));
+      return;
+    case VeilKind::hidden:
+      // A whiteout: since Linux 5.8 the device 0:0 needs no right to make devices, mknod(2).
+      builder.must(::mknodat(layer, veil.path, S_IFCHR, 0));
+      return;
+    case VeilKind::content: {
+      const int file = static_cast<int>(builder.must(
+          ::openat(layer, veil.path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600)));
+      write_content(builder, file, veil.content, veil.content_size);
+      ::close(file);
+      return;
+    }
+  }
+}
+
+/// The layer that hides: whiteouts, and the folders on the way to them. What it says of a name holds
+/// whatever the host puts there, which a mask bound over the name would not.
+void fill_veil(Builder& builder, int layer, int source, const Step& step) {
+  builder.stage = Stage::veil;
+  if (enter(builder.program, Stage::veil, builder.index)) {
+    for (std::size_t i = 0; i < step.veil_count; ++i) add_veil(builder, layer, step.veils[i]);
+    // Children first: making a name in a folder moves the folder's times.
+    for (std::size_t i = step.veil_count; i > 0; --i)
+      if (step.veils[i - 1].kind != VeilKind::hidden)
+        imitate_below(builder, layer, source, step.veils[i - 1].path);
+  }
+  builder.stage = Stage::overlay;
+}
+
+}  // namespace
+
+void add_overlay(Builder& builder, const Step& step) {
+  int target = open_target(builder, step.target, true);
+  int source = -1;
+  if (step.tree >=
+      0) {  // an idmapped layer must be attached, at its final place; the overlay goes on top of it
+    attach(builder, step.tree, target);
+    ::close(target);
+    source = target = open_target(builder, step.target, true);
+  } else {
+    source = open_source(builder, step);
+  }
+
+  char folder_name[24];
+  char* end = folder_name;
+  append_number(end, builder.overlays++);
+  const int over = static_cast<int>(builder.must(
+      open_beneath(builder.program.scratch, "over", O_PATH | O_DIRECTORY, RESOLVE_BENEATH)));
+  const int folder = make_layer(builder, over, folder_name);
+  const int upper = make_layer(builder, folder, "upper");
+  imitate(builder, upper, source);
+  int veil = -1;
+  if (step.veil_count > 0) {
+    veil = make_layer(builder, folder, "veil");
+    fill_veil(builder, veil, source, step);
+    imitate(builder, veil, source);
+  }
+
+  char lower_text[128];
+  char upper_text[64];
+  char work_text[64];
+  end = lower_text;
+  Option options[] = {{"lowerdir", lower_text},
+                      {nullptr, nullptr},
+                      {nullptr, nullptr},
+                      {"userxattr", nullptr},
+                      {"xino", "off"}};
+  int work = -1;
+  if (veil >= 0 || step.read_only) {  // an overlay without an upper needs two layers
+    name_descriptor(end, veil >= 0 ? veil : upper);
+    *end++ = ':';
+  }
+  if (!step.read_only) {
+    work = make_layer(builder, folder, "work");
+    char* text = upper_text;
+    name_descriptor(text, upper);
+    text = work_text;
+    name_descriptor(text, work);
+    options[1] = {"upperdir", upper_text};
+    options[2] = {"workdir", work_text};
+  }
+  name_descriptor(end, source);
+
+  const int tree = make_file_system(builder, "overlay", options, step.attributes);
+  attach(builder, tree, target);
+  remember_own(builder, tree);
+  for (const int fd : {tree, upper, veil, work, folder, over, target})
+    if (fd >= 0) ::close(fd);
+  if (source != target) ::close(source);
+}
+
+}  // namespace sbx::child

@@ -1,0 +1,330 @@
+"""filesystem.deny: what stays hidden within what is granted, and every way around it that was thought of."""
+
+import os
+import socket
+import subprocess
+
+import sbxtest
+from sbxtest import SbxTest
+
+SECRET = "s3cr3t-0123456789"
+EVERY_FILE = """
+import os, stat
+for folder, _, names in os.walk('.', followlinks=False):
+    for name in names:
+        path = os.path.join(folder, name)
+        try:
+            if stat.S_ISREG(os.stat(path).st_mode) and 's3cr3t' in open(path, errors='replace').read():
+                print(path)
+        except OSError:
+            pass
+"""
+
+
+class Deny(SbxTest):
+    MODES = ("overlay", "read-only", "read-write")
+
+    def setUp(self):
+        super().setUp()
+        self.tmp.chmod(0o755)
+
+    def secrets_seen(self, mode, *options, code=EVERY_FILE, folder=None):
+        ended = self.sbx("--workspace", f"{folder or self.work}:{mode}", *options, "--lang", "python", "-c", code)
+        self.assertEqual(ended.status, 0, ended)
+        return sorted(ended.text.split())
+
+    def deny(self, *patterns):
+        return ["--set", f"filesystem.deny={{ replace = [{', '.join(f'{chr(34)}{each}{chr(34)}' for each in patterns)}] }}"]
+
+
+class Hidden(Deny):
+    def test_names_of_the_built_in_list_are_hidden(self):
+        for name in (".env", ".env.production", "a/b/.env", ".ssh/id_rsa", ".aws/credentials", "deep/.netrc", ".git-credentials", "x/.pypirc"):
+            self.write(name, SECRET)
+        self.write("env", SECRET)
+        for mode in self.MODES:
+            self.assertEqual(self.secrets_seen(mode), ["./env"], mode)
+
+    def test_nothing_is_hidden_that_no_rule_means(self):
+        for name in (".env", "a/.ssh/id"):
+            self.write(name, SECRET)
+        for mode in self.MODES:
+            self.assertEqual(self.secrets_seen(mode, *self.deny()), ["./.env", "./a/.ssh/id"], mode)
+
+    def test_no_run_of_a_built_in_says_that_deny_is_not_enforced(self):
+        for policy in ("default", "python", "shell", "data-analysis"):
+            ended = self.sbx("-p", policy, "true")
+            self.assertNotIn("filesystem.deny", [each["what"] for each in ended.record["degraded"]], ended)
+
+    def test_patterns_mean_what_they_say(self):
+        for name in ("one/key.pem", "two/key.pem", "two/x/key.pem", "k.pem", "own/a", "own/b/c", "[odd]/f", "o/f"):
+            self.write(name, SECRET)
+        for pattern, left in (("**/two/*.pem", ["./k.pem", "./o/f", "./one/key.pem", "./own/a", "./own/b/c", "./two/x/key.pem", "./[odd]/f"]),
+                              (f"{self.work}/*.pem", ["./o/f", "./one/key.pem", "./own/a", "./own/b/c", "./two/key.pem", "./two/x/key.pem", "./[odd]/f"]),
+                              (f"{self.work}/**/key.pem", ["./k.pem", "./o/f", "./own/a", "./own/b/c", "./[odd]/f"]),
+                              (f"{self.work}/own/**", ["./k.pem", "./o/f", "./one/key.pem", "./two/key.pem", "./two/x/key.pem", "./[odd]/f"]),
+                              (f"{self.work}/[odd]", ["./k.pem", "./one/key.pem", "./own/a", "./own/b/c", "./two/key.pem", "./two/x/key.pem"]),
+                              ("**/tw?", ["./k.pem", "./o/f", "./one/key.pem", "./own/a", "./own/b/c", "./[odd]/f"])):
+            seen = self.secrets_seen("overlay", *self.deny(pattern))
+            left = [each for each in left if pattern != f"{self.work}/[odd]" or each != "./o/f"]
+            self.assertEqual(seen, sorted(left), pattern)
+
+    def test_the_home_is_meant_by_a_tilde_through_links(self):
+        real = self.tmp / "elsewhere"
+        self.write(".kube/config", SECRET, folder=real)
+        self.write("dotfiles/ssh/id", SECRET, folder=real)
+        (real / ".ssh").symlink_to("dotfiles/ssh")
+        linked = self.tmp / "linked"
+        linked.symlink_to(real)
+        for mode in self.MODES:
+            ended = self.sbx("--workspace", f"{real / 'dotfiles'}:{mode}", "--read", real / "dotfiles", *self.deny("~/.kube", "~/.ssh"), "--lang",
+                             "python", "-c", EVERY_FILE, env={"HOME": str(linked)})
+            self.assertEqual((ended.status, ended.text), (0, ""), ended)
+        ended = self.sbx("--read", real, *self.deny("~/.kube", "~/.ssh"), "--", "sh", "-c", f"cat {real}/.kube/config {real}/.ssh/id {real}/dotfiles/ssh/id",
+                         env={"HOME": str(linked)})
+        self.assertNotIn(SECRET, ended.text)
+
+    def test_other_names_of_a_hidden_file_are_hidden(self):
+        self.write(".env", SECRET)
+        self.write(".ssh/id", SECRET)
+        self.write("home-key", SECRET, folder=self.home)
+        for target, name in ((self.work / ".env", "copy-of-env"), (self.work / ".ssh/id", "deep/key"), (self.home / "home-key", "third")):
+            (self.work / name).parent.mkdir(exist_ok=True)
+            os.link(target, self.work / name)
+        self.write("two", "harmless")
+        os.link(self.work / "two", self.work / "two-again")
+        for mode in self.MODES:
+            seen = self.secrets_seen(mode, *self.deny("**/.env", "**/.ssh", "~/home-key"))
+            self.assertEqual(seen, [], mode)
+        self.assertEqual(self.sbx("--workspace", f"{self.work}:overlay", "cat", "two-again").text, "harmless")
+
+    def test_what_a_hidden_link_leads_to_is_hidden(self):
+        self.write("config/prod", SECRET)
+        (self.work / ".env").symlink_to("config/prod")
+        (self.work / "way").symlink_to("config/prod")
+        (self.work / ".ssh").symlink_to(".")
+        self.write("open", SECRET)
+        for mode in self.MODES:
+            self.assertEqual(self.secrets_seen(mode), ["./open"], mode)
+
+    def test_a_folder_that_only_its_owner_could_open_is_hidden(self):
+        self.write("closed/.env", SECRET)
+        self.write("closed/other", "x")
+        self.write("search/.env", SECRET)
+        (self.work / "closed").chmod(0)
+        (self.work / "search").chmod(0o711 if sbxtest.IS_ROOT else 0o311)
+        self.addCleanup((self.work / "closed").chmod, 0o755)
+        self.addCleanup((self.work / "search").chmod, 0o755)
+        code = ("import os\nfor name in ('closed', 'search'):\n    try: os.chmod(name, 0o755)\n    except OSError: pass\n"
+                "    try: print(open(name + '/.env').read())\n    except OSError: pass\n")
+        for mode in self.MODES:
+            self.assertEqual(self.secrets_seen(mode, code=code), [], mode)
+            (self.work / "closed").chmod(0)
+
+
+class Granted(Deny):
+    def refused(self, *arguments):
+        ended = self.sbx(*arguments)
+        self.could_not(ended, "filesystem.deny")
+        return ended
+
+    def test_a_hidden_file_cannot_be_granted_alone(self):
+        secret = self.write(".env", SECRET)
+        self.write("plain", SECRET)
+        self.refused("--read", secret, "true")
+        self.refused("--write", secret, "true")
+        (self.work / ".env.link").symlink_to("plain")
+        self.refused("--read", self.work / ".env.link", "true")
+        os.link(secret, self.tmp / "innocent")
+        self.refused("--read", self.tmp / "innocent", *self.deny(str(secret)), "true")
+        self.exited(self.sbx("--read", self.work / "plain", "cat", self.work / "plain"))
+
+    def test_a_hidden_folder_cannot_be_granted_nor_what_lies_in_it(self):
+        self.write(".ssh/known_hosts", "x")
+        for path in (self.work / ".ssh", self.work / ".ssh/known_hosts"):
+            self.refused("--read", path, "true")
+        self.exited(self.sbx("--read", self.work, "true"))
+
+    def test_an_optional_grant_that_is_hidden_is_left_out(self):
+        secret = self.write(".env", SECRET)
+        policy = self.policy(f'extends = "default"\n[filesystem]\nread = [{{ source = "{secret}", optional = true }}]\n')
+        ended = self.exited(self.sbx("-p", policy, "--", "sh", "-c", f"test ! -e {secret}"))
+        self.assertEqual(ended.status, 0)
+
+    def test_a_hidden_script_is_refused(self):
+        script = self.write(".env.py", "print(1)")
+        self.refused("--workspace", f"{self.work}:overlay", script)
+        self.refused(script)
+        program = self.write("bin/.ssh/tool", "#!/bin/sh\necho hi\n")
+        program.chmod(0o755)
+        self.refused("--", program)
+        self.exited(self.sbx(self.write("fine.py", "print(1)")))
+
+    def test_a_hidden_workspace_is_refused_when_named_and_replaced_when_not(self):
+        folder = self.work / ".ssh"
+        folder.mkdir()
+        self.refused("--workspace", f"{folder}:overlay", "true")
+        ended = self.sbx("-p", "shell", "pwd", cwd=folder)
+        self.assertEqual(ended.text, "/work\n", ended)
+
+    def test_a_hidden_socket_is_refused(self):
+        listener = socket.socket(socket.AF_UNIX)
+        (self.tmp / ".gnupg").mkdir()
+        path = self.tmp / ".gnupg/S"
+        listener.bind(str(path))
+        self.addCleanup(listener.close)
+        self.refused("--set", f'filesystem.sockets=["{path}"]', "true")
+
+    def test_nested_grants_hide_too(self):
+        self.write("sub/inner/.env", SECRET)
+        self.write("sub/.env", SECRET)
+        for option in ("--read", "--write"):
+            for mode in ("overlay", "read-only", "read-write"):
+                self.assertEqual(self.secrets_seen(mode, option, self.work / "sub"), [], (option, mode))
+
+    def test_the_same_folder_at_two_places_is_hidden_at_both(self):
+        self.write("src/.env", SECRET)
+        for option in ("--read", "--write"):
+            ended = self.sbx("--workspace", f"{self.work}:overlay", option, f"{self.work}/src:/data", "--", "sh", "-c", "cat src/.env /data/.env; true")
+            self.assertEqual((ended.status, ended.text), (0, ""), ended)
+
+    def test_a_path_in_the_system_is_masked(self):
+        ended = self.sbx(*self.deny("/usr/share/common-licenses", "/usr/lib/os-release"), "--", "sh", "-c",
+                         "ls -A /usr/share/common-licenses; cat /usr/lib/os-release; ls /usr/share | wc -l")
+        self.assertEqual(ended.status, 0, ended)
+        self.assertEqual(len(ended.text.split()), 1, ended)
+        self.assertIn("filesystem.deny", [each["what"] for each in ended.record["degraded"]])
+
+
+class Around(Deny):
+    """What a program does to get at a hidden name."""
+
+    ATTEMPTS = """
+import os, shutil, ctypes
+def attempt(do):
+    try:
+        do()
+    except OSError:
+        pass
+attempt(lambda: os.rename('src/.env', 'src/got'))
+attempt(lambda: os.link('src/.env', 'src/got'))
+attempt(lambda: os.rename('src', 'moved'))
+attempt(lambda: os.rename('src/deep', 'src/moved'))
+attempt(lambda: shutil.copytree('src', 'copied'))
+attempt(lambda: shutil.move('src/deep', 'elsewhere'))
+attempt(lambda: os.remove('src/.env'))
+attempt(lambda: shutil.rmtree('src/.ssh'))
+attempt(lambda: os.rmdir('src/.ssh'))
+attempt(lambda: os.symlink(os.path.abspath('src/.env'), 'by-link'))
+attempt(lambda: os.mkdir('src/.env.d'))
+libc = ctypes.CDLL(None)
+attempt(lambda: libc.renameat2(-100, b'src', -100, b'other', 2))
+attempt(lambda: os.chroot('src'))
+""" + EVERY_FILE
+
+    def setUp(self):
+        super().setUp()
+        for name in ("src/.env", "src/deep/.env", "src/.ssh/id", "src/deep/er/.aws/credentials"):
+            self.write(name, SECRET)
+        self.write("src/main.c", "int main;")
+        (self.work / "other").mkdir()
+
+    def test_no_rename_link_or_removal_gets_around_it(self):
+        for mode in self.MODES:
+            self.assertEqual(self.secrets_seen(mode, code=self.ATTEMPTS), [], mode)
+            self.assertEqual((self.work / "src/.env").read_text(), SECRET)
+            self.assertEqual((self.work / "src/deep/.env").read_text(), SECRET)
+
+    def test_the_same_attempts_get_at_what_is_not_hidden(self):
+        self.assertIn("./copied/main.c", self.sbx("--workspace", f"{self.work}:overlay", *self.deny(), "--lang", "python", "-c",
+                                                  self.ATTEMPTS.replace("'s3cr3t' in", "'int main' in")).text.split())
+
+    def test_a_host_editor_that_saves_by_rename_shows_nothing(self):
+        code = "import sys, time\nprint('ready', flush=True); sys.stdin.readline()\n" + EVERY_FILE
+        for mode in ("overlay", "read-only"):
+            process = self.start_sbx("--workspace", f"{self.work}:{mode}", "--read", f"{self.work}/src:/also", "--lang", "python", "-c", code,
+                                     stdin=subprocess.PIPE, json_record=False)
+            self.assertEqual(process.stdout.readline(), b"ready\n")
+            (self.work / "src/.env.tmp").write_text(SECRET + "new")
+            os.replace(self.work / "src/.env.tmp", self.work / "src/.env")
+            ended = self.finish(process, data=b"\n", json_record=False)
+            self.assertEqual(ended.out, b"", ended)
+
+    def test_a_literal_name_stays_hidden_when_the_host_makes_it_later(self):
+        code = "import sys\nprint('ready', flush=True); sys.stdin.readline()\n" + EVERY_FILE
+        process = self.start_sbx("--workspace", f"{self.work}:overlay", *self.deny(f"{self.work}/late", f"{self.work}/far/away/late"), "--lang",
+                                 "python", "-c", code, stdin=subprocess.PIPE, json_record=False)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        for folder in ("", "far/away"):
+            self.write(f"{folder}/late", SECRET)
+        self.write("seen", SECRET)
+        out = self.finish(process, data=b"\n", json_record=False).out.decode().split()
+        self.assertNotIn("./late", out)
+        self.assertNotIn("./far/away/late", out)
+
+
+class ItsOwn(Deny):
+    """What the program makes under a hidden name."""
+
+    def run_overlay(self, code, *options):
+        ended = self.sbx("--workspace", f"{self.work}:overlay", *options, "--lang", "python", "-c", code)
+        self.assertEqual(ended.status, 0, ended)
+        return ended, {each["path"]: each["change"] for each in ended.record["changes"]}
+
+    def test_it_is_no_change_and_is_not_applied(self):
+        self.write(".env", SECRET)
+        ended, changes = self.run_overlay("import os\nopen('.env', 'w').write('mine'); os.mkdir('.ssh'); open('.ssh/id', 'w'); open('new', 'w')\n"
+                                          "assert open('.env').read() == 'mine'", "--apply", "--yes")
+        self.assertEqual(changes, {"new": "created"}, ended)
+        self.assertEqual(sorted(os.listdir(self.work)), [".env", "new"])
+        self.assertEqual((self.work / ".env").read_text(), SECRET)
+        self.assertEqual({each["path"] for each in ended.record["applied"]["left"]}, {".env", ".ssh"}, ended)
+
+    def test_it_is_not_collected(self):
+        out = self.tmp / "out"
+        ended, _ = self.run_overlay("open('.env', 'w'); open('new', 'w')", "--out", out, "--set", 'filesystem.outputs.collect=["**"]')
+        self.assertEqual(os.listdir(out), ["new"], ended)
+        self.assertIn(".env", [each["path"] for each in ended.record["out"]["left"]])
+
+    def test_removing_a_folder_leaves_what_was_hidden_in_it(self):
+        for name in ("src/.env", "src/deep/.env", "src/main.c"):
+            self.write(name, SECRET)
+        ended, changes = self.run_overlay("import shutil, os; shutil.rmtree('src'); os.mkdir('src')", "--apply", "--yes")
+        self.assertEqual(changes, {"src/deep": "deleted", "src/main.c": "deleted"}, ended)
+        self.assertEqual(sorted(str(path.relative_to(self.work)) for path in self.work.rglob("*") if path.is_file()),
+                         ["src/.env", "src/deep/.env"])
+
+    def test_git_settings_that_were_only_rewritten_are_no_change(self):
+        text = '[remote "o"]\n\turl = https://u:pass@example.org/x\n'
+        self.write(".git/config", text)
+        self.write("sub/.git/config", text)
+        self.write(".git/modules/m/config", text)
+        _, changes = self.run_overlay("for n in ('.git/config', 'sub/.git/config', '.git/modules/m/config'):\n"
+                                      "    t = open(n).read(); assert 'pass' not in t and 'example.org' in t; open(n, 'w').write(t)\n")
+        self.assertEqual(changes, {})
+        _, changes = self.run_overlay("open('.git/config', 'a').write('[x]')")
+        self.assertEqual(changes, {".git/config": "modified"})
+
+    def test_folders_that_hold_hidden_names_look_as_they_are(self):
+        self.write("src/.env", SECRET)
+        (self.work / "src").chmod(0o750)
+        os.utime(self.work / "src", (10**9, 10**9))
+        for mode in self.MODES:
+            facts = self.sbx("--workspace", f"{self.work}:{mode}", "--", "stat", "-c", "%a %u %Y", "src").text
+            self.assertEqual(facts, "750 1000 1000000000\n", mode)
+
+
+class Scan(Deny):
+    def test_a_tree_beyond_the_scan_is_an_error_that_names_it(self):
+        for i in range(30):
+            self.write(f"many/{i}", "x")
+        for mode in self.MODES:
+            ended = self.sbx("--workspace", f"{self.work}:{mode}", "--set", "filesystem.scan=20", "true")
+            self.could_not(ended, "filesystem.scan")
+            self.assertIn(str(self.work), ended.err.decode())
+        self.could_not(self.sbx("--read", self.work, "--set", "filesystem.scan=20", "true"), "filesystem.scan")
+        self.exited(self.sbx("--workspace", f"{self.work}:overlay", "--set", "filesystem.scan=40", "true"))
+
+
+if __name__ == "__main__":
+    sbxtest.main()
