@@ -46,7 +46,7 @@ struct Seen {
 };
 enum class Walk : std::uint8_t { into, past, end };
 using Visit = std::function<Walk(const Seen&)>;
-/// Told a folder, relative to the root, that the caller may not list.
+/// Told a folder, relative to the root, that the caller may not list; empty: the root itself.
 using Shut = std::function<void(const std::string& folder)>;
 
 /// The one seam to the host's files for everything before a run; tests use a canned one.

@@ -46,8 +46,13 @@ class Walker {
       : root_(root), visit_(visit), shut_(shut) {}
 
   Status run() {
-    top_ = SBX_TRY(sys::open_resolved(AT_FDCWD, root_, O_RDONLY | O_DIRECTORY,
-                                      RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS));
+    auto top = sys::open_resolved(AT_FDCWD, root_, O_RDONLY | O_DIRECTORY,
+                                  RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+    if (!top && top.error().errno_value == EACCES) {
+      shut_({});
+      return {};
+    }
+    top_ = SBX_TRY(std::move(top));
     SBX_TRY(list(top_.get(), {}));
     while (!waiting_.empty() && !ended_) {
       const std::string folder = std::move(waiting_.back());

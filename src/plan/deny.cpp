@@ -82,25 +82,25 @@ std::vector<DenyRule> resolve_deny(const policy::SourcedList<std::string>& deny,
 Denials::Denials(std::vector<DenyRule> rules) : rules_(std::move(rules)) {
   for (const DenyRule& rule : rules_) {
     Parsed parsed{.parts = parts_of(rule.pattern)};
-    const std::string last = parsed.parts.empty() ? "**" : parsed.parts.back();
+    const std::string& last = parsed.last = parsed.parts.empty() ? "**" : parsed.parts.back();
     parsed.anywhere = parsed.parts.size() == 2 && parsed.parts.front() == "**" && last != "**";
     parsed.wild = is_wild(last);
-    if (last.find_first_of("*?[\\") == 0)
-      begins_.fill(true);
-    if (!last.empty()) begins_.at(static_cast<unsigned char>(last.front())) = true;
+    if (last.find_first_of("*?[\\") == 0) begins_.fill(true);
+    begins_.at(static_cast<unsigned char>(last.front())) = true;
     if (rule.pattern.starts_with('/') && std::ranges::none_of(parsed.parts, is_wild))
       literals_.push_back(&rule);
     parsed_.push_back(std::move(parsed));
   }
 }
 
-bool Denials::matches(const Parsed& rule, std::string_view folder, const std::string& name) const {
+bool Denials::matches(const Parsed& rule, std::string_view folder, std::string_view name) {
+  if (!rule.wild && rule.last != name) return false;
   if (rule.parts.empty()) return true;
-  if (rule.parts.back() != "**" && !name_matches(rule.parts.back(), name)) return false;
+  if (rule.last != "**" && !name_matches(rule.last, std::string(name))) return false;
   if (rule.anywhere) return true;
   std::vector<std::string> path = parts_of(folder);
-  path.push_back(name);
-  if (rule.parts.back() != "**") return parts_match(rule.parts, path);
+  path.emplace_back(name);
+  if (rule.last != "**") return parts_match(rule.parts, path);
   // "a/**" is everything below a, and not a itself.
   const std::vector<std::string> front(rule.parts.begin(), rule.parts.end() - 1);
   for (std::size_t length = 0; length < path.size(); ++length)
@@ -111,9 +111,8 @@ bool Denials::matches(const Parsed& rule, std::string_view folder, const std::st
 
 const DenyRule* Denials::hides(std::string_view folder, std::string_view name) const {
   if (name.empty() || !begins_.at(static_cast<unsigned char>(name.front()))) return nullptr;
-  const std::string text(name);
   for (std::size_t i = 0; i < rules_.size(); ++i)
-    if (matches(parsed_[i], folder, text)) return &rules_[i];
+    if (matches(parsed_[i], folder, name)) return &rules_[i];
   return nullptr;
 }
 

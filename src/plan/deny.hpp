@@ -54,11 +54,12 @@ class Denials {
  private:
   struct Parsed {
     std::vector<std::string> parts;
+    std::string last;  ///< part
     bool anywhere = false;  ///< "**/NAME"
     bool wild = false;      ///< the last part has wildcards
   };
-  [[nodiscard]] bool matches(const Parsed& rule, std::string_view folder,
-                             const std::string& name) const;
+  [[nodiscard]] static bool matches(const Parsed& rule, std::string_view folder,
+                                    std::string_view name);
 
   std::vector<DenyRule> rules_;
   std::vector<Parsed> parsed_;

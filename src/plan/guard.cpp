@@ -17,6 +17,11 @@ std::string relative(const std::string& path, const std::string& folder) {
   return std::string(rest);
 }
 
+/// An empty file that can't be written, not /dev/null: what is written there must not seem kept.
+MountKind mask_kind(bool is_folder) {
+  return is_folder ? MountKind::mask_folder : MountKind::content;
+}
+
 std::string first_part(const std::string& path) {
   return path.substr(0, path.find('/'));
 }
@@ -165,8 +170,7 @@ void Guard::hide(const Shown& shown, const Hidden& name) {
   if (shown.layered)
     add_veil(shown, {.kind = VeilKind::hidden, .path = name.path});
   else
-    protect(inside, name.is_folder ? MountKind::mask_folder : MountKind::mask_file,
-            shown.grant.origin);
+    protect(inside, mask_kind(name.is_folder), shown.grant.origin);
   guarded_.explanations.push_back("'" + inside + "' is hidden (filesystem.deny)");
 }
 
@@ -275,9 +279,8 @@ void hide_in_binds(const Denials& denials, const host::Host& host, std::size_t c
       if (!facts) continue;
       std::string target = step.target;
       if (!whole) target += below(rule->pattern, step.source);
-      Mount mask = plain_step(facts->type == host::FileType::directory ? MountKind::mask_folder
-                                                                       : MountKind::mask_file,
-                              std::move(target));
+      Mount mask =
+          plain_step(mask_kind(facts->type == host::FileType::directory), std::move(target));
       mask.read_only = true;
       mask.origin = rule->origin;
       degraded.push_back({.what = "filesystem.deny",

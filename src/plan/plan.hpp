@@ -38,7 +38,7 @@ enum class MountKind : std::uint8_t {
                 ///< exists
   pinned,       ///< target, a folder in a live grant, is bound on itself as it is: a mount point
                 ///< can't be renamed away (EBUSY)
-  content,      ///< a read-only file with `content` over target, when it exists
+  content,      ///< a read-only file with `content`, perhaps empty, over target, when it exists
 };
 
 /// A name in the layer that lies over a granted folder.

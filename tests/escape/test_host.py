@@ -108,6 +108,27 @@ class Paths(SbxTest):
         (self.work / "link").symlink_to(self.secret)
         self.works(self.outside("read", self.work / "link"))
 
+    def test_denied_names_of_a_granted_folder_are_absent(self):
+        secret = self.write("deep/.env", "x")
+        for mode in ("overlay", "read-only"):
+            self.refuses(self.inside("read", secret, options=["--workspace", f"{self.work}:{mode}"]), "ENOENT")
+        self.refuses(self.inside("read", secret, options=["--read", self.work]), "ENOENT")
+
+    def test_denied_names_of_a_live_grant_are_empty_and_stay(self):
+        secret = self.write("deep/.env", "x")
+        for option in (["--workspace", f"{self.work}:read-write"], ["--write", self.work]):
+            self.assertEqual(self.sbx(*option, "cat", secret).text, "")
+            self.refuses(self.inside("write", secret, options=option))
+            self.refuses(self.inside("rename", secret, self.work / "got", options=option))
+            self.refuses(self.inside("rename", self.work / "deep", self.work / "got", options=option))
+        self.assertEqual(secret.read_text(), "x")
+
+    def test_other_names_of_a_granted_folder_are_there(self):
+        self.write("deep/.env", "x")
+        other = self.write("deep/env", "x")
+        for mode in ("overlay", "read-only", "read-write"):
+            self.works(self.inside("read", other, options=["--workspace", f"{self.work}:{mode}"]))
+
     def test_live_grant_is_listed_as_degraded(self):
         folder = self.tmp / "live"
         folder.mkdir()

@@ -26,6 +26,7 @@ NOTICED_BY = {
     "hostname": ("host", "test_host_name_is_not_shown"),
     "bind_attributes": ("proc", "test_every_mount_is_nosuid"),
     "nested_namespaces": ("proc", "test_nested_user_namespaces_are_off_by_setting_too"),
+    "veil": ("host", "test_denied_names_of_a_granted_folder_are_absent"),
     "mask": ("proc", "test_dangerous_files_are_masked"),
     "proc_read_only": ("proc", "test_kernel_settings_cannot_be_written"),
     "root_read_only": ("host", "test_system_folders_are_read_only"),
@@ -126,6 +127,7 @@ class Mutation(SbxTest):
     def used(self, left_out=None):
         granted = self.write("granted", "x", mode=0o600, folder=self.tmp)
         self.write("in-workspace", "y")
+        self.write(".env", "hidden")
         options = ["--workspace", f"{self.work}:overlay", "--read", granted]
         if left_out == "terminal":
             options.append("-i")
@@ -154,6 +156,7 @@ class Mutation(SbxTest):
 
     def test_failing_stage_is_named(self):
         granted = self.write("granted", "x", folder=self.tmp)
+        self.write(".env", "hidden")
         before = sbxtest.mounts()
         for name in self.here([name for name, _, _ in self.stages]):
             with self.subTest(stage=name):

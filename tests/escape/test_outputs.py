@@ -97,20 +97,20 @@ class BroughtOut(SbxTest):
         self.assertIn("fine", os.listdir(self.work), ended)
 
     def test_protected_names_are_left_out(self):
-        code = "import os; os.makedirs('.git/hooks')\nfor n in ('.git/hooks/x', '.envrc', 'a'): open(n, 'w').write('x')"
+        code = "import os; os.makedirs('.git/hooks')\nfor n in ('.git/hooks/x', '.bashrc', 'a'): open(n, 'w').write('x')"
         ended, left = self.brought(code)
         self.assertEqual(os.listdir(self.out), ["a"], ended)
-        self.assertEqual(set(left), {".git/hooks/x", ".envrc"})
+        self.assertEqual(set(left), {".git/hooks/x", ".bashrc"})
         ended = self.applied(code)
         self.assertEqual(sorted(os.listdir(self.work)), [".git", "a"], ended)
         self.assertEqual(os.listdir(self.work / ".git"), [])
 
     def test_protected_names_come_when_they_are_named(self):
-        code = "open('.envrc', 'w').write('x')"
-        self.brought(code, collect='".envrc"')
-        self.assertEqual(os.listdir(self.out), [".envrc"])
-        self.applied(code, ".envrc")
-        self.assertEqual(os.listdir(self.work), [".envrc"])
+        code = "open('.bashrc', 'w').write('x')"
+        self.brought(code, collect='".bashrc"')
+        self.assertEqual(os.listdir(self.out), [".bashrc"])
+        self.applied(code, ".bashrc")
+        self.assertEqual(os.listdir(self.work), [".bashrc"])
 
     def test_policy_files_are_left_out(self):
         policy = self.policy('[filesystem.workspace]\nmode = "overlay"\n')
@@ -160,8 +160,8 @@ class ProtectedNames(SbxTest):
         self.assertEqual((self.work / "dst").read_text(), "x")
 
     def test_protected_names_are_writable_in_an_overlay(self):
-        self.works(self.inside("write", self.work / ".envrc", options=["--workspace", f"{self.work}:overlay"]))
-        self.assertEqual((self.work / ".envrc").read_text(), "trusted\n")
+        self.works(self.inside("write", self.work / ".bashrc", options=["--workspace", f"{self.work}:overlay"]))
+        self.assertEqual((self.work / ".bashrc").read_text(), "trusted\n")
 
     def test_git_credentials_are_not_shown(self):
         self.write(".git/config", '[remote "origin"]\n\turl = https://user:hunter2@example.org/x.git\n[http]\n\textraheader = AUTHORIZATION: hunter3\n')

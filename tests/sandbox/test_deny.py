@@ -255,8 +255,8 @@ attempt(lambda: os.chroot('src'))
         process = self.start_sbx("--workspace", f"{self.work}:overlay", *self.deny(f"{self.work}/late", f"{self.work}/far/away/late"), "--lang",
                                  "python", "-c", code, stdin=subprocess.PIPE, json_record=False)
         self.assertEqual(process.stdout.readline(), b"ready\n")
-        for folder in ("", "far/away"):
-            self.write(f"{folder}/late", SECRET)
+        for name in ("late", "far/away/late"):
+            self.write(name, SECRET)
         self.write("seen", SECRET)
         out = self.finish(process, data=b"\n", json_record=False).out.decode().split()
         self.assertNotIn("./late", out)
