@@ -17,6 +17,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "the message shows the form"},
     {"bad-variable", CodeOf::command_line, "the name of an environment variable is empty or holds a character that none may",
      "names are letters, digits and underscores"},
+    {"denied-grant", CodeOf::policy, "what is granted is hidden by filesystem.deny, which wins",
+     "leave out the grant, or say filesystem.deny = { replace = [ … ] }"},
     {"language-with-command", CodeOf::command_line, "--lang names a language and the operand is a command, not a script",
      "leave out --lang, or name a script"},
     {"misplaced-option", CodeOf::command_line, "an option stands before the command",
