@@ -70,7 +70,7 @@ function __sbx_names
 end
 
 function __sbx_commands
-    printf '%s\n' run policy why completions help
+    printf '%s\n' run policy doctor why completions help
 end
 
 complete -c sbx -f
@@ -84,6 +84,7 @@ complete -c sbx -n '__sbx_after policy' -a diff -d 'Say what the second policy a
 complete -c sbx -n '__sbx_after policy' -a schema -d 'Print the JSON Schema of policies, for editors.'
 complete -c sbx -n '__sbx_after policy' -a init -d 'Print a commented first policy, made from options of run.'
 complete -c sbx -n '__sbx_after policy' -a audit -d 'Grade what a policy leaves open.'
+complete -c sbx -n __sbx_after -a doctor -d 'Say what this machine can enforce, what not, and the cure.'
 complete -c sbx -n __sbx_after -a why -d 'Explain a record: how the run ended, what was refused, what would allow it. "-" is standard input; without FILE the kept record is read.'
 complete -c sbx -n __sbx_after -a completions -d 'Print a completion script for a shell.'
 complete -c sbx -n __sbx_after -a help -d 'Print the help of a command.'
@@ -132,6 +133,11 @@ complete -c sbx -n '__sbx_is policy audit' -l json -d 'Print the answer as JSON.
 complete -c sbx -n '__sbx_is policy audit' -l color -x -a 'auto always never' -d 'Colour sbx\'s own messages.'
 complete -c sbx -n '__sbx_is policy audit' -s h -l help -d 'Print this help.'
 complete -c sbx -n '__sbx_is policy audit' -F -a '(__sbx_policies)'
+complete -c sbx -n '__sbx_is doctor' -s p -l policy -r -F -a '(__sbx_policies)' -d 'Say whether this policy can run here'
+complete -c sbx -n '__sbx_is doctor' -l json -d 'Print the answer as JSON.'
+complete -c sbx -n '__sbx_is doctor' -s q -l quiet -d 'Print only what is weaker or missing.'
+complete -c sbx -n '__sbx_is doctor' -l color -x -a 'auto always never' -d 'Colour sbx\'s own messages.'
+complete -c sbx -n '__sbx_is doctor' -s h -l help -d 'Print this help.'
 complete -c sbx -n '__sbx_is why' -l color -x -a 'auto always never' -d 'Colour sbx\'s own messages.'
 complete -c sbx -n '__sbx_is why' -s h -l help -d 'Print this help.'
 complete -c sbx -n '__sbx_is why' -F

@@ -8,6 +8,7 @@
 #include "base/sys.hpp"
 #include "cli/app.hpp"
 #include "cli/completions/completions.hpp"
+#include "cli/doctor_command.hpp"
 #include "cli/help.hpp"
 #include "cli/policy/command.hpp"
 #include "cli/run_command.hpp"
@@ -82,6 +83,7 @@ int dispatch(const Invocation& typed, const Process& process) {
     return run_command(typed, {.arguments = process.area, .started = process.started});
   if (typed.command == "help") return help_command(typed);
   if (typed.command == "completions") return completions_command(typed);
+  if (typed.command == "doctor") return doctor_command(typed);
   if (typed.command == "why") return why_command(typed);
   return policy_command(typed);
 }

@@ -145,8 +145,8 @@ constexpr CommandRow kCommands[] = {
     {"policy init", "", "Print a commented first policy, made from options of run.", kWorks,
      init_options},
     {"policy audit", "POLICY", "Grade what a policy leaves open.", kWorks, json_options},
-    {"doctor", "", "Say what this machine can enforce, what not, and the cure.", kLater,
-     no_options},
+    {"doctor", "", "Say what this machine can enforce, what not, and the cure.", kWorks,
+     doctor_options},
     {"why", "[FILE]",
      "Explain a record: how the run ended, what was refused, what would allow it. \"-\" is "
      "standard "

@@ -201,7 +201,7 @@ TEST(CommandLine, ASwitchTakesNoValueAndAnOptionNeedsOne) {
 TEST(CommandLine, ReservedAndLaterCommandsSaySo) {
   for (const char* name : {"session", "mcp", "learn", "batch", "report", "test", "serve"})
     EXPECT_EQ(refused({name}).code, "reserved") << name;
-  for (const char* name : {"doctor", "changes"})
+  for (const char* name : {"changes"})
     EXPECT_EQ(refused({name}).code, "not-in-this-version") << name;
 }
 

@@ -1,0 +1,156 @@
+#include "cli/doctor_command.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include <sbx/outcome.hpp>
+
+#include "base/sys.hpp"
+#include "cli/context.hpp"
+#include "cli/json.hpp"
+#include "cli/text.hpp"
+#include "cli/words.hpp"
+#include "doctor/doctor.hpp"
+
+namespace sbx::cli {
+namespace {
+
+using doctor::Finding;
+using doctor::State;
+
+struct Section {
+  const char* name;   ///< in JSON
+  const char* title;  ///< for people
+  std::vector<Finding> findings;
+};
+
+/// The policies that were named, or every built-in. Errors: policy.
+Result<std::vector<policy::Policy>> policies_of(const Invocation& typed,
+                                                const policy::LoadContext& context) {
+  std::vector<policy::PolicyOperand> operands = typed.policies;
+  if (operands.empty())
+    for (const policy::Builtin& builtin : policy::builtins())
+      operands.push_back({std::string(builtin.name)});
+  std::vector<policy::Policy> list;
+  for (const policy::PolicyOperand& operand : operands) {
+    auto policy = policy::load({operand}, {}, context);
+    if (!policy) return fail(std::move(policy.error().front()));
+    list.push_back(std::move(*policy));
+  }
+  return list;
+}
+
+/// Of a policy's rules only those about interpreters decide which of them are there.
+policy::Policy interpreters_of(const policy::Policy& policy, const policy::LoadContext& context) {
+  auto plain = policy::load({{"default"}}, {}, context);
+  policy::Policy result = plain ? std::move(*plain) : policy;
+  result.interpreters = policy.interpreters;
+  result.interpreters.allow.clear();
+  return result;
+}
+
+std::string mark(State state, const Paint& paint) {
+  const std::string word = fmt::format("{:<8}", doctor::state_name(state));
+  if (state == State::ok) return paint.green(word);
+  return state == State::missing ? paint.red(word) : paint.bold(word);
+}
+
+std::string line(const Finding& finding, const Paint& paint) {
+  std::string text = fmt::format("  {}{:<21}{}", mark(finding.state, paint), finding.name,
+                                 printable(finding.fact));
+  if (!finding.consequence.empty()) text += "; " + printable(finding.consequence);
+  if (!finding.cure.empty()) text += "; cure: " + printable(finding.cure);
+  return text + "\n";
+}
+
+std::string for_people(const std::vector<Section>& sections, bool quiet, const Paint& paint) {
+  std::string text;
+  for (const Section& section : sections) {
+    std::string lines;
+    for (const Finding& finding : section.findings)
+      if (!quiet || finding.state != State::ok) lines += line(finding, paint);
+    if (!lines.empty())
+      text += (text.empty() ? "" : "\n") + paint.bold(section.title) + "\n" + lines;
+  }
+  return text;
+}
+
+Json finding_json(const Finding& finding) {
+  Json json{{"name", finding.name}, {"state", doctor::state_name(finding.state)}};
+  put_name(json, "fact", finding.fact);
+  const auto put = [&](const char* key, const std::string& text) {
+    if (text.empty())
+      json[key] = nullptr;
+    else
+      put_name(json, key, text);
+  };
+  put("consequence", finding.consequence);
+  put("cure", finding.cure);
+  if (!finding.code.empty()) json["code"] = finding.code;
+  if (!finding.degraded.empty()) {
+    Json names = Json::array();
+    for (const Degraded& item : finding.degraded) names.push_back(item.what);
+    json["degraded"] = std::move(names);
+  }
+  return json;
+}
+
+std::string for_programs(const std::vector<Section>& sections, const host::Host& host) {
+  Json json{{"schema", "sbx.doctor/1"}, {"sbx", SBX_VERSION}};
+  json["caller"] = {{"uid", host.uid}, {"privileged", host.privileged}};
+  put_name(json, "folder", host.working_directory);
+  for (const Section& section : sections) {
+    Json list = Json::array();
+    for (const Finding& finding : section.findings) list.push_back(finding_json(finding));
+    json[section.name] = std::move(list);
+  }
+  return dump(json);
+}
+
+int complain(const Invocation& typed, const Error& error, int status) {
+  // A closed stderr can't be told anywhere.
+  (void)sys::write_all(STDERR_FILENO,
+                       error_text(error, paint_for(typed.output.color, STDERR_FILENO)));
+  return status;
+}
+
+}  // namespace
+
+int doctor_command(const Invocation& typed) {
+  constexpr int kMissing = 1;
+  constexpr int kUsage = 2;
+  if (!typed.operands.empty())
+    return complain(typed,
+                    {.kind = ErrorKind::usage,
+                     .code = "usage",
+                     .message = "\"sbx doctor\" takes no operands",
+                     .hint = "sbx doctor --policy POLICY asks about one policy"},
+                    kUsage);
+  const auto host = host::probe();
+  if (!host) return complain(typed, host.error(), exit_status::kCouldNot);
+  const auto context = load_context(*host);
+  if (!context) return complain(typed, context.error(), exit_status::kCouldNot);
+  const auto policies = policies_of(typed, *context);
+  if (!policies) return complain(typed, policies.error(), kMissing);
+  std::vector<Finding> trials;
+  for (const policy::Policy& policy : *policies)
+    trials.push_back(doctor::try_policy(*host, policy));
+  const bool runs = std::ranges::none_of(
+      trials, [](const Finding& trial) { return trial.state == State::missing; });
+  const std::vector<Section> sections = {
+      {"machine", "This machine and account", doctor::examine_machine(*host)},
+      {"means", "Budgets and rules", doctor::examine_means(trials)},
+      {"interpreters", "Interpreters of scripts",
+       doctor::examine_interpreters(*host, interpreters_of(policies->front(), *context))},
+      {"policies", "Policies, tried in this folder", trials}};
+  const std::string text =
+      typed.output.json
+          ? for_programs(sections, *host)
+          : for_people(sections, typed.output.quiet, paint_for(typed.output.color, STDOUT_FILENO));
+  if (!sys::write_all(STDOUT_FILENO, text)) return exit_status::kCouldNot;
+  return runs ? 0 : kMissing;
+}
+
+}  // namespace sbx::cli

@@ -1,0 +1,174 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "doctor/doctor.hpp"
+#include "doctor/probes.hpp"
+#include "plan/enforcement.hpp"
+#include "plan/plan.hpp"
+#include "spawn/failure.hpp"
+
+namespace sbx::doctor {
+namespace {
+
+std::string errno_words(const Asked& asked) {
+  if (!asked) return "the process that asked was killed";
+  return ::strerrordesc_np(asked->error);
+}
+
+bool worked(const Asked& asked) {
+  return asked && asked->error == 0;
+}
+
+Finding missing(std::string name, std::string fact, std::string consequence, std::string cure) {
+  return {.name = std::move(name),
+          .state = State::missing,
+          .fact = std::move(fact),
+          .consequence = std::move(consequence),
+          .cure = std::move(cure)};
+}
+
+/// The sentence and cure that a run would end with.
+Error error_of_run(const Asked& asked) {
+  if (!asked || asked->step == kClone)
+    return spawn::explain_clone_failure(asked ? asked->error : EPERM);
+  const child::Progress progress{
+      .stage = child::Stage::private_mounts, .index = 0, .error = asked->error};
+  return spawn::explain_failure({}, progress);
+}
+
+Finding namespaces(const Asked& asked) {
+  if (worked(asked))
+    return {.name = "user namespaces", .fact = "user, mount, pid, net, ipc, uts and cgroup"};
+  const Error error = error_of_run(asked);
+  return missing("user namespaces", error.text(), "nothing can be run", error.hint);
+}
+
+/// Of what can only be asked in the namespaces.
+Finding unknown(std::string name) {
+  return missing(std::move(name), "can't be asked without user namespaces", "nothing can be run",
+                 "see user namespaces");
+}
+
+Finding procfs() {
+  const Asked asked = ask_procfs();
+  if (worked(asked)) return {.name = "procfs", .fact = "a sandbox can have its own"};
+  plan::Plan plan;
+  plan.mounts.push_back({.kind = plan::MountKind::proc, .target = "/proc"});
+  const child::Progress progress{
+      .stage = child::Stage::proc, .index = 0, .error = asked ? asked->error : EPERM};
+  const Error error = spawn::explain_failure(plan, progress);
+  return missing("procfs", error.text(), "nothing can be run", error.hint);
+}
+
+Finding filter() {
+  const Asked asked = ask_filter();
+  if (worked(asked)) return {.name = "seccomp", .fact = "filters can be installed"};
+  return missing("seccomp", errno_words(asked), "nothing can be run",
+                 "a kernel with CONFIG_SECCOMP_FILTER; in a container: --security-opt "
+                 "seccomp=unconfined");
+}
+
+Finding listener() {
+  const Asked asked = ask_listener();
+  if (worked(asked)) return {.name = "seccomp listener", .fact = "refused calls get a name"};
+  const bool busy = asked && asked->error == EBUSY;
+  return {.name = "seccomp listener",
+          .state = State::weaker,
+          .fact = busy ? "a listener outside of sbx is in the way" : errno_words(asked),
+          .consequence = "refused calls fail without a name (syscalls.named)",
+          .cure = busy ? "run sbx outside of that container manager" : ""};
+}
+
+Finding landlock(const host::Host& host) {
+  const Asked asked = ask_landlock();
+  if (!worked(asked) || host.landlock_abi == 0)
+    return {.name = "Landlock",
+            .state = State::weaker,
+            .fact = errno_words(asked),
+            .consequence = "mounts are the only wall around files",
+            .cure = "boot with landlock among the names of lsm="};
+  Finding finding{.name = "Landlock", .fact = fmt::format("ABI {}", host.landlock_abi)};
+  if (host.landlock_abi >= plan::kLandlockScopes) return finding;
+  finding.state = State::weaker;
+  finding.consequence = fmt::format(
+      "no scopes (they came with ABI {}): under network.mode = \"host\" socket(AF_UNIX) is refused",
+      plan::kLandlockScopes);
+  finding.cure = "a newer kernel";
+  return finding;
+}
+
+Finding overlay() {
+  const Asked asked = ask_overlay();
+  const Asked attributes = ask_tmpfs_attributes();
+  if (worked(asked) && worked(attributes))
+    return {.name = "overlayfs", .fact = "copy-on-write on the private tmpfs"};
+  if (worked(asked))
+    return {.name = "overlayfs",
+            .state = State::weaker,
+            .fact = "this kernel's tmpfs has no user.* attributes",
+            .consequence = "what is written over a workspace lies in a folder of the state home",
+            .cure = "a newer kernel"};
+  return missing("overlayfs", errno_words(asked),
+                 "folders can't be granted read-only or copy-on-write",
+                 "load the module: modprobe overlay");
+}
+
+Finding veth() {
+  const Asked asked = ask_veth();
+  if (worked(asked)) return {.name = "veth", .fact = "a network of the sandbox's own can be made"};
+  return missing("veth", errno_words(asked), "network.mode = \"allow-list\" can't be enforced",
+                 "load the module: modprobe veth");
+}
+
+Finding idmapped_mounts(const host::Host& host) {
+  if (!host.privileged)
+    return {.name = "idmapped mounts", .fact = "not needed: sbx runs as an ordinary user"};
+  const Asked asked = ask_idmapped_mount();
+  if (worked(asked))
+    return {.name = "idmapped mounts", .fact = "work on this folder's file system"};
+  return {.name = "idmapped mounts",
+          .state = State::weaker,
+          .fact = fmt::format("this folder's file system can't: {}", errno_words(asked)),
+          .consequence = "a grant here that the sandbox's uid can't read is copied or refused",
+          .cure = "work on another file system, or run sbx as an ordinary user"};
+}
+
+Finding groups(const host::Host& host) {
+  std::string list;
+  for (const gid_t group : host.groups)
+    if (group != host.gid) list += (list.empty() ? "" : ", ") + std::to_string(group);
+  if (host.privileged || list.empty())
+    return {.name = "supplementary groups",
+            .fact = host.privileged ? "dropped" : "the caller has none"};
+  return {.name = "supplementary groups",
+          .state = State::weaker,
+          .fact = fmt::format("an ordinary user can't drop them: {}", list),
+          .consequence = "in granted folders the program may use what these groups may",
+          .cure = "run sbx from an account without them"};
+}
+
+}  // namespace
+
+std::vector<Finding> examine_machine(const host::Host& host) {
+  const Asked asked = ask_namespaces();
+  const bool inside = worked(asked);
+  return {namespaces(asked),
+          inside ? procfs() : unknown("procfs"),
+          filter(),
+          listener(),
+          landlock(host),
+          inside ? overlay() : unknown("overlayfs"),
+          inside ? veth() : unknown("veth"),
+          idmapped_mounts(host),
+          groups(host)};
+}
+
+std::string_view state_name(State state) {
+  constexpr auto kNames = std::to_array<std::string_view>({"ok", "weaker", "missing"});
+  return kNames.at(static_cast<std::size_t>(state));
+}
+
+}  // namespace sbx::doctor

@@ -1,0 +1,158 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "doctor/child.hpp"
+#include "doctor/doctor.hpp"
+#include "plan/make_plan.hpp"
+#include "run/run.hpp"
+
+namespace sbx::doctor {
+namespace {
+
+/// What makes an entry of `degraded` unnecessary.
+struct Cure {
+  std::string_view what;
+  std::string_view cure;
+};
+constexpr std::string_view kGroupCure =
+    "start sbx as root, or in a cgroup of its own: systemd-run --user --scope -p Delegate=yes sbx "
+    "...";
+constexpr auto kCures = std::to_array<Cure>({
+    {"limits.memory", kGroupCure},
+    {"limits.cpus", kGroupCure},
+    {"limits.cpu_time", kGroupCure},
+    {"limits.processes", kGroupCure},
+    {"landlock", "boot with landlock among the names of lsm="},
+    {"syscalls.named", "run sbx outside of the container manager that listens"},
+});
+
+std::string_view cure_of(std::string_view what) {
+  const auto found = std::ranges::find(kCures, what, &Cure::what);
+  return found == kCures.end() ? std::string_view{} : found->cure;
+}
+
+/// What is run: something that ends at once. A policy that lets only some commands run is tried with
+/// one of these.
+plan::RunRequest request_of(const host::Host& host, const policy::Policy& policy) {
+  plan::RunRequest request;
+  request.after_dashes = true;
+  request.stdin_mode = plan::StdinMode::null;
+  if (!policy.interpreters.allow.empty()) {
+    request.operands = {policy.interpreters.allow.front().value, "--version"};
+    return request;
+  }
+  const bool merged = host.files->look("/usr/bin/true").has_value();
+  request.operands = {merged ? "/usr/bin/true" : "/bin/true"};
+  return request;
+}
+
+Texts error_texts(const Error& error) {
+  return {"error", error.code, error.text(), error.hint};
+}
+
+/// In a child: the supervisor of a run hides its own memory and can't make a second one.
+Texts run_it(const host::Host& host, const policy::Policy& policy) {
+  const auto plan = plan::make_plan(policy, host, request_of(host, policy));
+  if (!plan) return error_texts(plan.error());
+  const auto outcome = run::run(*plan, host, {.capture = true});
+  if (!outcome) return error_texts(outcome.error());
+  Texts texts{"ran", std::to_string(exit_status_of(outcome->verdict)), outcome->detail};
+  for (const auto* list : {&plan->degraded, &outcome->degraded})
+    for (const Degraded& item : *list) {
+      texts.push_back(item.what);
+      texts.push_back(item.why);
+      texts.push_back(item.instead);
+    }
+  return texts;
+}
+
+Finding weaker_or_ok(Finding finding, const Texts& texts) {
+  constexpr std::size_t kHead = 3;
+  constexpr std::size_t kEach = 3;
+  finding.fact = "runs here";
+  for (std::size_t at = kHead; at + kEach <= texts.size(); at += kEach) {
+    finding.fact += (finding.degraded.empty() ? "; by weaker means: " : ", ") + texts[at];
+    finding.degraded.push_back({texts[at], texts[at + 1], texts[at + 2]});
+    finding.state = State::weaker;
+  }
+  return finding;
+}
+
+Finding interpreter(const host::Host& host, const policy::Policy& policy, const std::string& name,
+                    const std::string& extensions) {
+  plan::RunRequest request;
+  request.operands = {name};
+  request.after_dashes = true;
+  const auto plan = plan::make_plan(policy, host, request);
+  Finding finding{.name = name};
+  if (!plan) {
+    finding.state = State::missing;
+    finding.fact = plan.error().text();
+    finding.consequence = fmt::format("scripts {} can't be run", extensions);
+    finding.cure = "install it, or name another under [interpreters.extensions]";
+    return finding;
+  }
+  finding.fact = plan->executable;
+  if (!plan->interpreter.prefix.empty())
+    finding.fact += fmt::format(", with what it needs of {}", plan->interpreter.prefix);
+  return finding;
+}
+
+}  // namespace
+
+std::vector<Finding> examine_interpreters(const host::Host& host, const policy::Policy& policy) {
+  std::map<std::string, std::string> extensions;
+  for (const auto& [extension, commands] : policy.interpreters.extensions)
+    for (const std::string& command : commands.value)
+      (extensions[command] += extensions[command].empty() ? "*." : ", *.") += extension;
+  std::vector<Finding> list;
+  for (const auto& [name, endings] : extensions)
+    list.push_back(interpreter(host, policy, name, endings));
+  return list;
+}
+
+std::vector<Finding> examine_means(const std::vector<Finding>& policies) {
+  std::vector<Finding> list;
+  if (std::ranges::all_of(policies, [](const auto& each) { return each.state == State::missing; }))
+    return list;
+  for (const char* budget :
+       {"limits.memory", "limits.cpu_time", "limits.cpus", "limits.processes", "limits.disk"})
+    list.push_back({.name = budget, .fact = "by its own means"});
+  for (const Finding& policy : policies) {
+    for (const Degraded& item : policy.degraded) {
+      auto known = std::ranges::find(list, item.what, &Finding::name);
+      if (known == list.end()) known = list.insert(known, Finding{.name = item.what});
+      *known = {.name = item.what,
+                .state = State::weaker,
+                .fact = item.why,
+                .consequence = item.instead,
+                .cure = std::string(cure_of(item.what))};
+    }
+  }
+  return list;
+}
+
+Finding try_policy(const host::Host& host, const policy::Policy& policy) {
+  const Texts texts = ask_child([&] { return run_it(host, policy); });
+  Finding finding{.name = policy.name.value};
+  if (texts.size() >= 3 && texts[0] == "ran" && texts[1] == "0")
+    return weaker_or_ok(std::move(finding), texts);
+  finding.state = State::missing;
+  finding.consequence = "sbx run under it ends with 125";
+  if (texts.size() == 4 && texts[0] == "error") {
+    finding.code = texts[1];
+    finding.fact = texts[2];
+    finding.cure = texts[3];
+  } else {
+    const bool ran = texts.size() >= 3;
+    finding.fact =
+        ran ? "a trial ended with " + texts[1] + (texts[2].empty() ? "" : ": " + texts[2])
+            : "a trial did not end";
+    if (ran) finding.consequence = "commands may fail under it";
+  }
+  return finding;
+}
+
+}  // namespace sbx::doctor

@@ -1,0 +1,145 @@
+"""`sbx doctor`: what it predicts is what a run does, on this machine and where something is refused."""
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["SBX_SOURCE"], "tests", "sandbox"))
+import sbxtest
+from sbxtest import IS_ROOT, SBX, SbxTest, mounts
+
+BUILTINS = ["default", "strict", "data-analysis", "python", "node", "shell", "ci-untrusted", "offline-build", "web-fetch"]
+
+# A shell in a user namespace of its own breaks something there, then becomes sbx.
+NO_NAMESPACES = "echo 0 > /proc/sys/user/max_user_namespaces"
+HIDDEN_PROC = "mount --bind /dev/null /proc/uptime"
+
+
+def listen():
+    """Installs a listener that allows everything: no second one can be installed below it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    class Instruction(ctypes.Structure):
+        _fields_ = [("code", ctypes.c_ushort), ("jt", ctypes.c_ubyte), ("jf", ctypes.c_ubyte), ("k", ctypes.c_uint)]
+
+    class Program(ctypes.Structure):
+        _fields_ = [("len", ctypes.c_ushort), ("filter", ctypes.POINTER(Instruction))]
+    allow = Instruction(0x06, 0, 0, 0x7FFF0000)
+    libc.prctl(38, 1, 0, 0, 0)
+    listener = libc.syscall(317, 1, 1 << 3, ctypes.byref(Program(1, ctypes.pointer(allow))))
+    if listener < 0:
+        os._exit(99)
+    os.set_inheritable(listener, True)
+
+
+class Doctor(SbxTest):
+    def call(self, *arguments, wrapper=(), preexec=None):
+        return subprocess.run([*wrapper, SBX, *map(str, arguments)], env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=120, preexec_fn=preexec, close_fds=preexec is None)
+
+    def doctor(self, *arguments, status=0, **options):
+        done = self.call("doctor", "--json", *arguments, **options)
+        self.assertEqual(done.returncode, status, f"{done.stdout}\n{done.stderr}")
+        answer = json.loads(done.stdout)
+        return {part: {finding["name"]: finding for finding in answer[part]} for part in ("machine", "means", "interpreters", "policies")}
+
+    def run_of(self, policy, **options):
+        done = self.call("run", "--json", "-p", policy, "--", "/bin/true", **options)
+        return done.returncode, json.loads(done.stdout)
+
+    def agrees(self, policies, **options):
+        """Whether each policy runs, with which code it does not, and what its runs list as degraded."""
+        for name, finding in policies.items():
+            status, record = self.run_of(name, **options)
+            if finding["state"] == "missing":
+                self.assertEqual((status, record["outcome"]["code"]), (125, finding["code"]), name)
+                self.assertEqual(record["outcome"].get("hint"), finding["cure"], name)
+            else:
+                self.assertEqual(status, 0, record["outcome"])
+                self.assertEqual(sorted(each["what"] for each in record["degraded"]), sorted(finding.get("degraded", [])), name)
+
+    def broken(self, words):
+        return ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", f'{words} && exec "$@"', "sh"]
+
+    def test_what_it_predicts_is_what_runs_do(self):
+        before = mounts()
+        answer = self.doctor()
+        self.assertEqual(list(answer["policies"]), BUILTINS)
+        for finding in answer["policies"].values():
+            self.assertNotEqual(finding["state"], "missing", finding)
+        self.agrees(answer["policies"])
+        for name in ("user namespaces", "procfs", "seccomp"):
+            self.assertEqual(answer["machine"][name]["state"], "ok", answer["machine"][name])
+        weaker = {what for finding in answer["policies"].values() for what in finding.get("degraded", [])}
+        self.assertEqual(weaker, {name for name, finding in answer["means"].items() if finding["state"] == "weaker"})
+        self.assertEqual(mounts(), before)
+
+    def test_refused_namespaces_are_found_with_the_cure(self):
+        wrapper = self.broken(NO_NAMESPACES)
+        answer = self.doctor("-p", "strict", status=1, wrapper=wrapper)
+        self.assertEqual(answer["machine"]["user namespaces"]["state"], "missing")
+        self.assertEqual(answer["machine"]["user namespaces"]["cure"], "sysctl user.max_user_namespaces=15000")
+        self.assertEqual(answer["policies"]["strict"]["code"], "no-user-namespace")
+        self.agrees(answer["policies"], wrapper=wrapper)
+        self.assertEqual(self.doctor("-p", "strict")["machine"]["user namespaces"]["state"], "ok")
+
+    def test_a_hidden_proc_is_found_with_the_cure(self):
+        wrapper = self.broken(HIDDEN_PROC)
+        answer = self.doctor("-p", "strict", status=1, wrapper=wrapper)
+        self.assertEqual(answer["machine"]["user namespaces"]["state"], "ok")
+        self.assertEqual(answer["machine"]["procfs"]["state"], "missing")
+        self.assertIn("systempaths=unconfined", answer["machine"]["procfs"]["cure"])
+        self.agrees(answer["policies"], wrapper=wrapper)
+
+    def test_a_listener_in_the_way_is_weaker(self):
+        answer = self.doctor("-p", "strict", preexec=listen)
+        self.assertEqual(answer["machine"]["seccomp listener"]["state"], "weaker")
+        self.assertIn("syscalls.named", answer["policies"]["strict"]["degraded"])
+        self.agrees(answer["policies"], preexec=listen)
+        self.assertEqual(self.doctor("-p", "strict")["machine"]["seccomp listener"]["state"], "ok")
+
+    def test_a_policy_that_can_not_run_here_says_why(self):
+        path = self.policy('[filesystem]\nread = ["/nosuchpath"]')
+        answer = self.doctor("-p", path, status=1)
+        self.assertEqual(answer["policies"]["test-policy"]["code"], "missing-grant")
+        self.assertEqual(self.run_of(path)[1]["outcome"]["code"], "missing-grant")
+        done = self.call("doctor", "-p", "nosuchpolicy")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("unknown-policy", done.stderr)
+
+    def test_interpreters_are_those_of_runs(self):
+        answer = self.doctor("-p", "strict")
+        python = answer["interpreters"]["python3"]
+        self.assertEqual(python["state"], "ok")
+        record = self.python("pass").record
+        self.assertTrue(python["fact"].startswith(os.path.realpath(record["interpreter"]["path"])), (python, record["interpreter"]))
+        path = self.policy('[interpreters.extensions]\nxyz = ["nosuchinterpreter"]')
+        missing = self.doctor("-p", path)["interpreters"]["nosuchinterpreter"]
+        self.assertEqual(missing["state"], "missing")
+        self.assertIn("*.xyz", missing["consequence"])
+
+    def test_groups_of_an_ordinary_user_are_named(self):
+        if not IS_ROOT:
+            self.skipTest("only root can give groups")
+        wrapper = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--groups", "100"]
+        self.work.chmod(0o755)
+        self.tmp.chmod(0o755)
+        done = subprocess.run([*wrapper, SBX, "doctor", "--json", "-p", "strict"], cwd="/", capture_output=True, text=True, timeout=60,
+                              env=self.environment())
+        groups = next(each for each in json.loads(done.stdout)["machine"] if each["name"] == "supplementary groups")
+        self.assertEqual(groups["state"], "weaker")
+        self.assertIn("100", groups["fact"])
+
+    def test_people_get_one_line_for_each(self):
+        done = self.call("doctor", "-p", "strict")
+        for line in done.stdout.splitlines():
+            self.assertRegex(line, r"^(  (ok|weaker|missing) +\S.*|[A-Z].*|)$")
+        quiet = self.call("doctor", "-q", "-p", "strict").stdout
+        self.assertNotIn("  ok ", quiet)
+        self.assertEqual(self.call("doctor", "strict").returncode, 2)
+
+
+if __name__ == "__main__":
+    sbxtest.main()
