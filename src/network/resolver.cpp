@@ -61,16 +61,9 @@ std::string duration_text(std::chrono::milliseconds time) {
 }
 
 std::string why_no_answer(int status) {
-  switch (status) {
-    case ARES_ECONNREFUSED:
-      return "no DNS server of this machine can be reached";
-    case ARES_EREFUSED:
-      return "the DNS server refuses to answer";
-    case ARES_ESERVFAIL:
-      return "the DNS server failed";
-    default:
-      return std::string("no answer from DNS (") + ::ares_strerror(status) + ")";
-  }
+  // Also what c-ares makes of servers that fail or refuse: it goes on until there is no other.
+  if (status == ARES_ECONNREFUSED) return "no DNS server of this machine answers";
+  return std::string("no answer from DNS (") + ::ares_strerror(status) + ")";
 }
 
 struct ChannelDeleter {

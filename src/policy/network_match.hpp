@@ -5,6 +5,8 @@
 /// What the reader and the matcher of network rules share.
 namespace sbx::policy {
 
+/// Every part, the empty ones too, in front, within and at the end: "a..b." has four.
+[[nodiscard]] std::vector<std::string_view> every_part(std::string_view text, char separator);
 /// Ascending, with ranges that touch or overlap made one.
 [[nodiscard]] std::vector<PortRange> merged(std::vector<PortRange> ports);
 /// `parent` itself or a name that ends in it after a dot.

@@ -4,8 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "policy/keys.hpp"
-#include "policy/network_rules.hpp"
+#include "policy/network_match.hpp"
 #include "policy/syntax.hpp"
 
 namespace sbx::policy {
@@ -98,7 +97,7 @@ Checked<std::string> canonical_name(std::string_view text) {
                    std::to_string(kLongestName) + " is the most",
                "no such name exists: leave it out");
   }
-  const auto labels = split(name, '.');
+  const auto labels = every_part(name, '.');
   for (const std::string_view label : labels) {
     if (std::string wrong = label_problem(label); !wrong.empty())
       return bad(quoted(text) + " " + wrong, std::string(kForm));

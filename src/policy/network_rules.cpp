@@ -86,7 +86,7 @@ Checked<PortRange> parse_range(std::string_view text) {
 Checked<std::vector<PortRange>> parse_ports(std::string_view text) {
   if (text == "*") return every_port();
   std::vector<PortRange> ports;
-  for (const std::string_view part : split(text, ',')) {
+  for (const std::string_view part : every_part(text, ',')) {
     auto range = parse_range(part);
     if (!range) return std::unexpected(std::move(range).error());
     ports.push_back(*range);
