@@ -17,8 +17,8 @@ Result<EventLoop> EventLoop::make() {
 }
 
 EventLoop::Watch* EventLoop::find(int fd) {
-  const auto found = std::ranges::find_if(watches_, [fd](const auto& w) { return w->fd == fd; });
-  return found == watches_.end() ? nullptr : found->get();
+  const auto at = static_cast<std::size_t>(fd);
+  return fd >= 0 && at < watches_.size() ? watches_[at].get() : nullptr;
 }
 
 Status EventLoop::apply(Watch& watch, std::uint32_t events) {
@@ -37,6 +37,7 @@ Status EventLoop::apply(Watch& watch, std::uint32_t events) {
   }
   if (errno != EPERM) return fail_errno(ErrorKind::internal, "epoll", "cannot watch a descriptor");
   watch.always_ready = true;
+  ++always_ready_;
   return {};
 }
 
@@ -44,7 +45,9 @@ Status EventLoop::watch(int fd, std::uint32_t events, FdCallback callback) {
   SBX_ASSERT(find(fd) == nullptr);
   auto entry = std::make_unique<Watch>(Watch{.fd = fd, .callback = std::move(callback)});
   SBX_TRY(apply(*entry, events));
-  watches_.push_back(std::move(entry));
+  const auto at = static_cast<std::size_t>(fd);
+  if (at >= watches_.size()) watches_.resize(at + 1);
+  watches_[at] = std::move(entry);
   return {};
 }
 
@@ -55,12 +58,12 @@ void EventLoop::set_events(int fd, std::uint32_t events) {
 }
 
 void EventLoop::forget(int fd) {
-  const auto found = std::ranges::find_if(watches_, [fd](const auto& w) { return w->fd == fd; });
-  if (found == watches_.end()) return;
-  (void)apply(**found, 0);  // taking out cannot fail
-  (*found)->alive = false;
-  retired_.push_back(std::move(*found));
-  watches_.erase(found);
+  Watch* const entry = find(fd);
+  if (entry == nullptr) return;
+  (void)apply(*entry, 0);  // taking out cannot fail
+  entry->alive = false;
+  if (entry->always_ready) --always_ready_;
+  retired_.push_back(std::move(watches_[static_cast<std::size_t>(fd)]));
 }
 
 EventLoop::TimerId EventLoop::after(std::chrono::microseconds delay, TimerCallback callback) {
@@ -77,15 +80,11 @@ void EventLoop::cancel(TimerId id) {
   std::erase_if(timers_, [id](const Timer& timer) { return timer.id == id; });
 }
 
-bool EventLoop::something_always_ready() const {
-  return std::ranges::any_of(watches_,
-                             [](const auto& w) { return w->always_ready && w->events != 0; });
-}
-
 void EventLoop::dispatch_always_ready() {
+  if (always_ready_ == 0) return;
   std::vector<Watch*> ready;
   for (const auto& entry : watches_)
-    if (entry->always_ready && entry->events != 0) ready.push_back(entry.get());
+    if (entry != nullptr && entry->always_ready && entry->events != 0) ready.push_back(entry.get());
   for (Watch* entry : ready)
     if (entry->alive && entry->events != 0) entry->callback(entry->events);
 }
@@ -106,7 +105,11 @@ void EventLoop::fire_timers() {
 Status EventLoop::run_once() {
   retired_.clear();
   std::optional<timespec> timeout;
-  if (something_always_ready()) {
+  const bool something_ready =
+      always_ready_ > 0 && std::ranges::any_of(watches_, [](const auto& entry) {
+        return entry != nullptr && entry->always_ready && entry->events != 0;
+      });
+  if (something_ready) {
     timeout = timespec{};
   } else if (!timers_.empty()) {
     const std::uint64_t deadline =
@@ -116,7 +119,7 @@ Status EventLoop::run_once() {
     timeout = timespec{.tv_sec = static_cast<time_t>(wait / 1'000'000),
                        .tv_nsec = static_cast<long>(wait % 1'000'000 * 1000)};
   }
-  std::array<epoll_event, 16> events;
+  std::array<epoll_event, 64> events;
   const int count = ::epoll_pwait2(epoll_.get(), events.data(), static_cast<int>(events.size()),
                                    timeout ? &*timeout : nullptr, nullptr);
   if (count < 0 && errno != EINTR)
