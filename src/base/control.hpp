@@ -13,6 +13,7 @@ enum class FromSupervisor : std::uint32_t {
   signal_main,      ///< send `value` to the main process
   stop_all,         ///< SIGSTOP to everything but PID 1, then answer `stopped`
   continue_all,     ///< SIGCONT to everything
+  network_ready,    ///< the gateway answers: the command may start
 };
 struct Order {
   FromSupervisor what;
@@ -23,6 +24,8 @@ enum class FromPid1 : std::uint32_t {
   descriptors = 1,  ///< SCM_RIGHTS: scratch, processes, terminal (in this order; `value` is a bit set of those present, 1 2 4)
   listener,         ///< SCM_RIGHTS: the seccomp listener
   stopped,
+  network,          ///< SCM_RIGHTS: with a gateway its netlink socket, its namespace and the sandbox's netlink socket; the sandbox's
+                    ///< namespace where `value` is 1; the sockets that were wished for, in their order
   main_ended,       ///< `value` is the wait status; the last message
 };
 struct Report {

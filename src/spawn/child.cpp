@@ -6,7 +6,6 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
-#include <net/if.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -32,13 +31,6 @@ alignas(64) char payload_stack[kPayloadStack];
 void drop_supervisor_ends(const Program& program) {
   for (const int fd : program.supervisor_ends)
     if (fd >= 0) ::close(fd);
-}
-
-void wait_for_go(const Program& program) {  // meeting point 2
-  control::Order order{};
-  ssize_t got = ::recv(program.control, &order, sizeof order, 0);
-  while (got < 0 && errno == EINTR) got = ::recv(program.control, &order, sizeof order, 0);
-  if (got != sizeof order || order.what != control::FromSupervisor::go) ::_exit(125);
 }
 
 void take_identity(const Program& program) {
@@ -89,17 +81,6 @@ void name_host(const Program& program) {
   must(program, Stage::hostname, 1, call(SYS_setdomainname, "", 0));
 }
 
-void raise_loopback(const Program& program) {
-  if (!program.own_network || !enter(program, Stage::loopback)) return;
-  const long probe =
-      must(program, Stage::loopback, 0, ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  ifreq request{};
-  std::memcpy(request.ifr_name, "lo", 3);
-  request.ifr_flags = IFF_UP | IFF_RUNNING;
-  must(program, Stage::loopback, 1, ::ioctl(static_cast<int>(probe), SIOCSIFFLAGS, &request));
-  ::close(static_cast<int>(probe));
-}
-
 void open_terminal(Program& program) {
   if (!program.interactive || !enter(program, Stage::terminal)) return;
   const auto step = [&](std::size_t index, long result) {
@@ -112,28 +93,6 @@ void open_terminal(Program& program) {
       step(2, ::ioctl(program.terminal_master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
   if (program.window.ws_row != 0)
     step(3, ::ioctl(program.terminal_master, TIOCSWINSZ, &program.window));
-}
-
-/// Sends up to three descriptors with one report.
-long send_report(const Program& program, control::Report report, const int* fds,
-                 std::size_t count) {
-  iovec body{&report, sizeof report};
-  alignas(cmsghdr) char space[CMSG_SPACE(3 * sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &body;
-  message.msg_iovlen = 1;
-  if (count > 0) {
-    message.msg_control = space;
-    message.msg_controllen = CMSG_SPACE(count * sizeof(int));
-    cmsghdr* rights = CMSG_FIRSTHDR(&message);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(count * sizeof(int));
-    std::memcpy(CMSG_DATA(rights), fds, count * sizeof(int));
-  }
-  long sent = ::sendmsg(program.control, &message, MSG_NOSIGNAL);
-  while (sent < 0 && errno == EINTR) sent = ::sendmsg(program.control, &message, MSG_NOSIGNAL);
-  return sent;
 }
 
 void hand_over_descriptors(Program& program) {
@@ -215,6 +174,7 @@ void obey(const Program& program, pid_t main) {
       ::kill(-1, SIGCONT);
       break;
     case control::FromSupervisor::go:
+    case control::FromSupervisor::network_ready:
       break;
   }
 }
@@ -250,20 +210,50 @@ void reap(const Program& program, pid_t main) {
 
 }  // namespace
 
+long send_report(const Program& program, control::Report report, const int* fds,
+                 std::size_t count) {
+  iovec body{&report, sizeof report};
+  alignas(cmsghdr) char space[CMSG_SPACE(kMostReported * sizeof(int))];
+  msghdr message{};
+  message.msg_iov = &body;
+  message.msg_iovlen = 1;
+  if (count > 0) {
+    std::memset(space, 0, CMSG_SPACE(count * sizeof(int)));
+    message.msg_control = space;
+    message.msg_controllen = CMSG_SPACE(count * sizeof(int));
+    cmsghdr* rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(count * sizeof(int));
+    std::memcpy(CMSG_DATA(rights), fds, count * sizeof(int));
+  }
+  long sent = ::sendmsg(program.control, &message, MSG_NOSIGNAL);
+  while (sent < 0 && errno == EINTR) sent = ::sendmsg(program.control, &message, MSG_NOSIGNAL);
+  return sent;
+}
+
+void wait_for_order(const Program& program, control::FromSupervisor expected) {
+  control::Order order{};
+  ssize_t got = ::recv(program.control, &order, sizeof order, 0);
+  while (got < 0 && errno == EINTR) got = ::recv(program.control, &order, sizeof order, 0);
+  if (got != sizeof order || order.what != expected) ::_exit(125);
+}
+
 void run_init(Program& program) {
   drop_supervisor_ends(program);
   die_with_supervisor(program);
-  wait_for_go(program);
+  wait_for_order(program, control::FromSupervisor::go);  // meeting point 2
   limit_cpus(program);
   take_identity(program);
   wipe_arguments(program);
   refuse_dumps(program);
   die_with_supervisor(program);
   name_host(program);
-  raise_loopback(program);
+  make_network(program);
   build_root(program);
   open_terminal(program);
   hand_over_descriptors(program);
+  wait_for_network(program);
 
   sigset_t child_ended;
   ::sigemptyset(&child_ended);

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/control.hpp"
+#include "base/socket_wish.hpp"
 #include "spawn/handshake.hpp"
 
 /// Everything the child needs, as plain data made before the clone: after it nothing is allocated.
@@ -87,7 +89,11 @@ struct Program {
   std::size_t argument_area_size;
   const cpu_set_t* affinity;  ///< null: as the caller's
   bool own_network;
-  bool list_processes;  ///< hand over a procfs without hidepid
+  bool gateway;     ///< the network namespace of the clone is the gateway's: make another one
+  bool hand_space;  ///< hand over the sandbox's network namespace
+  const SocketWish* sockets;
+  std::size_t socket_count;  ///< at most kMostWishes
+  bool list_processes;       ///< hand over a procfs without hidepid
 
   // root
   const char* scratch_size;  ///< tmpfs options, decimal
@@ -126,6 +132,15 @@ struct Program {
 
 // ---- between the child's own files ----
 
+/// The sandbox's network as far as it is made inside: meeting point 2a.
+void make_network(const Program& program);
+/// Returns when the gateway answers.
+void wait_for_network(const Program& program);
+/// Sends a report with up to kMostReported descriptors.
+inline constexpr std::size_t kMostReported = kMostWishes + 4;
+long send_report(const Program& program, control::Report report, const int* fds, std::size_t count);
+/// The next order of the supervisor, waited for; ends PID 1 when it is not `expected`.
+void wait_for_order(const Program& program, control::FromSupervisor expected);
 /// Builds the root and enters it: meeting point 3.
 void build_root(Program& program);
 /// The payload, in the address space and descriptor table of PID 1 until execve: meeting point 4.

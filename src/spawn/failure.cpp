@@ -163,10 +163,14 @@ Error explain_failure(const plan::Plan& plan, const child::Progress& progress) {
       break;
     // The first that need a right: which of them is asked first is no matter.
     case Stage::hostname:
+    case Stage::gateway:
+    case Stage::own_network:
     case Stage::loopback:
     case Stage::private_mounts:
     case Stage::root:
       if (progress.error == EPERM || progress.error == EACCES) return explain_no_rights(error);
+      if (progress.error == ENOSPC)
+        error.hint = "too many namespaces are in use: see the limits in /proc/sys/user";
       break;
     default:
       break;

@@ -6,7 +6,10 @@
 ///
 ///   1 parent  clone3 with all namespaces, keep the pidfd
 ///   2 parent  write id maps, send Order go
-///   3 PID 1   own lock-down, mounts, new root, then Report descriptors
+///   2a PID 1  Report network, where there are sockets to hand over; with a gateway the parent
+///             joins the namespaces, listens, and sends Order network_ready
+///   3 PID 1   own lock-down, mounts, new root, then Report descriptors; with a gateway wait for
+///             network_ready
 ///   4 payload limits, privileges, Landlock, filter, then Progress ready on the error pipe, execve
 ///   5 PID 1   Report listener, then serve: reap, forward, Report main_ended last
 ///
@@ -28,7 +31,11 @@ namespace sbx::child {
   X(non_dumpable, protection, "nothing of PID 1 can be read or traced from inside")             \
   X(parent_death, protection, "PID 1 dies with its supervisor")                                 \
   X(hostname, protection, "the host name is 'sandbox'")                                         \
+  X(gateway, construction, "the gateway has a namespace and sockets in it (allow-list)")          \
+  X(own_network, protection, "the program is not in the gateway's namespace (allow-list)")        \
+  X(links, construction, "the sandbox's network leads to the gateway, and nowhere else")          \
   X(loopback, construction, "127.0.0.1 works")                                                  \
+  X(sockets, construction, "the supervisor holds sockets of the sandbox's own network")          \
   X(private_mounts, construction, "mounts made outside do not come in")                         \
   X(root, construction, "an empty root exists")                                                 \
   X(scratch, construction, "the one private tmpfs exists, as large as limits.disk says")        \

@@ -116,7 +116,9 @@ void pack_strings(const std::vector<std::string>& strings, std::vector<char*>& p
 
 }  // namespace
 
-void pack(const plan::Plan& plan, const std::vector<Source>& sources, Packed& packed) {
+void pack(const plan::Plan& plan, const NetworkRequest& network, const std::vector<Source>& sources,
+          Packed& packed) {
+  SBX_ASSERT(network.sockets.size() <= kMostWishes);
   child::Program& program = packed.program;
   packed.steps.reserve(plan.mounts.size());
   for (std::size_t i = 0; i < plan.mounts.size(); ++i)
@@ -141,6 +143,10 @@ void pack(const plan::Plan& plan, const std::vector<Source>& sources, Packed& pa
   program.uid = plan.identity.uid;
   program.gid = plan.identity.gid;
   program.own_network = plan.network.own_namespace;
+  program.gateway = network.gateway;
+  program.hand_space = network.space;
+  program.sockets = network.sockets.data();
+  program.socket_count = network.sockets.size();
   program.scratch_size = packed.scratch_size.c_str();
   program.scratch_inodes = packed.scratch_inodes.c_str();
   program.steps = packed.steps.data();

@@ -5,6 +5,7 @@
 
 #include "plan/plan.hpp"
 #include "spawn/child_program.hpp"
+#include "spawn/network.hpp"
 #include "spawn/sources.hpp"
 
 /// A Plan as the flat data that the child runs on. Owns everything the Program points to, except
@@ -25,7 +26,9 @@ struct Packed {
   cpu_set_t affinity{};
 };
 
-/// The plan and sources must outlive the result. Channels and ids are filled in by spawn.
-void pack(const plan::Plan& plan, const std::vector<Source>& sources, Packed& packed);
+/// The plan, the request and the sources must outlive the result. Channels and ids are filled in by
+/// spawn.
+void pack(const plan::Plan& plan, const NetworkRequest& network, const std::vector<Source>& sources,
+          Packed& packed);
 
 }  // namespace sbx::spawn

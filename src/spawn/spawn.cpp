@@ -10,12 +10,14 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/control.hpp"
 #include "base/sys.hpp"
 #include "spawn/failure.hpp"
 #include "spawn/faults.hpp"
+#include "spawn/links.hpp"
 #include "spawn/pack.hpp"
 #include "spawn/sources.hpp"
 
@@ -76,8 +78,8 @@ bool lists_children() {
   return ::access("/proc/thread-self/children", R_OK) == 0;
 }
 
-Status send_go(int control) {
-  const control::Order order{control::FromSupervisor::go, 0};
+Status send_order(int control, control::FromSupervisor what) {
+  const control::Order order{what, 0};
   if (::send(control, &order, sizeof order, MSG_NOSIGNAL) != sizeof order)
     return fail_errno(ErrorKind::setup, "child-died", "the sandbox died before it was set up");
   return {};
@@ -92,7 +94,7 @@ struct Received {
 std::optional<Received> receive(int control) {
   Received received;
   iovec body{&received.report, sizeof received.report};
-  alignas(cmsghdr) char space[CMSG_SPACE(4 * sizeof(int))];
+  alignas(cmsghdr) char space[CMSG_SPACE(child::kMostReported * sizeof(int))];
   msghdr message{};
   message.msg_iov = &body;
   message.msg_iovlen = 1;
@@ -175,9 +177,58 @@ Status map_ids(pid_t pid, const Identity& identity, const host::Host& host) {
   return fail(std::move(error));
 }
 
+std::unexpected<Error> no_network_sockets() {
+  return fail(Error{.kind = ErrorKind::setup,
+                    .code = "setup-sockets",
+                    .message = "the sockets of the sandbox's network did not arrive",
+                    .hint = "see the limit of open files: ulimit -n"});
+}
+
+/// What PID 1 made of the request, in the order that control::FromPid1::network names.
+struct ReceivedNetwork {
+  LinkEnds links;
+  NetworkEnds ends;
+};
+
+Result<ReceivedNetwork> receive_network(int control, const NetworkRequest& request) {
+  auto received = receive(control);
+  const std::size_t expected =
+      (request.gateway ? 3U : 0U) + (request.space ? 1U : 0U) + request.sockets.size();
+  if (!received || received->report.what != control::FromPid1::network ||
+      received->fds.size() != expected)
+    return no_network_sockets();
+  auto next = received->fds.begin();
+  ReceivedNetwork network;
+  if (request.gateway) {
+    network.links.gateway_netlink = std::move(*next++);
+    network.links.gateway_space = std::move(*next++);
+    network.links.sandbox_netlink = std::move(*next++);
+  }
+  const auto in_gateway = std::ranges::count_if(request.sockets, &SocketWish::in_gateway);
+  for (auto i = in_gateway; i > 0; --i) network.ends.sockets.push_back(std::move(*next++));
+  if (request.space) network.ends.space = std::move(*next++);
+  while (next != received->fds.end()) network.ends.sockets.push_back(std::move(*next++));
+  return network;
+}
+
+/// Meeting point 2a.
+Status join_network(const NetworkRequest& request, int control, const child::Fault& fault,
+                    const StampFunction& stamp) {
+  ReceivedNetwork network = SBX_TRY(receive_network(control, request));
+  stamp("sockets");
+  if (request.gateway && SBX_TRY(passes(fault, Stage::links)))
+    network.ends.has_ipv6 = SBX_TRY(join(network.links));
+  network.ends.gateway_space = std::move(network.links.gateway_space);
+  stamp("links");
+  SBX_TRY(request.take(std::move(network.ends)));
+  if (request.gateway) SBX_TRY(send_order(control, control::FromSupervisor::network_ready));
+  stamp("gateway");
+  return {};
+}
+
 Result<Sandbox> meet(const plan::Plan& plan, const host::Host& host, const Identity& identity,
-                     Channels& channels, const child::Fault& fault, const Clone& clone,
-                     const StampFunction& stamp) {
+                     const NetworkRequest& network, Channels& channels, const child::Fault& fault,
+                     const Clone& clone, const StampFunction& stamp) {
   if (SBX_TRY(passes(fault, Stage::id_maps)))
     if (auto mapped = map_ids(clone.pid, identity, host); !mapped)
       return fail(explain_early_end(plan, clone, channels, std::move(mapped).error()));
@@ -185,8 +236,12 @@ Result<Sandbox> meet(const plan::Plan& plan, const host::Host& host, const Ident
   // a caller that is already above 500 stays there, since lowering needs rights.
   (void)sys::write_file("/proc/" + std::to_string(clone.pid) + "/oom_score_adj", "500");
   stamp("id_maps");
-  if (auto sent = send_go(channels.control.get()); !sent)
+  const int control = channels.control.get();
+  if (auto sent = send_order(control, control::FromSupervisor::go); !sent)
     return fail(explain_early_end(plan, clone, channels, std::move(sent).error()));
+  if (network.gateway)
+    if (auto joined = join_network(network, control, fault, stamp); !joined)
+      return fail(explain_early_end(plan, clone, channels, std::move(joined).error()));
 
   const Progress progress = read_progress(channels.errors.get());
   stamp("payload");
@@ -197,15 +252,17 @@ Result<Sandbox> meet(const plan::Plan& plan, const host::Host& host, const Ident
                       .hint = "the kernel may be out of memory: see its log"});
   if (progress.stage != Stage::ready) return fail(explain_failure(plan, progress));
 
+  if (!network.gateway && (network.space || !network.sockets.empty()))
+    SBX_TRY(join_network(network, control, fault, stamp));
   Sandbox sandbox;
-  auto descriptors = receive(channels.control.get());
+  auto descriptors = receive(control);
   if (!descriptors || descriptors->report.what != control::FromPid1::descriptors)
     return fail(Error{.kind = ErrorKind::internal,
                       .code = "no-descriptors",
                       .message = "PID 1 sent no descriptors"});
   take_descriptors(sandbox, std::move(*descriptors));
   if (plan.filter.notifies) {
-    auto listener = receive(channels.control.get());
+    auto listener = receive(control);
     if (!listener || listener->report.what != control::FromPid1::listener || listener->fds.empty())
       return fail(Error{.kind = ErrorKind::setup,
                         .code = "no-listener",
@@ -235,13 +292,14 @@ void connect(child::Program& program, const Channels& channels, const ChildStrea
 }  // namespace
 
 Result<Sandbox> spawn(const plan::Plan& plan, const host::Host& host, const Identity& identity,
-                      ChildStreams streams, ArgumentArea arguments, const StampFunction& stamp) {
+                      const NetworkRequest& network, ChildStreams streams, ArgumentArea arguments,
+                      const StampFunction& stamp) {
   const child::Fault fault = SBX_TRY(fault_from_environment());
   std::vector<Source> sources(plan.mounts.size());
   if (SBX_TRY(passes(fault, Stage::grants))) sources = SBX_TRY(open_sources(plan, identity));
   stamp("grants");
   Packed packed;
-  pack(plan, sources, packed);
+  pack(plan, network, sources, packed);
   packed.program.fault = fault;
   Channels channels = SBX_TRY(make_channels());
   connect(packed.program, channels, streams, arguments);
@@ -257,7 +315,7 @@ Result<Sandbox> spawn(const plan::Plan& plan, const host::Host& host, const Iden
   channels.child_control.reset();
   channels.child_errors.reset();
   streams = ChildStreams{};
-  auto sandbox = meet(plan, host, identity, channels, fault, clone, stamp);
+  auto sandbox = meet(plan, host, identity, network, channels, fault, clone, stamp);
   if (!sandbox) {
     kill_and_reap(clone);
     return sandbox;

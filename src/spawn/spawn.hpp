@@ -12,6 +12,7 @@
 #include "host/host.hpp"
 #include "plan/plan.hpp"
 #include "spawn/identity.hpp"
+#include "spawn/network.hpp"
 
 /// Builds the sandbox of a Plan and starts its command. Call from the process's main thread: the
 /// parent-death signal of the sandbox follows the calling thread, prctl(2).
@@ -55,7 +56,8 @@ inline constexpr const char* kListenerBusy = "listener-busy";
 /// namespaces: with the cure), not_found and not_executable (execve refused). On error nothing is
 /// left behind.
 [[nodiscard]] Result<Sandbox> spawn(const plan::Plan& plan, const host::Host& host,
-                                    const Identity& identity, ChildStreams streams,
-                                    ArgumentArea arguments, const StampFunction& stamp);
+                                    const Identity& identity, const NetworkRequest& network,
+                                    ChildStreams streams, ArgumentArea arguments,
+                                    const StampFunction& stamp);
 
 }  // namespace sbx::spawn

@@ -40,7 +40,7 @@ TEST(Pack, GivesWritableMountsEveryRightButMakingDevices) {
   const plan::Plan plan = small_plan(7);
   const std::vector<Source> sources(plan.mounts.size());
   Packed packed;
-  pack(plan, sources, packed);
+  pack(plan, NetworkRequest{}, sources, packed);
   EXPECT_EQ(rights_on(packed, "/tmp"),
             landlock::file_rights(7) & ~(landlock::make_char | landlock::make_block));
   EXPECT_EQ(rights_on(packed, "/"), landlock::execute | landlock::read_file | landlock::read_dir);
@@ -51,7 +51,7 @@ TEST(Pack, GivesAFileNoRightOfFolders) {
   const plan::Plan plan = small_plan(7);
   const std::vector<Source> sources(plan.mounts.size());
   Packed packed;
-  pack(plan, sources, packed);
+  pack(plan, NetworkRequest{}, sources, packed);
   EXPECT_EQ(rights_on(packed, "/srv/notes.txt") & ~landlock::kRightsOfFile, 0U);
   EXPECT_NE(rights_on(packed, "/srv/notes.txt") & landlock::write_file, 0U);
 }
@@ -61,7 +61,7 @@ TEST(Pack, AsksNoRightThatAnOldKernelDoesNotKnow) {
     const plan::Plan plan = small_plan(abi);
     const std::vector<Source> sources(plan.mounts.size());
     Packed packed;
-    pack(plan, sources, packed);
+    pack(plan, NetworkRequest{}, sources, packed);
     for (const child::LandlockRule& rule : packed.landlock_rules) {
       EXPECT_EQ(rule.rights & ~landlock::file_rights(abi), 0U) << rule.path << " at ABI " << abi;
       EXPECT_NE(rule.rights, 0U) << "an empty rule is ENOMSG: " << rule.path;
@@ -73,7 +73,7 @@ TEST(Pack, MakesNoRulesWithoutLandlock) {
   plan::Plan plan = small_plan(0);
   const std::vector<Source> sources(plan.mounts.size());
   Packed packed;
-  pack(plan, sources, packed);
+  pack(plan, NetworkRequest{}, sources, packed);
   EXPECT_TRUE(packed.landlock_rules.empty());
 }
 
@@ -83,7 +83,7 @@ TEST(Pack, HandsAFileInByContentWhereItCannotBeMapped) {
   sources[3].content = "hello";
   sources[3].by_content = true;
   Packed packed;
-  pack(plan, sources, packed);
+  pack(plan, NetworkRequest{}, sources, packed);
   EXPECT_EQ(packed.steps[3].kind, child::StepKind::file);
   EXPECT_EQ(std::string_view(packed.steps[3].content, packed.steps[3].content_size), "hello");
   EXPECT_EQ(packed.steps[0].kind, child::StepKind::bind);
@@ -93,7 +93,7 @@ TEST(Pack, NamesTargetsRelativeToTheNewRoot) {
   const plan::Plan plan = small_plan(7);
   const std::vector<Source> sources(plan.mounts.size());
   Packed packed;
-  pack(plan, sources, packed);
+  pack(plan, NetworkRequest{}, sources, packed);
   for (const child::Step& step : packed.steps) EXPECT_NE(step.target[0], '/');
 }
 
