@@ -67,6 +67,20 @@ struct Denial {
   std::string risk;
 };
 
+/// What went through one rule of network.allow or network.publish.
+struct NetworkUse {
+  std::string rule;               ///< "api.example.com:443", "127.0.0.1:8080:80"
+  std::uint64_t connections = 0;  ///< TCP connections and UDP flows
+  std::uint64_t bytes_in = 0;     ///< to the program
+  std::uint64_t bytes_out = 0;    ///< from the program
+};
+/// An allowed destination that could not be reached.
+struct NetworkFailure {
+  std::string what;  ///< "api.example.com:443"
+  std::string why;   ///< "no such name", "refused by 192.0.2.1", "timed out after 10 s"
+  std::uint64_t count = 0;
+};
+
 struct Degraded {
   std::string what;  ///< a policy key or a second wall: "limits.memory", "landlock"
   std::string why;
@@ -108,6 +122,8 @@ struct Outcome {
   Stream err;
   std::vector<LimitMet> limits_met;
   std::vector<Denial> denials;
+  std::vector<NetworkUse> network_used;
+  std::vector<NetworkFailure> network_failures;
   std::vector<Degraded> degraded;  ///< found while running, on top of the plan's
   std::vector<std::string> notes;  ///< hints worth a line on stderr
   Usage usage;

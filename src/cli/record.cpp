@@ -154,6 +154,19 @@ Json denials_json(const std::vector<Denial>& denials) {
   return list;
 }
 
+Json network_json(const Outcome& outcome) {
+  Json used = Json::array();
+  for (const NetworkUse& use : outcome.network_used)
+    used.push_back({{"rule", use.rule},
+                    {"connections", use.connections},
+                    {"bytes_in", use.bytes_in},
+                    {"bytes_out", use.bytes_out}});
+  Json failed = Json::array();
+  for (const NetworkFailure& failure : outcome.network_failures)
+    failed.push_back({{"what", failure.what}, {"why", failure.why}, {"count", failure.count}});
+  return {{"used", std::move(used)}, {"failed", std::move(failed)}};
+}
+
 Json usage_json(const Usage& usage) {
   return {{"wall_ms", usage.wall_ms},
           {"user_ms", usage.user_ms},
@@ -208,7 +221,9 @@ Json enforced_json(const plan::Plan& plan, const std::vector<Degraded>& degraded
   json["namespaces"] = plan.enforced_namespaces;
   json["syscalls"] = plan.filter.program.empty() ? Json(nullptr) : Json("seccomp");
   json["landlock"] = plan.landlock_abi > 0 ? Json(plan.landlock_abi) : Json(nullptr);
-  json["network"] = plan.network.own_namespace ? Json("namespace") : Json(nullptr);
+  json["network"] = plan.network.allow_list      ? Json("gateway")
+                    : plan.network.own_namespace ? Json("namespace")
+                                                 : Json(nullptr);
   json["wall_time"] = "timer";
   json["cpu_time"] = means_of("limits.cpu_time", cpu_time_means.c_str(), degraded);
   json["memory"] = "polled";
@@ -394,6 +409,7 @@ std::string record_text(const RunFacts& facts) {
   json["stderr"] = stream_json(outcome.err);
   json["limits_met"] = limits_met_json(outcome.limits_met, facts.policy);
   json["denials"] = denials_json(outcome.denials);
+  json["network"] = network_json(outcome);
   json["usage"] = usage_json(outcome.usage);
   json["limits"] = facts.plan != nullptr ? limits_json(*facts.plan) : Json(nullptr);
   json["changes"] = changes_json(outcome.changes);

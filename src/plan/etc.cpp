@@ -1,6 +1,7 @@
 #include <array>
 #include <string_view>
 
+#include "base/network_addresses.hpp"
 #include "plan/inside.hpp"
 #include "plan/path_text.hpp"
 
@@ -134,7 +135,7 @@ std::string host_lookup(std::string_view services) {
 }  // namespace
 
 std::vector<Mount> etc_steps(const host::Host& host, const std::string& system_root,
-                             bool host_network) {
+                             policy::NetworkMode network) {
   const host::Files& files = *host.files;
   std::vector<Mount> steps;
   steps.push_back(directory_step("/etc"));
@@ -145,7 +146,9 @@ std::vector<Mount> etc_steps(const host::Host& host, const std::string& system_r
   std::string lookup = kHostLookup;
   std::string hosts = kHosts;
   std::string resolver = kResolver;
-  if (host_network) {
+  if (network == policy::NetworkMode::allow_list)
+    resolver = std::string("nameserver ") + kGateway4 + "\noptions timeout:5 attempts:2\n";
+  if (network == policy::NetworkMode::host) {
     lookup = host_lookup(host_text(files, "/etc/nsswitch.conf", kHostLookup));
     hosts = host_text(files, "/etc/hosts", kHosts);
     resolver = host_text(files, "/etc/resolv.conf", "");

@@ -19,7 +19,7 @@ inline constexpr const char* kFallbackWorkspace = "/work";
                                                       const Origin& origin, View& view);
 /// /etc: synthetic files, and from the system what no program should miss and no one minds showing.
 [[nodiscard]] std::vector<Mount> etc_steps(const host::Host& host, const std::string& system_root,
-                                           bool host_network);
+                                           policy::NetworkMode network);
 /// /dev and /proc with its masks.
 [[nodiscard]] std::vector<Mount> kernel_steps(bool interactive);
 /// /tmp, the home, /dev/shm and the empty folders that programs expect.

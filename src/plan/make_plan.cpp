@@ -43,7 +43,7 @@ Status decide_files(const policy::Policy& policy, const host::Host& host, const 
   for (const DenyRule& rule : denials.rules()) plan.hidden_names.push_back(rule.pattern);
   View view(denials);
   append(plan.mounts, SBX_TRY(system_steps(host, root, policy.filesystem.system.origin, view)));
-  append(plan.mounts, etc_steps(host, root, !plan.network.own_namespace));
+  append(plan.mounts, etc_steps(host, root, policy.network.mode.value));
   append(plan.mounts, kernel_steps(request.interactive));
   append(plan.mounts, private_steps());
   append(plan.mounts, SBX_TRY(seed_steps(policy, host, denials)));
@@ -71,6 +71,26 @@ Status decide_files(const policy::Policy& policy, const host::Host& host, const 
   return {};
 }
 
+std::string placed(std::string rule, const Origin& origin) {
+  return std::move(rule) + " (" + origin.text() + ")";
+}
+
+void decide_network(const policy::Network& network, NetworkPlan& plan) {
+  plan.own_namespace = network.mode.value != policy::NetworkMode::host;
+  plan.allow_list = network.mode.value == policy::NetworkMode::allow_list;
+  plan.private_ = network.private_.value;
+  plan.match_sni = network.match_sni.value;
+  plan.match_sni_rule = placed("network.match_sni = true", network.match_sni.origin);
+  plan.named = network.named.value;
+  plan.rule = plan.allow_list ? placed("not in network.allow", network.mode.origin)
+                              : placed("network.mode = \"none\"", network.mode.origin);
+  if (plan.allow_list) plan.rules = policy::network_rules(network);
+  if (!plan.own_namespace) return;
+  const std::vector<policy::Publication> publications = policy::publications(network);
+  for (std::size_t i = 0; i < publications.size(); ++i)
+    plan.published.push_back({publications[i], network.publish[i].origin});
+}
+
 Status decide_filter(const policy::Policy& policy, const host::Host& host, Plan& plan) {
   FilterContext context;
   // With the host's network come its abstract sockets; only Landlock's scope can shut them.
@@ -91,7 +111,7 @@ Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
     if (entry.what == "network.mode")
       plan.notes.push_back("the program has no network: " + entry.why);
   plan.identity.privileged = host.privileged;
-  plan.network.own_namespace = policy.network.mode.value != policy::NetworkMode::host;
+  decide_network(policy.network, plan.network);
   plan.interactive = request.interactive;
   plan.stdin_mode = request.stdin_mode;
   plan.stdin_file = request.stdin_file;

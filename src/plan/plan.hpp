@@ -13,6 +13,7 @@
 #include "host/host.hpp"
 #include "plan/filter/filter.hpp"
 #include "plan/request.hpp"
+#include "policy/network_rules.hpp"
 #include "policy/policy.hpp"
 
 /// Everything that is decided before anything is done. `--dry-run` prints a Plan; nothing after it
@@ -114,6 +115,18 @@ struct OutputPlan {
 
 struct NetworkPlan {
   bool own_namespace = true;  ///< false: mode = "host"
+  bool allow_list = false;    ///< a gateway leads to what `rules` name
+  std::vector<policy::PlacedRule> rules;
+  struct Published {
+    policy::Publication publication;
+    Origin origin;
+  };
+  std::vector<Published> published;
+  bool private_ = false;  ///< may a name lead to an address that is not globally reachable?
+  bool match_sni = true;
+  bool named = true;           ///< refused destinations are named
+  std::string rule;            ///< what refuses: "not in network.allow (web-fetch.toml:21)"
+  std::string match_sni_rule;  ///< "network.match_sni = true (web-fetch.toml:25)"
 };
 
 /// For the record and messages.

@@ -8,6 +8,7 @@
 
 #include "base/sys.hpp"
 #include "plan/enforcement.hpp"
+#include "run/network.hpp"
 #include "supervise/supervisor.hpp"
 #include "workspace/copy.hpp"
 
@@ -114,15 +115,20 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   const supervise::SignalScope signals = SBX_TRY(supervise::SignalScope::make());
   stamps.add("acquire");
 
+  RunNetwork network(plan.network);
+  SBX_TRY(network.prepare());
   const timespec started = workspace::file_clock();
   spawn::ChildStreams child_streams{std::move(streams.child_in), std::move(streams.child_out),
                                     std::move(streams.child_err)};
   const spawn::Sandbox sandbox =
-      SBX_TRY(spawn::spawn(plan, host, identity, std::move(child_streams), options.arguments,
-                           [&](const char* stage) { stamps.add(stage); }));
+      SBX_TRY(spawn::spawn(plan, host, identity, network.request(), std::move(child_streams),
+                           options.arguments, [&](const char* stage) { stamps.add(stage); }));
 
-  Outcome outcome = SBX_TRY(supervise::supervise(settings_of(plan, options), watch(sandbox),
-                                                 std::move(streams.supervisor), signals));
+  supervise::Settings settings = settings_of(plan, options);
+  network.live_in(settings);
+  Outcome outcome = SBX_TRY(
+      supervise::supervise(settings, watch(sandbox), std::move(streams.supervisor), signals));
+  network.put_into(outcome);
   outcome.degraded.insert(outcome.degraded.begin(), sandbox.degraded.begin(),
                           sandbox.degraded.end());
   if (options.copy != nullptr) keep_copy(plan, sandbox, started, *options.copy, outcome);

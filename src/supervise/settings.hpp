@@ -7,6 +7,7 @@
 #include <sbx/outcome.hpp>
 #include <sbx/units.hpp>
 
+#include "base/event_loop.hpp"
 #include "supervise/caller_memory.hpp"
 
 namespace sbx::supervise {
@@ -46,6 +47,10 @@ struct Settings {
   ExplainCall explain;
   /// What to do about each call that the filter notifies although it allows it.
   std::vector<Note> notes;
+  /// What else lives in the loop: `attach` before anything is waited for, `detach` before the loop
+  /// ends. Both may be empty.
+  std::function<Status(EventLoop&)> attach;
+  std::function<void()> detach;
 };
 
 }  // namespace sbx::supervise

@@ -143,6 +143,7 @@ OutputRelay::Options Supervisor::output_options(const char* name, Bytes cap) {
 Status Supervisor::watch_everything() {
   // First, because a denied call waits for its answer: nothing else may be waited for before.
   SBX_TRY(notifier_.start());
+  if (settings_.attach) SBX_TRY(settings_.attach(loop_));
   SBX_TRY(loop_.watch(sandbox_.pid1, EPOLLIN, [this](std::uint32_t) { pid1_ended(); }));
   SBX_TRY(loop_.watch(sandbox_.control, EPOLLIN, [this](std::uint32_t) { read_control(); }));
   SBX_TRY(loop_.watch(signals_.fd(), EPOLLIN, [this](std::uint32_t) { handle_signals(); }));
@@ -392,6 +393,7 @@ Result<Outcome> Supervisor::outcome() {
 Result<Outcome> Supervisor::run() {
   Status status = watch_everything();
   while (status && !over()) status = loop_.run_once();
+  if (settings_.detach) settings_.detach();
   if (terminal_) terminal_->restore();
   if (status) return outcome();
   kill();

@@ -39,6 +39,11 @@ for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
 _known_children = set()
 
 
+def known_children():
+    """Pids of children of this process that no sbx left behind: a test that forks adds its own."""
+    return _known_children
+
+
 class Ended:
     """A finished sbx: its exit status, what it printed, and its record where one was asked for."""
 

@@ -204,8 +204,7 @@ TEST(PolicyEnforceable, ListsWhatAPolicyFileAsksForInVain) {
               "= false\n"
               "publish = [\"1:1\"]\nnamed = true\n[limits]\nmemory = \"1G\"\ndisk_on = \"folder\""),
           true),
-      ElementsAre("network.mode", "network.allow", "network.private", "network.match_sni",
-                  "network.publish", "network.named", "limits.disk_on"));
+      ElementsAre("network.publish", "network.named", "limits.disk_on"));
 }
 
 TEST(PolicyEnforceable, ValuesThatNeedNoMechanismAreNotListed) {
@@ -232,25 +231,24 @@ TEST(PolicyEnforceable, WhatABuiltinOrDefaultSetIsNotTheUsers) {
   EXPECT_THAT(missing(builtin("default"), true), IsEmpty());
   EXPECT_THAT(missing(builtin("default"), false), ElementsAre("network.named"));
   EXPECT_THAT(missing(parsed(""), false), ElementsAre("network.named"));
-  EXPECT_THAT(missing(builtin("web-fetch"), false), Contains("network.mode"));
 }
 
 TEST(PolicyEnforceable, OneEntryOfTheUsersIsEnough) {
   auto policy =
-      load({{"web-fetch"}}, {option("--set", "network.allow", "[\"x.org:1\"]")}, plain_context());
+      load({{"web-fetch"}}, {option("--set", "network.publish", "[\"1:1\"]")}, plain_context());
   ASSERT_TRUE(policy);
   const auto list = not_yet(*policy);
-  const auto found = std::ranges::find(list, "network.allow", &NotYet::key);
+  const auto found = std::ranges::find(list, "network.publish", &NotYet::key);
   ASSERT_NE(found, list.end());
   EXPECT_TRUE(found->from_user);
   EXPECT_EQ(found->origin.text(), "--set");
 }
 
 TEST(PolicyEnforceable, CommandLineIsTheUser) {
-  auto policy = load({{"default"}}, {option("--allow-host", "network.allow", "\"x.org:1\"")},
+  auto policy = load({{"default"}}, {option("--set", "network.publish", "[\"1:1\"]")},
                      plain_context());
   ASSERT_TRUE(policy);
-  EXPECT_THAT(missing(*policy, true), ElementsAre("network.mode", "network.allow"));
+  EXPECT_THAT(missing(*policy, true), ElementsAre("network.publish"));
 }
 
 }  // namespace

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <sbx/outcome.hpp>
+
+#include "plan/plan.hpp"
+#include "policy/network_rules.hpp"
+
+/// What a refused attempt is called, and the line of a policy that would allow it.
+namespace sbx::network {
+
+/// A name that no rule has. `shown`: for people; `canonical`: empty where it is no host name.
+[[nodiscard]] Denial refused_name(const plan::NetworkPlan& plan, std::string_view shown,
+                                  std::string_view canonical);
+/// A connection or datagram. `host` is a name or the text of an address as it stands in a rule
+/// ("[2001:db8::1]").
+[[nodiscard]] Denial refused_destination(const plan::NetworkPlan& plan, policy::Transport transport,
+                                         const std::string& host, std::uint16_t port);
+
+}  // namespace sbx::network

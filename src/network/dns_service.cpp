@@ -1,0 +1,181 @@
+#include "network/dns_service.hpp"
+
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cstring>
+
+#include "base/sys.hpp"
+#include "network/socket_address.hpp"
+
+namespace sbx::network {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kWindowMicroseconds = 10'000;
+constexpr auto kStreamLife = 30s;
+constexpr int kDatagramsPerTurn = 32;
+constexpr std::size_t kPacketInformation = CMSG_SPACE(sizeof(in6_pktinfo));
+
+}  // namespace
+
+/// One TCP connection: questions in, answers out, both bounded.
+struct DnsService::Stream {
+  UniqueFd socket;
+  dns::Stream questions;
+  dns::Bytes waiting;  ///< answers that the client has not taken yet
+  bool ended = false;  ///< nothing more will be asked
+  EventLoop::TimerId life = EventLoop::kNoTimer;
+};
+
+DnsService::DnsService(EventLoop& loop, Answerer answerer)
+    : loop_(loop), answer_(std::move(answerer)) {}
+
+DnsService::~DnsService() {
+  loop_.cancel(resume_);
+  for (const UniqueFd& socket : udp_) loop_.forget(socket.get());
+  for (const UniqueFd& socket : listeners_) loop_.forget(socket.get());
+  while (!streams_.empty()) close_stream(streams_.begin()->first);
+}
+
+Status DnsService::serve_udp(UniqueFd socket) {
+  const int fd = socket.get();
+  // The one of the other family is refused.
+  (void)set_option(fd, SOL_IP, IP_PKTINFO, 1);
+  (void)set_option(fd, SOL_IPV6, IPV6_RECVPKTINFO, 1);
+  SBX_TRY(loop_.watch(fd, EPOLLIN, [this, fd](std::uint32_t) { datagrams(fd); }));
+  udp_.push_back(std::move(socket));
+  return {};
+}
+
+Status DnsService::serve_tcp(UniqueFd listener) {
+  const int fd = listener.get();
+  SBX_TRY(loop_.watch(fd, EPOLLIN, [this, fd](std::uint32_t) { accept_streams(fd); }));
+  listeners_.push_back(std::move(listener));
+  return {};
+}
+
+bool DnsService::may_answer() {
+  const std::uint64_t now = sys::now_microseconds();
+  if (now - window_start_ >= kWindowMicroseconds) {
+    window_start_ = now;
+    answered_ = 0;
+  }
+  if (answered_++ < kAnswersPerWindow) return true;
+  pause();
+  return false;
+}
+
+/// Until the window is over nothing is read: the kernel drops what its queue can't hold.
+void DnsService::pause() {
+  if (resume_ != EventLoop::kNoTimer) return;
+  for (const UniqueFd& socket : udp_) loop_.set_events(socket.get(), 0);
+  for (const auto& [fd, stream] : streams_) loop_.set_events(fd, 0);
+  resume_ = loop_.at(window_start_ + kWindowMicroseconds, [this] { resume(); });
+}
+
+void DnsService::resume() {
+  resume_ = EventLoop::kNoTimer;
+  for (const UniqueFd& socket : udp_) loop_.set_events(socket.get(), EPOLLIN);
+  for (const auto& [fd, stream] : streams_)
+    loop_.set_events(fd, stream->waiting.empty() ? EPOLLIN : EPOLLOUT);
+}
+
+dns::Bytes DnsService::answer_to(std::span<const std::uint8_t> message, bool over_udp) {
+  auto query = dns::parse_query(message);
+  if (!query) return std::move(query.error().answer);
+  if (!over_udp) query->largest_answer = dns::kLargestMessage;
+  const auto own = dns::own_name(*query);
+  return dns::write_answer(*query, own ? *own : answer_(*query));
+}
+
+void DnsService::datagrams(int socket) {
+  for (int i = 0; i < kDatagramsPerTurn; ++i)
+    if (!may_answer() || !datagram(socket)) return;
+}
+
+/// False: there is none.
+bool DnsService::datagram(int socket) {
+  std::array<std::uint8_t, 4096> bytes;  // a question of a longer name does not exist
+  alignas(cmsghdr) std::array<char, kPacketInformation> control;
+  sockaddr_storage client{};
+  iovec body{bytes.data(), bytes.size()};
+  msghdr message{};
+  message.msg_name = &client;
+  message.msg_namelen = sizeof client;
+  message.msg_iov = &body;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const ssize_t got = ::recvmsg(socket, &message, MSG_DONTWAIT);
+  if (got < 0) return errno == EINTR;
+  dns::Bytes answer = answer_to(std::span(bytes).first(static_cast<std::size_t>(got)), true);
+  if (answer.empty()) return true;
+  // The packet information that came in says where the question went: sent back, it says where the
+  // answer comes from. The interface is left to the routes.
+  cmsghdr* const information = CMSG_FIRSTHDR(&message);
+  if (information != nullptr && information->cmsg_type == IP_PKTINFO &&
+      information->cmsg_level == SOL_IP) {
+    auto* const info = reinterpret_cast<in_pktinfo*>(CMSG_DATA(information));
+    info->ipi_spec_dst = info->ipi_addr;
+    info->ipi_ifindex = 0;
+  } else if (information != nullptr) {
+    reinterpret_cast<in6_pktinfo*>(CMSG_DATA(information))->ipi6_ifindex = 0;
+  }
+  body = {answer.data(), answer.size()};
+  (void)::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);  // lost like any datagram
+  return true;
+}
+
+void DnsService::accept_streams(int listener) {
+  UniqueFd socket(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!socket.valid()) return;
+  if (streams_.size() >= kMostStreams) return reset_on_close(socket.get());
+  const int fd = socket.get();
+  auto stream = std::make_unique<Stream>();
+  stream->socket = std::move(socket);
+  stream->life = loop_.after(kStreamLife, [this, fd] { close_stream(fd); });
+  if (!loop_.watch(fd, EPOLLIN, [this, fd](std::uint32_t) { read_stream(fd); }))
+    return loop_.cancel(stream->life);
+  streams_.emplace(fd, std::move(stream));
+}
+
+void DnsService::read_stream(int socket) {
+  Stream& stream = *streams_.at(socket);
+  if (stream.waiting.empty() && !stream.ended) {
+    std::array<std::uint8_t, 4096> bytes;
+    const ssize_t got = ::recv(socket, bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    stream.ended = got <= 0;
+    if (got > 0 && !stream.questions.add(std::span(bytes).first(static_cast<std::size_t>(got))))
+      return close_stream(socket);
+  }
+  for (;;) {
+    if (!stream.waiting.empty()) {
+      const ssize_t sent =
+          ::send(socket, stream.waiting.data(), stream.waiting.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (sent < 0 && errno != EAGAIN && errno != EINTR) return close_stream(socket);
+      if (sent > 0) stream.waiting.erase(stream.waiting.begin(), stream.waiting.begin() + sent);
+      if (!stream.waiting.empty()) return loop_.set_events(socket, EPOLLOUT);
+    }
+    const auto question = stream.questions.next();
+    if (!question) break;
+    (void)may_answer();  // this one is answered; when they are too many, the next ones wait
+    stream.waiting = dns::framed(answer_to(*question, false));
+  }
+  if (stream.ended) return close_stream(socket);
+  if (resume_ == EventLoop::kNoTimer) loop_.set_events(socket, EPOLLIN);
+}
+
+void DnsService::close_stream(int socket) {
+  const auto found = streams_.find(socket);
+  if (found == streams_.end()) return;
+  loop_.cancel(found->second->life);
+  loop_.forget(socket);
+  streams_.erase(found);
+}
+
+}  // namespace sbx::network

@@ -1,0 +1,138 @@
+#include "network/gateway.hpp"
+
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "network/denials.hpp"
+#include "network/socket_address.hpp"
+
+namespace sbx::network {
+namespace {
+
+using policy::Family;
+using policy::Transport;
+
+constexpr std::uint16_t kDnsPort = 53;
+constexpr int kDnsBacklog = 128;
+/// What stands for a name never changes in a run; short, because programs outlive runs in snapshots.
+constexpr std::uint32_t kTtlSeconds = 60;
+
+SocketWish wish(int domain, int type, int protocol = 0) {
+  return {
+      .domain = domain, .type = type, .protocol = protocol, .in_gateway = true, .loopback_port = 0};
+}
+
+}  // namespace
+
+struct Gateway::Served {
+  Served(EventLoop& in, Gateway& gateway)
+      : loop(in),
+        dialer(in, gateway.plan_.private_),
+        tcp(in, gateway.plan_, dialer, gateway.tally_),
+        dns(in, [&gateway](const dns::Query& query) { return gateway.answer(query); }) {}
+
+  EventLoop& loop;
+  Dialer dialer;
+  TcpService tcp;
+  DnsService dns;
+};
+
+std::vector<SocketWish> Gateway::wishes(const plan::NetworkPlan& plan, bool ipv6) {
+  std::vector<SocketWish> wishes{wish(AF_INET, SOCK_DGRAM), wish(AF_INET, SOCK_STREAM)};
+  if (ipv6) {
+    wishes.push_back(wish(AF_INET6, SOCK_DGRAM));
+    wishes.push_back(wish(AF_INET6, SOCK_STREAM));
+  }
+  for (const SocketWish& each : Listeners::wishes(plan.rules, ipv6)) wishes.push_back(each);
+  return wishes;
+}
+
+Gateway::Gateway(const plan::NetworkPlan& plan, Space space)
+    : plan_(plan), pool_(std::move(space)), names_(plan.rules), listeners_(pool_, plan.rules) {}
+
+Gateway::~Gateway() = default;
+
+Result<std::unique_ptr<Gateway>> Gateway::make(const plan::NetworkPlan& plan, Space space,
+                                               std::vector<UniqueFd> sockets, bool ipv6) {
+  std::unique_ptr<Gateway> gateway(new Gateway(plan, std::move(space)));
+  SBX_TRY(gateway->listen(std::move(sockets), ipv6));
+  return gateway;
+}
+
+Status Gateway::listen(std::vector<UniqueFd> sockets, bool ipv6) {
+  for (UniqueFd& socket : sockets) {
+    int domain = 0;
+    int type = 0;
+    socklen_t size = sizeof domain;
+    ::getsockopt(socket.get(), SOL_SOCKET, SO_DOMAIN, &domain, &size);
+    size = sizeof type;
+    ::getsockopt(socket.get(), SOL_SOCKET, SO_TYPE, &type, &size);
+    if (type == SOCK_RAW)
+      raw_.push_back(std::move(socket));
+    else
+      pool_.add(domain, type, std::move(socket));
+  }
+  SBX_TRY(bind_dns(Family::v4));
+  if (ipv6) SBX_TRY(bind_dns(Family::v6));
+  return listeners_.listen_for_addresses(ipv6);
+}
+
+/// On every address: whichever server the program asks, it asks the gateway.
+Status Gateway::bind_dns(Family family) {
+  UniqueFd udp = SBX_TRY(pool_.take(domain_of(family), SOCK_DGRAM));
+  UniqueFd tcp = SBX_TRY(pool_.take(domain_of(family), SOCK_STREAM));
+  for (const UniqueFd* socket : {&udp, &tcp}) {
+    if (family == Family::v6) (void)set_option(socket->get(), SOL_IPV6, IPV6_V6ONLY, 1);
+    (void)set_option(socket->get(), SOL_SOCKET, SO_REUSEADDR, 1);
+    const SocketAddress any = SocketAddress::any(family, kDnsPort);
+    if (::bind(socket->get(), any.data(), any.size()) != 0)
+      return fail_errno(ErrorKind::setup, "setup-gateway", "cannot listen for DNS in the gateway");
+  }
+  if (::listen(tcp.get(), kDnsBacklog) != 0)
+    return fail_errno(ErrorKind::setup, "setup-gateway", "cannot listen for DNS in the gateway");
+  dns_udp_.push_back(std::move(udp));
+  dns_tcp_.push_back(std::move(tcp));
+  return {};
+}
+
+Status Gateway::attach(EventLoop& loop) {
+  served_ = std::make_unique<Served>(loop, *this);
+  for (UniqueFd& socket : dns_udp_) SBX_TRY(served_->dns.serve_udp(std::move(socket)));
+  for (UniqueFd& socket : dns_tcp_) SBX_TRY(served_->dns.serve_tcp(std::move(socket)));
+  // One that can't be watched is never served: nothing goes through it.
+  listeners_.on_added([this](Listener& listener) {
+    if (listener.transport == Transport::tcp) (void)served_->tcp.serve(listener);
+  });
+  return {};
+}
+
+void Gateway::detach() {
+  if (served_ == nullptr) return;
+  served_->tcp.count();
+  for (const Listener& listener : listeners_.all()) served_->loop.forget(listener.socket.get());
+  listeners_.on_added({});
+  served_.reset();
+}
+
+/// Allowed names stand for an address of their own; with the first answer their ports are open.
+dns::Answer Gateway::answer(const dns::Query& query) {
+  const Name* const name = query.name.empty() ? nullptr : names_.allow(query.name);
+  if (name == nullptr) {
+    Denial denial = refused_name(plan_, query.shown, query.name);
+    if (names_.exhausted()) {
+      denial.rule = "a limit of sbx: " + std::to_string(Names::kMost) + " names in a run";
+      denial.allow_with.clear();
+    }
+    query.type == static_cast<std::uint16_t>(dns::Type::aaaa) ? tally_.deny_once(std::move(denial))
+                                                              : tally_.deny(std::move(denial));
+    return {.rcode = dns::Rcode::no_such_name, .address = {}, .ttl_seconds = 0};
+  }
+  if (auto listening = listeners_.listen_for(*name); !listening) {
+    tally_.fail("name " + name->name, listening.error().text());
+    return {.rcode = dns::Rcode::server_failure, .address = {}, .ttl_seconds = 0};
+  }
+  return dns::answer_for(query, name->address, kTtlSeconds);
+}
+
+}  // namespace sbx::network

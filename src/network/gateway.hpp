@@ -1,0 +1,65 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <sbx/outcome.hpp>
+
+#include "base/event_loop.hpp"
+#include "base/result.hpp"
+#include "base/socket_wish.hpp"
+#include "network/dns_service.hpp"
+#include "network/space.hpp"
+#include "network/tcp_service.hpp"
+#include "plan/plan.hpp"
+
+/// The way out of a sandbox whose network.mode is "allow-list". Its namespace is joined to the
+/// sandbox's; there every address is the gateway's own, so that every connection and datagram ends
+/// in a socket of the supervisor or is refused by the kernel. The supervisor, in the host's
+/// namespaces, decides where it leads.
+namespace sbx::network {
+
+class Gateway {
+ public:
+  /// The sockets that it needs in its namespace, from the start.
+  static std::vector<SocketWish> wishes(const plan::NetworkPlan& plan, bool ipv6);
+
+  /// `sockets` are those of wishes(); `space` is the gateway's namespace. Listens for everything
+  /// that is known before the program starts: call before it does. The plan is borrowed.
+  /// Errors: policy (a rule that can't be enforced), setup.
+  [[nodiscard]] static Result<std::unique_ptr<Gateway>> make(const plan::NetworkPlan& plan,
+                                                             Space space,
+                                                             std::vector<UniqueFd> sockets,
+                                                             bool ipv6);
+  Gateway(const Gateway&) = delete;
+  Gateway& operator=(const Gateway&) = delete;
+  ~Gateway();
+
+  /// From here on connections are served. Errors: internal (epoll).
+  [[nodiscard]] Status attach(EventLoop& loop);
+  /// Before the loop ends: everything is closed.
+  void detach();
+  /// What was used and refused.
+  void put_into(Outcome& outcome) { tally_.put_into(outcome); }
+
+ private:
+  /// What lives in the loop.
+  struct Served;
+  Gateway(const plan::NetworkPlan& plan, Space space);
+  Status listen(std::vector<UniqueFd> sockets, bool ipv6);
+  Status bind_dns(policy::Family family);
+  dns::Answer answer(const dns::Query& query);
+
+  const plan::NetworkPlan& plan_;
+  SocketPool pool_;
+  Names names_;
+  Listeners listeners_;
+  Tally tally_;
+  std::vector<UniqueFd> dns_udp_;
+  std::vector<UniqueFd> dns_tcp_;
+  std::vector<UniqueFd> raw_;
+  std::unique_ptr<Served> served_;
+};
+
+}  // namespace sbx::network

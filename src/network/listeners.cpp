@@ -1,0 +1,174 @@
+#include "network/listeners.hpp"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+#include <algorithm>
+
+#include "network/socket_address.hpp"
+
+namespace sbx::network {
+namespace {
+
+using policy::Address;
+using policy::Family;
+using policy::NetworkRule;
+using policy::PlacedRule;
+using policy::Transport;
+
+constexpr int kBacklog = 4096;
+/// Names that a wildcard is likely to have in a short run.
+constexpr std::size_t kNamesOfAWildcard = 4;
+/// The rest comes from a helper when it is needed.
+constexpr std::size_t kMostFromStart = 96;
+
+int type_of(Transport transport) {
+  return transport == Transport::tcp ? SOCK_STREAM : SOCK_DGRAM;
+}
+
+bool prepare(int socket, Family family, Transport transport) {
+  // Wildcard and specific listeners of one port need both to have it.
+  bool right = set_option(socket, SOL_SOCKET, SO_REUSEPORT, 1);
+  if (family == Family::v6) {
+    right &= set_option(socket, SOL_IPV6, IPV6_V6ONLY, 1);
+    // An address of the catch-all route is not "local" enough for bind(2) in IPv6.
+    right &= set_option(socket, SOL_IPV6, IPV6_FREEBIND, 1);
+  } else {
+    right &= set_option(socket, SOL_IP, IP_FREEBIND, 1);
+  }
+  if (transport == Transport::tcp) {
+    right &= set_option(socket, SOL_TCP, TCP_NODELAY, 1);  // accepted ones inherit it
+  } else {
+    right &= family == Family::v4 ? set_option(socket, SOL_IP, IP_PKTINFO, 1)
+                                  : set_option(socket, SOL_IPV6, IPV6_RECVPKTINFO, 1);
+  }
+  return right;
+}
+
+}  // namespace
+
+std::vector<SocketWish> Listeners::wishes(std::span<const PlacedRule> rules, bool ipv6) {
+  std::vector<SocketWish> wishes;
+  for (const PlacedRule& placed : rules) {
+    const NetworkRule& rule = placed.rule;
+    const bool v6 =
+        rule.kind == NetworkRule::Kind::prefix && rule.prefix.address.family == Family::v6;
+    if (v6 && !ipv6) continue;
+    std::size_t count = rule.port_count();
+    if (count > kMostPorts) continue;
+    if (rule.kind == NetworkRule::Kind::wildcard) count *= kNamesOfAWildcard;
+    for (; count > 0 && wishes.size() < kMostFromStart; --count)
+      wishes.push_back({.domain = v6 ? AF_INET6 : AF_INET,
+                        .type = type_of(rule.transport),
+                        .protocol = 0,
+                        .in_gateway = true,
+                        .loopback_port = 0});
+  }
+  return wishes;
+}
+
+std::string Listeners::key_of(const Place& place) {
+  std::string key;
+  key += static_cast<char>(place.transport);
+  key += static_cast<char>(place.family);
+  key += static_cast<char>(place.port >> 8);
+  key += static_cast<char>(place.port & 0xFF);
+  if (!place.every_address)
+    key.append(reinterpret_cast<const char*>(place.address.bytes.data()), place.address.bits() / 8);
+  return key;
+}
+
+Status Listeners::add(const Place& place, const Name* name, const PlacedRule* rule) {
+  std::string key = key_of(place);
+  if (taken_.contains(key)) return {};
+  UniqueFd socket = SBX_TRY(pool_.take(domain_of(place.family), type_of(place.transport)));
+  const SocketAddress address = place.every_address ? SocketAddress::any(place.family, place.port)
+                                                    : SocketAddress(place.address, place.port);
+  if (!prepare(socket.get(), place.family, place.transport) ||
+      ::bind(socket.get(), address.data(), address.size()) != 0 ||
+      (place.transport == Transport::tcp && ::listen(socket.get(), kBacklog) != 0))
+    return fail_errno(
+        ErrorKind::setup, "setup-gateway",
+        "cannot listen on " + with_port(address.address(), place.port) + " in the gateway");
+  taken_.insert(std::move(key));
+  listeners_.push_back({.socket = std::move(socket),
+                        .transport = place.transport,
+                        .port = place.port,
+                        .name = name,
+                        .rule = rule});
+  if (added_) added_(listeners_.back());
+  return {};
+}
+
+Status Listeners::add_ports(const PlacedRule& placed, Place place, const Name* name,
+                            const PlacedRule* decided) {
+  if (placed.rule.port_count() > kMostPorts)
+    return fail({.kind = ErrorKind::policy,
+                 .code = "too-many-ports",
+                 .message = "network.allow: \"" + placed.rule.text() + "\" has " +
+                            std::to_string(placed.rule.port_count()) + " ports, at most " +
+                            std::to_string(kMostPorts) + " can be listened on",
+                 .origin = placed.origin,
+                 .hint = "name the ports that the program uses"});
+  for (const policy::PortRange& range : placed.rule.ports)
+    for (unsigned port = range.first; port <= range.last; ++port) {
+      place.port = static_cast<std::uint16_t>(port);
+      SBX_TRY(add(place, name, decided));
+    }
+  return {};
+}
+
+Status Listeners::listen_for_addresses(bool ipv6) {
+  for (const PlacedRule& placed : rules_) {
+    const NetworkRule& rule = placed.rule;
+    if (rule.kind != NetworkRule::Kind::prefix) {
+      if (rule.port_count() > kMostPorts) SBX_TRY(add_ports(placed, {}, nullptr, nullptr));
+      continue;
+    }
+    const Family family = rule.prefix.address.family;
+    if (family == Family::v6 && !ipv6) continue;
+    const bool exact = rule.prefix.length == rule.prefix.address.bits();
+    SBX_TRY(add_ports(placed,
+                      {.transport = rule.transport,
+                       .family = family,
+                       .every_address = !exact,
+                       .address = rule.prefix.address,
+                       .port = 0},
+                      nullptr, exact ? &placed : nullptr));
+  }
+  return {};
+}
+
+Status Listeners::listen_for(const Name& name) {
+  if (names_.contains(&name)) return {};
+  for (const PlacedRule* placed : name.rules)
+    SBX_TRY(add_ports(*placed,
+                      {.transport = placed->rule.transport,
+                       .family = Family::v4,
+                       .every_address = false,
+                       .address = name.address,
+                       .port = 0},
+                      &name, placed));
+  names_.insert(&name);
+  return {};
+}
+
+void Listeners::on_added(Added added) {
+  added_ = std::move(added);
+  if (added_)
+    for (Listener& listener : listeners_) added_(listener);
+}
+
+bool Listeners::has(Transport transport, const Address& address, std::uint16_t port) const {
+  if (port == 53) return true;
+  Place place{.transport = transport,
+              .family = address.family,
+              .every_address = false,
+              .address = address,
+              .port = port};
+  if (taken_.contains(key_of(place))) return true;
+  place.every_address = true;
+  return taken_.contains(key_of(place));
+}
+
+}  // namespace sbx::network

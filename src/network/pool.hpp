@@ -1,0 +1,33 @@
+#pragma once
+
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+#include "network/space.hpp"
+
+namespace sbx::network {
+
+/// Unbound sockets in one network namespace. Those made with the sandbox come first; when they are
+/// used up, more are made.
+class SocketPool {
+ public:
+  explicit SocketPool(Space space) : space_(std::move(space)) {}
+
+  void add(int domain, int type, UniqueFd socket);
+  /// A fresh socket. Errors: host (the limit of open files).
+  [[nodiscard]] Result<UniqueFd> take(int domain, int type);
+
+ private:
+  struct Kind {
+    int domain;
+    int type;
+    std::vector<UniqueFd> sockets;
+  };
+  Kind& kind(int domain, int type);
+
+  Space space_;
+  std::vector<Kind> kinds_;
+};
+
+}  // namespace sbx::network

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/socket_wish.hpp"
+#include "base/unique_fd.hpp"
+
+namespace sbx::network {
+
+/// A network namespace of a run, from outside. Sockets stay with the namespace they were made in,
+/// whoever holds them.
+class Space {
+ public:
+  /// `uid` and `gid` own the sockets, in the namespace's user namespace: listeners of one port must
+  /// have one owner, socket(7) "SO_REUSEPORT".
+  explicit Space(UniqueFd space, unsigned uid, unsigned gid)
+      : space_(std::move(space)), uid_(uid), gid_(gid) {}
+
+  /// Makes `count` sockets by a short-lived process that joins the namespace. Non-blocking and
+  /// close-on-exec. As many as the limit of open files leaves; errors: host (none at all).
+  [[nodiscard]] Result<std::vector<UniqueFd>> make(const SocketWish& wish, std::size_t count) const;
+
+ private:
+  UniqueFd space_;
+  unsigned uid_;
+  unsigned gid_;
+};
+
+}  // namespace sbx::network

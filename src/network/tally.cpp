@@ -1,0 +1,54 @@
+#include "network/tally.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace sbx::network {
+
+Denial& Tally::entry_of(Denial denial) {
+  auto found = denial_of_.find(denial.what);
+  if (found == denial_of_.end() && denials_.size() >= kMostNames) {
+    denial = Denial{.kind = "network", .what = "others"};
+    found = denial_of_.find(denial.what);
+  }
+  if (found != denial_of_.end()) return denials_[found->second];
+  denial_of_.emplace(denial.what, denials_.size());
+  denial.count = 0;
+  denials_.push_back(std::move(denial));
+  return denials_.back();
+}
+
+void Tally::deny(Denial denial) {
+  ++entry_of(std::move(denial)).count;
+}
+
+void Tally::deny_once(Denial denial) {
+  Denial& entry = entry_of(std::move(denial));
+  if (entry.count == 0) entry.count = 1;
+}
+
+void Tally::fail(std::string what, std::string why) {
+  if (failures_.size() >= kMostNames) {
+    what = "others";
+    why.clear();
+  }
+  const auto [found, is_new] = failure_of_.emplace(what + '\0' + why, failures_.size());
+  if (is_new) failures_.push_back({.what = std::move(what), .why = std::move(why), .count = 0});
+  ++failures_[found->second].count;
+}
+
+Tally::UseId Tally::use(std::string_view rule) {
+  const auto found = std::ranges::find(used_, rule, &NetworkUse::rule);
+  if (found != used_.end()) return static_cast<UseId>(found - used_.begin());
+  used_.push_back({.rule = std::string(rule)});
+  return used_.size() - 1;
+}
+
+void Tally::put_into(Outcome& outcome) {
+  std::ranges::move(denials_, std::back_inserter(outcome.denials));
+  std::ranges::move(failures_, std::back_inserter(outcome.network_failures));
+  std::ranges::copy_if(used_, std::back_inserter(outcome.network_used),
+                       [](const NetworkUse& use) { return use.connections > 0; });
+}
+
+}  // namespace sbx::network

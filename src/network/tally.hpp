@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <sbx/outcome.hpp>
+
+namespace sbx::network {
+
+/// What is said about a run's network in its record. Bounded: beyond kMostNames different names
+/// there is one entry for all others.
+class Tally {
+ public:
+  using UseId = std::size_t;
+  static constexpr std::size_t kMostNames = 256;
+
+  /// One refused attempt; `denial.what` says which are the same.
+  void deny(Denial denial);
+  /// As deny(), where the same attempt may have been counted already: a program asks for A and
+  /// AAAA of one name.
+  void deny_once(Denial denial);
+  /// An allowed attempt that led nowhere.
+  void fail(std::string what, std::string why);
+
+  /// The entry of a rule, by its text.
+  [[nodiscard]] UseId use(std::string_view rule);
+  void connected(UseId use) { ++used_[use].connections; }
+  void passed(UseId use, std::uint64_t in, std::uint64_t out) {
+    used_[use].bytes_in += in;
+    used_[use].bytes_out += out;
+  }
+
+  /// Adds it all to an outcome. Rules that nothing used are left out.
+  void put_into(Outcome& outcome);
+
+ private:
+  Denial& entry_of(Denial denial);
+
+  std::vector<Denial> denials_;
+  std::unordered_map<std::string, std::size_t> denial_of_;
+  std::vector<NetworkFailure> failures_;
+  std::unordered_map<std::string, std::size_t> failure_of_;
+  std::vector<NetworkUse> used_;
+};
+
+}  // namespace sbx::network

@@ -1,0 +1,252 @@
+#include "network/tcp_service.hpp"
+
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "network/denials.hpp"
+#include "network/sni.hpp"
+#include "network/socket_address.hpp"
+
+namespace sbx::network {
+namespace {
+
+using namespace std::chrono_literals;
+using policy::NetworkRule;
+using policy::PlacedRule;
+using policy::Transport;
+
+constexpr int kAcceptsPerTurn = 64;
+constexpr auto kHelloTime = 10s;
+constexpr std::uint16_t kTlsPort = 443;
+/// Each of the first connections may fill buffers as large as the kernel makes them; later ones
+/// may hold this much each way, so that none of many can take much memory.
+constexpr std::size_t kUnbounded = 64;
+constexpr int kBoundedBuffer = 256 * 1024;
+constexpr std::size_t kOtherDescriptors = 128;
+constexpr std::size_t kDescriptorsEach = 3;
+
+std::size_t most_connections() {
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  const std::size_t left =
+      files.rlim_cur > kOtherDescriptors ? files.rlim_cur - kOtherDescriptors : 0;
+  return std::clamp<std::size_t>(left / kDescriptorsEach, 4, TcpService::kMostConnections);
+}
+
+void bound_buffers(int socket) {
+  (void)set_option(socket, SOL_SOCKET, SO_RCVBUF, kBoundedBuffer);
+  (void)set_option(socket, SOL_SOCKET, SO_SNDBUF, kBoundedBuffer);
+}
+
+std::string host_text(const policy::Address& address) {
+  const std::string text = address.text();
+  return address.family == policy::Family::v6 ? "[" + text + "]" : text;
+}
+
+}  // namespace
+
+/// One connection from its acceptance to its end: looked at where TLS must name the dialled host,
+/// dialled at the same time, then relayed.
+class TcpService::Connection {
+ public:
+  Connection(TcpService& service, UniqueFd near, Destination destination, bool bounded)
+      : service_(service),
+        near_(std::move(near)),
+        destination_(std::move(destination)),
+        bounded_(bounded) {}
+
+  ~Connection() {
+    service_.dialer_.cancel(dial_);
+    service_.loop_.cancel(hello_timer_);
+    if (near_.valid()) service_.loop_.forget(near_.get());
+    count();
+  }
+
+  void start() {
+    if (bounded_) bound_buffers(near_.get());
+    const NetworkRule& rule = destination_.rule->rule;
+    const bool named =
+        rule.kind == NetworkRule::Kind::name || rule.kind == NetworkRule::Kind::wildcard;
+    hello_seen_ = !(service_.plan_.match_sni && named && destination_.port == kTlsPort);
+    dial_ = service_.dialer_.dial(destination_, [this](std::expected<UniqueFd, Unreached> answer) {
+      dial_ = 0;
+      answer ? reached(std::move(*answer)) : unreached(answer.error());
+    });
+    if (!hello_seen_) watch_hello();
+  }
+
+  void count() {
+    if (!use_ || !relay_) return;
+    const Relay::Bytes bytes = relay_->take_bytes();
+    service_.tally_.passed(*use_, bytes.from_far, bytes.from_near);
+  }
+
+ private:
+  void watch_hello() {
+    hello_timer_ = service_.loop_.after(kHelloTime, [this] {
+      hello_timer_ = EventLoop::kNoTimer;
+      refuse_hello("no TLS handshake within 10 s");
+    });
+    // Edge-triggered: what was looked at stays in the socket.
+    if (!service_.loop_.watch(near_.get(), EPOLLIN | EPOLLRDHUP | EPOLLET,
+                              [this](std::uint32_t) { look_at_hello(); }))
+      abandon();
+  }
+
+  void look_at_hello() {
+    static std::array<std::uint8_t, kLargestHello> bytes;  // one loop, one look at a time
+    const ssize_t got = ::recv(near_.get(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (got <= 0) return abandon();  // it said nothing and left
+    const ClientHello hello =
+        read_client_hello(std::span(bytes).first(static_cast<std::size_t>(got)));
+    switch (hello.state) {
+      case ClientHello::State::more:
+        return;
+      case ClientHello::State::named:
+        if (hello.name == destination_.name) return accept_hello();
+        return refuse_hello("TLS name " + hello.name, hello.name);
+      case ClientHello::State::no_name:
+        return refuse_hello("TLS without a name");
+      case ClientHello::State::bad_name:
+        return refuse_hello("TLS with a malformed name");
+      case ClientHello::State::not_tls:
+        return refuse_hello("no TLS");
+      case ClientHello::State::too_large:
+        return refuse_hello("a TLS handshake over 16 KiB");
+    }
+  }
+
+  void accept_hello() {
+    hello_seen_ = true;
+    service_.loop_.cancel(std::exchange(hello_timer_, EventLoop::kNoTimer));
+    service_.loop_.forget(near_.get());
+    join();
+  }
+
+  void refuse_hello(const std::string& what, const std::string& name = {}) {
+    Denial denial{
+        .kind = "network",
+        .what = what + " at " + destination_.text(),
+        .rule = service_.plan_.match_sni_rule,
+        .allow_with =
+            name.empty() ? "network.match_sni = false" : "network.allow = [\"" + name + ":443\"]",
+        .risk = "servers that share the address of " + destination_.name + " can be reached by it"};
+    service_.tally_.deny(std::move(denial));
+    abandon();
+  }
+
+  void reached(UniqueFd far) {
+    far_ = std::move(far);
+    if (bounded_) bound_buffers(far_.get());
+    join();
+  }
+
+  void unreached(const Unreached& failure) {
+    if (failure.refused_by_policy) {
+      Denial denial = refused_destination(
+          service_.plan_, Transport::tcp,
+          destination_.name.empty() ? host_text(destination_.address) : destination_.name,
+          destination_.port);
+      denial.rule = failure.why;
+      denial.allow_with = failure.allow_with;
+      service_.tally_.deny(std::move(denial));
+    } else {
+      service_.tally_.fail(destination_.text(), failure.why);
+    }
+    abandon();
+  }
+
+  void join() {
+    if (!hello_seen_ || !far_.valid()) return;
+    use_ = service_.tally_.use(destination_.rule->rule.text());
+    service_.tally_.connected(*use_);
+    relay_.emplace(service_.loop_, service_.pipes_, std::move(near_), std::move(far_),
+                   [this] { service_.remove(*this); });
+    if (!relay_->start()) service_.remove(*this);
+  }
+
+  /// The program sees a reset, as from a host that refuses.
+  void abandon() {
+    reset_on_close(near_.get());
+    service_.remove(*this);
+  }
+
+  TcpService& service_;
+  UniqueFd near_;
+  UniqueFd far_;
+  Destination destination_;
+  bool bounded_;
+  bool hello_seen_ = true;
+  Dialer::DialId dial_ = 0;
+  EventLoop::TimerId hello_timer_ = EventLoop::kNoTimer;
+  std::optional<Tally::UseId> use_;
+  std::optional<Relay> relay_;
+};
+
+TcpService::TcpService(EventLoop& loop, const plan::NetworkPlan& plan, Dialer& dialer, Tally& tally)
+    : loop_(loop), plan_(plan), dialer_(dialer), tally_(tally), most_(most_connections()) {}
+
+TcpService::~TcpService() = default;
+
+Status TcpService::serve(Listener& listener) {
+  return loop_.watch(listener.socket.get(), EPOLLIN,
+                     [this, &listener](std::uint32_t) { accept_from(listener); });
+}
+
+void TcpService::accept_from(Listener& listener) {
+  for (int i = 0; i < kAcceptsPerTurn; ++i) {
+    UniqueFd socket(
+        ::accept4(listener.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!socket.valid()) {
+      if (errno == ECONNABORTED || errno == EINTR) continue;
+      return;
+    }
+    take(listener, std::move(socket));
+  }
+}
+
+void TcpService::take(const Listener& listener, UniqueFd socket) {
+  if (connections_.size() >= most_) {
+    reset_on_close(socket.get());
+    return tally_.deny({.kind = "network",
+                        .what = "tcp connections over " + std::to_string(most_) + " at a time",
+                        .rule = "a limit of sbx"});
+  }
+  Destination destination{.rule = listener.rule, .port = listener.port};
+  if (listener.name != nullptr) {
+    destination.name = listener.name->name;
+  } else {
+    destination.address = local_address(socket.get()).address();
+    // What stands for a name is that name's own, on its own ports.
+    if (destination.rule == nullptr && !is_synthetic(destination.address))
+      destination.rule = policy::rule_for_address(plan_.rules, Transport::tcp, destination.address,
+                                                  destination.port);
+    if (destination.rule == nullptr) {
+      reset_on_close(socket.get());
+      return tally_.deny(refused_destination(plan_, Transport::tcp, host_text(destination.address),
+                                             destination.port));
+    }
+  }
+  auto connection = std::make_unique<Connection>(*this, std::move(socket), std::move(destination),
+                                                 connections_.size() >= kUnbounded);
+  Connection& started = *connection;
+  connections_.emplace(&started, std::move(connection));
+  started.start();
+}
+
+void TcpService::remove(const Connection& connection) {
+  connections_.erase(&connection);
+}
+
+void TcpService::count() {
+  for (const auto& [key, connection] : connections_) connection->count();
+}
+
+}  // namespace sbx::network

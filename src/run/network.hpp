@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+
+#include <sbx/outcome.hpp>
+
+#include "base/result.hpp"
+#include "network/gateway.hpp"
+#include "plan/plan.hpp"
+#include "spawn/network.hpp"
+#include "supervise/settings.hpp"
+
+namespace sbx::run {
+
+/// The network of one run, from before its sandbox exists to its record. spawn makes the
+/// namespaces, network uses the sockets, supervise has the loop: here they meet.
+class RunNetwork {
+ public:
+  /// The plan is borrowed.
+  explicit RunNetwork(const plan::NetworkPlan& plan) : plan_(plan) {}
+  RunNetwork(const RunNetwork&) = delete;
+  RunNetwork& operator=(const RunNetwork&) = delete;
+
+  /// What can fail before anything is made. Errors: setup.
+  [[nodiscard]] Status prepare();
+  /// What spawn does for it. Valid as long as this is.
+  [[nodiscard]] const spawn::NetworkRequest& request() const { return request_; }
+  /// Adds the network to what lives in the supervisor's loop.
+  void live_in(supervise::Settings& settings);
+  void put_into(Outcome& outcome);
+
+ private:
+  Status take(spawn::NetworkEnds ends);
+
+  const plan::NetworkPlan& plan_;
+  spawn::NetworkRequest request_;
+  std::unique_ptr<network::Gateway> gateway_;
+};
+
+}  // namespace sbx::run
