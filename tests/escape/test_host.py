@@ -426,6 +426,12 @@ class Sockets(SbxTest):
         self.refuses(self.inside("connect-tcp", "192.0.2.1", 80), "ENETUNREACH")
         self.refuses(self.inside("send-datagram", "192.0.2.1", 53), "ENETUNREACH")
 
+    def test_gateway_has_a_network_of_its_own(self):
+        ended = self.exited(self.sbx("--set", 'network.mode="allow-list"', "--", "cat", "/proc/net/dev"))
+        links = {line.split(":")[0].strip() for line in ended.text.splitlines()[2:]}
+        self.assertIn("eth0", links)
+        self.assertNotIn("gw0", links)
+
     def test_own_loopback_is_reachable(self):
         self.works(self.inside("talk-to-itself"))
 
