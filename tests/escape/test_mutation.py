@@ -58,7 +58,7 @@ assert os.readlink('/bin') and open('/proc/self/status').read()
 assert not os.path.exists('/.scratch')
 server = socket.create_server(('127.0.0.1', 0))
 socket.create_connection(server.getsockname()).close()
-if 'eth0' in open('/proc/net/dev').read():
+if 'gateway' in sys.argv:
     socket.create_connection(('198.19.255.1', 53)).close()
 print('all of it works')
 """
@@ -141,6 +141,7 @@ class Mutation(SbxTest):
         if left_out in GATEWAY:
             options += ["--set", 'network.mode="allow-list"']
         return self.sbx("--json", *options, "--lang", "python", "-c", USES_EVERYTHING, granted, self.work,
+                        *(["gateway"] if left_out in GATEWAY else []),
                         json_record=False, env={"SBX_TEST_SKIP": left_out})
 
     def all_works(self, ended):
@@ -167,7 +168,7 @@ class Mutation(SbxTest):
         granted = self.write("granted", "x", folder=self.tmp)
         self.write(".env", "hidden")
         before = sbxtest.mounts()
-        for name in self.here([name for name, _, _ in self.stages]):
+        for name in self.here([name for name, _, _ in self.stages if name not in UNUSED_BY_MOST]):
             with self.subTest(stage=name):
                 options = ["--workspace", f"{self.work}:overlay", "--read", granted]
                 if name == "terminal":
@@ -175,7 +176,7 @@ class Mutation(SbxTest):
                 if name in GATEWAY:
                     options += ["--set", 'network.mode="allow-list"']
                 marker = self.work / "ran"
-                ended = self.sbx(*options, PROBE, "write", marker, env={"SBX_TEST_FAIL": f"{name}:EPERM"})
+                ended = self.sbx(*options, PROBE, "write", marker, env={"SBX_TEST_FAIL": f"{name}:EIO"})
                 if name == "exec":  # the kernel's refusal to run this file: the file's fault, not the set-up's
                     self.assertEqual((ended.status, ended.verdict), (126, ("setup-failed", "not-executable")), ended)
                 else:
