@@ -230,6 +230,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "sbx needs a mounted /proc"},
     {"no-rights-in-namespace", CodeOf::machine, "the kernel makes user namespaces but gives no rights in them",
      "the AppArmor profile of sbx, or a container without a system-call filter"},
+    {"no-upper-folder", CodeOf::machine, "nothing here can hold what is written over a folder",
+     "set HOME to a folder of yours on a disk"},
     {"no-user-namespace", CodeOf::machine, "the kernel refuses to make user namespaces",
      "sbx doctor names what is in the way and the cure"},
     {"requirement-not-met", CodeOf::machine, "--require names a means that this machine or version does not have",

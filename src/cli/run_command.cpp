@@ -182,6 +182,7 @@ class RunCommand {
                             {.capture = typed_.output.json,
                              .arguments = process_.arguments,
                              .copy = bring_out.copy(targets_.any() || keeps_record()),
+                             .state_folder = state_folder(host_),
                              .started_microseconds = process_.started});
     if (!outcome) return could_not(outcome.error());
     for (std::string& hint : hints_after(*outcome, policy_, plan_, host_, typed_))

@@ -96,10 +96,18 @@ Result<plan::Plan> without_listener(const plan::Plan& plan) {
   return weaker;
 }
 
+/// Nothing where the private tmpfs can hold what is written over granted folders.
+Result<workspace::UpperFolder> folder_for_changes(const plan::Plan& plan, const Options& options,
+                                                  uid_t owner) {
+  if (!workspace::has_overlay(plan) || workspace::tmpfs_keeps_attributes())
+    return workspace::UpperFolder();
+  return workspace::UpperFolder::make(options.state_folder, owner);
+}
+
 /// PID 1 is dead: what the program wrote stands still. The run counts whether it can be read or not.
-void keep_copy(const plan::Plan& plan, const spawn::Sandbox& sandbox, timespec started,
-               workspace::Copy& copy, Outcome& outcome) {
-  auto opened = workspace::open_copy(plan, sandbox.scratch.get(), started);
+void keep_copy(const plan::Plan& plan, const spawn::Sandbox& sandbox, workspace::UpperFolder over,
+               timespec started, workspace::Copy& copy, Outcome& outcome) {
+  auto opened = workspace::open_copy(plan, sandbox.scratch.get(), std::move(over), started);
   if (opened)
     copy = std::move(*opened);
   else
@@ -113,6 +121,7 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   supervise::StreamPair streams = SBX_TRY(supervise::make_streams(
       stdin_from(plan.stdin_mode), plan.stdin_file, plan.interactive, owner));
   const supervise::SignalScope signals = SBX_TRY(supervise::SignalScope::make());
+  workspace::UpperFolder over = SBX_TRY(folder_for_changes(plan, options, owner));
   stamps.add("acquire");
 
   RunNetwork network(plan.network);
@@ -120,9 +129,9 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   const timespec started = workspace::file_clock();
   spawn::ChildStreams child_streams{std::move(streams.child_in), std::move(streams.child_out),
                                     std::move(streams.child_err)};
-  const spawn::Sandbox sandbox =
-      SBX_TRY(spawn::spawn(plan, host, identity, network.request(), std::move(child_streams),
-                           options.arguments, [&](const char* stage) { stamps.add(stage); }));
+  const spawn::Sandbox sandbox = SBX_TRY(
+      spawn::spawn(plan, host, identity, network.request(), std::move(child_streams),
+                   options.arguments, over.get(), [&](const char* stage) { stamps.add(stage); }));
 
   supervise::Settings settings = settings_of(plan, options);
   network.live_in(settings);
@@ -131,7 +140,12 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   network.put_into(outcome);
   outcome.degraded.insert(outcome.degraded.begin(), sandbox.degraded.begin(),
                           sandbox.degraded.end());
-  if (options.copy != nullptr) keep_copy(plan, sandbox, started, *options.copy, outcome);
+  if (over.get() >= 0)
+    outcome.degraded.push_back(
+        {"limits.disk", "this kernel's tmpfs can't hold what is written over a folder",
+         "it lies in a folder of the state home until the end of the run, and is not bounded"});
+  if (options.copy != nullptr)
+    keep_copy(plan, sandbox, std::move(over), started, *options.copy, outcome);
   return outcome;
 }
 

@@ -21,6 +21,7 @@ struct Options {
       arguments{};  ///< argv and environ of this process: wiped in the sandbox's PID 1
   /// Where the private workspace is kept for what comes after the run; null: it vanishes.
   workspace::Copy* copy = nullptr;
+  std::string state_folder;                ///< ~/.local/state/sbx; empty: the caller has no home
   std::uint64_t started_microseconds = 0;  ///< CLOCK_MONOTONIC at which stamps begin
 };
 

@@ -98,6 +98,10 @@ struct Program {
   // root
   const char* scratch_size;  ///< tmpfs options, decimal
   const char* scratch_inodes;
+  int over_tree;          ///< a detached folder that holds written layers instead of the tmpfs; -1
+  const char* over_path;  ///< the same for the child to open itself; null: the tmpfs holds them
+  std::uint64_t over_device;
+  std::uint64_t over_inode;
   const Step* steps;
   std::size_t step_count;
 

@@ -5,6 +5,7 @@
 #include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/sys.hpp"
 
@@ -125,6 +126,32 @@ std::uint64_t mount_attributes(const Mount& mount) {
   if (mount.read_only) attributes |= MOUNT_ATTR_RDONLY;
   if (!mount.executable) attributes |= MOUNT_ATTR_NOEXEC;
   return attributes;
+}
+
+Result<OverFolder> open_over(int folder, const Identity& identity) {
+  OverFolder over;
+  if (folder < 0) return over;
+  if (identity.changes_ids) {
+    const long tree =
+        ::syscall(SYS_open_tree, folder, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+    mount_attr change{};
+    change.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+    over.tree = UniqueFd(static_cast<int>(tree));
+    if (tree < 0 || ::syscall(SYS_mount_setattr, over.tree.get(), "", AT_EMPTY_PATH, &change,
+                              sizeof change) != 0)
+      return fail_errno(ErrorKind::setup, "no-upper-folder", "cannot bind the folder for changes");
+    return over;
+  }
+  char text[4096];
+  const std::string link = "/proc/self/fd/" + std::to_string(folder);
+  const ssize_t length = ::readlink(link.c_str(), text, sizeof text);
+  struct stat facts{};
+  if (length <= 0 || ::fstat(folder, &facts) != 0)
+    return fail_errno(ErrorKind::setup, "no-upper-folder", "cannot name the folder for changes");
+  over.path.assign(text, static_cast<std::size_t>(length));
+  over.device = facts.st_dev;
+  over.inode = facts.st_ino;
+  return over;
 }
 
 Result<std::vector<Source>> open_sources(const plan::Plan& plan, const Identity& identity) {

@@ -293,7 +293,7 @@ void connect(child::Program& program, const Channels& channels, const ChildStrea
 
 Result<Sandbox> spawn(const plan::Plan& plan, const host::Host& host, const Identity& identity,
                       const NetworkRequest& network, ChildStreams streams, ArgumentArea arguments,
-                      const StampFunction& stamp) {
+                      int over, const StampFunction& stamp) {
   const child::Fault fault = SBX_TRY(fault_from_environment());
   std::vector<Source> sources(plan.mounts.size());
   if (SBX_TRY(passes(fault, Stage::grants))) sources = SBX_TRY(open_sources(plan, identity));
@@ -301,6 +301,11 @@ Result<Sandbox> spawn(const plan::Plan& plan, const host::Host& host, const Iden
   Packed packed;
   pack(plan, network, sources, packed);
   packed.program.fault = fault;
+  const OverFolder over_folder = SBX_TRY(open_over(over, identity));
+  packed.program.over_tree = over_folder.tree.valid() ? over_folder.tree.get() : -1;
+  packed.program.over_path = over_folder.path.empty() ? nullptr : over_folder.path.c_str();
+  packed.program.over_device = over_folder.device;
+  packed.program.over_inode = over_folder.inode;
   Channels channels = SBX_TRY(make_channels());
   connect(packed.program, channels, streams, arguments);
   packed.program.list_processes = !lists_children();

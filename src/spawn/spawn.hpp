@@ -54,10 +54,10 @@ inline constexpr const char* kListenerBusy = "listener-busy";
 
 /// Errors: setup (each names the stage and, where there is one, the policy line), host (no user
 /// namespaces: with the cure), not_found and not_executable (execve refused). On error nothing is
-/// left behind.
+/// left behind. `over` is a folder for what is written over granted folders; -1: the private tmpfs.
 [[nodiscard]] Result<Sandbox> spawn(const plan::Plan& plan, const host::Host& host,
                                     const Identity& identity, const NetworkRequest& network,
-                                    ChildStreams streams, ArgumentArea arguments,
+                                    ChildStreams streams, ArgumentArea arguments, int over,
                                     const StampFunction& stamp);
 
 }  // namespace sbx::spawn

@@ -69,8 +69,11 @@ bool has_copy(const plan::Plan& plan) {
   return has_overlay(plan) || std::ranges::any_of(plan.mounts, is_empty_workspace);
 }
 
-Result<Copy> open_copy(const plan::Plan& plan, int scratch, timespec started) {
-  Copy copy{.started = started};
+Result<Copy> open_copy(const plan::Plan& plan, int scratch, UpperFolder over_folder,
+                       timespec started) {
+  Copy copy{.over = std::move(over_folder), .started = started};
+  const bool in_folder = copy.over.get() >= 0;
+  const int over_root = in_folder ? copy.over.get() : scratch;
   std::vector<plan::DenyRule> rules;
   for (const std::string& pattern : plan.hidden_names) rules.push_back({pattern, {}});
   copy.hidden = std::make_unique<plan::Denials>(std::move(rules));
@@ -86,10 +89,10 @@ Result<Copy> open_copy(const plan::Plan& plan, int scratch, timespec started) {
     Layer layer{.source = over ? mount.source : mount.target,
                 .prefix = *prefix,
                 .mounted = mounted_in(plan, mount.target)};
-    const std::string own = "over/" + std::to_string(number);
-    layer.upper =
-        SBX_TRY(open_private_folder(scratch, over ? own + "/upper" : std::string("work")));
-    if (!mount.veils.empty()) layer.veil = SBX_TRY(open_private_folder(scratch, own + "/veil"));
+    const std::string own = (in_folder ? "" : "over/") + std::to_string(number);
+    layer.upper = SBX_TRY(over ? open_private_folder(over_root, own + "/upper")
+                               : open_private_folder(scratch, "work"));
+    if (!mount.veils.empty()) layer.veil = SBX_TRY(open_private_folder(over_root, own + "/veil"));
     if (over) layer.lower = SBX_TRY(open_lower(mount));
     copy.is_overlay |= over;
     copy.layers.push_back(std::move(layer));

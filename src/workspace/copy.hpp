@@ -11,6 +11,7 @@
 #include "base/unique_fd.hpp"
 #include "plan/deny.hpp"
 #include "plan/plan.hpp"
+#include "workspace/upper_folder.hpp"
 
 /// What a run wrote into its private workspace. The folders lie on the run's private tmpfs, which
 /// the descriptors keep alive; to be read when PID 1 is dead and nobody can change it any more.
@@ -28,6 +29,7 @@ struct Layer {
 };
 
 struct Copy {
+  UpperFolder over;  ///< holds the layers where the tmpfs can't; outlives what is open in it
   std::string folder;  ///< the workspace, on the host
   std::vector<Layer> layers;
   timespec
@@ -50,9 +52,10 @@ struct Place {
 [[nodiscard]] bool has_copy(const plan::Plan& plan);
 [[nodiscard]] bool has_overlay(const plan::Plan& plan);
 
-/// Opens what is left of a run in its private tmpfs. No layers when the workspace is none of the
-/// run's own. Errors: host.
-[[nodiscard]] Result<Copy> open_copy(const plan::Plan& plan, int scratch, timespec started);
+/// Opens what is left of a run in its private tmpfs, and in `over` where there is one. No layers
+/// when the workspace is none of the run's own. Errors: host.
+[[nodiscard]] Result<Copy> open_copy(const plan::Plan& plan, int scratch, UpperFolder over,
+                                     timespec started);
 
 /// The clock of Copy::started, now.
 [[nodiscard]] timespec file_clock();

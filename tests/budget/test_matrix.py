@@ -3,9 +3,7 @@
 The cells are kept for print_matrix.py. A ticker outside shows that the host stays usable meanwhile.
 """
 
-import budgettest
-import sbxtest
-from budgettest import LATE_MS, BudgetTest, Ticker
+from budgettest import LATE_MS, BudgetTest, Ticker, means_of, sbxtest
 from causes import CAUSES
 
 
@@ -36,7 +34,7 @@ class Matrix(BudgetTest):
         problems = []
         for cause in CAUSES[first:last]:
             ended = self.run_cause(cause, cause.within)
-            if (ended.verdict, ended.outcome["exit_code"]) != (("exited", None), 0) and not cause.unless.get(budgettest.means_of(ended)):
+            if (ended.verdict, ended.outcome["exit_code"]) != (("exited", None), 0) and not cause.unless.get(means_of(ended)):
                 problems.append(f"{cause.name}: {ended}")
             if ended.record["limits_met"]:
                 problems.append(f"{cause.name}: met {ended.record['limits_met']}")

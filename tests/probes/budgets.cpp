@@ -32,6 +32,14 @@ std::size_t mebibytes(const char* text) {
   return static_cast<std::size_t>(number(text)) * kMiB;
 }
 
+/// Holds on to what it has for a moment: nothing of it is left to be seen at the end, and not every
+/// means is told of a refusal.
+int refused_for_a_while() {
+  const int error = errno;
+  usleep(200'000);
+  return refused(error);
+}
+
 /// Touches memory by the kernel's own hand: the fastest way there is.
 bool populate(std::size_t size) {
   return mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1,
@@ -213,7 +221,8 @@ int make_threads(Arguments arguments) {
     const int error = pthread_create(&thread, &attributes, wait_in_thread, nullptr);
     if (error != 0) {
       std::printf("threads %ld\n", made);
-      return refused(error);
+      errno = error;
+      return refused_for_a_while();
     }
   }
   return worked();
@@ -225,8 +234,7 @@ int leave_zombies(Arguments arguments) {
   for (long made = 0; made < count; ++made) {
     const pid_t child = fork();
     if (child < 0) {
-      std::printf("zombies %ld\n", made);
-      return refused();
+      return refused_for_a_while();
     }
     if (child == 0) _exit(0);
   }
@@ -240,19 +248,14 @@ int fork_for_ever(Arguments) {
   }
 }
 
-/// N MiB in files of a folder that have no name any more; a moment longer where there is no room for
-/// them, since nothing of them is left to be seen at the end.
+/// N MiB in files of a folder that have no name any more.
 int fill_without_names(Arguments arguments) {
   constexpr std::size_t kFile = 4 * kMiB;
   const std::size_t size = mebibytes(arguments[1]);
   for (std::size_t held = 0; held < size; held += kFile) {
     const int fd = open(arguments[0], O_TMPFILE | O_WRONLY, 0600);
     if (fd < 0) return refused();
-    if (fallocate(fd, 0, 0, static_cast<off_t>(kFile)) != 0) {
-      const int error = errno;
-      usleep(200'000);
-      return refused(error);
-    }
+    if (fallocate(fd, 0, 0, static_cast<off_t>(kFile)) != 0) return refused_for_a_while();
   }
   return worked();
 }

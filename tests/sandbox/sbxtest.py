@@ -28,8 +28,14 @@ GONE_WITHIN_SECONDS = 1.0  # what is promised for everything of a run after its 
 
 PR_SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None, use_errno=True)
-# Whatever a dead sbx leaves behind becomes a child of this process, so that one look at our children finds all of it.
-_libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def adopt_orphans():
+    """Whatever a dead sbx leaves behind becomes a child of this process, so that one look at our children finds all of it."""
+    _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+adopt_orphans()
 
 # What the caller ignored (nohup) stays ignored under sbx, by design; these tests are about signals that arrive.
 for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):

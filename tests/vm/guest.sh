@@ -9,7 +9,7 @@ cgroups=/sys/fs/cgroup
 # What systemd gives a user's manager: a subtree that uid 1000 may divide, with the shell in a leaf of it.
 delegate_to_tester() {
   echo "+cpu +memory +pids" >$cgroups/cgroup.subtree_control
-  mkdir -p $cgroups/delegated/shell $cgroups/plain
+  mkdir -p $cgroups/delegated/shell $cgroups/plain # in "plain" nobody but root may do anything
   echo "+cpu +memory +pids" >$cgroups/delegated/cgroup.subtree_control
   for name in delegated delegated/shell; do
     for file in . cgroup.procs cgroup.threads cgroup.subtree_control; do
@@ -18,9 +18,13 @@ delegate_to_tester() {
   done
 }
 
-# in_group GROUP: what is run from here on starts in this group; "/plain" is one that uid 1000 can't write.
+# in_group GROUP: what is run from here on starts in this group.
 in_group() {
   group=$1
+}
+
+enter_group() {
+  [ "$group" = stay ] || echo 0 >"$cgroups/$group/cgroup.procs"
 }
 
 # check NAME COMMAND…: one test; its output is shown when it fails.
@@ -29,7 +33,7 @@ check() {
   shift
   before=$(cut -d' ' -f1 /proc/uptime)
   status=0
-  (echo 0 >"$cgroups/$group/cgroup.procs" && cd /tmp && exec "$@") >/run/output 2>&1 </dev/null || status=$?
+  (enter_group && cd /tmp && exec "$@") >/run/output 2>&1 </dev/null || status=$?
   after=$(cut -d' ' -f1 /proc/uptime)
   case $status in
     0) echo "@@PASS $name ($before to $after)"
@@ -55,6 +59,9 @@ tests() {
 
 # Emulation stretches these beyond what they measure.
 timed='test_(slow_.*|wall_time|wall_time_with_grace.*|five_thousand_changes.*|flood_costs.*|flood_is_counted.*|stubborn_tree_.*|supervisor_does_not_grow.*)'
+
+# What is written over a folder lies in the state home here, which this one watches.
+case $(uname -r) in 6.1.*) timed="$timed|test_a_run_writes_nothing_on_the_host_unless_asked" ;; esac
 
 fast_methods() {
   sed -n 's/^ *def \(test_[a-z0-9_]*\)(.*/\1/p' "/src/tests/$1" | grep -vxE "$timed"

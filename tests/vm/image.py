@@ -6,7 +6,7 @@ import shutil
 from archive import Archive
 
 # Of busybox, for the guest's own doing; they are not on the PATH of what runs in a sandbox.
-APPLETS = ("chroot", "cut", "hostname", "insmod", "ip", "ln", "mkdir", "mount", "poweroff", "sh", "sysctl")
+APPLETS = ("cat", "chroot", "cp", "cut", "hostname", "insmod", "ip", "ln", "mkdir", "mount", "poweroff", "sh", "switch_root")
 # Programs of this machine that the tests and what they run need.
 PROGRAMS = (
     "bash", "cat", "chmod", "chown", "chroot", "cp", "cut", "dash", "date", "dd", "echo", "env", "false", "find", "grep", "head", "id", "ln",
@@ -75,12 +75,13 @@ def _accounts(archive):
     archive.tree("/etc/ld.so.conf.d")
 
 
-def boot(job, files, source):
+def boot(job, files, source, disk_is_root=False):
     """The small archive of one boot: the binaries under test, the tests, and the job that runs them."""
     archive = Archive()
     archive.text("job", job)
+    archive.text("disk-is-root", "yes" if disk_is_root else "no")
     for path, inside in files.items():
         archive.program(path, inside)
-    for name in ("tests", "policies", "share", "examples"):
+    for name in ("tests", "policies", "examples"):
         archive.tree(source / name, f"src/{name}", without={"__pycache__"})
     return archive

@@ -3,6 +3,23 @@
 # Each line that begins with @@ is for tests/vm/machine.py, which reads the serial line.
 export PATH=/usr/sbin:/usr/bin:/applets
 
+load_modules() {
+  while read -r module; do
+    insmod "/modules/$module" || echo "@@NOTE module $module was not loaded"
+  done </modules/order
+}
+
+# A guest with an init of its own on its disk: it finds the job, the binary and the tests in /run/job.
+if [ "$(cat /disk-is-root 2>/dev/null)" = yes ]; then
+  mount -t devtmpfs devtmpfs /dev
+  load_modules
+  mount -t ext4 /dev/vda /newroot
+  mount -t tmpfs -o mode=0755 tmpfs /newroot/run
+  mkdir /newroot/run/job
+  cp -a /t /src /job /newroot/run/job/
+  exec switch_root /newroot /sbin/init
+fi
+
 # The root that the kernel unpacks can't be pivoted away from (pivot_root(2)); a bind mount of it on top can.
 if [ "$1" != again ]; then
   mount --bind / /newroot
@@ -20,9 +37,7 @@ mount -t devpts -o mode=620,ptmxmode=666 devpts /dev/pts
 mount -t tmpfs -o mode=1777 tmpfs /dev/shm
 mount -t tmpfs -o mode=0755 tmpfs /run
 [ -e /dev/fd ] || ln -s /proc/self/fd /dev/fd
-while read -r module; do
-  insmod "/modules/$module" || echo "@@NOTE module $module was not loaded"
-done </modules/order
+load_modules
 mount -t cgroup2 -o nosuid,nodev,noexec cgroup2 /sys/fs/cgroup
 mount -t securityfs securityfs /sys/kernel/security 2>/dev/null
 # A disk, like the one that holds the files of a real machine: idmapped mounts and user.* names work on it everywhere.

@@ -10,6 +10,7 @@ import threading
 
 import image
 import kernels
+import systemd
 
 HERE = pathlib.Path(__file__).resolve().parent
 # Emulation needs no protection from the processor; the clock needs no doubt.
@@ -39,10 +40,22 @@ def ready(name, cache):
     return kernel, base
 
 
-def extra_command_line(job):
-    """What the job wants to be said to the kernel: a line "# kernel: …" near its beginning."""
-    match = re.search(r"^# kernel: (.*)$", job, re.MULTILINE)
-    return " " + match[1] if match else ""
+def wish(job, what):
+    """What the job wants of its guest, in a line "# WHAT: …" near its beginning."""
+    match = re.search(rf"^# {what}: (.*)$", job, re.MULTILINE)
+    return match[1] if match else ""
+
+
+def disk_for(job, cache, folder):
+    """The guest's disk: systemd's ("# root: systemd"), or an empty one. Gives its file and qemu's options for it."""
+    if wish(job, "root") == "systemd":
+        return systemd.disk(cache), ",snapshot=on"
+    disk = folder / "disk"
+    with open(disk, "wb") as file:
+        file.truncate(2 << 30)  # sparse
+    subprocess.run(["mke2fs", "-q", "-t", "ext4", "-E", "lazy_itable_init=1,lazy_journal_init=1", disk], check=True,
+                   env={**os.environ, "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"})
+    return disk, ",cache=unsafe"
 
 
 def boot(name, cache, job, files, source, timeout, memory="3072", echo=None):
@@ -50,20 +63,16 @@ def boot(name, cache, job, files, source, timeout, memory="3072", echo=None):
     kernel, base = ready(name, cache)
     with tempfile.TemporaryDirectory(prefix="sbx-vm-", dir=cache) as folder:
         folder = pathlib.Path(folder)
-        image.boot(job, files, source).write(folder / "boot.cpio")
+        disk, options = disk_for(job, cache, folder)
+        image.boot(job, files, source, disk_is_root=wish(job, "root") == "systemd").write(folder / "boot.cpio")
         with open(folder / "initrd", "wb") as initrd:
             for part in (base, folder / "boot.cpio"):
                 with open(part, "rb") as data:
                     shutil.copyfileobj(data, initrd, 1 << 20)
-        disk = folder / "disk"
-        with open(disk, "wb") as file:
-            file.truncate(2 << 30)  # sparse
-        subprocess.run(["mke2fs", "-q", "-t", "ext4", "-E", "lazy_itable_init=1,lazy_journal_init=1", disk], check=True,
-                       env={**os.environ, "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"})
         command = ["qemu-system-x86_64", "-M", "q35", "-accel", "tcg,thread=multi", "-smp", "2", "-cpu", "max", "-m", memory,
                    "-nodefaults", "-display", "none", "-serial", "stdio", "-no-reboot", "-nic", "none",
-                   "-drive", f"file={disk},format=raw,if=virtio,cache=unsafe",
-                   "-kernel", kernel.image, "-initrd", folder / "initrd", "-append", COMMAND_LINE + extra_command_line(job)]
+                   "-drive", f"file={disk},format=raw,if=virtio{options}",
+                   "-kernel", kernel.image, "-initrd", folder / "initrd", "-append", f"{COMMAND_LINE} {wish(job, 'kernel')}"]
         return _watch(command, timeout, echo)
 
 
