@@ -240,9 +240,15 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "the kernel's answer stands in the message"},
     {"no-resolver", CodeOf::machine, "the resolver for names on the host could not be started",
      "is /etc/resolv.conf readable?"},
+    {"no-cgroup", CodeOf::machine, "no control group can be made; budgets are polled then",
+     "see BUDGETS OF THE WHOLE TREE in sbx-security(7)"},
+    {"no-scope", CodeOf::machine, "the user's systemd makes no scope; budgets are polled then",
+     "see BUDGETS OF THE WHOLE TREE in sbx-security(7)"},
     // setup
     {"child-died", CodeOf::setup, "the sandbox died before it was ready",
      "the kernel may be out of memory: see its log"},
+    {"memory-too-small", CodeOf::setup, "limits.memory does not even hold the sandbox itself",
+     "allow at least 8M"},
     {"setup-STAGE", CodeOf::setup, "a step of building the sandbox failed; the code names the step",
      "the message names the step, the policy line and, where it is known, the cure"},
     // internal

@@ -215,6 +215,10 @@ Json means_of(const std::string& what, const char* own_means,
   return own_means;
 }
 
+const char* means_or(host::Means means, const char* without) {
+  return means == host::Means::none ? without : host::name_of(means);
+}
+
 Json enforced_json(const plan::Plan& plan, const std::vector<Degraded>& degraded,
                    const std::string& cpu_time_means = "summed") {
   Json json;
@@ -226,8 +230,9 @@ Json enforced_json(const plan::Plan& plan, const std::vector<Degraded>& degraded
                                                  : Json(nullptr);
   json["wall_time"] = "timer";
   json["cpu_time"] = means_of("limits.cpu_time", cpu_time_means.c_str(), degraded);
-  json["memory"] = "polled";
-  json["processes"] = means_of("limits.processes", "rlimit", degraded);
+  json["cpus"] = means_or(plan.control_group.cpus, "affinity");
+  json["memory"] = means_or(plan.control_group.memory, "polled");
+  json["processes"] = means_or(plan.control_group.processes, "rlimit");
   json["disk"] = means_of("limits.disk", "tmpfs", degraded);
   return json;
 }

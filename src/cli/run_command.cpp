@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/sys.hpp"
+#include "budget/acquire.hpp"
 #include "cli/bring_out.hpp"
 #include "cli/context.hpp"
 #include "cli/hints.hpp"
@@ -44,6 +45,7 @@ class RunCommand {
     if (const auto prepared = prepare_report(); !prepared) return could_not(prepared.error());
     if (!typed_.not_yet.empty()) return could_not(not_yet());
     stamp("command line");
+    auto acquisition = budget::Acquisition::begin();
 
     auto host = host::probe();
     if (!host) return could_not(host.error());
@@ -53,6 +55,9 @@ class RunCommand {
     stamp("policy");
     auto request = complete_request();
     if (!request) return could_not(request.error());
+    acquired_ = acquisition.finish();
+    host_.control_group = acquired_.facts;
+    stamp("groups");
     auto plan = plan::make_plan(policy_, host_, *request);
     if (!plan) return could_not(plan.error());
     plan_ = std::move(*plan);
@@ -183,7 +188,9 @@ class RunCommand {
                              .arguments = process_.arguments,
                              .copy = bring_out.copy(targets_.any() || keeps_record()),
                              .state_folder = state_folder(host_),
+                             .group = acquired_.group.get(),
                              .started_microseconds = process_.started});
+    acquired_.group.reset();
     if (!outcome) return could_not(outcome.error());
     for (std::string& hint : hints_after(*outcome, policy_, plan_, host_, typed_))
       outcome->notes.push_back(std::move(hint));
@@ -217,6 +224,7 @@ class RunCommand {
   RunFacts facts_;
   ReportTargets targets_;
   host::Host host_;
+  budget::Acquired acquired_;
   policy::Policy policy_;
   plan::Plan plan_;
   std::vector<Stamp> stamps_;

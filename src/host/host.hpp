@@ -74,15 +74,50 @@ class Files {
 /// The real file system.
 [[nodiscard]] std::shared_ptr<const Files> real_files();
 
-/// A submount: where it is and what it is, from /proc/self/mountinfo.
+/// A mount: where it is and what it is, from /proc/self/mountinfo.
 struct MountPoint {
   std::string path;
-  std::string type;  ///< "ext4", "overlay", "tmpfs"
+  std::string type;     ///< "ext4", "overlay", "tmpfs"
+  std::string root;     ///< what of the file system is mounted: "/" for all of it
+  std::string options;  ///< of the file system: "rw,memory"
 };
 
 struct Rlimit {
   std::uint64_t soft = 0;
   std::uint64_t hard = 0;
+};
+
+/// What keeps a budget of the whole tree.
+enum class Means : std::uint8_t { none, cgroup_v1, cgroup_v2 };
+
+/// As records have it: "cgroup-v2"; empty for none.
+[[nodiscard]] constexpr const char* name_of(Means means) {
+  switch (means) {
+    case Means::cgroup_v1:
+      return "cgroup-v1";
+    case Means::cgroup_v2:
+      return "cgroup-v2";
+    case Means::none:
+      break;
+  }
+  return "";
+}
+
+/// The control group that a run will be in, as far as there is one; what src/budget found by doing.
+struct ControlGroup {
+  Means memory = Means::none;     ///< none: polled
+  Means cpus = Means::none;       ///< none: by affinity
+  Means cpu_time = Means::none;   ///< none: counted by process
+  Means processes = Means::none;  ///< none: RLIMIT_NPROC of the sandbox's user namespace
+  std::string why = "no cgroup that sbx may use";  ///< why one of them is `none`
+
+  /// The smallest limits of the groups that sbx itself runs in: a job's, a container's.
+  struct Granted {
+    std::optional<std::uint64_t> memory_bytes;
+    std::optional<std::uint64_t> processes;
+    std::optional<double> cpus;
+  };
+  Granted granted;
 };
 
 struct Host {
@@ -99,6 +134,7 @@ struct Host {
   std::vector<int> cpus;          ///< the caller's affinity
   std::uint64_t memory_available_bytes = 0;
   std::map<int, Rlimit> rlimits;  ///< by RLIMIT_*
+  ControlGroup control_group;
   std::shared_ptr<const Files> files;
 };
 

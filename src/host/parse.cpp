@@ -97,12 +97,18 @@ std::vector<MountPoint> mounts_in(std::string_view mountinfo) {
     std::string_view line = take_until(mountinfo, '\n');
     // id parent major:minor root MOUNT-POINT options [optional…] - TYPE source super-options,
     // proc_pid_mountinfo(5)
-    for (int skipped = 0; skipped < 4; ++skipped) take_word(line);
+    for (int skipped = 0; skipped < 3; ++skipped) take_word(line);
+    const std::string_view root = take_word(line);
     const std::string_view point = take_word(line);
     const std::size_t dash = line.find(" - ");
     if (point.empty() || dash == std::string_view::npos) continue;
     line.remove_prefix(dash + 3);
-    mounts.push_back({.path = unescaped(point), .type = std::string(take_word(line))});
+    const std::string_view type = take_word(line);
+    take_word(line);
+    mounts.push_back({.path = unescaped(point),
+                      .type = std::string(type),
+                      .root = unescaped(root),
+                      .options = std::string(take_word(line))});
   }
   return mounts;
 }

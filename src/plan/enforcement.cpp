@@ -15,19 +15,21 @@ namespace {
 /// One name of --require, and what stands against it in a plan.
 struct Requirement {
   std::string_view name;
-  std::string_view degraded;  ///< the entry of `degraded` that contradicts it; empty: none does
-  std::string_view missing;   ///< why no version of a plan has it; empty: plans have it
+  std::string_view degraded;      ///< the entry of `degraded` that contradicts it; empty: none does
+  std::string_view missing = {};  ///< why no version of a plan has it; empty: plans have it
+  host::Means host::ControlGroup::* group = nullptr;  ///< what must be kept by a cgroup
 };
 
-constexpr std::string_view kNoGroups = "this version of sbx makes no cgroup";
 constexpr std::array<Requirement, 7> kRequirements = {{
-    {"memory.cgroup", "limits.memory", kNoGroups},
-    {"cpu.cgroup", "limits.cpus", kNoGroups},
-    {"processes.cgroup", "limits.processes", kNoGroups},
-    {"landlock", "landlock", ""},
-    {"syscalls.named", "syscalls.named", ""},
-    {"network.named", "network.named", "this version of sbx names no refused destinations"},
-    {"trusted-policy", "trusted-policy", ""},
+    {.name = "memory.cgroup", .degraded = "", .group = &host::ControlGroup::memory},
+    {.name = "cpu.cgroup", .degraded = "", .group = &host::ControlGroup::cpus},
+    {.name = "processes.cgroup", .degraded = "", .group = &host::ControlGroup::processes},
+    {.name = "landlock", .degraded = "landlock"},
+    {.name = "syscalls.named", .degraded = "syscalls.named"},
+    {.name = "network.named",
+     .degraded = "network.named",
+     .missing = "this version of sbx names no refused destinations"},
+    {.name = "trusted-policy", .degraded = "trusted-policy"},
 }};
 
 std::unexpected<Error> unmet(std::string_view name, std::string_view why) {
@@ -39,8 +41,10 @@ std::unexpected<Error> unmet(std::string_view name, std::string_view why) {
 
 std::optional<std::string> contradiction(const Requirement& requirement, const Plan& plan) {
   if (!requirement.missing.empty()) return std::string(requirement.missing);
+  if (requirement.group != nullptr && plan.control_group.*requirement.group == host::Means::none)
+    return plan.control_group.why;
   for (const Degraded& entry : plan.degraded)
-    if (entry.what == requirement.degraded) return entry.why;
+    if (!requirement.degraded.empty() && entry.what == requirement.degraded) return entry.why;
   if (requirement.name == "landlock" && !plan.landlock_files)
     return "the policy says filesystem.landlock = false";
   return std::nullopt;
@@ -92,10 +96,11 @@ void note_machine(const host::Host& host, Plan& plan) {
                             host.landlock_abi, kLandlockScopes),
          .instead = "it guards files; signals and abstract sockets are kept in by the namespaces "
                     "alone"});
-  plan.degraded.push_back(
-      {.what = "limits.memory",
-       .why = std::string(kNoGroups),
-       .instead = "polled: looked at every 1 to 50 ms, so that it can be over for a moment"});
+  if (plan.control_group.memory == host::Means::none)
+    plan.degraded.push_back(
+        {.what = "limits.memory",
+         .why = plan.control_group.why,
+         .instead = "polled: looked at every 1 to 50 ms, so that it can be over for a moment"});
   if (!plan.network.own_namespace && host.landlock_abi < kLandlockScopes)
     plan.degraded.push_back(
         {.what = "network.mode",

@@ -53,14 +53,20 @@ class Limits {
   Plan& plan_;
 };
 
+/// Where a cgroup counts tasks its limit must speak first, since only it keeps a counter of what it
+/// refused: fork(2) looks at RLIMIT_NPROC before.
+std::uint64_t nproc_limit(const Plan& plan) {
+  const std::uint64_t with_init = plan.budgets.processes + 1;  // PID 1 has the same uid
+  return plan.control_group.processes == host::Means::none ? with_init : 2 * with_init;
+}
+
 void add_process_limits(const policy::Limits& limits, const host::Host& host, Plan& plan) {
   Limits list(host, plan);
   // 1, not 0: the kernel starts a core_pattern pipe even at 0 and refuses at exactly 1, core(5).
   list.add(RLIMIT_CORE, 1, "core dumps", {});
   list.add(RLIMIT_NOFILE, limits.open_files.value, "limits.open_files", limits.open_files.origin);
   list.add(RLIMIT_FSIZE, limits.file_size.value.count, "limits.file_size", limits.file_size.origin);
-  // PID 1 has the same uid and is counted too.
-  list.add(RLIMIT_NPROC, limits.processes.value + 1, "limits.processes", limits.processes.origin);
+  list.add(RLIMIT_NPROC, nproc_limit(plan), "limits.processes", limits.processes.origin);
   // One second more than the budget, so that the supervisor's sum over the tree is what decides.
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(limits.cpu_time.value).count();
   list.add(RLIMIT_CPU, static_cast<std::uint64_t>(seconds) + 1, "limits.cpu_time",
@@ -68,7 +74,7 @@ void add_process_limits(const policy::Limits& limits, const host::Host& host, Pl
   // A backstop for the host, never the limit that speaks: who gets ENOMEM from it ends with no
   // verdict.
   list.add_quiet(RLIMIT_DATA, RLIM_INFINITY,
-                 limits.memory.value.count + host.memory_available_bytes / 2);
+                 plan.budgets.memory.count + host.memory_available_bytes / 2);
   const std::uint64_t stack = list.soft(RLIMIT_STACK);
   list.add_quiet(RLIMIT_STACK, stack > kLargestStack ? kDefaultStack : stack, RLIM_INFINITY);
   list.add_quiet(RLIMIT_MEMLOCK, kLockedMemory, kLockedMemory);
@@ -95,23 +101,50 @@ std::vector<int> chosen_cpus(std::vector<int> usable, double cpus) {
   return usable;
 }
 
+/// sbx stays in the group it was started in, and so does what it runs: the smaller limit holds.
+void take_granted(const host::ControlGroup::Granted& granted, Plan& plan) {
+  const auto note = [&](const char* what, const std::string& has, const std::string& wanted) {
+    plan.degraded.push_back({.what = what,
+                             .why = "the cgroup that sbx runs in is limited to " + has,
+                             .instead = fmt::format("{} instead of {}", has, wanted)});
+  };
+  Budgets& budgets = plan.budgets;
+  if (granted.memory_bytes && *granted.memory_bytes < budgets.memory.count) {
+    const Bytes most{*granted.memory_bytes};
+    note("limits.memory", describe(most), describe(budgets.memory));
+    budgets.memory = most;
+  }
+  if (granted.processes && *granted.processes < budgets.processes) {
+    note("limits.processes", std::to_string(*granted.processes), std::to_string(budgets.processes));
+    budgets.processes = *granted.processes;
+  }
+  if (granted.cpus && *granted.cpus < budgets.cpus) {
+    note("limits.cpus", fmt::format("{:.2f} CPUs", *granted.cpus),
+         fmt::format("{:.2f}", budgets.cpus));
+    budgets.cpus = *granted.cpus;
+  }
+}
+
 }  // namespace
 
 void decide_limits(const policy::Policy& policy, const host::Host& host, Plan& plan) {
   const policy::Limits& limits = policy.limits;
+  plan.control_group = host.control_group;
   plan.budgets = {.wall_time = limits.wall_time.value,
                   .cpu_time = limits.cpu_time.value,
                   .grace = limits.grace.value,
                   .cpus = limits.cpus.value,
-                  .affinity = chosen_cpus(host.cpus, limits.cpus.value),
                   .disk = limits.disk.value,
                   .disk_files = limits.disk_files.value,
                   .memory = limits.memory.value,
                   .processes = limits.processes.value,
                   .file_size = limits.file_size.value};
+  take_granted(host.control_group.granted, plan);
+  plan.budgets.affinity = chosen_cpus(host.cpus, plan.budgets.cpus);
   add_process_limits(limits, host, plan);
-  if (limits.cpus.value != std::ceil(limits.cpus.value) &&
-      limits.cpus.value < static_cast<double>(host.cpus.size()))
+  if (plan.control_group.cpus == host::Means::none &&
+      plan.budgets.cpus != std::ceil(plan.budgets.cpus) &&
+      plan.budgets.cpus < static_cast<double>(host.cpus.size()))
     plan.degraded.push_back({.what = "limits.cpus",
                              .why = "a fraction of a CPU needs a cgroup",
                              .instead = fmt::format("{} CPUs", plan.budgets.affinity.size())});

@@ -95,6 +95,9 @@ Status decide_filter(const policy::Policy& policy, const host::Host& host, Plan&
   FilterContext context;
   // With the host's network come its abstract sockets; only Landlock's scope can shut them.
   context.unix_sockets = plan.network.own_namespace || host.landlock_abi >= kLandlockScopes;
+  // A cgroup's quota holds on whatever CPUs, and its memory is counted wherever it is.
+  context.affinity_is_budget = host.control_group.cpus == host::Means::none;
+  context.memory_is_polled = host.control_group.memory == host::Means::none;
   plan.filter = SBX_TRY(compile_filter(policy.syscalls, context));
   plan.denied = policy.syscalls.denied.value;
   return {};

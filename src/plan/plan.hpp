@@ -147,6 +147,7 @@ struct Plan {
   std::vector<Mount> mounts;
   std::vector<ProcessLimit> process_limits;
   Budgets budgets;
+  host::ControlGroup control_group;  ///< what keeps the budgets of the whole tree
   OutputPlan output;
   NetworkPlan network;
   Filter filter;

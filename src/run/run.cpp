@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/sys.hpp"
+#include "budget/group.hpp"
 #include "plan/enforcement.hpp"
 #include "run/network.hpp"
 #include "supervise/supervisor.hpp"
@@ -55,6 +56,8 @@ supervise::Settings settings_of(const plan::Plan& plan, const Options& options) 
   settings.kill_on_denied = plan.denied == policy::DeniedCall::kill;
   settings.interactive = plan.interactive;
   settings.memory = plan.budgets.memory;
+  settings.memory_is_granted = plan.control_group.granted.memory_bytes == plan.budgets.memory.count;
+  settings.processes = plan.budgets.processes;
   settings.disk = plan.budgets.disk;
   settings.disk_files = plan.budgets.disk_files;
   settings.file_size = plan.budgets.file_size;
@@ -74,14 +77,39 @@ supervise::StdinFrom stdin_from(plan::StdinMode mode) {
   return supervise::StdinFrom::null;
 }
 
-supervise::Watched watch(const spawn::Sandbox& sandbox) {
+supervise::Watched watch(const spawn::Sandbox& sandbox, budget::Group* group) {
   return {.pid = sandbox.pid,
           .pid1 = sandbox.pid1.get(),
           .control = sandbox.control.get(),
           .listener = sandbox.listener.get(),
           .scratch = sandbox.scratch.get(),
           .processes = sandbox.processes.get(),
-          .terminal = sandbox.terminal.get()};
+          .terminal = sandbox.terminal.get(),
+          .group = group};
+}
+
+/// budget and spawn don't know each other: PID 1 gets into its control group by these.
+spawn::Placement placement_in(budget::Group* group) {
+  if (group == nullptr) return {};
+  if (group->folder() >= 0) return {.folder = group->folder()};
+  return {.begin_attach = [group](pid_t process) { return group->begin_attach(process); },
+          .end_attach = [group] { return group->end_attach(); }};
+}
+
+Status set_limits(const plan::Budgets& budgets, budget::Group* group) {
+  if (group == nullptr) return {};
+  return group->limit(
+      {.memory = budgets.memory, .processes = budgets.processes, .cpus = budgets.cpus});
+}
+
+/// A budget that does not even hold the sandbox ends it before the command runs.
+Error explain_small_memory(Error error, const plan::Plan& plan, const budget::Group* group) {
+  if (group == nullptr || !group->limits_memory() || group->memory_kills() == 0) return error;
+  return {.kind = ErrorKind::setup,
+          .code = "memory-too-small",
+          .message = "limits.memory = " + describe(plan.budgets.memory) +
+                     " does not hold the sandbox and the start of the command",
+          .hint = "what the kernel needs for them counts too: allow at least 8M"};
 }
 
 /// A listener further out (a container manager's, WSL2's) leaves no room for another: denials then lose their names.
@@ -122,6 +150,7 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
       stdin_from(plan.stdin_mode), plan.stdin_file, plan.interactive, owner));
   const supervise::SignalScope signals = SBX_TRY(supervise::SignalScope::make());
   workspace::UpperFolder over = SBX_TRY(folder_for_changes(plan, options, owner));
+  SBX_TRY(set_limits(plan.budgets, options.group));
   stamps.add("acquire");
 
   RunNetwork network(plan.network);
@@ -129,15 +158,19 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   const timespec started = workspace::file_clock();
   spawn::ChildStreams child_streams{std::move(streams.child_in), std::move(streams.child_out),
                                     std::move(streams.child_err)};
-  const spawn::Sandbox sandbox = SBX_TRY(
-      spawn::spawn(plan, host, identity, network.request(), std::move(child_streams),
-                   options.arguments, over.get(), [&](const char* stage) { stamps.add(stage); }));
+  auto spawned = spawn::spawn(plan, host, identity, network.request(), std::move(child_streams),
+                              options.arguments, over.get(), placement_in(options.group),
+                              [&](const char* stage) { stamps.add(stage); });
+  if (!spawned) return fail(explain_small_memory(std::move(spawned).error(), plan, options.group));
+  const spawn::Sandbox sandbox = std::move(*spawned);
 
   supervise::Settings settings = settings_of(plan, options);
   network.live_in(settings);
-  Outcome outcome = SBX_TRY(
-      supervise::supervise(settings, watch(sandbox), std::move(streams.supervisor), signals));
+  Outcome outcome = SBX_TRY(supervise::supervise(settings, watch(sandbox, options.group),
+                                                 std::move(streams.supervisor), signals));
   network.put_into(outcome);
+  if (plan.control_group.cpu_time != host::Means::none)
+    outcome.cpu_time_means = host::name_of(plan.control_group.cpu_time);
   outcome.degraded.insert(outcome.degraded.begin(), sandbox.degraded.begin(),
                           sandbox.degraded.end());
   if (over.get() >= 0)

@@ -6,6 +6,7 @@
 #include <sbx/outcome.hpp>
 
 #include "base/result.hpp"
+#include "budget/group.hpp"
 #include "host/host.hpp"
 #include "plan/plan.hpp"
 #include "spawn/spawn.hpp"
@@ -22,6 +23,8 @@ struct Options {
   /// Where the private workspace is kept for what comes after the run; null: it vanishes.
   workspace::Copy* copy = nullptr;
   std::string state_folder;                ///< ~/.local/state/sbx; empty: the caller has no home
+  /// The run's control group, from budget::Acquisition; null: budgets are polled.
+  budget::Group* group = nullptr;
   std::uint64_t started_microseconds = 0;  ///< CLOCK_MONOTONIC at which stamps begin
 };
 

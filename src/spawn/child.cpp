@@ -175,6 +175,7 @@ void obey(const Program& program, pid_t main) {
       break;
     case control::FromSupervisor::go:
     case control::FromSupervisor::network_ready:
+    case control::FromSupervisor::attached:
       break;
   }
 }
@@ -262,6 +263,8 @@ void run_init(Program& program) {
   const int signals = static_cast<int>(
       must(program, Stage::payload, 1, ::signalfd(-1, &child_ended, SFD_CLOEXEC | SFD_NONBLOCK)));
 
+  // What the payload did before it is in the group would count nowhere.
+  if (program.await_group) wait_for_order(program, control::FromSupervisor::attached);
   const pid_t main = start_payload(program);
   hand_over_listener(program);
   lower_own_capabilities(program);

@@ -93,6 +93,7 @@ struct Program {
   bool hand_space;  ///< hand over the sandbox's network namespace
   const SocketWish* sockets;
   std::size_t socket_count;  ///< at most kMostWishes
+  bool await_group;          ///< no payload before Order attached
   bool list_processes;       ///< hand over a procfs without hidepid
 
   // root

@@ -4,12 +4,12 @@
 
 /// How parent and child meet while a sandbox is built. Both halves cite these numbers.
 ///
-///   1 parent  clone3 with all namespaces, keep the pidfd
-///   2 parent  write id maps, send Order go
+///   1 parent  clone3 with all namespaces, into the control group (v2), keep the pidfd
+///   2 parent  begin to attach (v1), write id maps, send Order go; Order attached when that is done
 ///   2a PID 1  Report network, where there are sockets to hand over; with a gateway the parent
-///             joins the namespaces, listens, and sends Order network_ready
-///   3 PID 1   own lock-down, mounts, new root, then Report descriptors; with a gateway wait for
-///             network_ready
+///             joins the namespaces, listens, and sends Order network_ready, before attached
+///   3 PID 1   own lock-down, mounts, new root, then Report descriptors; wait for network_ready
+///             and attached
 ///   4 payload limits, privileges, Landlock, filter, then Progress ready on the error pipe, execve
 ///   5 PID 1   Report listener, then serve: reap, forward, Report main_ended last
 ///
@@ -22,6 +22,7 @@ namespace sbx::child {
 /// A `protection` that is left out must make an escape test fail (tests/escape/test_mutation.py).
 #define SBX_STAGES(X)                                                                           \
   X(clone, construction, "PID 1 exists in namespaces of its own")                               \
+  X(group, protection, "the sandbox is in a control group of its own, where there is one")      \
   X(id_maps, construction, "ids inside have ids outside")                                       \
   X(grants, construction, "what is granted is open, and idmapped where it must be")             \
   X(affinity, protection, "the tree runs on as many CPUs as limits.cpus says")                  \

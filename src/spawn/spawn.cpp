@@ -59,14 +59,22 @@ struct Clone {
 
 /// Meeting point 1. CLEAR_SIGHAND: the child has no handlers and ignores nothing that the caller
 /// ignored.
-Result<Clone> clone_child(const plan::Plan& plan, child::Program& program) {
+Result<Clone> clone_child(const plan::Plan& plan, child::Program& program, int group) {
   int pidfd = -1;
   clone_args arguments{};
   arguments.flags = namespace_flags(plan) | CLONE_PIDFD | CLONE_CLEAR_SIGHAND;
   arguments.pidfd = reinterpret_cast<std::uintptr_t>(&pidfd);
   arguments.exit_signal = SIGCHLD;
+  if (group >= 0) {
+    arguments.flags |= CLONE_INTO_CGROUP;
+    arguments.cgroup = static_cast<std::uint64_t>(group);
+  }
   const long pid = ::syscall(SYS_clone3, &arguments, sizeof arguments);
   if (pid == 0) child::run_init(program);
+  if (pid < 0 && group >= 0 &&
+      (errno == EACCES || errno == ENODEV || errno == EOPNOTSUPP || errno == EBUSY ||
+       errno == EAGAIN))
+    return fail_errno(ErrorKind::setup, "setup-group", "cannot start in the sandbox's cgroup");
   if (pid < 0) return fail(explain_clone_failure(errno));
   return Clone{static_cast<pid_t>(pid), UniqueFd(pidfd)};
 }
@@ -226,9 +234,17 @@ Status join_network(const NetworkRequest& request, int control, const child::Fau
   return {};
 }
 
+/// The attaching that began with the clone is over: PID 1 may go on to make the payload.
+Status end_attach(const Placement& placement, int control) {
+  if (!placement.end_attach) return {};
+  SBX_TRY(placement.end_attach());
+  return send_order(control, control::FromSupervisor::attached);
+}
+
 Result<Sandbox> meet(const plan::Plan& plan, const host::Host& host, const Identity& identity,
                      const NetworkRequest& network, Channels& channels, const child::Fault& fault,
-                     const Clone& clone, const StampFunction& stamp) {
+                     const Clone& clone, const Placement& placement, const StampFunction& stamp) {
+  if (placement.begin_attach) SBX_TRY(placement.begin_attach(clone.pid));
   if (SBX_TRY(passes(fault, Stage::id_maps)))
     if (auto mapped = map_ids(clone.pid, identity, host); !mapped)
       return fail(explain_early_end(plan, clone, channels, std::move(mapped).error()));
@@ -242,6 +258,8 @@ Result<Sandbox> meet(const plan::Plan& plan, const host::Host& host, const Ident
   if (network.gateway)
     if (auto joined = join_network(network, control, fault, stamp); !joined)
       return fail(explain_early_end(plan, clone, channels, std::move(joined).error()));
+  if (auto attached = end_attach(placement, control); !attached)
+    return fail(explain_early_end(plan, clone, channels, std::move(attached).error()));
 
   const Progress progress = read_progress(channels.errors.get());
   stamp("payload");
@@ -293,7 +311,7 @@ void connect(child::Program& program, const Channels& channels, const ChildStrea
 
 Result<Sandbox> spawn(const plan::Plan& plan, const host::Host& host, const Identity& identity,
                       const NetworkRequest& network, ChildStreams streams, ArgumentArea arguments,
-                      int over, const StampFunction& stamp) {
+                      int over, const Placement& group, const StampFunction& stamp) {
   const child::Fault fault = SBX_TRY(fault_from_environment());
   std::vector<Source> sources(plan.mounts.size());
   if (SBX_TRY(passes(fault, Stage::grants))) sources = SBX_TRY(open_sources(plan, identity));
@@ -309,18 +327,20 @@ Result<Sandbox> spawn(const plan::Plan& plan, const host::Host& host, const Iden
   Channels channels = SBX_TRY(make_channels());
   connect(packed.program, channels, streams, arguments);
   packed.program.list_processes = !lists_children();
+  const Placement placement = SBX_TRY(passes(fault, Stage::group)) ? group : Placement{};
+  packed.program.await_group = static_cast<bool>(placement.end_attach);
   stamp("pack");
 
   if (!SBX_TRY(passes(fault, Stage::clone)))
     return fail(Error{.kind = ErrorKind::setup,
                       .code = "setup-clone",
                       .message = "set-up stage 'clone' was left out"});
-  const Clone clone = SBX_TRY(clone_child(plan, packed.program));
+  const Clone clone = SBX_TRY(clone_child(plan, packed.program, placement.folder));
   stamp("clone");
   channels.child_control.reset();
   channels.child_errors.reset();
   streams = ChildStreams{};
-  auto sandbox = meet(plan, host, identity, network, channels, fault, clone, stamp);
+  auto sandbox = meet(plan, host, identity, network, channels, fault, clone, placement, stamp);
   if (!sandbox) {
     kill_and_reap(clone);
     return sandbox;

@@ -45,6 +45,15 @@ struct Sandbox {
   std::vector<Degraded> degraded;
 };
 
+/// How PID 1 gets into its control group. Either the clone puts it there (cgroup v2), or it is
+/// attached while it builds its root (v1), and makes the payload only when that is done.
+struct Placement {
+  int folder = -1;  ///< for CLONE_INTO_CGROUP
+  /// Empty: nothing to attach to.
+  std::function<Status(pid_t process)> begin_attach;
+  std::function<Status()> end_attach;
+};
+
 /// Told the name of each stage of a start when it is over, for --trace-time.
 using StampFunction = std::function<void(const char* stage)>;
 
@@ -58,6 +67,6 @@ inline constexpr const char* kListenerBusy = "listener-busy";
 [[nodiscard]] Result<Sandbox> spawn(const plan::Plan& plan, const host::Host& host,
                                     const Identity& identity, const NetworkRequest& network,
                                     ChildStreams streams, ArgumentArea arguments, int over,
-                                    const StampFunction& stamp);
+                                    const Placement& placement, const StampFunction& stamp);
 
 }  // namespace sbx::spawn

@@ -5,15 +5,10 @@
 #include <cstdint>
 #include <string>
 
+#include "base/cpu_time.hpp"
 #include "supervise/tree_clock.hpp"
 
 namespace sbx::supervise {
-
-struct CpuTime {
-  std::uint64_t user_microseconds = 0;
-  std::uint64_t system_microseconds = 0;
-  [[nodiscard]] std::uint64_t total() const { return user_microseconds + system_microseconds; }
-};
 
 /// CPU time that a sandbox has used so far: the sum over its processes and their reaped children,
 /// and, once begun, the kernel's task clock, which also knows children for whom nobody waited.

@@ -42,20 +42,13 @@ std::uint64_t private_bytes(std::string_view statm) {
 
 }  // namespace
 
-/// Where the processes of the sandbox are found: without PID 1, which is sbx's own.
+/// The processes of the sandbox at one moment.
 struct MemoryMeter::Tree {
   int proc;
   std::vector<std::string> folders;
 
   explicit Tree(const MemoryMeter& meter)
-      : proc(meter.processes_ >= 0 ? meter.processes_ : AT_FDCWD) {
-    if (meter.processes_ >= 0) {
-      folders = numbers_in(meter.processes_, ".");
-      std::erase(folders, "1");
-    } else {
-      folders = folders_below(meter.pid1_);
-    }
-  }
+      : proc(proc_of(meter.processes_)), folders(processes_of(meter.pid1_, meter.processes_)) {}
 };
 
 std::uint64_t MemoryMeter::scratch_used() const {

@@ -20,10 +20,11 @@ class MemoryMeter {
   [[nodiscard]] std::uint64_t look(std::uint64_t budget);
   /// The largest look() so far.
   [[nodiscard]] std::uint64_t peak() const { return peak_; }
+  /// Bytes on the private tmpfs.
+  [[nodiscard]] std::uint64_t scratch_used() const;
 
  private:
   struct Tree;
-  [[nodiscard]] std::uint64_t scratch_used() const;
   [[nodiscard]] std::uint64_t upper_bound(const Tree& tree) const;
   [[nodiscard]] std::uint64_t exact(const Tree& tree) const;
 

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 namespace sbx::supervise {
 namespace {
 
+constexpr std::size_t kUsualList = 2048;
 constexpr std::size_t kLongestList = 65536;
 constexpr std::size_t kMostProcesses = 65536;
 
@@ -88,11 +90,17 @@ std::vector<pid_t> threads_of(pid_t process) {
 
 std::vector<pid_t> children_of(pid_t process, const std::vector<pid_t>& threads) {
   std::vector<pid_t> children;
-  std::vector<char> room(kLongestList);
+  std::array<char, kUsualList> usual;
   for (const pid_t thread : threads) {
     const std::string path =
         process_folder(process) + "/task/" + std::to_string(thread) + "/children";
-    std::ranges::copy(numbers(read_small(AT_FDCWD, path, room)), std::back_inserter(children));
+    std::string_view list = read_small(AT_FDCWD, path, usual);
+    std::vector<char> long_list;
+    if (list.size() == usual.size()) {
+      long_list.resize(kLongestList);
+      list = read_small(AT_FDCWD, path, long_list);
+    }
+    std::ranges::copy(numbers(list), std::back_inserter(children));
   }
   std::ranges::sort(children);
   return children;
@@ -105,6 +113,29 @@ std::vector<std::string> folders_below(pid_t process) {
   std::vector<std::string> folders;
   for (std::size_t at = 1; at < tree.size(); ++at) folders.push_back(process_folder(tree[at]));
   return folders;
+}
+
+int proc_of(int processes) {
+  return processes >= 0 ? processes : AT_FDCWD;
+}
+
+std::vector<std::string> processes_of(pid_t pid1, int processes) {
+  if (processes < 0) return folders_below(pid1);
+  std::vector<std::string> folders = numbers_in(processes, ".");
+  std::erase(folders, "1");
+  return folders;
+}
+
+std::uint64_t tasks_of(pid_t pid1, int processes) {
+  std::uint64_t tasks = 0;
+  struct stat facts{};
+  // The kernel adds the number of threads to a folder's own two links (proc_task_getattr).
+  for (const std::string& folder : processes_of(pid1, processes))
+    if (::fstatat(proc_of(processes), (folder + "/task").c_str(), &facts, 0) == 0)
+      tasks += std::max<std::uint64_t>(facts.st_nlink, 3) - 2;
+    else
+      ++tasks;  // a zombie's count as well
+  return tasks;
 }
 
 }  // namespace sbx::supervise

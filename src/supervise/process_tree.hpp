@@ -25,6 +25,14 @@ namespace sbx::supervise {
 /// "/proc/PID" of every process below this one, itself left out.
 [[nodiscard]] std::vector<std::string> folders_below(pid_t process);
 
+/// The processes of a sandbox without PID 1, which is sbx's own, as folders below proc_of(): of a
+/// procfs of the sandbox where there is one, else found from PID 1 in the host's /proc.
+[[nodiscard]] std::vector<std::string> processes_of(pid_t pid1, int processes);
+/// What these folders are relative to.
+[[nodiscard]] int proc_of(int processes);
+/// How many tasks they have, threads counted.
+[[nodiscard]] std::uint64_t tasks_of(pid_t pid1, int processes);
+
 /// The content of a file of /proc as far as `room` goes; empty when it can't be read.
 [[nodiscard]] std::string_view read_small(int folder, const std::string& path,
                                           std::span<char> room);

@@ -41,6 +41,8 @@ struct Settings {
   bool kill_on_denied = false;
   bool interactive = false;
   Bytes memory{};  ///< of the whole tree
+  bool memory_is_granted = false;  ///< the limit of a group around sbx, less than the policy's
+  std::uint64_t processes = 0;
   Bytes disk{};
   std::uint64_t disk_files = 0;
   Bytes file_size{};

@@ -13,9 +13,8 @@
 #include "base/control.hpp"
 #include "base/event_loop.hpp"
 #include "base/sys.hpp"
-#include "supervise/cpu_meter.hpp"
+#include "supervise/budget_watch.hpp"
 #include "supervise/input_relay.hpp"
-#include "supervise/memory_meter.hpp"
 #include "supervise/notifier.hpp"
 #include "supervise/output_relay.hpp"
 #include "supervise/terminal.hpp"
@@ -34,11 +33,7 @@ constexpr auto kInitExit = 1s;    ///< PID 1 has said that the main process ende
 constexpr auto kUnkillable = 5s;  ///< a process in uninterruptible sleep outlives SIGKILL
 constexpr auto kLastWords = 1s;   ///< for a reader who does not read, after the run was ended
 constexpr auto kStopAnswer = 1s;
-constexpr auto kClockDelay = 50ms;                 ///< a short run does not pay for the task clock
-constexpr std::uint64_t kShortestCpuStep = 1000;   // microseconds
-constexpr std::uint64_t kLongestSumStep = 50'000;  // reaped times appear late in a sum
-/// Measuring may take this part of the time.
-constexpr std::uint64_t kMeasuringShare = 20;
+constexpr auto kFreezeLook = 1ms;
 
 std::uint64_t microseconds_of(const timeval& time) {
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 +
@@ -66,12 +61,11 @@ class Supervisor {
   void order(FromSupervisor what, int value = 0);
   void handle_signals();
   void cancel(int signal);
+  void stop_all();
+  void await_freeze(std::uint64_t until);
   void stop_self();
   void continue_all();
   void wall_time_ended();
-  void begin_cpu_clock();
-  void check_cpu();
-  void check_memory();
   void over_output(const std::string& stream);
 
   bool decide(Verdict verdict);
@@ -96,8 +90,7 @@ class Supervisor {
   std::optional<InputRelay> in_;
   std::optional<RawTerminal> terminal_;
   Notifier notifier_;
-  CpuMeter cpu_;
-  MemoryMeter memory_;
+  BudgetWatch budgets_;
 
   std::optional<Verdict> decided_;  ///< by sbx, noted before it kills
   Measured measured_;
@@ -105,9 +98,8 @@ class Supervisor {
   bool killed_ = false;
   bool reaped_ = false;
   bool stopping_ = false;
+  bool frozen_ = false;
   std::uint64_t ended_ = 0;
-  CpuTime used_;
-  std::vector<Degraded> degraded_;
   std::vector<std::string> notes_;
 };
 
@@ -129,8 +121,13 @@ Supervisor::Supervisor(EventLoop loop, const Settings& settings, const Watched& 
                  .kill = settings.kill_on_denied
                              ? [this](const std::string& what) { decide_and_kill(Denied{what}); }
                              : std::function<void(const std::string&)>()}),
-      cpu_(sandbox.pid, sandbox.processes),
-      memory_(sandbox.pid, sandbox.scratch, sandbox.processes) {}
+      budgets_(loop_, settings,
+               {.pid = sandbox.pid,
+                .scratch = sandbox.scratch,
+                .processes = sandbox.processes,
+                .group = sandbox.group},
+               {.ended = [this] { return decided_ || main_status_ || reaped_; },
+                .spent = [this](Budget budget) { decide_and_kill(OverBudget{budget}); }}) {}
 
 OutputRelay::Options Supervisor::output_options(const char* name, Bytes cap) {
   OutputRelay::Options options{.name = name, .cap = cap, .capture = settings_.capture};
@@ -149,7 +146,7 @@ Status Supervisor::watch_everything() {
   SBX_TRY(loop_.watch(signals_.fd(), EPOLLIN, [this](std::uint32_t) { handle_signals(); }));
   SBX_TRY(start_streams());
   start_timers();
-  return {};
+  return budgets_.start();
 }
 
 Status Supervisor::start_streams() {
@@ -177,10 +174,6 @@ void Supervisor::start_timers() {
   if (settings_.wall_time.count() > 0)
     loop_.at(started_ + static_cast<std::uint64_t>(microseconds(settings_.wall_time).count()),
              [this] { wall_time_ended(); });
-  if (settings_.memory.count > 0) check_memory();
-  if (settings_.cpu_time.count() == 0) return;
-  check_cpu();
-  loop_.after(kClockDelay, [this] { begin_cpu_clock(); });
 }
 
 void Supervisor::order(FromSupervisor what, int value) {
@@ -207,9 +200,7 @@ void Supervisor::handle_signals() {
   while (const std::optional<int> signal = signals_.next()) {
     switch (*signal) {
       case SIGTSTP:
-        stopping_ = true;
-        order(FromSupervisor::stop_all);
-        loop_.after(kStopAnswer, [this] { stop_self(); });
+        stop_all();
         break;
       case SIGCONT:
         continue_all();
@@ -230,6 +221,24 @@ void Supervisor::cancel(int signal) {
   loop_.after(kCancelGrace, [this] { kill(); });
 }
 
+void Supervisor::stop_all() {
+  stopping_ = true;
+  if (sandbox_.group != nullptr && sandbox_.group->freeze(true)) {
+    frozen_ = true;
+    constexpr auto kLongest = static_cast<std::uint64_t>(microseconds(kStopAnswer).count());
+    return await_freeze(sys::now_microseconds() + kLongest);
+  }
+  order(FromSupervisor::stop_all);
+  loop_.after(kStopAnswer, [this] { stop_self(); });
+}
+
+/// A process in the middle of a system call freezes when that is over.
+void Supervisor::await_freeze(std::uint64_t until) {
+  if (!stopping_) return;
+  if (sandbox_.group->is_frozen() || sys::now_microseconds() >= until) return stop_self();
+  loop_.after(kFreezeLook, [this, until] { await_freeze(until); });
+}
+
 void Supervisor::stop_self() {
   if (!stopping_) return;
   stopping_ = false;
@@ -241,7 +250,9 @@ void Supervisor::stop_self() {
 void Supervisor::continue_all() {
   stopping_ = false;
   if (terminal_) terminal_->make_raw();
-  order(FromSupervisor::continue_all);
+  if (!frozen_) return order(FromSupervisor::continue_all);
+  frozen_ = false;
+  (void)sandbox_.group->freeze(false);  // what the program itself had stopped stays stopped
 }
 
 void Supervisor::wall_time_ended() {
@@ -249,39 +260,6 @@ void Supervisor::wall_time_ended() {
   if (settings_.grace.count() == 0) return kill();
   order(FromSupervisor::signal_main, SIGTERM);
   loop_.after(settings_.grace, [this] { kill(); });
-}
-
-void Supervisor::begin_cpu_clock() {
-  if (decided_ || main_status_ || reaped_ || cpu_.begin_clock()) return;
-  if (cpu_.why_no_clock().empty()) return;
-  degraded_.push_back({.what = "limits.cpu_time",
-                       .why = "no task clock: " + cpu_.why_no_clock(),
-                       .instead = "summed over live processes and those that were waited for"});
-}
-
-void Supervisor::check_cpu() {
-  if (decided_ || main_status_ || reaped_) return;
-  const std::uint64_t before = sys::now_microseconds();
-  const std::uint64_t used = cpu_.total();
-  const std::uint64_t now = sys::now_microseconds();
-  const auto budget = static_cast<std::uint64_t>(microseconds(settings_.cpu_time).count());
-  if (used >= budget) return decide_and_kill(OverBudget{Budget::cpu_time});
-  std::uint64_t step = (budget - used) / static_cast<std::uint64_t>(std::max(settings_.cpus, 1));
-  if (!cpu_.has_clock()) step = std::min(step, kLongestSumStep);
-  step = std::max({step, kShortestCpuStep, (now - before) * kMeasuringShare});
-  loop_.at(now + step, [this] { check_cpu(); });
-}
-
-void Supervisor::check_memory() {
-  if (decided_ || main_status_ || reaped_) return;
-  const std::uint64_t before = sys::now_microseconds();
-  const std::uint64_t budget = settings_.memory.count;
-  const std::uint64_t used = memory_.look(budget);
-  if (used > budget) return decide_and_kill(OverBudget{Budget::memory});
-  const std::uint64_t now = sys::now_microseconds();
-  const std::uint64_t step =
-      std::max(next_look_microseconds(budget - used), (now - before) * kMeasuringShare);
-  loop_.at(now + step, [this] { check_memory(); });
 }
 
 void Supervisor::over_output(const std::string& stream) {
@@ -295,10 +273,9 @@ bool Supervisor::decide(Verdict verdict) {
   if (decided_ || reaped_) return false;
   read_control();  // an end that was already reported came first
   if (main_status_) return false;
-  decided_ = std::move(verdict);
-  measured_.wall_microseconds = sys::now_microseconds() - started_;
-  measured_.cpu_microseconds = cpu_.total();
-  measured_.memory_bytes = memory_.peak();
+  // So did a kill for want of memory.
+  decided_ = budgets_.memory_killed() ? Verdict(OverBudget{Budget::memory}) : std::move(verdict);
+  measured_.cpu_microseconds = budgets_.cpu_microseconds();
   return true;
 }
 
@@ -310,8 +287,9 @@ void Supervisor::kill() {
   if (killed_ || reaped_) return;
   killed_ = true;
   // Afterwards only PID 1's own times are left: what it kills when it dies is not added to them.
-  if (decided_) used_ = cpu_.by_process();
+  if (decided_) budgets_.note_before_kill();
   ::syscall(SYS_pidfd_send_signal, sandbox_.pid1, SIGKILL, nullptr, 0);
+  if (sandbox_.group != nullptr) (void)sandbox_.group->kill();  // the same, in one go
   loop_.after(kUnkillable, [this] {
     if (reaped_) return;
     notes_.emplace_back("a process of the sandbox can't be killed yet (uninterruptible sleep)");
@@ -330,8 +308,8 @@ void Supervisor::pid1_ended() {
   if (answer != 0 && errno == EINTR) return;
   loop_.forget(sandbox_.pid1);
   ended_ = sys::now_microseconds();
-  used_.user_microseconds = std::max(used_.user_microseconds, microseconds_of(times.ru_utime));
-  used_.system_microseconds = std::max(used_.system_microseconds, microseconds_of(times.ru_stime));
+  budgets_.note_at_end({.user_microseconds = microseconds_of(times.ru_utime),
+                        .system_microseconds = microseconds_of(times.ru_stime)});
   read_control();  // its last message may still be unread
   reaped_ = true;
   in_.reset();
@@ -358,31 +336,38 @@ void Supervisor::note_unread_terminal() {
 
 Usage Supervisor::usage() const {
   // Rounded once, so that a budget that was spent is also spent in whole milliseconds.
-  const std::uint64_t user_ms = used_.user_microseconds / 1000;
+  const CpuTime used = budgets_.cpu_time();
+  const BudgetsSeen& seen = budgets_.seen();
+  const std::uint64_t user_ms = used.user_microseconds / 1000;
   Usage usage{.wall_ms = (ended_ - started_) / 1000,
               .user_ms = user_ms,
-              .system_ms = used_.total() / 1000 - user_ms};
-  if (memory_.peak() > 0) usage.memory_peak_bytes = memory_.peak();
+              .system_ms = used.total() / 1000 - user_ms};
+  if (seen.memory_peak > 0) usage.memory_peak_bytes = seen.memory_peak;
+  if (seen.processes_peak > 0) usage.processes_peak = seen.processes_peak;
+  usage.written_bytes = seen.disk_peak;
   return usage;
 }
 
 Result<Outcome> Supervisor::outcome() {
+  // The kernel may have killed PID 1 or the main process itself.
+  if (!decided_ && budgets_.seen().memory_killed) decided_ = OverBudget{Budget::memory};
   if (!decided_ && !main_status_)
     return fail({.kind = ErrorKind::setup,
                  .code = "init-killed",
                  .message = "the sandbox's init was killed from outside before the command ended"});
-  raise_to(used_, cpu_.total_at_end());
   Outcome outcome;
-  outcome.verdict = decided_ ? *decided_ : verdict_of_status(*main_status_, settings_, used_);
-  measured_.cpu_microseconds = std::max(measured_.cpu_microseconds, used_.total());
+  const CpuTime used = budgets_.cpu_time();
+  outcome.verdict = decided_ ? *decided_ : verdict_of_status(*main_status_, settings_, used);
+  measured_.cpu_microseconds = std::max(measured_.cpu_microseconds, used.total());
+  measured_.budgets = budgets_.seen();
   outcome.detail = detail_of(outcome.verdict, settings_, measured_);
   outcome.out = out_.take();
   outcome.err = err_.take();
-  outcome.limits_met = limits_met(outcome.verdict, settings_, measured_, sandbox_.scratch);
+  outcome.limits_met = limits_met(outcome.verdict, settings_, measured_);
   outcome.denials = notifier_.take();
   outcome.usage = usage();
-  outcome.degraded = std::move(degraded_);
-  outcome.cpu_time_means = cpu_.has_clock() ? "task-clock" : "summed";
+  outcome.degraded = budgets_.take_degraded();
+  outcome.cpu_time_means = budgets_.cpu_means();
   note_unread_terminal();
   std::ranges::copy(out_.notes(), std::back_inserter(notes_));
   std::ranges::copy(err_.notes(), std::back_inserter(notes_));

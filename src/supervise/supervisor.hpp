@@ -5,6 +5,7 @@
 #include <sbx/outcome.hpp>
 
 #include "base/result.hpp"
+#include "base/tree_counters.hpp"
 #include "supervise/settings.hpp"
 #include "supervise/signals.hpp"
 #include "supervise/streams.hpp"
@@ -22,6 +23,7 @@ struct Watched {
   int scratch = -1;
   int processes = -1;
   int terminal = -1;
+  TreeCounters* group = nullptr;  ///< the sandbox's control group, where it has one
 };
 
 /// Waits for the end; called at `ready`, from where wall_time counts. The caller has closed its

@@ -1,8 +1,9 @@
 #include "supervise/verdict.hpp"
 
 #include <string.h>
-#include <sys/vfs.h>
 #include <sys/wait.h>
+
+#include <algorithm>
 
 namespace sbx::supervise {
 namespace {
@@ -19,6 +20,35 @@ Milliseconds milliseconds(std::uint64_t microseconds) {
 bool cpu_time_is_spent(const Settings& settings, CpuTime used) {
   const auto budget = static_cast<std::uint64_t>(settings.cpu_time.count()) * 1000;
   return budget > 0 && used.total() >= budget;
+}
+
+/// Killed for want of memory that the budget had: a limit around sbx, or the host, had none left.
+bool killed_from_outside(const BudgetsSeen& seen) {
+  return seen.memory_killed && !seen.memory_limit_met;
+}
+
+/// "2G", as a policy has it: twice as much, in whole mebibytes.
+std::string twice(Bytes size) {
+  constexpr std::uint64_t kMebi = std::uint64_t{1} << 20;
+  const std::uint64_t mebibytes = std::max<std::uint64_t>(size.count * 2 / kMebi, 1);
+  if (mebibytes % 1024 == 0) return std::to_string(mebibytes / 1024) + "G";
+  return std::to_string(mebibytes) + "M";
+}
+
+std::string memory_sentence(const Settings& settings, const BudgetsSeen& seen) {
+  std::string largest;
+  if (!seen.largest.name.empty())
+    largest =
+        ", largest process " + seen.largest.name + " with " + describe(Bytes{seen.largest.bytes});
+  if (killed_from_outside(seen))
+    return "the kernel killed a process for want of memory before the budget of " +
+           describe(settings.memory) + " was reached (peak " + describe(Bytes{seen.memory_peak}) +
+           largest + "): the host, or a cgroup around sbx, had none left";
+  return "memory budget of " + describe(settings.memory) + " reached (peak " +
+         describe(Bytes{seen.memory_peak}) + largest +
+         (settings.memory_is_granted
+              ? "), the limit of the cgroup that sbx runs in"
+              : "); limits.memory = \"" + twice(settings.memory) + "\" would allow more");
 }
 
 struct Sentence {
@@ -57,8 +87,7 @@ struct Sentence {
       case Budget::disk:
         return "disk budget of " + describe(settings.disk) + " reached (limits.disk)";
       case Budget::memory:
-        return "memory budget of " + describe(settings.memory) + " spent, " +
-               describe(Bytes{measured.memory_bytes}) + " used (limits.memory)";
+        return memory_sentence(settings, measured.budgets);
     }
     return {};
   }
@@ -80,29 +109,32 @@ std::string detail_of(const Verdict& verdict, const Settings& settings, const Me
 }
 
 std::vector<LimitMet> limits_met(const Verdict& verdict, const Settings& settings,
-                                 const Measured& measured, int scratch) {
+                                 const Measured& measured) {
+  const BudgetsSeen& seen = measured.budgets;
   std::vector<LimitMet> met;
-  struct statfs facts{};
-  if (scratch >= 0 && ::fstatfs(scratch, &facts) == 0) {
-    if (facts.f_blocks > 0 && facts.f_bfree == 0)
-      met.push_back({.limit = "disk",
-                     .value = settings.disk.count,
-                     .peak = facts.f_blocks * static_cast<std::uint64_t>(facts.f_bsize),
-                     .evidence = Evidence::sampled});
-    if (facts.f_files > 0 && facts.f_ffree == 0)
-      met.push_back({.limit = "disk_files",
-                     .value = settings.disk_files,
-                     .peak = facts.f_files,
-                     .evidence = Evidence::sampled});
-  }
+  if (seen.disk_met)
+    met.push_back({.limit = "disk",
+                   .value = settings.disk.count,
+                   .peak = seen.disk_peak,
+                   .evidence = Evidence::sampled});
+  if (seen.disk_files_met)
+    met.push_back({.limit = "disk_files",
+                   .value = settings.disk_files,
+                   .peak = settings.disk_files,
+                   .evidence = Evidence::sampled});
+  if (seen.processes_met)
+    met.push_back({.limit = "processes",
+                   .value = settings.processes,
+                   .peak = seen.processes_peak,
+                   .evidence = seen.processes_evidence});
   if (verdict == Verdict(OverBudget{Budget::file_size}))
     met.push_back(
         {.limit = "file_size", .value = settings.file_size.count, .evidence = Evidence::signal});
-  if (verdict == Verdict(OverBudget{Budget::memory}))
+  if (verdict == Verdict(OverBudget{Budget::memory}) && !killed_from_outside(seen))
     met.push_back({.limit = "memory",
                    .value = settings.memory.count,
-                   .peak = measured.memory_bytes,
-                   .evidence = Evidence::sampled});
+                   .peak = seen.memory_peak,
+                   .evidence = seen.memory_killed ? Evidence::kernel_counter : Evidence::sampled});
   return met;
 }
 

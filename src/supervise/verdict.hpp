@@ -6,7 +6,7 @@
 
 #include <sbx/outcome.hpp>
 
-#include "supervise/cpu_meter.hpp"
+#include "supervise/budget_watch.hpp"
 #include "supervise/settings.hpp"
 
 /// What the end of a run means, and the words for it.
@@ -14,10 +14,9 @@ namespace sbx::supervise {
 
 /// What was measured when it was decided.
 struct Measured {
-  std::uint64_t wall_microseconds = 0;
   std::uint64_t cpu_microseconds = 0;
-  std::uint64_t memory_bytes = 0;  ///< the largest seen
-  std::string stream;              ///< "stdout": which one was over its cap
+  BudgetsSeen budgets;
+  std::string stream;  ///< "stdout": which one was over its cap
 };
 
 /// The verdict of a main process that ended without sbx's doing. SIGXCPU, and the SIGKILL of a hard
@@ -28,8 +27,8 @@ struct Measured {
 [[nodiscard]] std::string detail_of(const Verdict& verdict, const Settings& settings,
                                     const Measured& measured);
 
-/// Limits for whose meeting there is evidence. `scratch`: the private tmpfs, or -1.
+/// Limits for whose meeting there is evidence.
 [[nodiscard]] std::vector<LimitMet> limits_met(const Verdict& verdict, const Settings& settings,
-                                               const Measured& measured, int scratch);
+                                               const Measured& measured);
 
 }  // namespace sbx::supervise

@@ -18,6 +18,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 # What notices that a protection is missing: the cheapest of the tests that do.
 NOTICED_BY = {
+    "group": ("proc", "test_command_is_in_a_control_group_of_its_own"),
     "affinity": ("proc", "test_affinity_is_the_budget_and_cannot_be_widened"),
     "identity": ("callers", "test_nothing_runs_as_the_hosts_root"),
     "wipe": ("host", "test_init_shows_nothing_of_the_caller"),
@@ -75,6 +76,8 @@ ROOT_ONLY_CONSTRUCTION = {"grants"}
 # What can be seen as one kind of caller only: an ordinary user's runs have no identity stage; root's PID 1 is made
 # non-dumpable by its change of uid already, prctl(2).
 ROOT_ONLY = {"identity"}
+# Only where a cgroup can be made.
+NEEDS_GROUP = {"group"}
 USER_ONLY_PROTECTIONS = {"non_dumpable"}
 
 
@@ -93,7 +96,10 @@ class Mutation(SbxTest):
 
     def here(self, names):
         """The stages that this caller's runs have."""
-        return [name for name in names if sbxtest.IS_ROOT or name not in ROOT_ONLY]
+        without = set() if sbxtest.IS_ROOT else ROOT_ONLY
+        if self.sbx("--", "true").record["enforced"]["memory"] == "polled":
+            without = without | NEEDS_GROUP
+        return [name for name in names if name not in without]
 
     def visible(self, protections):
         return [name for name in self.here(protections) if not sbxtest.IS_ROOT or name not in USER_ONLY_PROTECTIONS]

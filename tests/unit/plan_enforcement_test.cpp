@@ -50,6 +50,22 @@ TEST_F(PlanTest, RequirementsThatNeedACgroupAreNotMet) {
     EXPECT_EQ(error(requiring({name})).code, "requirement-not-met") << name;
 }
 
+TEST_F(PlanTest, RequirementsThatNeedACgroupAreMetByOneOfEitherVersion) {
+  canned.host.control_group.memory = host::Means::cgroup_v2;
+  EXPECT_FALSE(is_degraded(plan(requiring({"memory.cgroup"})), "limits.memory"));
+  EXPECT_EQ(error(requiring({"cpu.cgroup"})).code, "requirement-not-met");
+  canned.host.control_group.cpus = canned.host.control_group.processes = host::Means::cgroup_v1;
+  plan(requiring({"memory.cgroup", "cpu.cgroup", "processes.cgroup"}));
+}
+
+TEST_F(PlanTest, WithACgroupMemoryFilesAndAffinityAreFree) {
+  EXPECT_TRUE(plan().filter.context.memory_is_polled);
+  EXPECT_TRUE(plan().filter.context.affinity_is_budget);
+  canned.host.control_group.memory = canned.host.control_group.cpus = host::Means::cgroup_v1;
+  EXPECT_FALSE(plan().filter.context.memory_is_polled);
+  EXPECT_FALSE(plan().filter.context.affinity_is_budget);
+}
+
 TEST_F(PlanTest, RequirementsThatAreMetPass) {
   plan(requiring({"trusted-policy", "syscalls.named"}));
 }

@@ -28,6 +28,28 @@ TEST_F(PlanTest, ProcessLimitsFollowThePolicy) {
   EXPECT_EQ(limit(decided, RLIMIT_NOFILE)->origin.text(), "--set");
 }
 
+TEST_F(PlanTest, WhereACgroupCountsTasksItSpeaksBeforeTheLimitOfTheProcess) {
+  set("limits.processes", "5");
+  canned.host.control_group.processes = host::Means::cgroup_v2;
+  EXPECT_EQ(limit(plan(), RLIMIT_NPROC)->hard, 12U);
+}
+
+TEST_F(PlanTest, TheSmallerOfPolicyAndTheGroupAroundHoldsAndIsSaid) {
+  EXPECT_FALSE(is_degraded(plan(), "limits.processes"));
+  canned.host.control_group.granted = {
+      .memory_bytes = std::uint64_t{1} << 20, .processes = 3, .cpus = 0.5};
+  const Plan decided = plan();
+  EXPECT_EQ(decided.budgets.memory.count, std::uint64_t{1} << 20);
+  EXPECT_EQ(decided.budgets.processes, 3U);
+  EXPECT_DOUBLE_EQ(decided.budgets.cpus, 0.5);
+  EXPECT_THAT(decided.budgets.affinity, SizeIs(1));
+  for (const char* key : {"limits.memory", "limits.processes", "limits.cpus"})
+    EXPECT_TRUE(is_degraded(decided, key)) << key;
+  canned.host.control_group.granted = {
+      .memory_bytes = std::uint64_t{1} << 50, .processes = 1 << 30, .cpus = 500};
+  EXPECT_FALSE(is_degraded(plan(), "limits.processes"));
+}
+
 TEST_F(PlanTest, DataIsABackstopAboveTheBudget) {
   const Plan decided = plan();
   EXPECT_EQ(limit(decided, RLIMIT_DATA)->hard,

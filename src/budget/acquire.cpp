@@ -1,0 +1,141 @@
+#include "budget/acquire.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string_view>
+
+#include "base/sys.hpp"
+#include "budget/files.hpp"
+#include "budget/legacy_attacher.hpp"
+#include "budget/unified.hpp"
+#include "host/parse.hpp"
+
+namespace sbx::budget {
+namespace {
+
+using host::Means;
+
+constexpr std::size_t kProcFile = std::size_t{4} << 20;
+
+/// A test may ask for polling where there are groups.
+bool polling_is_asked_for() {
+#ifdef SBX_FAULTS
+  const char* const means = std::getenv("SBX_TEST_MEANS");
+  return means != nullptr && std::string_view(means) == "polled";
+#else
+  return false;
+#endif
+}
+
+void note_group(Acquired& acquired, const Group& group, Means means, bool limits_cpus) {
+  host::ControlGroup& facts = acquired.facts;
+  if (group.limits_memory()) facts.memory = means;
+  if (group.limits_processes()) facts.processes = means;
+  if (group.counts_cpu_time()) facts.cpu_time = means;
+  if (limits_cpus) facts.cpus = means;
+}
+
+Caller caller() {
+  return {.uid = ::geteuid(), .pid = ::getpid()};
+}
+
+/// This process's groups and where they are mounted; nothing without /proc.
+std::optional<Hierarchies> look_up() {
+  const auto own = sys::read_file("/proc/self/cgroup", kProcFile);
+  const auto mounts = sys::read_file("/proc/self/mountinfo", kProcFile);
+  if (!own || !mounts) return std::nullopt;
+  return find_hierarchies(*own, host::mounts_in(*mounts));
+}
+
+/// Only for somebody who is logged in, and nobody has limited: else sbx stays where it is.
+bool may_ask_for_scope(const Place& own) {
+  const uid_t uid = ::geteuid();
+  return is_login(own.group, uid) && !is_limited(own, uid);
+}
+
+Acquired acquire_unified(const Place& own) {
+  Acquired acquired;
+  acquired.facts.granted = granted_by_unified(own);
+  const auto spot = find_spot(own, caller());
+  if (!spot) {
+    acquired.facts.why = spot.error().message;
+    return acquired;
+  }
+  auto group = make_unified(own, *spot);
+  if (!group) {
+    acquired.facts.why = group.error().text();
+    return acquired;
+  }
+  note_group(acquired, **group, Means::cgroup_v2, spot->controllers.cpu);
+  acquired.facts.why = "its controller is not passed on to groups that sbx may make";
+  acquired.group = std::move(*group);
+  return acquired;
+}
+
+Acquired acquire_legacy(LegacyAttacher attacher) {
+  Acquired acquired;
+  LegacyAttacher::Made made = LegacyAttacher::wait(std::move(attacher));
+  acquired.facts.granted = made.granted;
+  if (!made.why.empty()) acquired.facts.why = std::move(made.why);
+  if (made.group) note_group(acquired, *made.group, Means::cgroup_v1, made.limits_cpus);
+  acquired.group = std::move(made.group);
+  return acquired;
+}
+
+}  // namespace
+
+Acquisition Acquisition::begin() {
+  Acquisition acquisition;
+  if (polling_is_asked_for()) {
+    acquisition.why_ = "SBX_TEST_MEANS says so";
+    return acquisition;
+  }
+  const auto own = sys::read_file("/proc/self/cgroup", kProcFile);
+  // A controller is bound to one version: where these are v1's, v2 has none of them.
+  acquisition.is_v1_ = own && has_v1_controllers(*own);
+  if (acquisition.is_v1_ && ::geteuid() == 0) {
+    auto attacher = LegacyAttacher::start();
+    if (attacher) acquisition.attacher_.emplace(std::move(*attacher));
+    return acquisition;
+  }
+  const auto found = look_up();
+  if (!found) {
+    acquisition.why_ = "/proc can't be read";
+    return acquisition;
+  }
+  acquisition.hierarchies_ = *found;
+  const std::optional<Place>& unified = found->unified;
+  if (!acquisition.is_v1_ && unified && !find_spot(*unified, caller()) &&
+      may_ask_for_scope(*unified))
+    acquisition.scope_.emplace(ScopeRequest::send(::geteuid()));
+  return acquisition;
+}
+
+Acquired Acquisition::finish_unified() {
+  const Place before = *hierarchies_.unified;
+  if (!scope_) return acquire_unified(before);
+  const Status moved = scope_->finish();
+  const auto now = look_up();
+  Acquired acquired = acquire_unified(now && now->unified ? *now->unified : before);
+  if (!moved && !acquired.group) acquired.facts.why = moved.error().message;
+  // What held where sbx was started holds on.
+  const host::ControlGroup::Granted granted = granted_by_unified(before);
+  lower_to(acquired.facts.granted.memory_bytes, granted.memory_bytes);
+  lower_to(acquired.facts.granted.processes, granted.processes);
+  lower_to(acquired.facts.granted.cpus, granted.cpus);
+  return acquired;
+}
+
+Acquired Acquisition::finish() {
+  if (attacher_) return acquire_legacy(std::move(*attacher_));
+  if (why_.empty() && !is_v1_ && hierarchies_.unified) return finish_unified();
+  Acquired acquired;
+  acquired.facts.granted = granted_by_legacy(hierarchies_);
+  acquired.facts.why = !why_.empty() ? why_
+                       : is_v1_      ? "cgroup v1 can be used by root only"
+                                     : "no cgroup file system is mounted";
+  return acquired;
+}
+
+}  // namespace sbx::budget

@@ -1,0 +1,69 @@
+#include "budget/files.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "base/unique_fd.hpp"
+
+namespace sbx::budget {
+namespace {
+
+std::optional<std::uint64_t> number_in(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc{}) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::optional<std::string> read_text(int folder, const std::string& name) {
+  const UniqueFd file(::openat(folder, name.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return std::nullopt;
+  std::array<char, 4096> room;
+  const ssize_t got = ::read(file.get(), room.data(), room.size());
+  if (got < 0) return std::nullopt;
+  std::string text(room.data(), static_cast<std::size_t>(got));
+  if (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+std::optional<std::uint64_t> read_number(int folder, const std::string& name) {
+  const auto text = read_text(folder, name);
+  return text ? number_in(*text) : std::nullopt;
+}
+
+std::uint64_t number_of(std::string_view text, std::string_view key) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    if (line.size() > key.size() && line.starts_with(key) && line[key.size()] == ' ')
+      return number_in(line.substr(key.size() + 1)).value_or(0);
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+  return 0;
+}
+
+Status write_text(int folder, const std::string& name, std::string_view text) {
+  const UniqueFd file(::openat(folder, name.c_str(), O_WRONLY | O_CLOEXEC));
+  if (file.valid()) {
+    ssize_t written = ::write(file.get(), text.data(), text.size());
+    while (written < 0 && errno == EINTR) written = ::write(file.get(), text.data(), text.size());
+    if (written == static_cast<ssize_t>(text.size())) return {};
+  }
+  return fail_errno(ErrorKind::setup, "setup-cgroup",
+                    "cannot set " + name + " to " + std::string(text));
+}
+
+bool has_word(std::string_view list, std::string_view word) {
+  while (!list.empty()) {
+    const std::size_t end = list.find_first_of(" \n");
+    if (list.substr(0, end) == word) return true;
+    list.remove_prefix(end == std::string_view::npos ? list.size() : end + 1);
+  }
+  return false;
+}
+
+}  // namespace sbx::budget

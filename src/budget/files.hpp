@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+/// The small files of a control group. `folder` is a descriptor, or AT_FDCWD with a path in `name`.
+namespace sbx::budget {
+
+/// The first 4 KiB without the last newline; nothing when it can't be read.
+[[nodiscard]] std::optional<std::string> read_text(int folder, const std::string& name);
+/// Nothing for "max", -1 and what can't be read.
+[[nodiscard]] std::optional<std::uint64_t> read_number(int folder, const std::string& name);
+/// The number after `key` in a file of "key number" lines; 0 when it is not there.
+[[nodiscard]] std::uint64_t number_of(std::string_view text, std::string_view key);
+/// Errors: setup, "cannot set memory.max to 1048576".
+[[nodiscard]] Status write_text(int folder, const std::string& name, std::string_view text);
+/// Whether a list of words separated by blanks holds this one.
+[[nodiscard]] bool has_word(std::string_view list, std::string_view word);
+
+/// The smaller of two, where there are two.
+template <class Number>
+void lower_to(std::optional<Number>& value, std::optional<Number> other) {
+  if (other && (!value || *other < *value)) value = other;
+}
+
+}  // namespace sbx::budget

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/host.hpp"
+
+/// Which control groups this process is in, and where they can be reached: cgroups(7).
+namespace sbx::budget {
+
+/// One hierarchy: where it is mounted and which of its groups this process is in.
+struct Place {
+  std::string mount;  ///< absolute
+  std::string group;  ///< below it: "" for the mounted root, else "/a/b"
+  [[nodiscard]] std::string folder() const { return mount + group; }
+};
+
+struct Hierarchies {
+  std::optional<Place> unified;  ///< cgroup v2
+  std::optional<Place> memory;   ///< cgroup v1, as the following
+  std::optional<Place> pids;
+  std::optional<Place> cpu;
+  std::optional<Place> cpuacct;
+};
+
+/// Whether controllers that sbx would use are bound to cgroup v1, from the text of
+/// /proc/self/cgroup.
+[[nodiscard]] bool has_v1_controllers(std::string_view own_groups);
+
+/// From the texts of /proc/self/cgroup and the mounts. A hierarchy that is not mounted, or of which
+/// only a part is mounted that this process is not in, is absent.
+[[nodiscard]] Hierarchies find_hierarchies(std::string_view own_groups,
+                                           const std::vector<host::MountPoint>& mounts);
+
+}  // namespace sbx::budget

@@ -1,0 +1,119 @@
+#include "budget/owned_folder.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <array>
+#include <memory>
+
+#include "base/sys.hpp"
+
+namespace sbx::budget {
+namespace {
+
+constexpr std::string_view kPrefix = "sbx-";
+constexpr std::size_t kNameLength = 20;
+/// `user.` on cgroup v2 since Linux 5.7, for the owner; `trusted.` on both versions, for
+/// CAP_SYS_ADMIN only.
+constexpr std::array<const char*, 2> kMarks = {"user.sbx.owner", "trusted.sbx.owner"};
+constexpr std::string_view kMark = "sbx";
+constexpr int kRemovalSteps = 50;  // milliseconds
+
+bool set_mark(int folder) {
+  for (const char* const mark : kMarks)
+    if (::fsetxattr(folder, mark, kMark.data(), kMark.size(), XATTR_CREATE) == 0) return true;
+  return false;
+}
+
+bool is_marked(int folder) {
+  std::array<char, 8> value{};
+  for (const char* const mark : kMarks) {
+    const ssize_t size = ::fgetxattr(folder, mark, value.data(), value.size());
+    if (size > 0 && std::string_view(value.data(), static_cast<std::size_t>(size)) == kMark)
+      return true;
+  }
+  return false;
+}
+
+void one_millisecond() {
+  constexpr timespec kStep{.tv_sec = 0, .tv_nsec = 1'000'000};
+  (void)::nanosleep(&kStep, nullptr);  // shorter is fine
+}
+
+void remove_if_left(int parent, const char* name) {
+  const UniqueFd folder(::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!folder.valid() || !is_marked(folder.get())) return;
+  if (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) return;  // its supervisor lives
+  (void)::unlinkat(parent, name, AT_REMOVEDIR);  // EBUSY: processes are left, the next run's turn
+}
+
+}  // namespace
+
+std::string unique_name() {
+  std::uint64_t number = 0;
+  (void)!::getrandom(&number, sizeof number, 0);  // blocks only before the kernel's pool is ready
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string name(kPrefix);
+  for (int shift = 60; shift >= 0; shift -= 4) name += kDigits[(number >> shift) & 15U];
+  return name;
+}
+
+OwnedFolder& OwnedFolder::operator=(OwnedFolder&& other) noexcept {
+  if (this == &other) return *this;
+  (void)remove();
+  path_ = std::move(other.path_);
+  folder_ = std::move(other.folder_);
+  return *this;
+}
+
+Result<OwnedFolder> OwnedFolder::make(const std::string& parent, const std::string& name) {
+  std::string path = parent + "/" + name;
+  if (::mkdir(path.c_str(), 0755) != 0)
+    return fail_errno(ErrorKind::host, "no-cgroup", "cannot make the cgroup '" + path + "'");
+  UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!folder.valid() || ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0 || !set_mark(folder.get())) {
+    const int why = errno;
+    (void)::rmdir(path.c_str());
+    return fail_errno(ErrorKind::host, "no-cgroup", "cannot mark the cgroup '" + path + "'", why);
+  }
+  return OwnedFolder(std::move(path), std::move(folder));
+}
+
+OwnedFolder OwnedFolder::adopt(std::string path, UniqueFd folder) {
+  return {std::move(path), std::move(folder)};
+}
+
+int OwnedFolder::release() {
+  path_.clear();
+  return folder_.release();
+}
+
+bool OwnedFolder::remove() {
+  if (!folder_.valid()) return true;
+  int answer = ::rmdir(path_.c_str());
+  for (int step = 0; answer != 0 && errno == EBUSY && step < kRemovalSteps; ++step) {
+    one_millisecond();
+    answer = ::rmdir(path_.c_str());
+  }
+  const bool removed = answer == 0 || errno == ENOENT;
+  folder_.reset();
+  return removed;
+}
+
+void sweep(const std::string& parent) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(parent.c_str()), &::closedir);
+  if (!folder) return;
+  while (const dirent* const entry = ::readdir(folder.get())) {
+    const std::string_view name(entry->d_name);
+    if (entry->d_type == DT_DIR && name.size() == kNameLength && name.starts_with(kPrefix))
+      remove_if_left(::dirfd(folder.get()), entry->d_name);
+  }
+}
+
+}  // namespace sbx::budget

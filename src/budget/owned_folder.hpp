@@ -1,0 +1,56 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+
+namespace sbx::budget {
+
+/// A control group that sbx made: the folder, held by a descriptor; removed when this ends.
+///
+/// Whose a group is stands on the group itself, as an extended attribute: a name alone could be
+/// anybody's. Whether its supervisor lives is told by an flock(2) on the folder that lives as long
+/// as the supervisor's descriptor: pids are reused and mean nothing in another PID namespace, while
+/// every mount of a hierarchy, in whatever namespace, shows the same inodes and so the same lock.
+/// It is locked before it is marked, and marked groups only are looked at, so that nobody takes a
+/// group for dead that is just being made.
+class OwnedFolder {
+ public:
+  OwnedFolder() = default;
+  OwnedFolder(OwnedFolder&&) noexcept = default;
+  OwnedFolder& operator=(OwnedFolder&& other) noexcept;
+  ~OwnedFolder() { (void)remove(); }
+
+  /// Makes `parent`/`name`. Errors: host, with errno (EACCES and EROFS: not ours to use; EEXIST;
+  /// EAGAIN: cgroup.max.descendants; EOPNOTSUPP: no attributes).
+  [[nodiscard]] static Result<OwnedFolder> make(const std::string& parent, const std::string& name);
+  /// One that another process of this run made and handed over, lock and all.
+  [[nodiscard]] static OwnedFolder adopt(std::string path, UniqueFd folder);
+
+  [[nodiscard]] bool valid() const { return folder_.valid(); }
+  [[nodiscard]] int fd() const { return folder_.get(); }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  /// Gives the descriptor away without removing the group: its new holder does.
+  [[nodiscard]] int release();
+
+  /// Removes the group, waiting up to 50 ms for its last processes to be gone (EBUSY).
+  [[nodiscard]] bool remove();
+
+ private:
+  OwnedFolder(std::string path, UniqueFd folder)
+      : path_(std::move(path)), folder_(std::move(folder)) {}
+
+  std::string path_;
+  UniqueFd folder_;
+};
+
+/// A name that no other group has: "sbx-" and 16 hexadecimal digits of getrandom(2).
+[[nodiscard]] std::string unique_name();
+
+/// Removes the groups below `parent` that a dead sbx left: marked as sbx's, not locked, empty. The
+/// kernel refuses to remove a group with processes.
+void sweep(const std::string& parent);
+
+}  // namespace sbx::budget

@@ -1,0 +1,293 @@
+#include "budget/unified.hpp"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "budget/files.hpp"
+
+namespace sbx::budget {
+namespace {
+
+constexpr std::uint64_t kPeriod = 100'000;      // microseconds
+constexpr std::uint64_t kShortestQuota = 1000;  // which the kernel accepts
+
+Error no_spot(std::string why) {
+  return {.kind = ErrorKind::host, .code = "no-cgroup", .message = std::move(why)};
+}
+
+bool may_write(const std::string& path) {
+  return ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0;
+}
+
+Controllers controllers_in(const std::string& file) {
+  const std::string list = read_text(AT_FDCWD, file).value_or("");
+  return {.memory = has_word(list, "memory"),
+          .pids = has_word(list, "pids"),
+          .cpu = has_word(list, "cpu")};
+}
+
+std::string parent_of(const std::string& path) {
+  return path.substr(0, path.rfind('/'));
+}
+
+bool is_unit(std::string_view name) {
+  return name.ends_with(".slice") || name.ends_with(".service") || name.ends_with(".scope");
+}
+
+/// The mark that systemd (since 250) puts on the group of a unit with Delegate=.
+bool has_delegate_mark(const std::string& folder) {
+  std::array<char, 4> value{};
+  for (const char* const mark : {"user.delegate", "trusted.delegate"})
+    if (::getxattr(folder.c_str(), mark, value.data(), value.size()) == 1 && value[0] == '1')
+      return true;
+  return false;
+}
+
+enum class Delegation : std::uint8_t { unmanaged, marked, systemds };
+
+/// What the nearest systemd unit at or above `folder` says.
+Delegation delegation_of(std::string folder, const std::string& mount) {
+  while (folder.size() > mount.size()) {
+    if (has_delegate_mark(folder)) return Delegation::marked;
+    if (is_unit(std::string_view(folder).substr(folder.rfind('/') + 1)))
+      return Delegation::systemds;
+    folder = parent_of(folder);
+  }
+  return Delegation::unmanaged;
+}
+
+bool is_owned(const std::string& folder, uid_t uid) {
+  struct stat facts{};
+  return ::stat(folder.c_str(), &facts) == 0 && facts.st_uid == uid;
+}
+
+/// Whether `folder` is the caller's to make groups in.
+bool is_delegated(const std::string& folder, const Place& own, const Caller& caller) {
+  if (!may_write(folder) || !may_write(folder + "/cgroup.procs")) return false;
+  const Delegation delegation = delegation_of(folder, own.mount);
+  if (delegation == Delegation::marked) return true;
+  return delegation == Delegation::unmanaged && caller.uid != 0 && is_owned(folder, caller.uid);
+}
+
+/// The root of the hierarchy itself, not of a cgroup namespace.
+bool is_hierarchy_root(const std::string& folder) {
+  return ::access((folder + "/cgroup.type").c_str(), F_OK) != 0;
+}
+
+bool is_alone(const std::string& folder, pid_t pid) {
+  return read_text(AT_FDCWD, folder + "/cgroup.procs") == std::to_string(pid);
+}
+
+/// Inside a container the group that sbx is in looks like the root, and root owns it.
+bool may_take_over(const std::string& folder, const Place& own, const Caller& caller) {
+  if (!may_write(folder) || !may_write(folder + "/cgroup.procs") ||
+      !may_write(folder + "/cgroup.subtree_control"))
+    return false;
+  switch (delegation_of(folder, own.mount)) {
+    case Delegation::marked:
+      return true;
+    case Delegation::unmanaged:
+      return is_owned(folder, caller.uid);
+    case Delegation::systemds:
+      return false;
+  }
+  return false;
+}
+
+void lower_cpus(std::optional<double>& cpus, const std::string& folder) {
+  const auto text = read_text(AT_FDCWD, folder + "/cpu.max");
+  if (!text || text->starts_with("max")) return;
+  const auto quota = static_cast<double>(number_of("quota " + *text, "quota"));
+  const auto blank = text->find(' ');
+  if (blank == std::string::npos) return;
+  const auto period = static_cast<double>(number_of("period " + text->substr(blank + 1), "period"));
+  if (period > 0) lower_to(cpus, std::optional(quota / period));
+}
+
+/// Adds and removes controllers for the children of a group: "+memory +pids".
+std::string change_of(Controllers controllers, char sign) {
+  std::string change;
+  const auto add = [&](bool wanted, const char* name) {
+    if (wanted) change += (change.empty() ? "" : " ") + (sign + std::string(name));
+  };
+  add(controllers.memory, "memory");
+  add(controllers.pids, "pids");
+  add(controllers.cpu, "cpu");
+  return change;
+}
+
+/// sbx's own group below the one it was started in, which has no processes meanwhile.
+class Aside {
+ public:
+  static Result<Aside> move(const std::string& from, Controllers controllers) {
+    Aside aside;
+    aside.from_ = from;
+    aside.controllers_ = controllers;
+    aside.folder_ = SBX_TRY(OwnedFolder::make(from, unique_name()));
+    SBX_TRY(write_text(aside.folder_.fd(), "cgroup.procs", "0"));
+    aside.moved_ = true;
+    SBX_TRY(write_text(AT_FDCWD, from + "/cgroup.subtree_control", change_of(controllers, '+')));
+    return aside;
+  }
+
+  Aside() = default;
+  Aside(Aside&& other) noexcept
+      : from_(std::move(other.from_)),
+        controllers_(other.controllers_),
+        folder_(std::move(other.folder_)),
+        moved_(std::exchange(other.moved_, false)) {}
+  Aside& operator=(Aside&&) = delete;
+  /// As it was before, as far as others let it be.
+  ~Aside() {
+    if (!moved_) return;
+    (void)write_text(AT_FDCWD, from_ + "/cgroup.subtree_control", change_of(controllers_, '-'));
+    (void)write_text(AT_FDCWD, from_ + "/cgroup.procs", "0");
+  }
+
+ private:
+  std::string from_;
+  Controllers controllers_;
+  OwnedFolder folder_;  // removed last, when this process has left it
+  bool moved_ = false;
+};
+
+class UnifiedGroup final : public Group {
+ public:
+  UnifiedGroup(std::optional<Aside> aside, OwnedFolder folder, Controllers controllers)
+      : aside_(std::move(aside)), folder_(std::move(folder)), controllers_(controllers) {
+    if (controllers_.memory)
+      events_ = UniqueFd(::openat(folder_.fd(), "memory.events", O_RDONLY | O_CLOEXEC));
+  }
+
+  Status limit(const Limits& limits) override {
+    if (controllers_.memory) {
+      SBX_TRY(set("memory.max", std::to_string(limits.memory.count)));
+      // Absent where the kernel does not count swap, or has none.
+      if (::faccessat(folder_.fd(), "memory.swap.max", F_OK, 0) == 0)
+        SBX_TRY(set("memory.swap.max", "0"));
+      SBX_TRY(set("memory.oom.group", "1"));
+    }
+    if (controllers_.pids) SBX_TRY(set("pids.max", std::to_string(limits.processes + 1)));
+    if (controllers_.cpu) {
+      const auto quota =
+          static_cast<std::uint64_t>(std::llround(limits.cpus * static_cast<double>(kPeriod)));
+      SBX_TRY(set("cpu.max",
+                  std::to_string(std::max(quota, kShortestQuota)) + " " + std::to_string(kPeriod)));
+    }
+    return {};
+  }
+
+  [[nodiscard]] int folder() const override { return folder_.fd(); }
+  Status begin_attach(pid_t) override { return {}; }
+  Status end_attach() override { return {}; }
+
+  [[nodiscard]] bool limits_memory() const override { return controllers_.memory; }
+  [[nodiscard]] bool limits_processes() const override { return controllers_.pids; }
+  /// Every group of cgroup v2 counts CPU time, with or without the controller.
+  [[nodiscard]] bool counts_cpu_time() const override { return true; }
+
+  [[nodiscard]] Alarm memory_alarm() const override { return {events_.get(), EPOLLPRI}; }
+  /// Reading is what makes it quiet: kernfs notes what this descriptor has seen.
+  void quiet_alarm() override { (void)events(); }
+  [[nodiscard]] std::uint64_t memory_kills() const override {
+    return number_of(events(), "oom_kill");
+  }
+  [[nodiscard]] std::uint64_t memory_limit_met() const override {
+    return number_of(events(), "oom");
+  }
+  [[nodiscard]] std::uint64_t memory_used() const override { return number("memory.current"); }
+  [[nodiscard]] std::uint64_t memory_peak() const override { return number("memory.peak"); }
+
+  [[nodiscard]] std::optional<CpuTime> cpu_time() const override {
+    const auto text = read_text(folder_.fd(), "cpu.stat");
+    if (!text) return std::nullopt;
+    const std::uint64_t user = number_of(*text, "user_usec");
+    const std::uint64_t all = number_of(*text, "usage_usec");
+    return CpuTime{.user_microseconds = std::min(user, all),
+                   .system_microseconds = all - std::min(user, all)};
+  }
+
+  [[nodiscard]] std::uint64_t process_refusals() const override {
+    return number_of(read_text(folder_.fd(), "pids.events").value_or(""), "max");
+  }
+  [[nodiscard]] std::uint64_t processes_peak() const override { return number("pids.peak"); }
+
+  bool freeze(bool frozen) override { return set("cgroup.freeze", frozen ? "1" : "0").has_value(); }
+  [[nodiscard]] bool is_frozen() const override {
+    return number_of(read_text(folder_.fd(), "cgroup.events").value_or(""), "frozen") == 1;
+  }
+  bool kill() override { return set("cgroup.kill", "1").has_value(); }
+
+ private:
+  [[nodiscard]] Status set(const char* file, std::string_view value) const {
+    return write_text(folder_.fd(), file, value);
+  }
+  [[nodiscard]] std::uint64_t number(const char* file) const {
+    return read_number(folder_.fd(), file).value_or(0);
+  }
+  [[nodiscard]] std::string events() const {
+    std::array<char, 512> room;
+    const ssize_t got = ::pread(events_.get(), room.data(), room.size(), 0);
+    return {room.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
+  }
+
+  std::optional<Aside> aside_;  // left after the group is removed
+  OwnedFolder folder_;
+  Controllers controllers_;
+  UniqueFd events_;
+};
+
+}  // namespace
+
+Result<Spot> find_spot(const Place& own, const Caller& caller) {
+  const std::string folder = own.folder();
+  if (is_hierarchy_root(folder)) {
+    const Controllers controllers = controllers_in(folder + "/cgroup.subtree_control");
+    if (!may_write(folder)) return fail(no_spot("the root cgroup can't be written"));
+    if (!controllers.any())
+      return fail(no_spot("the root cgroup passes no controller on (cgroup.subtree_control)"));
+    return Spot{.parent = folder, .controllers = controllers};
+  }
+  if (!own.group.empty()) {
+    const std::string above = parent_of(folder);
+    const Controllers controllers = controllers_in(above + "/cgroup.subtree_control");
+    if (controllers.any() && is_delegated(above, own, caller))
+      return Spot{.parent = above, .controllers = controllers};
+  }
+  if (!may_take_over(folder, own, caller))
+    return fail(no_spot("the cgroup that sbx runs in is not delegated to this user"));
+  const Controllers controllers = controllers_in(folder + "/cgroup.controllers");
+  if (!controllers.any()) return fail(no_spot("the cgroup that sbx runs in has no controllers"));
+  if (!is_alone(folder, caller.pid))
+    return fail(no_spot("other processes are in the cgroup that sbx runs in"));
+  return Spot{.parent = folder, .controllers = controllers, .alone = true};
+}
+
+host::ControlGroup::Granted granted_by_unified(const Place& own) {
+  host::ControlGroup::Granted granted;
+  for (std::string folder = own.folder(); folder.size() >= own.mount.size();
+       folder = parent_of(folder)) {
+    lower_to(granted.memory_bytes, read_number(AT_FDCWD, folder + "/memory.max"));
+    lower_to(granted.processes, read_number(AT_FDCWD, folder + "/pids.max"));
+    lower_cpus(granted.cpus, folder);
+    if (folder.size() == own.mount.size()) break;
+  }
+  return granted;
+}
+
+Result<std::unique_ptr<Group>> make_unified(const Place& own, const Spot& spot) {
+  sweep(spot.parent);
+  std::optional<Aside> aside;
+  if (spot.alone) aside.emplace(SBX_TRY(Aside::move(own.folder(), spot.controllers)));
+  OwnedFolder folder = SBX_TRY(OwnedFolder::make(spot.parent, unique_name()));
+  return std::make_unique<UnifiedGroup>(std::move(aside), std::move(folder), spot.controllers);
+}
+
+}  // namespace sbx::budget

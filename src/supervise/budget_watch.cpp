@@ -1,0 +1,202 @@
+#include "supervise/budget_watch.hpp"
+
+#include <sys/vfs.h>
+
+#include <algorithm>
+
+#include "base/sys.hpp"
+#include "supervise/process_tree.hpp"
+
+namespace sbx::supervise {
+namespace {
+
+using std::chrono::microseconds;
+using namespace std::chrono_literals;
+
+constexpr auto kClockDelay = 50ms;                 ///< a short run does not pay for the task clock
+constexpr std::uint64_t kShortestCpuStep = 1000;   // microseconds
+constexpr std::uint64_t kLongestSumStep = 50'000;  // reaped times appear late in a sum
+/// Measuring may take this part of the time.
+constexpr std::uint64_t kMeasuringShare = 20;
+constexpr std::uint64_t kCountingShare = 100;
+constexpr auto kLookAround = 50ms;
+constexpr int kKillLooks = 50;               ///< milliseconds between a met limit and its kill
+constexpr std::uint64_t kForksPerStep = 16;  ///< what a fork bomb makes in a millisecond
+
+std::uint64_t budget_of(Milliseconds time) {
+  return static_cast<std::uint64_t>(microseconds(time).count());
+}
+
+}  // namespace
+
+BudgetWatch::BudgetWatch(EventLoop& loop, const Settings& settings, Sandbox sandbox, Hooks hooks)
+    : loop_(loop),
+      settings_(settings),
+      sandbox_(sandbox),
+      group_(sandbox.group),
+      hooks_(std::move(hooks)),
+      cpu_(sandbox.pid, sandbox.processes),
+      memory_(sandbox.pid, sandbox.scratch, sandbox.processes) {
+  disk_at_start_ = memory_.scratch_used();
+}
+
+Status BudgetWatch::start() {
+  if (group_has_memory())
+    SBX_TRY(watch_memory_alarm());
+  else if (settings_.memory.count > 0)
+    check_memory();
+  if (!group_has_processes() && settings_.processes > 0) check_processes();
+  if (settings_.cpu_time.count() > 0) {
+    check_cpu();
+    if (!group_has_cpu_time()) loop_.after(kClockDelay, [this] { begin_cpu_clock(); });
+  }
+  loop_.after(kLookAround, [this] { look_around(); });
+  return {};
+}
+
+// ---- memory ----
+
+Status BudgetWatch::watch_memory_alarm() {
+  const TreeCounters::Alarm alarm = group_->memory_alarm();
+  if (alarm.fd < 0) return {};  // look_around() looks
+  group_->quiet_alarm();
+  return loop_.watch(alarm.fd, alarm.events, [this](std::uint32_t) { memory_alarm(); });
+}
+
+void BudgetWatch::memory_alarm() {
+  group_->quiet_alarm();
+  confirm_memory_kill(kKillLooks);
+}
+
+/// A met limit is told before the kernel has chosen whom to kill.
+void BudgetWatch::confirm_memory_kill(int looks_left) {
+  if (hooks_.ended()) return;
+  if (memory_killed()) return hooks_.spent(Budget::memory);
+  if (looks_left > 0 && group_->memory_limit_met() > 0)
+    loop_.after(1ms, [this, looks_left] { confirm_memory_kill(looks_left - 1); });
+}
+
+bool BudgetWatch::memory_killed() const {
+  return group_has_memory() && group_->memory_kills() > 0;
+}
+
+void BudgetWatch::check_memory() {
+  if (hooks_.ended()) return;
+  const std::uint64_t before = sys::now_microseconds();
+  const std::uint64_t budget = settings_.memory.count;
+  const std::uint64_t used = memory_.look(budget);
+  if (used > budget) {
+    seen_.largest = largest_process(sandbox_.pid, sandbox_.processes);
+    return hooks_.spent(Budget::memory);
+  }
+  const std::uint64_t now = sys::now_microseconds();
+  const std::uint64_t step =
+      std::max(next_look_microseconds(budget - used), (now - before) * kMeasuringShare);
+  loop_.at(now + step, [this] { check_memory(); });
+}
+
+// ---- CPU time ----
+
+void BudgetWatch::begin_cpu_clock() {
+  if (hooks_.ended() || cpu_.begin_clock()) return;
+  if (cpu_.why_no_clock().empty()) return;
+  degraded_.push_back({.what = "limits.cpu_time",
+                       .why = "no task clock: " + cpu_.why_no_clock(),
+                       .instead = "summed over live processes and those that were waited for"});
+}
+
+std::uint64_t BudgetWatch::cpu_microseconds() {
+  if (!group_has_cpu_time()) return cpu_.total();
+  return group_->cpu_time().value_or(CpuTime{}).total();
+}
+
+void BudgetWatch::check_cpu() {
+  if (hooks_.ended()) return;
+  const std::uint64_t before = sys::now_microseconds();
+  const std::uint64_t used = cpu_microseconds();
+  const std::uint64_t now = sys::now_microseconds();
+  const std::uint64_t budget = budget_of(settings_.cpu_time);
+  if (used >= budget) return hooks_.spent(Budget::cpu_time);
+  std::uint64_t step = (budget - used) / static_cast<std::uint64_t>(std::max(settings_.cpus, 1));
+  if (!cpu_.has_clock() && !group_has_cpu_time()) step = std::min(step, kLongestSumStep);
+  step = std::max({step, kShortestCpuStep, (now - before) * kMeasuringShare});
+  loop_.at(now + step, [this] { check_cpu(); });
+}
+
+// ---- processes, where no counter tells of refusals: being at the limit is the evidence ----
+
+void BudgetWatch::check_processes() {
+  if (hooks_.ended()) return;
+  const std::uint64_t before = sys::now_microseconds();
+  const std::uint64_t tasks = tasks_of(sandbox_.pid, sandbox_.processes);
+  const std::uint64_t now = sys::now_microseconds();
+  seen_.processes_peak = std::max(seen_.processes_peak, tasks);
+  seen_.processes_met = seen_.processes_met || tasks >= settings_.processes;
+  if (seen_.processes_met) return;
+  const std::uint64_t headroom = settings_.processes - tasks;
+  const std::uint64_t step = std::clamp<std::uint64_t>(headroom / kForksPerStep, 1, 50) * 1000;
+  loop_.at(now + std::max(step, (now - before) * kCountingShare), [this] { check_processes(); });
+}
+
+// ---- now and then ----
+
+void BudgetWatch::look_around() {
+  if (hooks_.ended()) return;
+  look_at_disk();
+  if (group_has_memory()) {
+    if (memory_killed()) return hooks_.spent(Budget::memory);
+    // Whom the kernel will kill can't be asked afterwards.
+    if (group_->memory_used() > settings_.memory.count / 2)
+      seen_.largest = largest_process(sandbox_.pid, sandbox_.processes);
+  }
+  loop_.after(kLookAround, [this] { look_around(); });
+}
+
+void BudgetWatch::look_at_disk() {
+  struct statfs facts{};
+  if (sandbox_.scratch < 0 || ::fstatfs(sandbox_.scratch, &facts) != 0) return;
+  const std::uint64_t used =
+      (facts.f_blocks - facts.f_bfree) * static_cast<std::uint64_t>(facts.f_bsize);
+  seen_.disk_peak = std::max(seen_.disk_peak, used - std::min(used, disk_at_start_));
+  seen_.disk_met = seen_.disk_met || (facts.f_blocks > 0 && facts.f_bfree == 0);
+  seen_.disk_files_met = seen_.disk_files_met || (facts.f_files > 0 && facts.f_ffree == 0);
+}
+
+// ---- the end ----
+
+void BudgetWatch::note_before_kill() {
+  if (!group_has_cpu_time()) used_ = cpu_.by_process();
+}
+
+void BudgetWatch::note_counters() {
+  if (group_has_memory()) {
+    seen_.memory_killed = group_->memory_kills() > 0;
+    seen_.memory_limit_met = seen_.memory_killed && group_->memory_limit_met() > 0;
+    seen_.memory_peak = group_->memory_peak();
+  } else {
+    seen_.memory_peak = memory_.peak();
+  }
+  if (group_has_processes()) {
+    const std::uint64_t peak = group_->processes_peak();
+    seen_.processes_peak = peak > 0 ? peak - 1 : 0;  // PID 1
+    seen_.processes_met = group_->process_refusals() > 0;
+    seen_.processes_evidence = Evidence::kernel_counter;
+  } else {
+    seen_.processes_evidence = Evidence::sampled;
+  }
+}
+
+void BudgetWatch::note_at_end(CpuTime of_pid1) {
+  look_at_disk();
+  note_counters();
+  used_.user_microseconds = std::max(used_.user_microseconds, of_pid1.user_microseconds);
+  used_.system_microseconds = std::max(used_.system_microseconds, of_pid1.system_microseconds);
+  if (group_has_cpu_time()) {
+    if (const auto counted = group_->cpu_time(); counted && counted->total() > used_.total())
+      used_ = *counted;
+  } else {
+    raise_to(used_, cpu_.total_at_end());
+  }
+}
+
+}  // namespace sbx::supervise

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <sbx/outcome.hpp>
+
+#include "base/event_loop.hpp"
+#include "base/tree_counters.hpp"
+#include "supervise/cpu_meter.hpp"
+#include "supervise/largest.hpp"
+#include "supervise/memory_meter.hpp"
+#include "supervise/settings.hpp"
+
+namespace sbx::supervise {
+
+/// What was seen of the budgets that a whole tree shares.
+struct BudgetsSeen {
+  std::uint64_t memory_peak = 0;
+  std::uint64_t processes_peak = 0;  ///< without PID 1
+  std::uint64_t disk_peak = 0;       ///< bytes on the private tmpfs, without what it began with
+  bool memory_killed =
+      false;  ///< the kernel killed for want of memory before anything else was decided
+  bool memory_limit_met = false;  ///< it was the sandbox's own limit
+  bool processes_met = false;
+  bool disk_met = false;
+  bool disk_files_met = false;
+  Evidence processes_evidence{};
+  Largest largest;  ///< by memory, when it mattered
+};
+
+/// Watches the budgets of memory, CPU time, processes and disk of one run: by the counters of its
+/// control group where it has one, else by looking at its processes. Knows nothing of verdicts: it
+/// says that a budget is spent, once.
+class BudgetWatch {
+ public:
+  struct Sandbox {
+    pid_t pid = -1;  ///< PID 1
+    int scratch = -1;
+    int processes = -1;
+    TreeCounters* group = nullptr;
+  };
+  struct Hooks {
+    std::function<bool()> ended;  ///< nothing is left to decide
+    std::function<void(Budget)> spent;
+  };
+
+  BudgetWatch(EventLoop& loop, const Settings& settings, Sandbox sandbox, Hooks hooks);
+  [[nodiscard]] Status start();
+
+  /// Whether the kernel has killed for want of memory, as far as the group tells.
+  [[nodiscard]] bool memory_killed() const;
+  /// Takes the figures that are gone when the tree is: before it is killed, and when PID 1 ended.
+  void note_before_kill();
+  void note_at_end(CpuTime of_pid1);
+  [[nodiscard]] std::uint64_t cpu_microseconds();
+
+  [[nodiscard]] const BudgetsSeen& seen() const { return seen_; }
+  [[nodiscard]] CpuTime cpu_time() const { return used_; }
+  [[nodiscard]] const char* cpu_means() const { return cpu_.has_clock() ? "task-clock" : "summed"; }
+  [[nodiscard]] std::vector<Degraded> take_degraded() { return std::move(degraded_); }
+
+ private:
+  Status watch_memory_alarm();
+  void memory_alarm();
+  void confirm_memory_kill(int looks_left);
+  void check_memory();
+  void begin_cpu_clock();
+  void check_cpu();
+  void check_processes();
+  void look_around();
+  void look_at_disk();
+  void note_counters();
+
+  [[nodiscard]] bool group_has_memory() const {
+    return group_ != nullptr && group_->limits_memory();
+  }
+  [[nodiscard]] bool group_has_processes() const {
+    return group_ != nullptr && group_->limits_processes();
+  }
+  [[nodiscard]] bool group_has_cpu_time() const {
+    return group_ != nullptr && group_->counts_cpu_time();
+  }
+
+  EventLoop& loop_;
+  const Settings& settings_;
+  const Sandbox sandbox_;
+  TreeCounters* const group_;
+  const Hooks hooks_;
+  CpuMeter cpu_;
+  MemoryMeter memory_;
+  BudgetsSeen seen_;
+  CpuTime used_;
+  std::uint64_t disk_at_start_ = 0;
+  std::vector<Degraded> degraded_;
+};
+
+}  // namespace sbx::supervise
