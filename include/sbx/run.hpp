@@ -9,7 +9,8 @@
 namespace sbx {
 
 struct RunOptions {
-  std::string program = "sbx";  ///< path of sbx, or a name that is looked up on PATH
+  /// Path of sbx, or a name that is looked up on PATH; empty: the name that it was installed under.
+  std::string program{};
   std::vector<std::string>
       arguments;  ///< options of `sbx run`: {"--policy", "strict", "--timeout", "5s"}
   std::vector<std::string>

@@ -224,6 +224,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
     // machine
     {"listener-busy", CodeOf::machine, "a system-call listener outside of sbx is in the way",
      "the run goes on without names for denials"},
+    {"no-fence", CodeOf::machine, "the fence of --github could not be raised",
+     "is stdout open?"},
     {"no-free-uid", CodeOf::machine, "no free uid for the sandbox was found",
      "too many runs at once, or an unusual /etc/subuid"},
     {"no-proc", CodeOf::machine, "/proc is not mounted",

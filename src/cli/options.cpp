@@ -246,6 +246,10 @@ Status take_report_fd(Invocation& typed, std::string_view value) {
   typed.output.report_fd = SBX_TRY(descriptor(value, "--report-fd"));
   return {};
 }
+Status take_github(Invocation& typed, std::string_view) {
+  typed.output.github = true;
+  return {};
+}
 Status take_dry_run(Invocation& typed, std::string_view) {
   typed.output.dry_run = true;
   return {};
@@ -410,6 +414,10 @@ constexpr OptionRow kRunOptions[] = {
     {"--explain", "", kAnswer, kOnce,
      "Name the paths that were not granted and were looked for. Not in this version.",
      later_explain},
+    {"--github", "", kAnswer, kOnce,
+     "In a GitHub workflow: no line that the program prints is taken for a workflow command, and "
+     "what went wrong is an annotation. stderr goes to stdout too.",
+     take_github},
     {"--dry-run", "", kAnswer, kOnce, "Print what would be done and why; run nothing.",
      take_dry_run},
     {"--trace-time", "", kAnswer, kOnce, "Print the stages of the start, in microseconds.",

@@ -9,6 +9,7 @@
 #include "budget/acquire.hpp"
 #include "cli/bring_out.hpp"
 #include "cli/context.hpp"
+#include "cli/github.hpp"
 #include "cli/hints.hpp"
 #include "cli/kept_record.hpp"
 #include "cli/record.hpp"
@@ -41,6 +42,19 @@ class RunCommand {
   }
 
   int run() {
+    if (!typed_.output.github) return steps();
+    if (typed_.output.json) return refuse(json_with_github());
+    auto fence = GithubFence::raise();
+    if (!fence) return could_not(fence.error());
+    const int status = steps();
+    // Everything that names what the program did has been said within the fence.
+    fence->lower();
+    if (!annotation_.empty()) write_stderr("::error title=sbx::" + github_data(annotation_) + "\n");
+    return status;
+  }
+
+ private:
+  int steps() {
     // First, so that every later mistake is in the record too.
     if (const auto prepared = prepare_report(); !prepared) return could_not(prepared.error());
     if (!typed_.not_yet.empty()) return could_not(not_yet());
@@ -65,7 +79,13 @@ class RunCommand {
     return typed_.output.dry_run ? dry_run() : run_plan();
   }
 
- private:
+  [[nodiscard]] static Error json_with_github() {
+    return {.kind = ErrorKind::usage,
+            .code = "usage",
+            .message = "--github is for a log that people read, --json for a program",
+            .hint = "write the record beside the log: --report FILE"};
+  }
+
   [[nodiscard]] Error not_yet() const {
     return {
         .kind = ErrorKind::usage,
@@ -96,6 +116,7 @@ class RunCommand {
   }
 
   int tell(const Error& error) {
+    annotation_ = error.text();
     write_stderr(error_text(error, paint_));
     return exit_status_of(error);
   }
@@ -109,6 +130,7 @@ class RunCommand {
 
   int could_not(const policy::Findings& findings) {
     write_stderr(findings_text(findings, paint_));
+    annotation_ = findings.front().text();
     Error first = findings.front();
     if (findings.size() > 1)
       first.message += fmt::format(" (and {} more findings)", findings.size() - 1);
@@ -195,6 +217,8 @@ class RunCommand {
     for (std::string& hint : hints_after(*outcome, policy_, plan_, host_, typed_))
       outcome->notes.push_back(std::move(hint));
     facts_.outcome = &*outcome;
+    if (exit_status_of(outcome->verdict) != 0)
+      annotation_ = outcome->detail.empty() ? "the command failed" : outcome->detail;
     const bool silent = typed_.output.quiet || (typed_.output.json && !typed_.output.verbose);
     if (!silent)
       write_stderr(outcome_words(policy_, plan_, *outcome, typed_.output.verbose, paint_));
@@ -228,6 +252,7 @@ class RunCommand {
   policy::Policy policy_;
   plan::Plan plan_;
   std::vector<Stamp> stamps_;
+  std::string annotation_;            ///< --github: what went wrong
   std::optional<bool> keeps_record_;  ///< nothing: not looked at yet
 };
 

@@ -55,8 +55,12 @@ RunAnswer no_result(int error, std::string message) {
   return answer;
 }
 
+std::string program_of(const RunOptions& options) {
+  return options.program.empty() ? SBX_PROGRAM_NAME : options.program;
+}
+
 std::vector<std::string> command_line(const RunOptions& options) {
-  std::vector<std::string> words{options.program, "run", "--report-fd",
+  std::vector<std::string> words{program_of(options), "run", "--report-fd",
                                  std::to_string(kReportDescriptor)};
   // --json keeps the output for the records; the one on stdout is dropped.
   if (options.capture) words.emplace_back("--json");
@@ -117,15 +121,15 @@ RunAnswer run_program(const RunOptions& options) {
 
   pid_t pid = -1;
   const int error =
-      ::posix_spawnp(&pid, options.program.c_str(), actions.get(), nullptr, argv.data(), environ);
-  if (error != 0) return no_result(error, "cannot start '" + options.program + "'");
+      ::posix_spawnp(&pid, words.front().c_str(), actions.get(), nullptr, argv.data(), environ);
+  if (error != 0) return no_result(error, "cannot start '" + words.front() + "'");
   writer.close();
 
   RunResult result;
   result.record = read_to_end(reader.get());
   int wait_status = 0;
   while (::waitpid(pid, &wait_status, 0) < 0)
-    if (errno != EINTR) return no_result(errno, "cannot wait for '" + options.program + "'");
+    if (errno != EINTR) return no_result(errno, "cannot wait for '" + words.front() + "'");
   result.exit_status =
       WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
   result.status = status_of(result.record);

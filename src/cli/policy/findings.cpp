@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/codes.hpp"
+#include "cli/github.hpp"
 #include "cli/json.hpp"
 #include "cli/text.hpp"
 
@@ -34,19 +35,6 @@ Json finding_json(const Checked& checked, const Error& error) {
   if (column_of(error) > 0) json["column"] = column_of(error);
   if (!error.source_line.empty()) put_name(json, "source_line", error.source_line);
   return json;
-}
-
-// --- GitHub
-
-std::string replaced(std::string_view text, std::string_view characters) {
-  std::string result;
-  for (const char c : text) {
-    if (characters.find(c) == std::string_view::npos)
-      result += c;
-    else
-      result += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return result;
 }
 
 // --- SARIF
@@ -113,14 +101,6 @@ Json result_json(const Checked& checked, const Error& error, Rules& rules) {
 }
 
 }  // namespace
-
-std::string github_data(std::string_view text) {
-  return replaced(lossy_utf8(text), "%\r\n");
-}
-
-std::string github_property(std::string_view text) {
-  return replaced(lossy_utf8(text), "%\r\n:,");
-}
 
 std::string findings_json(const std::vector<Checked>& files) {
   Json json{{"schema", "sbx.check/1"}};

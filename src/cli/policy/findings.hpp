@@ -20,9 +20,4 @@ struct Checked {
 /// A SARIF 2.1.0 log with one run.
 [[nodiscard]] std::string findings_sarif(const std::vector<Checked>& files);
 
-/// What a workflow command may carry as its message: no line of it can end the command.
-[[nodiscard]] std::string github_data(std::string_view text);
-/// The same for a property, where commas and colons divide.
-[[nodiscard]] std::string github_property(std::string_view text);
-
 }  // namespace sbx::cli::policy_verb

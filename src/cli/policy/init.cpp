@@ -71,14 +71,23 @@ std::string parent_of(const std::string& operand, const Place& place) {
                                                                                       : operand;
 }
 
+/// The installed schema, for editors: found from where the program lies, which may be anywhere.
+std::string schema_file(const Place& place) {
+  const auto program = place.host.files->link_target("/proc/self/exe");
+  if (!program) return {};
+  const std::string folder = program->substr(0, program->rfind('/'));
+  const auto file = place.host.files->canonical(folder + "/../share/sbx/schema/sbx.policy.1.json");
+  return file ? *file : std::string();
+}
+
 std::string header(const Invocation& typed, const Policy& policy, const Place& place) {
   const std::string name = typed.name.empty() ? "my-policy" : typed.name;
   std::string parents;
   for (const policy::PolicyOperand& operand : typed.policies)
     (parents += parents.empty() ? "" : ", ") += policy::quoted(parent_of(operand.text, place));
   const bool several = typed.policies.size() > 1;
-  const std::string schema = SBX_DATADIR "/schema/sbx.policy.1.json";
-  std::string text = place.host.files->look(schema) ? "#:schema " + schema + "\n" : "";
+  const std::string schema = schema_file(place);
+  std::string text = schema.empty() ? "" : "#:schema " + schema + "\n";
   text +=
       "# What stands here is asked for; a line that begins with \"# \" and a key shows what could "
       "be.\n";

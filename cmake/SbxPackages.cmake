@@ -1,0 +1,37 @@
+# Two packages, `sbx` and `libsbx-dev`, as .deb and as a tarball: cpack --config BUILD/CPackConfig.cmake -G DEB
+set(CPACK_PACKAGE_NAME ${SBX_PROGRAM_NAME})
+set(CPACK_PACKAGE_VENDOR "The sbx authors")
+set(CPACK_PACKAGE_CONTACT "The sbx authors <maintainers@sbx.invalid>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "runs programs that nobody has read, under a policy")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_SET_DESTDIR OFF)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_PACKAGE_CHECKSUM SHA256)
+set(CPACK_COMPONENTS_ALL program development)
+set(CPACK_COMPONENTS_GROUPING IGNORE)
+set(CPACK_PROJECT_CONFIG_FILE ${CMAKE_CURRENT_LIST_DIR}/SbxPackageKind.cmake)
+set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/SbxPackageFiles.cmake)
+
+# The tarball is one tree to unpack anywhere: nothing of it knows where it lies.
+set(CPACK_ARCHIVE_COMPONENT_INSTALL OFF)
+
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME ${SBX_PROGRAM_NAME})
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION utils)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_CONTROL_EXTRA
+  ${PROJECT_SOURCE_DIR}/share/debian/postinst ${PROJECT_SOURCE_DIR}/share/debian/postrm)
+set(CPACK_DEBIAN_PROGRAM_DESCRIPTION "It gives a program what a policy grants and nothing else, stops it when a
+budget is spent, and says truthfully how the run ended, by which limit, and
+what was refused under which line of the policy. It needs no daemon, no
+image, no set-user-ID bit and no account.")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME lib${SBX_PROGRAM_NAME}-dev)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${SBX_PROGRAM_NAME} (= ${PROJECT_VERSION}-1)")
+set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "This package has a library of one function, which starts the installed sbx
+and returns its record, with its header, CMake package and pkg-config file.")
+include(CPack)
