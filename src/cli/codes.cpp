@@ -222,6 +222,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
     {"workspace-replaced", CodeOf::files, "the workspace is another folder than at the start",
      "run again"},
     // machine
+    {"cannot-publish", CodeOf::machine, "a port of network.publish can't be opened on the host",
+     "another program has it, or it is below 1024: choose another one"},
     {"listener-busy", CodeOf::machine, "a system-call listener outside of sbx is in the way",
      "the run goes on without names for denials"},
     {"no-fence", CodeOf::machine, "the fence of --github could not be raised",

@@ -1,9 +1,18 @@
 #include "network/denials.hpp"
 
+#include "network/names.hpp"
+#include "policy/special_ranges.hpp"
+
 namespace sbx::network {
 namespace {
 
 constexpr const char* kRisk = "the program can send there what it reads";
+
+/// An address as it stands in a rule.
+std::string rule_text(const policy::Address& address) {
+  const std::string text = address.text();
+  return address.family == policy::Family::v6 ? "[" + text + "]" : text;
+}
 
 }  // namespace
 
@@ -26,6 +35,30 @@ Denial refused_destination(const plan::NetworkPlan& plan, policy::Transport tran
           .rule = plan.rule,
           .allow_with = "network.allow = [\"" + (udp ? "udp://" + place : place) + "\"]",
           .risk = kRisk};
+}
+
+Denial refused_address(const plan::NetworkPlan& plan, policy::Transport transport,
+                       const policy::Address& address, std::uint16_t port) {
+  Denial denial = refused_destination(plan, transport, rule_text(address), port);
+  const policy::SpecialRange* const range = policy::special_range(address);
+  const bool hopeless = range != nullptr && range->special == policy::Special::never;
+  if (hopeless || is_synthetic(address) || port == 0) denial.allow_with = denial.risk = "";
+  return denial;
+}
+
+void tell(Tally& tally, const plan::NetworkPlan& plan, const Destination& destination,
+          const Unreached& failure) {
+  const policy::Transport transport = destination.rule->rule.transport;
+  if (!failure.refused_by_policy) {
+    const char* const scheme = transport == policy::Transport::udp ? "udp://" : "";
+    return tally.fail(scheme + destination.text(), failure.why);
+  }
+  const std::string host =
+      destination.name.empty() ? rule_text(destination.address) : destination.name;
+  Denial denial = refused_destination(plan, transport, host, destination.port);
+  denial.rule = failure.why;
+  denial.allow_with = failure.allow_with;
+  tally.deny(std::move(denial));
 }
 
 }  // namespace sbx::network

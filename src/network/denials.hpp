@@ -5,6 +5,8 @@
 
 #include <sbx/outcome.hpp>
 
+#include "network/dialer.hpp"
+#include "network/tally.hpp"
 #include "plan/plan.hpp"
 #include "policy/network_rules.hpp"
 
@@ -18,5 +20,13 @@ namespace sbx::network {
 /// ("[2001:db8::1]").
 [[nodiscard]] Denial refused_destination(const plan::NetworkPlan& plan, policy::Transport transport,
                                          const std::string& host, std::uint16_t port);
+
+/// The same about an address: nothing is suggested for what no rule can allow.
+[[nodiscard]] Denial refused_address(const plan::NetworkPlan& plan, policy::Transport transport,
+                                     const policy::Address& address, std::uint16_t port);
+/// Says in the record why an allowed destination was not reached: as a denial where the policy
+/// refused what its name leads to, else as a failure.
+void tell(Tally& tally, const plan::NetworkPlan& plan, const Destination& destination,
+          const Unreached& failure);
 
 }  // namespace sbx::network

@@ -5,9 +5,9 @@
 #include <sys/socket.h>
 
 #include <array>
-#include <cstring>
 
 #include "base/sys.hpp"
+#include "network/packet_info.hpp"
 #include "network/socket_address.hpp"
 
 namespace sbx::network {
@@ -18,7 +18,6 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t kWindowMicroseconds = 10'000;
 constexpr auto kStreamLife = 30s;
 constexpr int kDatagramsPerTurn = 32;
-constexpr std::size_t kPacketInformation = CMSG_SPACE(sizeof(in6_pktinfo));
 
 }  // namespace
 
@@ -100,33 +99,15 @@ void DnsService::datagrams(int socket) {
 /// False: there is none.
 bool DnsService::datagram(int socket) {
   std::array<std::uint8_t, 4096> bytes;  // a question of a longer name does not exist
-  alignas(cmsghdr) std::array<char, kPacketInformation> control;
-  sockaddr_storage client{};
-  iovec body{bytes.data(), bytes.size()};
-  msghdr message{};
-  message.msg_name = &client;
-  message.msg_namelen = sizeof client;
-  message.msg_iov = &body;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  const ssize_t got = ::recvmsg(socket, &message, MSG_DONTWAIT);
+  DatagramMessage question(bytes);
+  const ssize_t got = ::recvmsg(socket, question.header(), MSG_DONTWAIT);
   if (got < 0) return errno == EINTR;
-  dns::Bytes answer = answer_to(std::span(bytes).first(static_cast<std::size_t>(got)), true);
-  if (answer.empty()) return true;
-  // The packet information that came in says where the question went: sent back, it says where the
-  // answer comes from. The interface is left to the routes.
-  cmsghdr* const information = CMSG_FIRSTHDR(&message);
-  if (information != nullptr && information->cmsg_type == IP_PKTINFO &&
-      information->cmsg_level == SOL_IP) {
-    auto* const info = reinterpret_cast<in_pktinfo*>(CMSG_DATA(information));
-    info->ipi_spec_dst = info->ipi_addr;
-    info->ipi_ifindex = 0;
-  } else if (information != nullptr) {
-    reinterpret_cast<in6_pktinfo*>(CMSG_DATA(information))->ipi6_ifindex = 0;
-  }
-  body = {answer.data(), answer.size()};
-  (void)::sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);  // lost like any datagram
+  dns::Bytes text = answer_to(std::span(bytes).first(static_cast<std::size_t>(got)), true);
+  const auto asked = question.destination();
+  if (text.empty() || !asked) return true;
+  DatagramMessage answer(text);
+  answer.address_to(question.peer(), *asked);
+  (void)::sendmsg(socket, answer.header(), MSG_DONTWAIT | MSG_NOSIGNAL);  // lost like any datagram
   return true;
 }
 

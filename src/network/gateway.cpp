@@ -4,8 +4,10 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "network/attempts.hpp"
 #include "network/denials.hpp"
 #include "network/socket_address.hpp"
+#include "network/udp_service.hpp"
 
 namespace sbx::network {
 namespace {
@@ -30,11 +32,16 @@ struct Gateway::Served {
       : loop(in),
         dialer(in, gateway.plan_.private_),
         tcp(in, gateway.plan_, dialer, gateway.tally_),
+        udp(in, gateway.plan_, dialer, gateway.tally_),
+        attempts(in, [&gateway](Transport transport, const policy::Address& address,
+                                std::uint16_t port) { gateway.seen(transport, address, port); }),
         dns(in, [&gateway](const dns::Query& query) { return gateway.answer(query); }) {}
 
   EventLoop& loop;
   Dialer dialer;
   TcpService tcp;
+  UdpService udp;
+  Attempts attempts;
   DnsService dns;
 };
 
@@ -44,6 +51,8 @@ std::vector<SocketWish> Gateway::wishes(const plan::NetworkPlan& plan, bool ipv6
     wishes.push_back(wish(AF_INET6, SOCK_DGRAM));
     wishes.push_back(wish(AF_INET6, SOCK_STREAM));
   }
+  if (plan.named)
+    for (const SocketWish& each : Attempts::wishes(ipv6)) wishes.push_back(each);
   for (const SocketWish& each : Listeners::wishes(plan.rules, ipv6)) wishes.push_back(each);
   return wishes;
 }
@@ -68,10 +77,12 @@ Status Gateway::listen(std::vector<UniqueFd> sockets, bool ipv6) {
     ::getsockopt(socket.get(), SOL_SOCKET, SO_DOMAIN, &domain, &size);
     size = sizeof type;
     ::getsockopt(socket.get(), SOL_SOCKET, SO_TYPE, &type, &size);
-    if (type == SOCK_RAW)
-      raw_.push_back(std::move(socket));
-    else
+    if (type != SOCK_RAW) {
       pool_.add(domain, type, std::move(socket));
+      continue;
+    }
+    SBX_TRY(Attempts::prepare(socket.get()));
+    raw_.push_back(std::move(socket));
   }
   SBX_TRY(bind_dns(Family::v4));
   if (ipv6) SBX_TRY(bind_dns(Family::v6));
@@ -102,17 +113,30 @@ Status Gateway::attach(EventLoop& loop) {
   for (UniqueFd& socket : dns_tcp_) SBX_TRY(served_->dns.serve_tcp(std::move(socket)));
   // One that can't be watched is never served: nothing goes through it.
   listeners_.on_added([this](Listener& listener) {
-    if (listener.transport == Transport::tcp) (void)served_->tcp.serve(listener);
+    (void)(listener.transport == Transport::tcp ? served_->tcp.serve(listener)
+                                                : served_->udp.serve(listener));
   });
+  for (UniqueFd& socket : raw_) SBX_TRY(served_->attempts.watch(std::move(socket)));
   return {};
 }
 
 void Gateway::detach() {
   if (served_ == nullptr) return;
   served_->tcp.count();
+  served_->attempts.drain();
+  if (const std::uint64_t unread = served_->attempts.unread(); unread > 0)
+    tally_.deny({.kind = "network", .what = "others", .rule = plan_.rule}, unread);
   for (const Listener& listener : listeners_.all()) served_->loop.forget(listener.socket.get());
   listeners_.on_added({});
   served_.reset();
+}
+
+/// What the kernel refused, by name. Where somebody listens there is nothing to say.
+void Gateway::seen(Transport transport, const policy::Address& address, std::uint16_t port) {
+  if (listeners_.has(transport, address, port)) return;
+  const Name* const name = names_.at(address);
+  tally_.deny(name != nullptr ? refused_destination(plan_, transport, name->name, port)
+                              : refused_address(plan_, transport, address, port));
 }
 
 /// Allowed names stand for an address of their own; with the first answer their ports are open.

@@ -50,6 +50,7 @@ class Gateway {
   Status listen(std::vector<UniqueFd> sockets, bool ipv6);
   Status bind_dns(policy::Family family);
   dns::Answer answer(const dns::Query& query);
+  void seen(policy::Transport transport, const policy::Address& address, std::uint16_t port);
 
   const plan::NetworkPlan& plan_;
   SocketPool pool_;

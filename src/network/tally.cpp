@@ -18,8 +18,8 @@ Denial& Tally::entry_of(Denial denial) {
   return denials_.back();
 }
 
-void Tally::deny(Denial denial) {
-  ++entry_of(std::move(denial)).count;
+void Tally::deny(Denial denial, std::uint64_t count) {
+  entry_of(std::move(denial)).count += count;
 }
 
 void Tally::deny_once(Denial denial) {

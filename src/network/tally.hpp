@@ -17,8 +17,8 @@ class Tally {
   using UseId = std::size_t;
   static constexpr std::size_t kMostNames = 256;
 
-  /// One refused attempt; `denial.what` says which are the same.
-  void deny(Denial denial);
+  /// Refused attempts; `denial.what` says which are the same.
+  void deny(Denial denial, std::uint64_t count = 1);
   /// As deny(), where the same attempt may have been counted already: a program asks for A and
   /// AAAA of one name.
   void deny_once(Denial denial);

@@ -44,11 +44,6 @@ void bound_buffers(int socket) {
   (void)set_option(socket, SOL_SOCKET, SO_SNDBUF, kBoundedBuffer);
 }
 
-std::string host_text(const policy::Address& address) {
-  const std::string text = address.text();
-  return address.family == policy::Family::v6 ? "[" + text + "]" : text;
-}
-
 }  // namespace
 
 /// One connection from its acceptance to its end: looked at where TLS must name the dialled host,
@@ -149,17 +144,7 @@ class TcpService::Connection {
   }
 
   void unreached(const Unreached& failure) {
-    if (failure.refused_by_policy) {
-      Denial denial = refused_destination(
-          service_.plan_, Transport::tcp,
-          destination_.name.empty() ? host_text(destination_.address) : destination_.name,
-          destination_.port);
-      denial.rule = failure.why;
-      denial.allow_with = failure.allow_with;
-      service_.tally_.deny(std::move(denial));
-    } else {
-      service_.tally_.fail(destination_.text(), failure.why);
-    }
+    tell(service_.tally_, service_.plan_, destination_, failure);
     abandon();
   }
 
@@ -230,8 +215,8 @@ void TcpService::take(const Listener& listener, UniqueFd socket) {
                                                   destination.port);
     if (destination.rule == nullptr) {
       reset_on_close(socket.get());
-      return tally_.deny(refused_destination(plan_, Transport::tcp, host_text(destination.address),
-                                             destination.port));
+      return tally_.deny(
+          refused_address(plan_, Transport::tcp, destination.address, destination.port));
     }
   }
   auto connection = std::make_unique<Connection>(*this, std::move(socket), std::move(destination),

@@ -21,8 +21,6 @@ Slot slot(Sourced<T>& member) {
 #define SBX_AT(member) [](Policy& p) -> Slot { return slot(p.member); }
 constexpr auto kOfText = [](Policy&) -> Slot { return std::monostate{}; };
 
-constexpr std::string_view kNetworkLater = "this version of sbx has no network gateway";
-
 // clang-format off: one key is one entry, told in the order of sbx-policy(5).
 constexpr auto kKeys = std::to_array<Key>({
   {"schema", Type::schema, Order::free, kOfText, "1", "1..1", "version of the format"},
@@ -66,8 +64,7 @@ constexpr auto kKeys = std::to_array<Key>({
   {"network.allow", Type::texts, Order::subset, SBX_AT(network.allow), "", "", "destinations: \"api.example.com:443\", \"*.example.org:443\", \"10.1.0.0/16:5432\", \"udp://ntp.example.org:123\"", Entry::destination},
   {"network.private", Type::boolean, Order::smaller, SBX_AT(network.private_), "false", "", "may an allowed name lead to a private address?", Entry::any},
   {"network.match_sni", Type::boolean, Order::larger, SBX_AT(network.match_sni), "true", "", "on port 443 the TLS name must be the name that was dialled", Entry::any},
-  {"network.publish", Type::texts, Order::subset, SBX_AT(network.publish), "", "", "ports of the sandbox on the host's loopback: \"127.0.0.1:8080:80\"", Entry::publication,
-    {"", kNetworkLater, "no port is reachable from outside"}},
+  {"network.publish", Type::texts, Order::subset, SBX_AT(network.publish), "", "", "ports of the sandbox on the host's loopback: \"127.0.0.1:8080:80\"", Entry::publication},
   {"network.named", Type::boolean, Order::larger, SBX_AT(network.named), "true", "", "name refused destinations in the record", Entry::any,
     {"false", "sbx can't name refused destinations yet", "they are refused without a name"}},
 

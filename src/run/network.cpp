@@ -21,28 +21,47 @@ void allow_many_descriptors() {
 }  // namespace
 
 Status RunNetwork::prepare() {
+  request_.take = [this](spawn::NetworkEnds ends) { return take(std::move(ends)); };
+  if (!plan_.published.empty()) {
+    publisher_ = SBX_TRY(network::Publisher::make(plan_));
+    request_.space = true;
+  }
   if (!plan_.allow_list) return {};
   allow_many_descriptors();
   request_.gateway = true;
   request_.sockets = network::Gateway::wishes(plan_, spawn::has_ipv6());
-  request_.take = [this](spawn::NetworkEnds ends) { return take(std::move(ends)); };
   return {};
 }
 
 Status RunNetwork::take(spawn::NetworkEnds ends) {
-  gateway_ = SBX_TRY(
-      network::Gateway::make(plan_, network::Space(std::move(ends.gateway_space), kInside, kInside),
-                             std::move(ends.sockets), ends.has_ipv6));
+  if (publisher_ != nullptr)
+    publisher_->lead_into(network::Space(std::move(ends.space), kInside, kInside));
+  if (plan_.allow_list)
+    gateway_ = SBX_TRY(network::Gateway::make(
+        plan_, network::Space(std::move(ends.gateway_space), kInside, kInside),
+        std::move(ends.sockets), ends.has_ipv6));
   return {};
 }
 
+Status RunNetwork::attach(EventLoop& loop) {
+  if (publisher_ != nullptr) SBX_TRY(publisher_->attach(loop));
+  if (gateway_ != nullptr) SBX_TRY(gateway_->attach(loop));
+  return {};
+}
+
+void RunNetwork::detach() {
+  if (publisher_ != nullptr) publisher_->detach();
+  if (gateway_ != nullptr) gateway_->detach();
+}
+
 void RunNetwork::live_in(supervise::Settings& settings) {
-  if (gateway_ == nullptr) return;
-  settings.attach = [this](EventLoop& loop) { return gateway_->attach(loop); };
-  settings.detach = [this] { gateway_->detach(); };
+  if (publisher_ == nullptr && gateway_ == nullptr) return;
+  settings.attach = [this](EventLoop& loop) { return attach(loop); };
+  settings.detach = [this] { detach(); };
 }
 
 void RunNetwork::put_into(Outcome& outcome) {
+  if (publisher_ != nullptr) publisher_->put_into(outcome);
   if (gateway_ != nullptr) gateway_->put_into(outcome);
 }
 

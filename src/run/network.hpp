@@ -6,6 +6,7 @@
 
 #include "base/result.hpp"
 #include "network/gateway.hpp"
+#include "network/publisher.hpp"
 #include "plan/plan.hpp"
 #include "spawn/network.hpp"
 #include "supervise/settings.hpp"
@@ -31,9 +32,12 @@ class RunNetwork {
 
  private:
   Status take(spawn::NetworkEnds ends);
+  Status attach(EventLoop& loop);
+  void detach();
 
   const plan::NetworkPlan& plan_;
   spawn::NetworkRequest request_;
+  std::unique_ptr<network::Publisher> publisher_;
   std::unique_ptr<network::Gateway> gateway_;
 };
 

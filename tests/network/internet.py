@@ -14,6 +14,7 @@ import select
 import signal
 import socket
 import socketserver
+import ssl
 import struct
 import subprocess
 import threading
@@ -33,7 +34,7 @@ PUBLIC, OTHER_PUBLIC, PUBLIC6 = "93.184.216.34", "93.184.216.35", "2606:2800:220
 PRIVATE, METADATA = "10.9.9.9", "169.254.169.254"
 ADDRESSES = (DNS_SERVER, PUBLIC, OTHER_PUBLIC, PUBLIC6, PRIVATE, METADATA)
 
-HTTP, ECHO, UDP_ECHO, SINK, LINGER = 80, 7, 7, 9, 9999
+HTTP, TLS, ECHO, UDP_ECHO, SINK, LINGER = 80, 443, 7, 7, 9, 9999
 
 NAMES = {
     "web.example.org": [PUBLIC],
@@ -50,6 +51,8 @@ NAMES = {
     "mixed.example.org": [PRIVATE, PUBLIC],
     "dead.example.org": ["93.184.216.99"],
 }
+
+CERTIFICATE = ("", "")  # paths of certificate and key, once make_certificate() made them
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -113,6 +116,17 @@ class Linger(socketserver.BaseRequestHandler):
 
     def handle(self):
         self.request.recv(1)
+
+
+class Secret(socketserver.BaseRequestHandler):
+    """TLS with a certificate that the test made; says one word."""
+
+    def handle(self):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*CERTIFICATE)
+        with contextlib.suppress(OSError), context.wrap_socket(self.request, server_side=True) as secret:
+            secret.recv(100)
+            secret.sendall(b"secret")
 
 
 class Page(http.server.BaseHTTPRequestHandler):
@@ -191,9 +205,21 @@ def serve_dns(names):
     threading.Thread(target=loop, daemon=True).start()
 
 
+def make_certificate(folder):
+    """For every name below example.org; before the servers start."""
+    global CERTIFICATE
+    CERTIFICATE = (f"{folder}/certificate.pem", f"{folder}/key.pem")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                    "-subj", "/CN=example.org", "-addext", "subjectAltName=DNS:example.org,DNS:*.example.org",
+                    "-out", CERTIFICATE[0], "-keyout", CERTIFICATE[1]], check=True, capture_output=True)
+
+
 def serve_everything(names):
     """What every test finds: run in the internet's namespace."""
     serve_dns(names)
+    if CERTIFICATE[0]:
+        for address in (PUBLIC, OTHER_PUBLIC, PUBLIC6):
+            serve_tcp(address, TLS, Secret)
     for address in (PUBLIC, OTHER_PUBLIC, PUBLIC6, PRIVATE, METADATA):
         serve_tcp(address, HTTP, Page)
         serve_tcp(address, ECHO, Echo)

@@ -1,6 +1,8 @@
 """network.mode = "allow-list": programs reach what is named and nothing else, and the record tells both."""
 
+import json
 import pathlib
+import socket
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -8,7 +10,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "sandbox")]
 
 import internet
 import sbxtest
-from internet import HTTP, PUBLIC, Internet
+from internet import ECHO, HTTP, METADATA, OTHER_PUBLIC, PRIVATE, PUBLIC, PUBLIC6, UDP_ECHO, Internet
 from sbxtest import SbxTest
 
 TALK = """
@@ -32,6 +34,53 @@ except socket.gaierror as error:
 except OSError as error:
     print(errno.errorcode.get(error.errno, error))
 """
+ASK = """
+import socket, sys
+host, port, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
+s = socket.socket(family, socket.SOCK_DGRAM)
+if 'connected' in sys.argv:
+    s.connect(address)
+s.settimeout(10)
+try:
+    for i in range(count):
+        s.sendto(b'%d' % i, address) if 'connected' not in sys.argv else s.send(b'%d' % i)
+        data, sender = s.recvfrom(100)
+        assert (data, sender[:2]) == (b'%d' % i, address[:2]), (data, sender, address)
+    print('answered')
+except OSError as error:
+    print(type(error).__name__)
+"""
+TLS = """
+import socket, ssl, sys
+context = ssl.create_default_context()
+context.check_hostname = False
+context.verify_mode = ssl.CERT_NONE
+try:
+    s = socket.create_connection((sys.argv[1], 443), 10)
+    t = context.wrap_socket(s, server_hostname=sys.argv[2] or None)
+    t.sendall(b'hello')
+    print(t.recv(100).decode())
+except OSError as error:
+    print(type(error).__name__)
+"""
+PLAIN = """
+import socket, sys
+s = socket.create_connection((sys.argv[1], 443), 10)
+try:
+    s.sendall(b'GET / HTTP/1.0\\r\\n\\r\\n')
+    print(s.recv(100) or 'closed')
+except OSError as error:
+    print(type(error).__name__)
+"""
+SERVE = """
+import socket
+s = socket.create_server(('127.0.0.1', 8000))
+print('ready', flush=True)
+c, _ = s.accept()
+c.sendall(b'from inside: ' + c.recv(100))
+c.close()
+"""
 MANY = """
 import socket, sys
 count = int(sys.argv[1])
@@ -49,6 +98,8 @@ RESET = (7, 56)  # curl: the connection ended before it knew of it, or after
 class AllowList(SbxTest):
     def setUp(self):
         super().setUp()
+        if "tls" in self._testMethodName:
+            internet.make_certificate(self.tmp)
         sbxtest.known_children().add(Internet().pid)
         internet.use_files(self.tmp)
 
@@ -87,10 +138,112 @@ class AllowList(SbxTest):
     def test_other_port_is_refused_at_once_and_named(self):
         ended = self.connect("web.example.org", 7, "web.example.org:80")
         self.assertEqual(ended.text, "ECONNREFUSED\n")
+        self.assertEqual(ended.denied, {"tcp web.example.org:7": 1})
+        self.assertEqual(ended.record["denials"][0]["allow_with"], 'network.allow = ["web.example.org:7"]')
 
-    def test_bare_address_is_refused(self):
-        ended = self.connect(PUBLIC, HTTP, "web.example.org:80")
+    def test_bare_address_is_refused_and_named(self):
+        for address, text in ((PUBLIC, PUBLIC), (PUBLIC6, f"[{PUBLIC6}]")):
+            ended = self.connect(address, HTTP, "web.example.org:80")
+            self.assertEqual(ended.text, "ECONNREFUSED\n")
+            self.assertEqual(ended.denied, {f"tcp {text}:80": 1})
+            self.assertEqual(ended.record["denials"][0]["allow_with"], f'network.allow = ["{text}:80"]')
+
+    def test_line_that_a_denial_suggests_allows_it(self):
+        for address in (PUBLIC, PUBLIC6, METADATA, PRIVATE):
+            refused = self.connect(address, HTTP, options=["--set", 'network.mode="allow-list"'])
+            self.assertEqual(refused.text, "ECONNREFUSED\n")
+            allowed = self.connect(address, HTTP, options=["--set", 'network.mode="allow-list"', "--set", refused.record["denials"][0]["allow_with"]])
+            self.assertEqual(allowed.text, "connected\n")
+
+    def test_prefix_allows_its_addresses_on_its_ports(self):
+        rules = ["--allow-host", "93.184.216.0/24:80", "--allow-host", "[2606:2800::/32]:7"]
+        for host, port, answer in ((PUBLIC, HTTP, "connected"), (OTHER_PUBLIC, HTTP, "connected"), (PUBLIC6, ECHO, "connected"),
+                                   (PUBLIC, ECHO, "ECONNREFUSED"), (PUBLIC6, HTTP, "ECONNREFUSED")):
+            with self.subTest(host=host, port=port):
+                self.assertEqual(self.connect(host, port, options=rules).text, answer + "\n")
+
+    def test_address_outside_a_prefix_is_reset_and_named(self):
+        ended = self.python(TALK, PRIVATE, HTTP, "x", options=self.allowed("93.184.216.0/24:80"))
+        self.assertNotEqual(ended.outcome["exit_code"], 0)
+        self.assertEqual(ended.denied, {f"tcp {PRIVATE}:80": 1})
+
+    def test_every_address_does_not_mean_special_ones(self):
+        for address in (PRIVATE, METADATA, "127.0.0.1", internet.HOST4):
+            ended = self.python(TALK, address, HTTP, "x", options=self.allowed("0.0.0.0/0:80"))
+            self.assertNotEqual(ended.outcome["exit_code"], 0, ended)
+        self.assertEqual(self.connect(PUBLIC, HTTP, "0.0.0.0/0:80").text, "connected\n")
+
+    def test_name_keeps_its_ports_beside_a_prefix(self):
+        rules = ["0.0.0.0/0:7", "web.example.org:80"]
+        ended = self.python(TALK, "web.example.org", ECHO, "x", options=self.allowed(*rules))
+        self.assertNotEqual(ended.outcome["exit_code"], 0, ended)
+        self.assertEqual(self.connect("web.example.org", HTTP, *rules).text, "connected\n")
+
+    def test_datagrams_reach_an_allowed_name_and_come_back(self):
+        for how in ("connected", "unconnected"):
+            ended = self.python(ASK, "web.example.org", UDP_ECHO, 100, how, options=self.allowed("udp://web.example.org:7"))
+            self.assertEqual(ended.text, "answered\n", ended)
+            self.assertEqual(self.used(ended), {"udp://web.example.org:7": (1, 190, 190)})
+            self.assertEqual(ended.denied, {})
+
+    def test_datagrams_reach_addresses_of_a_prefix(self):
+        for address, rule in ((PUBLIC, "udp://93.184.216.0/24:7"), (PUBLIC6, f"udp://[{PUBLIC6}]:7"), (PUBLIC6, "udp://[2606:2800::/32]:7")):
+            ended = self.python(ASK, address, UDP_ECHO, 3, options=self.allowed(rule))
+            self.assertEqual(ended.text, "answered\n", ended)
+
+    def test_other_datagrams_are_refused_and_named(self):
+        ended = self.python(ASK, PUBLIC, UDP_ECHO, 1, "connected", options=self.allowed("web.example.org:7"))
+        self.assertEqual(ended.text, "ConnectionRefusedError\n")
+        self.assertEqual(ended.denied, {f"udp {PUBLIC}:7": 1})
+        self.assertEqual(ended.record["denials"][0]["allow_with"], f'network.allow = ["udp://{PUBLIC}:7"]')
+
+    def test_tls_name_must_be_the_dialled_one(self):
+        allowed = self.python(TLS, "web.example.org", "web.example.org", options=self.allowed("web.example.org"))
+        self.assertEqual(allowed.text, "secret\n", allowed)
+        other = self.python(TLS, "web.example.org", "other.example.org", options=self.allowed("web.example.org"))
+        self.assertIn("Error", other.text)
+        self.assertEqual(other.denied, {"TLS name other.example.org at web.example.org:443": 1})
+        nameless = self.python(TLS, "web.example.org", "", options=self.allowed("web.example.org"))
+        self.assertEqual(nameless.denied, {"TLS without a name at web.example.org:443": 1})
+        unmatched = self.python(TLS, "web.example.org", "other.example.org",
+                                options=[*self.allowed("web.example.org"), "--set", "network.match_sni=false"])
+        self.assertEqual(unmatched.text, "secret\n", unmatched)
+
+    def test_what_is_no_tls_does_not_pass_on_443(self):
+        ended = self.python(PLAIN, "web.example.org", options=self.allowed("web.example.org"))
+        self.assertEqual(ended.text, "ConnectionResetError\n")
+        self.assertEqual(ended.denied, {"no TLS at web.example.org:443": 1})
+
+    def test_published_port_leads_into_the_sandbox(self):
+        for mode in ("none", "allow-list"):
+            process = self.start_sbx("--set", f'network.mode="{mode}"', "--set", 'network.publish=["127.0.0.1:8081:8000"]',
+                                     "--report", self.tmp / "record", "--lang", "python", "-c", SERVE, json_record=False)
+            self.assertEqual(process.stdout.readline(), b"ready\n")
+            with socket.create_connection(("127.0.0.1", 8081), 10) as client:
+                client.sendall(b"hello")
+                client.shutdown(socket.SHUT_WR)
+                self.assertEqual(client.makefile("rb").read(), b"from inside: hello")
+            self.finish(process, json_record=False)
+            record = json.loads((self.tmp / "record").read_text())
+            self.assertEqual(record["network"]["used"], [{"rule": "127.0.0.1:8081:8000", "connections": 1, "bytes_in": 5, "bytes_out": 18}])
+
+    def test_published_port_that_is_taken_is_an_error(self):
+        with socket.create_server(("127.0.0.1", 8081)):
+            ended = self.sbx("--set", 'network.publish=["127.0.0.1:8081:8000"]', "--", "true")
+        self.could_not(ended, "127.0.0.1:8081:8000", "--set")
+
+    def test_host_loopback_is_reached_by_its_own_name_only(self):
+        with socket.create_server(("127.0.0.1", 8082)) as server:
+            process = self.start_sbx(*self.allowed("host.sbx.internal:8082"), "--lang", "python", "-c", TALK, "host.sbx.internal", "8082", "x")
+            client, _ = server.accept()
+            client.sendall(b"host says hello")
+            client.close()
+            self.assertEqual(self.finish(process).text, "host says hello\n")
+        ended = self.connect("127.0.0.1", 8082, "host.sbx.internal:8082")
         self.assertEqual(ended.text, "ECONNREFUSED\n")
+
+    def test_too_many_ports_are_an_error(self):
+        self.could_not(self.sbx(*self.allowed("web.example.org:1000-2000"), "--", "true"), "1001 ports", "--allow-host")
 
     def test_half_closed_connection_gets_the_rest(self):
         ended = self.exited(self.python(TALK, "web.example.org", 7, "hello", options=self.allowed("web.example.org:7")))
@@ -127,6 +280,10 @@ class AllowList(SbxTest):
     def test_server_over_ipv6_is_reached(self):
         ended = self.exited(self.fetch("http://six.example.org/", *self.allowed("six.example.org:80")))
         self.assertEqual(ended.text, "page of six.example.org\n")
+
+    def test_server_that_does_not_answer_is_a_named_failure(self):
+        ended = self.fetch("http://dead.example.org/", *self.allowed("dead.example.org:80"))
+        self.assertEqual(list(self.failed(ended)), ["dead.example.org:80"])
 
     def test_many_connections_at_a_time(self):
         options = [*self.allowed("web.example.org:7"), "--set", "limits.open_files=4096"]

@@ -204,7 +204,7 @@ TEST(PolicyEnforceable, ListsWhatAPolicyFileAsksForInVain) {
               "= false\n"
               "publish = [\"1:1\"]\nnamed = true\n[limits]\nmemory = \"1G\"\ndisk_on = \"folder\""),
           true),
-      ElementsAre("network.publish", "network.named", "limits.disk_on"));
+      ElementsAre("network.named", "limits.disk_on"));
 }
 
 TEST(PolicyEnforceable, ValuesThatNeedNoMechanismAreNotListed) {
@@ -233,22 +233,10 @@ TEST(PolicyEnforceable, WhatABuiltinOrDefaultSetIsNotTheUsers) {
   EXPECT_THAT(missing(parsed(""), false), ElementsAre("network.named"));
 }
 
-TEST(PolicyEnforceable, OneEntryOfTheUsersIsEnough) {
-  auto policy =
-      load({{"web-fetch"}}, {option("--set", "network.publish", "[\"1:1\"]")}, plain_context());
-  ASSERT_TRUE(policy);
-  const auto list = not_yet(*policy);
-  const auto found = std::ranges::find(list, "network.publish", &NotYet::key);
-  ASSERT_NE(found, list.end());
-  EXPECT_TRUE(found->from_user);
-  EXPECT_EQ(found->origin.text(), "--set");
-}
-
 TEST(PolicyEnforceable, CommandLineIsTheUser) {
-  auto policy = load({{"default"}}, {option("--set", "network.publish", "[\"1:1\"]")},
-                     plain_context());
+  auto policy = load({{"default"}}, {option("--set", "limits.disk_on", "\"folder\"")}, plain_context());
   ASSERT_TRUE(policy);
-  EXPECT_THAT(missing(*policy, true), ElementsAre("network.publish"));
+  EXPECT_THAT(missing(*policy, true), ElementsAre("limits.disk_on"));
 }
 
 }  // namespace

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "network/socket_address.hpp"
+
+namespace sbx::network {
+
+/// One datagram for recvmsg(2) and sendmsg(2) on a socket that answers for many addresses: with
+/// where it was sent to, or where it is to come from. IP_PKTINFO or IPV6_RECVPKTINFO must be on.
+class DatagramMessage {
+ public:
+  explicit DatagramMessage(std::span<std::uint8_t> bytes);
+  DatagramMessage(const DatagramMessage&) = delete;
+  DatagramMessage& operator=(const DatagramMessage&) = delete;
+
+  [[nodiscard]] msghdr* header() { return &message_; }
+  /// Received: who sent it, and the address it was sent to.
+  [[nodiscard]] SocketAddress peer() const { return SocketAddress::of(peer_); }
+  [[nodiscard]] std::optional<policy::Address> destination();
+  /// To send: `to` gets it, from `from`.
+  void address_to(const SocketAddress& to, const policy::Address& from);
+
+ private:
+  sockaddr_storage peer_{};
+  iovec body_{};
+  msghdr message_{};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(in6_pktinfo))> control_{};
+};
+
+}  // namespace sbx::network

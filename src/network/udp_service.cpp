@@ -1,0 +1,187 @@
+#include "network/udp_service.hpp"
+
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cstring>
+#include <span>
+
+#include "base/sys.hpp"
+#include "network/denials.hpp"
+#include "network/packet_info.hpp"
+
+namespace sbx::network {
+namespace {
+
+using namespace std::chrono_literals;
+using policy::Address;
+using policy::PlacedRule;
+using policy::Transport;
+
+constexpr int kDatagramsPerTurn = 64;
+constexpr std::uint64_t kIdleMicroseconds = 60'000'000;
+constexpr auto kExpiryStep = 10s;
+/// Of a flow whose destination is still being looked up.
+constexpr std::size_t kMostWaiting = 16;
+
+/// One loop, one datagram at a time.
+std::span<std::uint8_t> room() {
+  static std::array<std::uint8_t, 65'536> bytes;
+  return bytes;
+}
+
+std::string key_of(int listener, const SocketAddress& client, const SocketAddress& to) {
+  std::string key(reinterpret_cast<const char*>(&listener), sizeof listener);
+  key.append(reinterpret_cast<const char*>(client.data()), client.size());
+  key.append(reinterpret_cast<const char*>(to.data()), to.size());
+  return key;
+}
+
+}  // namespace
+
+struct UdpService::Flow {
+  std::string key;
+  Listener* listener = nullptr;
+  SocketAddress client;
+  Address to;
+  Destination destination;
+  Dialer::DialId dial = 0;
+  UniqueFd far;
+  std::vector<std::vector<std::uint8_t>> waiting;
+  std::uint64_t last_used = 0;
+  Tally::UseId use = 0;
+};
+
+UdpService::UdpService(EventLoop& loop, const plan::NetworkPlan& plan, Dialer& dialer, Tally& tally)
+    : loop_(loop), plan_(plan), dialer_(dialer), tally_(tally) {}
+
+UdpService::~UdpService() {
+  loop_.cancel(expiry_);
+  while (!flows_.empty()) remove(std::string(flows_.begin()->first));
+}
+
+Status UdpService::serve(Listener& listener) {
+  return loop_.watch(listener.socket.get(), EPOLLIN,
+                     [this, &listener](std::uint32_t) { datagrams(listener); });
+}
+
+void UdpService::datagrams(Listener& listener) {
+  for (int i = 0; i < kDatagramsPerTurn; ++i)
+    if (!datagram(listener)) return;
+}
+
+/// False: there is none.
+bool UdpService::datagram(Listener& listener) {
+  const std::span<std::uint8_t> bytes = room();
+  DatagramMessage message(bytes);
+  const ssize_t got = ::recvmsg(listener.socket.get(), message.header(), MSG_DONTWAIT);
+  if (got < 0) return errno == EINTR;
+  const auto to = message.destination();
+  if (!to) return true;
+  Flow* const flow = flow_of(listener, message.peer(), SocketAddress(*to, listener.port));
+  if (flow == nullptr) return true;
+  flow->last_used = sys::now_microseconds();
+  const std::span<const std::uint8_t> data = bytes.first(static_cast<std::size_t>(got));
+  if (!flow->far.valid()) {
+    if (flow->waiting.size() < kMostWaiting) flow->waiting.emplace_back(data.begin(), data.end());
+    return true;
+  }
+  if (::send(flow->far.get(), data.data(), data.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+    tally_.passed(flow->use, 0, data.size());
+  return true;
+}
+
+/// The flow of a datagram, begun with the first one; null when it may not pass.
+UdpService::Flow* UdpService::flow_of(Listener& listener, const SocketAddress& client,
+                                      const SocketAddress& to) {
+  std::string key = key_of(listener.socket.get(), client, to);
+  if (const auto known = flows_.find(key); known != flows_.end()) return known->second.get();
+  Destination destination{.rule = listener.rule, .port = listener.port};
+  if (listener.name != nullptr) {
+    destination.name = listener.name->name;
+  } else {
+    destination.address = to.address();
+    if (destination.rule == nullptr && !is_synthetic(destination.address))
+      destination.rule = policy::rule_for_address(plan_.rules, Transport::udp, destination.address,
+                                                  destination.port);
+  }
+  if (destination.rule == nullptr) {
+    tally_.deny(refused_address(plan_, Transport::udp, destination.address, destination.port));
+    return nullptr;
+  }
+  if (flows_.size() >= kMostFlows) {
+    tally_.deny({.kind = "network",
+                 .what = "udp flows over " + std::to_string(kMostFlows) + " at a time",
+                 .rule = "a limit of sbx"});
+    return nullptr;
+  }
+  auto flow = std::make_unique<Flow>();
+  flow->key = key;
+  flow->listener = &listener;
+  flow->client = client;
+  flow->to = to.address();
+  flow->destination = std::move(destination);
+  flow->dial = dialer_.dial(
+      flow->destination,
+      [this, key](std::expected<UniqueFd, Unreached> answer) { reached(key, std::move(answer)); });
+  if (expiry_ == EventLoop::kNoTimer) expiry_ = loop_.after(kExpiryStep, [this] { expire(); });
+  return flows_.emplace(std::move(key), std::move(flow)).first->second.get();
+}
+
+void UdpService::reached(const std::string& key, std::expected<UniqueFd, Unreached> answer) {
+  Flow& flow = *flows_.at(key);
+  flow.dial = 0;
+  if (!answer) {
+    tell(tally_, plan_, flow.destination, answer.error());
+    flow.waiting.clear();
+    return;  // the flow stays, silent, so that each datagram is not looked up again
+  }
+  flow.use = tally_.use(flow.destination.rule->rule.text());
+  tally_.connected(flow.use);
+  flow.far = std::move(*answer);
+  for (const auto& data : std::exchange(flow.waiting, {}))
+    if (::send(flow.far.get(), data.data(), data.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+      tally_.passed(flow.use, 0, data.size());
+  if (!loop_.watch(flow.far.get(), EPOLLIN, [this, &flow](std::uint32_t) { answers(flow); }))
+    remove(std::string(key));
+}
+
+void UdpService::answers(Flow& flow) {
+  for (int i = 0; i < kDatagramsPerTurn; ++i) {
+    const std::span<std::uint8_t> bytes = room();
+    const ssize_t got = ::recv(flow.far.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (got < 0 && errno == ECONNREFUSED) {
+      tally_.fail("udp://" + flow.destination.text(), "refused there");
+      continue;
+    }
+    if (got < 0) return;
+    flow.last_used = sys::now_microseconds();
+    // From where the program sent to: a socket that is connected takes nothing else.
+    DatagramMessage message(bytes.first(static_cast<std::size_t>(got)));
+    message.address_to(flow.client, flow.to);
+    if (::sendmsg(flow.listener->socket.get(), message.header(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+      tally_.passed(flow.use, static_cast<std::uint64_t>(got), 0);
+  }
+}
+
+void UdpService::remove(const std::string& key) {
+  const auto found = flows_.find(key);
+  if (found == flows_.end()) return;
+  dialer_.cancel(found->second->dial);
+  loop_.forget(found->second->far.get());
+  flows_.erase(found);
+}
+
+void UdpService::expire() {
+  expiry_ = EventLoop::kNoTimer;
+  const std::uint64_t now = sys::now_microseconds();
+  std::vector<std::string> idle;
+  for (const auto& [key, flow] : flows_)
+    if (flow->dial == 0 && now - flow->last_used >= kIdleMicroseconds) idle.push_back(key);
+  for (const std::string& key : idle) remove(key);
+  if (!flows_.empty()) expiry_ = loop_.after(kExpiryStep, [this] { expire(); });
+}
+
+}  // namespace sbx::network
