@@ -12,18 +12,18 @@ RunRequest requiring(std::vector<std::string> names) {
 }
 
 TEST_F(PlanTest, AUsersRuleWithoutAMechanismIsAnErrorThatNamesIt) {
-  set("network.publish", R"(["8080:80"])");
+  set("limits.disk_on", R"("folder")");
   const Error failure = error();
   EXPECT_EQ(failure.kind, ErrorKind::policy);
   EXPECT_EQ(failure.code, "cannot-enforce-yet");
-  EXPECT_THAT(failure.text(), HasSubstr("network.publish"));
+  EXPECT_THAT(failure.text(), HasSubstr("limits.disk_on"));
   EXPECT_THAT(failure.text(), HasSubstr("--set"));
   EXPECT_FALSE(failure.hint.empty());
 }
 
 TEST_F(PlanTest, BestEffortRunsWithItDegraded) {
-  policy = policy_with({{"network.publish", R"(["8080:80"])"}, {"enforcement", "\"best-effort\""}});
-  EXPECT_TRUE(is_degraded(plan(), "network.publish"));
+  policy = policy_with({{"limits.disk_on", R"("folder")"}, {"enforcement", "\"best-effort\""}});
+  EXPECT_TRUE(is_degraded(plan(), "limits.disk_on"));
 }
 
 TEST_F(PlanTest, ABuiltInsRuleWithoutAMechanismIsDegraded) {
