@@ -86,13 +86,19 @@ void BudgetWatch::check_memory() {
   const std::uint64_t budget = settings_.memory.count;
   const std::uint64_t used = memory_.look(budget);
   if (used > budget) {
-    seen_.largest = largest_process(sandbox_.pid, sandbox_.processes);
+    note_largest();
     return hooks_.spent(Budget::memory);
   }
   const std::uint64_t now = sys::now_microseconds();
   const std::uint64_t step =
       std::max(next_look_microseconds(budget - used), (now - before) * kMeasuringShare);
   loop_.at(now + step, [this] { check_memory(); });
+}
+
+/// The last one seen alive stays.
+void BudgetWatch::note_largest() {
+  Largest found = largest_process(sandbox_.pid, sandbox_.processes);
+  if (!found.name.empty()) seen_.largest = std::move(found);
 }
 
 // ---- CPU time ----
@@ -146,8 +152,7 @@ void BudgetWatch::look_around() {
   if (group_has_memory()) {
     if (memory_killed()) return hooks_.spent(Budget::memory);
     // Whom the kernel will kill can't be asked afterwards.
-    if (group_->memory_used() > settings_.memory.count / 2)
-      seen_.largest = largest_process(sandbox_.pid, sandbox_.processes);
+    if (group_->memory_used() > settings_.memory.count / 2) note_largest();
   }
   loop_.after(kLookAround, [this] { look_around(); });
 }

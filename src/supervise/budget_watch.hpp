@@ -67,6 +67,7 @@ class BudgetWatch {
   void memory_alarm();
   void confirm_memory_kill(int looks_left);
   void check_memory();
+  void note_largest();
   void begin_cpu_clock();
   void check_cpu();
   void check_processes();

@@ -295,6 +295,7 @@ void Supervisor::kill() {
     notes_.emplace_back("a process of the sandbox can't be killed yet (uninterruptible sleep)");
     reaped_ = true;
     ended_ = sys::now_microseconds();
+    budgets_.note_at_end({});
     give_up_streams();
   });
 }

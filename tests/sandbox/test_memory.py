@@ -6,6 +6,7 @@ from sbxtest import SbxTest
 MIB = 1 << 20
 HOG = "import sys, time\nmib, step = map(int, sys.argv[1:3])\nheld = []\n" \
       "for _ in range(0, mib, step): held.append(b'x' * (step << 20))\nprint(len(held))\n"
+SLOW_HOG = "import time\nheld = []\nwhile True: held.append(b'x' * (1 << 20)); time.sleep(0.003)"
 CHILDREN = """
 import os, sys, time
 count, mib = map(int, sys.argv[1:3])
@@ -127,7 +128,7 @@ class Memory(SbxTest):
             self.exited(asked)
 
     def test_largest_process_and_the_cure_are_named(self):
-        detail = self.hog(HOG, 4000, 1).outcome["detail"]
+        detail = self.hog(SLOW_HOG).outcome["detail"]
         for words in ("128 MiB", "python3", 'limits.memory = "256M"'):
             self.assertIn(words, detail)
 

@@ -1,0 +1,243 @@
+"""Control groups of sandboxes: one each, with its limits in force, and nothing left of them. Skipped where none can be made."""
+
+import fcntl
+import os
+import pathlib
+import re
+import time
+
+import sbxtest
+from sbxtest import PROBE, SbxTest
+
+NAME = re.compile(r"/(sbx-[0-9a-f]{16})$")
+SHOW = ["--", "cat", "/proc/self/cgroup"]
+SPIN_WIDE = """
+import os, time
+for _ in range(3):
+    if os.fork() == 0: break
+try: os.sched_setaffinity(0, range(os.cpu_count()))
+except OSError: pass
+end = time.monotonic() + 2
+while time.monotonic() < end: pass
+"""
+
+
+def names_in(text):
+    return {match.group(1) for line in text.splitlines() if (match := NAME.search(line))}
+
+
+def own_places():
+    """Folders of the groups that this process is in, and those above: where sbx makes its own."""
+    mounts = {}
+    for line in sbxtest.mounts().splitlines():
+        head, _, tail = line.partition(" - ")
+        fields, (kind, _, options) = head.split(), tail.split(maxsplit=2)
+        if kind == "cgroup2":
+            mounts.setdefault("", fields[4])
+        if kind == "cgroup":
+            for controller in options.split(","):
+                mounts.setdefault(controller, fields[4])
+    places = set()
+    for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        for controller in controllers.split(","):
+            if controller in mounts:
+                folder = pathlib.Path(mounts[controller] + path)
+                places.update({folder, folder.parent} if controller == "" and path != "/" else {folder})
+    return [place for place in places if place.is_dir()]
+
+
+def left(names):
+    return [place / name for place in own_places() for name in names if (place / name).exists()]
+
+
+def is_dead(folder):
+    """Marked as sbx's, and no supervisor holds it."""
+    marks = ("user.sbx.owner", "trusted.sbx.owner")
+    try:
+        if not set(marks) & set(os.listxattr(folder)):
+            return False
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+class Groups(SbxTest):
+    def setUp(self):
+        super().setUp()
+        record = self.sbx(*SHOW).record
+        self.enforced = record["enforced"]
+        if self.enforced["memory"] == "polled":
+            self.skipTest("no cgroup can be made here: " + next(item["why"] for item in record["degraded"] if item["what"] == "limits.memory"))
+
+    def waiting(self, *options):
+        """A run that shows its groups and then waits; and their names."""
+        process = self.start_sbx(*options, "--", "sh", "-c", "cat /proc/self/cgroup; echo .; exec sleep 60", json_record=False)
+        text = b""
+        while not text.endswith(b".\n"):
+            block = process.stdout.readline()
+            self.assertTrue(block, process.stderr.read() if not block else "")
+            text += block
+        names = names_in(text.decode())
+        self.assertTrue(names, text)
+        return process, names
+
+    def end(self, process):
+        process.terminate()
+        self.finish(process, json_record=False)
+
+
+class Folders(Groups):
+    def test_group_is_gone_after_the_run(self):
+        ended = self.exited(self.sbx(*SHOW))
+        names = names_in(ended.text)
+        self.assertTrue(names, ended)
+        self.assertEqual(left(names), [])
+
+    def test_group_is_gone_after_each_kind_of_end(self):
+        for options, code in ((["--memory", "32M"], "x = bytearray(1 << 30)"), (["--timeout", "1s"], "import time; time.sleep(9)"),
+                              ([], "import os; os.kill(os.getpid(), 11)")):
+            ended = self.python(f"print(open('/proc/self/cgroup').read(), flush=True)\n{code}", options=options)
+            names = names_in(ended.text)
+            self.assertTrue(names, ended)
+            self.assertEqual(left(names), [], ended)
+
+    def test_sixty_four_side_by_side_leave_nothing(self):
+        running = [self.start_sbx(*SHOW) for _ in range(64)]
+        names = set()
+        for process in running:
+            found = names_in(self.exited(self.finish(process)).text)
+            self.assertTrue(found)
+            self.assertFalse(found & names, "two runs had one group")
+            names |= found
+        self.assertEqual(left(names), [])
+
+    def test_slow_thousand_in_sequence_leave_nothing(self):
+        names = set()
+        for _ in range(1000):
+            names |= names_in(self.exited(self.sbx(*SHOW)).text)
+        self.assertGreaterEqual(len(names), 1000)
+        self.assertEqual(left(names), [])
+
+    def test_group_of_a_killed_sbx_is_removed_by_the_next_run(self):
+        process, names = self.waiting()
+        self.assertTrue(left(names))
+        process.kill()
+        process.communicate()
+        self.assertEqual(sbxtest.orphans_after(sbxtest.GONE_WITHIN_SECONDS), [])
+        self.exited(self.sbx("--", "true"))
+        self.assertEqual(left(names), [])
+
+    def test_sbx_killed_while_it_starts_leaves_nothing_for_long(self):
+        for milliseconds in (1, 2, 3, 5, 8, 13, 21):
+            process = self.start_sbx("--", "sleep", "60", json_record=False)
+            time.sleep(milliseconds / 1000)  # any moment will do: each kills another stage
+            process.kill()
+            process.communicate()
+            self.assertEqual(sbxtest.orphans_after(sbxtest.GONE_WITHIN_SECONDS), [])
+        self.exited(self.sbx("--", "true"))
+        dead = [folder for place in own_places() for folder in place.glob("sbx-*") if is_dead(folder)]
+        deadline = time.monotonic() + 5
+        while dead and time.monotonic() < deadline:  # those of tests beside this one end by themselves
+            self.exited(self.sbx("--", "true"))
+            dead = [folder for folder in dead if folder.exists() and is_dead(folder)]
+        self.assertEqual(dead, [])
+
+    def test_group_of_a_living_sbx_stays(self):
+        process, names = self.waiting()
+        before = left(names)
+        self.exited(self.sbx("--", "true"))
+        self.assertEqual(left(names), before)
+        self.end(process)
+        self.assertEqual(left(names), [])
+
+    def test_foreign_group_of_such_a_name_stays(self):
+        process, names = self.waiting()
+        beside = [folder.parent / "sbx-0123456789abcdef" for folder in left(names)]
+        self.end(process)
+        for folder in beside:
+            folder.mkdir()
+            self.addCleanup(folder.rmdir)
+        self.exited(self.sbx("--", "true"))
+        self.assertTrue(beside and all(folder.is_dir() for folder in beside))
+
+    def test_foreign_process_is_never_in_a_group_of_sbx(self):
+        process, names = self.waiting()
+        for folder in left(names):
+            pids = {int(line) for line in (folder / "cgroup.procs").read_text().split()}
+            self.assertNotIn(os.getpid(), pids)
+            self.assertNotIn(process.pid, pids)
+        self.end(process)
+
+
+class Limits(Groups):
+    def test_refused_forks_are_counted_by_the_kernel(self):
+        ended = self.sbx("--processes", "20", PROBE, "fork-bomb")
+        met = {limit["limit"]: limit for limit in ended.record["limits_met"]}
+        self.assertEqual((met["processes"]["value"], met["processes"]["evidence"]), (20, "kernel-counter"), ended)
+        self.assertEqual(ended.record["usage"]["processes_peak"], 20, ended)
+
+    def test_forks_below_the_limit_are_no_limit_met(self):
+        ended = self.exited(self.python("import os\nif os.fork(): os.wait()"))
+        self.assertEqual(ended.record["limits_met"], [])
+        self.assertEqual(ended.record["usage"]["processes_peak"], 2)
+
+    def test_share_of_the_cpus_holds_on_whatever_cpus(self):
+        if not self.enforced["cpus"].startswith("cgroup"):
+            self.skipTest("the cpu controller is not to be had")
+        usage = self.python(SPIN_WIDE, options=["--cpus", "0.5"]).record["usage"]
+        self.assertLess((usage["user_ms"] + usage["system_ms"]) / usage["wall_ms"], 0.65, usage)
+
+    def test_time_of_children_for_whom_nobody_waits_counts(self):
+        code = "import os, signal, time\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\n" \
+               "for _ in range(100):\n if os.fork() == 0:\n  end = time.process_time() + 0.1\n  while time.process_time() < end: pass\n" \
+               "  os._exit(0)\n try: os.wait()\n except ChildProcessError: pass"
+        ended = self.over_budget(self.python(code, options=["--cpu-time", "1s", "--timeout", "30s"]), "cpu_time", 152)
+        self.assertLess(ended.record["usage"]["user_ms"] + ended.record["usage"]["system_ms"], 1300, ended)
+
+    def test_budget_too_small_for_the_sandbox_itself_is_said(self):
+        ended = self.sbx("--memory", "1M", "--disk", "64K", "--lang", "python", "-c", "pass")
+        self.assertIn((ended.status, ended.outcome.get("code")), ((125, "memory-too-small"), (137, None)), ended)
+
+    def test_required_groups_are_there(self):
+        self.exited(self.sbx("--require", "memory.cgroup", "--require", "processes.cgroup", "--", "true"))
+
+    def test_kill_of_a_child_ends_the_run(self):
+        code = "import os, time\nif os.fork() == 0: x = bytearray(1 << 30)\ntime.sleep(30)"
+        self.over_budget(self.python(code, options=["--memory", "64M"]), "memory", 137)
+
+
+class Nested(Groups):
+    def test_smaller_limit_of_the_group_around_holds(self):
+        if self.enforced["memory"] != "cgroup-v1":
+            self.skipTest("made for cgroup v1")
+        own = next(place for place in own_places() if (place / "memory.limit_in_bytes").exists())
+        around = own / f"around-sbx-{os.getpid()}"
+        around.mkdir()
+        try:
+            (around / "memory.limit_in_bytes").write_text(str(64 << 20))
+            process = self.start_sbx("--memory", "512M", "--lang", "python", "-c", "x = bytearray(1 << 30)",
+                                     preexec_fn=lambda: (around / "cgroup.procs").write_text("0"))
+            ended = self.over_budget(self.finish(process), "memory", 137)
+            self.assertEqual(ended.record["limits"]["memory_bytes"], 64 << 20)
+            self.assertIn("limits.memory", [item["what"] for item in ended.record["degraded"]])
+            self.assertIn("cgroup", ended.outcome["detail"])
+        finally:
+            deadline = time.monotonic() + 5
+            while around.exists() and time.monotonic() < deadline:
+                try:
+                    around.rmdir()
+                except OSError:
+                    time.sleep(0.01)
+        self.assertFalse(around.exists())
+
+
+if __name__ == "__main__":
+    sbxtest.main()
