@@ -136,7 +136,7 @@ int doctor_command(const Invocation& typed) {
   if (!policies) return complain(typed, policies.error(), kMissing);
   std::vector<Finding> trials;
   for (const policy::Policy& policy : *policies)
-    trials.push_back(doctor::try_policy(*host, policy));
+    trials.push_back(doctor::try_policy(*host, policy, state_folder(*host)));
   const bool runs = std::ranges::none_of(
       trials, [](const Finding& trial) { return trial.state == State::missing; });
   const std::vector<Section> sections = {

@@ -220,8 +220,7 @@ class RunCommand {
     if (exit_status_of(outcome->verdict) != 0)
       annotation_ = outcome->detail.empty() ? "the command failed" : outcome->detail;
     const bool silent = typed_.output.quiet || (typed_.output.json && !typed_.output.verbose);
-    if (!silent)
-      write_stderr(outcome_words(policy_, plan_, *outcome, typed_.output.verbose, paint_));
+    if (!silent) write_stderr(outcome_words(plan_, *outcome, typed_.output.verbose, paint_));
     if (typed_.output.trace_time)
       stamps_.insert(stamps_.end(), outcome->stamps.begin(), outcome->stamps.end());
     stamp("words");

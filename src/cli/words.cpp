@@ -121,7 +121,8 @@ void append_limits(std::string& text, const std::vector<LimitMet>& limits) {
 }
 
 void append_truncation(std::string& text, const char* name, const Stream& stream, Bytes cap) {
-  if (!stream.truncated || stream.bytes <= cap.count) return;  // else a note says what was in the way
+  if (!stream.truncated || stream.bytes <= cap.count)
+    return;  // else a note says what was in the way
   const std::uint64_t kept =
       std::min<std::uint64_t>(stream.bytes, stream.head_bytes + stream.tail_bytes);
   say(text, "{}: {} written, {} left out (output.{} = \"{}\")", name, describe(Bytes{stream.bytes}),
@@ -224,12 +225,11 @@ std::string note_lines(const std::vector<std::string>& notes) {
   return text;
 }
 
-std::string outcome_words(const policy::Policy& policy, const plan::Plan& plan,
-                          const Outcome& outcome, bool verbose, const Paint& paint) {
+std::string outcome_words(const plan::Plan& plan, const Outcome& outcome, bool verbose,
+                          const Paint& paint) {
   std::string text;
   if (verbose) text += note_lines(plan.explanations);
-  text += note_lines(policy.notes);
-  text += note_lines(plan.notes);
+  text += note_lines(plan.notes);  // those of the policy are among them
   append_truncation(text, "stdout", outcome.out, plan.output.stdout_cap);
   append_truncation(text, "stderr", outcome.err, plan.output.stderr_cap);
   append_denials(text, outcome.denials, paint);

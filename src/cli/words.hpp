@@ -37,8 +37,8 @@ struct Paint {
 [[nodiscard]] std::string findings_text(const policy::Findings& findings, const Paint& paint);
 
 /// Everything worth saying after a run; empty when it was uneventful.
-[[nodiscard]] std::string outcome_words(const policy::Policy& policy, const plan::Plan& plan,
-                                        const Outcome& outcome, bool verbose, const Paint& paint);
+[[nodiscard]] std::string outcome_words(const plan::Plan& plan, const Outcome& outcome,
+                                        bool verbose, const Paint& paint);
 
 /// `--dry-run` for people.
 [[nodiscard]] std::string plan_words(const policy::Policy& policy, const plan::Plan& plan);

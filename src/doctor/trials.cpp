@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "budget/acquire.hpp"
 #include "doctor/child.hpp"
 #include "doctor/doctor.hpp"
 #include "plan/make_plan.hpp"
@@ -52,11 +53,16 @@ Texts error_texts(const Error& error) {
   return {"error", error.code, error.text(), error.hint};
 }
 
-/// In a child: the supervisor of a run hides its own memory and can't make a second one.
-Texts run_it(const host::Host& host, const policy::Policy& policy) {
+/// In a child: the supervisor of a run hides its own memory and can't make a second one. All that a
+/// run makes is made, its control group too.
+Texts run_it(host::Host host, const policy::Policy& policy, const std::string& state_folder) {
+  auto acquisition = budget::Acquisition::begin();
+  const budget::Acquired acquired = acquisition.finish();
+  host.control_group = acquired.facts;
   const auto plan = plan::make_plan(policy, host, request_of(host, policy));
   if (!plan) return error_texts(plan.error());
-  const auto outcome = run::run(*plan, host, {.capture = true});
+  const auto outcome = run::run(
+      *plan, host, {.capture = true, .state_folder = state_folder, .group = acquired.group.get()});
   if (!outcome) return error_texts(outcome.error());
   Texts texts{"ran", std::to_string(exit_status_of(outcome->verdict)), outcome->detail};
   for (const auto* list : {&plan->degraded, &outcome->degraded})
@@ -134,8 +140,9 @@ std::vector<Finding> examine_means(const std::vector<Finding>& policies) {
   return list;
 }
 
-Finding try_policy(const host::Host& host, const policy::Policy& policy) {
-  const Texts texts = ask_child([&] { return run_it(host, policy); });
+Finding try_policy(const host::Host& host, const policy::Policy& policy,
+                   const std::string& state_folder) {
+  const Texts texts = ask_child([&] { return run_it(host, policy, state_folder); });
   Finding finding{.name = policy.name.value};
   if (texts.size() >= 3 && texts[0] == "ran" && texts[1] == "0")
     return weaker_or_ok(std::move(finding), texts);

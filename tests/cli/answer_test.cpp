@@ -158,8 +158,8 @@ TEST(Words, AFindingShowsItsLineWithACaretBelowTheToken) {
 }
 
 TEST(Words, AnUneventfulRunSaysNothing) {
-  EXPECT_EQ(outcome_words({}, {}, {}, false, {}), "");
-  EXPECT_THAT(outcome_words({}, {}, {}, true, {}), HasSubstr("wall"));
+  EXPECT_EQ(outcome_words({}, {}, false, {}), "");
+  EXPECT_THAT(outcome_words({}, {}, true, {}), HasSubstr("wall"));
 }
 
 TEST(Words, DenialsAreBounded) {
@@ -169,7 +169,7 @@ TEST(Words, DenialsAreBounded) {
                                .what = "call" + std::to_string(i),
                                .count = 2,
                                .process = "evil\033[2J"});
-  const std::string words = outcome_words({}, {}, outcome, false, {});
+  const std::string words = outcome_words({}, outcome, false, {});
   EXPECT_THAT(words, HasSubstr("call9 by evil\\x1b[2J, 2 times"));
   EXPECT_THAT(words, Not(HasSubstr("call10")));
   EXPECT_THAT(words, HasSubstr("and 15 more"));
@@ -179,7 +179,7 @@ TEST(Words, TruncationNamesTheKeyAndWhatIsMissing) {
   plan::Plan plan;
   plan.output.stdout_cap = Bytes{1024};
   const Outcome outcome{.out = {.bytes = 3072, .truncated = true, .head_bytes = 1024}};
-  EXPECT_EQ(outcome_words({}, plan, outcome, false, {}),
+  EXPECT_EQ(outcome_words(plan, outcome, false, {}),
             "sbx: stdout: 3 KiB written, 2 KiB left out (output.stdout = \"1K\")\n");
 }
 

@@ -49,7 +49,8 @@ class Record(SbxTest):
         ended = self.check(self.exited(self.python(code, options=options)))
         self.assertEqual([each["path"] for each in ended.record["out"]["files"]], ["a"])
         self.assertEqual(len(ended.record["applied"]["left"]), 2)
-        self.assertEqual(len(ended.record["changes"]), 4)
+        # A name that filesystem.deny hides stays in the sandbox and is no change.
+        self.assertEqual(len(ended.record["changes"]), 3)
 
     def test_the_validator_notices_a_wrong_record(self):
         ended = self.exited(self.sbx("true"))
@@ -125,6 +126,11 @@ class Record(SbxTest):
 
 
 class Words(SbxTest):
+    def test_a_note_is_said_once(self):
+        path = self.write("near.toml", 'schema = 1\nextends = "shell"\n')
+        ended = self.sbx("-p", path, "true", json_record=False)
+        self.assertEqual(ended.err.count(b"lies inside the workspace"), 1, ended)
+
     def test_an_uneventful_run_says_nothing(self):
         ended = self.sbx("true", json_record=False)
         self.assertEqual((ended.status, ended.out, ended.err), (0, b"", b""))
