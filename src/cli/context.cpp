@@ -1,6 +1,7 @@
 #include "cli/context.hpp"
 
 #include "base/sys.hpp"
+#include "host/state.hpp"
 #include "policy/config.hpp"
 
 namespace sbx::cli {
@@ -8,15 +9,10 @@ namespace {
 
 constexpr std::size_t kLargestConfig = 64U << 10;
 
-bool lies_below(const std::string& path, const std::string& folder) {
-  if (!path.starts_with(folder + "/")) return false;
-  return path.find("/../") == std::string::npos && !path.ends_with("/..");
-}
-
 std::string config_folder(const host::Host& host) {
   if (host.home.empty()) return {};
   const auto set = host.environment.find("XDG_CONFIG_HOME");
-  if (set != host.environment.end() && lies_below(set->second, host.home))
+  if (set != host.environment.end() && host::lies_below(set->second, host.home))
     return set->second + "/sbx";
   return host.home + "/.config/sbx";
 }

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <optional>
 #include <ranges>
+#include <unordered_set>
 #include <utility>
 
 #include "workspace/names.hpp"
@@ -19,13 +20,22 @@
 namespace sbx::workspace {
 namespace {
 
-bool is_later(const timespec& one, const timespec& other) {
-  return std::pair(one.tv_sec, one.tv_nsec) > std::pair(other.tv_sec, other.tv_nsec);
-}
-
 class Application {
  public:
-  explicit Application(const Copy& copy) : copy_(copy) {}
+  Application(const Copy& copy, Applying how) : copy_(copy), how_(std::move(how)) {}
+
+  std::vector<Left> conflicts(const std::vector<Change>& changes) {
+    note_replaced(changes);
+    for (const Change& each : changes) {
+      // What is there before says nothing about what comes in its place.
+      if (each.change == ChangeKind::created && is_in_the_way(each)) continue;
+      const auto spot = look(each);
+      if (!spot) continue;  // the folder is new, or gone: told when it is applied
+      const auto why = conflict_of(each, *spot);
+      if (why && !is_done(each, *spot)) finish(each, conflict(*why));
+    }
+    return std::move(applied_.conflicts);
+  }
 
   /// What is in the way goes first; the other deletions come after the creations, so that a file
   /// that was moved is never in neither place, and because ext4 looks for long for an inode that
@@ -39,14 +49,14 @@ class Application {
     note_replaced(changes);
     remove(of(ChangeKind::deleted, false), of(ChangeKind::deleted, true), true);
     for (const Change& each : of(ChangeKind::mode, true))
-      if ((each.mode & 0300) == 0300) (void)set_mode(each);  // opened for what follows; told below
-    for (const Change& each : of(ChangeKind::created, true)) finish(each, create_folder(each));
-    for (const Change& each : of(ChangeKind::created, false)) finish(each, put(each));
-    for (const Change& each : of(ChangeKind::modified, false)) finish(each, put(each));
+      if ((each.mode & 0300) == 0300 && !stops())
+        (void)set_mode(each);  // opened for what follows; told below
+    each_of(of(ChangeKind::created, true), &Application::create_folder);
+    each_of(of(ChangeKind::created, false), &Application::put);
+    each_of(of(ChangeKind::modified, false), &Application::put);
     remove(of(ChangeKind::deleted, false), of(ChangeKind::deleted, true), false);
-    for (const Change& each : of(ChangeKind::mode, false)) finish(each, set_mode(each));
-    for (const Change& each : of(ChangeKind::mode, true) | std::views::reverse)
-      finish(each, set_mode(each));
+    each_of(of(ChangeKind::mode, false), &Application::set_mode);
+    each_of(of(ChangeKind::mode, true) | std::views::reverse, &Application::set_mode);
     for (const Change& each : of(ChangeKind::created, true) | std::views::reverse)
       (void)set_mode(each);  // the folder is there; one that is not was told of above
     std::ranges::stable_sort(applied_.done, {}, &Change::path);
@@ -70,10 +80,10 @@ class Application {
   }
 
   void remove(auto files, auto folders, bool in_the_way) {
-    for (const Change& each : files)
-      if (is_in_the_way(each) == in_the_way) finish(each, remove_file(each));
-    for (const Change& each : folders | std::views::reverse)
-      if (is_in_the_way(each) == in_the_way) finish(each, remove_folder(each));
+    const auto now = std::views::filter(
+        [this, in_the_way](const Change& each) { return is_in_the_way(each) == in_the_way; });
+    each_of(files | now, &Application::remove_file);
+    each_of(folders | std::views::reverse | now, &Application::remove_folder);
   }
 
   /// Nothing when it was done.
@@ -83,6 +93,17 @@ class Application {
     bool failed = false;
   };
   using Answer = std::optional<Refusal>;
+
+  [[nodiscard]] bool stops() {
+    applied_.stopped = applied_.stopped || (how_.stop && how_.stop());
+    return applied_.stopped;
+  }
+
+  void each_of(auto changes, Answer (Application::*step)(const Change&)) {
+    for (const Change& each : changes)
+      finish(each, stops() ? Refusal{"interrupted before it was its turn", false, false}
+                           : (this->*step)(each));
+  }
 
   static Answer conflict(const char* why) { return Refusal{why, true, false}; }
   static Answer left(std::string why) { return Refusal{std::move(why), false, true}; }
@@ -114,27 +135,78 @@ class Application {
     spot.name = name_of(place.path);
     spot.exists =
         ::fstatat(spot.folder.get(), spot.name.c_str(), &spot.facts, AT_SYMLINK_NOFOLLOW) == 0;
-    // A change of the content or of the mode moves ctime, and nobody can set it back; a file that
-    // was put in another's place brings its own.
-    spot.changed = spot.exists && is_later(spot.facts.st_ctim, copy_.started);
+    spot.changed = spot.exists && changed_on_host(copy_, change.path, spot.facts);
     return spot;
   }
 
+  /// What stands against a change now; nothing when it can be done.
+  static std::optional<const char*> conflict_of(const Change& change, const Spot& spot) {
+    const bool is_folder = spot.exists && S_ISDIR(spot.facts.st_mode);
+    switch (change.change) {
+      case ChangeKind::deleted:
+        if (!spot.exists || change.type == FileType::folder) return std::nullopt;
+        if (is_folder) return "it is a folder on the host now";
+        break;
+      case ChangeKind::created:
+        if (!spot.exists || (is_folder && change.type == FileType::folder)) return std::nullopt;
+        if (change.type == FileType::folder) return "something else is there on the host";
+        return "it is on the host too, made since the run began";
+      case ChangeKind::modified:
+        if (!spot.exists) return "it was deleted on the host since the run began";
+        break;
+      case ChangeKind::mode:
+        if (!spot.exists) return "it was deleted on the host since the run began";
+        if (type_of(spot.facts.st_mode) != change.type)
+          return "something else is there on the host";
+        if (is_folder) return std::nullopt;
+        break;
+    }
+    if (spot.changed) return "it changed on the host since the run began";
+    return std::nullopt;
+  }
+
+  /// An application that was killed, or somebody's own hand, did it before.
+  bool is_done(const Change& change, const Spot& spot) const {
+    if (!spot.exists || type_of(spot.facts.st_mode) != change.type) return false;
+    if (change.type == FileType::link) {
+      const auto here = read_link(spot.folder.get(), spot.name);
+      const auto wanted = link_content(copy_, change);
+      return change.change != ChangeKind::mode && here && wanted && *here == *wanted;
+    }
+    if (change.type != FileType::file || (spot.facts.st_mode & 0777) != (change.mode & 0777))
+      return false;
+    if (change.change == ChangeKind::mode) return true;
+    if (static_cast<std::uint64_t>(spot.facts.st_size) != change.bytes) return false;
+    const auto here = open_file(spot.folder.get(), spot.name);
+    const auto wanted = open_content(copy_, change);
+    return here && wanted && same_content(here->get(), wanted->get(), spot.facts.st_size);
+  }
+
+  static bool is_gone(const Error& error) {
+    return error.errno_value == ENOENT || error.errno_value == ENOTDIR;
+  }
+
+  /// A folder in place of the file that goes, or the other way round, from an earlier application.
+  bool is_replaced_already(const Change& change, const Spot& spot) const {
+    return S_ISDIR(spot.facts.st_mode) != (change.type == FileType::folder) &&
+           std::ranges::binary_search(replaced_, change.path);
+  }
+
   Answer remove_file(const Change& change) {
-    auto spot = look(change);
-    if (!spot) return spot.error().errno_value == ENOENT ? Answer() : left(spot.error().text());
-    if (!spot->exists) return std::nullopt;
-    if (spot->changed) return conflict("it changed on the host since the run began");
-    if (S_ISDIR(spot->facts.st_mode)) return conflict("it is a folder on the host now");
+    const auto spot = look(change);
+    if (!spot) return is_gone(spot.error()) ? Answer() : left(spot.error().text());
+    if (!spot->exists || is_replaced_already(change, *spot)) return std::nullopt;
+    if (const auto why = conflict_of(change, *spot)) return conflict(*why);
     if (::unlinkat(spot->folder.get(), spot->name.c_str(), 0) != 0)
       return by_errno("cannot delete");
     return std::nullopt;
   }
 
   Answer remove_folder(const Change& change) {
-    auto spot = look(change);
-    if (!spot) return spot.error().errno_value == ENOENT ? Answer() : left(spot.error().text());
-    if (!spot->exists) return std::nullopt;
+    const auto spot = look(change);
+    if (!spot) return is_gone(spot.error()) ? Answer() : left(spot.error().text());
+    if (!spot->exists || is_replaced_already(change, *spot)) return std::nullopt;
+    if (!S_ISDIR(spot->facts.st_mode)) return conflict("it is no folder on the host now");
     if (::unlinkat(spot->folder.get(), spot->name.c_str(), AT_REMOVEDIR) == 0) return std::nullopt;
     if (errno == ENOTEMPTY || errno == EEXIST)
       return Refusal{"something in it stays", false, false};
@@ -144,8 +216,7 @@ class Application {
   Answer create_folder(const Change& change) {
     const auto spot = look(change);
     if (!spot) return left(spot.error().text());
-    if (spot->exists && !S_ISDIR(spot->facts.st_mode))
-      return conflict("something else is there on the host");
+    if (const auto why = conflict_of(change, *spot)) return conflict(*why);
     if (const auto made = make_folder(spot->folder.get(), spot->name, owner_of(change, *spot));
         !made)
       return left(made.error().text());
@@ -155,27 +226,33 @@ class Application {
   Answer put(const Change& change) {
     const auto spot = look(change);
     if (!spot) return left(spot.error().text());
-    if (change.change == ChangeKind::created && spot->exists)
-      return conflict("it is on the host too, made since the run began");
-    if (change.change == ChangeKind::modified && !spot->exists)
-      return conflict("it was deleted on the host since the run began");
-    if (spot->changed) return conflict("it changed on the host since the run began");
-    const Place place = place_of(copy_, change.path);
-    const Status done = change.type == FileType::link ? copy_link(place, change, *spot)
-                                                      : copy_file(place, change, *spot);
-    if (!done) return left(done.error().text());
-    return std::nullopt;
+    if (const auto why = conflict_of(change, *spot))
+      return is_done(change, *spot) ? Answer() : conflict(*why);
+    clean(*spot, folder_of(change.path));
+    const Expected expected{
+        .what = spot->exists ? Expected::What::this_one : Expected::What::nothing,
+        .facts = spot->facts};
+    const Status done = change.type == FileType::link ? copy_link(change, *spot, expected)
+                                                      : copy_file(change, *spot, expected);
+    if (done) return std::nullopt;
+    if (done.error().code == "replaced") return conflict("it changed on the host just now");
+    return left(done.error().text());
   }
 
-  Status copy_link(const Place& place, const Change& change, const Spot& spot) {
-    const std::string text = SBX_TRY(read_link(place.layer->upper.get(), place.path));
-    return put_link(text, spot.folder.get(), spot.name, owner_of(change, spot));
+  /// What a killed sbx left where this one writes, once for each folder.
+  void clean(const Spot& spot, const std::string& folder) {
+    if (cleaned_.insert(folder).second) remove_temporaries(spot.folder.get());
   }
 
-  Status copy_file(const Place& place, const Change& change, const Spot& spot) {
-    const UniqueFd source = SBX_TRY(open_private_file(place.layer->upper.get(), place.path));
-    return put_file(source.get(), spot.folder.get(), spot.name, change.mode,
-                    owner_of(change, spot));
+  Status copy_link(const Change& change, const Spot& spot, const Expected& expected) {
+    const std::string text = SBX_TRY(link_content(copy_, change));
+    return put_link(text, spot.folder.get(), spot.name, owner_of(change, spot), expected);
+  }
+
+  Status copy_file(const Change& change, const Spot& spot, const Expected& expected) {
+    const UniqueFd source = SBX_TRY(open_content(copy_, change));
+    return put_file(source.get(), spot.folder.get(), spot.name, change.mode, owner_of(change, spot),
+                    expected);
   }
 
   /// By an O_PATH descriptor, so that no link is followed and a mode of 0000 is no hindrance.
@@ -187,8 +264,9 @@ class Application {
     } else {
       const auto spot = look(change);
       if (!spot) return left(spot.error().text());
-      if (change.change == ChangeKind::mode && spot->changed && change.type != FileType::folder)
-        return conflict("it changed on the host since the run began");
+      if (change.change == ChangeKind::mode)
+        if (const auto why = conflict_of(change, *spot))
+          return is_done(change, *spot) ? Answer() : conflict(*why);
       opened = UniqueFd(
           ::openat(spot->folder.get(), spot->name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     }
@@ -214,13 +292,39 @@ class Application {
   }
 
   const Copy& copy_;
+  Applying how_;
   std::vector<std::string> replaced_;
+  std::unordered_set<std::string> cleaned_;
   Applied applied_;
 };
+
+/// A pattern that means a folder means what is in it.
+bool is_meant(const std::vector<std::string>& patterns, const std::string& path) {
+  if (patterns.empty() || matches_any(patterns, path)) return true;
+  const std::string folder = folder_of(path);
+  return folder != "." && is_meant(patterns, folder);
+}
+
+/// Folders without which what the patterns mean has no place; the protected ones only if something
+/// in them is named.
+std::unordered_set<std::string> new_folders_above(const ChangeSet& changes,
+                                                  const std::vector<std::string>& patterns) {
+  std::unordered_set<std::string> folders;
+  if (patterns.empty()) return folders;
+  for (const Change& change : changes.changes) {
+    if (change.change != ChangeKind::created || !is_meant(patterns, change.path)) continue;
+    if (is_protected(change.path, change.type) && !is_named(patterns, change.path)) continue;
+    for (std::string at = folder_of(change.path); at != "."; at = folder_of(at))
+      if (!folders.insert(at).second) break;
+  }
+  return folders;
+}
 
 std::string reason_against(const Copy& copy, const Change& change,
                            const std::vector<std::string>& patterns,
                            const std::vector<std::string>& policy_files) {
+  if (std::ranges::any_of(plan::parts_of(change.path), is_temporary))
+    return "a name that sbx itself uses while it writes";
   if (change.type == FileType::fifo || change.type == FileType::socket ||
       change.type == FileType::device)
     return change.change == ChangeKind::deleted ? std::string() : describe(change.type);
@@ -238,11 +342,13 @@ Selection select(const Copy& copy, const ChangeSet& changes,
                  const std::vector<std::string>& policy_files) {
   Selection selection;
   for (const Left& each : changes.hidden)
-    if (patterns.empty() || matches_any(patterns, each.path)) selection.left.push_back(each);
+    if (is_meant(patterns, each.path)) selection.left.push_back(each);
+  const std::unordered_set<std::string> needed = new_folders_above(changes, patterns);
   for (const Change& change : changes.changes) {
-    if (!patterns.empty() && !matches_any(patterns, change.path)) continue;
+    const bool is_needed = change.change == ChangeKind::created && needed.contains(change.path);
+    if (!is_needed && !is_meant(patterns, change.path)) continue;
     std::string why = reason_against(copy, change, patterns, policy_files);
-    if (why.empty())
+    if (why.empty() || is_needed)
       selection.changes.push_back(change);
     else
       selection.left.push_back({change.path, std::move(why)});
@@ -250,15 +356,19 @@ Selection select(const Copy& copy, const ChangeSet& changes,
   return selection;
 }
 
-Result<Applied> apply(const Copy& copy, const Selection& selection) {
+Result<Applied> apply(const Copy& copy, const Selection& selection, const Applying& how) {
   if (copy.layers.empty() || !copy.layers.front().lower.valid()) return Applied{};
-  while (::flock(copy.layers.front().lower.get(), LOCK_EX) != 0)
-    if (errno != EINTR)
-      return fail_errno(ErrorKind::host, "cannot-lock", "cannot lock the workspace for --apply");
-  Applied applied = Application(copy).run(selection.changes);
-  (void)::flock(copy.layers.front().lower.get(), LOCK_UN);  // closing it would do the same
+  const int folder = copy.layers.front().lower.get();
+  SBX_TRY(lock_folder(folder, how.waits));
+  Applied applied = Application(copy, how).run(selection.changes);
+  (void)::flock(folder, LOCK_UN);  // closing it would do the same
   applied.left.insert(applied.left.begin(), selection.left.begin(), selection.left.end());
   return applied;
+}
+
+std::vector<Left> conflicts_now(const Copy& copy, const std::vector<Change>& changes) {
+  if (copy.layers.empty() || !copy.layers.front().lower.valid()) return {};
+  return Application(copy, {}).conflicts(changes);
 }
 
 }  // namespace sbx::workspace

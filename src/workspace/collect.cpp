@@ -56,8 +56,7 @@ class Collector {
   }
 
   Status bring(const Change& change) {
-    const Place place = place_of(copy_, change.path);
-    const UniqueFd source = SBX_TRY(open_private_file(place.layer->upper.get(), place.path));
+    const UniqueFd source = SBX_TRY(open_content(copy_, change));
     const UniqueFd folder = SBX_TRY(make_folder(target_, folder_of(change.path), owner_));
     return put_file(source.get(), folder.get(), name_of(change.path), change.mode, owner_);
   }

@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <climits>
 #include <optional>
+#include <utility>
 
 #include "base/sys.hpp"
 #include "workspace/tree.hpp"
@@ -111,6 +113,44 @@ Place place_of(const Copy& copy, const std::string& path) {
     longest = length;
   }
   return best;
+}
+
+Result<UniqueFd> open_content(const Copy& copy, const Change& change) {
+  if (copy.stored) {
+    const auto found = copy.stored->content_of.find(change.path);
+    if (found != copy.stored->content_of.end())
+      return open_private_file(copy.stored->contents.get(), found->second);
+  } else if (const Place place = place_of(copy, change.path); place.layer != nullptr) {
+    return open_private_file(place.layer->upper.get(), place.path);
+  }
+  return fail(Error{.kind = ErrorKind::host,
+                    .code = "no-content",
+                    .message = "the content of '" + change.path + "' was not kept"});
+}
+
+Result<std::string> link_content(const Copy& copy, const Change& change) {
+  if (copy.stored) {
+    const UniqueFd file = SBX_TRY(open_content(copy, change));
+    return sys::read_all(file.get(), PATH_MAX);
+  }
+  const Place place = place_of(copy, change.path);
+  return read_link(place.layer->upper.get(), place.path);
+}
+
+bool changed_on_host(const Copy& copy, const std::string& path, const struct stat& now) {
+  const auto is_later = [](const timespec& one, const timespec& other) {
+    return std::pair(one.tv_sec, one.tv_nsec) > std::pair(other.tv_sec, other.tv_nsec);
+  };
+  if (!copy.stored) return is_later(now.st_ctim, copy.started);
+  const auto found = copy.stored->before.find(path);
+  if (found == copy.stored->before.end()) return true;
+  const Noted& was = found->second;
+  const auto same = [](const timespec& one, const timespec& other) {
+    return one.tv_sec == other.tv_sec && one.tv_nsec == other.tv_nsec;
+  };
+  return was.disturbed || now.st_ino != was.inode ||
+         static_cast<std::uint64_t>(now.st_size) != was.bytes || !same(now.st_mtim, was.modified) ||
+         !same(now.st_ctim, was.changed);
 }
 
 timespec file_clock() {

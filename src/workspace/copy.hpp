@@ -1,11 +1,16 @@
 #pragma once
 
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
+
+#include <sbx/outcome.hpp>
 
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
@@ -25,7 +30,24 @@ struct Layer {
   std::string source;  ///< of `lower`, on the host
   std::string prefix;  ///< of its root below the workspace; "." for the workspace itself
   std::vector<std::string>
-      mounted;  ///< names in it that sbx made to mount on, no work of the program
+      mounted;      ///< names in it that sbx made to mount on, no work of the program
+  ino_t inode = 0;  ///< of a kept set: what the lower folder must be
+};
+
+/// A file of the host as it was when changes to it were kept.
+struct Noted {
+  ino_t inode = 0;
+  std::uint64_t bytes = 0;
+  timespec modified{};
+  timespec changed{};
+  bool disturbed = false;  ///< it had changed already since the run began
+};
+
+/// Changes that were kept: what was written lies apart, and what it was compared with was noted.
+struct Stored {
+  UniqueFd contents;
+  std::unordered_map<std::string, std::string> content_of;  ///< by path: a name in `contents`
+  std::unordered_map<std::string, Noted> before;            ///< by path; what was not there is not
 };
 
 struct Copy {
@@ -36,6 +58,7 @@ struct Copy {
       started{};  ///< on the clock by which file systems stamp: what changed later is a conflict
   bool is_overlay = false;
   std::unique_ptr<plan::Denials> hidden;  ///< filesystem.deny; never null when there are layers
+  std::unique_ptr<const Stored> stored;  ///< null: the layers' own upper folders
 
   [[nodiscard]] bool empty() const { return layers.empty(); }
 };
@@ -47,6 +70,15 @@ struct Place {
 };
 /// The layer that holds a path below the workspace.
 [[nodiscard]] Place place_of(const Copy& copy, const std::string& path);
+
+/// What a created or modified file holds now, for reading. Errors: host.
+[[nodiscard]] Result<UniqueFd> open_content(const Copy& copy, const Change& change);
+/// Where a created or modified link leads now. Errors: host.
+[[nodiscard]] Result<std::string> link_content(const Copy& copy, const Change& change);
+/// A name of the host is not what the run saw under it. A change of the content or of the mode moves
+/// ctime, and nobody can set it back; a file that was put in another's place brings its own.
+[[nodiscard]] bool changed_on_host(const Copy& copy, const std::string& path,
+                                   const struct stat& now);
 
 /// True when the plan's workspace is private and writable: something can be brought out of it.
 [[nodiscard]] bool has_copy(const plan::Plan& plan);

@@ -186,6 +186,9 @@ bool is_text(const std::string& content) {
 
 Sides sides_of(const Copy& copy, const Change& change) {
   Sides sides;
+  if (copy.stored)
+    if (const auto was = copy.stored->before.find(change.path); was != copy.stored->before.end())
+      sides.bytes_before = was->second.bytes;
   const Place place = place_of(copy, change.path);
   if (place.layer == nullptr || !place.layer->lower.valid()) return sides;
   const auto old_file = open_file(place.layer->lower.get(), place.path);
@@ -196,7 +199,7 @@ Sides sides_of(const Copy& copy, const Change& change) {
   if (change.type != FileType::file || sides.bytes_before > kLongestText ||
       change.bytes > kLongestText)
     return sides;
-  const auto new_file = open_private_file(place.layer->upper.get(), place.path);
+  const auto new_file = open_content(copy, change);
   if (!new_file) return sides;
   auto before = sys::read_all(old_file->get(), kLongestText);
   auto after = sys::read_all(new_file->get(), kLongestText);
@@ -208,10 +211,10 @@ Sides sides_of(const Copy& copy, const Change& change) {
 }
 
 std::string link_text(const Copy& copy, const Change& change) {
-  if (change.type != FileType::link || change.change == ChangeKind::deleted) return {};
-  const Place place = place_of(copy, change.path);
-  if (place.layer == nullptr) return {};
-  return read_link(place.layer->upper.get(), place.path).value_or(std::string());
+  const bool has_text =
+      change.change == ChangeKind::created || change.change == ChangeKind::modified;
+  if (change.type != FileType::link || !has_text) return {};
+  return link_content(copy, change).value_or(std::string());
 }
 
 }  // namespace sbx::workspace

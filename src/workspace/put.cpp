@@ -1,6 +1,7 @@
 #include "workspace/put.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -17,6 +18,8 @@ namespace sbx::workspace {
 namespace {
 
 constexpr std::size_t kChunk = 1 << 20;
+constexpr std::string_view kTemporary = ".sbx-";
+constexpr std::size_t kTemporaryDigits = 16;
 
 std::unexpected<Error> refused(const std::string& what, const std::string& name) {
   return fail_errno(ErrorKind::host, "cannot-put", "cannot " + what + " '" + name + "'");
@@ -29,7 +32,7 @@ class Temporary {
     std::uint64_t number = 0;
     (void)!::getrandom(&number, sizeof number, 0);  // blocks only before the kernel's pool is ready
     static constexpr char kDigits[] = "0123456789abcdef";
-    name_ = ".sbx-";
+    name_ = kTemporary;
     for (int shift = 60; shift >= 0; shift -= 4) name_ += kDigits[(number >> shift) & 15];
   }
   Temporary(const Temporary&) = delete;
@@ -38,14 +41,39 @@ class Temporary {
     if (!renamed_) ::unlinkat(folder_, name_.c_str(), 0);
   }
   [[nodiscard]] const char* name() const { return name_.c_str(); }
-  Status rename_to(const std::string& name) {
-    if (::renameat(folder_, name_.c_str(), folder_, name.c_str()) != 0)
-      return refused("write", name);
+  Status rename_to(const std::string& name, const Expected& expected) {
+    SBX_TRY(check(name, expected));
+    const unsigned flags = expected.what == Expected::What::nothing ? RENAME_NOREPLACE : 0;
+    if (::renameat2(folder_, name_.c_str(), folder_, name.c_str(), flags) != 0) {
+      if (errno == EEXIST && flags != 0) return replaced(name);
+      // A file system without RENAME_NOREPLACE: what was just looked at has to do.
+      if (errno != EINVAL || ::renameat(folder_, name_.c_str(), folder_, name.c_str()) != 0)
+        return refused("write", name);
+    }
     renamed_ = true;
     return {};
   }
 
  private:
+  static std::unexpected<Error> replaced(const std::string& name) {
+    return fail(Error{.kind = ErrorKind::host,
+                      .code = "replaced",
+                      .message = "'" + name + "' changed on the host just now"});
+  }
+
+  /// Copying takes its time; from here to the rename it is microseconds.
+  [[nodiscard]] Status check(const std::string& name, const Expected& expected) const {
+    if (expected.what == Expected::What::anything) return {};
+    struct stat now{};
+    const bool exists = ::fstatat(folder_, name.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0;
+    if (expected.what == Expected::What::nothing) return exists ? replaced(name) : Status();
+    const struct stat& was = expected.facts;
+    const bool same = exists && now.st_ino == was.st_ino &&
+                      now.st_ctim.tv_sec == was.st_ctim.tv_sec &&
+                      now.st_ctim.tv_nsec == was.st_ctim.tv_nsec;
+    return same ? Status() : replaced(name);
+  }
+
   int folder_;
   std::string name_;
   bool renamed_ = false;
@@ -117,7 +145,8 @@ Result<UniqueFd> make_folder(int root, const std::string& path, Owner owner) {
   return folder;
 }
 
-Status put_file(int source, int folder, const std::string& name, mode_t mode, Owner owner) {
+Status put_file(int source, int folder, const std::string& name, mode_t mode, Owner owner,
+                const Expected& expected) {
   Temporary temporary(folder);
   const UniqueFd copy(::openat(folder, temporary.name(),
                                O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -125,16 +154,45 @@ Status put_file(int source, int folder, const std::string& name, mode_t mode, Ow
   SBX_TRY(copy_content(source, copy.get()));
   SBX_TRY(give_to(copy.get(), owner));
   if (::fchmod(copy.get(), mode & 0777) != 0) return refused("set the mode of", name);
-  return temporary.rename_to(name);
+  return temporary.rename_to(name, expected);
 }
 
-Status put_link(const std::string& text, int folder, const std::string& name, Owner owner) {
+Status put_link(const std::string& text, int folder, const std::string& name, Owner owner,
+                const Expected& expected) {
   Temporary temporary(folder);
   if (::symlinkat(text.c_str(), folder, temporary.name()) != 0)
     return refused("make the link", name);
   // Nobody reads the owner of a link but `ls`: one that can't be given away stays the caller's.
   (void)!::fchownat(folder, temporary.name(), owner.uid, owner.gid, AT_SYMLINK_NOFOLLOW);
-  return temporary.rename_to(name);
+  return temporary.rename_to(name, expected);
+}
+
+bool is_temporary(std::string_view name) {
+  if (!name.starts_with(kTemporary)) return false;
+  name.remove_prefix(kTemporary.size());
+  return name.size() == kTemporaryDigits &&
+         name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+void remove_temporaries(int folder) {
+  const auto names = read_names(folder);
+  if (!names) return;  // who can't list it wrote nothing to it
+  for (const std::string& name : *names) {
+    struct stat facts{};
+    if (is_temporary(name) && ::fstatat(folder, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+        (S_ISREG(facts.st_mode) || S_ISLNK(facts.st_mode)))
+      (void)::unlinkat(folder, name.c_str(), 0);  // one that can't be removed does no harm
+  }
+}
+
+Status lock_folder(int folder, const std::function<void()>& waits) {
+  if (::flock(folder, LOCK_EX | LOCK_NB) == 0) return {};
+  if (errno == EWOULDBLOCK && waits) waits();
+  while (::flock(folder, LOCK_EX) != 0)
+    if (errno != EINTR)
+      return fail_errno(ErrorKind::host, "cannot-lock",
+                        "cannot lock the folder that is written to");
+  return {};
 }
 
 }  // namespace sbx::workspace

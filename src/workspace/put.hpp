@@ -1,8 +1,12 @@
 #pragma once
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
+#include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
@@ -19,11 +23,30 @@ struct Owner {
 /// A folder beneath `root`; folders that are missing are made. Errors: host.
 [[nodiscard]] Result<UniqueFd> make_folder(int root, const std::string& path, Owner owner);
 
+/// What must be under a name at the moment when it is replaced; else nothing is done and the error
+/// has the code "replaced".
+struct Expected {
+  enum class What : std::uint8_t { anything, nothing, this_one };
+  What what = What::anything;
+  struct stat facts{};
+};
+
 /// Copies an open regular file to `name` in `folder` under a temporary name, then renames. A new
 /// inode with the bits of `mode` that are permissions and nothing else. Errors: host.
 [[nodiscard]] Status put_file(int source, int folder, const std::string& name, mode_t mode,
-                              Owner owner);
+                              Owner owner, const Expected& expected = {});
 [[nodiscard]] Status put_link(const std::string& text, int folder, const std::string& name,
-                              Owner owner);
+                              Owner owner, const Expected& expected = {});
+
+/// ".sbx-" and 16 hexadecimal digits: what put_file and put_link write to first. Nothing of that
+/// name is ever brought out, so one that lies in a folder of the host was left by a sbx that was
+/// killed, or is being written.
+[[nodiscard]] bool is_temporary(std::string_view name);
+/// Removes such files and links from a folder. Only while lock_folder() keeps others from writing.
+void remove_temporaries(int folder);
+
+/// Waits until no other sbx brings files out to this folder; the lock goes with the descriptor.
+/// `waits` is called before waiting. Errors: host.
+[[nodiscard]] Status lock_folder(int folder, const std::function<void()>& waits);
 
 }  // namespace sbx::workspace

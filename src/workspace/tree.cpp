@@ -81,21 +81,28 @@ Result<UniqueFd> open_private_file(int root, const std::string& path) {
   return open_regular(root, path);
 }
 
-Result<std::vector<Entry>> read_folder(int folder) {
+Result<std::vector<std::string>> read_names(int folder) {
   const int copy = ::fcntl(folder, F_DUPFD_CLOEXEC, 3);
   const std::unique_ptr<DIR, int (*)(DIR*)> stream(copy >= 0 ? ::fdopendir(copy) : nullptr,
                                                    ::closedir);
   if (!stream) return fail_errno(ErrorKind::host, "cannot-read", "cannot read a folder");
   ::rewinddir(stream.get());
+  std::vector<std::string> names;
+  for (errno = 0; const dirent* each = ::readdir(stream.get()); errno = 0)
+    if (std::strcmp(each->d_name, ".") != 0 && std::strcmp(each->d_name, "..") != 0)
+      names.emplace_back(each->d_name);
+  if (errno != 0) return fail_errno(ErrorKind::host, "cannot-read", "cannot read a folder");
+  std::ranges::sort(names);
+  return names;
+}
+
+Result<std::vector<Entry>> read_folder(int folder) {
   std::vector<Entry> entries;
-  for (errno = 0; const dirent* each = ::readdir(stream.get()); errno = 0) {
-    if (std::strcmp(each->d_name, ".") == 0 || std::strcmp(each->d_name, "..") == 0) continue;
-    Entry entry{.name = each->d_name};
-    if (::fstatat(folder, each->d_name, &entry.facts, AT_SYMLINK_NOFOLLOW) == 0)
+  for (std::string& name : SBX_TRY(read_names(folder))) {
+    Entry entry{.name = std::move(name)};
+    if (::fstatat(folder, entry.name.c_str(), &entry.facts, AT_SYMLINK_NOFOLLOW) == 0)
       entries.push_back(std::move(entry));
   }
-  if (errno != 0) return fail_errno(ErrorKind::host, "cannot-read", "cannot read a folder");
-  std::ranges::sort(entries, {}, &Entry::name);
   return entries;
 }
 

@@ -32,6 +32,9 @@ struct Entry {
 /// What is in a folder, by name. Errors: host.
 [[nodiscard]] Result<std::vector<Entry>> read_folder(int folder);
 
+/// The same without looking at each. Errors: host.
+[[nodiscard]] Result<std::vector<std::string>> read_names(int folder);
+
 /// The text of a symbolic link. Errors: host.
 [[nodiscard]] Result<std::string> read_link(int root, const std::string& path);
 

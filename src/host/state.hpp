@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "host/host.hpp"
+
+namespace sbx::host {
+
+/// Where sbx keeps what outlives a run: $XDG_STATE_HOME/sbx where that lies below the home, else
+/// ~/.local/state/sbx. Empty when the caller has no home. Nothing is made.
+[[nodiscard]] std::string state_folder(const Host& host);
+
+/// "/home/me/x" below "/home/me"; a path with ".." in it lies nowhere.
+[[nodiscard]] bool lies_below(const std::string& path, const std::string& folder);
+
+}  // namespace sbx::host

@@ -1,0 +1,62 @@
+#include "workspace/state.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/sys.hpp"
+#include "workspace/tree.hpp"
+
+namespace sbx::workspace {
+namespace {
+
+std::unexpected<Error> unusable(const std::string& path, const std::string& why, int errno_value) {
+  return fail(Error{.kind = ErrorKind::host,
+                    .code = "no-state-folder",
+                    .message = "cannot use '" + path + "'" + (why.empty() ? "" : ": " + why),
+                    .errno_value = errno_value,
+                    .hint = "sbx keeps its state there: HOME, and XDG_STATE_HOME below it, say "
+                            "where"});
+}
+
+/// What lies above the folders of sbx is the caller's own affair, links in it too.
+Status make_parents(const std::string& path) {
+  for (auto slash = path.find('/', 1); slash != std::string::npos;
+       slash = path.find('/', slash + 1))
+    if (::mkdir(path.substr(0, slash).c_str(), 0700) != 0 && errno != EEXIST && errno != EROFS &&
+        errno != EACCES)
+      return unusable(path.substr(0, slash), {}, errno);
+  return {};
+}
+
+/// One folder of sbx's own, no link to one.
+Result<UniqueFd> open_own(int holder, const std::string& name, const std::string& shown,
+                          Missing missing) {
+  if (missing == Missing::is_made && ::mkdirat(holder, name.c_str(), 0700) != 0 && errno != EEXIST)
+    return unusable(shown, {}, errno);
+  UniqueFd folder(::openat(holder, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat facts{};
+  if (!folder.valid() || ::fstat(folder.get(), &facts) != 0) return unusable(shown, {}, errno);
+  if (facts.st_uid != ::geteuid()) return unusable(shown, "it belongs to somebody else", 0);
+  if ((facts.st_mode & 077) != 0 && ::fchmod(folder.get(), 0700) != 0)
+    return unusable(shown, "it is open to others", errno);
+  return folder;
+}
+
+}  // namespace
+
+Result<UniqueFd> open_state(const std::string& state_folder, const std::string& part,
+                            Missing missing) {
+  if (state_folder.empty()) return unusable("~/.local/state/sbx", "the caller has no home", 0);
+  if (missing == Missing::is_made) SBX_TRY(make_parents(state_folder));
+  const std::string above = folder_of(state_folder);
+  const UniqueFd holder(::open(above.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!holder.valid()) return unusable(above, {}, errno);
+  const UniqueFd own =
+      SBX_TRY(open_own(holder.get(), name_of(state_folder), state_folder, missing));
+  return open_own(own.get(), part, state_folder + "/" + part, missing);
+}
+
+}  // namespace sbx::workspace
