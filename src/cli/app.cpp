@@ -128,23 +128,46 @@ Chosen choose(std::span<const char* const> arguments) {
   return chosen;
 }
 
+/// "list, show": the commands that begin with "policy ".
+std::string below(std::string_view word) {
+  std::string names;
+  for (const CommandRow& row : commands()) {
+    const std::string_view name = row.name;
+    if (row.standing != Standing::works || !name.starts_with(word) ||
+        !name.substr(word.size()).starts_with(' '))
+      continue;
+    names += (names.empty() ? "" : ", ") + std::string(name.substr(word.size() + 1));
+  }
+  return names;
+}
+
 std::unexpected<Error> unknown_command(std::span<const char* const> arguments) {
-  const bool below_policy = std::string_view(arguments[0]) == "policy";
-  if (below_policy && arguments.size() == 1)
-    return usage("missing-command", "\"sbx policy\" needs a command",
-                 "\"sbx help\" lists them: list, show, check, explain");
+  const std::string second_words = below(arguments[0]);
+  if (!second_words.empty() && arguments.size() == 1)
+    return usage("missing-command", fmt::format("\"sbx {}\" needs a command", arguments[0]),
+                 fmt::format("one of {}", second_words));
   std::string typed = arguments[0];
-  if (below_policy) typed += std::string(" ") + arguments[1];
+  if (!second_words.empty()) typed += std::string(" ") + arguments[1];
   std::vector<std::string_view> names;
   for (const CommandRow& row : commands())
     if (row.standing != Standing::reserved) names.emplace_back(row.name);
   const std::string_view meant = policy::nearest(typed, names);
+  if (!meant.empty())
+    return usage("unknown-command", fmt::format("unknown command \"{}\"", typed),
+                 fmt::format("did you mean \"sbx {}\"?", meant));
   return usage(
       "unknown-command", fmt::format("unknown command \"{}\"", typed),
-      meant.empty()
+      second_words.empty()
           ? fmt::format("\"sbx help\" lists the commands; a program is run by \"sbx run {}\"",
                         typed)
-          : fmt::format("did you mean \"sbx {}\"?", meant));
+          : fmt::format("\"sbx {}\" has {}", arguments[0], second_words));
+}
+
+/// "sbx changes --help", though no command is called "changes".
+bool asks_for_family(std::span<const char* const> arguments) {
+  if (arguments.size() != 2 || below(arguments[0]).empty()) return false;
+  const std::string_view option = arguments[1];
+  return option == "--help" || option == "-h";
 }
 
 const CommandRow& top_row() {
@@ -189,6 +212,11 @@ Result<Invocation> parse_command_line(std::span<const char* const> arguments) {
   Invocation typed;
   const bool bare = arguments.empty() || *arguments.front() == '-';
   Chosen chosen = bare ? Chosen{&top_row(), 0} : choose(arguments);
+  if (chosen.row == nullptr && asks_for_family(arguments)) {
+    typed.command = "help";
+    typed.operands = {arguments.front()};
+    return typed;
+  }
   if (chosen.row == nullptr) return unknown_command(arguments);
   typed.command = chosen.row->name;
   if (chosen.row->standing == Standing::reserved)

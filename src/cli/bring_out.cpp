@@ -1,6 +1,7 @@
 #include "cli/bring_out.hpp"
 
 #include <fmt/format.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <memory>
 
 #include "base/sys.hpp"
+#include "cli/applying.hpp"
 #include "cli/changes_words.hpp"
 #include "cli/text.hpp"
 
@@ -31,19 +33,6 @@ bool succeeded(const Outcome& outcome) {
   return exited != nullptr && exited->code == 0;
 }
 
-/// One line from the terminal: yes, or anything else.
-bool answered_yes() {
-  std::string line;
-  char byte = 0;
-  while (line.size() < 100) {
-    const ssize_t got = ::read(STDIN_FILENO, &byte, 1);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0 || byte == '\n') break;
-    line += byte;
-  }
-  return line == "y" || line == "Y" || line == "yes";
-}
-
 }  // namespace
 
 Status BringOut::check_out() const {
@@ -60,21 +49,28 @@ Status BringOut::check_out() const {
   return {};
 }
 
-Status BringOut::check_apply() const {
-  if (!workspace::has_overlay(plan_))
-    return usage(
-        "no-changes-kept",
-        fmt::format("{} needs a copy-on-write workspace", options_.apply ? "--apply" : "--diff"),
-        "--workspace .:overlay");
-  if (options_.apply && !options_.yes &&
-      (::isatty(STDIN_FILENO) != 1 || ::isatty(STDERR_FILENO) != 1))
-    return usage("nobody-to-ask", "--apply asks before it writes, and there is no terminal",
-                 "--yes applies without asking what a command that exited with 0 did");
-  return {};
+Status BringOut::check_overlay() const {
+  if (workspace::has_overlay(plan_)) return {};
+  const char* const option = options_.apply          ? "--apply"
+                             : options_.keep.empty() ? "--diff"
+                                                     : "--keep";
+  return usage("no-changes-kept", fmt::format("{} needs a copy-on-write workspace", option),
+               "--workspace .:overlay");
+}
+
+Status BringOut::prepare_store() {
+  SBX_TRY(workspace::check_set_name(options_.keep));
+  store_ = SBX_TRY(workspace::Store::open_or_make(state_folder_));
+  if (!store_->has(options_.keep)) return {};
+  return usage("name-taken",
+               fmt::format("changes are kept under the name \"{}\" already", options_.keep),
+               fmt::format("another name, or first: sbx changes drop {}", options_.keep));
 }
 
 Status BringOut::prepare() {
-  if (options_.diff || options_.apply) SBX_TRY(check_apply());
+  if (options_.diff || options_.apply || !options_.keep.empty()) SBX_TRY(check_overlay());
+  if (options_.apply) SBX_TRY(check_asking(!options_.yes));
+  if (!options_.keep.empty()) SBX_TRY(prepare_store());
   if (options_.folder.empty()) return {};
   SBX_TRY(check_out());
   target_ = SBX_TRY(workspace::prepare_target(options_.folder));
@@ -83,7 +79,7 @@ Status BringOut::prepare() {
 
 workspace::Copy* BringOut::copy(bool for_record) {
   const bool wanted = options_.diff || options_.apply || !options_.folder.empty() ||
-                      (for_record && workspace::has_overlay(plan_));
+                      !options_.keep.empty() || (for_record && workspace::has_overlay(plan_));
   return wanted ? &copy_ : nullptr;
 }
 
@@ -97,17 +93,52 @@ std::vector<std::string> BringOut::policy_files() const {
   return files;
 }
 
-Status BringOut::finish(Outcome& outcome, bool silent, const Paint& paint) {
+Status BringOut::finish(Outcome& outcome, const std::string& run, bool silent, const Paint& paint) {
   if (copy_.empty()) return {};
   workspace::ChangeSet changes = SBX_TRY(workspace::read_changes(copy_));
+  Status first;
+  const auto note = [&first](Status status) {
+    if (first && !status) first = std::move(status);
+  };
   if (options_.diff) write_stderr(changes_words(copy_, changes, Texts::shown, paint));
-  if (target_.valid()) SBX_TRY(collect(changes, silent));
-  if (options_.apply) SBX_TRY(apply(changes, outcome, silent, paint));
-  if (!copy_.is_overlay) return {};
+  if (store_) note(keep(changes, outcome, run, silent));
+  if (target_.valid()) note(collect(changes, silent));
+  if (options_.apply) note(apply(changes, outcome, silent, paint));
+  if (!copy_.is_overlay) return first;
   for (const workspace::Left& each : changes.unread)
     outcome.degraded.push_back({"changes", each.path + ": " + each.why, ""});
   outcome.changes = std::move(changes.changes);
   outcome.changes_left_out = changes.left_out;
+  return first;
+}
+
+Status BringOut::keep(const workspace::ChangeSet& changes, const Outcome& outcome,
+                      const std::string& run, bool silent) {
+  if (changes.changes.empty()) {
+    if (!silent) write_stderr("sbx: nothing was changed, so nothing is kept\n");
+    return {};
+  }
+  if (changes.left_out > 0 || !changes.unread.empty())
+    return fail(Error{.kind = ErrorKind::host,
+                      .code = "not-kept",
+                      .message = "cannot keep the changes: their list is not complete"});
+  workspace::KeptFacts facts{.name = options_.keep,
+                             .made = static_cast<std::int64_t>(::time(nullptr)),
+                             .folder = copy_.folder,
+                             .run = run,
+                             .command = plan_.command,
+                             .outcome = outcome.detail,
+                             .success = succeeded(outcome),
+                             .policy_files = policy_files()};
+  kept_ = SBX_TRY(store_->keep(std::move(facts), copy_, changes));
+  const std::string& name = kept_->name;
+  if (!silent && name != options_.keep)
+    write_stderr(fmt::format("sbx: the name \"{}\" was taken meanwhile\n", options_.keep));
+  if (!silent)
+    write_stderr(
+        fmt::format("sbx: kept {}: \"sbx changes diff {}\" shows, \"sbx changes apply {}\" "
+                    "applies them\n",
+                    tally_words(changes.changes), name, name));
   return {};
 }
 
@@ -118,6 +149,10 @@ Status BringOut::collect(const workspace::ChangeSet& changes, bool silent) {
                              .max_depth = outputs.max_depth.value,
                              .policy_files = policy_files()};
   for (const auto& pattern : outputs.collect) what.patterns.push_back(pattern.value);
+  what.waiting.begins = [this] {
+    write_stderr("sbx: waiting: another sbx brings files out to " + printable(options_.folder) +
+                 "\n");
+  };
   collected_ = SBX_TRY(workspace::collect(copy_, changes, target_.get(), what));
   if (!silent) write_stderr(collected_words(*collected_, options_.folder));
   return {};
@@ -125,38 +160,24 @@ Status BringOut::collect(const workspace::ChangeSet& changes, bool silent) {
 
 Status BringOut::apply(const workspace::ChangeSet& changes, const Outcome& outcome, bool silent,
                        const Paint& paint) {
-  applied_.emplace();
-  const workspace::Selection selection =
-      workspace::select(copy_, changes, options_.patterns, policy_files());
-  const auto not_applied = [&](const std::string& why) {
+  const Wish wish{.patterns = options_.patterns,
+                  .policy_files = policy_files(),
+                  .asks = !options_.yes,
+                  .preview = options_.diff ? Preview::none : Preview::everything,
+                  .silent = silent};
+  if (options_.yes && !succeeded(outcome)) {
+    const std::string why = "the command did not exit with 0";
     if (!silent) write_stderr("sbx: nothing was applied: " + why + "\n");
-    applied_->left = selection.left;
+    const workspace::Selection selection =
+        workspace::select(copy_, changes, wish.patterns, wish.policy_files);
+    applied_.emplace(workspace::Applied{.left = selection.left});
     for (const Change& change : selection.changes) applied_->left.push_back({change.path, why});
-    return Status{};
-  };
-  if (changes.left_out > 0 || !changes.unread.empty())
-    return not_applied("the list of changes is not complete");
-  if (selection.changes.empty()) {
-    if (!silent) write_stderr("sbx: there is nothing to apply\n" + left_words(selection.left));
-    applied_->left = selection.left;
     return {};
   }
-  if (options_.yes && !succeeded(outcome)) return not_applied("the command did not exit with 0");
-  if (!options_.yes && !agreed(selection, paint)) return not_applied("the answer was no");
-  applied_ = SBX_TRY(workspace::apply(copy_, selection));
-  if (!silent) write_stderr(applied_words(*applied_, copy_.folder));
+  ApplyEnd end = SBX_TRY(apply_changes(copy_, changes, wish, paint));
+  applied_ = std::move(end.applied);
+  signal_ = end.signal;
   return {};
-}
-
-bool BringOut::agreed(const workspace::Selection& selection, const Paint& paint) const {
-  std::string text;
-  if (!options_.diff)
-    text = changes_words(copy_, {.changes = selection.changes}, Texts::shown, paint);
-  text += left_words(selection.left);
-  text += fmt::format("sbx: apply {} to {}? [y/N] ", tally_words(selection.changes),
-                      printable(copy_.folder));
-  write_stderr(text);
-  return answered_yes();
 }
 
 bool BringOut::has_failures() const {

@@ -85,7 +85,8 @@ std::vector<Group> grouped(const std::vector<Change>& changes, ChangeKind kind) 
 
 class Listing {
  public:
-  Listing(const workspace::Copy& copy, const Paint& paint) : copy_(copy), paint_(paint) {}
+  Listing(const workspace::Copy& copy, const Paint& paint, std::string rest)
+      : copy_(copy), paint_(paint), rest_(std::move(rest)) {}
 
   void deletions(const std::vector<Change>& changes) {
     begin();
@@ -140,8 +141,7 @@ class Listing {
     return true;
   }
   void end() {
-    if (left_out_ > 0)
-      text_ += fmt::format("  … and {} more: --report FILE has them all\n", left_out_);
+    if (left_out_ > 0) text_ += fmt::format("  … and {} more: {} has them all\n", left_out_, rest_);
   }
 
   void line(const std::string& what, const Change& change, const std::string& about) {
@@ -185,6 +185,7 @@ class Listing {
 
   const workspace::Copy& copy_;
   const Paint& paint_;
+  std::string rest_;
   std::string text_;
   std::size_t shown_ = 0;
   std::size_t left_out_ = 0;
@@ -194,8 +195,7 @@ class Listing {
 void append_list(std::string& text, const char* what, const std::vector<workspace::Left>& list) {
   for (std::size_t i = 0; i < list.size() && i < kLeftShown; ++i)
     text += fmt::format("sbx: {}: {}: {}\n", what, printable(list[i].path), printable(list[i].why));
-  if (list.size() > kLeftShown)
-    text += fmt::format("sbx: and {} more: --report FILE has them all\n", list.size() - kLeftShown);
+  if (list.size() > kLeftShown) text += fmt::format("sbx: and {} more\n", list.size() - kLeftShown);
 }
 
 }  // namespace
@@ -216,16 +216,21 @@ std::string tally_words(const std::vector<Change>& changes) {
   return text;
 }
 
-std::string changes_words(const workspace::Copy& copy, const workspace::ChangeSet& changes,
-                          Texts texts, const Paint& paint) {
-  std::string text =
-      fmt::format("sbx: {} in {}\n", tally_words(changes.changes), printable(copy.folder));
-  Listing listing(copy, paint);
+std::string listing_words(const workspace::Copy& copy, const workspace::ChangeSet& changes,
+                          Texts texts, const Paint& paint, const std::string& rest) {
+  Listing listing(copy, paint, rest);
   listing.deletions(changes.changes);
   listing.modifications(changes.changes, texts);
   listing.creations(changes.changes);
   listing.modes(changes.changes);
-  text += listing.take();
+  return listing.take();
+}
+
+std::string changes_words(const workspace::Copy& copy, const workspace::ChangeSet& changes,
+                          Texts texts, const Paint& paint, const std::string& rest) {
+  std::string text =
+      fmt::format("sbx: {} in {}\n", tally_words(changes.changes), printable(copy.folder)) +
+      listing_words(copy, changes, texts, paint, rest);
   if (changes.left_out > 0)
     text += fmt::format("sbx: {} more changes are not listed anywhere\n", changes.left_out);
   append_list(text, "could not be looked into", changes.unread);
@@ -243,8 +248,13 @@ std::string collected_words(const workspace::Collected& collected, const std::st
 std::string applied_words(const workspace::Applied& applied, const std::string& folder) {
   std::string text = fmt::format("sbx: applied {} to {}\n", plural(applied.done.size(), "change"),
                                  printable(folder));
-  append_list(text, "conflict", applied.conflicts);
-  return text + left_words(applied.left);
+  return text + conflict_words(applied.conflicts) + left_words(applied.left);
+}
+
+std::string conflict_words(const std::vector<workspace::Left>& conflicts) {
+  std::string text;
+  append_list(text, "conflict", conflicts);
+  return text;
 }
 
 std::string left_words(const std::vector<workspace::Left>& left) {

@@ -7,6 +7,7 @@
 
 #include "base/sys.hpp"
 #include "cli/app.hpp"
+#include "cli/changes_command.hpp"
 #include "cli/completions/completions.hpp"
 #include "cli/doctor_command.hpp"
 #include "cli/help.hpp"
@@ -85,6 +86,7 @@ int dispatch(const Invocation& typed, const Process& process) {
   if (typed.command == "completions") return completions_command(typed);
   if (typed.command == "doctor") return doctor_command(typed);
   if (typed.command == "why") return why_command(typed);
+  if (typed.command.starts_with("changes ")) return changes_command(typed);
   return policy_command(typed);
 }
 

@@ -124,6 +124,12 @@ std::span<const OptionRow> doctor_options() {
   return rows;
 }
 
+std::span<const OptionRow> apply_options() {
+  static const Rows rows = with_usual(
+      {shared("--yes", "Apply without asking."), shared("--json", "Print the answer as JSON.")});
+  return rows;
+}
+
 std::span<const OptionRow> no_options() {
   return {};
 }
@@ -152,7 +158,14 @@ constexpr CommandRow kCommands[] = {
      "standard "
      "input; without FILE the kept record is read.",
      kWorks, plain_options},
-    {"changes", "", "Change sets kept by --keep.", kLater, no_options},
+    {"changes list", "", "List the change sets that --keep has kept.", kWorks, json_options},
+    {"changes show", "SET", "List the changes of a set.", kWorks, json_options},
+    {"changes diff", "SET", "Show the changes of a set, texts line by line.", kWorks,
+     plain_options},
+    {"changes apply", "SET [GLOB...]",
+     "Do the changes of a set, or those that GLOB means, to the folder that they were made in.",
+     kWorks, apply_options},
+    {"changes drop", "SET...", "Remove change sets.", kWorks, plain_options},
     {"completions", "bash|zsh|fish", "Print a completion script for a shell.", kWorks,
      plain_options},
     {"help", "[COMMAND]", "Print the help of a command.", kWorks, plain_options},

@@ -33,6 +33,7 @@ struct BringOutOptions {
   bool apply = false;
   std::vector<std::string> patterns;  ///< of --apply; none: everything
   bool yes = false;
+  std::string keep;  ///< --keep, empty if none
 };
 
 /// Where variables of the child come from, in the order typed: later ones win.

@@ -297,6 +297,11 @@ Status take_apply(Invocation& typed, std::string_view value) {
   if (!value.empty()) typed.bring_out.patterns.emplace_back(value);
   return {};
 }
+Status take_keep(Invocation& typed, std::string_view value) {
+  if (value.empty()) return wrong("--keep needs a name", "for example --keep cleanup");
+  typed.bring_out.keep = std::string(value);
+  return {};
+}
 Status take_yes(Invocation& typed, std::string_view) {
   typed.bring_out.yes = true;
   return {};
@@ -310,7 +315,6 @@ Status take_yes(Invocation& typed, std::string_view) {
     return {};                                           \
   }
 SBX_NOT_YET(later_in, "--in")
-SBX_NOT_YET(later_keep, "--keep")
 SBX_NOT_YET(later_explain, "--explain")
 #undef SBX_NOT_YET
 
@@ -403,8 +407,9 @@ constexpr OptionRow kRunOptions[] = {
      take_apply},
     {"--yes", "", kChanges, kOnce,
      "Apply without asking, but only what a command that exited with 0 did.", take_yes},
-    {"--keep", "NAME", kChanges, kOnce, "Keep the changes under a name. Not in this version.",
-     later_keep},
+    {"--keep", "NAME", kChanges, kOnce,
+     "Keep the changes under a name, to look at and apply them later: see sbx-changes(1).",
+     take_keep},
     {"--json", "", kAnswer, kOnce,
      "Write the record to stdout; the program's output stands in it. See sbx-record(5).",
      take_json},

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/captured.hpp"
+#include "cli/changes_json.hpp"
 #include "cli/json.hpp"
 #include "cli/text.hpp"
 #include "policy/keys.hpp"
@@ -237,75 +238,12 @@ Json enforced_json(const plan::Plan& plan, const std::vector<Degraded>& degraded
   return json;
 }
 
-const char* change_name(ChangeKind kind) {
-  switch (kind) {
-    case ChangeKind::created:
-      return "created";
-    case ChangeKind::modified:
-      return "modified";
-    case ChangeKind::deleted:
-      return "deleted";
-    case ChangeKind::mode:
-      return "mode";
-  }
-  return "modified";
-}
-
-const char* type_name(FileType type) {
-  switch (type) {
-    case FileType::file:
-      return "file";
-    case FileType::folder:
-      return "folder";
-    case FileType::link:
-      return "link";
-    case FileType::fifo:
-      return "fifo";
-    case FileType::socket:
-      return "socket";
-    case FileType::device:
-      return "device";
-  }
-  return "file";
-}
-
-Json changes_json(const std::vector<Change>& changes) {
-  Json list = Json::array();
-  for (const Change& change : changes) {
-    Json json;
-    put_name(json, "path", change.path);
-    json["change"] = change_name(change.change);
-    json["type"] = type_name(change.type);
-    json["bytes"] = change.bytes;
-    json["mode"] = fmt::format("{:04o}", change.mode);
-    list.push_back(std::move(json));
-  }
-  return list;
-}
-
-Json left_json(const std::vector<workspace::Left>& left) {
-  Json list = Json::array();
-  for (const workspace::Left& each : left) {
-    Json json;
-    put_name(json, "path", each.path);
-    put_name(json, "why", each.why);
-    list.push_back(std::move(json));
-  }
-  return list;
-}
-
 Json collected_json(const RunFacts& facts) {
   Json json;
   if (facts.typed != nullptr) put_name(json, "folder", facts.typed->bring_out.folder);
   json["files"] = changes_json(facts.collected->files);
   json["left"] = left_json(facts.collected->left);
   return json;
-}
-
-Json applied_json(const workspace::Applied& applied) {
-  return {{"done", changes_json(applied.done)},
-          {"conflicts", left_json(applied.conflicts)},
-          {"left", left_json(applied.left)}};
 }
 
 Json interpreter_json(const plan::Plan* plan) {
@@ -420,6 +358,9 @@ std::string record_text(const RunFacts& facts) {
   json["changes"] = changes_json(outcome.changes);
   if (outcome.changes_left_out > 0) json["changes_left_out"] = outcome.changes_left_out;
   if (facts.collected != nullptr) json["out"] = collected_json(facts);
+  if (facts.kept != nullptr)
+    json["kept"] = {
+        {"name", facts.kept->name}, {"changes", facts.kept->count}, {"bytes", facts.kept->bytes}};
   if (facts.applied != nullptr) json["applied"] = applied_json(*facts.applied);
   json["enforced"] = facts.plan != nullptr
                          ? enforced_json(*facts.plan, degraded, outcome.cpu_time_means)

@@ -11,6 +11,7 @@
 #include "policy/policy.hpp"
 #include "workspace/apply.hpp"
 #include "workspace/collect.hpp"
+#include "workspace/kept.hpp"
 
 /// The record of a run as JSON: schema "sbx.run/1", schema/sbx.run.1.json, sbx-record(5).
 namespace sbx::cli {
@@ -24,6 +25,7 @@ struct RunFacts {
   const Outcome* outcome = nullptr;        ///< null: nothing ran, `error` says why
   const Error* error = nullptr;
   const workspace::Collected* collected = nullptr;  ///< null: no --out
+  const workspace::KeptFacts* kept = nullptr;       ///< null: nothing was kept
   const workspace::Applied* applied = nullptr;      ///< null: no --apply
 };
 

@@ -17,6 +17,7 @@
 #include "cli/variables.hpp"
 #include "cli/words.hpp"
 #include "host/host.hpp"
+#include "host/state.hpp"
 #include "plan/make_plan.hpp"
 #include "run/run.hpp"
 
@@ -105,7 +106,7 @@ class RunCommand {
   Status prepare_report() {
     auto targets = ReportTargets::prepare(typed_.output);
     targets_ = targets ? std::move(*targets) : ReportTargets::stdout_only(typed_.output);
-    if (targets_.any()) facts_.id = run::make_run_id();
+    if (targets_.any() || !typed_.bring_out.keep.empty()) facts_.id = run::make_run_id();
     if (!targets) return fail(std::move(targets.error()));
     return {};
   }
@@ -203,7 +204,7 @@ class RunCommand {
   }
 
   int run_plan() {
-    BringOut bring_out(typed_.bring_out, policy_, plan_);
+    BringOut bring_out(typed_.bring_out, policy_, plan_, host::state_folder(host_));
     if (const auto prepared = bring_out.prepare(); !prepared) return could_not(prepared.error());
     auto outcome = run::run(plan_, host_,
                             {.capture = typed_.output.json,
@@ -224,13 +225,15 @@ class RunCommand {
     if (typed_.output.trace_time)
       stamps_.insert(stamps_.end(), outcome->stamps.begin(), outcome->stamps.end());
     stamp("words");
-    const Status finished = bring_out.finish(*outcome, silent, paint_);
+    const Status finished = bring_out.finish(*outcome, facts_.id, silent, paint_);
     stamp("changes");
     if (typed_.output.trace_time) write_stderr(stamp_lines());
     if (bring_out.collected()) facts_.collected = &*bring_out.collected();
+    if (bring_out.kept()) facts_.kept = &*bring_out.kept();
     if (bring_out.applied()) facts_.applied = &*bring_out.applied();
     if (!finished) return report(tell(finished.error()));
     if (bring_out.has_failures()) return report(tell(not_brought_out()));
+    if (bring_out.signal() != 0) return report(exit_status_of(Cancelled{bring_out.signal()}));
     return report(exit_status_of(outcome->verdict));
   }
 

@@ -60,6 +60,8 @@ class Application {
     for (const Change& each : of(ChangeKind::created, true) | std::views::reverse)
       (void)set_mode(each);  // the folder is there; one that is not was told of above
     std::ranges::stable_sort(applied_.done, {}, &Change::path);
+    std::ranges::stable_sort(applied_.conflicts, {}, &Left::path);
+    std::ranges::stable_sort(applied_.left, {}, &Left::path);
     return std::move(applied_);
   }
 
@@ -323,15 +325,14 @@ std::unordered_set<std::string> new_folders_above(const ChangeSet& changes,
 std::string reason_against(const Copy& copy, const Change& change,
                            const std::vector<std::string>& patterns,
                            const std::vector<std::string>& policy_files) {
-  if (std::ranges::any_of(plan::parts_of(change.path), is_temporary))
-    return "a name that sbx itself uses while it writes";
+  if (has_temporary_name(change.path)) return kTemporaryName;
   if (change.type == FileType::fifo || change.type == FileType::socket ||
       change.type == FileType::device)
     return change.change == ChangeKind::deleted ? std::string() : describe(change.type);
   if (std::ranges::find(policy_files, join(copy.folder, change.path)) != policy_files.end())
     return "a policy file of this run";
   if (is_protected(change.path, change.type) && !is_named(patterns, change.path))
-    return "a protected name: --apply=" + change.path + " names it";
+    return "a protected name: left out unless it is named itself";
   return {};
 }
 
@@ -359,7 +360,13 @@ Selection select(const Copy& copy, const ChangeSet& changes,
 Result<Applied> apply(const Copy& copy, const Selection& selection, const Applying& how) {
   if (copy.layers.empty() || !copy.layers.front().lower.valid()) return Applied{};
   const int folder = copy.layers.front().lower.get();
-  SBX_TRY(lock_folder(folder, how.waits));
+  if (const Status locked = lock_folder(folder, {.begins = how.waits, .stop = how.stop}); !locked) {
+    if (locked.error().code != "stopped") return std::unexpected(locked.error());
+    Applied nothing{.left = selection.left, .stopped = true};
+    for (const Change& each : selection.changes)
+      nothing.left.push_back({each.path, locked.error().message});
+    return nothing;
+  }
   Applied applied = Application(copy, how).run(selection.changes);
   (void)::flock(folder, LOCK_UN);  // closing it would do the same
   applied.left.insert(applied.left.begin(), selection.left.begin(), selection.left.end());

@@ -1,11 +1,13 @@
 #include "workspace/collect.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <unordered_set>
 
 #include <sbx/units.hpp>
 
@@ -40,6 +42,7 @@ class Collector {
  private:
   [[nodiscard]] std::string reason_against(const Change& change) const {
     if (change.type != FileType::file) return std::string(describe(change.type));
+    if (has_temporary_name(change.path)) return kTemporaryName;
     const std::string on_host = join(copy_.folder, change.path);
     if (std::ranges::find(what_.policy_files, on_host) != what_.policy_files.end())
       return "a policy file of this run";
@@ -57,7 +60,9 @@ class Collector {
 
   Status bring(const Change& change) {
     const UniqueFd source = SBX_TRY(open_content(copy_, change));
-    const UniqueFd folder = SBX_TRY(make_folder(target_, folder_of(change.path), owner_));
+    const std::string path = folder_of(change.path);
+    const UniqueFd folder = SBX_TRY(make_folder(target_, path, owner_));
+    if (cleaned_.insert(path).second) remove_temporaries(folder.get());
     return put_file(source.get(), folder.get(), name_of(change.path), change.mode, owner_);
   }
 
@@ -70,6 +75,7 @@ class Collector {
   const Collecting& what_;
   Owner owner_;
   std::uint64_t bytes_ = 0;
+  std::unordered_set<std::string> cleaned_;
   Collected collected_;
 };
 
@@ -94,9 +100,11 @@ Result<Collected> collect(const Copy& copy, const ChangeSet& changes, int target
   struct stat facts{};
   if (::fstat(target, &facts) != 0)
     return fail_errno(ErrorKind::host, "cannot-put", "cannot look at the folder of --out");
+  SBX_TRY(lock_folder(target, what.waiting));
   Collector collector(copy, target, what, {facts.st_uid, facts.st_gid});
   for (const Change& change : changes.changes) collector.take(change);
   Collected collected = collector.result();
+  (void)::flock(target, LOCK_UN);  // closing it would do the same
   collected.left.insert(collected.left.end(), changes.unread.begin(), changes.unread.end());
   for (const Left& each : changes.hidden)
     if (matches_any(what.patterns, each.path)) collected.left.push_back(each);

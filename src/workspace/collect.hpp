@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "workspace/changes.hpp"
+#include "workspace/put.hpp"
 
 /// `--out DIR`: copies what a run made to a folder of the host.
 namespace sbx::workspace {
@@ -15,6 +16,7 @@ struct Collecting {
   std::uint64_t max_files = 0;
   std::uint64_t max_depth = 0;
   std::vector<std::string> policy_files;  ///< of the run, canonical: never brought out
+  Waiting waiting;                        ///< while another sbx brings files out there
 };
 
 struct Collected {

@@ -236,14 +236,14 @@ bool Store::has(const std::string& name) const {
          ::faccessat(folder_.get(), name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-Result<std::string> Store::keep(KeptFacts facts, const Copy& copy, const ChangeSet& changes) const {
+Result<KeptFacts> Store::keep(KeptFacts facts, const Copy& copy, const ChangeSet& changes) const {
   remove_leftovers();
   const std::string wanted = facts.name;
   Draft draft = SBX_TRY(begin_draft(folder_.get()));
-  const Manifest manifest =
-      SBX_TRY(write_contents(std::move(facts), copy, changes, draft.contents()));
+  Manifest manifest = SBX_TRY(write_contents(std::move(facts), copy, changes, draft.contents()));
   SBX_TRY(draft.write(write_manifest(manifest)));
-  return draft.publish(wanted);
+  manifest.facts.name = SBX_TRY(draft.publish(wanted));
+  return std::move(manifest.facts);
 }
 
 Result<UniqueFd> Store::open_set(const std::string& name) const {

@@ -42,9 +42,9 @@ class Store {
 
   [[nodiscard]] bool has(const std::string& name) const;
   /// Writes a set under `facts.name`, or under "NAME-2" and so on where that came to be taken, in one
-  /// step; gives the name. Errors: host (no room), setup "name-taken".
-  [[nodiscard]] Result<std::string> keep(KeptFacts facts, const Copy& copy,
-                                         const ChangeSet& changes) const;
+  /// step; gives what is known of it then. Errors: host (no room).
+  [[nodiscard]] Result<KeptFacts> keep(KeptFacts facts, const Copy& copy,
+                                       const ChangeSet& changes) const;
   /// Newest last. A set that can't be read has a name and nothing else but `outcome`, which says why.
   [[nodiscard]] Result<std::vector<KeptFacts>> list() const;
   /// A set stays whole while it is held. Errors: usage "no-such-set", host.

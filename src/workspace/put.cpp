@@ -1,6 +1,7 @@
 #include "workspace/put.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/sendfile.h>
@@ -12,6 +13,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "plan/pattern.hpp"
 #include "workspace/tree.hpp"
 
 namespace sbx::workspace {
@@ -20,9 +22,14 @@ namespace {
 constexpr std::size_t kChunk = 1 << 20;
 constexpr std::string_view kTemporary = ".sbx-";
 constexpr std::size_t kTemporaryDigits = 16;
+constexpr int kLockStep = 10;  // milliseconds
 
 std::unexpected<Error> refused(const std::string& what, const std::string& name) {
   return fail_errno(ErrorKind::host, "cannot-put", "cannot " + what + " '" + name + "'");
+}
+
+std::unexpected<Error> refused_content(const std::string& what) {
+  return fail_errno(ErrorKind::host, "cannot-put", "cannot " + what + " its content");
 }
 
 /// Removes what was made under a temporary name unless it was renamed.
@@ -92,14 +99,14 @@ Status copy_stretch(int from, int to, off_t begin, off_t end) {
       if (got < 0 &&
           (errno == EXDEV || errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS)) {
         plain = true;
-        if (::lseek(to, in, SEEK_SET) < 0) return refused("write", "a copy");
+        if (::lseek(to, in, SEEK_SET) < 0) return refused_content("write");
         continue;
       }
     } else {
       got = ::sendfile(to, from, &in, count);
     }
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return refused("write", "a copy");
+    if (got < 0) return refused_content("write");
     if (got == 0) return {};  // shorter than it said: the size is set in the end
   }
   return {};
@@ -107,7 +114,7 @@ Status copy_stretch(int from, int to, off_t begin, off_t end) {
 
 Status copy_content(int from, int to) {
   struct stat facts{};
-  if (::fstat(from, &facts) != 0) return refused("read", "a file");
+  if (::fstat(from, &facts) != 0) return refused_content("read");
   off_t at = 0;
   while (at < facts.st_size) {
     const off_t data = ::lseek(from, at, SEEK_DATA);
@@ -118,7 +125,7 @@ Status copy_content(int from, int to) {
     SBX_TRY(copy_stretch(from, to, begin, end));
     at = end;
   }
-  if (::ftruncate(to, facts.st_size) != 0) return refused("write", "a copy");
+  if (::ftruncate(to, facts.st_size) != 0) return refused_content("write");
   return {};
 }
 
@@ -174,6 +181,10 @@ bool is_temporary(std::string_view name) {
          name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
+bool has_temporary_name(std::string_view path) {
+  return std::ranges::any_of(plan::parts_of(path), is_temporary);
+}
+
 void remove_temporaries(int folder) {
   const auto names = read_names(folder);
   if (!names) return;  // who can't list it wrote nothing to it
@@ -185,13 +196,21 @@ void remove_temporaries(int folder) {
   }
 }
 
-Status lock_folder(int folder, const std::function<void()>& waits) {
-  if (::flock(folder, LOCK_EX | LOCK_NB) == 0) return {};
-  if (errno == EWOULDBLOCK && waits) waits();
-  while (::flock(folder, LOCK_EX) != 0)
-    if (errno != EINTR)
+Status lock_folder(int folder, const Waiting& waiting) {
+  bool first = true;
+  while (::flock(folder, LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK)
       return fail_errno(ErrorKind::host, "cannot-lock",
                         "cannot lock the folder that is written to");
+    if (std::exchange(first, false) && waiting.begins) waiting.begins();
+    // Signals may be held back, and a flock(2) that waits would not see them.
+    if (waiting.stop && waiting.stop())
+      return fail(Error{.kind = ErrorKind::host,
+                        .code = "stopped",
+                        .message = "interrupted while another sbx wrote to the same folder"});
+    (void)::poll(nullptr, 0, kLockStep);
+  }
   return {};
 }
 

@@ -42,11 +42,17 @@ struct Expected {
 /// name is ever brought out, so one that lies in a folder of the host was left by a sbx that was
 /// killed, or is being written.
 [[nodiscard]] bool is_temporary(std::string_view name);
+[[nodiscard]] bool has_temporary_name(std::string_view path);
+inline constexpr const char* kTemporaryName = "a name that sbx itself uses while it writes";
 /// Removes such files and links from a folder. Only while lock_folder() keeps others from writing.
 void remove_temporaries(int folder);
 
 /// Waits until no other sbx brings files out to this folder; the lock goes with the descriptor.
-/// `waits` is called before waiting. Errors: host.
-[[nodiscard]] Status lock_folder(int folder, const std::function<void()>& waits);
+struct Waiting {
+  std::function<void()> begins;  ///< called before the first wait
+  std::function<bool()> stop;    ///< asked while waiting: true gives up
+};
+/// Errors: host; "stopped" when `stop` said so.
+[[nodiscard]] Status lock_folder(int folder, const Waiting& waiting);
 
 }  // namespace sbx::workspace

@@ -145,7 +145,7 @@ TEST(CommandLine, EnvironmentIsPassedByNameOrSet) {
 
 TEST(CommandLine, OptionsWithoutAMechanismAreKeptForTheError) {
   EXPECT_EQ(parsed({"run", "--explain", "true"}).not_yet.size(), 1U);
-  for (const char* option : {"--in", "--keep"})
+  for (const char* option : {"--in"})
     EXPECT_EQ(parsed({"run", option, "x", "true"}).not_yet.size(), 1U) << option;
   EXPECT_THAT(parsed({"run", "true"}).not_yet, IsEmpty());
 }

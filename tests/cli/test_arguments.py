@@ -35,7 +35,7 @@ class Arguments(SbxTest):
             self.assertEqual(self.call(*arguments).returncode, 2, arguments)
 
     def test_options_without_a_mechanism_are_refused_by_name(self):
-        for option in (["--keep", "n"], ["--in", "f"],
+        for option in (["--in", "f"],
                        ["--explain"]):
             ended = self.sbx(*option, "true")
             self.assertEqual((ended.status, ended.verdict), (125, ("setup-failed", "usage")), str(ended))

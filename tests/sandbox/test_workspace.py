@@ -107,19 +107,6 @@ class Changes(Workspace):
         ended = self.overlay("open('mine', 'w')", "--read", f"{data}:{self.work}/sub/data")
         self.assertEqual(self.changed(ended), {"mine": "created"}, ended)
 
-    def test_five_thousand_changes_are_read_quickly(self):
-        for i in range(2500):
-            self.write(f"d{i % 50}/f{i}", "text\n")
-        code = "import os\nfor i in range(2500): os.remove(f'd{i % 50}/f{i}'); open(f'n{i}', 'w').write('x')"
-        best = min(self.read_time(code) for _ in range(3))
-        self.assertLess(best, 0.1)
-
-    def read_time(self, code):
-        ended = self.sbx("--trace-time", "--report", self.tmp / "r.json", "--workspace", f"{self.work}:overlay", "--lang", "python",
-                         "-c", code, json_record=False)
-        stamps = {line.split()[3]: int(line.split()[1]) for line in ended.err.decode().splitlines() if " us  " in line}
-        return (stamps["changes"] - stamps["words"]) / 1e6 if stamps["changes"] > stamps["words"] else 0
-
     def test_an_empty_workspace_has_no_changes(self):
         ended = self.exited(self.python("open('x', 'w')"))
         self.assertEqual(ended.record["changes"], [])
@@ -329,7 +316,7 @@ class Apply(Workspace):
         folder = os.open(self.work, os.O_RDONLY)
         fcntl.flock(folder, fcntl.LOCK_EX)
         process = self.start_sbx("--workspace", f"{self.work}:overlay", "--apply", "--yes", "--", "touch", "made")
-        self.wait_for(lambda: any("->" in line and f" {process.pid} " in line for line in pathlib.Path("/proc/locks").read_text().splitlines()))
+        self.assertIn(b"waiting", process.stderr.readline())
         self.assertEqual(os.listdir(self.work), [])
         os.close(folder)
         self.exited(self.finish(process))

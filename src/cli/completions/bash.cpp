@@ -22,6 +22,8 @@ std::string offer(Kind kind, const std::vector<std::string>& words) {
       return "_sbx_words \"$_sbx_names\"";
     case Kind::command:
       return "_sbx_words \"$_sbx_commands\"";
+    case Kind::set:
+      return "_sbx_sets";
     case Kind::file:
       return "COMPREPLY=($(compgen -f -- \"$cur\"))";
     case Kind::folder:
@@ -47,6 +49,12 @@ _sbx_policies() {
 _sbx_keys() {
     COMPREPLY=($(compgen -S = -W "$_sbx_keys" -- "$cur"))
     compopt -o nospace 2>/dev/null
+}
+
+# Change sets that are kept: the first column below the head.
+_sbx_sets() {
+    local sets=$(sbx changes list 2>/dev/null | sed '1d;s/ .*//')
+    _sbx_words "$sets"
 }
 
 # The words from index $1 on are a command line of their own.

@@ -46,6 +46,7 @@ Kind operand_kind(const CommandDoc& command) {
   if (has(operands, "POLICY")) return Kind::policy;
   if (has(operands, "KEY")) return Kind::name;
   if (has(operands, "COMMAND")) return Kind::command;
+  if (operands.starts_with("SET")) return Kind::set;
   if (!operand_words(command).empty()) return Kind::words;
   if (has(operands, "DIR")) return Kind::folder;
   return has(operands, "FILE") ? Kind::file : Kind::none;

@@ -30,6 +30,8 @@ std::string offer(Kind kind, const std::vector<std::string>& words, bool with_fi
       return " -x -a '(__sbx_names)'";
     case Kind::command:
       return " -x -a '(__sbx_commands)'";
+    case Kind::set:
+      return " -x -a '(__sbx_sets)'";
     case Kind::file:
       return " -r -F";
     case Kind::folder:
@@ -135,6 +137,11 @@ end
 
 function __sbx_commands
     printf '%s\n' {}
+end
+
+# Change sets that are kept: the first column below the head.
+function __sbx_sets
+    sbx changes list 2>/dev/null | sed '1d;s/ .*//'
 end
 
 complete -c sbx -f

@@ -20,6 +20,7 @@ enum class Kind : std::uint8_t {
   key,      ///< KEY= of --set
   name,     ///< what `policy explain` knows
   command,  ///< a command of sbx
+  set,      ///< a change set that is kept
   file,
   folder,
 };

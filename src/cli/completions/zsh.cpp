@@ -35,6 +35,8 @@ std::string action(Kind kind, const std::vector<std::string>& words) {
       return "key, group or code:_sbx_names";
     case Kind::command:
       return "command:_sbx_commands";
+    case Kind::set:
+      return "change set:_sbx_sets";
     case Kind::file:
       return "file:_files";
     case Kind::folder:
@@ -113,6 +115,9 @@ std::string zsh_script(const std::vector<CommandDoc>& tree) {
       policy_names());
   text += fmt::format("_sbx_keys() {{\n  compadd -S = -- {}\n}}\n\n", key_names());
   text += fmt::format("_sbx_names() {{\n  compadd -- {}\n}}\n\n", explained_names());
+  text +=
+      "_sbx_sets() {\n  compadd -- ${(f)\"$(sbx changes list 2>/dev/null | sed '1d;s/ .*//')\"}\n"
+      "}\n\n";
   text += "_sbx_commands() {\n  compadd -- $_sbx_commands_list\n}\n\n";
   text += run_function(run_of(tree));
   for (const CommandDoc* command : small_commands(tree)) text += small_function(*command);

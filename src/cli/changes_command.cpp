@@ -1,0 +1,238 @@
+#include "cli/changes_command.hpp"
+
+#include <fmt/format.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/sys.hpp"
+#include "cli/applying.hpp"
+#include "cli/changes_json.hpp"
+#include "cli/changes_words.hpp"
+#include "cli/text.hpp"
+#include "cli/words.hpp"
+#include "host/state.hpp"
+#include "policy/keys.hpp"
+#include "workspace/kept.hpp"
+
+namespace sbx::cli {
+namespace {
+
+using workspace::Kept;
+using workspace::KeptFacts;
+using workspace::Store;
+
+constexpr int kDone = 0;
+constexpr int kFindings = 1;
+constexpr int kUsage = 2;
+
+int print(const std::string& text) {
+  return sys::write_all(STDOUT_FILENO, text) ? kDone : exit_status::kCouldNot;
+}
+
+void write_stderr(const std::string& text) {
+  (void)sys::write_all(STDERR_FILENO, text);  // nowhere else to tell it
+}
+
+int complain(const Invocation& typed, const Error& error) {
+  write_stderr(error_text(error, paint_for(typed.output.color, STDERR_FILENO)));
+  return error.kind == ErrorKind::usage ? kUsage : exit_status::kCouldNot;
+}
+
+Error usage(const Invocation& typed, const char* needs) {
+  return {.kind = ErrorKind::usage,
+          .code = "usage",
+          .message = fmt::format("\"sbx {}\" {}", typed.command, needs),
+          .hint = "\"sbx changes list\" names what is kept"};
+}
+
+Result<Store> open_store() {
+  const host::Host host = SBX_TRY(host::probe());
+  return Store::open(host::state_folder(host));
+}
+
+/// A name that is not there, with the one that was meant.
+Error with_suggestion(Error error, const Store& store, const std::string& name) {
+  if (error.code != "no-such-set") return error;
+  std::vector<std::string> names;
+  if (const auto sets = store.list())
+    for (const KeptFacts& each : *sets) names.push_back(each.name);
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  if (const std::string_view meant = policy::nearest(name, views); !meant.empty())
+    error.hint = fmt::format("did you mean \"{}\"?", meant);
+  return error;
+}
+
+Result<Kept> load(const std::string& name) {
+  const Store store = SBX_TRY(open_store());
+  auto kept = store.load(name);
+  if (!kept) return fail(with_suggestion(std::move(kept).error(), store, name));
+  return kept;
+}
+
+/// In the caller's time zone, to the minute or to the second.
+std::string time_text(std::int64_t seconds, bool to_the_second) {
+  const time_t time = seconds;
+  tm local{};
+  if (::localtime_r(&time, &local) == nullptr) return "?";
+  const std::string text =
+      fmt::format("{:04}-{:02}-{:02} {:02}:{:02}", local.tm_year + 1900, local.tm_mon + 1,
+                  local.tm_mday, local.tm_hour, local.tm_min);
+  return to_the_second ? text + fmt::format(":{:02}", local.tm_sec) : text;
+}
+
+std::string command_text(const KeptFacts& facts) {
+  constexpr std::size_t kLongest = 200;
+  std::string text = fmt::format("{}", fmt::join(facts.command, " "));
+  if (text.size() > kLongest) text = text.substr(0, kLongest) + " …";
+  return printable(text);
+}
+
+// --- list
+
+Json facts_json(const KeptFacts& facts) {
+  Json json;
+  json["name"] = facts.name;
+  if (facts.folder.empty()) {
+    put_name(json, "error", facts.outcome);
+    return json;
+  }
+  json["made"] = facts.made;
+  put_name(json, "folder", facts.folder);
+  json["run"] = facts.run;
+  put_names(json, "command", facts.command);
+  put_name(json, "outcome", facts.outcome);
+  json["success"] = facts.success;
+  json["count"] = facts.count;
+  json["bytes"] = facts.bytes;
+  return json;
+}
+
+Json head_json() {
+  Json json;
+  json["schema"] = "sbx.changes/1";
+  json["sbx"] = SBX_VERSION;
+  return json;
+}
+
+std::string list_words(const std::vector<KeptFacts>& sets) {
+  if (sets.empty()) return "nothing is kept; \"sbx run --keep NAME\" keeps the changes of a run\n";
+  std::size_t widest = 4;
+  for (const KeptFacts& each : sets) widest = std::max(widest, each.name.size());
+  std::string text = fmt::format("{:<{}}  {:<16}  {:>7}  {:>10}  {}\n", "NAME", widest, "KEPT",
+                                 "CHANGES", "SIZE", "FOLDER");
+  for (const KeptFacts& each : sets)
+    text += each.folder.empty()
+                ? fmt::format("{:<{}}  {}\n", each.name, widest, printable(each.outcome))
+                : fmt::format("{:<{}}  {:<16}  {:>7}  {:>10}  {}\n", each.name, widest,
+                              time_text(each.made, false), each.count, describe(Bytes{each.bytes}),
+                              printable(each.folder));
+  return text;
+}
+
+int list(const Invocation& typed) {
+  if (!typed.operands.empty()) return complain(typed, usage(typed, "takes no operands"));
+  const auto store = open_store();
+  if (!store) return complain(typed, store.error());
+  const auto sets = store->list();
+  if (!sets) return complain(typed, sets.error());
+  if (!typed.output.json) return print(list_words(*sets));
+  Json json = head_json();
+  json["sets"] = Json::array();
+  for (const KeptFacts& each : *sets) json["sets"].push_back(facts_json(each));
+  return print(dump(json));
+}
+
+// --- show, diff
+
+std::string head_words(const Kept& kept, const Paint& paint) {
+  return fmt::format("{}: {} in {}\n  kept {} of {} ({})\n", paint.bold(kept.facts.name),
+                     tally_words(kept.changes.changes), printable(kept.facts.folder),
+                     time_text(kept.facts.made, true), command_text(kept.facts),
+                     printable(kept.facts.outcome));
+}
+
+/// What can be shown without the folder is shown without it.
+int show(const Invocation& typed, Texts texts) {
+  if (typed.operands.size() != 1) return complain(typed, usage(typed, "needs one name"));
+  auto kept = load(typed.operands.front());
+  if (!kept) return complain(typed, kept.error());
+  const Status there = workspace::open_folders(*kept);
+  std::vector<workspace::Left> conflicts;
+  if (there) conflicts = workspace::conflicts_now(kept->copy, kept->changes.changes);
+  if (typed.output.json) {
+    Json json = head_json();
+    json.update(facts_json(kept->facts));
+    json["folder_error"] = there ? Json(nullptr) : Json(there.error().text());
+    json["changes"] = changes_json(kept->changes.changes);
+    json["conflicts"] = left_json(conflicts);
+    return print(dump(json));
+  }
+  const Paint paint = paint_for(typed.output.color, STDOUT_FILENO);
+  const std::string rest = fmt::format("sbx changes show --json {}", kept->facts.name);
+  const int printed = print(head_words(*kept, paint) +
+                            listing_words(kept->copy, kept->changes, texts, paint, rest));
+  write_stderr(conflict_words(conflicts));
+  if (there) return printed;
+  const int status = complain(typed, there.error());
+  return texts == Texts::shown ? status : printed;
+}
+
+// --- apply
+
+int apply_status(const ApplyEnd& end) {
+  const auto failed = [](const workspace::Left& left) { return left.failed; };
+  if (end.signal != 0) return exit_status_of(Cancelled{end.signal});
+  if (std::ranges::any_of(end.applied.left, failed)) return exit_status::kCouldNot;
+  return end.applied.conflicts.empty() && end.wanted ? kDone : kFindings;
+}
+
+int apply(const Invocation& typed) {
+  if (typed.operands.empty()) return complain(typed, usage(typed, "needs a name"));
+  if (const Status asking = check_asking(!typed.bring_out.yes); !asking)
+    return complain(typed, asking.error());
+  auto kept = load(typed.operands.front());
+  if (!kept) return complain(typed, kept.error());
+  if (const Status there = workspace::open_folders(*kept); !there)
+    return complain(typed, there.error());
+  const Wish wish{.patterns = {typed.operands.begin() + 1, typed.operands.end()},
+                  .policy_files = kept->facts.policy_files,
+                  .asks = !typed.bring_out.yes,
+                  .silent = typed.output.json};
+  const auto end =
+      apply_changes(kept->copy, kept->changes, wish, paint_for(typed.output.color, STDERR_FILENO));
+  if (!end) return complain(typed, end.error());
+  if (typed.output.json) {
+    Json json = head_json();
+    json.update(facts_json(kept->facts));
+    json["applied"] = applied_json(end->applied);
+    if (const int printed = print(dump(json)); printed != kDone) return printed;
+  }
+  return apply_status(*end);
+}
+
+// --- drop
+
+int drop(const Invocation& typed) {
+  if (typed.operands.empty()) return complain(typed, usage(typed, "needs a name"));
+  const auto store = open_store();
+  if (!store) return complain(typed, store.error());
+  int status = kDone;
+  for (const std::string& name : typed.operands)
+    if (const Status dropped = store->drop(name); !dropped)
+      status = std::max(status, complain(typed, with_suggestion(dropped.error(), *store, name)));
+  return status;
+}
+
+}  // namespace
+
+int changes_command(const Invocation& typed) {
+  if (typed.command == "changes list") return list(typed);
+  if (typed.command == "changes show") return show(typed, Texts::left_out);
+  if (typed.command == "changes diff") return show(typed, Texts::shown);
+  if (typed.command == "changes apply") return apply(typed);
+  return drop(typed);
+}
+
+}  // namespace sbx::cli

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "cli/invocation.hpp"
+
+namespace sbx::cli {
+
+/// `sbx changes list · show · diff · apply · drop`: sbx-changes(1). Gives the exit status.
+int changes_command(const Invocation& typed);
+
+}  // namespace sbx::cli

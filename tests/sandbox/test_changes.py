@@ -1,0 +1,452 @@
+"""Change sets: what --keep stores, what `sbx changes` says of it, and that applying it later harms nothing."""
+
+import json
+import os
+import pathlib
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import sbxtest
+from sbxtest import SBX, start
+from test_workspace import CLEAN_UP, Workspace
+
+SCHEMA = "sbx.changes/1"
+LEFTOVER = ".sbx-0123456789abcdef"
+
+
+class Changes(Workspace):
+    def setUp(self):
+        super().setUp()
+        self.state = self.home / ".local/state/sbx/changes"
+
+    def keep(self, code, *options, name="set", ends_with=0):
+        return self.overlay(code, "--keep", name, *options, ends_with=ends_with)
+
+    def changes(self, *words, ends_with=0, wrapper=(), **options):
+        process = start([*wrapper, SBX, "changes", *map(str, words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                        stderr=subprocess.PIPE, cwd=self.tmp, env=self.environment(), **options)
+        ended = self.finish(process, words, json_record=False)
+        self.assertEqual(ended.status, ends_with, ended)
+        return ended
+
+    def json_of(self, *words, ends_with=0):
+        answer = json.loads(self.changes(*words, "--json", ends_with=ends_with).out)
+        self.assertEqual(answer["schema"], SCHEMA)
+        return answer
+
+    def paths(self, changes):
+        return [each["path"] for each in changes]
+
+    def story(self):
+        for name in ("src/a", "notes.txt", "README"):
+            self.write(name, "text\n")
+        self.keep(CLEAN_UP)
+
+
+class Kept(Changes):
+    def test_a_set_is_listed_shown_and_applied_later(self):
+        self.story()
+        before = self.tree()
+        listed, = self.json_of("list")["sets"]
+        self.assertEqual((listed["name"], listed["count"], listed["folder"], listed["success"]), ("set", 4, str(self.work), True))
+        self.assertIn(b"set ", self.changes("list").out)
+        shown = self.changes("diff", "set").out.decode()
+        places = [shown.index(word) for word in ("deleted   notes.txt", "deleted   src/", "modified  README", "+cleaned")]
+        self.assertEqual(places, sorted(places), shown)
+        self.assertNotIn("+cleaned", self.changes("show", "set").out.decode())
+        self.assertEqual(self.tree(), before)
+        applied = self.json_of("apply", "--yes", "set")["applied"]
+        self.assertEqual((len(applied["done"]), applied["conflicts"], applied["left"]), (4, [], []))
+        self.assertEqual(self.tree(), {"README": b"text\ncleaned\n"})
+        self.changes("drop", "set")
+        self.assertEqual(self.json_of("list")["sets"], [])
+        self.assertEqual(os.listdir(self.state), [])
+
+    def test_the_record_and_a_line_name_the_set(self):
+        ended = self.keep("open('a', 'w').write('1234')")
+        self.assertEqual(ended.record["kept"], {"name": "set", "changes": 1, "bytes": 4})
+        said = self.sbx("--workspace", f"{self.work}:overlay", "--keep", "other", "touch", "b", json_record=False).err.decode()
+        self.assertIn("sbx changes apply other", said)
+
+    def test_names_and_links_are_exact_whatever_they_are_made_of(self):
+        names = [b"new\nline", b"esc\x1b[2J", b"\xff\xfe", b"a b%20c", "ü".encode(), b"-n"]
+        self.keep(f"import os\nfor name in {names!r}: open(name, 'wb').write(name)\nos.symlink(b'to\\n\\xff', 'link'); os.symlink('/etc', 'abs')")
+        shown = self.changes("show", "set").out
+        self.assertNotIn(b"\x1b", shown)
+        self.changes("apply", "--yes", "set")
+        found = {name: (self.work / os.fsdecode(name)).read_bytes() for name in names}
+        self.assertEqual(found, {name: name for name in names})
+        self.assertEqual((os.readlink(os.fsencode(self.work / "link")), os.readlink(self.work / "abs")), (b"to\n\xff", "/etc"))
+
+    def test_nothing_in_the_store_has_a_name_or_mode_of_the_programs_choice(self):
+        self.keep("import os\nos.makedirs('.git/hooks'); open('.git/hooks/x', 'w').write('#!'); os.chmod('.git/hooks/x', 0o6755)\n"
+                  "os.symlink('/etc/passwd', 'link'); os.mkfifo('pipe')")
+        found = {str(path.relative_to(self.state)): path.lstat().st_mode for path in self.state.rglob("*")}
+        self.assertEqual(set(found), {"set", "set/manifest", "set/contents", "set/contents/0", "set/contents/1"})
+        self.assertEqual({oct(mode) for mode in found.values()}, {"0o40700", "0o100600"})
+        self.assertEqual((self.state / "set/contents/1").read_bytes(), b"/etc/passwd")
+
+    def test_what_a_failed_command_did_is_kept_with_how_it_ended(self):
+        self.keep("open('a', 'w'); raise SystemExit(3)", ends_with=3)
+        self.assertEqual(self.json_of("show", "set")["outcome"], "the command exited with status 3")
+        self.changes("apply", "--yes", "set")
+        self.assertEqual(os.listdir(self.work), ["a"])
+
+    def test_a_run_that_changes_nothing_keeps_nothing(self):
+        self.assertNotIn("kept", self.keep("pass").record)
+        self.assertEqual(self.json_of("list")["sets"], [])
+
+    def test_sparse_files_stay_sparse(self):
+        self.keep("f = open('a', 'w'); f.write('x'); f.truncate(1 << 30)", "--set", 'limits.file_size="2G"')
+        self.changes("apply", "--yes", "set")
+        for path in (self.state / "set/contents/0", self.work / "a"):
+            self.assertEqual(path.stat().st_size, 1 << 30)
+            self.assertLess(path.stat().st_blocks, 1000)
+
+    def test_a_name_that_is_taken_or_no_name_is_an_error_before_the_run(self):
+        self.keep("open('a', 'w')")
+        overlay = ["--workspace", f"{self.work}:overlay"]
+        self.could_not(self.sbx(*overlay, "--keep", "set", "touch", "b"), "sbx changes drop set")
+        for name in ("../x", ".x", "-x", "a/b", "x" * 65, "a\nb", ""):
+            self.could_not(self.sbx(*overlay, f"--keep={name}", "touch", "b"))
+        self.could_not(self.sbx("--keep", "x", "true"), "copy-on-write")
+        self.exited(self.sbx(*overlay, "--keep", "x.Y_1-2", "touch", "b"))
+
+    def test_two_runs_of_one_name_both_keep(self):
+        code = "import sys\nopen('a', 'w'); print('ready', flush=True); sys.stdin.readline()"
+        runs = [self.start_sbx("--workspace", f"{self.work}:overlay", "--keep", "set", "--lang", "python", "-c", code, json_record=False,
+                               stdin=subprocess.PIPE) for _ in range(2)]
+        for process in runs:
+            self.assertEqual(process.stdout.readline(), b"ready\n")
+        said = b"".join(self.finish(process, data=b"\n", json_record=False).err for process in runs)
+        self.assertEqual({each["name"] for each in self.json_of("list")["sets"]}, {"set", "set-2"})
+        self.assertIn(b"was taken meanwhile", said)
+
+    def test_without_a_home_it_says_so_before_the_run(self):
+        if not sbxtest.IS_ROOT and pathlib.Path(os.path.expanduser("~")).exists():
+            self.skipTest("the home in the password file is used instead")
+        ended = self.sbx("--workspace", f"{self.work}:overlay", "--keep", "x", "true", env={"HOME": None})
+        if ended.status != 0:
+            self.could_not(ended, "HOME")
+
+    def test_a_store_that_is_a_link_or_open_to_others_is_not_trusted(self):
+        elsewhere = self.tmp / "elsewhere"
+        elsewhere.mkdir()
+        self.state.parent.mkdir(parents=True)
+        self.state.symlink_to(elsewhere)
+        self.could_not(self.sbx("--workspace", f"{self.work}:overlay", "--keep", "x", "touch", "a"), "state")
+        self.assertEqual(os.listdir(elsewhere), [])
+        self.state.unlink()
+        self.state.mkdir(mode=0o777)
+        self.keep("open('a', 'w')")
+        self.assertEqual(self.state.stat().st_mode & 0o777, 0o700)
+
+    def test_a_store_of_somebody_else_is_not_used(self):
+        if not sbxtest.IS_ROOT:
+            self.skipTest("needs root to give a folder away")
+        self.state.mkdir(parents=True)
+        os.chown(self.state, 12345, 12345)
+        self.could_not(self.sbx("--workspace", f"{self.work}:overlay", "--keep", "x", "touch", "a"), "somebody else")
+
+    def test_state_goes_where_the_caller_says_below_the_home_only(self):
+        for folder, used in ((self.home / "my state", True), (self.tmp / "outside", False)):
+            ended = self.sbx("--workspace", f"{self.work}:overlay", "--keep", "x", "touch", "a", env={"XDG_STATE_HOME": str(folder)})
+            self.exited(ended)
+            self.assertEqual((folder / "sbx/changes/x").exists(), used)
+        self.assertTrue((self.state / "x").exists())
+
+    def test_what_a_killed_sbx_left_in_the_store_is_removed(self):
+        self.keep("open('a', 'w')")
+        (self.state / LEFTOVER / "contents").mkdir(parents=True)
+        (self.state / LEFTOVER / "contents/0").write_text("x")
+        self.changes("list")
+        self.assertEqual(os.listdir(self.state), ["set"])
+
+    def test_mistakes_end_with_2_and_a_cure(self):
+        self.keep("open('a', 'w')", name="cleanup")
+        self.assertIn(b'did you mean "cleanup"', self.changes("show", "clenup", ends_with=2).err)
+        self.assertIn(b"list, show, diff, apply, drop", self.changes(ends_with=2).err)
+        self.assertIn(b"changes show", self.changes("shw", ends_with=2).err)
+        for words in (["show"], ["show", "a", "b"], ["apply", "--yes"], ["drop"], ["list", "x"], ["show", "../cleanup"], ["apply", "cleanup"]):
+            self.assertIn(b"sbx: error: ", self.changes(*words, ends_with=2).err)
+        self.assertIn(b"changes apply", self.changes("--help").out)
+
+
+class Later(Changes):
+    """What happened between keeping and applying."""
+
+    def test_files_that_changed_since_are_conflicts_and_stay(self):
+        for name in ("content", "same-size", "mode", "gone", "replaced", "fine", "to-delete"):
+            self.write(name, "text\n")
+        self.keep("import os\nfor n in ('content', 'same-size', 'gone', 'replaced', 'fine'): open(n, 'w').write('inside')\n"
+                  "os.chmod('mode', 0o700); os.remove('to-delete'); open('new', 'w').write('inside')")
+        facts = (self.work / "same-size").stat()
+        (self.work / "content").write_text("host")
+        (self.work / "same-size").write_text("host\n")
+        os.utime(self.work / "same-size", ns=(facts.st_atime_ns, facts.st_mtime_ns))
+        (self.work / "mode").chmod(0o755)
+        (self.work / "gone").unlink()
+        self.write("replacement", "text\n").rename(self.work / "replaced")
+        (self.work / "to-delete").write_text("host")
+        (self.work / "new").write_text("host")
+        before = {path.name: path.read_text() for path in self.work.iterdir()}
+        applied = self.json_of("apply", "--yes", "set", ends_with=1)["applied"]
+        self.assertEqual(self.paths(applied["conflicts"]), ["content", "gone", "mode", "new", "replaced", "same-size", "to-delete"])
+        self.assertEqual(self.paths(applied["done"]), ["fine"])
+        self.assertEqual({path.name: path.read_text() for path in self.work.iterdir()}, {**before, "fine": "inside"})
+        self.assertEqual((self.work / "mode").stat().st_mode & 0o777, 0o755)
+
+    def test_conflicts_are_named_before_anything_is_done(self):
+        self.story()
+        (self.work / "README").write_text("mine")
+        self.assertIn(b"conflict: README", self.changes("show", "set").err)
+        self.assertEqual(self.paths(self.json_of("show", "set")["conflicts"]), ["README"])
+
+    def test_what_had_changed_during_the_run_stays_a_conflict(self):
+        self.write("both", "before")
+        code = "import sys\nopen('both', 'w').write('inside')\nprint('ready', flush=True); sys.stdin.readline()"
+        process = self.start_sbx("--workspace", f"{self.work}:overlay", "--keep", "set", "--lang", "python", "-c", code, json_record=False,
+                                 stdin=subprocess.PIPE)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        (self.work / "both").write_text("host")
+        self.finish(process, data=b"\n", json_record=False)
+        self.assertEqual(self.paths(self.json_of("apply", "--yes", "set", ends_with=1)["applied"]["conflicts"]), ["both"])
+        self.assertEqual((self.work / "both").read_text(), "host")
+
+    def test_applying_again_is_no_conflict(self):
+        for name in ("x/inner", "y", "README", "gone", "run"):
+            self.write(name, "text\n")
+        self.keep("import os, shutil\nshutil.rmtree('x'); open('x', 'w').write('2'); os.remove('y'); os.mkdir('y'); open('y/z', 'w')\n"
+                  "open('README', 'a').write('more'); os.remove('gone'); os.symlink('a', 'link'); os.chmod('run', 0o755)")
+        self.changes("apply", "--yes", "set")
+        before = self.tree()
+        self.changes("apply", "--yes", "set")
+        self.assertEqual(self.tree(), before)
+        self.assertEqual(before, {"x": b"2", "y/z": b"", "README": b"text\nmore", "run": b"text\n"})
+
+    def test_patterns_choose_and_bring_their_new_folders(self):
+        self.write("old/file", "x")
+        self.keep("import os, shutil\nos.makedirs('new/deep'); open('new/deep/f', 'w'); open('new/g', 'w'); open('a.c', 'w'); shutil.rmtree('old')")
+        self.changes("apply", "--yes", "set", "new/deep/f", "*.c")
+        self.assertEqual(sorted(self.tree()), ["a.c", "new/deep/f", "old/file"])
+        self.changes("apply", "--yes", "set", "new", "old")
+        self.assertEqual(sorted(self.tree()), ["a.c", "new/deep/f", "new/g"])
+        self.assertIn(b"no change has such a name", self.changes("apply", "--yes", "set", "typo").err)
+
+    def test_protected_names_are_left_out_unless_named_one_by_one(self):
+        self.keep("import os\nos.makedirs('.git/hooks')\nfor n in ('.git/hooks/x', '.envrc', 'a'): open(n, 'w')")
+        applied = self.json_of("apply", "--yes", "set")["applied"]
+        self.assertIn(".envrc", self.paths(applied["left"]))
+        self.changes("apply", "--yes", "set", "**")
+        self.assertEqual(sorted(self.tree()), ["a"])
+        self.changes("apply", "--yes", "set", ".envrc", ".git/hooks/x")
+        self.assertEqual(sorted(self.tree()), [".envrc", ".git/hooks/x", "a"])
+
+    def test_policy_files_of_the_run_are_never_applied(self):
+        policy = self.policy('[filesystem.workspace]\nmode = "overlay"\n', name="work/p.toml")
+        other = self.write("q.toml", policy.read_text())
+        self.exited(self.sbx("-p", other, "--keep", "set", "--lang", "python", "-c", "open('p.toml', 'w'); open('a', 'w')"))
+        manifest = self.state / "set/manifest"
+        manifest.write_text(manifest.read_text().replace("q.toml", "p.toml"))
+        self.assertIn("a policy file", str(self.json_of("apply", "--yes", "set")["applied"]["left"]))
+        self.assertEqual((self.work / "p.toml").read_text(), policy.read_text())
+
+    def test_a_folder_that_is_gone_or_another_one_is_an_error(self):
+        self.story()
+        self.work.rename(self.tmp / "moved")
+        self.assertIn(b"can't be opened", self.changes("apply", "--yes", "set", ends_with=125).err)
+        self.assertIn(b"deleted   notes.txt", self.changes("show", "set").out)
+        self.work.mkdir()
+        self.assertIn(b"not the folder", self.changes("apply", "--yes", "set", ends_with=125).err)
+        self.work.rmdir()
+        self.work.symlink_to(self.tmp / "moved")
+        self.changes("apply", "--yes", "set", ends_with=125)
+        self.work.unlink()
+        (self.tmp / "moved").rename(self.work)
+        self.changes("apply", "--yes", "set")
+
+    def test_links_that_came_since_are_not_followed(self):
+        self.write("sub/file", "x")
+        self.keep("open('sub/file', 'w').write('inside'); open('sub/new', 'w'); open('fine', 'w')")
+        elsewhere = self.tmp / "elsewhere"
+        (self.work / "sub").rename(elsewhere)
+        (self.work / "sub").symlink_to(elsewhere)
+        ended = self.json_of("apply", "--yes", "set", ends_with=125)
+        self.assertEqual(({path.name: path.read_text() for path in elsewhere.iterdir()}, self.paths(ended["applied"]["done"])),
+                         ({"file": "x"}, ["fine"]))
+
+
+class Edited(Changes):
+    """A set that somebody edited by hand leads nowhere else."""
+
+    def edited(self, *replacements, ends_with=125, manifest="set/manifest"):
+        path = self.state / manifest
+        text = path.read_text()
+        for old, new in replacements:
+            self.assertIn(old, text)
+            path.write_text(text.replace(old, new))
+            for command in (["apply", "--yes"], ["diff"], ["show"]):
+                said = self.changes(*command, "set", ends_with=ends_with).err
+                self.assertIn(b"can't be read, line", said)
+            listed, = self.json_of("list")["sets"]
+            self.assertEqual(listed["name"], "set")
+        path.write_text(text)
+
+    def test_paths_that_lead_out_are_refused(self):
+        self.keep("import os\nos.mkdir('d'); open('d/victim', 'w').write('x')")
+        self.edited(*((" d/victim", f" {bad}") for bad in ("../victim", "/etc/victim", "d/../../victim", "d//victim", "d/./victim", ".", "",
+                                                           "d/victim/", "%2e%2e/victim", "d%00", "d%2", "d%zz")))
+        self.changes("apply", "--yes", "set")
+
+    def test_other_nonsense_is_refused(self):
+        self.keep("open('a', 'w').write('x')")
+        self.edited(("created file", "created door"), ("created file", "made file"), ("0644 1 0", "0644 1 ../manifest"), ("0644", "77777"),
+                    ("0644 1", "0644 -1"), ("end 1", "end 2"), ("end 1", ""), ("sbx.changes/1", "sbx.changes/2"), ("layer ", "layer x"),
+                    ("folder /", "folder x/"), ("success yes", "success maybe"))
+        self.changes("apply", "--yes", "set")
+
+    def test_content_that_is_no_plain_file_is_not_read(self):
+        secret = self.write("secret", "secret", folder=self.tmp)
+        for make in (lambda path: path.symlink_to(secret), os.mkfifo, os.mkdir, lambda path: None):
+            self.keep("open('a', 'w').write('x')")
+            content = self.state / "set/contents/0"
+            content.unlink()
+            make(content)
+            self.changes("apply", "--yes", "set", ends_with=125)
+            self.assertEqual(os.listdir(self.work), [])
+            shutil.rmtree(self.state / "set")
+
+
+class Interrupted(Changes):
+    COUNT = 400
+    OLD, NEW = b"a" * 100_000, b"b" * 100_000
+
+    def setUp(self):
+        super().setUp()
+        for i in range(self.COUNT):
+            self.write(f"f{i:03}", self.OLD)
+        self.keep(f"for i in range({self.COUNT}): open(f'f{{i:03}}', 'wb').write(b'b' * 100_000)")
+
+    def contents(self):
+        return {path.name: path.read_bytes() for path in self.work.iterdir()}
+
+    def begun(self):
+        process = start([SBX, "changes", "apply", "--yes", "set"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                        env=self.environment())
+        while (self.work / "f000").read_bytes() != self.NEW:
+            self.assertIsNone(process.poll())
+        return process
+
+    def test_a_signal_stops_it_after_the_file_at_hand(self):
+        process = self.begun()
+        process.send_signal(signal.SIGINT)
+        ended = self.finish(process, json_record=False)
+        found = self.contents()
+        self.assertEqual(set(found), {f"f{i:03}" for i in range(self.COUNT)})
+        self.assertLessEqual(set(found.values()), {self.OLD, self.NEW})
+        if self.OLD in found.values():  # else it was done before the signal came
+            self.assertEqual(ended.status, 130, ended)
+            self.assertIn(b"interrupted before", ended.err)
+        self.changes("apply", "--yes", "set")
+        self.assertEqual(set(self.contents().values()), {self.NEW})
+
+    def test_killed_each_file_is_old_or_new_and_the_next_one_finishes(self):
+        process = self.begun()
+        process.kill()
+        self.finish(process, json_record=False)
+        found = {name: text for name, text in self.contents().items() if not name.startswith(".sbx-")}
+        self.assertLessEqual(set(found.values()), {self.OLD, self.NEW})
+        self.write(LEFTOVER, "left")
+        self.write(".sbx-notes", "mine")
+        self.changes("apply", "--yes", "set")
+        self.assertEqual(set(self.contents()), {".sbx-notes", *(f"f{i:03}" for i in range(self.COUNT))})
+
+    def test_names_of_its_own_temporary_files_are_never_applied(self):
+        for name in ("own", "other"):
+            shutil.rmtree(self.state / "set", ignore_errors=True)
+            self.write("mine", "mine")
+            ended = self.keep(f"import os\nos.rename('mine', '{LEFTOVER}')", "--apply", "--yes")
+            self.assertIn(LEFTOVER, self.paths(ended.record["applied"]["left"]))
+            self.assertNotIn(LEFTOVER, os.listdir(self.work), name)
+
+
+class Asked(Changes):
+    def on_a_terminal(self, answer, *words):
+        master, slave = pty.openpty()
+        process = start([SBX, "changes", "apply", "set", *words], stdin=slave, stdout=slave, stderr=slave, env=self.environment(),
+                        start_new_session=True)
+        os.close(slave)
+        said = b""
+        while b"[y/N]" not in said:
+            said += os.read(master, 4096)
+        if isinstance(answer, bytes):
+            os.write(master, answer)
+        else:
+            process.send_signal(answer)
+        try:
+            while more := os.read(master, 4096):
+                said += more
+        except OSError:  # EIO: the last user of the terminal is gone
+            pass
+        os.close(master)
+        return process.wait(timeout=60), said
+
+    def test_it_shows_and_asks_on_a_terminal(self):
+        self.story()
+        before = self.tree()
+        for answer, status in ((b"n\n", 1), (b"\n", 1), (signal.SIGINT, 130)):
+            ended, said = self.on_a_terminal(answer)
+            self.assertEqual((ended, self.tree()), (status, before), said)
+            self.assertIn(b"+cleaned", said)
+        ended, said = self.on_a_terminal(b"y\n", "README")
+        self.assertEqual((ended, self.tree()["README"]), (0, b"text\ncleaned\n"), said)
+        self.assertIn("notes.txt", self.tree())
+
+
+class Hindered(Changes):
+    """Full disks and read-only folders, in a mount table of the test's own."""
+
+    def apart(self, script):
+        wrapper = ["unshare", "--mount"] if sbxtest.IS_ROOT else ["unshare", "--user", "--map-root-user", "--mount"]
+        if subprocess.run([*wrapper, "mount", "-t", "tmpfs", "none", str(self.work)], capture_output=True).returncode != 0:
+            self.skipTest("mounts can't be made here")
+        process = start([*wrapper, "sh", "-euc", script], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                        cwd=self.tmp, env=self.environment({"SBX": SBX, "WORK": str(self.work)}))
+        ended = self.finish(process, json_record=False)
+        self.assertEqual(ended.status, 0, ended)
+        return ended
+
+    RUN = '"$SBX" run -p python --workspace "$WORK:overlay" --keep set --lang python -c '
+
+    def test_a_full_disk_leaves_each_file_old_or_new(self):
+        ended = self.apart(
+            'mount -t tmpfs -o size=1m none "$WORK"; cd "$WORK"; for i in 1 2 3 4 5 6; do echo old > f$i; done\n' + self.RUN +
+            '"for i in range(1, 7): open(f\'f{i}\', \'w\').write(\'n\' * 300000)"\n'
+            'status=0; "$SBX" changes apply --yes set || status=$?; echo $status; find . -type f -printf "%s\\n"')
+        status, *sizes = ended.out.decode().split()
+        self.assertEqual((status, len(sizes), set(sizes)), ("125", 6, {"4", "300000"}), ended)
+        self.assertIn(b"No space left", ended.err)
+
+    def test_a_read_only_folder_is_named_and_nothing_is_done(self):
+        ended = self.apart('cd "$WORK"; echo old > f; ' + self.RUN + "\"open('f', 'w').write('new')\"\n"
+                           'mount --bind "$WORK" "$WORK"; mount -o remount,bind,ro "$WORK"\n'
+                           'status=0; "$SBX" changes apply --yes set || status=$?; echo $status; cat "$WORK/f"')
+        self.assertEqual(ended.out, b"125\nold\n", ended)
+        self.assertIn(b"Read-only file system", ended.err)
+
+    def test_a_full_home_keeps_nothing_and_says_so(self):
+        ended = self.apart('mkdir -p "$HOME/.local/state"; mount -t tmpfs -o size=64k none "$HOME/.local/state"; cd "$WORK"; status=0\n' +
+                           self.RUN + "\"open('f', 'w').write('n' * 300000)\" || status=$?\n"
+                           'echo $status; "$SBX" changes list; ls -A "$HOME/.local/state/sbx/changes"')
+        self.assertTrue(ended.out.startswith(b"125\nnothing is kept"), ended)
+        self.assertEqual(len(ended.out.splitlines()), 2, ended)
+        self.assertIn(b"No space left", ended.err)
+
+
+if __name__ == "__main__":
+    sbxtest.main()
