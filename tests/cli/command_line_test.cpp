@@ -201,8 +201,8 @@ TEST(CommandLine, ASwitchTakesNoValueAndAnOptionNeedsOne) {
 TEST(CommandLine, ReservedAndLaterCommandsSaySo) {
   for (const char* name : {"session", "mcp", "learn", "batch", "report", "test", "serve"})
     EXPECT_EQ(refused({name}).code, "reserved") << name;
-  for (const char* name : {"changes"})
-    EXPECT_EQ(refused({name}).code, "not-in-this-version") << name;
+  for (const char* name : {"policy", "changes"})
+    EXPECT_EQ(refused({name}).code, "missing-command") << name;
 }
 
 TEST(CommandLine, HelpNeedsNoOperand) {
