@@ -12,7 +12,6 @@ constexpr const char* kOptions = "Options";
 constexpr auto kOnce = Repeat::last_wins;
 constexpr auto kEach = Repeat::each_counts;
 constexpr auto kWorks = Standing::works;
-constexpr auto kLater = Standing::not_in_this_version;
 constexpr auto kReserved = Standing::reserved;
 
 Status take_version(Invocation& typed, std::string_view) {

@@ -140,12 +140,13 @@ std::string commands() {
     if (!doc.operands.empty()) text += " Ar " + argument(doc.operands);
     text += "\n" + sentences(doc.text);
   }
-  text += ".El\n.Pp\nNamed, but not in this version:\n";
+  text += ".El\n";
   std::string later;
   for (const CommandDoc& doc : describe_tree())
     if (!doc.works)
       later += fmt::format("{}.Cm {}", later.empty() ? "" : " ,\n", argument(doc.name));
-  return text + later + " .\n";
+  return later.empty() ? text
+                       : text + ".Pp\nNamed, but not in this version:\n" + later + " .\n";
 }
 
 // --- exit status

@@ -45,7 +45,7 @@ class Record(SbxTest):
 
     def test_schema_holds_for_what_was_brought_out(self):
         options = ["--workspace", ".:overlay", "--out", self.tmp / "out", "--apply", "--yes", "--set", 'filesystem.outputs.collect=["**"]']
-        code = "import os; open('a', 'w').write('x'); os.mkfifo(b'\\xff'); os.mkdir('d'); open('.envrc', 'w')"
+        code = "import os; open('a', 'w').write('x'); os.mkfifo(b'\\xff'); os.mkdir('d'); open('.bashrc', 'w')"
         ended = self.check(self.exited(self.python(code, options=options)))
         self.assertEqual([each["path"] for each in ended.record["out"]["files"]], ["a"])
         self.assertEqual(len(ended.record["applied"]["left"]), 2)
