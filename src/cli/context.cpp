@@ -30,14 +30,6 @@ Result<policy::Config> config_in(const std::string& folder) {
 
 }  // namespace
 
-std::string state_folder(const host::Host& host) {
-  if (host.home.empty()) return {};
-  const auto set = host.environment.find("XDG_STATE_HOME");
-  if (set != host.environment.end() && lies_below(set->second, host.home))
-    return set->second + "/sbx";
-  return host.home + "/.local/state/sbx";
-}
-
 Result<Surroundings> surroundings(const host::Host& host) {
   Surroundings result;
   policy::LoadContext& context = result.context;

@@ -15,10 +15,6 @@ struct Surroundings {
 };
 [[nodiscard]] Result<Surroundings> surroundings(const host::Host& host);
 
-/// ~/.local/state/sbx; XDG_STATE_HOME counts only where it lies below the home. Empty without a
-/// home.
-[[nodiscard]] std::string state_folder(const host::Host& host);
-
 /// Where named policies are looked for, and the default policy of ~/.config/sbx/config.toml.
 /// XDG_CONFIG_HOME counts only where it lies below the home: an environment that a stranger set
 /// must not choose the policy. Errors: policy (config.toml).

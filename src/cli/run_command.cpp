@@ -165,7 +165,7 @@ class RunCommand {
 
   /// For `sbx why`. A convenience: that it can't be kept is told, and changes nothing.
   void keep(const std::string& record) {
-    const std::string folder = keeps_record() ? state_folder(host_) : "";
+    const std::string folder = keeps_record() ? host::state_folder(host_) : "";
     if (folder.empty()) return;
     if (const Status kept = keep_record(folder, record); !kept)
       write_stderr(note_lines({"the record is not kept: " + kept.error().text()}));
@@ -210,7 +210,7 @@ class RunCommand {
                             {.capture = typed_.output.json,
                              .arguments = process_.arguments,
                              .copy = bring_out.copy(targets_.any() || keeps_record()),
-                             .state_folder = state_folder(host_),
+                             .state_folder = host::state_folder(host_),
                              .group = acquired_.group.get(),
                              .started_microseconds = process_.started});
     acquired_.group.reset();

@@ -21,6 +21,7 @@
 #include "cli/kept_record.hpp"
 #include "cli/text.hpp"
 #include "host/host.hpp"
+#include "host/state.hpp"
 #include "plan/filter/table.hpp"
 
 namespace sbx::cli {
@@ -312,7 +313,7 @@ std::unexpected<Error> not_a_record(std::string message) {
 Result<std::string> record_of(const Invocation& typed) {
   if (typed.operands.empty()) {
     const host::Host host = SBX_TRY(host::probe());
-    return kept_record(state_folder(host));
+    return kept_record(host::state_folder(host));
   }
   const std::string& operand = typed.operands.front();
   if (operand == "-") return sys::read_all(STDIN_FILENO, kLargestRecord);

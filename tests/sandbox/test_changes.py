@@ -239,13 +239,13 @@ class Later(Changes):
         self.assertIn(b"no change has such a name", self.changes("apply", "--yes", "set", "typo").err)
 
     def test_protected_names_are_left_out_unless_named_one_by_one(self):
-        self.keep("import os\nos.makedirs('.git/hooks')\nfor n in ('.git/hooks/x', '.envrc', 'a'): open(n, 'w')")
+        self.keep("import os\nos.makedirs('.git/hooks')\nfor n in ('.git/hooks/x', '.bashrc', 'a'): open(n, 'w')")
         applied = self.json_of("apply", "--yes", "set")["applied"]
-        self.assertIn(".envrc", self.paths(applied["left"]))
+        self.assertIn(".bashrc", self.paths(applied["left"]))
         self.changes("apply", "--yes", "set", "**")
         self.assertEqual(sorted(self.tree()), ["a"])
-        self.changes("apply", "--yes", "set", ".envrc", ".git/hooks/x")
-        self.assertEqual(sorted(self.tree()), [".envrc", ".git/hooks/x", "a"])
+        self.changes("apply", "--yes", "set", ".bashrc", ".git/hooks/x")
+        self.assertEqual(sorted(self.tree()), [".bashrc", ".git/hooks/x", "a"])
 
     def test_policy_files_of_the_run_are_never_applied(self):
         policy = self.policy('[filesystem.workspace]\nmode = "overlay"\n', name="work/p.toml")
