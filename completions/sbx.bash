@@ -1,9 +1,9 @@
 # bash completion for sbx; made by sbx-docs from the command line's own tree; not edited by hand
 
-_sbx_commands="run policy doctor why completions help"
+_sbx_commands="run policy doctor why changes completions help"
 _sbx_builtins="default strict data-analysis python node shell ci-untrusted offline-build web-fetch"
 _sbx_keys="name description locked enforcement interpreters.allow interpreters.venv interpreters.extensions filesystem.system filesystem.read filesystem.write filesystem.deny filesystem.sockets filesystem.scan filesystem.landlock filesystem.seed filesystem.workspace.source filesystem.workspace.mode filesystem.outputs.collect filesystem.outputs.max_bytes filesystem.outputs.max_files filesystem.outputs.max_depth environment.pass environment.set syscalls.base syscalls.allow syscalls.deny syscalls.denied syscalls.rule network.mode network.allow network.private network.match_sni network.publish network.named limits.wall_time limits.cpu_time limits.cpus limits.memory limits.processes limits.open_files limits.file_size limits.disk limits.disk_files limits.disk_on limits.grace output.stdout output.stderr output.exceed"
-_sbx_names="name description locked enforcement interpreters.allow interpreters.venv interpreters.extensions filesystem.system filesystem.read filesystem.write filesystem.deny filesystem.sockets filesystem.scan filesystem.landlock filesystem.seed filesystem.workspace.source filesystem.workspace.mode filesystem.outputs.collect filesystem.outputs.max_bytes filesystem.outputs.max_files filesystem.outputs.max_depth environment.pass environment.set syscalls.base syscalls.allow syscalls.deny syscalls.denied syscalls.rule network.mode network.allow network.private network.match_sni network.publish network.named limits.wall_time limits.cpu_time limits.cpus limits.memory limits.processes limits.open_files limits.file_size limits.disk limits.disk_files limits.disk_on limits.grace output.stdout output.stderr output.exceed @always @basic-io @io-event @file-read @file-write @file-lock @sync @memory @thread @signal @timer @scheduling @resources @process @process-spawn @identity @ipc @network @system-info @self-restriction @debug @profile @aio @io-uring @numa @mount @namespace @keyring @handle @fanotify @bpf @memory-tricks @module @reboot @swap @clock @raw-io @privileged @obsolete allow-host-with-host bad-descriptor bad-value bad-variable language-with-command misplaced-option missing-command missing-value needs-language no-changes-kept no-code-option no-command nobody-to-ask not-in-this-version nothing-to-bring-out nothing-to-collect nothing-to-run too-large unexpected-value unknown-command unknown-language unknown-option unknown-requirement unknown-stage usage bad-call-name bad-command bad-destination bad-extension bad-path bad-pattern bad-publication bad-unit cannot-enforce-yet denied-grant duplicate-key empty-text extends-cycle extends-too-deep forbidden-grant filter-too-long invalid-utf8 missing-key needed-syscall-denied nested-too-deep no-such-argument not-settable nul-in-text out-of-range policy-too-large rule-never-matches rule-on-hot-call shadows-builtin toml-syntax too-many-entries too-many-findings too-many-policies too-many-ports unknown-key unknown-symbol unknown-syscall unknown-syscall-group unknown-word unsupported-schema widens-locked wrong-type wrong-value-count cannot-lock cannot-look cannot-open cannot-put cannot-read cannot-write command-not-executable command-not-found interpreter-not-allowed missing-grant missing-system missing-workspace no-home no-interpreter no-mount-point no-record-kept not-a-record no-such-file no-system no-venv not-a-file not-a-regular-file not-a-socket not-brought-out not-executable not-found not-grantable out-unusable report-unwritable seed-outside-home seed-too-large two-grants unfit-workspace unknown-policy unreadable-grant unreadable-policy unusable-submount workspace-replaced cannot-publish listener-busy no-fence no-free-uid no-proc no-rights-in-namespace no-upper-folder no-user-namespace requirement-not-met no-interface-list no-resolver no-cgroup no-scope child-died memory-too-small broken-page init-killed no-descriptors no-epoll no-listener no-pidfd no-pipe no-signalfd no-socket no-stream"
+_sbx_names="name description locked enforcement interpreters.allow interpreters.venv interpreters.extensions filesystem.system filesystem.read filesystem.write filesystem.deny filesystem.sockets filesystem.scan filesystem.landlock filesystem.seed filesystem.workspace.source filesystem.workspace.mode filesystem.outputs.collect filesystem.outputs.max_bytes filesystem.outputs.max_files filesystem.outputs.max_depth environment.pass environment.set syscalls.base syscalls.allow syscalls.deny syscalls.denied syscalls.rule network.mode network.allow network.private network.match_sni network.publish network.named limits.wall_time limits.cpu_time limits.cpus limits.memory limits.processes limits.open_files limits.file_size limits.disk limits.disk_files limits.disk_on limits.grace output.stdout output.stderr output.exceed @always @basic-io @io-event @file-read @file-write @file-lock @sync @memory @thread @signal @timer @scheduling @resources @process @process-spawn @identity @ipc @network @system-info @self-restriction @debug @profile @aio @io-uring @numa @mount @namespace @keyring @handle @fanotify @bpf @memory-tricks @module @reboot @swap @clock @raw-io @privileged @obsolete allow-host-with-host bad-descriptor bad-set-name bad-value bad-variable language-with-command misplaced-option missing-command missing-value name-taken needs-language no-changes-kept no-code-option no-command no-such-set nobody-to-ask not-in-this-version nothing-to-bring-out nothing-to-collect nothing-to-run too-large unexpected-value unknown-command unknown-language unknown-option unknown-requirement unknown-stage usage bad-call-name bad-command bad-destination bad-extension bad-path bad-pattern bad-publication bad-unit cannot-enforce-yet denied-grant duplicate-key empty-text extends-cycle extends-too-deep forbidden-grant filter-too-long invalid-utf8 missing-key needed-syscall-denied nested-too-deep no-such-argument not-settable nul-in-text out-of-range policy-too-large rule-never-matches rule-on-hot-call shadows-builtin toml-syntax too-many-entries too-many-findings too-many-policies too-many-ports unknown-key unknown-symbol unknown-syscall unknown-syscall-group unknown-word unsupported-schema widens-locked wrong-type wrong-value-count broken-set cannot-lock cannot-look cannot-open cannot-put cannot-read cannot-write command-not-executable command-not-found interpreter-not-allowed missing-grant missing-system missing-workspace no-content no-home no-interpreter no-mount-point no-record-kept not-a-record no-state-folder no-such-file no-system no-venv not-a-file not-a-regular-file not-a-socket not-brought-out not-dropped not-executable not-found not-grantable not-kept out-unusable report-unwritable seed-outside-home seed-too-large set-in-use two-grants unfit-workspace unknown-policy unreadable-grant unreadable-policy unusable-submount workspace-gone workspace-replaced cannot-publish listener-busy no-fence no-free-uid no-proc no-rights-in-namespace no-upper-folder no-user-namespace requirement-not-met no-interface-list no-resolver no-cgroup no-scope child-died memory-too-small broken-page init-killed no-descriptors no-epoll no-listener no-pidfd no-pipe no-signalfd no-socket no-stream"
 
 _sbx_words() {
     COMPREPLY=($(compgen -W "$1" -- "$cur"))
@@ -21,6 +21,12 @@ _sbx_policies() {
 _sbx_keys() {
     COMPREPLY=($(compgen -S = -W "$_sbx_keys" -- "$cur"))
     compopt -o nospace 2>/dev/null
+}
+
+# Change sets that are kept: the first column below the head.
+_sbx_sets() {
+    local sets=$(sbx changes list 2>/dev/null | sed '1d;s/ .*//')
+    _sbx_words "$sets"
 }
 
 # The words from index $1 on are a command line of their own.
@@ -104,6 +110,11 @@ _sbx_other() {
     'policy audit') options="--json --color -h --help"; _sbx_policies ;;
     'doctor') options="-p --policy --json -q --quiet --color -h --help"; : ;;
     'why') options="--color -h --help"; COMPREPLY=($(compgen -f -- "$cur")) ;;
+    'changes list') options="--json --color -h --help"; : ;;
+    'changes show') options="--json --color -h --help"; _sbx_sets ;;
+    'changes diff') options="--color -h --help"; _sbx_sets ;;
+    'changes apply') options="--yes --json --color -h --help"; _sbx_sets ;;
+    'changes drop') options="--color -h --help"; _sbx_sets ;;
     'completions') options="--color -h --help"; _sbx_words "bash zsh fish" ;;
     'help') options="--color -h --help"; _sbx_words "$_sbx_commands" ;;
     esac
@@ -121,6 +132,9 @@ _sbx() {
     run) _sbx_run ;;
     policy)
         if ((COMP_CWORD == 2)); then _sbx_words "list show check explain diff schema init audit"; else _sbx_other "policy ${COMP_WORDS[2]}"; fi
+        ;;
+    changes)
+        if ((COMP_CWORD == 2)); then _sbx_words "list show diff apply drop"; else _sbx_other "changes ${COMP_WORDS[2]}"; fi
         ;;
     *) _sbx_other "${COMP_WORDS[1]}" ;;
     esac

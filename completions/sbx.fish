@@ -66,11 +66,16 @@ function __sbx_keys
 end
 
 function __sbx_names
-    printf '%s\n' name description locked enforcement interpreters.allow interpreters.venv interpreters.extensions filesystem.system filesystem.read filesystem.write filesystem.deny filesystem.sockets filesystem.scan filesystem.landlock filesystem.seed filesystem.workspace.source filesystem.workspace.mode filesystem.outputs.collect filesystem.outputs.max_bytes filesystem.outputs.max_files filesystem.outputs.max_depth environment.pass environment.set syscalls.base syscalls.allow syscalls.deny syscalls.denied syscalls.rule network.mode network.allow network.private network.match_sni network.publish network.named limits.wall_time limits.cpu_time limits.cpus limits.memory limits.processes limits.open_files limits.file_size limits.disk limits.disk_files limits.disk_on limits.grace output.stdout output.stderr output.exceed @always @basic-io @io-event @file-read @file-write @file-lock @sync @memory @thread @signal @timer @scheduling @resources @process @process-spawn @identity @ipc @network @system-info @self-restriction @debug @profile @aio @io-uring @numa @mount @namespace @keyring @handle @fanotify @bpf @memory-tricks @module @reboot @swap @clock @raw-io @privileged @obsolete allow-host-with-host bad-descriptor bad-value bad-variable language-with-command misplaced-option missing-command missing-value needs-language no-changes-kept no-code-option no-command nobody-to-ask not-in-this-version nothing-to-bring-out nothing-to-collect nothing-to-run too-large unexpected-value unknown-command unknown-language unknown-option unknown-requirement unknown-stage usage bad-call-name bad-command bad-destination bad-extension bad-path bad-pattern bad-publication bad-unit cannot-enforce-yet denied-grant duplicate-key empty-text extends-cycle extends-too-deep forbidden-grant filter-too-long invalid-utf8 missing-key needed-syscall-denied nested-too-deep no-such-argument not-settable nul-in-text out-of-range policy-too-large rule-never-matches rule-on-hot-call shadows-builtin toml-syntax too-many-entries too-many-findings too-many-policies too-many-ports unknown-key unknown-symbol unknown-syscall unknown-syscall-group unknown-word unsupported-schema widens-locked wrong-type wrong-value-count cannot-lock cannot-look cannot-open cannot-put cannot-read cannot-write command-not-executable command-not-found interpreter-not-allowed missing-grant missing-system missing-workspace no-home no-interpreter no-mount-point no-record-kept not-a-record no-such-file no-system no-venv not-a-file not-a-regular-file not-a-socket not-brought-out not-executable not-found not-grantable out-unusable report-unwritable seed-outside-home seed-too-large two-grants unfit-workspace unknown-policy unreadable-grant unreadable-policy unusable-submount workspace-replaced cannot-publish listener-busy no-fence no-free-uid no-proc no-rights-in-namespace no-upper-folder no-user-namespace requirement-not-met no-interface-list no-resolver no-cgroup no-scope child-died memory-too-small broken-page init-killed no-descriptors no-epoll no-listener no-pidfd no-pipe no-signalfd no-socket no-stream
+    printf '%s\n' name description locked enforcement interpreters.allow interpreters.venv interpreters.extensions filesystem.system filesystem.read filesystem.write filesystem.deny filesystem.sockets filesystem.scan filesystem.landlock filesystem.seed filesystem.workspace.source filesystem.workspace.mode filesystem.outputs.collect filesystem.outputs.max_bytes filesystem.outputs.max_files filesystem.outputs.max_depth environment.pass environment.set syscalls.base syscalls.allow syscalls.deny syscalls.denied syscalls.rule network.mode network.allow network.private network.match_sni network.publish network.named limits.wall_time limits.cpu_time limits.cpus limits.memory limits.processes limits.open_files limits.file_size limits.disk limits.disk_files limits.disk_on limits.grace output.stdout output.stderr output.exceed @always @basic-io @io-event @file-read @file-write @file-lock @sync @memory @thread @signal @timer @scheduling @resources @process @process-spawn @identity @ipc @network @system-info @self-restriction @debug @profile @aio @io-uring @numa @mount @namespace @keyring @handle @fanotify @bpf @memory-tricks @module @reboot @swap @clock @raw-io @privileged @obsolete allow-host-with-host bad-descriptor bad-set-name bad-value bad-variable language-with-command misplaced-option missing-command missing-value name-taken needs-language no-changes-kept no-code-option no-command no-such-set nobody-to-ask not-in-this-version nothing-to-bring-out nothing-to-collect nothing-to-run too-large unexpected-value unknown-command unknown-language unknown-option unknown-requirement unknown-stage usage bad-call-name bad-command bad-destination bad-extension bad-path bad-pattern bad-publication bad-unit cannot-enforce-yet denied-grant duplicate-key empty-text extends-cycle extends-too-deep forbidden-grant filter-too-long invalid-utf8 missing-key needed-syscall-denied nested-too-deep no-such-argument not-settable nul-in-text out-of-range policy-too-large rule-never-matches rule-on-hot-call shadows-builtin toml-syntax too-many-entries too-many-findings too-many-policies too-many-ports unknown-key unknown-symbol unknown-syscall unknown-syscall-group unknown-word unsupported-schema widens-locked wrong-type wrong-value-count broken-set cannot-lock cannot-look cannot-open cannot-put cannot-read cannot-write command-not-executable command-not-found interpreter-not-allowed missing-grant missing-system missing-workspace no-content no-home no-interpreter no-mount-point no-record-kept not-a-record no-state-folder no-such-file no-system no-venv not-a-file not-a-regular-file not-a-socket not-brought-out not-dropped not-executable not-found not-grantable not-kept out-unusable report-unwritable seed-outside-home seed-too-large set-in-use two-grants unfit-workspace unknown-policy unreadable-grant unreadable-policy unusable-submount workspace-gone workspace-replaced cannot-publish listener-busy no-fence no-free-uid no-proc no-rights-in-namespace no-upper-folder no-user-namespace requirement-not-met no-interface-list no-resolver no-cgroup no-scope child-died memory-too-small broken-page init-killed no-descriptors no-epoll no-listener no-pidfd no-pipe no-signalfd no-socket no-stream
 end
 
 function __sbx_commands
-    printf '%s\n' run policy doctor why completions help
+    printf '%s\n' run policy doctor why changes completions help
+end
+
+# Change sets that are kept: the first column below the head.
+function __sbx_sets
+    sbx changes list 2>/dev/null | sed '1d;s/ .*//'
 end
 
 complete -c sbx -f
@@ -86,6 +91,12 @@ complete -c sbx -n '__sbx_after policy' -a init -d 'Print a commented first poli
 complete -c sbx -n '__sbx_after policy' -a audit -d 'Grade what a policy leaves open.'
 complete -c sbx -n __sbx_after -a doctor -d 'Say what this machine can enforce, what not, and the cure.'
 complete -c sbx -n __sbx_after -a why -d 'Explain a record: how the run ended, what was refused, what would allow it. "-" is standard input; without FILE the kept record is read.'
+complete -c sbx -n __sbx_after -a changes -d 'Commands: list, show, diff, apply, drop.'
+complete -c sbx -n '__sbx_after changes' -a list -d 'List the change sets that --keep has kept.'
+complete -c sbx -n '__sbx_after changes' -a show -d 'List the changes of a set.'
+complete -c sbx -n '__sbx_after changes' -a diff -d 'Show the changes of a set, texts line by line.'
+complete -c sbx -n '__sbx_after changes' -a apply -d 'Do the changes of a set, or those that GLOB means, to the folder that they were made in.'
+complete -c sbx -n '__sbx_after changes' -a drop -d 'Remove change sets.'
 complete -c sbx -n __sbx_after -a completions -d 'Print a completion script for a shell.'
 complete -c sbx -n __sbx_after -a help -d 'Print the help of a command.'
 complete -c sbx -n '__sbx_is policy list' -l color -x -a 'auto always never' -d 'Colour sbx\'s own messages.'
@@ -141,6 +152,24 @@ complete -c sbx -n '__sbx_is doctor' -s h -l help -d 'Print this help.'
 complete -c sbx -n '__sbx_is why' -l color -x -a 'auto always never' -d 'Colour sbx\'s own messages.'
 complete -c sbx -n '__sbx_is why' -s h -l help -d 'Print this help.'
 complete -c sbx -n '__sbx_is why' -F
+complete -c sbx -n '__sbx_is changes list' -l json -d 'Print the answer as JSON.'
+complete -c sbx -n '__sbx_is changes list' -l color -x -a 'auto always never' -d 'Colour sbx\'s own messages.'
+complete -c sbx -n '__sbx_is changes list' -s h -l help -d 'Print this help.'
+complete -c sbx -n '__sbx_is changes show' -l json -d 'Print the answer as JSON.'
+complete -c sbx -n '__sbx_is changes show' -l color -x -a 'auto always never' -d 'Colour sbx\'s own messages.'
+complete -c sbx -n '__sbx_is changes show' -s h -l help -d 'Print this help.'
+complete -c sbx -n '__sbx_is changes show' -a '(__sbx_sets)'
+complete -c sbx -n '__sbx_is changes diff' -l color -x -a 'auto always never' -d 'Colour sbx\'s own messages.'
+complete -c sbx -n '__sbx_is changes diff' -s h -l help -d 'Print this help.'
+complete -c sbx -n '__sbx_is changes diff' -a '(__sbx_sets)'
+complete -c sbx -n '__sbx_is changes apply' -l yes -d 'Apply without asking.'
+complete -c sbx -n '__sbx_is changes apply' -l json -d 'Print the answer as JSON.'
+complete -c sbx -n '__sbx_is changes apply' -l color -x -a 'auto always never' -d 'Colour sbx\'s own messages.'
+complete -c sbx -n '__sbx_is changes apply' -s h -l help -d 'Print this help.'
+complete -c sbx -n '__sbx_is changes apply' -a '(__sbx_sets)'
+complete -c sbx -n '__sbx_is changes drop' -l color -x -a 'auto always never' -d 'Colour sbx\'s own messages.'
+complete -c sbx -n '__sbx_is changes drop' -s h -l help -d 'Print this help.'
+complete -c sbx -n '__sbx_is changes drop' -a '(__sbx_sets)'
 complete -c sbx -n '__sbx_is completions' -l color -x -a 'auto always never' -d 'Colour sbx\'s own messages.'
 complete -c sbx -n '__sbx_is completions' -s h -l help -d 'Print this help.'
 complete -c sbx -n '__sbx_is completions' -a 'bash zsh fish'
@@ -177,7 +206,7 @@ complete -c sbx -n __sbx_run_options -l out -x -a '(__fish_complete_directories)
 complete -c sbx -n __sbx_run_options -l diff -d 'Show on stderr what the program changed in a copy-on-write workspace.'
 complete -c sbx -n __sbx_run_options -l apply -d 'Do the program\'s changes, or those that GLOB means, to the workspace for real'
 complete -c sbx -n __sbx_run_options -l yes -d 'Apply without asking, but only what a command that exited with 0 did.'
-complete -c sbx -n __sbx_run_options -l keep -x -d 'Keep the changes under a name'
+complete -c sbx -n __sbx_run_options -l keep -x -d 'Keep the changes under a name, to look at and apply them later: see sbx-changes(1).'
 complete -c sbx -n __sbx_run_options -l json -d 'Write the record to stdout; the program\'s output stands in it'
 complete -c sbx -n __sbx_run_options -l report -r -F -d 'Write the record to a file, in one step, at the end.'
 complete -c sbx -n __sbx_run_options -l report-fd -x -d 'Write the record to an open descriptor.'
