@@ -13,6 +13,7 @@
 #include "cli/text.hpp"
 #include "cli/words.hpp"
 #include "doctor/doctor.hpp"
+#include "host/state.hpp"
 
 namespace sbx::cli {
 namespace {
@@ -136,7 +137,7 @@ int doctor_command(const Invocation& typed) {
   if (!policies) return complain(typed, policies.error(), kMissing);
   std::vector<Finding> trials;
   for (const policy::Policy& policy : *policies)
-    trials.push_back(doctor::try_policy(*host, policy, state_folder(*host)));
+    trials.push_back(doctor::try_policy(*host, policy, host::state_folder(*host)));
   const bool runs = std::ranges::none_of(
       trials, [](const Finding& trial) { return trial.state == State::missing; });
   const std::vector<Section> sections = {
