@@ -263,8 +263,10 @@ std::string plan_words(const policy::Policy& policy, const plan::Plan& plan) {
   text += fmt::format("\nlimits      {} wall, {} CPU, {} CPUs, {} memory, {} disk, {} processes\n",
                       describe(budgets.wall_time), describe(budgets.cpu_time), budgets.cpus,
                       describe(budgets.memory), describe(budgets.disk), budgets.processes);
-  text += fmt::format("network     {}\n",
-                      plan.network.own_namespace ? "loopback of its own" : "the host's");
+  text += fmt::format("network     {}\n", plan.network.allow_list
+                                              ? "what network.allow names, through a gateway"
+                                          : plan.network.own_namespace ? "loopback of its own"
+                                                                       : "the host's");
   text += fmt::format("filter      {} instructions\n", plan.filter.program.size());
   text += "files\n";
   for (const plan::Mount& mount : plan.mounts) {

@@ -23,6 +23,7 @@ using policy::Transport;
 
 constexpr int kAcceptsPerTurn = 64;
 constexpr auto kHelloTime = 10s;
+constexpr auto kRest = 50ms;
 constexpr std::uint16_t kTlsPort = 443;
 /// Each of the first connections may fill buffers as large as the kernel makes them; later ones
 /// may hold this much each way, so that none of many can take much memory.
@@ -191,10 +192,21 @@ void TcpService::accept_from(Listener& listener) {
         ::accept4(listener.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket.valid()) {
       if (errno == ECONNABORTED || errno == EINTR) continue;
+      if (errno != EAGAIN) rest(listener);
       return;
     }
     take(listener, std::move(socket));
   }
+}
+
+/// The supervisor is short of descriptors or memory: what waits to be accepted would wake it for
+/// ever.
+void TcpService::rest(const Listener& listener) {
+  const int fd = listener.socket.get();
+  loop_.set_events(fd, 0);
+  loop_.after(kRest, [this, fd, alive = std::weak_ptr(alive_)] {
+    if (!alive.expired()) loop_.set_events(fd, EPOLLIN);
+  });
 }
 
 void TcpService::take(const Listener& listener, UniqueFd socket) {

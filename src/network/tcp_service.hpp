@@ -27,13 +27,13 @@ class TcpService {
 
   /// The listener is borrowed.
   [[nodiscard]] Status serve(Listener& listener);
-  void stop_serving(const Listener& listener) { loop_.forget(listener.socket.get()); }
   /// Adds what live connections passed on since they were counted last.
   void count();
 
  private:
   class Connection;
   void accept_from(Listener& listener);
+  void rest(const Listener& listener);
   void take(const Listener& listener, UniqueFd socket);
   void remove(const Connection& connection);
 
@@ -43,6 +43,7 @@ class TcpService {
   Tally& tally_;
   Pipes pipes_;
   std::size_t most_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  ///< for timers that outlive this
   std::unordered_map<const Connection*, std::unique_ptr<Connection>> connections_;
 };
 

@@ -87,8 +87,9 @@ bool append(const Message& message, const Header& header) {
                                               sizeof header, NLMSG_ALIGNTO) == 0;
 }
 
-/// Both ends at once, the sandbox's up (the other can't be before it has its peer: ENOTCONN), born in the gateway's namespace: moving it there would cost
-/// 30 ms. One queue each: there is one supervisor.
+/// Both ends at once, the sandbox's up (the other can't be before it has its peer: ENOTCONN). The
+/// peer is born in the gateway's namespace: moving it there would cost 30 ms. One queue each: there
+/// is one supervisor.
 Result<Message> make_pair(int gateway_space) {
   Message message = message_of(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
   const ifinfomsg here{

@@ -242,6 +242,9 @@ class AllowList(SbxTest):
         ended = self.connect("127.0.0.1", 8082, "host.sbx.internal:8082")
         self.assertEqual(ended.text, "ECONNREFUSED\n")
 
+    def test_address_that_stands_for_a_name_is_an_error(self):
+        self.could_not(self.sbx(*self.allowed("198.18.0.1:80"), "--", "true"), "198.18.0.1", "--allow-host")
+
     def test_too_many_ports_are_an_error(self):
         self.could_not(self.sbx(*self.allowed("web.example.org:1000-2000"), "--", "true"), "1001 ports", "--allow-host")
 
