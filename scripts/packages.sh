@@ -6,3 +6,5 @@ test="libgtest-dev libgmock-dev librapidcheck-dev python3-jsonschema mandoc stra
 network="iproute2 curl wget openssl dnsmasq-base nginx-light redis-server redis-tools postgresql postgresql-client python3-requests"
 # The guests of tests/vm: an emulator, what unpacks Debian kernels, and what makes their disk.
 vm="qemu-system-x86 busybox-static e2fsprogs zstd lz4"
+# Their slow tests: one with systemd.
+vm_slow="debootstrap"

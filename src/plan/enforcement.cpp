@@ -84,6 +84,12 @@ Result<std::vector<Degraded>> check_enforcement(const policy::Policy& policy) {
   return degraded;
 }
 
+bool has_live_grant(const Plan& plan) {
+  return std::ranges::any_of(plan.mounts, [](const Mount& mount) {
+    return mount.kind == MountKind::bind && !mount.read_only;
+  });
+}
+
 void note_machine(const host::Host& host, Plan& plan) {
   if (host.landlock_abi == 0)
     plan.degraded.push_back({.what = "landlock",
@@ -101,6 +107,11 @@ void note_machine(const host::Host& host, Plan& plan) {
         {.what = "limits.memory",
          .why = plan.control_group.why,
          .instead = "polled: looked at every 1 to 50 ms, so that it can be over for a moment"});
+  if (has_live_grant(plan))
+    plan.degraded.push_back({.what = "limits.disk",
+                             .why = "no kernel counts what is written into live grants",
+                             .instead = "counted by looking at the processes every 2 to 50 ms: "
+                                        "short-lived writers are not counted"});
   if (!plan.network.own_namespace && host.landlock_abi < kLandlockScopes)
     plan.degraded.push_back(
         {.what = "network.mode",

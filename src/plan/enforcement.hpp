@@ -15,6 +15,9 @@ inline constexpr int kLandlockScopes = 6;
 /// under enforcement = "strict", for a rule that a person set.
 [[nodiscard]] Result<std::vector<Degraded>> check_enforcement(const policy::Policy& policy);
 
+/// Whether the program writes into folders of the host for real.
+[[nodiscard]] bool has_live_grant(const Plan& plan);
+
 /// Adds to `degraded` the second walls that are missing here.
 void note_machine(const host::Host& host, Plan& plan);
 

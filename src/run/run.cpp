@@ -59,6 +59,7 @@ supervise::Settings settings_of(const plan::Plan& plan, const Options& options) 
   settings.memory_is_granted = plan.control_group.granted.memory_bytes == plan.budgets.memory.count;
   settings.processes = plan.budgets.processes;
   settings.disk = plan.budgets.disk;
+  settings.disk_is_host_too = plan::has_live_grant(plan);
   settings.disk_files = plan.budgets.disk_files;
   settings.file_size = plan.budgets.file_size;
   settings.explain = explain_with(plan.filter);
@@ -165,6 +166,7 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   const spawn::Sandbox sandbox = std::move(*spawned);
 
   supervise::Settings settings = settings_of(plan, options);
+  settings.disk_is_host_too |= over.get() >= 0;
   network.live_in(settings);
   Outcome outcome = SBX_TRY(supervise::supervise(settings, watch(sandbox, options.group),
                                                  std::move(streams.supervisor), signals));
@@ -176,7 +178,8 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   if (over.get() >= 0)
     outcome.degraded.push_back(
         {"limits.disk", "this kernel's tmpfs can't hold what is written over a folder",
-         "it lies in a folder of the state home until the end of the run, and is not bounded"});
+         "it lies in a folder of the state home until the end of the run, counted by looking at "
+         "the processes"});
   if (options.copy != nullptr)
     keep_copy(plan, sandbox, std::move(over), started, *options.copy, outcome);
   return outcome;

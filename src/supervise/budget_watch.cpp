@@ -36,7 +36,8 @@ BudgetWatch::BudgetWatch(EventLoop& loop, const Settings& settings, Sandbox sand
       group_(sandbox.group),
       hooks_(std::move(hooks)),
       cpu_(sandbox.pid, sandbox.processes),
-      memory_(sandbox.pid, sandbox.scratch, sandbox.processes) {
+      memory_(sandbox.pid, sandbox.scratch, sandbox.processes),
+      writes_(sandbox.pid, sandbox.processes) {
   disk_at_start_ = memory_.scratch_used();
 }
 
@@ -46,6 +47,7 @@ Status BudgetWatch::start() {
   else if (settings_.memory.count > 0)
     check_memory();
   if (!group_has_processes() && settings_.processes > 0) check_processes();
+  if (settings_.disk_is_host_too) check_writes();
   if (settings_.cpu_time.count() > 0) {
     check_cpu();
     if (!group_has_cpu_time()) loop_.after(kClockDelay, [this] { begin_cpu_clock(); });
@@ -142,6 +144,18 @@ void BudgetWatch::check_processes() {
   const std::uint64_t headroom = settings_.processes - tasks;
   const std::uint64_t step = std::clamp<std::uint64_t>(headroom / kForksPerStep, 1, 50) * 1000;
   loop_.at(now + std::max(step, (now - before) * kCountingShare), [this] { check_processes(); });
+}
+
+// ---- what is written to the host, in live grants: there is no counter for all of it ----
+
+void BudgetWatch::check_writes() {
+  if (hooks_.ended()) return;
+  const std::uint64_t before = sys::now_microseconds();
+  seen_.written = std::max(seen_.written, writes_.look());
+  if (seen_.written > settings_.disk.count) return hooks_.spent(Budget::disk);
+  const std::uint64_t now = sys::now_microseconds();
+  const std::uint64_t step = next_write_look_microseconds(settings_.disk.count - seen_.written);
+  loop_.at(now + std::max(step, (now - before) * kMeasuringShare), [this] { check_writes(); });
 }
 
 // ---- now and then ----

@@ -13,6 +13,7 @@
 #include "supervise/largest.hpp"
 #include "supervise/memory_meter.hpp"
 #include "supervise/settings.hpp"
+#include "supervise/write_meter.hpp"
 
 namespace sbx::supervise {
 
@@ -21,6 +22,7 @@ struct BudgetsSeen {
   std::uint64_t memory_peak = 0;
   std::uint64_t processes_peak = 0;  ///< without PID 1
   std::uint64_t disk_peak = 0;       ///< bytes on the private tmpfs, without what it began with
+  std::uint64_t written = 0;         ///< bytes to the host, where they count
   bool memory_killed =
       false;  ///< the kernel killed for want of memory before anything else was decided
   bool memory_limit_met = false;  ///< it was the sandbox's own limit
@@ -71,6 +73,7 @@ class BudgetWatch {
   void begin_cpu_clock();
   void check_cpu();
   void check_processes();
+  void check_writes();
   void look_around();
   void look_at_disk();
   void note_counters();
@@ -92,6 +95,7 @@ class BudgetWatch {
   const Hooks hooks_;
   CpuMeter cpu_;
   MemoryMeter memory_;
+  WriteMeter writes_;
   BudgetsSeen seen_;
   CpuTime used_;
   std::uint64_t disk_at_start_ = 0;

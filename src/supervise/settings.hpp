@@ -44,6 +44,7 @@ struct Settings {
   bool memory_is_granted = false;  ///< the limit of a group around sbx, less than the policy's
   std::uint64_t processes = 0;
   Bytes disk{};
+  bool disk_is_host_too = false;  ///< what is written to the host counts against `disk`
   std::uint64_t disk_files = 0;
   Bytes file_size{};
   ExplainCall explain;

@@ -345,7 +345,7 @@ Usage Supervisor::usage() const {
               .system_ms = used.total() / 1000 - user_ms};
   if (seen.memory_peak > 0) usage.memory_peak_bytes = seen.memory_peak;
   if (seen.processes_peak > 0) usage.processes_peak = seen.processes_peak;
-  usage.written_bytes = seen.disk_peak;
+  usage.written_bytes = seen.disk_peak + seen.written;
   return usage;
 }
 

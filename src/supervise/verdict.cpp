@@ -85,7 +85,8 @@ struct Sentence {
         return "a file would have grown over " + describe(settings.file_size) +
                " (limits.file_size)";
       case Budget::disk:
-        return "disk budget of " + describe(settings.disk) + " reached (limits.disk)";
+        return "disk budget of " + describe(settings.disk) + " reached, " +
+               describe(Bytes{measured.budgets.written}) + " written to live grants (limits.disk)";
       case Budget::memory:
         return memory_sentence(settings, measured.budgets);
     }
@@ -112,11 +113,13 @@ std::vector<LimitMet> limits_met(const Verdict& verdict, const Settings& setting
                                  const Measured& measured) {
   const BudgetsSeen& seen = measured.budgets;
   std::vector<LimitMet> met;
-  if (seen.disk_met)
-    met.push_back({.limit = "disk",
-                   .value = settings.disk.count,
-                   .peak = seen.disk_peak,
-                   .evidence = Evidence::sampled});
+  const bool written_over = verdict == Verdict(OverBudget{Budget::disk});
+  if (seen.disk_met || written_over)
+    met.push_back(
+        {.limit = "disk",
+         .value = settings.disk.count,
+         .peak = written_over ? seen.written : std::max(seen.disk_peak, settings.disk.count),
+         .evidence = Evidence::sampled});
   if (seen.disk_files_met)
     met.push_back({.limit = "disk_files",
                    .value = settings.disk_files,

@@ -8,7 +8,7 @@ import sys
 from budgettest import BudgetTest, means_of, sbxtest
 from causes import CAUSES
 
-FAST, SLOW = 5, 1000
+FAST, SLOW = 50, 1000
 WORKERS = 4
 
 

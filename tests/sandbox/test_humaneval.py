@@ -17,6 +17,22 @@ PLACES.append(SOURCE.parent / "shared" / "data" / "HumanEval.jsonl.gz")
 SPIN = "    while True: pass\n"
 SLEEP = "    import time\n    time.sleep(1000)\n"
 FLOOD = "    import sys\n    for _ in range(3000): sys.stdout.write('y' * 1000 + '\\n')\n    sys.exit(0)\n"
+# Ten gigabytes: in one piece as far as the kernel hands out as much at once (DESIGN's backstop for the host leaves half of what
+# is free), every page touched; and in steps.
+PIECE = "    return b'x' * {bytes}\n"
+STEPS = "    held = []\n    for _ in range(10240): held.append(b'x' * (1 << 20))\n"
+CHILDREN = ("    import os, time\n    for _ in range(200):\n        if os.fork() == 0:\n            held = b'x' * 50_000_000\n"
+            "            time.sleep(100)\n    time.sleep(100)\n")
+BOMB = "    import os\n    while True: os.fork()\n"
+FILE = "    with open('/tmp/large', 'wb') as file:\n        for _ in range(10240): file.write(b'x' * (1 << 20))\n"
+SMALL = ["--memory", "256M", "--timeout", "60s", "--cpu-time", "60s"]
+
+
+def largest_piece():
+    """10 GB, or what a program gets at once here."""
+    with open("/proc/meminfo", encoding="ascii") as lines:
+        available = next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
+    return min(10 * 10**9, available * 1024 * 2 // 5)
 
 
 class HumanEval(SbxTest):
@@ -61,6 +77,36 @@ class HumanEval(SbxTest):
     def flooded(ended):
         stream = ended.record["stdout"]
         return HumanEval.passed(ended) and stream["truncated"] and stream["bytes"] == 3000 * 1001 and stream["head_bytes"] + stream["tail_bytes"] == 65536
+
+    @staticmethod
+    def out_of_memory(ended):
+        return (*ended.verdict, ended.status) == ("over-budget", "memory", 137) and HumanEval.met(ended, "memory")
+
+    @staticmethod
+    def met(ended, limit):
+        return limit in [met["limit"] for met in ended.record["limits_met"]]
+
+    @staticmethod
+    def bombed(ended):
+        """The bomb itself only hears that there is no room; what ends it is its own error, and the limit is named."""
+        return ended.outcome["status"] in ("exited", "over-budget") and HumanEval.met(ended, "processes")
+
+    @staticmethod
+    def filled(ended):
+        return ended.outcome["status"] == "exited" and not ended.outcome["success"] and HumanEval.met(ended, "disk")
+
+    def hostile(self, problems):
+        for body, options, check in ((PIECE.format(bytes=largest_piece()), SMALL, self.out_of_memory), (STEPS, SMALL, self.out_of_memory),
+                                     (CHILDREN, SMALL, self.out_of_memory), (BOMB, [*SMALL, "--processes", "24"], self.bombed),
+                                     (FILE, [*SMALL, "--disk", "64M", "--set", 'limits.file_size="16G"'], self.filled)):
+            with self.subTest(body=body):
+                self.all_of(problems, body, options, check)
+
+    def test_hostile_bodies_are_named(self):
+        self.hostile(self.problems[::60])
+
+    def test_slow_all_hostile_bodies_are_named(self):
+        self.hostile(self.problems)
 
     def test_reference_solutions_pass(self):
         self.assertEqual(len(self.problems), 164)

@@ -58,7 +58,7 @@ tests() {
 }
 
 # Emulation stretches these beyond what they measure.
-timed='test_(slow_.*|wall_time|wall_time_with_grace.*|five_thousand_changes.*|flood_costs.*|flood_is_counted.*|stubborn_tree_.*|supervisor_does_not_grow.*)'
+timed='test_(slow_.*|second_signal_.*|wall_time|wall_time_with_grace.*|five_thousand_changes.*|flood_costs.*|flood_is_counted.*|stubborn_tree_.*|supervisor_does_not_grow.*)'
 
 # What is written over a folder lies in the state home here, which this one watches.
 case $(uname -r) in 6.1.*) timed="$timed|test_a_run_writes_nothing_on_the_host_unless_asked" ;; esac

@@ -4,6 +4,7 @@
 SBX, SBX_PROBE and SBX_SOURCE are as for the other tests. Ends with 77 where no guest can be had, and says why.
 """
 
+import json
 import os
 import pathlib
 import sys
@@ -13,6 +14,17 @@ import kernels
 import machine
 
 TIMEOUT = int(os.environ.get("SBX_VM_TIMEOUT", "900"))
+
+
+def keep_cells(lines, kernel):
+    """What the matrix of budgets (tests/budget) learnt in this guest, beside what it learnt on this machine."""
+    folder = pathlib.Path(os.environ.get("SBX_BUILD", ".")) / "budget-matrix"
+    for line in lines if folder.is_dir() else []:
+        if "@@CELL " in line:
+            cell = json.loads(line.partition("@@CELL ")[2])
+            cell["means"] += f" ({kernel})"
+            name = f"{cell['means']}-{cell['caller']}-{cell['cause']}".replace("/", "-").replace(" ", "_")
+            (folder / f"{name}.json").write_text(json.dumps(cell))
 
 
 def main():
@@ -26,6 +38,7 @@ def main():
     except kernels.Missing as missing:
         print(f"skipped: no guest with kernel {name}: {missing}")
         return 1 if os.environ.get("SBX_NO_SKIPS") else 77
+    keep_cells(guest.lines, name)
     if guest.status is None:
         print("the guest ended without a word, or took too long")
         return 1

@@ -1,0 +1,16 @@
+# A little of everything on another kernel, with cgroup v2 delegated: as root, and as uid 1000 in a group of its own.
+. /src/tests/vm/guest.sh
+delegate_to_tester
+for caller in root user; do
+  [ $caller = root ] && in_group / || in_group delegated/shell
+  tests $caller sandbox/test_verdicts.py test_exit_status_is_the_commands test_cpu_time test_file_size test_full_disk_only_refuses \
+    test_output_with_kill
+  tests $caller sandbox/test_streams.py test_output_passes_byte_for_byte test_interactive_program_has_a_terminal
+  tests $caller sandbox/test_workspace.py test_replaced_and_renamed_folders_are_seen_name_by_name test_the_folder_becomes_what_the_program_saw
+  tests $caller escape/test_host.py test_ungranted_path_is_absent test_old_root_is_not_mounted test_init_cannot_be_harmed \
+    test_host_processes_are_not_listed test_abstract_socket_is_unreachable_in_the_hosts_network test_write_grant_is_writable
+  tests $caller escape/test_proc.py test_kernel_settings_cannot_be_written test_nested_user_namespaces_are_off_by_setting_too
+  tests $caller escape/test_endings.py test_limit_counts_per_sandbox test_fork_bomb_is_stopped_by_the_limit
+  tests $caller vm/inside/test_upper_folder.py
+done
+finish
