@@ -15,6 +15,7 @@ enum class FromSupervisor : std::uint32_t {
   continue_all,     ///< SIGCONT to everything
   network_ready,    ///< the gateway answers: the command may start
   attached,         ///< the sandbox is in its control group: the payload may be made
+  filled,           ///< copied folders hold their files
 };
 struct Order {
   FromSupervisor what;

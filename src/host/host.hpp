@@ -66,6 +66,8 @@ class Files {
   /// below. A folder is entered when `visit` says `into` of it. Errors: host.
   [[nodiscard]] virtual Status walk(const std::string& root, const Visit& visit,
                                     const Shut& shut) const = 0;
+  /// Whether a tmpfs of this kernel has extended attributes of users (since Linux 6.6).
+  [[nodiscard]] virtual bool memory_takes_attributes() const = 0;
   /// access(2) by the effective ids.
   [[nodiscard]] virtual bool may_read(const std::string& path) const = 0;
   [[nodiscard]] virtual bool may_execute(const std::string& path) const = 0;

@@ -1,7 +1,9 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -84,6 +86,12 @@ class RealFiles final : public Files {
 
   Status walk(const std::string& root, const Visit& visit, const Shut& shut) const override {
     return walk_tree(root, visit, shut);
+  }
+
+  bool memory_takes_attributes() const override {
+    const UniqueFd file(::memfd_create("sbx-probe", MFD_CLOEXEC));
+    // Where not even a memfd can be made the overlay itself will tell.
+    return !file.valid() || ::fsetxattr(file.get(), "user.sbx", "1", 1, 0) == 0;
   }
 
   bool may_read(const std::string& path) const override { return may(path, R_OK); }

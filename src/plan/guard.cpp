@@ -54,6 +54,10 @@ Status Guard::run(std::vector<Shown>& shown) {
   SBX_TRY(find_other_names(shown));
   SBX_TRY(check_files());
   for (Shown& each : shown) {
+    Mount& step = guarded_.steps[each.step];
+    step.stored_bytes = each.survey->bytes;
+    step.entries = each.survey->entries;
+    if (each.layered && !step.read_only && !each.survey->foreign.empty()) copy_instead(each);
     hide_all(each);
     seal_names(each);
     tell(each);
@@ -142,6 +146,16 @@ Status Guard::check_files() const {
                  .hint = "leave out the grant, or say filesystem.deny = { replace = […] }"});
   }
   return {};
+}
+
+/// Writing to such a file through an overlay is EOVERFLOW: its owner can't be kept.
+void Guard::copy_instead(const Shown& shown) {
+  guarded_.steps[shown.step].kind = MountKind::copy;
+  guarded_.degraded.push_back(
+      {.what = "filesystem.workspace.mode",
+       .why = "'" + joined(shown.grant.source, shown.survey->foreign) +
+              "' belongs to a user or group that has no id inside",
+       .instead = "the folder is a copy, made when the run began"});
 }
 
 void Guard::hide_all(Shown& shown) {

@@ -44,6 +44,7 @@ class Guard {
   Status check_files() const;
   void follow_links(std::vector<Shown>& shown) const;
   void add_literals(Shown& shown) const;
+  void copy_instead(const Shown& shown);
   void hide_all(Shown& shown);
   void hide(const Shown& shown, const Hidden& name);
   void clean_settings(const Shown& shown, const std::string& path);

@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "plan/command.hpp"
+#include "plan/disk.hpp"
 #include "plan/enforcement.hpp"
 #include "plan/environment.hpp"
 #include "plan/guard.hpp"
@@ -130,6 +131,7 @@ Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
 
   SBX_TRY(decide_files(policy, host, request, plan));
   decide_limits(policy, host, plan);
+  SBX_TRY(decide_disk(plan, policy.limits.disk_on.value, host));
   SBX_TRY(decide_filter(policy, host, plan));
   note_machine(host, plan);
   plan.required = request.require;

@@ -55,6 +55,7 @@ class Placer {
   Result<std::vector<Grant>> submounts(const Grant& grant);
   void add_empty(const Grant& grant);
   void add_step(const Grant& grant, Extent extent);
+  void add_copies(const Grant& grant, const std::vector<Grant>& below_it);
   void seal_policy_files(const std::string& workspace, Guard& guard);
   [[nodiscard]] const DenyRule* hiding_rule(const Grant& grant) const;
 
@@ -198,6 +199,21 @@ void Placer::add_step(const Grant& grant, Extent extent) {
   places_.steps.push_back(std::move(step));
 }
 
+/// Each mount by itself: a copy hides nothing that was mounted on.
+void Placer::add_copies(const Grant& grant, const std::vector<Grant>& below_it) {
+  add_step(grant, Extent::alone);
+  places_.steps.back().kind = MountKind::copy;
+  for (const Grant& submount : below_it) {
+    add_step(submount, Extent::alone);
+    if (places_.steps.back().is_folder) places_.steps.back().kind = MountKind::copy;
+  }
+  places_.degraded.push_back(
+      {.what = "filesystem.workspace.mode",
+       .why = "'" + below_it.front().source + "' is a mount in '" + grant.source +
+              "', and to an ordinary user the kernel refuses an overlay then",
+       .instead = "the folder is a copy, made when the run began"});
+}
+
 Status Placer::add(const Grant& grant) {
   if (grant.access == Access::empty) {
     add_empty(grant);
@@ -208,18 +224,17 @@ Status Placer::add(const Grant& grant) {
   // nor an overlay of it alone is possible (EINVAL). As root each is taken by itself: one that can't be idmapped would
   // fail all.
   const bool as_one = !host_.privileged && !below_it.empty();
-  if (as_one && grant.access == Access::copy)
-    return refuse(
-        "unusable-submount",
-        "cannot show '" + grant.source + "' copy-on-write: '" + below_it.front().source +
-            "' is a mount in it, and to an ordinary user the kernel refuses an overlay then",
-        grant.origin, "use read-only or read-write, or a folder that holds no mounts");
-  add_step(grant, as_one ? Extent::with_submounts : Extent::alone);
-  if (!as_one)
-    for (const Grant& submount : below_it) add_step(submount, Extent::alone);
-  if (as_one)
-    for (const Grant& submount : below_it)
-      shown_.push_back({.grant = submount, .step = places_.steps.size() - 1});
+  const bool copied = as_one && grant.access == Access::copy;
+  if (copied) {
+    add_copies(grant, below_it);
+  } else {
+    add_step(grant, as_one ? Extent::with_submounts : Extent::alone);
+    if (!as_one)
+      for (const Grant& submount : below_it) add_step(submount, Extent::alone);
+    if (as_one)
+      for (const Grant& submount : below_it)
+        shown_.push_back({.grant = submount, .step = places_.steps.size() - 1});
+  }
   places_.explanations.push_back(
       "'" + grant.source + "' is shown " + describe(grant.access) +
       (grant.source == grant.target ? "" : " at '" + grant.target + "'") + " (" +

@@ -40,6 +40,7 @@ enum class MountKind : std::uint8_t {
   pinned,       ///< target, a folder in a live grant, is bound on itself as it is: a mount point
                 ///< can't be renamed away (EBUSY)
   content,      ///< a read-only file with `content`, perhaps empty, over target, when it exists
+  copy,         ///< a copy of the folder `source` at target, made on the private disk
 };
 
 /// A name in the layer that lies over a granted folder.
@@ -63,6 +64,8 @@ struct Mount {
   bool recursive = false;  ///< bind: with the mounts below it
   mode_t mode = 0755;      ///< directory, file
   std::string content;     ///< file
+  std::uint64_t stored_bytes = 0;  ///< overlay, copy: what a copy of the source takes up
+  std::uint64_t entries = 0;
   std::vector<Veil> veils;  ///< overlay: what hides parts of the source; folders before what they hold
   /// bind, overlay: what the source was when the plan was made; the run fails with "changed during
   /// set-up" if it differs.
@@ -101,6 +104,7 @@ struct Budgets {
   std::vector<int>
       affinity;  ///< ceil(cpus) CPUs of the caller's set, chosen at random; empty: as the caller's
   Bytes disk{};  ///< size of the private tmpfs
+  bool disk_in_folder = false;  ///< the private disk is a folder of the state home instead
   std::uint64_t disk_files = 0;
   Bytes memory{};
   std::uint64_t processes = 0;

@@ -2,16 +2,22 @@
 
 #include <sys/random.h>
 
+#include <time.h>
+
+#include <algorithm>
 #include <cmath>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "base/sys.hpp"
 #include "budget/group.hpp"
+#include "plan/disk.hpp"
 #include "plan/enforcement.hpp"
 #include "run/network.hpp"
 #include "supervise/supervisor.hpp"
 #include "workspace/copy.hpp"
+#include "workspace/duplicate.hpp"
 
 namespace sbx::run {
 namespace {
@@ -61,6 +67,7 @@ supervise::Settings settings_of(const plan::Plan& plan, const Options& options) 
   settings.disk = plan.budgets.disk;
   settings.disk_is_host_too = plan::has_live_grant(plan);
   settings.disk_files = plan.budgets.disk_files;
+  settings.disk_in_folder = plan.budgets.disk_in_folder;
   settings.file_size = plan.budgets.file_size;
   settings.explain = explain_with(plan.filter);
   return settings;
@@ -125,18 +132,72 @@ Result<plan::Plan> without_listener(const plan::Plan& plan) {
   return weaker;
 }
 
-/// Nothing where the private tmpfs can hold what is written over granted folders.
-Result<workspace::UpperFolder> folder_for_changes(const plan::Plan& plan, const Options& options,
-                                                  uid_t owner) {
-  if (!workspace::has_overlay(plan) || workspace::tmpfs_keeps_attributes())
-    return workspace::UpperFolder();
-  return workspace::UpperFolder::make(options.state_folder, owner);
+/// What can't be the layer of an overlay is copied.
+Result<plan::Plan> with_copies(const plan::Plan& plan, const host::Host& host,
+                               const Error& error) {
+  plan::Plan copied = plan;
+  plan::use_copies(copied, error.text());
+  SBX_TRY(plan::decide_disk(copied, policy::DiskOn::memory, host));
+  SBX_TRY(plan::check_requirements(copied.required, copied));
+  return copied;
 }
 
+bool has(const plan::Plan& plan, plan::MountKind kind) {
+  return std::ranges::any_of(plan.mounts, [&](const plan::Mount& mount) {
+    return mount.kind == kind && !mount.read_only;
+  });
+}
+
+/// The private disk of one run where it is no tmpfs, and the copies on it.
+class OwnDisk {
+ public:
+  Status prepare(const plan::Plan& plan, const spawn::Identity& identity,
+                 const std::string& state) {
+    if (has(plan, plan::MountKind::copy))
+      disk_.fill = [&](int scratch) {
+        const auto done = workspace::fill_copies(plan, scratch, identity.uid_on_host,
+                                                 identity.gid_on_host, left_);
+        ::clock_gettime(CLOCK_REALTIME_COARSE, &filled_);
+        return done;
+      };
+    if (!plan.budgets.disk_in_folder) return {};
+    folder_ = std::make_unique<workspace::DiskFolder>(SBX_TRY(
+        workspace::DiskFolder::make(state, identity.uid_on_host, identity.gid_on_host)));
+    if (!folder_->takes_overlays() && has(plan, plan::MountKind::overlay))
+      return fail(Error{.kind = ErrorKind::setup,
+                        .code = spawn::kNoOverlay,
+                        .message = "the file system of '" + state +
+                                   "' can't hold what an overlay writes"});
+    place_ = {folder_->path(), folder_->device(), folder_->inode()};
+    disk_.folder = &place_;
+    return {};
+  }
+
+  [[nodiscard]] const spawn::Disk& disk() const { return disk_; }
+
+  void tell(Outcome& outcome) const {
+    for (const workspace::Left& each : left_)
+      outcome.degraded.push_back({"filesystem.workspace.mode", each.path + ": " + each.why,
+                                  "it is not in the copy"});
+  }
+
+  void hand_to(workspace::Copy& copy) {
+    copy.disk = std::move(folder_);
+    copy.filled = filled_;
+  }
+
+ private:
+  std::unique_ptr<workspace::DiskFolder> folder_;
+  spawn::DiskPlace place_;
+  spawn::Disk disk_;
+  std::vector<workspace::Left> left_;
+  timespec filled_{};
+};
+
 /// PID 1 is dead: what the program wrote stands still. The run counts whether it can be read or not.
-void keep_copy(const plan::Plan& plan, const spawn::Sandbox& sandbox, workspace::UpperFolder over,
-               timespec started, workspace::Copy& copy, Outcome& outcome) {
-  auto opened = workspace::open_copy(plan, sandbox.scratch.get(), std::move(over), started);
+void keep_copy(const plan::Plan& plan, const spawn::Sandbox& sandbox, timespec started,
+               workspace::Copy& copy, Outcome& outcome) {
+  auto opened = workspace::open_copy(plan, sandbox.scratch.get(), started);
   if (opened)
     copy = std::move(*opened);
   else
@@ -150,17 +211,19 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   supervise::StreamPair streams = SBX_TRY(supervise::make_streams(
       stdin_from(plan.stdin_mode), plan.stdin_file, plan.interactive, owner));
   const supervise::SignalScope signals = SBX_TRY(supervise::SignalScope::make());
-  workspace::UpperFolder over = SBX_TRY(folder_for_changes(plan, options, owner));
   SBX_TRY(set_limits(plan.budgets, options.group));
   stamps.add("acquire");
 
   RunNetwork network(plan.network);
   SBX_TRY(network.prepare());
   const timespec started = workspace::file_clock();
+  OwnDisk disk;
+  SBX_TRY(disk.prepare(plan, identity, options.state_folder));
   spawn::ChildStreams child_streams{std::move(streams.child_in), std::move(streams.child_out),
                                     std::move(streams.child_err)};
-  auto spawned = spawn::spawn(plan, host, identity, network.request(), std::move(child_streams),
-                              options.arguments, over.get(), placement_in(options.group),
+  auto spawned = spawn::spawn(plan, host, identity, network.request(), disk.disk(),
+                              std::move(child_streams), options.arguments,
+                              placement_in(options.group),
                               [&](const char* stage) { stamps.add(stage); });
   if (!spawned) return fail(explain_small_memory(std::move(spawned).error(), plan, options.group));
   const spawn::Sandbox sandbox = std::move(*spawned);
@@ -175,13 +238,11 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
     outcome.cpu_time_means = host::name_of(plan.control_group.cpu_time);
   outcome.degraded.insert(outcome.degraded.begin(), sandbox.degraded.begin(),
                           sandbox.degraded.end());
-  if (over.get() >= 0)
-    outcome.degraded.push_back(
-        {"limits.disk", "this kernel's tmpfs can't hold what is written over a folder",
-         "it lies in a folder of the state home until the end of the run, counted by looking at "
-         "the processes"});
-  if (options.copy != nullptr)
-    keep_copy(plan, sandbox, std::move(over), started, *options.copy, outcome);
+  disk.tell(outcome);
+  if (options.copy != nullptr) {
+    keep_copy(plan, sandbox, started, *options.copy, outcome);
+    disk.hand_to(*options.copy);
+  }
   return outcome;
 }
 
@@ -190,7 +251,17 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
 Result<Outcome> run(const plan::Plan& plan, const host::Host& host, const Options& options) {
   Stamps stamps(options.started_microseconds);
   stamps.add("plan");
+  workspace::sweep_disk_folders(options.state_folder);
   Result<Outcome> outcome = attempt(plan, host, options, stamps);
+  if (!outcome && outcome.error().code == spawn::kNoOverlay) {
+    const plan::Plan copied = SBX_TRY(with_copies(plan, host, outcome.error()));
+    outcome = attempt(copied, host, options, stamps);
+    if (outcome)
+      outcome->degraded.insert(
+          outcome->degraded.end(),
+          copied.degraded.begin() + static_cast<std::ptrdiff_t>(plan.degraded.size()),
+          copied.degraded.end());
+  }
   if (!outcome && outcome.error().code == spawn::kListenerBusy) {
     const plan::Plan weaker = SBX_TRY(without_listener(plan));
     outcome = attempt(weaker, host, options, stamps);

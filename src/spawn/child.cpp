@@ -176,6 +176,7 @@ void obey(const Program& program, pid_t main) {
     case control::FromSupervisor::go:
     case control::FromSupervisor::network_ready:
     case control::FromSupervisor::attached:
+    case control::FromSupervisor::filled:
       break;
   }
 }
@@ -255,6 +256,7 @@ void run_init(Program& program) {
   open_terminal(program);
   hand_over_descriptors(program);
   wait_for_network(program);
+  if (program.waits_for_copies) wait_for_order(program, control::FromSupervisor::filled);
 
   sigset_t child_ended;
   ::sigemptyset(&child_ended);

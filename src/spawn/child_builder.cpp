@@ -8,12 +8,21 @@
 namespace sbx::child {
 namespace {
 
+/// 0 where it can't be told.
+std::uint64_t mount_of(int fd) {
+  struct statx facts;
+  if (call(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &facts) != 0 ||
+      (facts.stx_mask & STATX_MNT_ID) == 0)
+    return 0;
+  return facts.stx_mnt_id;
+}
+
 /// Missing targets are never made in a live grant: that would write to the host.
 bool may_make_in(const Builder& builder, int folder) {
-  struct stat facts;
-  if (::fstat(folder, &facts) != 0) return false;
+  const std::uint64_t mount = mount_of(folder);
+  if (mount == 0) return false;
   for (std::size_t i = 0; i < builder.own_count; ++i)
-    if (builder.own[i] == facts.st_dev) return true;
+    if (builder.own[i] == mount) return true;
   return false;
 }
 
@@ -25,9 +34,8 @@ int open_beneath(int folder, const char* path, std::uint64_t flags, std::uint64_
 }
 
 void remember_own(Builder& builder, int fd) {
-  struct stat facts;
-  if (::fstat(fd, &facts) == 0 && builder.own_count < kOwnFileSystems)
-    builder.own[builder.own_count++] = facts.st_dev;
+  const std::uint64_t mount = mount_of(fd);
+  if (mount != 0 && builder.own_count < kOwnMounts) builder.own[builder.own_count++] = mount;
 }
 
 namespace {

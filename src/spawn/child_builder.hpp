@@ -19,7 +19,7 @@ namespace sbx::child {
 inline constexpr unsigned long kMsPrivate = 1 << 18;  // MS_PRIVATE
 inline constexpr std::uint64_t kNoLinks = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
 inline constexpr unsigned kCloneTree = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH;
-inline constexpr std::size_t kOwnFileSystems = 64;
+inline constexpr std::size_t kOwnMounts = 256;
 
 /// The folder that the last target lies in: most steps go into the same one as the step before.
 struct OpenFolder {
@@ -37,8 +37,9 @@ struct Builder {
   int empty_folder = -1;  ///< the mask of folders, once made
   int empty_file = -1;    ///< the mask of files
   std::uint64_t overlays = 0;
-  dev_t own[kOwnFileSystems] =
-      {};  ///< file systems of the sandbox's own: missing targets may be made there only
+  /// Mounts of the sandbox's own, by their ids: missing targets may be made there only. Not by
+  /// device: a private disk in a folder shares that with live grants.
+  std::uint64_t own[kOwnMounts] = {};
   std::size_t own_count = 0;
   OpenFolder folder;
   std::size_t index = 0;      ///< of the current step
@@ -50,7 +51,7 @@ struct Builder {
 
 /// openat2(2), close-on-exec.
 int open_beneath(int folder, const char* path, std::uint64_t flags, std::uint64_t resolve);
-/// From here on missing targets may be made in the file system of `fd`.
+/// From here on missing targets may be made in the mount of `fd`.
 void remember_own(Builder& builder, int fd);
 /// The folder that holds `path` (relative to the root), making what is missing; `*name` is the last
 /// component. The descriptor belongs to the builder and lasts until the next call.
@@ -89,6 +90,8 @@ int make_file_system(const Builder& builder, const char* type, const Option (&op
 
 /// A folder of the host through overlayfs (child_overlay.cpp).
 void add_overlay(Builder& builder, const Step& step);
+/// A folder that the parent fills with a copy.
+void add_copy(Builder& builder, const Step& step);
 /// One step of the plan, by its kind (child_mounts.cpp).
 void add_step(Builder& builder, std::size_t index);
 

@@ -66,6 +66,7 @@ void add_scratch(Builder& builder, const Step& step) {
       builder.program.scratch, step.source, O_PATH | O_DIRECTORY, RESOLVE_BENEATH | kNoLinks)));
   const int tree = static_cast<int>(builder.must(call(SYS_open_tree, part, "", kCloneTree)));
   set_attributes(builder, tree, step.attributes, false);
+  remember_own(builder, tree);
   place(builder, tree, step.target, true);
   ::close(part);
 }
@@ -192,8 +193,9 @@ constexpr Handler kHandlers[] = {
     {Stage::devpts, add_devpts},    {Stage::mask, add_mask},
     {Stage::mask, add_mask},        {Stage::proc_read_only, add_read_only},
     {Stage::mask, add_pinned},      {Stage::mask, add_content},
+    {Stage::overlay, add_copy},
 };
-static_assert(std::size(kHandlers) == static_cast<std::size_t>(StepKind::content) + 1);
+static_assert(std::size(kHandlers) == static_cast<std::size_t>(StepKind::copy) + 1);
 
 }  // namespace
 

@@ -67,6 +67,18 @@ void add_veil(const Builder& builder, int layer, const Veil& veil) {
   }
 }
 
+/// A folder of the private disk for one granted folder: "over/N".
+int make_place(Builder& builder) {
+  char name[24];
+  char* end = name;
+  append_number(end, builder.overlays++);
+  const int over = static_cast<int>(builder.must(
+      open_beneath(builder.program.scratch, "over", O_PATH | O_DIRECTORY, RESOLVE_BENEATH)));
+  const int folder = make_layer(builder, over, name);
+  ::close(over);
+  return folder;
+}
+
 /// The layer that hides: whiteouts, and the folders on the way to them. What it says of a name holds
 /// whatever the host puts there, which a mask bound over the name would not.
 void fill_veil(Builder& builder, int layer, int source, const Step& step) {
@@ -74,7 +86,7 @@ void fill_veil(Builder& builder, int layer, int source, const Step& step) {
   if (enter(builder.program, Stage::veil, builder.index)) {
     for (std::size_t i = 0; i < step.veil_count; ++i) add_veil(builder, layer, step.veils[i]);
     // Children first: making a name in a folder moves the folder's times.
-    for (std::size_t i = step.veil_count; i > 0; --i)
+    for (std::size_t i = step.veil_count; i > 0 && source >= 0; --i)
       if (step.veils[i - 1].kind != VeilKind::hidden)
         imitate_below(builder, layer, source, step.veils[i - 1].path);
   }
@@ -95,12 +107,7 @@ void add_overlay(Builder& builder, const Step& step) {
     source = open_source(builder, step);
   }
 
-  char folder_name[24];
-  char* end = folder_name;
-  append_number(end, builder.overlays++);
-  const int over = static_cast<int>(builder.must(
-      open_beneath(builder.program.scratch, "over", O_PATH | O_DIRECTORY, RESOLVE_BENEATH)));
-  const int folder = make_layer(builder, over, folder_name);
+  const int folder = make_place(builder);
   const int upper = make_layer(builder, folder, "upper");
   imitate(builder, upper, source);
   int veil = -1;
@@ -113,7 +120,7 @@ void add_overlay(Builder& builder, const Step& step) {
   char lower_text[128];
   char upper_text[64];
   char work_text[64];
-  end = lower_text;
+  char* end = lower_text;
   Option options[] = {{"lowerdir", lower_text},
                       {nullptr, nullptr},
                       {nullptr, nullptr},
@@ -138,9 +145,25 @@ void add_overlay(Builder& builder, const Step& step) {
   const int tree = make_file_system(builder, "overlay", options, step.attributes);
   attach(builder, tree, target);
   remember_own(builder, tree);
-  for (const int fd : {tree, upper, veil, work, folder, over, target})
+  for (const int fd : {tree, upper, veil, work, folder, target})
     if (fd >= 0) ::close(fd);
   if (source != target) ::close(source);
+}
+
+void add_copy(Builder& builder, const Step& step) {
+  const int target = open_target(builder, step.target, true);
+  const int folder = make_place(builder);
+  const int upper = make_layer(builder, folder, "upper");
+  if (step.veil_count > 0) {  // read by who fills the copy
+    const int veil = make_layer(builder, folder, "veil");
+    fill_veil(builder, veil, -1, step);
+    ::close(veil);
+  }
+  const int tree = static_cast<int>(builder.must(call(SYS_open_tree, upper, "", kCloneTree)));
+  set_attributes(builder, tree, step.attributes, false);
+  remember_own(builder, tree);
+  attach(builder, tree, target);
+  for (const int fd : {tree, upper, folder, target}) ::close(fd);
 }
 
 }  // namespace sbx::child

@@ -30,6 +30,7 @@ enum class StepKind : std::uint8_t {
   read_only,
   pinned,
   content,
+  copy,
 };
 
 /// A name in the layer over a granted folder; see plan::Veil.
@@ -99,10 +100,11 @@ struct Program {
   // root
   const char* scratch_size;  ///< tmpfs options, decimal
   const char* scratch_inodes;
-  int over_tree;          ///< a detached folder that holds written layers instead of the tmpfs; -1
-  const char* over_path;  ///< the same for the child to open itself; null: the tmpfs holds them
-  std::uint64_t over_device;
-  std::uint64_t over_inode;
+  const char* scratch_folder;  ///< a folder of the host instead of a tmpfs; null: a tmpfs
+  int scratch_tree;            ///< the same as a detached mount made by the parent; -1: none
+  std::uint64_t scratch_device;
+  std::uint64_t scratch_inode;
+  bool waits_for_copies;  ///< the parent fills copied folders before the command starts
   const Step* steps;
   std::size_t step_count;
 

@@ -27,44 +27,39 @@ void make_root(Builder& builder) {
   builder.must(call(SYS_move_mount, builder.root, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH));
 }
 
-/// Layers that are written lie in a folder of the host where the tmpfs can't hold them; it is
-/// reached by the same name, and gone from sight with the tmpfs.
-void lay_over(Builder& builder) {
+int open_scratch(Builder& builder) {
   const Program& program = builder.program;
-  int tree = program.over_tree;
-  if (tree < 0) {
-    if (program.over_path == nullptr) return;
-    const int folder =
-        static_cast<int>(builder.must(open_beneath(AT_FDCWD, program.over_path, O_PATH, kNoLinks)));
-    struct stat facts;
-    builder.must(::fstat(folder, &facts));
-    if (facts.st_dev != program.over_device || facts.st_ino != program.over_inode)
-      builder.give_up(ESTALE);
-    tree = static_cast<int>(builder.must(call(SYS_open_tree, folder, "", kCloneTree)));
-    ::close(folder);
-    set_attributes(builder, tree, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, false);
+  constexpr std::uint64_t kAttributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+  if (program.scratch_tree >= 0) {
+    set_attributes(builder, program.scratch_tree, kAttributes, false);
+    return program.scratch_tree;
   }
-  const int target =
-      static_cast<int>(builder.must(open_beneath(program.scratch, "over", O_PATH, kNoLinks)));
-  attach(builder, tree, target);
-  ::close(target);
-  ::close(tree);
+  if (program.scratch_folder == nullptr) {
+    const Option options[] = {
+        {"mode", "0755"}, {"size", program.scratch_size}, {"nr_inodes", program.scratch_inodes}};
+    return make_file_system(builder, "tmpfs", options, kAttributes);
+  }
+  Step folder{};
+  folder.source = program.scratch_folder;
+  folder.device = program.scratch_device;
+  folder.inode = program.scratch_inode;
+  const int source = open_source(builder, folder);
+  const int tree = static_cast<int>(builder.must(call(SYS_open_tree, source, "", kCloneTree)));
+  ::close(source);
+  set_attributes(builder, tree, kAttributes, false);
+  return tree;
 }
 
 void make_scratch(Builder& builder) {
   builder.stage = Stage::scratch;
   Program& program = builder.program;
   if (!enter(program, Stage::scratch)) return;
-  const Option options[] = {
-      {"mode", "0755"}, {"size", program.scratch_size}, {"nr_inodes", program.scratch_inodes}};
-  program.scratch =
-      make_file_system(builder, "tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+  program.scratch = open_scratch(builder);
   remember_own(builder, program.scratch);
   builder.must(::mkdirat(builder.root, kStaging, 0700));
   builder.must(
       call(SYS_move_mount, program.scratch, "", builder.root, kStaging, MOVE_MOUNT_F_EMPTY_PATH));
   builder.must(::mkdirat(program.scratch, "over", 0700));
-  lay_over(builder);
   for (const char* name : {"tmp", "shm"}) {
     builder.must(::mkdirat(program.scratch, name, 0755));
     builder.must(::fchmodat(program.scratch, name, 01777, 0));  // mkdirat is subject to the umask

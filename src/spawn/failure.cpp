@@ -33,6 +33,8 @@ std::string describe_mount(const Mount& mount) {
     case MountKind::overlay:
       return "cannot mount '" + mount.source + "' at " + target +
              (mount.read_only ? access : " copy-on-write");
+    case MountKind::copy:
+      return "cannot make a copy of '" + mount.source + "' at " + target;
     case MountKind::device:
       return "cannot bind the device '" + mount.source + "'";
     case MountKind::proc:
@@ -47,6 +49,12 @@ std::string describe_mount(const Mount& mount) {
     default:
       return "cannot make " + target;
   }
+}
+
+/// What a file system says that can't be a layer of an overlay: NFS, FUSE, an overlay as upper.
+bool cannot_layer(int error) {
+  return error == EINVAL || error == EOPNOTSUPP || error == ENODEV || error == ENOSYS ||
+         error == EREMOTE;
 }
 
 std::string mount_hint(const Mount& mount, int error) {
@@ -146,6 +154,8 @@ Error explain_failure(const plan::Plan& plan, const child::Progress& progress) {
         error.message += ": " + describe_mount(mount);
         error.hint = mount_hint(mount, progress.error);
         if (!mount.origin.file.empty()) error.origin = mount.origin;
+        if (mount.kind == MountKind::overlay && !mount.read_only && cannot_layer(progress.error))
+          error.code = kNoOverlay;
       }
       break;
     case Stage::limits:

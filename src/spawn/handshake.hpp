@@ -8,8 +8,8 @@
 ///   2 parent  begin to attach (v1), write id maps, send Order go; Order attached when that is done
 ///   2a PID 1  Report network, where there are sockets to hand over; with a gateway the parent
 ///             joins the namespaces, listens, and sends Order network_ready, before attached
-///   3 PID 1   own lock-down, mounts, new root, then Report descriptors; wait for network_ready
-///             and attached
+///   3 PID 1   own lock-down, mounts, new root, then Report descriptors; wait for network_ready,
+///             for filled (where folders are copied: the parent fills them) and for attached
 ///   4 payload limits, privileges, Landlock, filter, then Progress ready on the error pipe, execve
 ///   5 PID 1   Report listener, then serve: reap, forward, Report main_ended last
 ///

@@ -14,7 +14,7 @@ namespace landlock = child::landlock;
 static_assert(static_cast<int>(MountKind::directory) ==
               static_cast<int>(child::StepKind::directory));
 static_assert(static_cast<int>(MountKind::overlay) == static_cast<int>(child::StepKind::overlay));
-static_assert(static_cast<int>(MountKind::content) == static_cast<int>(child::StepKind::content));
+static_assert(static_cast<int>(MountKind::copy) == static_cast<int>(child::StepKind::copy));
 
 /// Targets are looked up beneath the new root's descriptor.
 const char* without_slash(const std::string& path) {
@@ -62,6 +62,7 @@ std::uint64_t rights_of(const Mount& mount, std::uint64_t handled) {
     case MountKind::scratch:
     case MountKind::bind:
     case MountKind::overlay:
+    case MountKind::copy:
       return mount.read_only ? 0 : handled & ~(landlock::make_char | landlock::make_block);
     default:
       return 0;
@@ -149,6 +150,7 @@ void pack(const plan::Plan& plan, const NetworkRequest& network, const std::vect
   program.socket_count = network.sockets.size();
   program.scratch_size = packed.scratch_size.c_str();
   program.scratch_inodes = packed.scratch_inodes.c_str();
+  program.scratch_tree = -1;
   program.steps = packed.steps.data();
   program.step_count = packed.steps.size();
   program.interactive = plan.interactive;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/sys.hpp"
+#include "spawn/spawn.hpp"
 
 namespace sbx::spawn {
 namespace {
@@ -108,8 +109,9 @@ Result<Source> prepare(const Mount& mount, IdMaps& maps) {
   if (!mount.needs_idmap || SBX_TRY(idmap(mount, source.tree.get(), maps))) return source;
   if (!mount.is_folder) return Source{.content = SBX_TRY(content_of(mount)), .by_content = true};
   if (mount.read_only && open_to_all(source.tree.get())) return source;  // readable as it stands
+  const bool copied_instead = mount.kind == MountKind::overlay && !mount.read_only;
   Error error = about(
-      mount, "cannot-idmap",
+      mount, copied_instead ? kNoOverlay : "cannot-idmap",
       "'" + mount.source +
           "' is on a file system without idmapped mounts, which callers with root's rights need",
       EINVAL);
@@ -126,32 +128,6 @@ std::uint64_t mount_attributes(const Mount& mount) {
   if (mount.read_only) attributes |= MOUNT_ATTR_RDONLY;
   if (!mount.executable) attributes |= MOUNT_ATTR_NOEXEC;
   return attributes;
-}
-
-Result<OverFolder> open_over(int folder, const Identity& identity) {
-  OverFolder over;
-  if (folder < 0) return over;
-  if (identity.changes_ids) {
-    const long tree =
-        ::syscall(SYS_open_tree, folder, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
-    mount_attr change{};
-    change.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
-    over.tree = UniqueFd(static_cast<int>(tree));
-    if (tree < 0 || ::syscall(SYS_mount_setattr, over.tree.get(), "", AT_EMPTY_PATH, &change,
-                              sizeof change) != 0)
-      return fail_errno(ErrorKind::setup, "no-upper-folder", "cannot bind the folder for changes");
-    return over;
-  }
-  char text[4096];
-  const std::string link = "/proc/self/fd/" + std::to_string(folder);
-  const ssize_t length = ::readlink(link.c_str(), text, sizeof text);
-  struct stat facts{};
-  if (length <= 0 || ::fstat(folder, &facts) != 0)
-    return fail_errno(ErrorKind::setup, "no-upper-folder", "cannot name the folder for changes");
-  over.path.assign(text, static_cast<std::size_t>(length));
-  over.device = facts.st_dev;
-  over.inode = facts.st_ino;
-  return over;
 }
 
 Result<std::vector<Source>> open_sources(const plan::Plan& plan, const Identity& identity) {

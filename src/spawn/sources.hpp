@@ -21,17 +21,6 @@ struct Source {
 };
 
 /// Errors: setup, naming the path and its policy line. Does nothing for an ordinary caller.
-/// A folder of the host for written layers, as the child takes it: detached by a caller with root's
-/// rights, else by name.
-struct OverFolder {
-  UniqueFd tree;
-  std::string path;  ///< canonical
-  std::uint64_t device = 0;
-  std::uint64_t inode = 0;
-};
-/// `folder` -1: there is none. Errors: setup.
-[[nodiscard]] Result<OverFolder> open_over(int folder, const Identity& identity);
-
 [[nodiscard]] Result<std::vector<Source>> open_sources(const plan::Plan& plan,
                                                        const Identity& identity);
 

@@ -1,6 +1,7 @@
 #include "spawn/spawn.hpp"
 
 #include <fcntl.h>
+#include <linux/mount.h>
 #include <linux/sched.h>
 #include <poll.h>
 #include <signal.h>
@@ -241,9 +242,25 @@ Status end_attach(const Placement& placement, int control) {
   return send_order(control, control::FromSupervisor::attached);
 }
 
+Status take(Sandbox& sandbox, const Channels& channels) {
+  auto descriptors = receive(channels.control.get());
+  if (!descriptors || descriptors->report.what != control::FromPid1::descriptors)
+    return fail(Error{.kind = ErrorKind::internal,
+                      .code = "no-descriptors",
+                      .message = "PID 1 sent no descriptors"});
+  take_descriptors(sandbox, std::move(*descriptors));
+  return {};
+}
+
+Status fill_copies(const FillFunction& fill, Sandbox& sandbox, const Channels& channels) {
+  SBX_TRY(take(sandbox, channels));
+  SBX_TRY(fill(sandbox.scratch.get()));
+  return send_order(channels.control.get(), control::FromSupervisor::filled);
+}
+
 Result<Sandbox> meet(const plan::Plan& plan, const host::Host& host, const Identity& identity,
-                     const NetworkRequest& network, Channels& channels, const child::Fault& fault,
-                     const Clone& clone, const Placement& placement, const StampFunction& stamp) {
+                     const NetworkRequest& network, const Disk& disk, Channels& channels,
+                     const child::Fault& fault, const Clone& clone, const Placement& placement, const StampFunction& stamp) {
   if (placement.begin_attach) SBX_TRY(placement.begin_attach(clone.pid));
   if (SBX_TRY(passes(fault, Stage::id_maps)))
     if (auto mapped = map_ids(clone.pid, identity, host); !mapped)
@@ -261,6 +278,12 @@ Result<Sandbox> meet(const plan::Plan& plan, const host::Host& host, const Ident
   if (auto attached = end_attach(placement, control); !attached)
     return fail(explain_early_end(plan, clone, channels, std::move(attached).error()));
 
+  Sandbox sandbox;
+  if (disk.fill) {
+    auto filled = fill_copies(disk.fill, sandbox, channels);
+    stamp("copies");
+    if (!filled && filled.error().kind != ErrorKind::internal) return fail(std::move(filled).error());
+  }
   const Progress progress = read_progress(channels.errors.get());
   stamp("payload");
   if (progress.error == -1)
@@ -272,13 +295,7 @@ Result<Sandbox> meet(const plan::Plan& plan, const host::Host& host, const Ident
 
   if (!network.gateway && (network.space || !network.sockets.empty()))
     SBX_TRY(join_network(network, control, fault, stamp));
-  Sandbox sandbox;
-  auto descriptors = receive(control);
-  if (!descriptors || descriptors->report.what != control::FromPid1::descriptors)
-    return fail(Error{.kind = ErrorKind::internal,
-                      .code = "no-descriptors",
-                      .message = "PID 1 sent no descriptors"});
-  take_descriptors(sandbox, std::move(*descriptors));
+  if (!disk.fill) SBX_TRY(take(sandbox, channels));
   if (plan.filter.notifies) {
     auto listener = receive(control);
     if (!listener || listener->report.what != control::FromPid1::listener || listener->fds.empty())
@@ -289,6 +306,24 @@ Result<Sandbox> meet(const plan::Plan& plan, const host::Host& host, const Ident
   }
   stamp("listener");
   return sandbox;
+}
+
+/// Root's folders can't be reached by the sandbox's uid: the child gets the mount itself.
+Result<UniqueFd> connect_disk(const Disk& disk, const Identity& identity,
+                              child::Program& program) {
+  program.waits_for_copies = static_cast<bool>(disk.fill);
+  if (disk.folder == nullptr) return UniqueFd();
+  program.scratch_folder = disk.folder->path.c_str();
+  program.scratch_device = disk.folder->device;
+  program.scratch_inode = disk.folder->inode;
+  if (!identity.changes_ids) return UniqueFd();
+  UniqueFd tree(static_cast<int>(::syscall(SYS_open_tree, AT_FDCWD, disk.folder->path.c_str(),
+                                           OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)));
+  if (!tree.valid())
+    return fail_errno(ErrorKind::setup, "no-disk-folder",
+                      "cannot use '" + disk.folder->path + "' as the private disk");
+  program.scratch_tree = tree.get();
+  return tree;
 }
 
 void connect(child::Program& program, const Channels& channels, const ChildStreams& streams,
@@ -310,8 +345,8 @@ void connect(child::Program& program, const Channels& channels, const ChildStrea
 }  // namespace
 
 Result<Sandbox> spawn(const plan::Plan& plan, const host::Host& host, const Identity& identity,
-                      const NetworkRequest& network, ChildStreams streams, ArgumentArea arguments,
-                      int over, const Placement& group, const StampFunction& stamp) {
+                      const NetworkRequest& network, const Disk& disk, ChildStreams streams,
+                      ArgumentArea arguments, const Placement& group, const StampFunction& stamp) {
   const child::Fault fault = SBX_TRY(fault_from_environment());
   std::vector<Source> sources(plan.mounts.size());
   if (SBX_TRY(passes(fault, Stage::grants))) sources = SBX_TRY(open_sources(plan, identity));
@@ -319,11 +354,7 @@ Result<Sandbox> spawn(const plan::Plan& plan, const host::Host& host, const Iden
   Packed packed;
   pack(plan, network, sources, packed);
   packed.program.fault = fault;
-  const OverFolder over_folder = SBX_TRY(open_over(over, identity));
-  packed.program.over_tree = over_folder.tree.valid() ? over_folder.tree.get() : -1;
-  packed.program.over_path = over_folder.path.empty() ? nullptr : over_folder.path.c_str();
-  packed.program.over_device = over_folder.device;
-  packed.program.over_inode = over_folder.inode;
+  const UniqueFd disk_tree = SBX_TRY(connect_disk(disk, identity, packed.program));
   Channels channels = SBX_TRY(make_channels());
   connect(packed.program, channels, streams, arguments);
   packed.program.list_processes = !lists_children();
@@ -340,7 +371,7 @@ Result<Sandbox> spawn(const plan::Plan& plan, const host::Host& host, const Iden
   channels.child_control.reset();
   channels.child_errors.reset();
   streams = ChildStreams{};
-  auto sandbox = meet(plan, host, identity, network, channels, fault, clone, placement, stamp);
+  auto sandbox = meet(plan, host, identity, network, disk, channels, fault, clone, placement, stamp);
   if (!sandbox) {
     kill_and_reap(clone);
     return sandbox;

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include <sbx/outcome.hpp>
@@ -54,19 +55,38 @@ struct Placement {
   std::function<Status()> end_attach;
 };
 
+/// A folder of the host that serves as the private disk instead of a tmpfs: empty, and writable for
+/// the sandbox's uid.
+struct DiskPlace {
+  std::string path;  ///< canonical
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+};
+
+/// Puts the copies into the private disk, whose descriptor it is given, before the command starts.
+using FillFunction = std::function<Status(int scratch)>;
+
+struct Disk {
+  const DiskPlace* folder = nullptr;  ///< null: a tmpfs
+  FillFunction fill{};                ///< empty: nothing is copied
+};
+
 /// Told the name of each stage of a start when it is over, for --trace-time.
 using StampFunction = std::function<void(const char* stage)>;
 
 /// The code of the error that says that a seccomp listener outside of sbx leaves no room for its own (EBUSY): the same plan
 /// with a filter that needs none can run.
 inline constexpr const char* kListenerBusy = "listener-busy";
+/// The code of the error that says that a writable overlay is not possible here: the same plan with a copy can run.
+inline constexpr const char* kNoOverlay = "no-overlay";
 
 /// Errors: setup (each names the stage and, where there is one, the policy line), host (no user
 /// namespaces: with the cure), not_found and not_executable (execve refused). On error nothing is
-/// left behind. `over` is a folder for what is written over granted folders; -1: the private tmpfs.
+/// left behind.
 [[nodiscard]] Result<Sandbox> spawn(const plan::Plan& plan, const host::Host& host,
                                     const Identity& identity, const NetworkRequest& network,
-                                    ChildStreams streams, ArgumentArea arguments, int over,
-                                    const Placement& placement, const StampFunction& stamp);
+                                    const Disk& disk, ChildStreams streams,
+                                    ArgumentArea arguments, const Placement& placement,
+                                    const StampFunction& stamp);
 
 }  // namespace sbx::spawn

@@ -10,6 +10,7 @@
 #include "base/event_loop.hpp"
 #include "base/tree_counters.hpp"
 #include "supervise/cpu_meter.hpp"
+#include "supervise/disk_meter.hpp"
 #include "supervise/largest.hpp"
 #include "supervise/memory_meter.hpp"
 #include "supervise/settings.hpp"
@@ -27,7 +28,7 @@ struct BudgetsSeen {
       false;  ///< the kernel killed for want of memory before anything else was decided
   bool memory_limit_met = false;  ///< it was the sandbox's own limit
   bool processes_met = false;
-  bool disk_met = false;
+  bool disk_met = false;             ///< full; in a folder: beyond the limit
   bool disk_files_met = false;
   Evidence processes_evidence{};
   Largest largest;  ///< by memory, when it mattered
@@ -76,6 +77,7 @@ class BudgetWatch {
   void check_writes();
   void look_around();
   void look_at_disk();
+  void check_disk();
   void note_counters();
 
   [[nodiscard]] bool group_has_memory() const {
@@ -95,6 +97,7 @@ class BudgetWatch {
   const Hooks hooks_;
   CpuMeter cpu_;
   MemoryMeter memory_;
+  DiskMeter disk_;
   WriteMeter writes_;
   BudgetsSeen seen_;
   CpuTime used_;

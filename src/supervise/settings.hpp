@@ -45,6 +45,7 @@ struct Settings {
   std::uint64_t processes = 0;
   Bytes disk{};
   bool disk_is_host_too = false;  ///< what is written to the host counts against `disk`
+  bool disk_in_folder = false;  ///< `Watched::scratch` is a folder of a real file system
   std::uint64_t disk_files = 0;
   Bytes file_size{};
   ExplainCall explain;

@@ -30,8 +30,8 @@ bool is_opaque(int folder) {
 /// the root, two descriptors at a time, however deep the tree is.
 class Comparison {
  public:
-  Comparison(const Layer& layer, const plan::Denials& hidden, std::size_t most, ChangeSet& found)
-      : layer_(layer), hidden_(hidden), most_(most), found_(found) {}
+  Comparison(const Layer& layer, const Copy& copy, std::size_t most, ChangeSet& found)
+      : layer_(layer), hidden_(*copy.hidden), filled_(copy.filled), most_(most), found_(found) {}
 
   Status run() {
     struct stat upper{};
@@ -40,7 +40,7 @@ class Comparison {
     if (has_lower && ::fstat(layer_.upper.get(), &upper) == 0 &&
         ::fstat(layer_.lower.get(), &lower) == 0 && permissions(upper) != permissions(lower))
       note(".", ChangeKind::mode, upper);
-    waiting_.push_back({".", has_lower, false});
+    waiting_.push_back({".", has_lower, layer_.is_whole});
     while (!waiting_.empty()) {
       const Folder next = std::move(waiting_.back());
       waiting_.pop_back();
@@ -92,7 +92,13 @@ class Comparison {
                        ::fstatat(below.veil.get(), name.c_str(), &before.facts,
                                  AT_SYMLINK_NOFOLLOW) == 0 &&
                        S_ISREG(before.facts.st_mode);
-    if (before.from_veil) return before;
+    if (before.from_veil) {  // the content is the veil's, the mode was the host's
+      struct stat lower{};
+      if (below.lower.valid() &&
+          ::fstatat(below.lower.get(), name.c_str(), &lower, AT_SYMLINK_NOFOLLOW) == 0)
+        before.facts.st_mode = lower.st_mode;
+      return before;
+    }
     if (below.lower.valid() && ::fstatat(below.lower.get(), name.c_str(), &before.facts,
                                          AT_SYMLINK_NOFOLLOW) == 0)
       return before;
@@ -178,6 +184,10 @@ class Comparison {
       return !here || !there || *here != *there;
     }
     if (!S_ISREG(now.st_mode)) return false;
+    // Nobody can set ctime back: before the end of the filling nothing but the filling wrote.
+    if (layer_.is_whole && std::pair(now.st_ctim.tv_sec, now.st_ctim.tv_nsec) <
+                               std::pair(filled_.tv_sec, filled_.tv_nsec))
+      return false;
     if (now.st_size != before.st_size) return true;
     // Times prove nothing: the program can set them.
     const auto here = open_private_file(layer_.upper.get(), path);
@@ -192,8 +202,14 @@ class Comparison {
     if (!before) return unread(path, before.error());
     for (const Entry& entry : *before)
       if (!std::ranges::binary_search(present, entry.name, {}, &Entry::name) &&
-          !is_hidden(below, entry.name))
+          !is_hidden(below, entry.name) && was_shown(entry))
         gone(join(path, entry.name), entry.facts);
+  }
+
+  /// Devices and sockets are not copied.
+  [[nodiscard]] bool was_shown(const Entry& entry) const {
+    const FileType type = type_of(entry.facts.st_mode);
+    return !layer_.is_whole || (type != FileType::device && type != FileType::socket);
   }
 
   /// What was below and everything in it.
@@ -224,6 +240,7 @@ class Comparison {
 
   const Layer& layer_;
   const plan::Denials& hidden_;
+  timespec filled_;
   std::size_t most_;
   ChangeSet& found_;
   std::vector<Folder> waiting_;
@@ -233,7 +250,7 @@ class Comparison {
 
 Result<ChangeSet> read_changes(const Copy& copy, std::size_t most) {
   ChangeSet found;
-  for (const Layer& layer : copy.layers) SBX_TRY(Comparison(layer, *copy.hidden, most, found).run());
+  for (const Layer& layer : copy.layers) SBX_TRY(Comparison(layer, copy, most, found).run());
   std::ranges::stable_sort(found.changes, {}, &Change::path);
   return found;
 }

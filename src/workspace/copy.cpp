@@ -18,7 +18,7 @@ using plan::Mount;
 using plan::MountKind;
 
 bool is_writable_overlay(const Mount& mount) {
-  return mount.kind == MountKind::overlay && !mount.read_only;
+  return (mount.kind == MountKind::overlay || mount.kind == MountKind::copy) && !mount.read_only;
 }
 
 bool is_empty_workspace(const Mount& mount) {
@@ -48,7 +48,9 @@ std::vector<std::string> mounted_in(const plan::Plan& plan, const std::string& t
   return names;
 }
 
-/// The folder as the plan saw it; one that was replaced meanwhile is not what the program worked on.
+}  // namespace
+
+// One that was replaced meanwhile is not what the program worked on.
 Result<UniqueFd> open_lower(const Mount& mount) {
   UniqueFd lower =
       SBX_TRY(sys::open_at(AT_FDCWD, mount.source, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
@@ -61,8 +63,6 @@ Result<UniqueFd> open_lower(const Mount& mount) {
   return lower;
 }
 
-}  // namespace
-
 bool has_overlay(const plan::Plan& plan) {
   return std::ranges::any_of(plan.mounts, is_writable_overlay);
 }
@@ -71,30 +71,28 @@ bool has_copy(const plan::Plan& plan) {
   return has_overlay(plan) || std::ranges::any_of(plan.mounts, is_empty_workspace);
 }
 
-Result<Copy> open_copy(const plan::Plan& plan, int scratch, UpperFolder over_folder,
-                       timespec started) {
-  Copy copy{.over = std::move(over_folder), .started = started};
-  const bool in_folder = copy.over.get() >= 0;
-  const int over_root = in_folder ? copy.over.get() : scratch;
+Result<Copy> open_copy(const plan::Plan& plan, int scratch, timespec started) {
+  Copy copy{.started = started};
   std::vector<plan::DenyRule> rules;
   for (const std::string& pattern : plan.hidden_names) rules.push_back({pattern, {}});
   copy.hidden = std::make_unique<plan::Denials>(std::move(rules));
   std::size_t overlays = 0;  // the child numbers every overlay, read-only ones too
   for (const Mount& mount : plan.mounts) {
     const std::size_t number = overlays;
-    overlays += mount.kind == MountKind::overlay ? 1 : 0;
+    overlays += mount.kind == MountKind::overlay || mount.kind == MountKind::copy ? 1 : 0;
     const bool over = is_writable_overlay(mount);
     if (!over && !is_empty_workspace(mount)) continue;
     if (copy.layers.empty()) copy.folder = mount.target;
     const auto prefix = below(mount.target, copy.folder);
     if (!prefix) continue;
     Layer layer{.source = over ? mount.source : mount.target,
+                .is_whole = mount.kind == MountKind::copy,
                 .prefix = *prefix,
                 .mounted = mounted_in(plan, mount.target)};
-    const std::string own = (in_folder ? "" : "over/") + std::to_string(number);
-    layer.upper = SBX_TRY(over ? open_private_folder(over_root, own + "/upper")
-                               : open_private_folder(scratch, "work"));
-    if (!mount.veils.empty()) layer.veil = SBX_TRY(open_private_folder(over_root, own + "/veil"));
+    const std::string own = "over/" + std::to_string(number);
+    layer.upper =
+        SBX_TRY(open_private_folder(scratch, over ? own + "/upper" : std::string("work")));
+    if (!mount.veils.empty()) layer.veil = SBX_TRY(open_private_folder(scratch, own + "/veil"));
     if (over) layer.lower = SBX_TRY(open_lower(mount));
     copy.is_overlay |= over;
     copy.layers.push_back(std::move(layer));

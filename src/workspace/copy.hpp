@@ -16,10 +16,11 @@
 #include "base/unique_fd.hpp"
 #include "plan/deny.hpp"
 #include "plan/plan.hpp"
-#include "workspace/upper_folder.hpp"
+#include "workspace/disk.hpp"
 
-/// What a run wrote into its private workspace. The folders lie on the run's private tmpfs, which
-/// the descriptors keep alive; to be read when PID 1 is dead and nobody can change it any more.
+/// What a run wrote into its private workspace. The folders lie on the run's private disk: a tmpfs,
+/// which the descriptors keep alive, or a folder, which is removed with the Copy. To be read when
+/// PID 1 is dead and nobody can change it any more.
 namespace sbx::workspace {
 
 /// One writable layer and the folder of the host below it.
@@ -28,6 +29,7 @@ struct Layer {
   UniqueFd lower;      ///< invalid: an empty workspace, everything in it is new
   UniqueFd veil;       ///< what hid parts of `lower` from the program; invalid: nothing did
   std::string source;  ///< of `lower`, on the host
+  bool is_whole = false;  ///< `upper` is a full copy of `lower`, not only what was written
   std::string prefix;  ///< of its root below the workspace; "." for the workspace itself
   std::vector<std::string>
       mounted;      ///< names in it that sbx made to mount on, no work of the program
@@ -51,11 +53,12 @@ struct Stored {
 };
 
 struct Copy {
-  UpperFolder over;  ///< holds the layers where the tmpfs can't; outlives what is open in it
+  std::unique_ptr<DiskFolder> disk;  ///< null: a tmpfs
   std::string folder;  ///< the workspace, on the host
   std::vector<Layer> layers;
   timespec
       started{};  ///< on the clock by which file systems stamp: what changed later is a conflict
+  timespec filled{};  ///< when copies were complete, on the coarse clock; 0: there are none
   bool is_overlay = false;
   std::unique_ptr<plan::Denials> hidden;  ///< filesystem.deny; never null when there are layers
   std::unique_ptr<const Stored> stored;  ///< null: the layers' own upper folders
@@ -84,10 +87,12 @@ struct Place {
 [[nodiscard]] bool has_copy(const plan::Plan& plan);
 [[nodiscard]] bool has_overlay(const plan::Plan& plan);
 
-/// Opens what is left of a run in its private tmpfs, and in `over` where there is one. No layers
-/// when the workspace is none of the run's own. Errors: host.
-[[nodiscard]] Result<Copy> open_copy(const plan::Plan& plan, int scratch, UpperFolder over,
-                                     timespec started);
+/// A host folder of a mount as the plan saw it. Errors: host "workspace-replaced".
+[[nodiscard]] Result<UniqueFd> open_lower(const plan::Mount& mount);
+
+/// Opens what is left of a run in its private tmpfs. No layers when the workspace is none of the
+/// run's own. Errors: host.
+[[nodiscard]] Result<Copy> open_copy(const plan::Plan& plan, int scratch, timespec started);
 
 /// The clock of Copy::started, now.
 [[nodiscard]] timespec file_clock();

@@ -112,6 +112,17 @@ Status copy_stretch(int from, int to, off_t begin, off_t end) {
   return {};
 }
 
+/// Who may not give files away keeps them, unless they were somebody else's: that one is told.
+Status give_to(int file, Owner owner) {
+  struct stat facts{};
+  if (::fstat(file, &facts) != 0) return refused("look at", "a copy");
+  if (facts.st_uid == owner.uid && facts.st_gid == owner.gid) return {};
+  if (::fchown(file, owner.uid, owner.gid) == 0 || facts.st_uid == owner.uid) return {};
+  return refused("keep the owner of", "a file");
+}
+
+}  // namespace
+
 Status copy_content(int from, int to) {
   struct stat facts{};
   if (::fstat(from, &facts) != 0) return refused_content("read");
@@ -128,17 +139,6 @@ Status copy_content(int from, int to) {
   if (::ftruncate(to, facts.st_size) != 0) return refused_content("write");
   return {};
 }
-
-/// Who may not give files away keeps them, unless they were somebody else's: that one is told.
-Status give_to(int file, Owner owner) {
-  struct stat facts{};
-  if (::fstat(file, &facts) != 0) return refused("look at", "a copy");
-  if (facts.st_uid == owner.uid && facts.st_gid == owner.gid) return {};
-  if (::fchown(file, owner.uid, owner.gid) == 0 || facts.st_uid == owner.uid) return {};
-  return refused("keep the owner of", "a file");
-}
-
-}  // namespace
 
 Result<UniqueFd> make_folder(int root, const std::string& path, Owner owner) {
   auto folder = open_folder(root, path);

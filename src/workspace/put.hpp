@@ -23,6 +23,10 @@ struct Owner {
 /// A folder beneath `root`; folders that are missing are made. Errors: host.
 [[nodiscard]] Result<UniqueFd> make_folder(int root, const std::string& path, Owner owner);
 
+/// The bytes of one open file into another, empty one; holes stay holes, and where the file system
+/// can, nothing is read. Errors: host.
+[[nodiscard]] Status copy_content(int from, int to);
+
 /// What must be under a name at the moment when it is replaced; else nothing is done and the error
 /// has the code "replaced".
 struct Expected {

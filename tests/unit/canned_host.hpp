@@ -105,6 +105,8 @@ class CannedFiles final : public Files {
     }
     return {};
   }
+  bool memory_takes_attributes() const override { return takes_attributes; }
+  bool takes_attributes = true;
   /// A second name of a file.
   CannedFiles& hard_link(const std::string& path, const std::string& other) {
     Node copy = nodes_.at(other);

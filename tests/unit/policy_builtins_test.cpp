@@ -204,7 +204,7 @@ TEST(PolicyEnforceable, ListsWhatAPolicyFileAsksForInVain) {
               "= false\n"
               "publish = [\"1:1\"]\nnamed = true\n[limits]\nmemory = \"1G\"\ndisk_on = \"folder\""),
           true),
-      ElementsAre("network.named", "limits.disk_on"));
+      ElementsAre("network.named"));
 }
 
 TEST(PolicyEnforceable, ValuesThatNeedNoMechanismAreNotListed) {

@@ -27,7 +27,7 @@ class UpperFolder(SbxTest):
         return self.sbx("--workspace", f"{self.work}:overlay", *options, "--lang", "python", "-c", REPLACE, **rest)
 
     def folders(self):
-        return sorted(path.name for path in self.state.glob("upper-*"))
+        return sorted(path.name for path in (self.state / "disks").glob("*") if not path.name.endswith(".lock"))
 
     def test_changes_are_seen_and_the_folder_goes(self):
         ended = self.exited(self.overlay("--diff"))
@@ -35,7 +35,7 @@ class UpperFolder(SbxTest):
         self.assertEqual((changes.get("a/new"), changes.get("b")), ("created", "deleted"), ended)
         self.assertEqual(sorted(os.listdir(self.work)), ["a", "b"])
         self.assertEqual(self.folders(), [])
-        told = [entry for entry in ended.record["degraded"] if entry["what"] == "limits.disk" and "state home" in entry["instead"]]
+        told = [entry for entry in ended.record["degraded"] if entry["what"] == "limits.disk" and "state home" in entry["why"]]
         self.assertEqual(len(told), 1 if OLD else 0, ended)
 
     def test_changes_are_applied(self):

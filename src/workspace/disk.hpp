@@ -1,0 +1,48 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+
+/// A folder of the state home that serves one run as its private disk.
+namespace sbx::workspace {
+
+class DiskFolder {
+ public:
+  /// Makes one below `state` (~/.local/state/sbx), readable for the caller only, writable for the
+  /// sandbox's ids on the host. Errors: host "no-disk-folder", with the cure.
+  [[nodiscard]] static Result<DiskFolder> make(const std::string& state, uid_t uid, gid_t gid);
+  DiskFolder(DiskFolder&& other) noexcept;
+  DiskFolder& operator=(DiskFolder&&) = delete;
+  ~DiskFolder();  ///< removes it and everything in it
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  /// Whether its file system can hold what an overlay writes: another overlay can't.
+  [[nodiscard]] bool takes_overlays() const { return takes_overlays_; }
+  [[nodiscard]] std::uint64_t device() const { return device_; }
+  [[nodiscard]] std::uint64_t inode() const { return inode_; }
+
+ private:
+  DiskFolder() = default;
+  UniqueFd disks_;    ///< the folder that holds those of all runs
+  UniqueFd lock_;     ///< held as long as the run: who can take it finds a dead one
+  std::string name_;
+  std::string path_;
+  std::uint64_t device_ = 0;
+  std::uint64_t inode_ = 0;
+  bool takes_overlays_ = false;
+};
+
+/// Removes the folders of runs whose supervisor is dead. Costs one failed open(2) where there are
+/// none.
+void sweep_disk_folders(const std::string& state);
+
+/// Removes `name` in `folder` and everything below it, however deep. Nobody else may be at work
+/// there.
+void remove_tree(int folder, const std::string& name);
+
+}  // namespace sbx::workspace

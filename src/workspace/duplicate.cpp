@@ -1,0 +1,235 @@
+#include "workspace/duplicate.hpp"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ranges>
+
+#include "base/sys.hpp"
+#include "workspace/put.hpp"
+#include "workspace/tree.hpp"
+
+namespace sbx::workspace {
+namespace {
+
+using plan::Mount;
+using plan::MountKind;
+
+/// What is made meanwhile belongs to the sandbox. For root: its own uid has no id in the sandbox, and
+/// making a file there is EOVERFLOW. The rights of root over files come back with it, setfsuid(2).
+class MadeFor {
+ public:
+  MadeFor(uid_t uid, gid_t gid) {
+    gid_ = static_cast<gid_t>(::setfsgid(gid));
+    uid_ = static_cast<uid_t>(::setfsuid(uid));
+  }
+  MadeFor(const MadeFor&) = delete;
+  MadeFor& operator=(const MadeFor&) = delete;
+  ~MadeFor() {
+    ::setfsuid(uid_);
+    ::setfsgid(gid_);
+  }
+
+ private:
+  uid_t uid_ = 0;
+  gid_t gid_ = 0;
+};
+
+std::unexpected<Error> refused(const std::string& source) {
+  const int error = errno;
+  const bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
+  return fail(Error{.kind = ErrorKind::setup,
+                    .code = full ? "workspace-too-large" : "cannot-copy",
+                    .message = "cannot copy '" + source + "' for the run",
+                    .errno_value = error,
+                    .hint = full ? "raise limits.disk and limits.disk_files" : ""});
+}
+
+/// User attributes only: the others are the host's.
+void copy_attributes(int from, int to) {
+  char names[4096];
+  const ssize_t size = ::flistxattr(from, names, sizeof names);
+  for (ssize_t at = 0; at < size; at += static_cast<ssize_t>(std::strlen(names + at)) + 1) {
+    if (std::strncmp(names + at, "user.", 5) != 0 ||
+        std::strncmp(names + at, "user.overlay.", 13) == 0)
+      continue;
+    char value[4096];
+    const ssize_t length = ::fgetxattr(from, names + at, value, sizeof value);
+    // A file system without room for it keeps the file all the same.
+    if (length >= 0)
+      (void)!::fsetxattr(to, names + at, value, static_cast<std::size_t>(length), 0);
+  }
+}
+
+class Filling {
+ public:
+  Filling(const Mount& mount, UniqueFd source, UniqueFd veil, UniqueFd target, uid_t uid,
+          gid_t gid, std::vector<Left>& left)
+      : mount_(mount), source_(std::move(source)), veil_(std::move(veil)),
+        target_(std::move(target)), uid_(uid), gid_(gid), left_(left) {}
+
+  Status run() {
+    waiting_.emplace_back(".");
+    while (!waiting_.empty()) {
+      const std::string folder = std::move(waiting_.back());
+      waiting_.pop_back();
+      SBX_TRY(copy_folder(folder));
+    }
+    const MadeFor made(uid_, gid_);
+    // Last, children first: a closed folder can't be filled, and filling moves its times.
+    for (const Folder& each : folders_ | std::views::reverse) {
+      const auto folder = open_private_folder(target_.get(), each.path);
+      if (!folder) continue;
+      const timespec times[2] = {each.facts.st_atim, each.facts.st_mtim};
+      if (::futimens(folder->get(), times) != 0 ||
+          ::fchmod(folder->get(), each.facts.st_mode & 01777) != 0)
+        return refused(mount_.source + "/" + each.path);
+    }
+    return {};
+  }
+
+ private:
+  struct Folder {
+    std::string path;
+    struct stat facts{};
+  };
+
+  void leave(const std::string& path, const char* why) { left_.push_back({path, why, true}); }
+
+  Status copy_folder(const std::string& path) {
+    const auto from = open_folder(source_.get(), path);
+    if (!from) {
+      // A mount has a copy of its own; what the caller can't read, the sandbox can't either.
+      if (from.error().errno_value == EACCES) leave(path, "can't be read");
+      return {};
+    }
+    struct stat facts{};
+    if (::fstat(from->get(), &facts) != 0) return refused(mount_.source + "/" + path);
+    folders_.push_back({path, facts});
+    const auto entries = read_folder(from->get());
+    if (!entries) {
+      leave(path, "can't be read");
+      return {};
+    }
+    const UniqueFd to = SBX_TRY(open_target(path));
+    for (const Entry& entry : *entries) SBX_TRY(copy_one(path, from->get(), to.get(), entry));
+    return {};
+  }
+
+  Result<UniqueFd> open_target(const std::string& path) {
+    const MadeFor made(uid_, gid_);
+    return open_folder(target_.get(), path);
+  }
+
+  /// How the veil shows a name: hidden, as other content, or not at all.
+  enum class Veiled { no, hidden, content };
+  Veiled veiled(const std::string& path) const {
+    struct stat facts{};
+    if (!veil_.valid() || ::fstatat(veil_.get(), path.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0)
+      return Veiled::no;
+    if (S_ISCHR(facts.st_mode) && facts.st_rdev == makedev(0, 0)) return Veiled::hidden;
+    return S_ISREG(facts.st_mode) ? Veiled::content : Veiled::no;
+  }
+
+  Status copy_one(const std::string& folder, int from, int to, const Entry& entry) {
+    const std::string path = join(folder, entry.name);
+    const Veiled veil = veiled(path);
+    if (veil == Veiled::hidden) return {};
+    const char* name = entry.name.c_str();
+    switch (entry.facts.st_mode & S_IFMT) {
+      case S_IFDIR: {
+        const MadeFor made(uid_, gid_);
+        if (::mkdirat(to, name, 0700) != 0 && errno != EEXIST)
+          return refused(mount_.source + "/" + path);
+        waiting_.push_back(path);
+        return {};
+      }
+      case S_IFREG:
+        return copy_file(path, veil == Veiled::content ? veil_.get() : source_.get(), to, entry);
+      case S_IFLNK: {
+        const auto text = read_link(source_.get(), path);
+        if (!text) return {};  // gone meanwhile
+        const MadeFor made(uid_, gid_);
+        if (::symlinkat(text->c_str(), to, name) != 0 && errno != EEXIST)
+          return refused(mount_.source + "/" + path);
+        const timespec times[2] = {entry.facts.st_atim, entry.facts.st_mtim};
+        (void)!::utimensat(to, name, times, AT_SYMLINK_NOFOLLOW);  // nobody reads a link's times
+        return {};
+      }
+      case S_IFIFO: {
+        const MadeFor made(uid_, gid_);
+        if (::mkfifoat(to, name, entry.facts.st_mode & 0777) != 0 && errno != EEXIST)
+          return refused(mount_.source + "/" + path);
+        return {};
+      }
+      default:
+        (void)from;
+        return {};  // sockets and devices are the host's
+    }
+  }
+
+  Status copy_file(const std::string& path, int root, int to, const Entry& entry) {
+    const auto from = open_file(root, path);
+    if (!from) {
+      if (from.error().errno_value == EACCES) leave(path, "can't be read");
+      return {};
+    }
+    const MadeFor made(uid_, gid_);
+    const UniqueFd copy(::openat(to, entry.name.c_str(),
+                                 O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!copy.valid() && errno == EEXIST) return {};  // something is mounted there
+    if (!copy.valid()) return refused(mount_.source + "/" + path);
+    if (auto done = copy_content(from->get(), copy.get()); !done) {
+      errno = done.error().errno_value;
+      return refused(mount_.source + "/" + path);
+    }
+    copy_attributes(from->get(), copy.get());
+    const timespec times[2] = {entry.facts.st_atim, entry.facts.st_mtim};
+    if (::futimens(copy.get(), times) != 0 ||
+        ::fchmod(copy.get(), entry.facts.st_mode & 07777) != 0)
+      return refused(mount_.source + "/" + path);
+    return {};
+  }
+
+  const Mount& mount_;
+  UniqueFd source_;
+  UniqueFd veil_;
+  UniqueFd target_;
+  uid_t uid_;
+  gid_t gid_;
+  std::vector<Left>& left_;
+  std::vector<std::string> waiting_;
+  std::vector<Folder> folders_;
+};
+
+}  // namespace
+
+Status fill_copies(const plan::Plan& plan, int scratch, uid_t uid, gid_t gid,
+                   std::vector<Left>& left) {
+  std::size_t number = 0;
+  for (const Mount& mount : plan.mounts) {
+    if (mount.kind != MountKind::overlay && mount.kind != MountKind::copy) continue;
+    const std::string place = "over/" + std::to_string(number++);
+    if (mount.kind != MountKind::copy) continue;
+    UniqueFd source = SBX_TRY(open_lower(mount));
+    UniqueFd target;
+    UniqueFd veil;
+    {
+      const MadeFor made(uid, gid);
+      target = SBX_TRY(open_folder(scratch, place + "/upper"));
+      if (!mount.veils.empty()) veil = SBX_TRY(open_folder(scratch, place + "/veil"));
+    }
+    SBX_TRY(
+        Filling(mount, std::move(source), std::move(veil), std::move(target), uid, gid, left).run());
+  }
+  return {};
+}
+
+}  // namespace sbx::workspace

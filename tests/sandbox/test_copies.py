@@ -1,0 +1,254 @@
+"""Where an overlay is not possible the workspace is a copy, and where memory does not do the private disk is a folder."""
+
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import time
+
+import sbxtest
+from sbxtest import SbxTest
+
+ODD = """
+import os, socket
+os.makedirs('sub/deep', exist_ok=True)
+open('plain', 'w').write('plain'); open('sub/inner', 'w').write('inner'); open('sub/deep/er', 'w').write('er')
+os.symlink('/etc/passwd', 'absolute'); os.symlink('nowhere', 'dangling'); os.symlink('loop', 'loop'); os.symlink('plain', 'link')
+os.link('plain', 'second'); os.mkfifo('fifo')
+s = socket.socket(socket.AF_UNIX); s.bind('socket')
+open('suid', 'w').write('x'); os.chmod('suid', 0o4755)
+open('attr', 'w').write('x'); os.setxattr('attr', 'user.note', b'kept')
+f = open('sparse', 'w'); f.write('x'); f.truncate(100 << 30); f.close()
+for name in (b'new\\nline', b'esc\\033[31m', b'\\xff\\xfe'): open(name, 'w').write('odd')
+os.mkdir('closed'); open('closed/file', 'w').write('x'); os.chmod('closed', 0o000)
+os.mkdir('search'); open('search/file', 'w').write('x'); os.chmod('search', 0o711)
+"""
+LOOK = """
+import os, stat
+for folder, folders, names in os.walk(b'.'):
+    folders.sort()
+    for name in sorted(folders + names):
+        path = os.path.join(folder, name); facts = os.lstat(path); text = ''
+        if stat.S_ISLNK(facts.st_mode): text = os.readlink(path)
+        elif stat.S_ISREG(facts.st_mode) and facts.st_size < 1000: text = open(path, 'rb').read()
+        print(path, stat.filemode(facts.st_mode), facts.st_size if stat.S_ISREG(facts.st_mode) else '', text)
+"""
+
+
+class Copies(SbxTest):
+    def setUp(self):
+        super().setUp()
+        self.tmp.chmod(0o755)
+        self.addCleanup(subprocess.run, ["chmod", "-R", "u+rwx", self.work], check=False)
+
+    def disks(self):
+        folder = self.home / ".local/state/sbx/disks"
+        return sorted(os.listdir(folder)) if folder.exists() else []
+
+    def told(self, ended, what):
+        return [each for each in ended.record["degraded"] if each["what"] == what]
+
+    def changes(self, ended):
+        return {each["path"]: each["change"] for each in ended.record["changes"]}
+
+    def make_foreign(self, *names):
+        """Files whose group has no id inside."""
+        if sbxtest.IS_ROOT:
+            for name in names:
+                os.chown(self.work / name, -1, 70_000)
+            return
+        groups = [group for group in os.getgroups() if group != os.getegid()]
+        if not groups:
+            self.skipTest("this user is in one group only")
+        for name in names:
+            os.chown(self.work / name, -1, groups[0])
+
+    def overlay(self, code, *options, **rest):
+        ended = self.sbx("--workspace", f"{self.work}:overlay", *options, "--lang", "python", "-c", code, **rest)
+        self.assertEqual(ended.status, 0, ended)
+        return ended
+
+
+class Foreign(Copies):
+    def setUp(self):
+        super().setUp()
+        self.write("mine", "1")
+        self.write("theirs", "2")
+        self.write("sub/file", "3")
+        self.make_foreign("theirs")
+
+    def test_a_file_of_a_foreign_group_makes_the_workspace_a_copy(self):
+        ended = self.overlay("import os\nopen('theirs', 'a').write('more'); os.rename('sub', 'moved'); os.remove('mine'); open('new', 'w')\n"
+                             "os.chmod('moved/file', 0o600)")
+        self.assertEqual(self.changes(ended), {"theirs": "modified", "sub": "deleted", "sub/file": "deleted", "moved": "created",
+                                               "moved/file": "created", "mine": "deleted", "new": "created"}, ended)
+        self.assertTrue(self.told(ended, "filesystem.workspace.mode"), ended)
+        self.assertEqual(((self.work / "theirs").read_text(), sorted(os.listdir(self.work))), ("2", ["mine", "sub", "theirs"]))
+
+    def test_without_one_it_is_an_overlay(self):
+        (self.work / "theirs").unlink()
+        self.assertFalse(self.told(self.overlay("pass"), "filesystem.workspace.mode"))
+
+    def test_a_run_that_changes_nothing_lists_nothing(self):
+        ended = self.overlay("open('theirs').read(); open('mine', 'r+').close()")
+        self.assertEqual(self.changes(ended), {})
+
+    def test_rewritten_with_the_same_bytes_is_no_change_and_times_hide_none(self):
+        os.utime(self.work / "mine", (10**9, 10**9))
+        ended = self.overlay("import os\nopen('theirs', 'w').write('2'); open('mine', 'w').write('9'); os.utime('mine', (10**9, 10**9))")
+        self.assertEqual(self.changes(ended), {"mine": "modified"})
+
+    def test_apply_and_out_work_over_a_copy(self):
+        out = self.tmp / "out"
+        ended = self.overlay("import os\nopen('theirs', 'a').write('!'); os.remove('mine'); open('new', 'w').write('n')", "--apply", "--yes", "--out",
+                             out, "--set", 'filesystem.outputs.collect=["*"]')
+        self.assertEqual((self.work / "theirs").read_text(), "2!", ended)
+        self.assertEqual(sorted(os.listdir(self.work)), ["new", "sub", "theirs"])
+        self.assertEqual(sorted(os.listdir(out)), ["new", "theirs"])
+
+    def test_hidden_names_are_not_in_the_copy(self):
+        self.write(".env", "s3cr3t")
+        self.write(".git/config", '[remote "o"]\n\turl = https://u:pass@example.org/x\n')
+        os.link(self.work / ".env", self.work / "alias")
+        ended = self.overlay("import os\nprint(sorted(os.listdir('.')), 'pass' in open('.git/config').read())\nopen('.env', 'w').write('own')")
+        self.assertEqual(ended.text, "['.git', 'mine', 'sub', 'theirs'] False\n")
+        self.assertEqual(self.changes(ended), {})
+        self.assertEqual((self.work / ".env").read_text(), "s3cr3t")
+
+    def test_a_copy_beyond_the_disk_is_an_error_that_names_it(self):
+        self.write("big", "x" * 300_000)
+        self.could_not(self.sbx("--workspace", f"{self.work}:overlay", "--disk", "256K", "true"), "limits.disk")
+
+    def test_a_copy_of_more_than_half_the_disk_lies_in_a_folder(self):
+        self.write("big", "x" * 600_000)
+        ended = self.overlay("open('big', 'a').write('y')", "--disk", "1M")
+        self.assertEqual(self.changes(ended), {"big": "modified"}, ended)
+        self.assertTrue(self.told(ended, "limits.disk"), ended)
+        self.assertEqual(self.disks(), [])
+
+    def test_everything_that_can_be_copied_looks_the_same(self):
+        subprocess.run(["/usr/bin/python3", "-c", ODD], cwd=self.work, check=True)
+        there = self.sbx("--workspace", f"{self.work}:read-only", "--lang", "python", "-c", LOOK).text
+        (self.work / "closed").chmod(0o000)
+        here = self.overlay(LOOK)
+        self.assertTrue(self.told(here, "filesystem.workspace.mode"))
+        expected = [line for line in there.splitlines() if "socket" not in line]
+        self.assertEqual(here.text.replace("-rwxr-xr-x 1 b'x'", "-rwsr-xr-x 1 b'x'").splitlines(), expected)
+        self.assertEqual(self.changes(here), {})
+        self.assertEqual(self.overlay("import os; print(os.getxattr('attr', 'user.note'))").text, "b'kept'\n")
+
+
+class ForeignToAUser(Copies):
+    def test_a_file_of_another_group_of_an_ordinary_user_makes_a_copy(self):
+        if not sbxtest.IS_ROOT:
+            self.skipTest("giving a file to another group of a user needs root")
+        self.write("mine", "1")
+        self.write("theirs", "2", mode=0o660)
+        for path, group in ((self.home, 12345), (self.work, 12345), (self.work / "mine", 12345), (self.work / "theirs", 54321)):
+            os.chown(path, 12345, group)
+        command = ["setpriv", "--reuid", "12345", "--regid", "12345", "--groups", "54321,12345",
+                   *self.command("--workspace", f"{self.work}:overlay", "--apply", "--yes", "--report", self.home / "r.json", json_record=False),
+                   "--lang", "python", "-c", "open('theirs', 'a').write('!'); open('mine', 'a').write('!')"]
+        ended = self.finish(sbxtest.start(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environment(),
+                                          cwd=self.work), json_record=False)
+        self.assertEqual((ended.status, (self.work / "theirs").read_text(), (self.work / "mine").read_text()), (0, "2!", "1!"), ended)
+        self.assertIn("no id inside", (self.home / "r.json").read_text())
+
+
+class OverlayOnOverlay(Copies):
+    """As in a container: the folder lies on an overlay, and so does the home."""
+
+    def setUp(self):
+        super().setUp()
+        if not sbxtest.IS_ROOT:
+            self.skipTest("mounting the overlay needs root")
+        self.write("file", "text")
+
+    def inside_overlay(self, *options, user=None):
+        """Runs sbx in a mount namespace in which work and home lie on an overlay; the record."""
+        script = ('set -e; mount -t tmpfs t "$1"; mkdir "$1/u" "$1/w" "$1/m"; mount -t overlay o -o "lowerdir=$2,upperdir=$1/u,workdir=$1/w" "$1/m"; '
+                  'chown -R "$3:$3" "$1/m"; chmod 755 "$1" "$1/m"; cd "$1/m/work"; export HOME="$1/m/home"; who="$3"; shift 3; '
+                  'exec setpriv --reuid "$who" --regid "$who" --clear-groups "$@"')
+        place = self.tmp / "place"
+        place.mkdir(exist_ok=True)
+        command = ["unshare", "--mount", "sh", "-c", script, "sh", place, self.tmp, str(user or 0), *self.command("--workspace", ".:overlay", *options),
+                   "--lang", "python", "-c", "import os; open('file', 'a').write('more'); open('new', 'w'); print(sorted(os.listdir('.')))"]
+        ended = self.finish(sbxtest.start([str(each) for each in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                          env=self.environment(), cwd=self.work))
+        self.assertEqual((ended.status, ended.text), (0, "['file', 'new']\n"), ended)
+        self.assertEqual(self.changes(ended), {"file": "modified", "new": "created"}, ended)
+        return ended
+
+    def test_root_works_on_a_copy(self):
+        self.assertTrue(self.told(self.inside_overlay(), "filesystem.workspace.mode"))
+
+    def test_an_ordinary_user_works_on_an_overlay_of_the_overlay(self):
+        self.assertFalse(self.told(self.inside_overlay(user=12345), "filesystem.workspace.mode"))
+
+    def test_a_private_disk_on_an_overlay_holds_copies(self):
+        for user in (None, 12345):
+            ended = self.inside_overlay("--set", 'limits.disk_on="folder"', user=user)
+            self.assertTrue(self.told(ended, "filesystem.workspace.mode"), ended)
+
+
+class Folder(Copies):
+    FOLDER = ("--set", 'limits.disk_on="folder"')
+
+    def test_the_private_disk_is_a_folder_and_vanishes(self):
+        self.write("a", "1")
+        code = ("import os\nopen('/tmp/t', 'w').write('x'); open(os.environ['HOME'] + '/h', 'w').write('x'); open('/dev/shm/s', 'w').write('x')\n"
+                "open('a', 'a').write('2'); os.makedirs('d/e'); os.chmod('d', 0)\nprint(open('/proc/self/mountinfo').read())")
+        ended = self.overlay(code, *self.FOLDER)
+        self.assertEqual(self.changes(ended), {"a": "modified", "d": "created", "d/e": "created"}, ended)
+        self.assertTrue(self.told(ended, "limits.disk"), ended)
+        self.assertEqual(self.disks(), [])
+        self.assertFalse([line for line in ended.text.splitlines() if " /tmp " in line and " tmpfs " in line], ended)
+
+    def test_more_than_the_disk_ends_the_run(self):
+        for what, disk, code in (("disk", "8M", "f = open('/tmp/big', 'wb')\nwhile True: f.write(b'x' * 100_000); f.flush()"),
+                           ("disk_files", "256M", "import time\nfor i in range(10000): open(f'/tmp/f{i}', 'w')\ntime.sleep(60)")):
+            ended = self.sbx("--workspace", f"{self.work}:overlay", *self.FOLDER, "--disk", disk, "--set", "limits.disk_files=1000", "--lang",
+                             "python", "-c", code)
+            self.assertEqual((ended.status, ended.verdict), (153, ("over-budget", "disk")), ended)
+            self.assertEqual([each["limit"] for each in ended.record["limits_met"]], [what], ended)
+            self.assertEqual(self.disks(), [])
+
+    def test_closing_a_folder_does_not_hide_what_is_in_it(self):
+        code = ("import os\nos.mkdir('/tmp/d'); f = open('/tmp/d/big', 'wb'); os.chmod('/tmp/d', 0)\n"
+                "while True: f.write(b'x' * 100_000); f.flush()")
+        ended = self.sbx("--workspace", f"{self.work}:overlay", *self.FOLDER, "--disk", "8M", "--lang", "python", "-c", code)
+        self.assertEqual(ended.verdict, ("over-budget", "disk"), ended)
+
+    def test_within_the_disk_nothing_is_said(self):
+        ended = self.overlay("open('/tmp/big', 'wb').write(b'x' * 4_000_000)", *self.FOLDER, "--disk", "8M")
+        self.assertEqual(ended.record["limits_met"], [], ended)
+
+    def test_what_a_killed_run_left_the_next_one_removes(self):
+        process = self.start_sbx("--workspace", f"{self.work}:overlay", *self.FOLDER, "--", "sh", "-c",
+                                 "mkdir -p /tmp/a/b; chmod 0 /tmp/a; echo ready; read x", json_record=False, stdin=subprocess.PIPE)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        self.assertEqual(len(self.disks()), 2)
+        self.overlay("pass", *self.FOLDER)
+        self.assertEqual(len(self.disks()), 2, "a living run lost its disk")
+        process.send_signal(signal.SIGKILL)
+        self.finish(process, json_record=False)
+        self.assertEqual(len(self.disks()), 2)
+        self.exited(self.sbx("true"))
+        self.assertEqual(self.disks(), [])
+
+    def test_missing_targets_are_not_made_in_a_live_grant_on_the_same_file_system(self):
+        data = self.write("data", "x", folder=self.tmp)
+        ended = self.sbx("--workspace", f"{self.work}:read-write", *self.FOLDER, "--read", f"{data}:{self.work}/made", "true")
+        self.assertEqual((ended.status, os.listdir(self.work)), (125, []), ended)
+
+    def test_builds_of_the_built_in_policies_have_their_disk_in_a_folder(self):
+        for policy in ("ci-untrusted", "offline-build"):
+            ended = self.sbx("-p", policy, "--workspace", f"{self.work}:overlay", "touch", "made")
+            self.assertEqual((ended.status, self.changes(ended)), (0, {"made": "created"}), ended)
+            self.assertTrue(self.told(ended, "limits.disk"), ended)
+            self.assertFalse(self.told(ended, "limits.disk_on"), ended)
+
+
+if __name__ == "__main__":
+    sbxtest.main()
