@@ -21,9 +21,8 @@ namespace {
 
 constexpr std::uint64_t kBeneath =
     RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
-constexpr unsigned kWanted =
-    STATX_TYPE | STATX_MODE | STATX_NLINK | STATX_UID | STATX_GID | STATX_INO | STATX_SIZE |
-    STATX_BLOCKS;
+constexpr unsigned kWanted = STATX_TYPE | STATX_MODE | STATX_NLINK | STATX_UID | STATX_GID |
+                             STATX_INO | STATX_SIZE | STATX_BLOCKS;
 constexpr int kHow = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
 
 FileFacts facts_of(const struct statx& seen) {
@@ -71,7 +70,7 @@ class Walker {
       case EACCES:
         shut_(folder);
         return {};
-      case ENOENT:   // gone meanwhile, or no folder any more
+      case ENOENT:  // gone meanwhile, or no folder any more
       case ENOTDIR:
       case ELOOP:
       case EXDEV:  // mounted on meanwhile
@@ -105,7 +104,7 @@ class Walker {
   /// False when the folder's mode shows its names and nothing else.
   bool look(int fd, const std::string& folder, const char* name) {
     if (std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0) return true;
-    struct statx seen {};
+    struct statx seen{};
     if (::statx(fd, name, kHow, kWanted, &seen) != 0) return errno != EACCES;  // gone meanwhile
     const FileFacts facts = facts_of(seen);
     const bool is_mount = (seen.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;

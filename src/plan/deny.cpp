@@ -19,7 +19,8 @@ class Folders {
     const auto known = known_.find(path);
     if (known != known_.end()) return known->second;
     auto found = path == "/" ? Result<std::string>("/") : files_.canonical(path);
-    std::string real = found ? std::move(*found) : joined(this->real(parent_of(path)), base_name(path));
+    std::string real =
+        found ? std::move(*found) : joined(this->real(parent_of(path)), base_name(path));
     return known_.emplace(path, std::move(real)).first->second;
   }
 

@@ -54,7 +54,7 @@ class Denials {
  private:
   struct Parsed {
     std::vector<std::string> parts;
-    std::string last;  ///< part
+    std::string last;       ///< part
     bool anywhere = false;  ///< "**/NAME"
     bool wild = false;      ///< the last part has wildcards
   };

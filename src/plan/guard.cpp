@@ -46,8 +46,7 @@ bool Guard::is_granted_socket(const std::string& source) const {
 
 Status Guard::run(std::vector<Shown>& shown) {
   for (Shown& each : shown) {
-    each.survey =
-        SBX_TRY(survey(host_, each.grant, denials_, policy_.filesystem.scan));
+    each.survey = SBX_TRY(survey(host_, each.grant, denials_, policy_.filesystem.scan));
     add_literals(each);
   }
   follow_links(shown);
@@ -115,11 +114,10 @@ Status Guard::find_other_names(std::vector<Shown>& shown) {
   if (!any_linked) return {};
   for (const Shown& each : shown) {
     const Survey& found = *each.survey;
-    hidden_files_.insert(hidden_files_.end(), found.hidden_files.begin(),
-                         found.hidden_files.end());
+    hidden_files_.insert(hidden_files_.end(), found.hidden_files.begin(), found.hidden_files.end());
     for (const Hidden& name : found.hidden)
-      SBX_TRY(add_linked_files(host_, joined(each.grant.source, name.path),
-                               policy_.filesystem.scan, hidden_files_));
+      SBX_TRY(add_linked_files(host_, joined(each.grant.source, name.path), policy_.filesystem.scan,
+                               hidden_files_));
   }
   for (const DenyRule* rule : denials_.literals())
     SBX_TRY(add_linked_files(host_, rule->pattern, policy_.filesystem.scan, hidden_files_));
@@ -135,15 +133,14 @@ Status Guard::find_other_names(std::vector<Shown>& shown) {
 Status Guard::check_files() const {
   for (const Grant& grant : grants_) {
     if (grant.facts.type != host::FileType::regular || grant.facts.links < 2) continue;
-    if (!std::ranges::binary_search(hidden_files_,
-                                    FileId{grant.facts.device, grant.facts.inode}))
+    if (!std::ranges::binary_search(hidden_files_, FileId{grant.facts.device, grant.facts.inode}))
       continue;
-    return fail({.kind = ErrorKind::policy,
-                 .code = "denied-grant",
-                 .message = "'" + grant.source +
-                            "' is another name of a file that filesystem.deny hides",
-                 .origin = grant.origin,
-                 .hint = "leave out the grant, or say filesystem.deny = { replace = […] }"});
+    return fail(
+        {.kind = ErrorKind::policy,
+         .code = "denied-grant",
+         .message = "'" + grant.source + "' is another name of a file that filesystem.deny hides",
+         .origin = grant.origin,
+         .hint = "leave out the grant, or say filesystem.deny = { replace = […] }"});
   }
   return {};
 }
@@ -151,11 +148,10 @@ Status Guard::check_files() const {
 /// Writing to such a file through an overlay is EOVERFLOW: its owner can't be kept.
 void Guard::copy_instead(const Shown& shown) {
   guarded_.steps[shown.step].kind = MountKind::copy;
-  guarded_.degraded.push_back(
-      {.what = "filesystem.workspace.mode",
-       .why = "'" + joined(shown.grant.source, shown.survey->foreign) +
-              "' belongs to a user or group that has no id inside",
-       .instead = "the folder is a copy, made when the run began"});
+  guarded_.degraded.push_back({.what = "filesystem.workspace.mode",
+                               .why = "'" + joined(shown.grant.source, shown.survey->foreign) +
+                                      "' belongs to a user or group that has no id inside",
+                               .instead = "the folder is a copy, made when the run began"});
 }
 
 void Guard::hide_all(Shown& shown) {
@@ -247,8 +243,8 @@ void Guard::protect(const std::string& inside, MountKind kind, const Origin& ori
   if (over->live) {
     for (std::string folder = parent_of(inside); folder != over->target && folder != "/";
          folder = parent_of(folder)) {
-      const bool done = std::ranges::any_of(
-          steps, [&](const Mount& step) { return step.target == folder; });
+      const bool done =
+          std::ranges::any_of(steps, [&](const Mount& step) { return step.target == folder; });
       if (!done) steps.push_back(plain_step(MountKind::pinned, folder));
     }
   }

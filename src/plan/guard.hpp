@@ -15,8 +15,8 @@ namespace sbx::plan {
 /// A granted folder, or a mount in one, and the step that shows it.
 struct Shown {
   Grant grant;
-  std::size_t step = 0;   ///< in the list of steps
-  bool layered = false;   ///< through overlayfs: hidden names go into a layer over it
+  std::size_t step = 0;  ///< in the list of steps
+  bool layered = false;  ///< through overlayfs: hidden names go into a layer over it
   std::optional<Survey> survey{};
 };
 
@@ -31,7 +31,11 @@ class Guard {
  public:
   Guard(const policy::Policy& policy, const host::Host& host, const View& view,
         const Denials& denials, const std::vector<Grant>& grants, Guarded guarded)
-      : policy_(policy), host_(host), view_(view), denials_(denials), grants_(grants),
+      : policy_(policy),
+        host_(host),
+        view_(view),
+        denials_(denials),
+        grants_(grants),
         guarded_(guarded) {}
 
   /// Surveys every folder, then hides and seals. Errors: policy, host.

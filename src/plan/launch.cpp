@@ -102,8 +102,8 @@ Result<Launch> Launcher::program(const std::string& path, const std::string& nam
                           "name the language with --lang, or add a \"#!\" line");
   const std::string& real = found.real;
   const Cover* over = view_.over(real);
-  SBX_TRY(view_.check_not_hidden("run '" + found.path + "'", real,
-                                 over != nullptr && over->system));
+  SBX_TRY(
+      view_.check_not_hidden("run '" + found.path + "'", real, over != nullptr && over->system));
   Launch launch = SBX_TRY(shebang(found.path, found.head, depth));
   // A tool of a version manager brings the folders of its own prefix.
   if (is_interpreter_name(base_name(real)) || !found.reason.empty())

@@ -20,8 +20,7 @@ bool is_wild(std::string_view part) {
 }
 
 bool name_matches(const std::string& pattern, const std::string& name) {
-  return pattern == name ||
-         (is_wild(pattern) && ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0);
+  return pattern == name || (is_wild(pattern) && ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0);
 }
 
 /// Steps back to the last `**` only, which is enough and keeps the cost at pattern times path.

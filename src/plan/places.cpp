@@ -77,7 +77,8 @@ Status Placer::collect(const policy::SourcedList<policy::PathGrant>& grants, Acc
       continue;
     }
     if (const DenyRule* rule = hiding_rule(*grant)) {
-      if (!each.value.optional) return denied_grant("grant '" + each.value.source + "'", *rule, each.origin);
+      if (!each.value.optional)
+        return denied_grant("grant '" + each.value.source + "'", *rule, each.origin);
       places_.explanations.push_back("'" + each.value.source + "' is optional and hidden by " +
                                      describe(*rule));
       continue;
@@ -193,9 +194,8 @@ void Placer::add_step(const Grant& grant, Extent extent) {
              .writable = !step.read_only,
              .live = grant.access == Access::live});
   if (step.is_folder)
-    shown_.push_back({.grant = grant,
-                      .step = places_.steps.size(),
-                      .layered = step.kind == MountKind::overlay});
+    shown_.push_back(
+        {.grant = grant, .step = places_.steps.size(), .layered = step.kind == MountKind::overlay});
   places_.steps.push_back(std::move(step));
 }
 

@@ -60,13 +60,14 @@ struct Mount {
   std::string source;
   std::string target;
   bool read_only = true;
-  bool executable = true;  ///< false: noexec
-  bool recursive = false;  ///< bind: with the mounts below it
-  mode_t mode = 0755;      ///< directory, file
-  std::string content;     ///< file
+  bool executable = true;          ///< false: noexec
+  bool recursive = false;          ///< bind: with the mounts below it
+  mode_t mode = 0755;              ///< directory, file
+  std::string content;             ///< file
   std::uint64_t stored_bytes = 0;  ///< overlay, copy: what a copy of the source takes up
   std::uint64_t entries = 0;
-  std::vector<Veil> veils;  ///< overlay: what hides parts of the source; folders before what they hold
+  std::vector<Veil>
+      veils;  ///< overlay: what hides parts of the source; folders before what they hold
   /// bind, overlay: what the source was when the plan was made; the run fails with "changed during
   /// set-up" if it differs.
   std::uint64_t device = 0;

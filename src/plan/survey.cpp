@@ -12,13 +12,13 @@ constexpr uid_t kMappedIds = 65'536;
 
 std::unexpected<Error> too_many(const std::string& folder,
                                 const policy::Sourced<std::uint64_t>& most, const Origin& origin) {
-  return fail({.kind = ErrorKind::policy,
-               .code = "too-many-entries",
-               .message = "'" + folder + "' holds more than " + std::to_string(most.value) +
-                          " entries, too many to look for what must stay hidden",
-               .origin = origin,
-               .hint = "raise filesystem.scan (" + most.origin.text() +
-                       "), or grant a smaller folder"});
+  return fail(
+      {.kind = ErrorKind::policy,
+       .code = "too-many-entries",
+       .message = "'" + folder + "' holds more than " + std::to_string(most.value) +
+                  " entries, too many to look for what must stay hidden",
+       .origin = origin,
+       .hint = "raise filesystem.scan (" + most.origin.text() + "), or grant a smaller folder"});
 }
 
 bool is_below_git(std::string_view folder) {
@@ -81,12 +81,12 @@ class Surveyor {
   }
 
   void note_special(const host::Seen& seen) {
-    const std::string_view folder = seen.folder.empty() ? base_name(grant_.source)
-                                                        : base_name(seen.folder);
+    const std::string_view folder =
+        seen.folder.empty() ? base_name(grant_.source) : base_name(seen.folder);
     if (is_protected(folder, seen.name)) found_.protected_.push_back(path_of(seen));
     const bool settings = seen.name == "config" || seen.name == "config.worktree";
-    const bool is_text = seen.facts.type == host::FileType::regular ||
-                         seen.facts.type == host::FileType::symlink;
+    const bool is_text =
+        seen.facts.type == host::FileType::regular || seen.facts.type == host::FileType::symlink;
     if (settings && is_text && is_below_git(absolute(seen.folder)))
       found_.git_settings.push_back(path_of(seen));
   }

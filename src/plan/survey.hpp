@@ -29,9 +29,9 @@ struct Linked {
 };
 
 struct Survey {
-  std::vector<Hidden> hidden;  ///< names that filesystem.deny means, nothing below them
-  std::vector<Linked> linked;  ///< other files that have a second name somewhere
-  std::vector<FileId> hidden_files;       ///< what is hidden by name and has a second name
+  std::vector<Hidden> hidden;        ///< names that filesystem.deny means, nothing below them
+  std::vector<Linked> linked;        ///< other files that have a second name somewhere
+  std::vector<FileId> hidden_files;  ///< what is hidden by name and has a second name
   std::vector<std::string> sockets;
   std::vector<std::string> protected_;    ///< protected.hpp
   std::vector<std::string> git_settings;  ///< files in which git keeps settings

@@ -106,8 +106,7 @@ WorkspaceChoice default_workspace(const host::Host& host, const policy::Workspac
 
 }  // namespace
 
-Result<WorkspaceChoice> choose_workspace(const host::Host& host,
-                                         const policy::Workspace& workspace,
+Result<WorkspaceChoice> choose_workspace(const host::Host& host, const policy::Workspace& workspace,
                                          const Denials& denials) {
   const Layer layer = workspace.source.origin.layer;
   if (workspace.source.value == "." && (layer == Layer::key_default || layer == Layer::builtin))

@@ -133,8 +133,7 @@ Result<plan::Plan> without_listener(const plan::Plan& plan) {
 }
 
 /// What can't be the layer of an overlay is copied.
-Result<plan::Plan> with_copies(const plan::Plan& plan, const host::Host& host,
-                               const Error& error) {
+Result<plan::Plan> with_copies(const plan::Plan& plan, const host::Host& host, const Error& error) {
   plan::Plan copied = plan;
   plan::use_copies(copied, error.text());
   SBX_TRY(plan::decide_disk(copied, policy::DiskOn::memory, host));
@@ -161,13 +160,13 @@ class OwnDisk {
         return done;
       };
     if (!plan.budgets.disk_in_folder) return {};
-    folder_ = std::make_unique<workspace::DiskFolder>(SBX_TRY(
-        workspace::DiskFolder::make(state, identity.uid_on_host, identity.gid_on_host)));
+    folder_ = std::make_unique<workspace::DiskFolder>(
+        SBX_TRY(workspace::DiskFolder::make(state, identity.uid_on_host, identity.gid_on_host)));
     if (!folder_->takes_overlays() && has(plan, plan::MountKind::overlay))
-      return fail(Error{.kind = ErrorKind::setup,
-                        .code = spawn::kNoOverlay,
-                        .message = "the file system of '" + state +
-                                   "' can't hold what an overlay writes"});
+      return fail(
+          Error{.kind = ErrorKind::setup,
+                .code = spawn::kNoOverlay,
+                .message = "the file system of '" + state + "' can't hold what an overlay writes"});
     place_ = {folder_->path(), folder_->device(), folder_->inode()};
     disk_.folder = &place_;
     return {};
@@ -177,8 +176,8 @@ class OwnDisk {
 
   void tell(Outcome& outcome) const {
     for (const workspace::Left& each : left_)
-      outcome.degraded.push_back({"filesystem.workspace.mode", each.path + ": " + each.why,
-                                  "it is not in the copy"});
+      outcome.degraded.push_back(
+          {"filesystem.workspace.mode", each.path + ": " + each.why, "it is not in the copy"});
   }
 
   void hand_to(workspace::Copy& copy) {
@@ -221,10 +220,10 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   SBX_TRY(disk.prepare(plan, identity, options.state_folder));
   spawn::ChildStreams child_streams{std::move(streams.child_in), std::move(streams.child_out),
                                     std::move(streams.child_err)};
-  auto spawned = spawn::spawn(plan, host, identity, network.request(), disk.disk(),
-                              std::move(child_streams), options.arguments,
-                              placement_in(options.group),
-                              [&](const char* stage) { stamps.add(stage); });
+  auto spawned =
+      spawn::spawn(plan, host, identity, network.request(), disk.disk(), std::move(child_streams),
+                   options.arguments, placement_in(options.group),
+                   [&](const char* stage) { stamps.add(stage); });
   if (!spawned) return fail(explain_small_memory(std::move(spawned).error(), plan, options.group));
   const spawn::Sandbox sandbox = std::move(*spawned);
 

@@ -58,8 +58,8 @@ void add_veil(const Builder& builder, int layer, const Veil& veil) {
       builder.must(::mknodat(layer, veil.path, S_IFCHR, 0));
       return;
     case VeilKind::content: {
-      const int file = static_cast<int>(builder.must(
-          ::openat(layer, veil.path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600)));
+      const int file = static_cast<int>(
+          builder.must(::openat(layer, veil.path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600)));
       write_content(builder, file, veil.content, veil.content_size);
       ::close(file);
       return;

@@ -260,7 +260,8 @@ Status fill_copies(const FillFunction& fill, Sandbox& sandbox, const Channels& c
 
 Result<Sandbox> meet(const plan::Plan& plan, const host::Host& host, const Identity& identity,
                      const NetworkRequest& network, const Disk& disk, Channels& channels,
-                     const child::Fault& fault, const Clone& clone, const Placement& placement, const StampFunction& stamp) {
+                     const child::Fault& fault, const Clone& clone, const Placement& placement,
+                     const StampFunction& stamp) {
   if (placement.begin_attach) SBX_TRY(placement.begin_attach(clone.pid));
   if (SBX_TRY(passes(fault, Stage::id_maps)))
     if (auto mapped = map_ids(clone.pid, identity, host); !mapped)
@@ -275,15 +276,17 @@ Result<Sandbox> meet(const plan::Plan& plan, const host::Host& host, const Ident
   if (network.gateway)
     if (auto joined = join_network(network, control, fault, stamp); !joined)
       return fail(explain_early_end(plan, clone, channels, std::move(joined).error()));
-  if (auto attached = end_attach(placement, control); !attached)
-    return fail(explain_early_end(plan, clone, channels, std::move(attached).error()));
-
+  const bool wishes = !network.gateway && (network.space || !network.sockets.empty());
   Sandbox sandbox;
   if (disk.fill) {
+    if (wishes) SBX_TRY(join_network(network, control, fault, stamp));  // reported first
     auto filled = fill_copies(disk.fill, sandbox, channels);
     stamp("copies");
-    if (!filled && filled.error().kind != ErrorKind::internal) return fail(std::move(filled).error());
+    if (!filled && filled.error().kind != ErrorKind::internal)
+      return fail(std::move(filled).error());
   }
+  if (auto attached = end_attach(placement, control); !attached)
+    return fail(explain_early_end(plan, clone, channels, std::move(attached).error()));
   const Progress progress = read_progress(channels.errors.get());
   stamp("payload");
   if (progress.error == -1)
@@ -293,8 +296,7 @@ Result<Sandbox> meet(const plan::Plan& plan, const host::Host& host, const Ident
                       .hint = "the kernel may be out of memory: see its log"});
   if (progress.stage != Stage::ready) return fail(explain_failure(plan, progress));
 
-  if (!network.gateway && (network.space || !network.sockets.empty()))
-    SBX_TRY(join_network(network, control, fault, stamp));
+  if (wishes && !disk.fill) SBX_TRY(join_network(network, control, fault, stamp));
   if (!disk.fill) SBX_TRY(take(sandbox, channels));
   if (plan.filter.notifies) {
     auto listener = receive(control);
@@ -309,8 +311,7 @@ Result<Sandbox> meet(const plan::Plan& plan, const host::Host& host, const Ident
 }
 
 /// Root's folders can't be reached by the sandbox's uid: the child gets the mount itself.
-Result<UniqueFd> connect_disk(const Disk& disk, const Identity& identity,
-                              child::Program& program) {
+Result<UniqueFd> connect_disk(const Disk& disk, const Identity& identity, child::Program& program) {
   program.waits_for_copies = static_cast<bool>(disk.fill);
   if (disk.folder == nullptr) return UniqueFd();
   program.scratch_folder = disk.folder->path.c_str();
@@ -371,7 +372,8 @@ Result<Sandbox> spawn(const plan::Plan& plan, const host::Host& host, const Iden
   channels.child_control.reset();
   channels.child_errors.reset();
   streams = ChildStreams{};
-  auto sandbox = meet(plan, host, identity, network, disk, channels, fault, clone, placement, stamp);
+  auto sandbox =
+      meet(plan, host, identity, network, disk, channels, fault, clone, placement, stamp);
   if (!sandbox) {
     kill_and_reap(clone);
     return sandbox;

@@ -85,8 +85,7 @@ inline constexpr const char* kNoOverlay = "no-overlay";
 /// left behind.
 [[nodiscard]] Result<Sandbox> spawn(const plan::Plan& plan, const host::Host& host,
                                     const Identity& identity, const NetworkRequest& network,
-                                    const Disk& disk, ChildStreams streams,
-                                    ArgumentArea arguments, const Placement& placement,
-                                    const StampFunction& stamp);
+                                    const Disk& disk, ChildStreams streams, ArgumentArea arguments,
+                                    const Placement& placement, const StampFunction& stamp);
 
 }  // namespace sbx::spawn

@@ -28,7 +28,7 @@ struct BudgetsSeen {
       false;  ///< the kernel killed for want of memory before anything else was decided
   bool memory_limit_met = false;  ///< it was the sandbox's own limit
   bool processes_met = false;
-  bool disk_met = false;             ///< full; in a folder: beyond the limit
+  bool disk_met = false;  ///< full; in a folder: beyond the limit
   bool disk_files_met = false;
   Evidence processes_evidence{};
   Largest largest;  ///< by memory, when it mattered

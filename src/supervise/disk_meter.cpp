@@ -75,7 +75,7 @@ void DiskMeter::look_into(const std::string& folder) {
       ++looked_;
       if (::fstatat(opened->get(), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0) continue;
       ++counting_files_;
-      counting_bytes_ += static_cast<std::uint64_t>(facts.st_blocks) * 512 / 
+      counting_bytes_ += static_cast<std::uint64_t>(facts.st_blocks) * 512 /
                          (S_ISDIR(facts.st_mode) ? 1 : std::max<nlink_t>(facts.st_nlink, 1));
       if (S_ISDIR(facts.st_mode)) waiting_.push_back(folder + "/" + entry->d_name);
     }

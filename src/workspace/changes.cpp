@@ -88,10 +88,10 @@ class Comparison {
 
   static std::optional<Before> look_below(const Below& below, const std::string& name) {
     Before before;
-    before.from_veil = below.veil.valid() &&
-                       ::fstatat(below.veil.get(), name.c_str(), &before.facts,
-                                 AT_SYMLINK_NOFOLLOW) == 0 &&
-                       S_ISREG(before.facts.st_mode);
+    before.from_veil =
+        below.veil.valid() &&
+        ::fstatat(below.veil.get(), name.c_str(), &before.facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+        S_ISREG(before.facts.st_mode);
     if (before.from_veil) {  // the content is the veil's, the mode was the host's
       struct stat lower{};
       if (below.lower.valid() &&
@@ -99,8 +99,8 @@ class Comparison {
         before.facts.st_mode = lower.st_mode;
       return before;
     }
-    if (below.lower.valid() && ::fstatat(below.lower.get(), name.c_str(), &before.facts,
-                                         AT_SYMLINK_NOFOLLOW) == 0)
+    if (below.lower.valid() &&
+        ::fstatat(below.lower.get(), name.c_str(), &before.facts, AT_SYMLINK_NOFOLLOW) == 0)
       return before;
     return std::nullopt;
   }
@@ -150,8 +150,8 @@ class Comparison {
   /// What the program made under a hidden name is its own.
   void keep(const std::string& path, const struct stat& facts) {
     if (!is_whiteout(facts) && !std::ranges::binary_search(layer_.mounted, path))
-      found_.hidden.push_back(
-          {join(layer_.prefix, path), "a name that filesystem.deny hides: it stays in the sandbox"});
+      found_.hidden.push_back({join(layer_.prefix, path),
+                               "a name that filesystem.deny hides: it stays in the sandbox"});
   }
 
   void one(const std::string& path, const struct stat& now, const std::optional<Before>& seen,

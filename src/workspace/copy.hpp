@@ -26,11 +26,11 @@ namespace sbx::workspace {
 /// One writable layer and the folder of the host below it.
 struct Layer {
   UniqueFd upper;
-  UniqueFd lower;      ///< invalid: an empty workspace, everything in it is new
-  UniqueFd veil;       ///< what hid parts of `lower` from the program; invalid: nothing did
-  std::string source;  ///< of `lower`, on the host
+  UniqueFd lower;         ///< invalid: an empty workspace, everything in it is new
+  UniqueFd veil;          ///< what hid parts of `lower` from the program; invalid: nothing did
+  std::string source;     ///< of `lower`, on the host
   bool is_whole = false;  ///< `upper` is a full copy of `lower`, not only what was written
-  std::string prefix;  ///< of its root below the workspace; "." for the workspace itself
+  std::string prefix;     ///< of its root below the workspace; "." for the workspace itself
   std::vector<std::string>
       mounted;      ///< names in it that sbx made to mount on, no work of the program
   ino_t inode = 0;  ///< of a kept set: what the lower folder must be
@@ -54,7 +54,7 @@ struct Stored {
 
 struct Copy {
   std::unique_ptr<DiskFolder> disk;  ///< null: a tmpfs
-  std::string folder;  ///< the workspace, on the host
+  std::string folder;                ///< the workspace, on the host
   std::vector<Layer> layers;
   timespec
       started{};  ///< on the clock by which file systems stamp: what changed later is a conflict

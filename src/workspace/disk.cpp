@@ -26,12 +26,13 @@ constexpr const char* kLockEnd = ".lock";
 constexpr const char* kFiles = "files";
 
 std::unexpected<Error> refused(const std::string& state, const char* what) {
-  return fail(Error{.kind = ErrorKind::host,
-                    .code = "no-disk-folder",
-                    .message = std::string("cannot keep the private disk in '") + state + "': " + what,
-                    .errno_value = errno,
-                    .hint = "set HOME, or XDG_STATE_HOME below it, to a folder of yours on a disk; "
-                            "limits.disk_on = \"memory\" needs none"});
+  return fail(
+      Error{.kind = ErrorKind::host,
+            .code = "no-disk-folder",
+            .message = std::string("cannot keep the private disk in '") + state + "': " + what,
+            .errno_value = errno,
+            .hint = "set HOME, or XDG_STATE_HOME below it, to a folder of yours on a disk; "
+                    "limits.disk_on = \"memory\" needs none"});
 }
 
 std::string random_name() {
@@ -64,7 +65,8 @@ void make_folders(const std::string& path) {
 /// The lock of a new name, held; invalid when a sweep took it for a dead one.
 UniqueFd take_lock(int disks, const std::string& name) {
   const std::string file = name + kLockEnd;
-  UniqueFd lock(::openat(disks, file.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600));
+  UniqueFd lock(
+      ::openat(disks, file.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600));
   struct stat held{};
   struct stat named{};
   if (!lock.valid() || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 ||

@@ -28,8 +28,8 @@ class DiskFolder {
 
  private:
   DiskFolder() = default;
-  UniqueFd disks_;    ///< the folder that holds those of all runs
-  UniqueFd lock_;     ///< held as long as the run: who can take it finds a dead one
+  UniqueFd disks_;  ///< the folder that holds those of all runs
+  UniqueFd lock_;   ///< held as long as the run: who can take it finds a dead one
   std::string name_;
   std::string path_;
   std::uint64_t device_ = 0;

@@ -63,17 +63,21 @@ void copy_attributes(int from, int to) {
     char value[4096];
     const ssize_t length = ::fgetxattr(from, names + at, value, sizeof value);
     // A file system without room for it keeps the file all the same.
-    if (length >= 0)
-      (void)!::fsetxattr(to, names + at, value, static_cast<std::size_t>(length), 0);
+    if (length >= 0) (void)!::fsetxattr(to, names + at, value, static_cast<std::size_t>(length), 0);
   }
 }
 
 class Filling {
  public:
-  Filling(const Mount& mount, UniqueFd source, UniqueFd veil, UniqueFd target, uid_t uid,
-          gid_t gid, std::vector<Left>& left)
-      : mount_(mount), source_(std::move(source)), veil_(std::move(veil)),
-        target_(std::move(target)), uid_(uid), gid_(gid), left_(left) {}
+  Filling(const Mount& mount, UniqueFd source, UniqueFd veil, UniqueFd target, uid_t uid, gid_t gid,
+          std::vector<Left>& left)
+      : mount_(mount),
+        source_(std::move(source)),
+        veil_(std::move(veil)),
+        target_(std::move(target)),
+        uid_(uid),
+        gid_(gid),
+        left_(left) {}
 
   Status run() {
     waiting_.emplace_back(".");
@@ -226,8 +230,8 @@ Status fill_copies(const plan::Plan& plan, int scratch, uid_t uid, gid_t gid,
       target = SBX_TRY(open_folder(scratch, place + "/upper"));
       if (!mount.veils.empty()) veil = SBX_TRY(open_folder(scratch, place + "/veil"));
     }
-    SBX_TRY(
-        Filling(mount, std::move(source), std::move(veil), std::move(target), uid, gid, left).run());
+    SBX_TRY(Filling(mount, std::move(source), std::move(veil), std::move(target), uid, gid, left)
+                .run());
   }
   return {};
 }
