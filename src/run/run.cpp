@@ -228,7 +228,6 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   const spawn::Sandbox sandbox = std::move(*spawned);
 
   supervise::Settings settings = settings_of(plan, options);
-  settings.disk_is_host_too |= over.get() >= 0;
   network.live_in(settings);
   Outcome outcome = SBX_TRY(supervise::supervise(settings, watch(sandbox, options.group),
                                                  std::move(streams.supervisor), signals));
