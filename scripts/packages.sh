@@ -1,7 +1,7 @@
 # What the project needs from Debian 12, by purpose; read by ../demo and ../check.
 build="g++ cmake ninja-build libcli11-dev libtomlplusplus-dev libseccomp-dev nettle-dev libfmt-dev nlohmann-json3-dev libnl-3-dev libnl-route-3-dev libidn2-dev libunistring-dev libc-ares-dev libdbus-1-dev"
 example="python3 python3-pandas python3-matplotlib"
-test="libgtest-dev libgmock-dev librapidcheck-dev python3-jsonschema mandoc strace ccache util-linux nodejs perl git"
+test="clang-19 libclang-rt-19-dev libgtest-dev libgmock-dev librapidcheck-dev python3-jsonschema mandoc strace ccache util-linux nodejs perl git"
 # The small internet of tests/network: its servers and the programs that ask them.
 network="iproute2 curl wget openssl dnsmasq-base nginx-light redis-server redis-tools postgresql postgresql-client python3-requests"
 # The guests of tests/vm: an emulator, what unpacks Debian kernels, and what makes their disk.
