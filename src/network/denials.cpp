@@ -61,4 +61,15 @@ void tell(Tally& tally, const plan::NetworkPlan& plan, const Destination& destin
   tally.deny(std::move(denial));
 }
 
+Denial refused_connect(const plan::NetworkPlan& plan, const policy::Address& address,
+                       std::uint16_t port) {
+  const std::string place = rule_text(address) + ":" + std::to_string(port);
+  Denial denial{.kind = "network", .what = "address " + place, .rule = plan.rule};
+  // No rule allows port 53, multicast and the like.
+  if (!policy::parse_network_rule(place)) return denial;
+  denial.allow_with = "network.allow = [\"" + place + "\"]";
+  denial.risk = kRisk;
+  return denial;
+}
+
 }  // namespace sbx::network

@@ -20,7 +20,6 @@ namespace sbx::network {
 /// ("[2001:db8::1]").
 [[nodiscard]] Denial refused_destination(const plan::NetworkPlan& plan, policy::Transport transport,
                                          const std::string& host, std::uint16_t port);
-
 /// The same about an address: nothing is suggested for what no rule can allow.
 [[nodiscard]] Denial refused_address(const plan::NetworkPlan& plan, policy::Transport transport,
                                      const policy::Address& address, std::uint16_t port);
@@ -28,5 +27,8 @@ namespace sbx::network {
 /// refused what its name leads to, else as a failure.
 void tell(Tally& tally, const plan::NetworkPlan& plan, const Destination& destination,
           const Unreached& failure);
+/// An address that connect(2) was called with, where it is not known for which protocol.
+[[nodiscard]] Denial refused_connect(const plan::NetworkPlan& plan, const policy::Address& address,
+                                     std::uint16_t port);
 
 }  // namespace sbx::network

@@ -22,6 +22,11 @@ void Tally::deny(Denial denial, std::uint64_t count) {
   entry_of(std::move(denial)).count += count;
 }
 
+void Tally::deny(Denial denial, const std::function<std::string()>& process_name) {
+  Denial& entry = entry_of(std::move(denial));
+  if (++entry.count == 1) entry.process = process_name();
+}
+
 void Tally::deny_once(Denial denial) {
   Denial& entry = entry_of(std::move(denial));
   if (entry.count == 0) entry.count = 1;

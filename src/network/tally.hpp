@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -19,6 +20,8 @@ class Tally {
 
   /// Refused attempts; `denial.what` says which are the same.
   void deny(Denial denial, std::uint64_t count = 1);
+  /// One; `process_name` is asked at the first sight of it.
+  void deny(Denial denial, const std::function<std::string()>& process_name);
   /// As deny(), where the same attempt may have been counted already: a program asks for A and
   /// AAAA of one name.
   void deny_once(Denial denial);

@@ -132,6 +132,9 @@ struct NetworkPlan {
   bool named = true;           ///< refused destinations are named
   std::string rule;            ///< what refuses: "not in network.allow (web-fetch.toml:21)"
   std::string match_sni_rule;  ///< "network.match_sni = true (web-fetch.toml:25)"
+
+  /// Nothing leads out, and what the program tries is named.
+  [[nodiscard]] bool names_attempts() const { return own_namespace && !allow_list && named; }
 };
 
 /// For the record and messages.

@@ -65,8 +65,7 @@ constexpr auto kKeys = std::to_array<Key>({
   {"network.private", Type::boolean, Order::smaller, SBX_AT(network.private_), "false", "", "may an allowed name lead to a private address?", Entry::any},
   {"network.match_sni", Type::boolean, Order::larger, SBX_AT(network.match_sni), "true", "", "on port 443 the TLS name must be the name that was dialled", Entry::any},
   {"network.publish", Type::texts, Order::subset, SBX_AT(network.publish), "", "", "ports of the sandbox on the host's loopback: \"127.0.0.1:8080:80\"", Entry::publication},
-  {"network.named", Type::boolean, Order::larger, SBX_AT(network.named), "true", "", "name refused destinations in the record", Entry::any,
-    {"false", "sbx can't name refused destinations yet", "they are refused without a name"}},
+  {"network.named", Type::boolean, Order::larger, SBX_AT(network.named), "true", "", "name refused destinations in the record"},
 
   {"limits.wall_time", Type::duration, Order::smaller, SBX_AT(limits.wall_time), "30s", "1ms..8760h", "time from start to kill"},
   {"limits.cpu_time", Type::duration, Order::smaller, SBX_AT(limits.cpu_time), "30s", "1ms..8760h", "CPU time of all processes together"},

@@ -1,6 +1,11 @@
 #include "run/network.hpp"
 
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <array>
 
 #include "spawn/links.hpp"
 
@@ -26,6 +31,7 @@ Status RunNetwork::prepare() {
     publisher_ = SBX_TRY(network::Publisher::make(plan_));
     request_.space = true;
   }
+  if (plan_.names_attempts()) request_.sockets = network::Offline::wishes();
   if (!plan_.allow_list) return {};
   allow_many_descriptors();
   request_.gateway = true;
@@ -40,22 +46,43 @@ Status RunNetwork::take(spawn::NetworkEnds ends) {
     gateway_ = SBX_TRY(network::Gateway::make(
         plan_, network::Space(std::move(ends.gateway_space), kInside, kInside),
         std::move(ends.sockets), ends.has_ipv6));
+  else if (plan_.names_attempts())
+    offline_ = std::make_unique<network::Offline>(plan_, std::move(ends.sockets));
   return {};
 }
 
 Status RunNetwork::attach(EventLoop& loop) {
   if (publisher_ != nullptr) SBX_TRY(publisher_->attach(loop));
   if (gateway_ != nullptr) SBX_TRY(gateway_->attach(loop));
+  if (offline_ != nullptr) SBX_TRY(offline_->attach(loop));
   return {};
 }
 
 void RunNetwork::detach() {
   if (publisher_ != nullptr) publisher_->detach();
   if (gateway_ != nullptr) gateway_->detach();
+  if (offline_ != nullptr) offline_->detach();
+}
+
+/// The address that connect(2) was called with. The program may change it before the kernel reads
+/// it: it is named, and decides nothing.
+void RunNetwork::look_at_connect(const supervise::NotedCall& call,
+                                 const supervise::CallerMemory& memory) {
+  std::array<std::byte, sizeof(sockaddr_storage)> room;
+  // As the kernel reads it: an int.
+  const auto length = static_cast<std::int32_t>(call.arguments[2]);
+  const auto most = static_cast<std::int32_t>(room.size());
+  const auto bytes = std::span(room).first(static_cast<std::size_t>(std::clamp(length, 0, most)));
+  if (memory.read(call.arguments[1], bytes))
+    offline_->connect(bytes, [&] { return memory.process_name(); });
 }
 
 void RunNetwork::live_in(supervise::Settings& settings) {
-  if (publisher_ == nullptr && gateway_ == nullptr) return;
+  if (publisher_ == nullptr && gateway_ == nullptr && offline_ == nullptr) return;
+  if (offline_ != nullptr)
+    settings.notes.push_back({SYS_connect, [this](const auto& call, const auto& memory) {
+                                look_at_connect(call, memory);
+                              }});
   settings.attach = [this](EventLoop& loop) { return attach(loop); };
   settings.detach = [this] { detach(); };
 }
@@ -63,6 +90,7 @@ void RunNetwork::live_in(supervise::Settings& settings) {
 void RunNetwork::put_into(Outcome& outcome) {
   if (publisher_ != nullptr) publisher_->put_into(outcome);
   if (gateway_ != nullptr) gateway_->put_into(outcome);
+  if (offline_ != nullptr) offline_->put_into(outcome);
 }
 
 }  // namespace sbx::run

@@ -6,6 +6,7 @@
 
 #include "base/result.hpp"
 #include "network/gateway.hpp"
+#include "network/offline.hpp"
 #include "network/publisher.hpp"
 #include "plan/plan.hpp"
 #include "spawn/network.hpp"
@@ -34,11 +35,13 @@ class RunNetwork {
   Status take(spawn::NetworkEnds ends);
   Status attach(EventLoop& loop);
   void detach();
+  void look_at_connect(const supervise::NotedCall& call, const supervise::CallerMemory& memory);
 
   const plan::NetworkPlan& plan_;
   spawn::NetworkRequest request_;
   std::unique_ptr<network::Publisher> publisher_;
   std::unique_ptr<network::Gateway> gateway_;
+  std::unique_ptr<network::Offline> offline_;
 };
 
 }  // namespace sbx::run

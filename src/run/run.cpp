@@ -128,6 +128,9 @@ Result<plan::Plan> without_listener(const plan::Plan& plan) {
   weaker.filter = SBX_TRY(plan::compile_filter(plan.filter.syscalls, context));
   weaker.degraded.push_back({"syscalls.named", "a seccomp listener outside of sbx is in the way",
                              "refused calls get their error from the kernel, without a name"});
+  if (weaker.network.names_attempts())
+    weaker.degraded.push_back({"network.named", "a seccomp listener outside of sbx is in the way",
+                               "names are named, addresses are refused without a name"});
   SBX_TRY(plan::check_requirements(weaker.required, weaker));
   return weaker;
 }
@@ -263,7 +266,11 @@ Result<Outcome> run(const plan::Plan& plan, const host::Host& host, const Option
   if (!outcome && outcome.error().code == spawn::kListenerBusy) {
     const plan::Plan weaker = SBX_TRY(without_listener(plan));
     outcome = attempt(weaker, host, options, stamps);
-    if (outcome) outcome->degraded.push_back(weaker.degraded.back());
+    if (outcome)
+      outcome->degraded.insert(
+          outcome->degraded.end(),
+          weaker.degraded.begin() + static_cast<std::ptrdiff_t>(plan.degraded.size()),
+          weaker.degraded.end());
   }
   if (!outcome) return outcome;
   stamps.add("end");

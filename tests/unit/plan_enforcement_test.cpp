@@ -26,8 +26,15 @@ TEST_F(PlanTest, BestEffortRunsWithItDegraded) {
   EXPECT_TRUE(is_degraded(plan(), "limits.disk_on"));
 }
 
-TEST_F(PlanTest, ABuiltInsRuleWithoutAMechanismIsDegraded) {
-  EXPECT_TRUE(is_degraded(plan(), "network.named"));
+TEST_F(PlanTest, WithoutANetworkEveryAttemptIsNamedAndThatCanBeRequired) {
+  const Plan none = plan(requiring({"network.named"}));
+  EXPECT_FALSE(is_degraded(none, "network.named"));
+  EXPECT_EQ(none.filter.context.noted, std::vector<int>{SYS_connect});
+
+  policy = policy_with({{"network.named", "false"}});
+  EXPECT_TRUE(plan().filter.context.noted.empty());
+  policy = policy_with({{"network.mode", "\"host\""}});
+  EXPECT_TRUE(plan().filter.context.noted.empty());
 }
 
 TEST_F(PlanTest, AMissingLandlockIsDegradedAndCanBeRequired) {

@@ -1,0 +1,100 @@
+#include "network/offline.hpp"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cstring>
+
+#include "network/denials.hpp"
+
+namespace sbx::network {
+namespace {
+
+using policy::Address;
+using policy::Family;
+
+constexpr std::uint16_t kDnsPort = 53;
+
+template <class T>
+std::optional<T> as(std::span<const std::byte> bytes) {
+  T value{};
+  if (bytes.size() < sizeof value) return std::nullopt;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  return value;
+}
+
+std::optional<Attempt> destination_of(std::span<const std::byte> bytes) {
+  const auto family = as<sa_family_t>(bytes);
+  if (family == AF_INET) {
+    const auto v4 = as<sockaddr_in>(bytes);
+    if (!v4) return std::nullopt;
+    return Attempt{Address::from_bytes(Family::v4, &v4->sin_addr), ntohs(v4->sin_port)};
+  }
+  if (family != AF_INET6) return std::nullopt;
+  // The kernel takes one without the scope of RFC 2133, too.
+  constexpr std::size_t kWithoutScope = offsetof(sockaddr_in6, sin6_scope_id);
+  sockaddr_in6 v6{};
+  if (bytes.size() < kWithoutScope) return std::nullopt;
+  std::memcpy(&v6, bytes.data(), kWithoutScope);
+  const Address address = Address::from_bytes(Family::v6, &v6.sin6_addr);
+  const bool mapped = IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr);
+  return Attempt{mapped ? *policy::embedded_v4(address) : address, ntohs(v6.sin6_port)};
+}
+
+/// The loopback, and the unspecified address, which leads there.
+bool stays_inside(const Address& address) {
+  if (address.family == Family::v4)
+    return address.bytes[0] == 127 || address == Address::v4(0, 0, 0, 0);
+  return address == *policy::parse_v6("::1") || address == *policy::parse_v6("::");
+}
+
+SocketWish wish(int type) {
+  return {.domain = AF_INET,
+          .type = type,
+          .protocol = 0,
+          .in_gateway = false,
+          .loopback_port = kDnsPort};
+}
+
+}  // namespace
+
+std::optional<Attempt> outside(std::span<const std::byte> socket_address) {
+  auto destination = destination_of(socket_address);
+  if (!destination || destination->port == 0 || stays_inside(destination->address))
+    return std::nullopt;
+  return destination;
+}
+
+std::vector<SocketWish> Offline::wishes() {
+  return {wish(SOCK_DGRAM), wish(SOCK_STREAM)};
+}
+
+Status Offline::attach(EventLoop& loop) {
+  dns_.emplace(loop, [this](const dns::Query& query) { return answer(query); });
+  const std::vector<SocketWish> order = wishes();
+  for (std::size_t i = 0; i < sockets_.size(); ++i) {
+    SBX_TRY(order[i].type == SOCK_DGRAM ? dns_->serve_udp(std::move(sockets_[i]))
+                                        : dns_->serve_tcp(std::move(sockets_[i])));
+  }
+  sockets_.clear();
+  return {};
+}
+
+dns::Answer Offline::answer(const dns::Query& query) {
+  Denial denial = refused_name(plan_, query.shown, query.name);
+  // One look-up asks for both families.
+  if (query.type == static_cast<std::uint16_t>(dns::Type::aaaa))
+    tally_.deny_once(std::move(denial));
+  else
+    tally_.deny(std::move(denial));
+  return {.rcode = dns::Rcode::no_such_name, .address = {}, .ttl_seconds = 0};
+}
+
+void Offline::connect(std::span<const std::byte> socket_address,
+                      const std::function<std::string()>& process_name) {
+  const auto destination = outside(socket_address);
+  if (!destination) return;
+  tally_.deny(refused_connect(plan_, destination->address, destination->port), process_name);
+}
+
+}  // namespace sbx::network

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <sbx/outcome.hpp>
+
+#include "base/event_loop.hpp"
+#include "base/socket_wish.hpp"
+#include "network/dns_service.hpp"
+#include "network/tally.hpp"
+#include "plan/plan.hpp"
+#include "policy/addresses.hpp"
+
+/// What a program of a sandbox without a network tried to reach. Nothing here refuses anything: the
+/// network namespace does. It is only named.
+namespace sbx::network {
+
+struct Attempt {
+  policy::Address address;
+  std::uint16_t port = 0;
+};
+/// Where a connect(2) with this address leads, when that is out of the sandbox: nothing for its own
+/// loopback, other families, a port of 0 and what is too short to be an address.
+[[nodiscard]] std::optional<Attempt> outside(std::span<const std::byte> socket_address);
+
+/// Names the attempts of one run, and answers its questions for names: none exists.
+class Offline {
+ public:
+  /// The sockets of the sandbox's own loopback that questions for names come to.
+  [[nodiscard]] static std::vector<SocketWish> wishes();
+
+  /// `sockets` are those of wishes(); the plan is borrowed.
+  Offline(const plan::NetworkPlan& plan, std::vector<UniqueFd> sockets)
+      : plan_(plan), sockets_(std::move(sockets)) {}
+
+  /// From here on names are answered. Errors: internal (epoll).
+  [[nodiscard]] Status attach(EventLoop& loop);
+  /// Before the loop ends.
+  void detach() { dns_.reset(); }
+
+  /// One connect(2); `process_name` is asked at the first sight of a destination.
+  void connect(std::span<const std::byte> socket_address,
+               const std::function<std::string()>& process_name);
+  void put_into(Outcome& outcome) { tally_.put_into(outcome); }
+
+ private:
+  dns::Answer answer(const dns::Query& query);
+
+  const plan::NetworkPlan& plan_;
+  std::vector<UniqueFd> sockets_;
+  Tally tally_;
+  std::optional<DnsService> dns_;
+};
+
+}  // namespace sbx::network
