@@ -68,8 +68,6 @@ print('all of it works')
 SECOND_TO_ANOTHER = {"private_mounts"}
 # Only runs with network.mode = "allow-list" have these.
 GATEWAY = {"gateway", "own_network", "links"}
-# Sockets of the sandbox's own network are for what few runs have: network.publish.
-UNUSED_BY_MOST = {"sockets"}
 # An ordinary user's grants are opened by the child: the parent's stage has nothing to do.
 ROOT_ONLY_CONSTRUCTION = {"grants"}
 
@@ -164,7 +162,7 @@ class Mutation(SbxTest):
         constructions = [name for name, kind, _ in self.stages if kind == "construction"]
         self.assertLessEqual(SECOND_TO_ANOTHER | ROOT_ONLY_CONSTRUCTION, set(constructions))
         for name in constructions:
-            if name in SECOND_TO_ANOTHER | UNUSED_BY_MOST or (name in ROOT_ONLY_CONSTRUCTION and not sbxtest.IS_ROOT):
+            if name in SECOND_TO_ANOTHER or (name in ROOT_ONLY_CONSTRUCTION and not sbxtest.IS_ROOT):
                 continue
             with self.subTest(stage=name):
                 ended = self.used(left_out=name)
@@ -174,7 +172,7 @@ class Mutation(SbxTest):
         granted = self.write("granted", "x", folder=self.tmp)
         self.write(".env", "hidden")
         before = sbxtest.mounts()
-        for name in self.here([name for name, _, _ in self.stages if name not in UNUSED_BY_MOST]):
+        for name in self.here([name for name, _, _ in self.stages]):
             with self.subTest(stage=name):
                 options = ["--workspace", f"{self.work}:overlay", "--read", granted]
                 if name == "terminal":
