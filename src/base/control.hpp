@@ -8,6 +8,10 @@
 /// the payload never holds this socket. The death of the other side is an ordinary answer: end of file.
 namespace sbx::control {
 
+/// The fourth register of the payload's own execve, which the kernel does not look at, execve(2). A filter that notifies
+/// execve lets this one pass: PID 1 sleeps until it is done (vfork), so nobody could take its notification.
+inline constexpr std::uint64_t kOwnExec = 0x7362'7865'7865'6331;
+
 enum class FromSupervisor : std::uint32_t {
   go = 1,           ///< ids are mapped, grants are ready
   signal_main,      ///< send `value` to the main process

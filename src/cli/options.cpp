@@ -254,6 +254,10 @@ Status take_dry_run(Invocation& typed, std::string_view) {
   typed.output.dry_run = true;
   return {};
 }
+Status take_explain(Invocation& typed, std::string_view) {
+  typed.request.explain = true;
+  return {};
+}
 Status take_trace_time(Invocation& typed, std::string_view) {
   typed.output.trace_time = true;
   return {};
@@ -315,7 +319,6 @@ Status take_yes(Invocation& typed, std::string_view) {
     return {};                                           \
   }
 SBX_NOT_YET(later_in, "--in")
-SBX_NOT_YET(later_explain, "--explain")
 #undef SBX_NOT_YET
 
 constexpr const char* kProgram = "What to run";
@@ -417,8 +420,10 @@ constexpr OptionRow kRunOptions[] = {
      take_report},
     {"--report-fd", "N", kAnswer, kOnce, "Write the record to an open descriptor.", take_report_fd},
     {"--explain", "", kAnswer, kOnce,
-     "Name the paths that were not granted and were looked for. Not in this version.",
-     later_explain},
+     "Name the paths that exist here, were looked for and are not granted, each with the line that "
+     "would grant it. The "
+     "run is slower. A program can fake what it looks for.",
+     take_explain},
     {"--github", "", kAnswer, kOnce,
      "In a GitHub workflow: no line that the program prints is taken for a workflow command, and "
      "what went wrong is an annotation. stderr goes to stdout too.",

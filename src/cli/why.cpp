@@ -231,6 +231,7 @@ class Teller {
     const std::string what = text(denial, "what");
     if (kind == "syscall") return purpose(what);
     if (kind == "network") return "to reach " + what;
+    if (kind == "path") return "to find " + what;
     return kind;
   }
 

@@ -85,17 +85,22 @@ struct VerdictSentence {
 };
 
 void append_denials(std::string& text, const std::vector<Denial>& denials, const Paint& paint) {
+  bool paths = false;
   for (std::size_t i = 0; i < denials.size() && i < kDenialsShown; ++i) {
     const Denial& denial = denials[i];
     const std::string times = denial.count > 1 ? fmt::format(", {} times", denial.count) : "";
     const std::string by =
         denial.process.empty() ? "" : fmt::format(" by {}", printable(denial.process));
     const std::string rule = denial.rule.empty() ? "" : fmt::format(": {}", printable(denial.rule));
-    say(text, "{} {}{}{}{}", paint.bold("denied:"), printable(denial.what), by, times, rule);
+    const bool is_path = denial.kind == "path";
+    paths |= is_path;
+    say(text, "{} {}{}{}{}", paint.bold(is_path ? "not granted:" : "denied:"),
+        printable(denial.what), by, times, is_path ? "" : rule);
     if (!denial.allow_with.empty())
       say(text, "  to allow it: {}{}", printable(denial.allow_with),
           denial.risk.empty() ? "" : fmt::format("  # {}", printable(denial.risk)));
   }
+  if (paths) say(text, "paths are what --explain saw; a program can mislead it");
   if (denials.size() > kDenialsShown)
     say(text, "and {} more denials: --report FILE has them all", denials.size() - kDenialsShown);
 }

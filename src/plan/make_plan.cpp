@@ -11,6 +11,7 @@
 #include "plan/guard.hpp"
 #include "plan/inside.hpp"
 #include "plan/limits.hpp"
+#include "plan/path_calls.hpp"
 #include "plan/places.hpp"
 #include "plan/seed.hpp"
 
@@ -96,6 +97,7 @@ void decide_network(const policy::Network& network, NetworkPlan& plan) {
 
 Status decide_filter(const policy::Policy& policy, const host::Host& host, Plan& plan) {
   FilterContext context;
+  if (plan.explain) context.noted = calls_with_paths();
   // With the host's network come its abstract sockets; only Landlock's scope can shut them.
   context.unix_sockets = plan.network.own_namespace || host.landlock_abi >= kLandlockScopes;
   // A cgroup's quota holds on whatever CPUs, and its memory is counted wherever it is.
@@ -120,6 +122,7 @@ Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
   plan.identity.privileged = host.privileged;
   decide_network(policy.network, plan.network);
   plan.interactive = request.interactive;
+  plan.explain = request.explain;
   plan.stdin_mode = request.stdin_mode;
   plan.stdin_file = request.stdin_file;
   plan.landlock_abi = host.landlock_abi;

@@ -165,6 +165,7 @@ struct Plan {
   bool interactive = false;
   StdinMode stdin_mode = StdinMode::inherit;
   std::string stdin_file;
+  bool explain = false;  ///< paths that are looked for and not granted are named
   std::vector<std::string> enforced_namespaces;
   std::vector<std::string> hidden_names;  ///< patterns of names that are hidden, deny.hpp
   std::vector<Degraded> degraded;

@@ -26,6 +26,7 @@ struct RunRequest {
   std::vector<std::pair<std::string, std::string>>
       environment;  ///< --env NAME=VALUE, --env-file, --env-fd; wins over the policy
   std::vector<std::string> require;  ///< --require
+  bool explain = false;              ///< --explain: calls that look for paths are noted
 };
 
 }  // namespace sbx::plan

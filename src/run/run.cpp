@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "plan/disk.hpp"
 #include "plan/enforcement.hpp"
 #include "run/network.hpp"
+#include "run/sought.hpp"
 #include "supervise/supervisor.hpp"
 #include "workspace/copy.hpp"
 #include "workspace/duplicate.hpp"
@@ -230,11 +232,14 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   if (!spawned) return fail(explain_small_memory(std::move(spawned).error(), plan, options.group));
   const spawn::Sandbox sandbox = std::move(*spawned);
 
+  Sought sought(plan, host);
   supervise::Settings settings = settings_of(plan, options);
   network.live_in(settings);
+  std::ranges::move(sought.notes(), std::back_inserter(settings.notes));
   Outcome outcome = SBX_TRY(supervise::supervise(settings, watch(sandbox, options.group),
                                                  std::move(streams.supervisor), signals));
   network.put_into(outcome);
+  std::ranges::move(sought.denials(), std::back_inserter(outcome.denials));
   if (plan.control_group.cpu_time != host::Means::none)
     outcome.cpu_time_means = host::name_of(plan.control_group.cpu_time);
   outcome.degraded.insert(outcome.degraded.begin(), sandbox.degraded.begin(),

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "base/control.hpp"
 #include "spawn/child_calls.hpp"
 #include "spawn/landlock.hpp"
 
@@ -157,7 +158,7 @@ int run_payload(void* argument) {
 
   const Progress ready{Stage::ready, 0, 0};
   (void)!::write(program.errors, &ready, sizeof ready);
-  ::execve(program.executable, program.argv, program.envp);
+  (void)call(SYS_execve, program.executable, program.argv, program.envp, control::kOwnExec);
   give_up(program, Stage::exec, 0, errno);
 }
 

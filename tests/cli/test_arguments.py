@@ -35,8 +35,7 @@ class Arguments(SbxTest):
             self.assertEqual(self.call(*arguments).returncode, 2, arguments)
 
     def test_options_without_a_mechanism_are_refused_by_name(self):
-        for option in (["--in", "f"],
-                       ["--explain"]):
+        for option in (["--in", "f"],):
             ended = self.sbx(*option, "true")
             self.assertEqual((ended.status, ended.verdict), (125, ("setup-failed", "usage")), str(ended))
             self.assertIn(f"cannot enforce yet: {option[0]}", ended.outcome["detail"])

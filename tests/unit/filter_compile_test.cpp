@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "base/control.hpp"
 #include "filter_support.hpp"
 
 namespace sbx::plan {
@@ -220,6 +221,21 @@ TEST(FilterNoted, ADeniedCallStaysDeniedAndARuleOnArgumentsDecidesStill) {
   EXPECT_EQ(test::explain(*filter, "connect", {7}).errno_value, EPERM);
   EXPECT_EQ(test::explain(*filter, "connect", {8}).errno_value, 0);
   EXPECT_EQ(ask(*filter, "connect", {8}), kNotify);
+}
+
+TEST(FilterNoted, ThePayloadsOwnExecveIsNeverNotifiedBecauseNobodyCouldTakeIt) {
+  plan::FilterContext context = kPlain;
+  context.noted = {test::number_of("execve"), test::number_of("execveat")};
+  const auto filter = plan::compile_filter(syscalls(), context);
+  ASSERT_TRUE(filter);
+  EXPECT_EQ(ask(*filter, "execve", {1, 2, 3, control::kOwnExec}), kAllow);
+  EXPECT_EQ(ask(*filter, "execve", {1, 2, 3, 0}), kNotify);
+  EXPECT_EQ(ask(*filter, "execveat", {1, 2, 3, control::kOwnExec}), kNotify);
+
+  policy::Syscalls ruled = syscalls();
+  ruled.rules = {test::rule("execve", 4, policy::RuleOperator::eq, {7}, policy::RuleAction::deny)};
+  const auto conditional = plan::compile_filter(ruled, context);
+  if (conditional) EXPECT_EQ(ask(*conditional, "execve", {1, 2, 3, control::kOwnExec}), kAllow);
 }
 
 TEST(FilterNoted, WithoutAListenerTheyAreOnlyAllowed) {

@@ -1,4 +1,5 @@
 #include <linux/seccomp.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -6,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/control.hpp"
 #include "plan/filter/assembler.hpp"
 #include "plan/filter/filter.hpp"
 #include "plan/filter/ruling.hpp"
@@ -20,6 +22,7 @@ struct Range {
   std::uint32_t start = 0;
   std::uint32_t value = 0;     ///< the BPF return value
   const Call* call = nullptr;  ///< arguments decide: a range of this one call
+  bool own_exec = false;       ///< notified, but for the payload's own execve
 };
 
 /// BPF return values for actions.
@@ -66,8 +69,11 @@ std::vector<Range> make_ranges(const Ruling& ruling, const Answers& answers) {
   for (const Call& call : calls()) {
     if (call.number != next) add(next, kUnknown, nullptr);
     const Ruling::Verdict verdict = ruling.verdict(call);
+    const bool own_exec = !verdict.conditional && call.number == SYS_execve &&
+                          answers(call, verdict.action) == SECCOMP_RET_USER_NOTIF;
     add(call.number, verdict.conditional ? 0 : answers(call, verdict.action),
-        verdict.conditional ? &call : nullptr);
+        verdict.conditional || own_exec ? &call : nullptr);
+    ranges.back().own_exec = own_exec;
     next = call.number + 1U;
   }
   add(next, kUnknown, nullptr);
@@ -109,9 +115,22 @@ class Compiler {
   Assembler::Label decide(const Range& range) {
     if (range.call == nullptr) return out_.give_back(range.value);
     tree_.clear();
+    if (range.own_exec) {
+      const Tree::Id notified = tree_.leaf({.index = 0});
+      const Tree::Id own = tree_.leaf({.index = 1});
+      const Tree::Id exec =
+          tree_.branch({.argument = 3, .value = control::kOwnExec}, own, notified);
+      return out_.tree(tree_, exec, [](const Action& action) -> std::uint32_t {
+        return action.index == 1 ? SECCOMP_RET_ALLOW : SECCOMP_RET_USER_NOTIF;
+      });
+    }
     const Tree::Id root = ruling_.tree(tree_, *range.call);
-    return out_.tree(tree_, root,
-                     [&](const Action& action) { return answers_(*range.call, action); });
+    return out_.tree(tree_, root, [&](const Action& action) -> std::uint32_t {
+      // The payload's own must pass; a rule on execve's arguments leaves no room to tell it apart.
+      if (range.call->number == SYS_execve && action.kind == Action::Kind::allow)
+        return SECCOMP_RET_ALLOW;
+      return answers_(*range.call, action);
+    });
   }
 
   const Ruling& ruling_;
