@@ -71,9 +71,28 @@ struct OutcomeJson {
   }
 };
 
+/// For whoever thinks of trying again: what a policy refuses it refuses the next time too. Paths are not counted in:
+/// they are named only where somebody asked, and were perhaps no reason.
+std::string with_advice(const Outcome& outcome) {
+  constexpr std::size_t kMostNames = 3;
+  const auto* exited = std::get_if<Exited>(&outcome.verdict);
+  const bool failed =
+      exited != nullptr ? exited->code != 0 : std::holds_alternative<Signaled>(outcome.verdict);
+  std::string names;
+  std::size_t count = 0;
+  for (const Denial& denial : outcome.denials) {
+    if (denial.kind == "path" || ++count > kMostNames) continue;
+    names += (names.empty() ? "" : ", ") + denial.what;
+  }
+  if (!failed || count == 0) return outcome.detail;
+  if (count > kMostNames) names += " and more";
+  return outcome.detail + "; refused: " + names + ": this is policy, retrying can't help";
+}
+
 Json outcome_json(const RunFacts& facts) {
   if (facts.outcome != nullptr) {
-    Json json = std::visit(OutcomeJson{facts.outcome->detail}, facts.outcome->verdict);
+    const std::string detail = with_advice(*facts.outcome);
+    Json json = std::visit(OutcomeJson{detail}, facts.outcome->verdict);
     if (const auto* over = std::get_if<OverBudget>(&facts.outcome->verdict))
       json["rule"] = rule_of(facts.policy, budget_name(over->budget));
     return json;

@@ -7,9 +7,12 @@ import gzip
 import json
 import os
 import pathlib
+import statistics
+import subprocess
+import time
 
 import sbxtest
-from sbxtest import SOURCE, SbxTest
+from sbxtest import SBX, SOURCE, SbxTest
 
 PLACES = [pathlib.Path(os.environ["SBX_HUMANEVAL"])] if os.environ.get("SBX_HUMANEVAL") else []
 PLACES.append(SOURCE.parent / "shared" / "data" / "HumanEval.jsonl.gz")
@@ -50,9 +53,9 @@ class HumanEval(SbxTest):
         text += "\n" + problem["test"] + f"\ncheck({problem['entry_point']})\n"
         return self.write(problem["task_id"].replace("/", "-") + ".py", text)
 
-    def all_of(self, problems, body, options, check):
+    def all_of(self, problems, body, options, check, policy="python"):
         """Runs the problems; every one that ends otherwise is listed."""
-        ends = [(problem["task_id"], self.sbx("-p", "python", *options, self.program(problem, body))) for problem in problems]
+        ends = [(problem["task_id"], self.sbx("-p", policy, *options, self.program(problem, body))) for problem in problems]
         wrong = [f"{name}: {ended}" for name, ended in ends if not check(ended)]
         self.assertEqual(wrong, [])
         self.assertEqual(len(ends), len(problems))
@@ -60,6 +63,10 @@ class HumanEval(SbxTest):
     def some(self):
         """Twelve problems, spread over the whole set."""
         return self.problems[::14][:12]
+
+    @staticmethod
+    def passed_unhindered(ended):
+        return HumanEval.passed(ended) and ended.record["denials"] == [] and ended.record["limits_met"] == []
 
     @staticmethod
     def passed(ended):
@@ -111,6 +118,33 @@ class HumanEval(SbxTest):
     def test_reference_solutions_pass(self):
         self.assertEqual(len(self.problems), 164)
         self.all_of(self.problems, None, [], self.passed)
+
+    def test_some_reference_solutions_pass_under_strict_and_default(self):
+        for policy in ("strict", "default"):
+            self.all_of(self.some(), None, [], self.passed_unhindered, policy)
+
+    def test_slow_reference_solutions_pass_under_strict(self):
+        self.all_of(self.problems, None, [], self.passed_unhindered, "strict")
+
+    def test_slow_reference_solutions_pass_under_default(self):
+        self.all_of(self.problems, None, [], self.passed_unhindered, "default")
+
+    def test_slow_time_inside_beside_time_outside(self):
+        """The interpreter's start included: the median of all problems' ratios. Printed; the bound is for an idle machine."""
+        ratios = []
+        for problem in self.problems:
+            script = self.program(problem)
+            times = {"outside": [], "inside": []}
+            for _ in range(5):  # the least of five: what else runs on the machine only adds
+                for where, command in (("outside", ["/usr/bin/python3", script]), ("inside", [SBX, "run", "-q", "-p", "python", script])):
+                    began = time.perf_counter()
+                    done = subprocess.run(command, cwd=self.work, env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True, check=False)
+                    times[where].append(time.perf_counter() - began)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+            ratios.append(min(times["inside"]) / min(times["outside"]))
+        ratios.sort()
+        print(f"time inside / outside: median {statistics.median(ratios):.3f}, least {ratios[0]:.3f}, most {ratios[-1]:.3f} of {len(ratios)} problems")
+        self.assertLess(statistics.median(ratios), 3 if os.environ.get("SBX_BUSY") else 1.5)
 
     def test_spinning_bodies_end_by_cpu_time(self):
         self.all_of(self.some(), SPIN, ["--cpu-time", "400ms"], self.spun)
