@@ -210,7 +210,7 @@ complete -c sbx -n __sbx_run_options -l keep -x -d 'Keep the changes under a nam
 complete -c sbx -n __sbx_run_options -l json -d 'Write the record to stdout; the program\'s output stands in it'
 complete -c sbx -n __sbx_run_options -l report -r -F -d 'Write the record to a file, in one step, at the end.'
 complete -c sbx -n __sbx_run_options -l report-fd -x -d 'Write the record to an open descriptor.'
-complete -c sbx -n __sbx_run_options -l explain -d 'Name the paths that were not granted and were looked for'
+complete -c sbx -n __sbx_run_options -l explain -d 'Name the paths that exist here, were looked for and are not granted, each with the line that would grant it'
 complete -c sbx -n __sbx_run_options -l github -d 'In a GitHub workflow: no line that the program prints is taken for a workflow command, and what went wrong is an annotation'
 complete -c sbx -n __sbx_run_options -l dry-run -d 'Print what would be done and why; run nothing.'
 complete -c sbx -n __sbx_run_options -l trace-time -d 'Print the stages of the start, in microseconds.'
