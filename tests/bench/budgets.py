@@ -10,13 +10,14 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 
 def start(sbx, means):
     environment = {**os.environ, **({"SBX_TEST_MEANS": means} if means else {})}
     began = time.perf_counter()
-    subprocess.run([sbx, "run", "--workspace", "/tmp:empty", "--", "true"], check=True, env=environment, stdin=subprocess.DEVNULL, cwd="/tmp")
+    subprocess.run([sbx, "run", "-q", "--", "true"], check=True, env=environment, stdin=subprocess.DEVNULL)
     return (time.perf_counter() - began) * 1000
 
 
@@ -30,8 +31,9 @@ def compare(sbx, rounds, idle):
 
 
 def main():
+    os.chdir(tempfile.mkdtemp(prefix="sbx-bench-"))
     sbx, rounds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 100
-    record = json.loads(subprocess.run([sbx, "run", "--json", "--", "true"], check=True, capture_output=True, cwd="/tmp").stdout)
+    record = json.loads(subprocess.run([sbx, "run", "--json", "--", "true"], check=True, capture_output=True).stdout)
     means = record["enforced"]["memory"]
     if means == "polled":
         print("there are no groups here to compare with")

@@ -11,6 +11,6 @@ for caller in root user; do
     test_host_processes_are_not_listed test_abstract_socket_is_unreachable_in_the_hosts_network test_write_grant_is_writable
   tests $caller escape/test_proc.py test_kernel_settings_cannot_be_written test_nested_user_namespaces_are_off_by_setting_too
   tests $caller escape/test_endings.py test_limit_counts_per_sandbox test_fork_bomb_is_stopped_by_the_limit
-  tests $caller vm/inside/test_upper_folder.py
+  case $(uname -r) in 6.1.*) tests $caller vm/inside/test_upper_folder.py ;; esac
 done
 finish
