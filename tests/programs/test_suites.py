@@ -107,7 +107,7 @@ class Suites(SbxTest):
         self.pytest(f"pandas.{path}", "data-analysis", str(folder / "tests" / path), *arguments)
 
     def cpython(self, name, *arguments):
-        if subprocess.run(["/usr/bin/python3", "-c", f"import test.{name}"], capture_output=True, check=False).returncode:
+        if subprocess.run(["/usr/bin/python3", "-I", "-c", f"import importlib.util as u; exit(u.find_spec('test.{name}') is None)"], capture_output=True, check=False).returncode:
             self.skipTest("libpython3-testsuite is not installed")
         self.compare(f"cpython.{name}", "python", ["python3", "-m", "test", "--junit-xml", "result.xml", *arguments, name])
 
