@@ -113,7 +113,9 @@ std::vector<LimitMet> limits_met(const Verdict& verdict, const Settings& setting
                                  const Measured& measured) {
   const BudgetsSeen& seen = measured.budgets;
   std::vector<LimitMet> met;
-  const bool written_over = verdict == Verdict(OverBudget{Budget::disk});
+  // A private disk in a folder says itself which of its two limits it was.
+  const bool written_over =
+      verdict == Verdict(OverBudget{Budget::disk}) && !seen.disk_met && !seen.disk_files_met;
   if (seen.disk_met || written_over)
     met.push_back(
         {.limit = "disk",
