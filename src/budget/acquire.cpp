@@ -54,10 +54,13 @@ bool may_ask_for_scope(const Place& own) {
   return is_login(own.group, uid) && !is_limited(own, uid);
 }
 
-Acquired acquire_unified(const Place& own) {
+Acquired acquire_unified(const Place& own, bool in_own_scope) {
   Acquired acquired;
   acquired.facts.granted = granted_by_unified(own);
-  const auto spot = find_spot(own, caller());
+  acquired.facts.outer_events = own.folder() + "/memory.events";
+  Caller me = caller();
+  me.in_own_scope = in_own_scope;
+  const auto spot = find_spot(own, me);
   if (!spot) {
     acquired.facts.why = spot.error().message;
     return acquired;
@@ -114,10 +117,11 @@ Acquisition Acquisition::begin() {
 
 Acquired Acquisition::finish_unified() {
   const Place before = *hierarchies_.unified;
-  if (!scope_) return acquire_unified(before);
+  if (!scope_) return acquire_unified(before, false);
   const Status moved = scope_->finish();
   const auto now = look_up();
-  Acquired acquired = acquire_unified(now && now->unified ? *now->unified : before);
+  Acquired acquired =
+      acquire_unified(now && now->unified ? *now->unified : before, moved.has_value());
   if (!moved && !acquired.group) acquired.facts.why = moved.error().message;
   // What held where sbx was started holds on.
   const host::ControlGroup::Granted granted = granted_by_unified(before);
@@ -132,6 +136,8 @@ Acquired Acquisition::finish() {
   if (why_.empty() && !is_v1_ && hierarchies_.unified) return finish_unified();
   Acquired acquired;
   acquired.facts.granted = granted_by_legacy(hierarchies_);
+  if (hierarchies_.memory)
+    acquired.facts.outer_events = hierarchies_.memory->folder() + "/memory.oom_control";
   acquired.facts.why = !why_.empty() ? why_
                        : is_v1_      ? "cgroup v1 can be used by root only"
                                      : "no cgroup file system is mounted";

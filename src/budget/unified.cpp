@@ -96,7 +96,7 @@ bool may_take_over(const std::string& folder, const Place& own, const Caller& ca
     case Delegation::unmanaged:
       return is_owned(folder, caller.uid);
     case Delegation::systemds:
-      return false;
+      return caller.in_own_scope && is_owned(folder, caller.uid);
   }
   return false;
 }

@@ -39,6 +39,8 @@ struct Spot {
 struct Caller {
   uid_t uid = 0;
   pid_t pid = 0;
+  /// The own group is a scope that sbx has just been given: a user's manager leaves no mark.
+  bool in_own_scope = false;
 };
 
 /// Errors: host, whose message says why there is none.

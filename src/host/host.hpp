@@ -113,6 +113,9 @@ struct ControlGroup {
   Means processes = Means::none;  ///< none: RLIMIT_NPROC of the sandbox's user namespace
   std::string why = "no cgroup that sbx may use";  ///< why one of them is `none`
 
+  /// The file that counts kills for want of memory in the group that sbx runs in; may be empty.
+  std::string outer_events;
+
   /// The smallest limits of the groups that sbx itself runs in: a job's, a container's.
   struct Granted {
     std::optional<std::uint64_t> memory_bytes;

@@ -66,6 +66,7 @@ supervise::Settings settings_of(const plan::Plan& plan, const Options& options) 
   settings.memory = plan.budgets.memory;
   settings.memory_is_granted = plan.control_group.granted.memory_bytes == plan.budgets.memory.count;
   settings.processes = plan.budgets.processes;
+  settings.outer_events = plan.control_group.outer_events;
   settings.disk = plan.budgets.disk;
   settings.disk_is_host_too = plan::has_live_grant(plan);
   settings.disk_files = plan.budgets.disk_files;

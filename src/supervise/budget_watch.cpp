@@ -1,8 +1,12 @@
 #include "supervise/budget_watch.hpp"
 
+#include <fcntl.h>
 #include <sys/vfs.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
 
 #include "base/sys.hpp"
 #include "supervise/process_tree.hpp"
@@ -27,6 +31,18 @@ std::uint64_t budget_of(Milliseconds time) {
   return static_cast<std::uint64_t>(microseconds(time).count());
 }
 
+/// 0 when it can't be read.
+std::uint64_t outer_kills(const std::string& file) {
+  std::array<char, 512> room;
+  const std::string_view text = file.empty() ? "" : read_small(AT_FDCWD, file, room);
+  constexpr std::string_view kName = "oom_kill ";
+  const auto at = text.find(kName);
+  std::uint64_t count = 0;
+  if (at != std::string_view::npos)
+    std::from_chars(text.data() + at + kName.size(), text.data() + text.size(), count);
+  return count;
+}
+
 }  // namespace
 
 BudgetWatch::BudgetWatch(EventLoop& loop, const Settings& settings, Sandbox sandbox, Hooks hooks)
@@ -40,6 +56,7 @@ BudgetWatch::BudgetWatch(EventLoop& loop, const Settings& settings, Sandbox sand
       disk_(settings.disk_in_folder ? sandbox.scratch : -1),
       writes_(sandbox.pid, sandbox.processes) {
   disk_at_start_ = memory_.scratch_used();
+  if (!group_has_memory()) outer_kills_at_start_ = outer_kills(settings.outer_events);
 }
 
 Status BudgetWatch::start() {
@@ -217,6 +234,7 @@ void BudgetWatch::note_counters() {
     seen_.memory_peak = group_->memory_peak();
   } else {
     seen_.memory_peak = memory_.peak();
+    seen_.outer_kill = outer_kills(settings_.outer_events) > outer_kills_at_start_;
   }
   if (group_has_processes()) {
     const std::uint64_t peak = group_->processes_peak();

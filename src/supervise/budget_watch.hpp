@@ -26,6 +26,7 @@ struct BudgetsSeen {
   std::uint64_t written = 0;         ///< bytes to the host, where they count
   bool memory_killed =
       false;  ///< the kernel killed for want of memory before anything else was decided
+  bool outer_kill = false;  ///< polled, and the group around sbx counted such a kill meanwhile
   bool memory_limit_met = false;  ///< it was the sandbox's own limit
   bool processes_met = false;
   bool disk_met = false;  ///< full; in a folder: beyond the limit
@@ -102,6 +103,7 @@ class BudgetWatch {
   BudgetsSeen seen_;
   CpuTime used_;
   std::uint64_t disk_at_start_ = 0;
+  std::uint64_t outer_kills_at_start_ = 0;
   std::vector<Degraded> degraded_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include <sbx/outcome.hpp>
@@ -42,6 +43,8 @@ struct Settings {
   bool interactive = false;
   Bytes memory{};  ///< of the whole tree
   bool memory_is_granted = false;  ///< the limit of a group around sbx, less than the policy's
+  /// Where memory is polled: a file whose "oom_kill" counts kills in the group around; may be empty.
+  std::string outer_events;
   std::uint64_t processes = 0;
   Bytes disk{};
   bool disk_is_host_too = false;  ///< what is written to the host counts against `disk`

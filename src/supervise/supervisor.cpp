@@ -14,6 +14,7 @@
 #include "base/event_loop.hpp"
 #include "base/sys.hpp"
 #include "supervise/budget_watch.hpp"
+#include "supervise/full_file.hpp"
 #include "supervise/input_relay.hpp"
 #include "supervise/notifier.hpp"
 #include "supervise/output_relay.hpp"
@@ -75,6 +76,7 @@ class Supervisor {
   void give_up_streams();
   void note_unread_terminal();
   [[nodiscard]] bool over() const { return reaped_ && out_.done() && err_.done(); }
+  [[nodiscard]] bool met_file_size(const Verdict& verdict) const;
   Result<Outcome> outcome();
   [[nodiscard]] Usage usage() const;
 
@@ -349,9 +351,23 @@ Usage Supervisor::usage() const {
   return usage;
 }
 
+/// A program that ignores SIGXFSZ, as Python does, is told EFBIG, which leaves no trace but a file
+/// that is as large as it may be. Worth a look only when the command failed.
+bool Supervisor::met_file_size(const Verdict& verdict) const {
+  const std::uint64_t limit = settings_.file_size.count;
+  return limit > 0 && verdict != Verdict(Exited{0}) && sandbox_.scratch >= 0 &&
+         budgets_.seen().disk_peak >= limit && has_file_of_size(sandbox_.scratch, limit);
+}
+
 Result<Outcome> Supervisor::outcome() {
   // The kernel may have killed PID 1 or the main process itself.
   if (!decided_ && budgets_.seen().memory_killed) decided_ = OverBudget{Budget::memory};
+  // Polled, a limit further out may have been quicker; others' kills count there too, so only with
+  // a SIGKILL that nobody here sent.
+  const bool main_was_killed =
+      main_status_ && WIFSIGNALED(*main_status_) && WTERMSIG(*main_status_) == SIGKILL;
+  if (!decided_ && main_was_killed && budgets_.seen().outer_kill)
+    decided_ = OverBudget{Budget::memory};
   if (!decided_ && !main_status_)
     return fail({.kind = ErrorKind::setup,
                  .code = "init-killed",
@@ -361,6 +377,7 @@ Result<Outcome> Supervisor::outcome() {
   outcome.verdict = decided_ ? *decided_ : verdict_of_status(*main_status_, settings_, used);
   measured_.cpu_microseconds = std::max(measured_.cpu_microseconds, used.total());
   measured_.budgets = budgets_.seen();
+  measured_.file_size_met = met_file_size(outcome.verdict);
   outcome.detail = detail_of(outcome.verdict, settings_, measured_);
   outcome.out = out_.take();
   outcome.err = err_.take();

@@ -24,7 +24,7 @@ bool cpu_time_is_spent(const Settings& settings, CpuTime used) {
 
 /// Killed for want of memory that the budget had: a limit around sbx, or the host, had none left.
 bool killed_from_outside(const BudgetsSeen& seen) {
-  return seen.memory_killed && !seen.memory_limit_met;
+  return seen.outer_kill || (seen.memory_killed && !seen.memory_limit_met);
 }
 
 /// "2G", as a policy has it: twice as much, in whole mebibytes.
@@ -135,6 +135,11 @@ std::vector<LimitMet> limits_met(const Verdict& verdict, const Settings& setting
   if (verdict == Verdict(OverBudget{Budget::file_size}))
     met.push_back(
         {.limit = "file_size", .value = settings.file_size.count, .evidence = Evidence::signal});
+  else if (measured.file_size_met)
+    met.push_back({.limit = "file_size",
+                   .value = settings.file_size.count,
+                   .peak = settings.file_size.count,
+                   .evidence = Evidence::sampled});
   if (verdict == Verdict(OverBudget{Budget::memory}) && !killed_from_outside(seen))
     met.push_back({.limit = "memory",
                    .value = settings.memory.count,

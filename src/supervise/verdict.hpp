@@ -16,7 +16,8 @@ namespace sbx::supervise {
 struct Measured {
   std::uint64_t cpu_microseconds = 0;
   BudgetsSeen budgets;
-  std::string stream;  ///< "stdout": which one was over its cap
+  bool file_size_met = false;  ///< a file is as large as it may be, and the command failed
+  std::string stream;          ///< "stdout": which one was over its cap
 };
 
 /// The verdict of a main process that ended without sbx's doing. SIGXCPU, and the SIGKILL of a hard

@@ -75,6 +75,15 @@ class Budgets(SbxTest):
     def test_file_size_not_reached(self):
         self.exited(self.sbx("--set", 'limits.file_size="1M"', PROBE, "fill", "/tmp/file", 1 << 20))
 
+    def test_file_size_that_only_refuses_is_a_limit_met(self):
+        """Python ignores SIGXFSZ: it is told EFBIG, and the file stays as large as it may be."""
+        code = "import sys\nwith open('/tmp/f', 'wb') as f:\n for _ in range(int(sys.argv[1])): f.write(b'x' * (1 << 20))"
+        options = ["--set", 'limits.file_size="3M"']
+        ended = self.exited(self.python(code, 9, options=options), 1)
+        met = [(limit["limit"], limit["value"], limit["evidence"]) for limit in ended.record["limits_met"]]
+        self.assertEqual(met, [("file_size", 3 << 20, "sampled")], ended)
+        self.assertEqual(self.exited(self.python(code, 2, options=options)).record["limits_met"], [])
+
     def test_full_disk_only_refuses(self):
         ended = self.sbx("--disk", "2M", "--set", 'limits.file_size="64M"', PROBE, "fill", "/tmp/file", 4 << 20)
         self.exited(ended, 1)
