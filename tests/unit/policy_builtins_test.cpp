@@ -196,7 +196,7 @@ std::vector<std::string> missing(const Policy& policy, bool from_user) {
   return list;
 }
 
-TEST(PolicyEnforceable, ListsWhatAPolicyFileAsksForInVain) {
+TEST(PolicyEnforceable, NoKeyIsAskedForInVain) {
   EXPECT_THAT(
       missing(
           parsed(
