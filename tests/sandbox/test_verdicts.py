@@ -128,12 +128,8 @@ class CouldNot(SbxTest):
         self.exited(self.sbx("-p", policy, PROBE, "exit", 0))
 
     def test_what_cannot_be_enforced_is_an_error(self):
-        self.could_not(self.sbx("-p", self.policy('[network]\nnamed = true\n'), PROBE, "exit", 0))
-
-    def test_what_cannot_be_enforced_is_listed_under_best_effort(self):
-        policy = self.policy('enforcement = "best-effort"\n[network]\nnamed = true\n')
-        ended = self.exited(self.sbx("-p", policy, PROBE, "exit", 0))
-        self.assertTrue([item for item in ended.record["degraded"] if "network.named" in item["what"]], ended)
+        wide = self.policy('[network]\nmode = "allow-list"\nallow = ["example.org:1000-2000"]\n')
+        self.could_not(self.sbx("-p", wide, PROBE, "exit", 0), "too-many-ports", "example.org:1000-2000")
 
     def test_not_found(self):
         for command in ("no-such-command", "/no/such/path"):

@@ -11,21 +11,6 @@ RunRequest requiring(std::vector<std::string> names) {
   return asked;
 }
 
-TEST_F(PlanTest, AUsersRuleWithoutAMechanismIsAnErrorThatNamesIt) {
-  set("limits.disk_on", R"("folder")");
-  const Error failure = error();
-  EXPECT_EQ(failure.kind, ErrorKind::policy);
-  EXPECT_EQ(failure.code, "cannot-enforce-yet");
-  EXPECT_THAT(failure.text(), HasSubstr("limits.disk_on"));
-  EXPECT_THAT(failure.text(), HasSubstr("--set"));
-  EXPECT_FALSE(failure.hint.empty());
-}
-
-TEST_F(PlanTest, BestEffortRunsWithItDegraded) {
-  policy = policy_with({{"limits.disk_on", R"("folder")"}, {"enforcement", "\"best-effort\""}});
-  EXPECT_TRUE(is_degraded(plan(), "limits.disk_on"));
-}
-
 TEST_F(PlanTest, WithoutANetworkEveryAttemptIsNamedAndThatCanBeRequired) {
   const Plan none = plan(requiring({"network.named"}));
   EXPECT_FALSE(is_degraded(none, "network.named"));

@@ -218,25 +218,20 @@ TEST(PolicyEnforceable, ValuesThatNeedNoMechanismAreNotListed) {
 }
 
 TEST(PolicyEnforceable, EnforcedKeysAreNotListed) {
-  EXPECT_THAT(missing(parsed("[limits]\ndisk = \"1M\"\ndisk_files = 100\ncpus = 1.5\nprocesses = "
-                             "3\ncpu_time = \"1s\"\n"
-                             "[syscalls]\ndeny = [\"x\"]\n[interpreters]\nvenv = \"v\"\n"
-                             "[filesystem]\nread = [\"/x\"]\ndeny = [\"**/x\"]\nsockets = [\"/s\"]\nseed = "
-                             "[\"/s\"]\n[environment]\npass = [\"X\"]"),
-                      true),
-              IsEmpty());
+  EXPECT_THAT(
+      missing(parsed("[limits]\ndisk = \"1M\"\ndisk_files = 100\ncpus = 1.5\nprocesses = "
+                     "3\ncpu_time = \"1s\"\n"
+                     "[syscalls]\ndeny = [\"x\"]\n[interpreters]\nvenv = \"v\"\n"
+                     "[filesystem]\nread = [\"/x\"]\ndeny = [\"**/x\"]\nsockets = [\"/s\"]\nseed = "
+                     "[\"/s\"]\n[environment]\npass = [\"X\"]"),
+              true),
+      IsEmpty());
 }
 
 TEST(PolicyEnforceable, WhatABuiltinOrDefaultSetIsNotTheUsers) {
   EXPECT_THAT(missing(builtin("default"), true), IsEmpty());
   EXPECT_THAT(missing(builtin("default"), false), IsEmpty());
   EXPECT_THAT(missing(parsed(""), false), IsEmpty());
-}
-
-TEST(PolicyEnforceable, CommandLineIsTheUser) {
-  auto policy = load({{"default"}}, {option("--set", "limits.disk_on", "\"folder\"")}, plain_context());
-  ASSERT_TRUE(policy);
-  EXPECT_THAT(missing(*policy, true), ElementsAre("limits.disk_on"));
 }
 
 }  // namespace
