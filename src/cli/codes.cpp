@@ -130,7 +130,7 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "correct the findings above first"},
     {"too-many-policies", CodeOf::policy, "more than 64 policies are merged",
      "write one policy that says it all"},
-    {"too-many-ports", CodeOf::policy, "a rule of network.allow has more ports than the gateway listens on",
+    {"too-many-ports", CodeOf::policy, "a rule of network.allow has more ports than can be opened under a foreign seccomp listener",
      "name the ports that the program uses, at most 256 in a rule"},
     {"unknown-key", CodeOf::policy, "there is no such key",
      "\"sbx policy explain SECTION\" lists the keys of a section"},

@@ -25,8 +25,11 @@ constexpr std::uint32_t kKept = 64;  ///< bytes of a packet: the headers
 constexpr std::uint8_t kSynOrAck = 0x12;
 constexpr std::uint8_t kSyn = 0x02;
 constexpr std::uint8_t kFlags = 13;  ///< place in the TCP header
+constexpr std::size_t kLargestPacket = 65'535;
 constexpr std::size_t kDestinationPort = 2;
-constexpr std::size_t kDestination4 = 16;  ///< place in the IPv4 header
+constexpr std::size_t kSource4 = 12;  ///< place in the IPv4 header
+constexpr std::size_t kDestination4 = 16;
+constexpr std::size_t kUdpHeader = 8;
 
 struct Kind {
   int domain = 0;
@@ -62,8 +65,8 @@ Status keep_first_packets(int socket, int domain) {
   return domain == AF_INET ? attach_filter(socket, first4) : attach_filter(socket, first6);
 }
 
-Status keep_headers(int socket) {
-  std::array<sock_filter, 1> all = {{BPF_STMT(BPF_RET | BPF_K, kKept)}};
+Status keep_datagrams(int socket, std::uint32_t bytes) {
+  std::array<sock_filter, 1> all = {{BPF_STMT(BPF_RET | BPF_K, bytes)}};
   return attach_filter(socket, all);
 }
 
@@ -91,11 +94,13 @@ Attempts::~Attempts() {
   for (const Source& source : sources_) loop_.forget(source.socket.get());
 }
 
-Status Attempts::prepare(int socket) {
+Status Attempts::prepare(int socket, Datagrams datagrams) {
   const Kind kind = kind_of(socket);
   if (kind.domain == AF_INET6) (void)set_option(socket, SOL_IPV6, IPV6_RECVPKTINFO, 1);
-  return kind.protocol == IPPROTO_TCP ? keep_first_packets(socket, kind.domain)
-                                      : keep_headers(socket);
+  if (kind.protocol == IPPROTO_TCP) return keep_first_packets(socket, kind.domain);
+  if (datagrams == Datagrams::headers) return keep_datagrams(socket, kKept);
+  (void)set_option(socket, SOL_SOCKET, SO_TIMESTAMPNS, 1);
+  return keep_datagrams(socket, kLargestPacket);
 }
 
 Status Attempts::watch(UniqueFd socket) {
@@ -138,22 +143,30 @@ void Attempts::pause() {
 
 /// False: there is none.
 bool Attempts::read_one(const Source& source) {
-  std::array<std::uint8_t, kKept> bytes;
+  static std::array<std::uint8_t, kLargestPacket> bytes;  // one loop, one packet at a time
   DatagramMessage message(bytes);
   const ssize_t got = ::recvmsg(source.socket.get(), message.header(), MSG_DONTWAIT);
   if (got < 0) return errno == EINTR;
-  const auto size = static_cast<std::size_t>(got);
-  if (source.family == Family::v6) {
+  const auto packet = std::span<const std::uint8_t>(bytes).first(static_cast<std::size_t>(got));
+  Packet seen{.to = {.transport = source.transport}, .came_at = message.came_at()};
+  policy::Address from;
+  std::size_t header = 0;  // an IPv6 raw socket gives what follows it
+  if (source.family == Family::v4) {
+    if (packet.size() < sizeof(std::uint32_t) * 5) return true;
+    header = static_cast<std::size_t>(packet[0] & 0x0F) * 4;
+    from = Address::from_bytes(Family::v4, packet.data() + kSource4);
+    seen.to.address = Address::from_bytes(Family::v4, packet.data() + kDestination4);
+  } else {
     const auto to = message.destination();
-    if (to && size >= kDestinationPort + 2)
-      seen_(source.transport, *to, port_at(bytes, kDestinationPort));
-    return true;
+    if (!to) return true;
+    from = message.peer().address();
+    seen.to.address = *to;
   }
-  if (size < sizeof(std::uint32_t) * 5) return true;
-  const std::size_t header = static_cast<std::size_t>(bytes[0] & 0x0F) * 4;
-  if (size >= header + kDestinationPort + 2)
-    seen_(source.transport, Address::from_bytes(Family::v4, bytes.data() + kDestination4),
-          port_at(bytes, header + kDestinationPort));
+  if (packet.size() < header + kUdpHeader) return true;
+  seen.to.port = port_at(packet, header + kDestinationPort);
+  seen.from = SocketAddress(from, port_at(packet, header));
+  seen.data = packet.subspan(header + kUdpHeader);
+  seen_(seen);
   return true;
 }
 

@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "base/event_loop.hpp"
 #include "base/socket_wish.hpp"
 #include "base/unique_fd.hpp"
+#include "network/socket_address.hpp"
 #include "policy/network_rules.hpp"
 
 namespace sbx::network {
@@ -16,7 +18,20 @@ namespace sbx::network {
 /// own; a packet socket would cost 10 ms to close. Under a flood what is not read is counted only.
 class Attempts {
  public:
-  using Seen = std::function<void(policy::Transport, const policy::Address&, std::uint16_t port)>;
+  struct Place {
+    policy::Transport transport{};
+    policy::Address address;
+    std::uint16_t port = 0;
+  };
+  struct Packet {
+    Place to;
+    SocketAddress from;
+    /// Of a datagram, where whole ones are wanted.
+    std::span<const std::uint8_t> data;
+    std::uint64_t came_at = 0;  ///< the same; nanoseconds of CLOCK_REALTIME
+  };
+  using Seen = std::function<void(const Packet&)>;
+  enum class Datagrams : std::uint8_t { headers, whole };
 
   static std::vector<SocketWish> wishes(bool ipv6);
 
@@ -26,7 +41,7 @@ class Attempts {
   ~Attempts();
 
   /// A raw socket of wishes(). Errors: setup (its filter), internal.
-  [[nodiscard]] static Status prepare(int socket);
+  [[nodiscard]] static Status prepare(int socket, Datagrams datagrams);
   [[nodiscard]] Status watch(UniqueFd socket);
   /// Reads what came until now, within bounds.
   void drain();

@@ -4,7 +4,8 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "network/attempts.hpp"
+#include <algorithm>
+
 #include "network/denials.hpp"
 #include "network/socket_address.hpp"
 #include "network/udp_service.hpp"
@@ -33,8 +34,7 @@ struct Gateway::Served {
         dialer(in, gateway.plan_.private_),
         tcp(in, gateway.plan_, dialer, gateway.tally_),
         udp(in, gateway.plan_, dialer, gateway.tally_),
-        attempts(in, [&gateway](Transport transport, const policy::Address& address,
-                                std::uint16_t port) { gateway.seen(transport, address, port); }),
+        attempts(in, [&gateway](const Attempts::Packet& packet) { gateway.seen(packet); }),
         dns(in, [&gateway](const dns::Query& query) { return gateway.answer(query); }) {}
 
   EventLoop& loop;
@@ -51,14 +51,17 @@ std::vector<SocketWish> Gateway::wishes(const plan::NetworkPlan& plan, bool ipv6
     wishes.push_back(wish(AF_INET6, SOCK_DGRAM));
     wishes.push_back(wish(AF_INET6, SOCK_STREAM));
   }
-  if (plan.named)
+  if (plan.named || plan.wide_rule() != nullptr)
     for (const SocketWish& each : Attempts::wishes(ipv6)) wishes.push_back(each);
   for (const SocketWish& each : Listeners::wishes(plan.rules, ipv6)) wishes.push_back(each);
   return wishes;
 }
 
 Gateway::Gateway(const plan::NetworkPlan& plan, Space space)
-    : plan_(plan), pool_(std::move(space)), names_(plan.rules), listeners_(pool_, plan.rules) {}
+    : plan_(plan),
+      pool_(std::move(space)),
+      names_(plan.rules),
+      listeners_(pool_, plan.rules, names_) {}
 
 Gateway::~Gateway() = default;
 
@@ -70,6 +73,13 @@ Result<std::unique_ptr<Gateway>> Gateway::make(const plan::NetworkPlan& plan, Sp
 }
 
 Status Gateway::listen(std::vector<UniqueFd> sockets, bool ipv6) {
+  const auto whole =
+      std::ranges::any_of(plan_.rules,
+                          [](const policy::PlacedRule& placed) {
+                            return placed.rule.transport == Transport::udp && placed.rule.is_wide();
+                          })
+          ? Attempts::Datagrams::whole
+          : Attempts::Datagrams::headers;
   for (UniqueFd& socket : sockets) {
     int domain = 0;
     int type = 0;
@@ -81,7 +91,7 @@ Status Gateway::listen(std::vector<UniqueFd> sockets, bool ipv6) {
       pool_.add(domain, type, std::move(socket));
       continue;
     }
-    SBX_TRY(Attempts::prepare(socket.get()));
+    SBX_TRY(Attempts::prepare(socket.get(), whole));
     raw_.push_back(std::move(socket));
   }
   SBX_TRY(bind_dns(Family::v4));
@@ -112,10 +122,15 @@ Status Gateway::attach(EventLoop& loop) {
   for (UniqueFd& socket : dns_udp_) SBX_TRY(served_->dns.serve_udp(std::move(socket)));
   for (UniqueFd& socket : dns_tcp_) SBX_TRY(served_->dns.serve_tcp(std::move(socket)));
   // One that can't be watched is never served: nothing goes through it.
-  listeners_.on_added([this](Listener& listener) {
-    (void)(listener.transport == Transport::tcp ? served_->tcp.serve(listener)
-                                                : served_->udp.serve(listener));
-  });
+  listeners_.tell(
+      [this](Listener& listener) {
+        (void)(listener.transport == Transport::tcp ? served_->tcp.serve(listener)
+                                                    : served_->udp.serve(listener));
+      },
+      [this](Listener& listener) {
+        listener.transport == Transport::tcp ? served_->tcp.release(listener)
+                                             : served_->udp.release(listener);
+      });
   for (UniqueFd& socket : raw_) SBX_TRY(served_->attempts.watch(std::move(socket)));
   return {};
 }
@@ -124,19 +139,39 @@ void Gateway::detach() {
   if (served_ == nullptr) return;
   served_->tcp.count();
   served_->attempts.drain();
-  if (const std::uint64_t unread = served_->attempts.unread(); unread > 0)
+  if (const std::uint64_t unread = served_->attempts.unread(); plan_.named && unread > 0)
     tally_.deny({.kind = "network", .what = "others", .rule = plan_.rule}, unread);
   for (const Listener& listener : listeners_.all()) served_->loop.forget(listener.socket.get());
-  listeners_.on_added({});
+  listeners_.tell({}, {});
   served_.reset();
 }
 
 /// What the kernel refused, by name. Where somebody listens there is nothing to say.
-void Gateway::seen(Transport transport, const policy::Address& address, std::uint16_t port) {
-  if (listeners_.has(transport, address, port)) return;
+void Gateway::seen(const Attempts::Packet& packet) {
+  const auto& [transport, address, port] = packet.to;
+  const bool awaited = listeners_.has(transport, address, port);
+  Listener* const opened = open(transport, address, port);
+  // Nothing announced a datagram that is sent without connect(2): the first ones come this way.
+  if (opened != nullptr && transport == Transport::udp && packet.came_at < opened->opened_at)
+    served_->udp.take(*opened, packet.from, address, packet.data);
+  if (awaited || opened != nullptr || !plan_.named) return;
   const Name* const name = names_.at(address);
   tally_.deny(name != nullptr ? refused_destination(plan_, transport, name->name, port)
                               : refused_address(plan_, transport, address, port));
+}
+
+void Gateway::expect(const policy::Address& address, std::uint16_t port) {
+  for (const Transport transport : {Transport::tcp, Transport::udp})
+    (void)open(transport, address, port);
+}
+
+Listener* Gateway::open(Transport transport, const policy::Address& address, std::uint16_t port) {
+  auto opened = listeners_.open(transport, address, port);
+  if (opened) return *opened;
+  const Name* const name = names_.at(address);
+  tally_.fail(name != nullptr ? name->name + ":" + std::to_string(port) : with_port(address, port),
+              opened.error().text());
+  return nullptr;
 }
 
 /// Allowed names stand for an address of their own; with the first answer their ports are open.

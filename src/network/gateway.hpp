@@ -9,7 +9,10 @@
 #include "base/event_loop.hpp"
 #include "base/result.hpp"
 #include "base/socket_wish.hpp"
+#include "network/attempts.hpp"
 #include "network/dns_service.hpp"
+#include "network/listeners.hpp"
+#include "network/names.hpp"
 #include "network/space.hpp"
 #include "network/tcp_service.hpp"
 #include "plan/plan.hpp"
@@ -40,6 +43,9 @@ class Gateway {
   [[nodiscard]] Status attach(EventLoop& loop);
   /// Before the loop ends: everything is closed.
   void detach();
+  /// The program is about to reach this place: what a rule with many ports allows is opened. Nothing
+  /// is decided by it.
+  void expect(const policy::Address& address, std::uint16_t port);
   /// What was used and refused.
   void put_into(Outcome& outcome) { tally_.put_into(outcome); }
 
@@ -50,7 +56,8 @@ class Gateway {
   Status listen(std::vector<UniqueFd> sockets, bool ipv6);
   Status bind_dns(policy::Family family);
   dns::Answer answer(const dns::Query& query);
-  void seen(policy::Transport transport, const policy::Address& address, std::uint16_t port);
+  Listener* open(policy::Transport transport, const policy::Address& address, std::uint16_t port);
+  void seen(const Attempts::Packet& packet);
 
   const plan::NetworkPlan& plan_;
   SocketPool pool_;

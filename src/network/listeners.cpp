@@ -2,6 +2,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <time.h>
 
 #include <algorithm>
 
@@ -45,7 +46,21 @@ bool prepare(int socket, Family family, Transport transport) {
   return right;
 }
 
+std::uint64_t real_nanoseconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
 }  // namespace
+
+Listeners::Listeners(SocketPool& pool, const std::vector<PlacedRule>& rules, const Names& names)
+    : pool_(pool),
+      rules_(rules),
+      names_(names),
+      any_wide_(std::ranges::any_of(
+          rules, [](const PlacedRule& placed) { return placed.rule.is_wide(); })) {}
 
 std::vector<SocketWish> Listeners::wishes(std::span<const PlacedRule> rules, bool ipv6) {
   std::vector<SocketWish> wishes;
@@ -54,8 +69,7 @@ std::vector<SocketWish> Listeners::wishes(std::span<const PlacedRule> rules, boo
     const bool v6 =
         rule.kind == NetworkRule::Kind::prefix && rule.prefix.address.family == Family::v6;
     if (v6 && !ipv6) continue;
-    std::size_t count = rule.port_count();
-    if (count > kMostPorts) continue;
+    std::size_t count = rule.is_wide() ? 0 : rule.port_count();
     if (rule.kind == NetworkRule::Kind::wildcard) count *= kNamesOfAWildcard;
     for (; count > 0 && wishes.size() < kMostFromStart; --count)
       wishes.push_back({.domain = v6 ? AF_INET6 : AF_INET,
@@ -78,18 +92,23 @@ std::string Listeners::key_of(const Place& place) {
   return key;
 }
 
-Status Listeners::add(const Place& place, const Name* name, const PlacedRule* rule) {
-  std::string key = key_of(place);
-  if (taken_.contains(key)) return {};
+Result<UniqueFd> Listeners::listening_socket(const Place& place) {
   UniqueFd socket = SBX_TRY(pool_.take(domain_of(place.family), type_of(place.transport)));
   const SocketAddress address = place.every_address ? SocketAddress::any(place.family, place.port)
                                                     : SocketAddress(place.address, place.port);
-  if (!prepare(socket.get(), place.family, place.transport) ||
-      ::bind(socket.get(), address.data(), address.size()) != 0 ||
-      (place.transport == Transport::tcp && ::listen(socket.get(), kBacklog) != 0))
-    return fail_errno(
-        ErrorKind::setup, "setup-gateway",
-        "cannot listen on " + with_port(address.address(), place.port) + " in the gateway");
+  if (prepare(socket.get(), place.family, place.transport) &&
+      ::bind(socket.get(), address.data(), address.size()) == 0 &&
+      (place.transport == Transport::udp || ::listen(socket.get(), kBacklog) == 0))
+    return socket;
+  return fail_errno(
+      ErrorKind::setup, "setup-gateway",
+      "cannot listen on " + with_port(address.address(), place.port) + " in the gateway");
+}
+
+Status Listeners::add(const Place& place, const Name* name, const PlacedRule* rule) {
+  std::string key = key_of(place);
+  if (taken_.contains(key)) return {};
+  UniqueFd socket = SBX_TRY(listening_socket(place));
   taken_.insert(std::move(key));
   listeners_.push_back({.socket = std::move(socket),
                         .transport = place.transport,
@@ -102,14 +121,7 @@ Status Listeners::add(const Place& place, const Name* name, const PlacedRule* ru
 
 Status Listeners::add_ports(const PlacedRule& placed, Place place, const Name* name,
                             const PlacedRule* decided) {
-  if (placed.rule.port_count() > kMostPorts)
-    return fail({.kind = ErrorKind::policy,
-                 .code = "too-many-ports",
-                 .message = "network.allow: \"" + placed.rule.text() + "\" has " +
-                            std::to_string(placed.rule.port_count()) + " ports, at most " +
-                            std::to_string(kMostPorts) + " can be listened on",
-                 .origin = placed.origin,
-                 .hint = "name the ports that the program uses"});
+  if (placed.rule.is_wide()) return {};
   for (const policy::PortRange& range : placed.rule.ports)
     for (unsigned port = range.first; port <= range.last; ++port) {
       place.port = static_cast<std::uint16_t>(port);
@@ -121,10 +133,7 @@ Status Listeners::add_ports(const PlacedRule& placed, Place place, const Name* n
 Status Listeners::listen_for_addresses(bool ipv6) {
   for (const PlacedRule& placed : rules_) {
     const NetworkRule& rule = placed.rule;
-    if (rule.kind != NetworkRule::Kind::prefix) {
-      if (rule.port_count() > kMostPorts) SBX_TRY(add_ports(placed, {}, nullptr, nullptr));
-      continue;
-    }
+    if (rule.kind != NetworkRule::Kind::prefix) continue;
     const Family family = rule.prefix.address.family;
     if (family == Family::v6 && !ipv6) continue;
     const bool exact = rule.prefix.length == rule.prefix.address.bits();
@@ -140,7 +149,7 @@ Status Listeners::listen_for_addresses(bool ipv6) {
 }
 
 Status Listeners::listen_for(const Name& name) {
-  if (names_.contains(&name)) return {};
+  if (listened_.contains(&name)) return {};
   for (const PlacedRule* placed : name.rules)
     SBX_TRY(add_ports(*placed,
                       {.transport = placed->rule.transport,
@@ -149,12 +158,66 @@ Status Listeners::listen_for(const Name& name) {
                        .address = name.address,
                        .port = 0},
                       &name, placed));
-  names_.insert(&name);
+  listened_.insert(&name);
   return {};
 }
 
-void Listeners::on_added(Added added) {
+const PlacedRule* Listeners::wide_rule(const Place& place, const Name* name) const {
+  if (name == nullptr) {
+    const PlacedRule* const found =
+        is_synthetic(place.address)
+            ? nullptr
+            : policy::rule_for_address(rules_, place.transport, place.address, place.port);
+    return found != nullptr && found->rule.is_wide() ? found : nullptr;
+  }
+  const auto found = std::ranges::find_if(name->rules, [&](const PlacedRule* placed) {
+    return placed->rule.transport == place.transport && placed->rule.is_wide() &&
+           placed->rule.has_port(place.port);
+  });
+  return found == name->rules.end() ? nullptr : *found;
+}
+
+Result<Listener*> Listeners::open(Transport transport, const Address& address, std::uint16_t port) {
+  const Place place{.transport = transport,
+                    .family = address.family,
+                    .every_address = false,
+                    .address = address,
+                    .port = port};
+  const Name* const name = any_wide_ ? names_.at(address) : nullptr;
+  const PlacedRule* const rule = any_wide_ ? wide_rule(place, name) : nullptr;
+  if (rule == nullptr) return nullptr;
+  std::string key = key_of(place);
+  if (const auto known = opened_at_.find(key); known != opened_at_.end()) {
+    opened_.splice(opened_.end(), opened_, known->second);
+    return &*known->second->listener;
+  }
+  if (has(transport, address, port)) return nullptr;
+  if (opened_.size() >= kMostOpened) close_oldest();
+  listeners_.push_back({.socket = SBX_TRY(listening_socket(place)),
+                        .transport = transport,
+                        .port = port,
+                        .name = name,
+                        .rule = name != nullptr ? rule : nullptr,
+                        .opened_at = real_nanoseconds()});
+  taken_.insert(key);
+  opened_.push_back({.key = key, .listener = std::prev(listeners_.end())});
+  opened_at_.emplace(std::move(key), std::prev(opened_.end()));
+  if (added_) added_(listeners_.back());
+  return &listeners_.back();
+}
+
+void Listeners::close_oldest() {
+  const Opened oldest = std::move(opened_.front());
+  opened_.pop_front();
+  opened_at_.erase(oldest.key);
+  taken_.erase(oldest.key);
+  if (closing_) closing_(*oldest.listener);
+  listeners_.erase(oldest.listener);
+}
+
+void Listeners::tell(Told added, Told closing) {
   added_ = std::move(added);
+  closing_ = std::move(closing);
   if (added_)
     for (Listener& listener : listeners_) added_(listener);
 }

@@ -1,8 +1,11 @@
 #pragma once
 
-#include <deque>
+#include <cstdint>
 #include <functional>
+#include <list>
 #include <span>
+#include <string>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "network/names.hpp"
@@ -18,33 +21,42 @@ struct Listener {
   std::uint16_t port = 0;
   const Name* name = nullptr;                ///< the name whose address it is on
   const policy::PlacedRule* rule = nullptr;  ///< null: each destination decides
+  /// Of one that came during the run: since when it takes datagrams, nanoseconds of CLOCK_REALTIME.
+  std::uint64_t opened_at = 0;
 };
 
 /// Everything that the gateway listens on. What it does not listen on the kernel refuses at once
 /// (ECONNREFUSED).
+///
+/// A rule with more ports than policy::kMostPortsFromStart has no listeners of its own from the
+/// start: one is opened for each place that the program is about to reach, and the one that was
+/// asked for least recently is closed when there are too many.
 class Listeners {
  public:
-  /// Ports of one rule: more would cost each start milliseconds.
-  static constexpr std::size_t kMostPorts = 256;
-  using Added = std::function<void(Listener&)>;
+  /// Opened at a time for wide rules.
+  static constexpr std::size_t kMostOpened = 512;
+  using Told = std::function<void(Listener&)>;
 
-  Listeners(SocketPool& pool, const std::vector<policy::PlacedRule>& rules)
-      : pool_(pool), rules_(rules) {}
+  /// All is borrowed.
+  Listeners(SocketPool& pool, const std::vector<policy::PlacedRule>& rules, const Names& names);
 
   /// How many sockets the rules need from the start, by domain and type: for the pool.
   static std::vector<SocketWish> wishes(std::span<const policy::PlacedRule> rules, bool ipv6);
 
-  /// Listens for what the rules about addresses name. Errors: policy (a rule with too many ports),
-  /// setup.
+  /// Listens for what the rules about addresses name. Errors: setup.
   [[nodiscard]] Status listen_for_addresses(bool ipv6);
   /// Listens on a name's address, once. Errors: host (no more sockets), setup.
   [[nodiscard]] Status listen_for(const Name& name);
-  /// Told of each listener there is and of each that comes.
-  void on_added(Added added);
+  /// The listener of a place that a wide rule has, opened if it is not there; null where no wide
+  /// rule has the place, and where it has a listener from the start. Errors: host, setup.
+  [[nodiscard]] Result<Listener*> open(policy::Transport transport, const policy::Address& address,
+                                       std::uint16_t port);
+  /// `added` is told of each listener there is and of each that comes, `closing` of each that goes.
+  void tell(Told added, Told closing);
   /// Whether what the program sends there is somebody's. Port 53 is.
   [[nodiscard]] bool has(policy::Transport transport, const policy::Address& address,
                          std::uint16_t port) const;
-  [[nodiscard]] std::deque<Listener>& all() { return listeners_; }
+  [[nodiscard]] std::list<Listener>& all() { return listeners_; }
 
  private:
   struct Place {
@@ -54,17 +66,31 @@ class Listeners {
     policy::Address address;
     std::uint16_t port;
   };
+  using Listed = std::list<Listener>::iterator;
   static std::string key_of(const Place& place);
+  Result<UniqueFd> listening_socket(const Place& place);
   Status add(const Place& place, const Name* name, const policy::PlacedRule* rule);
   Status add_ports(const policy::PlacedRule& placed, Place place, const Name* name,
                    const policy::PlacedRule* decided);
+  [[nodiscard]] const policy::PlacedRule* wide_rule(const Place& place, const Name* name) const;
+  void close_oldest();
 
   SocketPool& pool_;
   const std::vector<policy::PlacedRule>& rules_;
-  std::deque<Listener> listeners_;  ///< their places in memory stay
+  const Names& names_;
+  bool any_wide_;
+  std::list<Listener> listeners_;  ///< their places in memory stay
   std::unordered_set<std::string> taken_;
-  std::unordered_set<const Name*> names_;
-  Added added_;
+  std::unordered_set<const Name*> listened_;
+  /// For wide rules, the least recently asked for first.
+  struct Opened {
+    std::string key;
+    Listed listener;
+  };
+  std::list<Opened> opened_;
+  std::unordered_map<std::string, std::list<Opened>::iterator> opened_at_;
+  Told added_;
+  Told closing_;
 };
 
 }  // namespace sbx::network

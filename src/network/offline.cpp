@@ -90,11 +90,9 @@ dns::Answer Offline::answer(const dns::Query& query) {
   return {.rcode = dns::Rcode::no_such_name, .address = {}, .ttl_seconds = 0};
 }
 
-void Offline::connect(std::span<const std::byte> socket_address,
+void Offline::connect(const Attempt& destination,
                       const std::function<std::string()>& process_name) {
-  const auto destination = outside(socket_address);
-  if (!destination) return;
-  tally_.deny(refused_connect(plan_, destination->address, destination->port), process_name);
+  tally_.deny(refused_connect(plan_, destination.address, destination.port), process_name);
 }
 
 }  // namespace sbx::network

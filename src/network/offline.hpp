@@ -44,8 +44,7 @@ class Offline {
   void detach() { dns_.reset(); }
 
   /// One connect(2); `process_name` is asked at the first sight of a destination.
-  void connect(std::span<const std::byte> socket_address,
-               const std::function<std::string()>& process_name);
+  void connect(const Attempt& destination, const std::function<std::string()>& process_name);
   void put_into(Outcome& outcome) { tally_.put_into(outcome); }
 
  private:

@@ -30,6 +30,18 @@ std::optional<Address> DatagramMessage::destination() {
   return std::nullopt;
 }
 
+std::uint64_t DatagramMessage::came_at() {
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message_); part != nullptr;
+       part = CMSG_NXTHDR(&message_, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_TIMESTAMPNS) continue;
+    timespec time{};
+    std::memcpy(&time, CMSG_DATA(part), sizeof time);
+    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(time.tv_nsec);
+  }
+  return 0;
+}
+
 void DatagramMessage::address_to(const SocketAddress& to, const Address& from) {
   std::memcpy(&peer_, to.data(), to.size());
   message_.msg_namelen = to.size();

@@ -2,6 +2,7 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include <array>
 #include <cstdint>
@@ -24,6 +25,8 @@ class DatagramMessage {
   /// Received: who sent it, and the address it was sent to.
   [[nodiscard]] SocketAddress peer() const { return SocketAddress::of(peer_); }
   [[nodiscard]] std::optional<policy::Address> destination();
+  /// Received with SO_TIMESTAMPNS on: when, in nanoseconds of CLOCK_REALTIME; else 0.
+  [[nodiscard]] std::uint64_t came_at();
   /// To send: `to` gets it, from `from`.
   void address_to(const SocketAddress& to, const policy::Address& from);
 
@@ -31,7 +34,8 @@ class DatagramMessage {
   sockaddr_storage peer_{};
   iovec body_{};
   msghdr message_{};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(in6_pktinfo))> control_{};
+  alignas(cmsghdr)
+      std::array<char, CMSG_SPACE(sizeof(in6_pktinfo)) + CMSG_SPACE(sizeof(timespec))> control_{};
 };
 
 }  // namespace sbx::network

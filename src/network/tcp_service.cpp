@@ -22,6 +22,7 @@ using policy::PlacedRule;
 using policy::Transport;
 
 constexpr int kAcceptsPerTurn = 64;
+constexpr int kBacklog = 4096;  ///< more can't wait at a listener
 constexpr auto kHelloTime = 10s;
 constexpr auto kRest = 50ms;
 constexpr std::uint16_t kTlsPort = 443;
@@ -179,20 +180,32 @@ class TcpService::Connection {
 TcpService::TcpService(EventLoop& loop, const plan::NetworkPlan& plan, Dialer& dialer, Tally& tally)
     : loop_(loop), plan_(plan), dialer_(dialer), tally_(tally), most_(most_connections()) {}
 
-TcpService::~TcpService() = default;
+TcpService::~TcpService() {
+  for (const auto& [fd, timer] : resting_) loop_.cancel(timer);
+}
 
 Status TcpService::serve(Listener& listener) {
   return loop_.watch(listener.socket.get(), EPOLLIN,
-                     [this, &listener](std::uint32_t) { accept_from(listener); });
+                     [this, &listener](std::uint32_t) { accept_from(listener, kAcceptsPerTurn); });
 }
 
-void TcpService::accept_from(Listener& listener) {
-  for (int i = 0; i < kAcceptsPerTurn; ++i) {
+void TcpService::release(Listener& listener) {
+  const int fd = listener.socket.get();
+  accept_from(listener, kBacklog);
+  if (const auto resting = resting_.find(fd); resting != resting_.end()) {
+    loop_.cancel(resting->second);
+    resting_.erase(resting);
+  }
+  loop_.forget(fd);
+}
+
+void TcpService::accept_from(const Listener& listener, int most) {
+  for (int i = 0; i < most; ++i) {
     UniqueFd socket(
         ::accept4(listener.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket.valid()) {
       if (errno == ECONNABORTED || errno == EINTR) continue;
-      if (errno != EAGAIN) rest(listener);
+      if (errno != EAGAIN) rest(listener.socket.get());
       return;
     }
     take(listener, std::move(socket));
@@ -201,11 +214,12 @@ void TcpService::accept_from(Listener& listener) {
 
 /// The supervisor is short of descriptors or memory: what waits to be accepted would wake it for
 /// ever.
-void TcpService::rest(const Listener& listener) {
-  const int fd = listener.socket.get();
-  loop_.set_events(fd, 0);
-  loop_.after(kRest, [this, fd, alive = std::weak_ptr(alive_)] {
-    if (!alive.expired()) loop_.set_events(fd, EPOLLIN);
+void TcpService::rest(int listener) {
+  if (resting_.contains(listener)) return;
+  loop_.set_events(listener, 0);
+  resting_[listener] = loop_.after(kRest, [this, listener] {
+    resting_.erase(listener);
+    loop_.set_events(listener, EPOLLIN);
   });
 }
 

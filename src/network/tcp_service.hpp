@@ -27,13 +27,15 @@ class TcpService {
 
   /// The listener is borrowed.
   [[nodiscard]] Status serve(Listener& listener);
+  /// Takes what waits there, and forgets the listener. No-op for one that is not served.
+  void release(Listener& listener);
   /// Adds what live connections passed on since they were counted last.
   void count();
 
  private:
   class Connection;
-  void accept_from(Listener& listener);
-  void rest(const Listener& listener);
+  void accept_from(const Listener& listener, int most);
+  void rest(int listener);
   void take(const Listener& listener, UniqueFd socket);
   void remove(const Connection& connection);
 
@@ -43,7 +45,7 @@ class TcpService {
   Tally& tally_;
   Pipes pipes_;
   std::size_t most_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  ///< for timers that outlive this
+  std::unordered_map<int, EventLoop::TimerId> resting_;  ///< by the listener's descriptor
   std::unordered_map<const Connection*, std::unique_ptr<Connection>> connections_;
 };
 

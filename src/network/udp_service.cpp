@@ -7,6 +7,7 @@
 #include <array>
 #include <cstring>
 #include <span>
+#include <utility>
 
 #include "base/sys.hpp"
 #include "network/denials.hpp"
@@ -23,8 +24,9 @@ using policy::Transport;
 constexpr int kDatagramsPerTurn = 64;
 constexpr std::uint64_t kIdleMicroseconds = 60'000'000;
 constexpr auto kExpiryStep = 10s;
-/// Of a flow whose destination is still being looked up.
-constexpr std::size_t kMostWaiting = 16;
+/// Of flows whose destination is still being looked up: datagrams of one, bytes of all.
+constexpr std::size_t kMostWaiting = 64;
+constexpr std::size_t kMostWaitingBytes = std::size_t{4} << 20;
 
 /// One loop, one datagram at a time.
 std::span<std::uint8_t> room() {
@@ -78,19 +80,42 @@ bool UdpService::datagram(Listener& listener) {
   DatagramMessage message(bytes);
   const ssize_t got = ::recvmsg(listener.socket.get(), message.header(), MSG_DONTWAIT);
   if (got < 0) return errno == EINTR;
-  const auto to = message.destination();
-  if (!to) return true;
-  Flow* const flow = flow_of(listener, message.peer(), SocketAddress(*to, listener.port));
-  if (flow == nullptr) return true;
+  if (const auto to = message.destination())
+    take(listener, message.peer(), *to, bytes.first(static_cast<std::size_t>(got)));
+  return true;
+}
+
+void UdpService::take(Listener& listener, const SocketAddress& client, const Address& to,
+                      std::span<const std::uint8_t> data) {
+  Flow* const flow = flow_of(listener, client, SocketAddress(to, listener.port));
+  if (flow == nullptr) return;
   flow->last_used = sys::now_microseconds();
-  const std::span<const std::uint8_t> data = bytes.first(static_cast<std::size_t>(got));
-  if (!flow->far.valid()) {
-    if (flow->waiting.size() < kMostWaiting) flow->waiting.emplace_back(data.begin(), data.end());
-    return true;
-  }
+  if (!flow->far.valid()) return keep_waiting(*flow, data);
   if (::send(flow->far.get(), data.data(), data.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
     tally_.passed(flow->use, 0, data.size());
-  return true;
+}
+
+/// What is too much is lost, like any datagram.
+void UdpService::keep_waiting(Flow& flow, std::span<const std::uint8_t> data) {
+  const bool lost = flow.dial == 0 || flow.waiting.size() >= kMostWaiting ||
+                    waiting_bytes_ + data.size() > kMostWaitingBytes;
+  if (lost) return;
+  waiting_bytes_ += data.size();
+  flow.waiting.emplace_back(data.begin(), data.end());
+}
+
+std::vector<std::vector<std::uint8_t>> UdpService::take_waiting(Flow& flow) {
+  for (const auto& data : flow.waiting) waiting_bytes_ -= data.size();
+  return std::exchange(flow.waiting, {});
+}
+
+void UdpService::release(Listener& listener) {
+  datagrams(listener);
+  std::vector<std::string> ending;
+  for (const auto& [key, flow] : flows_)
+    if (flow->listener == &listener) ending.push_back(key);
+  for (const std::string& key : ending) remove(key);
+  loop_.forget(listener.socket.get());
 }
 
 /// The flow of a datagram, begun with the first one; null when it may not pass.
@@ -135,13 +160,13 @@ void UdpService::reached(const std::string& key, std::expected<UniqueFd, Unreach
   flow.dial = 0;
   if (!answer) {
     tell(tally_, plan_, flow.destination, answer.error());
-    flow.waiting.clear();
+    (void)take_waiting(flow);
     return;  // the flow stays, silent, so that each datagram is not looked up again
   }
   flow.use = tally_.use(flow.destination.rule->rule.text());
   tally_.connected(flow.use);
   flow.far = std::move(*answer);
-  for (const auto& data : std::exchange(flow.waiting, {}))
+  for (const auto& data : take_waiting(flow))
     if (::send(flow.far.get(), data.data(), data.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
       tally_.passed(flow.use, 0, data.size());
   if (!loop_.watch(flow.far.get(), EPOLLIN, [this, &flow](std::uint32_t) { answers(flow); }))
@@ -170,6 +195,7 @@ void UdpService::remove(const std::string& key) {
   const auto found = flows_.find(key);
   if (found == flows_.end()) return;
   dialer_.cancel(found->second->dial);
+  (void)take_waiting(*found->second);
   loop_.forget(found->second->far.get());
   flows_.erase(found);
 }

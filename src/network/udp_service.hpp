@@ -1,8 +1,10 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "base/event_loop.hpp"
 #include "network/dialer.hpp"
@@ -27,6 +29,11 @@ class UdpService {
 
   /// The listener is borrowed.
   [[nodiscard]] Status serve(Listener& listener);
+  /// Ends the flows of a listener that is about to be closed, and forgets it.
+  void release(Listener& listener);
+  /// A datagram that came before its listener did.
+  void take(Listener& listener, const SocketAddress& client, const policy::Address& to,
+            std::span<const std::uint8_t> data);
 
  private:
   struct Flow;
@@ -34,6 +41,8 @@ class UdpService {
   bool datagram(Listener& listener);
   Flow* flow_of(Listener& listener, const SocketAddress& client, const SocketAddress& to);
   void reached(const std::string& key, std::expected<UniqueFd, Unreached> answer);
+  void keep_waiting(Flow& flow, std::span<const std::uint8_t> data);
+  std::vector<std::vector<std::uint8_t>> take_waiting(Flow& flow);
   void answers(Flow& flow);
   void remove(const std::string& key);
   void expire();
@@ -43,6 +52,7 @@ class UdpService {
   Dialer& dialer_;
   Tally& tally_;
   std::unordered_map<std::string, std::unique_ptr<Flow>> flows_;
+  std::size_t waiting_bytes_ = 0;  ///< of all flows
   EventLoop::TimerId expiry_ = EventLoop::kNoTimer;
 };
 

@@ -135,6 +135,14 @@ struct NetworkPlan {
 
   /// Nothing leads out, and what the program tries is named.
   [[nodiscard]] bool names_attempts() const { return own_namespace && !allow_list && named; }
+  /// The rule with so many ports that each is opened when connect(2) is called for it; or null.
+  [[nodiscard]] const policy::PlacedRule* wide_rule() const {
+    for (const policy::PlacedRule& placed : rules)
+      if (placed.rule.is_wide()) return &placed;
+    return nullptr;
+  }
+  /// connect(2) is looked at while its caller waits.
+  [[nodiscard]] bool notes_connect() const { return names_attempts() || wide_rule() != nullptr; }
 };
 
 /// For the record and messages.

@@ -31,6 +31,9 @@ struct PortRange {
   bool operator==(const PortRange&) const = default;
 };
 
+/// Ports of one rule that are listened on from the start: more would cost each start milliseconds.
+inline constexpr std::size_t kMostPortsFromStart = 256;
+
 struct NetworkRule {
   enum class Kind : std::uint8_t {
     name,      ///< one name
@@ -53,6 +56,9 @@ struct NetworkRule {
   [[nodiscard]] bool has_port(std::uint16_t port) const;
   /// How many ports it has, 1 to 65534.
   [[nodiscard]] std::size_t port_count() const;
+  /// More ports than the gateway listens on from the start: each is opened when the program calls
+  /// connect(2) for it, or sends there.
+  [[nodiscard]] bool is_wide() const { return port_count() > kMostPortsFromStart; }
   /// Whether a canonical name is what the rule names. A wildcard never has names of sbx.internal
   /// and localhost.
   [[nodiscard]] bool has_name(std::string_view canonical) const;

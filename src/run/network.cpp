@@ -65,7 +65,7 @@ void RunNetwork::detach() {
 }
 
 /// The address that connect(2) was called with. The program may change it before the kernel reads
-/// it: it is named, and decides nothing.
+/// it: it is named, or awaited, and decides nothing.
 void RunNetwork::look_at_connect(const supervise::NotedCall& call,
                                  const supervise::CallerMemory& memory) {
   std::array<std::byte, sizeof(sockaddr_storage)> room;
@@ -73,13 +73,16 @@ void RunNetwork::look_at_connect(const supervise::NotedCall& call,
   const auto length = static_cast<std::int32_t>(call.arguments[2]);
   const auto most = static_cast<std::int32_t>(room.size());
   const auto bytes = std::span(room).first(static_cast<std::size_t>(std::clamp(length, 0, most)));
-  if (memory.read(call.arguments[1], bytes))
-    offline_->connect(bytes, [&] { return memory.process_name(); });
+  if (!memory.read(call.arguments[1], bytes)) return;
+  const auto destination = network::outside(bytes);
+  if (!destination) return;
+  if (gateway_ != nullptr) return gateway_->expect(destination->address, destination->port);
+  offline_->connect(*destination, [&] { return memory.process_name(); });
 }
 
 void RunNetwork::live_in(supervise::Settings& settings) {
   if (publisher_ == nullptr && gateway_ == nullptr && offline_ == nullptr) return;
-  if (offline_ != nullptr)
+  if (plan_.notes_connect())
     settings.notes.push_back({SYS_connect, [this](const auto& call, const auto& memory) {
                                 look_at_connect(call, memory);
                               }});

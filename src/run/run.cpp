@@ -125,6 +125,15 @@ Error explain_small_memory(Error error, const plan::Plan& plan, const budget::Gr
 
 /// A listener further out (a container manager's, WSL2's) leaves no room for another: denials then lose their names.
 Result<plan::Plan> without_listener(const plan::Plan& plan) {
+  if (const policy::PlacedRule* const wide = plan.network.wide_rule())
+    return fail({.kind = ErrorKind::policy,
+                 .code = "too-many-ports",
+                 .message = "network.allow: \"" + wide->rule.text() + "\" has " +
+                            std::to_string(wide->rule.port_count()) + " ports, and at most " +
+                            std::to_string(policy::kMostPortsFromStart) +
+                            " can be opened here: a seccomp listener outside of sbx is in the way",
+                 .origin = wide->origin,
+                 .hint = "name the ports that the program uses"});
   plan::Plan weaker = plan;
   plan::FilterContext context = plan.filter.context;
   context.listener = false;
