@@ -223,8 +223,6 @@ std::string key_entry(const policy::Key& key) {
   if (!key.of_text()) entry += escaped(fmt::format("; default {}", policy::initial_toml(key)));
   if (!key.of_text()) entry += escaped(fmt::format("; below a lock it {}", order_text(key.order)));
   entry += ".\n";
-  if (!key.enforced())
-    entry += escaped(fmt::format("Not enforced by this version: {}.\n", key.missing.why));
   return entry;
 }
 

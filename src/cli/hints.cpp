@@ -14,7 +14,7 @@ bool failed(const Verdict& verdict) {
 
 bool shows_files(plan::MountKind kind) {
   return kind == plan::MountKind::bind || kind == plan::MountKind::overlay ||
-         kind == plan::MountKind::file || kind == plan::MountKind::proc;
+         kind == plan::MountKind::copy || kind == plan::MountKind::file || kind == plan::MountKind::proc;
 }
 
 /// Whether the plan makes something of the host visible at or above this path inside.
@@ -66,6 +66,7 @@ std::vector<std::string> hints_after(const Outcome& outcome, const policy::Polic
   if (policy.filesystem.workspace.mode.value != policy::WorkspaceMode::empty) return {};
   // Elsewhere means that this folder is none to work in (/tmp, the home): the plan has said so.
   if (host.working_directory.empty() || plan.working_directory != host.working_directory) return {};
+  if (!typed.request.inputs.empty()) return {};
   const auto names = host.files->list(host.working_directory);
   if (!names || names->empty()) return {};
   return {"the sandbox's working folder is empty, this one is not: --workspace .:overlay shows it"};

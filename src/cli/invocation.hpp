@@ -59,8 +59,6 @@ struct Invocation {
   std::vector<policy::Override> named;        ///< --timeout and its like
   std::vector<policy::Override> allow_hosts;  ///< --allow-host: also turns "none" into "allow-list"
   std::vector<VariableSource> variables;
-  std::vector<std::string>
-      not_yet;  ///< options whose mechanism this version lacks: an error, never ignored
   plan::RunRequest request;
   OutputOptions output;
   BringOutOptions bring_out;

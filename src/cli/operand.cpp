@@ -46,10 +46,11 @@ constexpr std::array<std::string_view, 4> kModes{"overlay", "read-only", "read-w
 
 }  // namespace
 
-Result<PathOperand> split_path_operand(std::string_view text, std::string_view option) {
+Result<PathOperand> split_path_operand(std::string_view text, std::string_view option,
+                                       Target target) {
   PathOperand parts = SBX_TRY(split_colon(text, option));
   if (parts.source.empty()) return wrong(fmt::format("{} needs a path, got \"{}\"", option, text));
-  if (!parts.suffix.empty() && !parts.suffix.starts_with('/'))
+  if (target == Target::absolute && !parts.suffix.empty() && !parts.suffix.starts_with('/'))
     return wrong(fmt::format("{}: the target \"{}\" is not an absolute path", option, parts.suffix),
                  kColonHint);
   return parts;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -13,11 +14,13 @@ struct PathOperand {
   std::string suffix;  ///< what followed the colon, empty if nothing did
 };
 
+enum class Target : std::uint8_t { absolute, anywhere };
+
 /// PATH[:TARGET]. The first colon divides; one that belongs to a name is written `\:` (and `\\` is
-/// a backslash before it). TARGET is absolute. Never looks at the file system: the same text always
+/// a backslash before it). Never looks at the file system: the same text always
 /// means the same. Errors: usage.
-[[nodiscard]] Result<PathOperand> split_path_operand(std::string_view text,
-                                                     std::string_view option);
+[[nodiscard]] Result<PathOperand> split_path_operand(std::string_view text, std::string_view option,
+                                                     Target target = Target::absolute);
 
 struct WorkspaceOperand {
   std::string folder;

@@ -134,6 +134,12 @@ Status take_write(Invocation& typed, std::string_view value) {
   return grant(typed, value, "filesystem.write", "--write");
 }
 
+Status take_in(Invocation& typed, std::string_view value) {
+  PathOperand path = SBX_TRY(split_path_operand(value, "--in", Target::anywhere));
+  typed.request.inputs.push_back({std::move(path.source), std::move(path.suffix)});
+  return {};
+}
+
 Status take_venv(Invocation& typed, std::string_view value) {
   set_key(typed.named, "interpreters.venv", policy::quoted(value), "--venv");
   return {};
@@ -311,16 +317,6 @@ Status take_yes(Invocation& typed, std::string_view) {
   return {};
 }
 
-// --- parsed now, enforced by a later version
-
-#define SBX_NOT_YET(function, option)                    \
-  Status function(Invocation& typed, std::string_view) { \
-    typed.not_yet.emplace_back(option);                  \
-    return {};                                           \
-  }
-SBX_NOT_YET(later_in, "--in")
-#undef SBX_NOT_YET
-
 constexpr const char* kProgram = "What to run";
 constexpr const char* kPolicy = "Policy";
 constexpr const char* kLimits = "Limits";
@@ -377,7 +373,9 @@ constexpr OptionRow kRunOptions[] = {
      "Make a file or folder of the host writable: changes are real, while the program runs.",
      take_write},
     {"--in", "FILE[:TARGET]", kFiles, kEach,
-     "Copy a file in before the start. Not in this version.", later_in},
+     "Copy a file in before the start, to the working folder or to TARGET. The copy is the "
+     "program's: it may change it, and the host's file stays as it is.",
+     take_in},
     {"--venv", "DIR", kFiles, kOnce,
      "Use the interpreter and packages of a virtual environment, read-only.", take_venv},
     {"--net", "none|host", kNetwork, kOnce,

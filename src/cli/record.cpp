@@ -311,6 +311,8 @@ const char* kind_name(plan::MountKind kind) {
       return "content";
     case plan::MountKind::pinned:
       return "pinned";
+    case plan::MountKind::copy:
+      return "copy";
   }
   return "unknown";
 }

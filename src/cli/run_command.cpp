@@ -58,7 +58,6 @@ class RunCommand {
   int steps() {
     // First, so that every later mistake is in the record too.
     if (const auto prepared = prepare_report(); !prepared) return could_not(prepared.error());
-    if (!typed_.not_yet.empty()) return could_not(not_yet());
     stamp("command line");
     auto acquisition = budget::Acquisition::begin();
 
@@ -85,14 +84,6 @@ class RunCommand {
             .code = "usage",
             .message = "--github is for a log that people read, --json for a program",
             .hint = "write the record beside the log: --report FILE"};
-  }
-
-  [[nodiscard]] Error not_yet() const {
-    return {
-        .kind = ErrorKind::usage,
-        .code = "cannot-enforce-yet",
-        .message = fmt::format("cannot enforce yet: {}", fmt::join(typed_.not_yet, ", ")),
-        .hint = "this version has no mechanism for it, and an option is never silently ignored"};
   }
 
   [[nodiscard]] static Error not_brought_out() {

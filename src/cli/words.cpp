@@ -161,7 +161,9 @@ std::string mount_words(const plan::Mount& mount) {
     case plan::MountKind::symlink:
       return fmt::format("link       {} -> {}", target, printable(mount.source));
     case plan::MountKind::file:
-      return fmt::format("file       {} (made by sbx)", target);
+      return mount.source.empty()
+                 ? fmt::format("file       {} (made by sbx)", target)
+                 : fmt::format("file       {} a copy of {}", target, printable(mount.source));
     case plan::MountKind::bind:
       return fmt::format("bind       {} {}{}", target, access,
                          mount.source == mount.target ? "" : ", from " + printable(mount.source));
@@ -183,6 +185,8 @@ std::string mount_words(const plan::Mount& mount) {
       return fmt::format("read-only  {}", target);
     case plan::MountKind::content:
       return fmt::format("copy       {} without its credentials, read-only", target);
+    case plan::MountKind::copy:
+      return fmt::format("copy       {} made when the run begins", target);
     case plan::MountKind::pinned:
       return fmt::format("pinned     {}", target);
   }

@@ -7,8 +7,6 @@
 #include <optional>
 #include <string_view>
 
-#include "policy/enforceable.hpp"
-
 namespace sbx::plan {
 namespace {
 
@@ -63,24 +61,6 @@ Status check_one(std::string_view name, const Plan& plan) {
 }
 
 }  // namespace
-
-Result<std::vector<Degraded>> check_enforcement(const policy::Policy& policy) {
-  std::vector<Degraded> degraded;
-  const bool strict = policy.enforcement.value == policy::Enforcement::strict;
-  for (policy::NotYet& rule : policy::not_yet(policy)) {
-    if (rule.from_user && strict)
-      return fail(
-          {.kind = ErrorKind::policy,
-           .code = "cannot-enforce-yet",
-           .message = "cannot enforce " + rule.key + ": " + rule.why,
-           .origin = std::move(rule.origin),
-           .hint = "leave it out, or run without that protection: enforcement = \"best-effort\""});
-    degraded.push_back({.what = std::move(rule.key),
-                        .why = std::move(rule.why),
-                        .instead = std::move(rule.instead)});
-  }
-  return degraded;
-}
 
 bool has_live_grant(const Plan& plan) {
   return std::ranges::any_of(plan.mounts, [](const Mount& mount) {

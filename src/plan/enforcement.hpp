@@ -5,15 +5,11 @@
 
 #include "plan/plan.hpp"
 
-/// What this machine or this version can't do of what was asked.
+/// What this machine can't do of what was asked.
 namespace sbx::plan {
 
 /// Landlock's scopes for signals and abstract sockets came with ABI 6 (Linux 6.12).
 inline constexpr int kLandlockScopes = 6;
-
-/// What becomes of the policy's rules that have no mechanism. Errors: policy "cannot-enforce-yet"
-/// under enforcement = "strict", for a rule that a person set.
-[[nodiscard]] Result<std::vector<Degraded>> check_enforcement(const policy::Policy& policy);
 
 /// Whether the program writes into folders of the host for real.
 [[nodiscard]] bool has_live_grant(const Plan& plan);

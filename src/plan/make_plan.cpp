@@ -9,6 +9,7 @@
 #include "plan/enforcement.hpp"
 #include "plan/environment.hpp"
 #include "plan/guard.hpp"
+#include "plan/inputs.hpp"
 #include "plan/inside.hpp"
 #include "plan/limits.hpp"
 #include "plan/path_calls.hpp"
@@ -60,6 +61,8 @@ Status decide_files(const policy::Policy& policy, const host::Host& host, const 
   hide_in_binds(denials, host, of_system, plan.mounts, plan.degraded);
   hide_in_binds(denials, host, program.steps.size(), program.steps, plan.degraded);
   append(places.steps, std::move(program.steps));
+  append(places.steps, SBX_TRY(input_steps(policy, host, request.inputs, denials,
+                                           {view, plan.working_directory, places.steps})));
   sort_by_depth(places.steps);  // a mount hides what was mounted below its place before
   make_room(plan.mounts, places.steps);
   append(plan.mounts, std::move(places.steps));
@@ -114,11 +117,6 @@ Status decide_filter(const policy::Policy& policy, const host::Host& host, Plan&
 Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
                        const RunRequest& request) {
   Plan plan;
-  plan.degraded = SBX_TRY(check_enforcement(policy));
-  // Said aloud: every request of the program would fail, and nothing else would tell why.
-  for (const Degraded& entry : plan.degraded)
-    if (entry.what == "network.mode")
-      plan.notes.push_back("the program has no network: " + entry.why);
   plan.identity.privileged = host.privileged;
   decide_network(policy.network, plan.network);
   plan.interactive = request.interactive;

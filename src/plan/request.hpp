@@ -12,6 +12,12 @@ namespace sbx::plan {
 
 enum class StdinMode : std::uint8_t { inherit, null, file };
 
+/// A file that is copied in: --in FILE[:TARGET].
+struct Input {
+  std::string source;  ///< as typed, relative to the caller's working directory
+  std::string target;  ///< as typed, inside; empty: the program's working directory
+};
+
 struct RunRequest {
   /// Everything from the first operand on, byte for byte. With `code` or `code_from_stdin`: the
   /// arguments of the program.
@@ -24,7 +30,8 @@ struct RunRequest {
   StdinMode stdin_mode = StdinMode::inherit;
   std::string stdin_file;
   std::vector<std::pair<std::string, std::string>>
-      environment;  ///< --env NAME=VALUE, --env-file, --env-fd; wins over the policy
+      environment;            ///< --env NAME=VALUE, --env-file, --env-fd; wins over the policy
+  std::vector<Input> inputs;  ///< --in
   std::vector<std::string> require;  ///< --require
   bool explain = false;              ///< --explain: calls that look for paths are noted
 };

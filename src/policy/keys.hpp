@@ -73,13 +73,6 @@ using Slot = std::variant<std::monostate, Sourced<bool>*, Sourced<std::uint64_t>
                           SourcedList<std::string>*, SourcedList<PathGrant>*,
                           SourcedList<SyscallRule>*, TextTable*, ListTable*>;
 
-/// Said of a key that sbx has no mechanism for yet.
-struct Missing {
-  std::string_view inert;    ///< values (separated by '|') that need none; an empty list never does
-  std::string_view why;      ///< empty: the key is enforced
-  std::string_view instead;  ///< what stands in its place; empty for nothing
-};
-
 struct Key {
   std::string_view name;  ///< dotted: "limits.memory"
   Type type;
@@ -90,9 +83,7 @@ struct Key {
   std::string_view accepts;        ///< "none|allow-list|host" of a word; "1ms..365d" of a quantity
   std::string_view documentation;  ///< one line
   Entry entry = Entry::any;
-  Missing missing{};
 
-  [[nodiscard]] bool enforced() const { return missing.why.empty(); }
   [[nodiscard]] bool is_list() const {
     return type == Type::texts || type == Type::grants || type == Type::rules;
   }

@@ -46,6 +46,7 @@ class Comparison {
       waiting_.pop_back();
       compare(next);
     }
+    note_made();
     return {};
   }
 
@@ -149,7 +150,7 @@ class Comparison {
 
   /// What the program made under a hidden name is its own.
   void keep(const std::string& path, const struct stat& facts) {
-    if (!is_whiteout(facts) && !std::ranges::binary_search(layer_.mounted, path))
+    if (!is_whiteout(facts) && !std::ranges::binary_search(layer_.made, path))
       found_.hidden.push_back({join(layer_.prefix, path),
                                "a name that filesystem.deny hides: it stays in the sandbox"});
   }
@@ -164,7 +165,10 @@ class Comparison {
     const bool is_folder = S_ISDIR(now.st_mode);
     const bool was_folder = before != nullptr && S_ISDIR(before->st_mode);
     if (is_folder) waiting_.push_back({path, was_folder, replaces});
-    if (before == nullptr && std::ranges::binary_search(layer_.mounted, path)) return;
+    if (before == nullptr && std::ranges::binary_search(layer_.made, path)) {
+      if (is_folder) made_.push_back({path, now});
+      return;
+    }
     if (is_folder != was_folder && before != nullptr) {
       gone(path, *before);
       return note(path, ChangeKind::created, now);
@@ -212,6 +216,16 @@ class Comparison {
     return !layer_.is_whole || (type != FileType::device && type != FileType::socket);
   }
 
+  /// A folder that sbx made is the program's when something of the program lies in it.
+  void note_made() {
+    for (const Entry& folder : made_) {
+      const std::string inside = join(layer_.prefix, folder.name) + "/";
+      const bool is_used = std::ranges::any_of(
+          found_.changes, [&](const Change& each) { return each.path.starts_with(inside); });
+      if (is_used) note(folder.name, ChangeKind::created, folder.facts);
+    }
+  }
+
   /// What was below and everything in it.
   void gone(const std::string& path, const struct stat& facts) {
     note(path, ChangeKind::deleted, facts);
@@ -244,6 +258,7 @@ class Comparison {
   std::size_t most_;
   ChangeSet& found_;
   std::vector<Folder> waiting_;
+  std::vector<Entry> made_;  ///< folders that sbx made; the names are paths
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "workspace/copy.hpp"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -33,11 +34,29 @@ std::optional<std::string> below(const std::string& path, const std::string& fol
   return path.substr(folder.size() + 1);
 }
 
-/// The names that had to be there for something to be mounted on, with the folders above them.
-std::vector<std::string> mounted_in(const plan::Plan& plan, const std::string& target) {
+/// A file that was copied in before the start is as it was then, or gone.
+bool is_as_made(int upper, const std::string& path, const Mount& made) {
+  const auto place =
+      sys::open_resolved(upper, path, O_PATH | O_NOFOLLOW,
+                         RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+  if (!place) return place.error().errno_value == ENOENT || place.error().errno_value == ENOTDIR;
+  struct stat facts{};
+  if (::fstat(place->get(), &facts) != 0 || !S_ISREG(facts.st_mode) ||
+      (facts.st_mode & 07777) != made.mode ||
+      static_cast<std::uint64_t>(facts.st_size) != made.content.size())
+    return false;
+  const auto file = open_private_file(upper, path);
+  return file && has_content(file->get(), made.content);
+}
+
+/// The names that sbx itself put there, for something to be mounted on or because they were copied in, with the folders
+/// above them.
+std::vector<std::string> made_in(const plan::Plan& plan, const std::string& target, int upper) {
   std::vector<std::string> names;
   for (const Mount& mount : plan.mounts) {
     auto name = below(mount.target, target);
+    if (name && mount.kind == MountKind::file && !is_as_made(upper, *name, mount))
+      *name = folder_of(*name);
     while (name && *name != ".") {
       names.push_back(*name);
       *name = folder_of(*name);
@@ -87,11 +106,11 @@ Result<Copy> open_copy(const plan::Plan& plan, int scratch, timespec started) {
     if (!prefix) continue;
     Layer layer{.source = over ? mount.source : mount.target,
                 .is_whole = mount.kind == MountKind::copy,
-                .prefix = *prefix,
-                .mounted = mounted_in(plan, mount.target)};
+                .prefix = *prefix};
     const std::string own = "over/" + std::to_string(number);
     layer.upper =
         SBX_TRY(open_private_folder(scratch, over ? own + "/upper" : std::string("work")));
+    layer.made = made_in(plan, mount.target, layer.upper.get());
     if (!mount.veils.empty()) layer.veil = SBX_TRY(open_private_folder(scratch, own + "/veil"));
     if (over) layer.lower = SBX_TRY(open_lower(mount));
     copy.is_overlay |= over;

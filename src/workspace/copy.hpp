@@ -31,9 +31,9 @@ struct Layer {
   std::string source;     ///< of `lower`, on the host
   bool is_whole = false;  ///< `upper` is a full copy of `lower`, not only what was written
   std::string prefix;     ///< of its root below the workspace; "." for the workspace itself
-  std::vector<std::string>
-      mounted;      ///< names in it that sbx made to mount on, no work of the program
-  ino_t inode = 0;  ///< of a kept set: what the lower folder must be
+  std::vector<std::string> made;  ///< names in it that sbx made, no work of the program: places to
+                                  ///< mount on, files copied in and left as they were
+  ino_t inode = 0;                ///< of a kept set: what the lower folder must be
 };
 
 /// A file of the host as it was when changes to it were kept.
@@ -61,7 +61,7 @@ struct Copy {
   timespec filled{};  ///< when copies were complete, on the coarse clock; 0: there are none
   bool is_overlay = false;
   std::unique_ptr<plan::Denials> hidden;  ///< filesystem.deny; never null when there are layers
-  std::unique_ptr<const Stored> stored;  ///< null: the layers' own upper folders
+  std::unique_ptr<const Stored> stored;   ///< null: the layers' own upper folders
 
   [[nodiscard]] bool empty() const { return layers.empty(); }
 };

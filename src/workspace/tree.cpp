@@ -168,4 +168,16 @@ bool same_content(int one, int other, off_t size) {
   return true;
 }
 
+bool has_content(int file, std::string_view content) {
+  std::vector<char> block(std::min(kBlock, content.size()));
+  for (std::size_t at = 0; at < content.size();) {
+    const std::size_t count = std::min(block.size(), content.size() - at);
+    if (!read_block(file, block.data(), count, static_cast<off_t>(at)) ||
+        std::memcmp(block.data(), content.data() + at, count) != 0)
+      return false;
+    at += count;
+  }
+  return true;
+}
+
 }  // namespace sbx::workspace

@@ -47,5 +47,6 @@ struct Entry {
 
 /// Same bytes: sizes are equal already. Holes are skipped, so the cost is what is really stored.
 [[nodiscard]] bool same_content(int one, int other, off_t size);
+[[nodiscard]] bool has_content(int file, std::string_view content);
 
 }  // namespace sbx::workspace

@@ -143,11 +143,18 @@ TEST(CommandLine, EnvironmentIsPassedByNameOrSet) {
   EXPECT_EQ(refused({"run", "--env", "1A=x", "true"}).code, "bad-value");
 }
 
-TEST(CommandLine, OptionsWithoutAMechanismAreKeptForTheError) {
-  EXPECT_TRUE(parsed({"run", "--explain", "true"}).request.explain);
-  for (const char* option : {"--in"})
-    EXPECT_EQ(parsed({"run", option, "x", "true"}).not_yet.size(), 1U) << option;
-  EXPECT_THAT(parsed({"run", "true"}).not_yet, IsEmpty());
+TEST(CommandLine, InputsAreKeptAsTyped) {
+  const auto typed =
+      parsed({"run", "--in", "a b", "--in", "x\\:y:in/", "--in=f:/tmp/g", "--explain", "true"});
+  ASSERT_EQ(typed.request.inputs.size(), 3U);
+  EXPECT_EQ(typed.request.inputs[0].source, "a b");
+  EXPECT_EQ(typed.request.inputs[0].target, "");
+  EXPECT_EQ(typed.request.inputs[1].source, "x:y");
+  EXPECT_EQ(typed.request.inputs[1].target, "in/");
+  EXPECT_EQ(typed.request.inputs[2].target, "/tmp/g");
+  EXPECT_TRUE(typed.request.explain);
+  for (const char* wrong : {"", ":x", "x:", "a:b:c"})
+    EXPECT_EQ(refused({"run", "--in", wrong, "true"}).code, "bad-value") << wrong;
 }
 
 TEST(CommandLine, BringingOutIsAskedForInParts) {

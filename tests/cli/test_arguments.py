@@ -34,13 +34,6 @@ class Arguments(SbxTest):
         for arguments in ([], ["rnu"], ["policy"], ["policy", "show"], ["completions", "tcsh"], ["serve"]):
             self.assertEqual(self.call(*arguments).returncode, 2, arguments)
 
-    def test_options_without_a_mechanism_are_refused_by_name(self):
-        for option in (["--in", "f"],):
-            ended = self.sbx(*option, "true")
-            self.assertEqual((ended.status, ended.verdict), (125, ("setup-failed", "usage")), str(ended))
-            self.assertIn(f"cannot enforce yet: {option[0]}", ended.outcome["detail"])
-        self.assertEqual(self.sbx("true").status, 0)
-
     def test_not_found_and_not_executable(self):
         (self.work / "plain.unknown").write_text("no program\n")
         self.assertEqual(self.sbx("nosuchcommand").status, 127)

@@ -1,4 +1,3 @@
-#include "policy/enforceable.hpp"
 #include "policy/keys.hpp"
 #include "policy/packed.hpp"
 #include "policy/syntax.hpp"
@@ -185,53 +184,6 @@ TEST(PolicyBuiltins, NoneGrantsMoreFilesOrCallsThanDefault) {
     EXPECT_TRUE(policy.filesystem.landlock.value) << one.name;
     EXPECT_EQ(policy.enforcement.value, Enforcement::strict) << one.name;
   }
-}
-
-std::vector<std::string> missing(const Policy& policy, bool from_user) {
-  std::vector<std::string> list;
-  for (const NotYet& one : not_yet(policy)) {
-    EXPECT_FALSE(one.why.empty()) << one.key;
-    if (one.from_user == from_user) list.push_back(one.key);
-  }
-  return list;
-}
-
-TEST(PolicyEnforceable, NoKeyIsAskedForInVain) {
-  EXPECT_THAT(
-      missing(
-          parsed(
-              "[network]\nmode = \"allow-list\"\nallow = [\"x.org:1\"]\nprivate = true\nmatch_sni "
-              "= false\n"
-              "publish = [\"1:1\"]\nnamed = true\n[limits]\nmemory = \"1G\"\ndisk_on = \"folder\""),
-          true),
-      IsEmpty());
-}
-
-TEST(PolicyEnforceable, ValuesThatNeedNoMechanismAreNotListed) {
-  EXPECT_THAT(missing(parsed("[filesystem]\ndeny = []\n"
-                             "[filesystem.outputs]\ncollect = [\"x\"]\nmax_bytes = \"1M\"\n"
-                             "[network]\nmode = \"host\"\nallow = []\nprivate = false\nmatch_sni = "
-                             "true\npublish = []\nnamed = false\n"
-                             "[limits]\ndisk_on = \"memory\""),
-                      true),
-              IsEmpty());
-}
-
-TEST(PolicyEnforceable, EnforcedKeysAreNotListed) {
-  EXPECT_THAT(
-      missing(parsed("[limits]\ndisk = \"1M\"\ndisk_files = 100\ncpus = 1.5\nprocesses = "
-                     "3\ncpu_time = \"1s\"\n"
-                     "[syscalls]\ndeny = [\"x\"]\n[interpreters]\nvenv = \"v\"\n"
-                     "[filesystem]\nread = [\"/x\"]\ndeny = [\"**/x\"]\nsockets = [\"/s\"]\nseed = "
-                     "[\"/s\"]\n[environment]\npass = [\"X\"]"),
-              true),
-      IsEmpty());
-}
-
-TEST(PolicyEnforceable, WhatABuiltinOrDefaultSetIsNotTheUsers) {
-  EXPECT_THAT(missing(builtin("default"), true), IsEmpty());
-  EXPECT_THAT(missing(builtin("default"), false), IsEmpty());
-  EXPECT_THAT(missing(parsed(""), false), IsEmpty());
 }
 
 }  // namespace

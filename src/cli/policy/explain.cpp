@@ -13,7 +13,6 @@ std::string key_text(const policy::Key& key) {
   text += fmt::format("  type      {}\n", policy::type_name(key));
   if (!key.accepts.empty()) text += fmt::format("  accepts   {}\n", key.accepts);
   if (!key.of_text()) text += fmt::format("  default   {}\n", policy::initial_toml(key));
-  if (!key.enforced()) text += fmt::format("  not yet   {}\n", key.missing.why);
   return text;
 }
 
