@@ -32,7 +32,8 @@ enum class FromPid1 : std::uint32_t {
   stopped,
   network,          ///< SCM_RIGHTS: with a gateway its netlink socket, its namespace and the sandbox's netlink socket; the sandbox's
                     ///< namespace where `value` is 1; the sockets that were wished for, in their order
-  main_ended,       ///< `value` is the wait status; the last message
+  main_ended,       ///< `value` is the wait status
+  left_behind,      ///< `value` other processes were there at that moment, ended ones too that nobody had waited for; the last message
 };
 struct Report {
   FromPid1 what;

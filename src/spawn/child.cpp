@@ -181,15 +181,28 @@ void obey(const Program& program, pid_t main) {
   }
 }
 
-/// Reaps everything; when the main process has ended, says so and ends: the kernel then kills the
-/// rest.
+/// What the kernel does too when PID 1 ends, but here they are counted: a program that was refused one
+/// process more is gone before anybody outside has looked.
+[[noreturn]] void end_all(const Program& program) {
+  std::int32_t count = 0;
+  ::kill(-1, SIGKILL);
+  pid_t pid = ::waitpid(-1, nullptr, __WALL);
+  while (pid > 0 || (pid < 0 && errno == EINTR)) {
+    if (pid > 0) ++count;
+    pid = ::waitpid(-1, nullptr, __WALL);
+  }
+  (void)send_report(program, {control::FromPid1::left_behind, count}, nullptr, 0);
+  ::_exit(0);
+}
+
+/// Reaps everything; when the main process has ended, says so and ends the rest.
 void reap(const Program& program, pid_t main) {
   int status = 0;
   pid_t pid = ::waitpid(-1, &status, WNOHANG | __WALL);
   while (pid > 0) {
     if (pid == main) {
       (void)send_report(program, {control::FromPid1::main_ended, status}, nullptr, 0);
-      ::_exit(0);
+      end_all(program);
     }
     pid = ::waitpid(-1, &status, WNOHANG | __WALL);
   }

@@ -11,7 +11,7 @@
 ///   3 PID 1   own lock-down, mounts, new root, then Report descriptors; wait for network_ready,
 ///             for filled (where folders are copied: the parent fills them) and for attached
 ///   4 payload limits, privileges, Landlock, filter, then Progress ready on the error pipe, execve
-///   5 PID 1   Report listener, then serve: reap, forward, Report main_ended last
+///   5 PID 1   Report listener, then serve: reap, forward, Report main_ended, then left_behind last
 ///
 /// The error pipe is close-on-exec: "ready" and end of file is a start; end of file without "ready"
 /// is a death during set-up; any other record names the stage that failed. Orders and reports are

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/vfs.h>
+#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -29,6 +30,14 @@ constexpr std::uint64_t kForksPerStep = 16;  ///< what a fork bomb makes in a mi
 
 std::uint64_t budget_of(Milliseconds time) {
   return static_cast<std::uint64_t>(microseconds(time).count());
+}
+
+/// What looking has cost this thread: while others run instead of it, nothing is measured.
+std::uint64_t spent_microseconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec) / 1000;
 }
 
 /// 0 when it can't be read.
@@ -103,17 +112,17 @@ bool BudgetWatch::memory_killed() const {
 
 void BudgetWatch::check_memory() {
   if (hooks_.ended()) return;
-  const std::uint64_t before = sys::now_microseconds();
+  const std::uint64_t before = spent_microseconds();
   const std::uint64_t budget = settings_.memory.count;
   const std::uint64_t used = memory_.look(budget);
   if (used > budget) {
     note_largest();
     return hooks_.spent(Budget::memory);
   }
-  const std::uint64_t now = sys::now_microseconds();
+  const std::uint64_t cost = spent_microseconds() - before;
   const std::uint64_t step =
-      std::max(next_look_microseconds(budget - used), (now - before) * kMeasuringShare);
-  loop_.at(now + step, [this] { check_memory(); });
+      std::max(next_look_microseconds(budget - used), cost * kMeasuringShare);
+  loop_.after(microseconds(step), [this] { check_memory(); });
 }
 
 /// The last one seen alive stays.
@@ -139,42 +148,52 @@ std::uint64_t BudgetWatch::cpu_microseconds() {
 
 void BudgetWatch::check_cpu() {
   if (hooks_.ended()) return;
-  const std::uint64_t before = sys::now_microseconds();
+  const std::uint64_t before = spent_microseconds();
   const std::uint64_t used = cpu_microseconds();
-  const std::uint64_t now = sys::now_microseconds();
+  const std::uint64_t cost = spent_microseconds() - before;
   const std::uint64_t budget = budget_of(settings_.cpu_time);
   if (used >= budget) return hooks_.spent(Budget::cpu_time);
   std::uint64_t step = (budget - used) / static_cast<std::uint64_t>(std::max(settings_.cpus, 1));
   if (!cpu_.has_clock() && !group_has_cpu_time()) step = std::min(step, kLongestSumStep);
-  step = std::max({step, kShortestCpuStep, (now - before) * kMeasuringShare});
-  loop_.at(now + step, [this] { check_cpu(); });
+  step = std::max({step, kShortestCpuStep, cost * kMeasuringShare});
+  loop_.after(microseconds(step), [this] { check_cpu(); });
 }
 
 // ---- processes, where no counter tells of refusals: being at the limit is the evidence ----
 
-void BudgetWatch::check_processes() {
-  if (hooks_.ended()) return;
-  const std::uint64_t before = sys::now_microseconds();
-  const std::uint64_t tasks = tasks_of(sandbox_.pid, sandbox_.processes);
-  const std::uint64_t now = sys::now_microseconds();
+void BudgetWatch::note_tasks(std::uint64_t tasks) {
+  if (group_has_processes() || settings_.processes == 0) return;
   seen_.processes_peak = std::max(seen_.processes_peak, tasks);
   seen_.processes_met = seen_.processes_met || tasks >= settings_.processes;
+}
+
+std::uint64_t BudgetWatch::count_tasks() {
+  const std::uint64_t tasks = tasks_of(sandbox_.pid, sandbox_.processes);
+  note_tasks(tasks);
+  return tasks;
+}
+
+void BudgetWatch::check_processes() {
+  if (hooks_.ended()) return;
+  const std::uint64_t before = spent_microseconds();
+  const std::uint64_t tasks = count_tasks();
+  const std::uint64_t cost = spent_microseconds() - before;
   if (seen_.processes_met) return;
   const std::uint64_t headroom = settings_.processes - tasks;
   const std::uint64_t step = std::clamp<std::uint64_t>(headroom / kForksPerStep, 1, 50) * 1000;
-  loop_.at(now + std::max(step, (now - before) * kCountingShare), [this] { check_processes(); });
+  loop_.after(microseconds(std::max(step, cost * kCountingShare)), [this] { check_processes(); });
 }
 
 // ---- what is written to the host, in live grants: there is no counter for all of it ----
 
 void BudgetWatch::check_writes() {
   if (hooks_.ended()) return;
-  const std::uint64_t before = sys::now_microseconds();
+  const std::uint64_t before = spent_microseconds();
   seen_.written = std::max(seen_.written, writes_.look());
   if (seen_.written > settings_.disk.count) return hooks_.spent(Budget::disk);
-  const std::uint64_t now = sys::now_microseconds();
+  const std::uint64_t cost = spent_microseconds() - before;
   const std::uint64_t step = next_write_look_microseconds(settings_.disk.count - seen_.written);
-  loop_.at(now + std::max(step, (now - before) * kMeasuringShare), [this] { check_writes(); });
+  loop_.after(microseconds(std::max(step, cost * kMeasuringShare)), [this] { check_writes(); });
 }
 
 // ---- now and then ----
@@ -194,10 +213,10 @@ void BudgetWatch::look_around() {
 /// at least so long that measuring takes no more than its share.
 void BudgetWatch::check_disk() {
   if (hooks_.ended()) return;
-  const std::uint64_t before = sys::now_microseconds();
+  const std::uint64_t before = spent_microseconds();
   const bool complete = disk_.step();
-  const std::uint64_t now = sys::now_microseconds();
-  std::uint64_t step = std::max<std::uint64_t>((now - before) * kMeasuringShare, 1000);
+  const std::uint64_t cost = spent_microseconds() - before;
+  std::uint64_t step = std::max<std::uint64_t>(cost * kMeasuringShare, 1000);
   if (complete) {
     seen_.disk_peak = std::max(seen_.disk_peak, disk_.bytes());
     seen_.disk_met = disk_.bytes() > settings_.disk.count;
@@ -207,7 +226,7 @@ void BudgetWatch::check_disk() {
     const std::uint64_t room = (settings_.disk.count - disk_.bytes()) / kBytesPerMicrosecond;
     step = std::max(step, std::clamp<std::uint64_t>(room, 10'000, 500'000));
   }
-  loop_.at(now + step, [this] { check_disk(); });
+  loop_.after(microseconds(step), [this] { check_disk(); });
 }
 
 void BudgetWatch::look_at_disk() {
@@ -225,6 +244,7 @@ void BudgetWatch::look_at_disk() {
 
 void BudgetWatch::note_before_kill() {
   if (!group_has_cpu_time()) used_ = cpu_.by_process();
+  if (!group_has_processes() && settings_.processes > 0) (void)count_tasks();
 }
 
 void BudgetWatch::note_counters() {

@@ -56,6 +56,8 @@ class BudgetWatch {
 
   /// Whether the kernel has killed for want of memory, as far as the group tells.
   [[nodiscard]] bool memory_killed() const;
+  /// So many tasks, without PID 1, were there at one moment.
+  void note_tasks(std::uint64_t tasks);
   /// Takes the figures that are gone when the tree is: before it is killed, and when PID 1 ended.
   void note_before_kill();
   void note_at_end(CpuTime of_pid1);
@@ -75,6 +77,7 @@ class BudgetWatch {
   void begin_cpu_clock();
   void check_cpu();
   void check_processes();
+  std::uint64_t count_tasks();
   void check_writes();
   void look_around();
   void look_at_disk();

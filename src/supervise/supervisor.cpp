@@ -192,6 +192,9 @@ void Supervisor::read_control() {
     if (got == 0) return loop_.forget(sandbox_.control);
     if (got != sizeof report) continue;
     if (report.what == FromPid1::stopped && stopping_) stop_self();
+    // With the main process itself.
+    if (report.what == FromPid1::left_behind)
+      budgets_.note_tasks(static_cast<std::uint64_t>(std::max(report.value, 0)) + 1);
     if (report.what != FromPid1::main_ended || main_status_) continue;
     main_status_ = report.value;
     loop_.after(kInitExit, [this] { kill(); });

@@ -1,7 +1,8 @@
 """Every way to use up a budget, each as a small program: what it does, what must be said of it, and its twin below the budget.
 
 A cause names the options that set the budget, the program beyond it, the same program within it, and how the run must end:
-`ends` is (status, reason), `met` the limit that must stand in limits_met. Where a means can't see or stop it, `unless` has
+`ends` is (status, reason), `met` the limit that must stand in limits_met; where the program has to get there first, which it can't
+on every machine in its time, `said` is what it prints then. Where a means can't see or stop it, `unless` has
 another row for that means ("polled"): what happens then, and the entry of `degraded` that must say so.
 """
 
@@ -17,8 +18,10 @@ WALL = ("over-budget", "wall_time")
 CPU = ("over-budget", "cpu_time")
 OUTPUT = ("over-budget", "output")
 
-PYTHON_BOMB = "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass"
+PYTHON_BOMB = "import os\nsaid = False\nwhile True:\n  try: os.fork()\n  except OSError: said = said or os.write(1, b'refused\\n')"
 PYTHON_TWIN = "import os\nfor _ in range(4):\n  if os.fork() == 0: os._exit(0)\nfor _ in range(4): os.wait()"
+# Gone at once when it is refused one more; its children had no time for anything.
+PYTHON_LEAVES = "import os\nwhile True:\n  try:\n    if os.fork() == 0: os._exit(0)\n  except OSError: os._exit(1)"
 # A shell that can't fork gives up; the first one has become something else by then.
 SHELL_BOMB = "b() { b | b & }; (b) 2>/dev/null & exec sleep 100"
 SHELL_TWIN = "for i in 1 2 3 4; do (exit 0) & done; wait"
@@ -34,7 +37,8 @@ class Cause:
     met: str = None
     unit: str = "MiB"  # of what is measured: the peak of `met`, CPU or wall time in ms
     unless: dict = dataclasses.field(default_factory=dict)
-    passing: bool = False  # the limit is met for moments only: who looks now and then may miss it, and then must not claim it
+    passing: bool = False  # asked for at one moment by several, met for that moment only: where no counter tells, it may be missed
+    said: str = None  # printed by the program when it met the limit: then it must be named
     quick: tuple = ()  # the options when it is asked many times: smaller budgets
 
 
@@ -68,11 +72,13 @@ CAUSES = (
     _memory("sockets filled", _probe("hold-buffers", "sockets", 256), _probe("hold-buffers", "sockets", 8), unless=UNSEEN),
     _memory("pipes filled", _probe("hold-buffers", "pipes", 256), _probe("hold-buffers", "pipes", 8), unless=UNSEEN),
     Cause("fork bomb in Python", _few_processes, ("--lang", "python", "-c", PYTHON_BOMB), ("--lang", "python", "-c", PYTHON_TWIN), WALL,
-          "processes", "processes", quick=_quick_processes),
+          "processes", "processes", said="refused", quick=("--processes", "24", "--timeout", "1s", "--cpu-time", "60s")),
     Cause("fork bomb in sh", _few_processes, ("--", "sh", "-c", SHELL_BOMB), ("--", "sh", "-c", SHELL_TWIN), WALL, "processes", "processes",
           passing=True, quick=_quick_processes),
     Cause("thread bomb", _few_processes, _probe("threads", 200), _probe("threads", 8), EXITED, "processes", "processes"),
     Cause("zombies", _few_processes, _probe("zombies", 200), _probe("zombies", 8), EXITED, "processes", "processes"),
+    Cause("end at the refused fork", _few_processes, ("--lang", "python", "-c", PYTHON_LEAVES), ("--lang", "python", "-c", PYTHON_TWIN), EXITED,
+          "processes", "processes"),
     Cause("CPU in one process", _cpu, _probe("spin"), _probe("spin-parallel", 1, 20), CPU, unit="ms CPU", quick=_quick_cpu),
     Cause("CPU in short-lived children", _cpu, _probe("spin-children", "waited", 200, 10), _probe("spin-children", "waited", 5, 5), CPU,
           unit="ms CPU", quick=_quick_cpu),

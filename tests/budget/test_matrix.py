@@ -48,28 +48,28 @@ class Matrix(BudgetTest):
         self.within(0, 8)
 
     def test_processes_beyond_the_budget(self):
-        self.beyond(8, 12)
+        self.beyond(8, 13)
 
     def test_processes_within_the_budget(self):
-        self.within(8, 12)
+        self.within(8, 13)
 
     def test_cpu_beyond_the_budget(self):
-        self.beyond(12, 17)
+        self.beyond(13, 18)
 
     def test_cpu_within_the_budget(self):
-        self.within(12, 17)
+        self.within(13, 18)
 
     def test_sizes_beyond_the_budget(self):
-        self.beyond(17, 25)
+        self.beyond(18, 26)
 
     def test_sizes_within_the_budget(self):
-        self.within(17, 25)
+        self.within(18, 26)
 
     def test_time_beyond_the_budget(self):
-        self.beyond(25, None)
+        self.beyond(26, None)
 
     def test_time_within_the_budget(self):
-        self.within(25, None)
+        self.within(26, None)
 
 
 if __name__ == "__main__":

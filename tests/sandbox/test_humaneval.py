@@ -104,7 +104,7 @@ class HumanEval(SbxTest):
 
     def hostile(self, problems):
         for body, options, check in ((PIECE.format(bytes=largest_piece()), SMALL, self.out_of_memory), (STEPS, SMALL, self.out_of_memory),
-                                     (CHILDREN, SMALL, self.out_of_memory), (BOMB, [*SMALL, "--processes", "24"], self.bombed),
+                                     (CHILDREN, [*SMALL, "--processes", "256"], self.out_of_memory), (BOMB, [*SMALL, "--processes", "24"], self.bombed),
                                      (FILE, [*SMALL, "--disk", "64M", "--set", 'limits.file_size="16G"'], self.filled)):
             with self.subTest(body=body):
                 self.all_of(problems, body, options, check)
