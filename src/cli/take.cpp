@@ -1,0 +1,342 @@
+#include "cli/take.hpp"
+
+#include <charconv>
+#include <cstdint>
+#include <string>
+
+#include "cli/operand.hpp"
+#include "policy/network_rules.hpp"
+#include "policy/syntax.hpp"
+
+namespace sbx::cli {
+namespace {
+
+Status wrong(std::string message, std::string hint = {}) {
+  return fail(Error{.kind = ErrorKind::usage,
+                    .code = "bad-value",
+                    .message = std::move(message),
+                    .hint = std::move(hint)});
+}
+
+void set_key(std::vector<policy::Override>& layer, const char* key, std::string toml,
+             const char* option, bool append = false) {
+  layer.push_back({.key = key, .toml = std::move(toml), .option = option, .append = append});
+}
+
+/// TOML allows blanks around "=", and so do the lines that sbx itself suggests.
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+Status duration(Invocation& typed, std::string_view value, const char* key, const char* option) {
+  if (!parse_duration(value))
+    return wrong(
+        std::string(option) + " needs a time with a unit, got \"" + std::string(value) + "\"",
+        "for example 250ms, 30s, 5m or 1h");
+  set_key(typed.named, key, policy::quoted(value), option);
+  return {};
+}
+
+Status size(Invocation& typed, std::string_view value, const char* key, const char* option) {
+  if (!parse_bytes(value))
+    return wrong(
+        std::string(option) + " needs a size with a unit, got \"" + std::string(value) + "\"",
+        "for example 64K, 512M or 2G");
+  set_key(typed.named, key, policy::quoted(value), option);
+  return {};
+}
+
+Result<std::uint32_t> whole_number(std::string_view value, const char* option) {
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc{} || end != value.data() + value.size())
+    return fail(Error{.kind = ErrorKind::usage,
+                      .code = "bad-value",
+                      .message = std::string(option) + " needs a whole number, got \"" +
+                                 std::string(value) + "\""});
+  return number;
+}
+
+Status grant(Invocation& typed, std::string_view value, const char* key, const char* option) {
+  const PathOperand path = SBX_TRY(split_path_operand(value, option));
+  std::string toml = "[{ source = " + policy::quoted(path.source);
+  if (!path.suffix.empty()) toml += ", target = " + policy::quoted(path.suffix);
+  set_key(typed.named, key, toml + " }]", option, true);
+  return {};
+}
+
+Result<int> descriptor(std::string_view value, const char* option) {
+  const auto number = SBX_TRY(whole_number(value, option));
+  if (number > 1'000'000)
+    return fail(
+        Error{.kind = ErrorKind::usage,
+              .code = "bad-value",
+              .message = std::string(option) + ": no such descriptor " + std::string(value)});
+  return static_cast<int>(number);
+}
+
+}  // namespace
+
+// --- policy
+
+Status take_policy(Invocation& typed, std::string_view value) {
+  if (value.empty()) return wrong("-p needs a policy name or file");
+  typed.policies.push_back({std::string(value)});
+  return {};
+}
+
+Status take_set(Invocation& typed, std::string_view value) {
+  const auto equals = value.find('=');
+  if (equals == std::string_view::npos || trimmed(value.substr(0, equals)).empty())
+    return wrong("--set needs KEY=VALUE, got \"" + std::string(value) + "\"",
+                 "for example --set 'limits.memory=\"512M\"'");
+  typed.sets.push_back({.key = std::string(trimmed(value.substr(0, equals))),
+                        .toml = std::string(trimmed(value.substr(equals + 1))),
+                        .option = "--set"});
+  return {};
+}
+
+// --- limits
+
+Status take_timeout(Invocation& typed, std::string_view value) {
+  return duration(typed, value, "limits.wall_time", "--timeout");
+}
+
+Status take_cpu_time(Invocation& typed, std::string_view value) {
+  return duration(typed, value, "limits.cpu_time", "--cpu-time");
+}
+
+Status take_memory(Invocation& typed, std::string_view value) {
+  return size(typed, value, "limits.memory", "--memory");
+}
+
+Status take_disk(Invocation& typed, std::string_view value) {
+  return size(typed, value, "limits.disk", "--disk");
+}
+
+Status take_output(Invocation& typed, std::string_view value) {
+  SBX_TRY(size(typed, value, "output.stdout", "--output"));
+  return size(typed, value, "output.stderr", "--output");
+}
+
+Status take_cpus(Invocation& typed, std::string_view value) {
+  double number = 0;
+  const auto [end, error] =
+      std::from_chars(value.data(), value.data() + value.size(), number, std::chars_format::fixed);
+  if (error != std::errc{} || end != value.data() + value.size() || !(number > 0) || number > 1e6)
+    return wrong("--cpus needs a number above 0, got \"" + std::string(value) + "\"",
+                 "for example 2 or 0.5");
+  std::string toml(value);  // TOML wants a digit on both sides of the point
+  if (toml.starts_with('.')) toml.insert(0, "0");
+  if (toml.ends_with('.')) toml += "0";
+  set_key(typed.named, "limits.cpus", std::move(toml), "--cpus");
+  return {};
+}
+
+Status take_processes(Invocation& typed, std::string_view value) {
+  const auto number = SBX_TRY(whole_number(value, "--processes"));
+  set_key(typed.named, "limits.processes", std::to_string(number), "--processes");
+  return {};
+}
+
+// --- files
+
+Status take_read(Invocation& typed, std::string_view value) {
+  return grant(typed, value, "filesystem.read", "--read");
+}
+
+Status take_write(Invocation& typed, std::string_view value) {
+  return grant(typed, value, "filesystem.write", "--write");
+}
+
+Status take_in(Invocation& typed, std::string_view value) {
+  PathOperand path = SBX_TRY(split_path_operand(value, "--in", Target::anywhere));
+  typed.request.inputs.push_back({std::move(path.source), std::move(path.suffix)});
+  return {};
+}
+
+Status take_venv(Invocation& typed, std::string_view value) {
+  set_key(typed.named, "interpreters.venv", policy::quoted(value), "--venv");
+  return {};
+}
+
+Status take_workspace(Invocation& typed, std::string_view value) {
+  const WorkspaceOperand workspace = SBX_TRY(split_workspace_operand(value));
+  set_key(typed.named, "filesystem.workspace.source", policy::quoted(workspace.folder),
+          "--workspace");
+  if (!workspace.mode.empty())
+    set_key(typed.named, "filesystem.workspace.mode", policy::quoted(workspace.mode),
+            "--workspace");
+  return {};
+}
+
+// --- network
+
+Status take_net(Invocation& typed, std::string_view value) {
+  set_key(typed.named, "network.mode", policy::quoted(value), "--net");
+  return {};
+}
+
+Status take_allow_host(Invocation& typed, std::string_view value) {
+  set_key(typed.allow_hosts, "network.allow",
+          "[" + policy::quoted(policy::with_default_port(value)) + "]", "--allow-host", true);
+  return {};
+}
+
+// --- environment and input
+
+Status take_env(Invocation& typed, std::string_view value) {
+  const auto equals = value.find('=');
+  SBX_TRY(check_variable_name(value.substr(0, equals), "--env"));
+  if (equals == std::string_view::npos)
+    set_key(typed.named, "environment.pass", "[" + policy::quoted(value) + "]", "--env", true);
+  else
+    typed.variables.push_back(
+        {.kind = VariableSource::Kind::assignment, .text = std::string(value)});
+  return {};
+}
+
+Status take_env_file(Invocation& typed, std::string_view value) {
+  if (value.empty()) return wrong("--env-file needs a file");
+  typed.variables.push_back({.kind = VariableSource::Kind::file, .text = std::string(value)});
+  return {};
+}
+
+Status take_env_fd(Invocation& typed, std::string_view value) {
+  const int number = SBX_TRY(descriptor(value, "--env-fd"));
+  typed.variables.push_back(
+      {.kind = VariableSource::Kind::descriptor, .text = {}, .descriptor = number});
+  return {};
+}
+
+Status take_stdin(Invocation& typed, std::string_view value) {
+  if (value == "inherit") {
+    typed.request.stdin_mode = plan::StdinMode::inherit;
+  } else if (value == "null") {
+    typed.request.stdin_mode = plan::StdinMode::null;
+  } else if (value.empty()) {
+    return wrong("--stdin needs inherit, null or a file");
+  } else {
+    typed.request.stdin_mode = plan::StdinMode::file;
+    typed.request.stdin_file = std::string(value);
+  }
+  return {};
+}
+
+Status take_interactive(Invocation& typed, std::string_view) {
+  typed.request.interactive = true;
+  return {};
+}
+
+// --- what to run
+
+Status take_lang(Invocation& typed, std::string_view value) {
+  if (value.empty())
+    return wrong("--lang needs the name of a language", "for example --lang python");
+  typed.request.language = std::string(value);
+  return {};
+}
+
+Status take_code(Invocation& typed, std::string_view value) {
+  typed.request.code = std::string(value);
+  return {};
+}
+
+// --- the answer
+
+Status take_json(Invocation& typed, std::string_view) {
+  typed.output.json = true;
+  return {};
+}
+
+Status take_report(Invocation& typed, std::string_view value) {
+  if (value.empty()) return wrong("--report needs a file");
+  typed.output.report_file = std::string(value);
+  return {};
+}
+
+Status take_report_fd(Invocation& typed, std::string_view value) {
+  typed.output.report_fd = SBX_TRY(descriptor(value, "--report-fd"));
+  return {};
+}
+
+Status take_github(Invocation& typed, std::string_view) {
+  typed.output.github = true;
+  return {};
+}
+
+Status take_dry_run(Invocation& typed, std::string_view) {
+  typed.output.dry_run = true;
+  return {};
+}
+
+Status take_explain(Invocation& typed, std::string_view) {
+  typed.request.explain = true;
+  return {};
+}
+
+Status take_trace_time(Invocation& typed, std::string_view) {
+  typed.output.trace_time = true;
+  return {};
+}
+
+Status take_require(Invocation& typed, std::string_view value) {
+  typed.request.require.emplace_back(value);
+  return {};
+}
+
+Status take_quiet(Invocation& typed, std::string_view) {
+  typed.output.quiet = true;
+  return {};
+}
+
+Status take_verbose(Invocation& typed, std::string_view) {
+  typed.output.verbose = true;
+  return {};
+}
+
+Status take_color(Invocation& typed, std::string_view value) {
+  if (value == "always") typed.output.color = Color::always;
+  if (value == "never") typed.output.color = Color::never;
+  if (value == "auto") typed.output.color = Color::automatic;
+  return {};
+}
+
+Status take_help(Invocation& typed, std::string_view) {
+  typed.help = true;
+  return {};
+}
+
+// --- bringing things out
+
+Status take_out(Invocation& typed, std::string_view value) {
+  if (value.empty()) return wrong("--out needs a folder");
+  typed.bring_out.folder = std::string(value);
+  return {};
+}
+
+Status take_diff(Invocation& typed, std::string_view) {
+  typed.bring_out.diff = true;
+  return {};
+}
+
+Status take_apply(Invocation& typed, std::string_view value) {
+  typed.bring_out.apply = true;
+  if (!value.empty()) typed.bring_out.patterns.emplace_back(value);
+  return {};
+}
+
+Status take_keep(Invocation& typed, std::string_view value) {
+  if (value.empty()) return wrong("--keep needs a name", "for example --keep cleanup");
+  typed.bring_out.keep = std::string(value);
+  return {};
+}
+
+Status take_yes(Invocation& typed, std::string_view) {
+  typed.bring_out.yes = true;
+  return {};
+}
+
+}  // namespace sbx::cli

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <string_view>
+
+#include "base/result.hpp"
+#include "cli/invocation.hpp"
+
+/// What each option of `run` does when it was typed: its value is checked as far as its form goes and
+/// noted. What it means for a policy is decided by the policy's own readers.
+namespace sbx::cli {
+
+/// Errors: usage, "bad-value" and the like, naming the option and the form that was expected.
+using Take = Status(Invocation& typed, std::string_view value);
+
+Take take_policy;
+Take take_set;
+Take take_timeout;
+Take take_cpu_time;
+Take take_memory;
+Take take_disk;
+Take take_output;
+Take take_cpus;
+Take take_processes;
+Take take_read;
+Take take_write;
+Take take_in;
+Take take_venv;
+Take take_workspace;
+Take take_net;
+Take take_allow_host;
+Take take_env;
+Take take_env_file;
+Take take_env_fd;
+Take take_stdin;
+Take take_interactive;
+Take take_lang;
+Take take_code;
+Take take_json;
+Take take_report;
+Take take_report_fd;
+Take take_github;
+Take take_dry_run;
+Take take_explain;
+Take take_trace_time;
+Take take_require;
+Take take_quiet;
+Take take_verbose;
+Take take_color;
+Take take_help;
+Take take_out;
+Take take_diff;
+Take take_apply;
+Take take_keep;
+Take take_yes;
+
+}  // namespace sbx::cli
