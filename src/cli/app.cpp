@@ -222,9 +222,6 @@ Result<Invocation> parse_command_line(std::span<const char* const> arguments) {
   if (chosen.row->standing == Standing::reserved)
     return usage("reserved",
                  fmt::format("\"sbx {}\" is reserved for a later version", typed.command));
-  if (chosen.row->standing == Standing::not_in_this_version)
-    return usage("not-in-this-version",
-                 fmt::format("\"sbx {}\" is not in this version", typed.command));
   SBX_TRY(parse_options(*chosen.row, arguments.subspan(chosen.words), typed));
   if (bare && !typed.operands.empty())
     return usage("misplaced-option",
@@ -254,10 +251,8 @@ std::vector<CommandDoc> describe_tree() {
   std::vector<CommandDoc> tree;
   for (const CommandRow& row : commands()) {
     if (row.standing == Standing::reserved) continue;
-    CommandDoc& doc = tree.emplace_back(CommandDoc{.name = row.name,
-                                                   .operands = row.operands,
-                                                   .text = row.text,
-                                                   .works = row.standing == Standing::works});
+    CommandDoc& doc =
+        tree.emplace_back(CommandDoc{.name = row.name, .operands = row.operands, .text = row.text});
     CLI::App app;
     app.set_help_flag();
     for (const OptionRow& option : row.options()) add_option(app, option);

@@ -33,7 +33,6 @@ struct CommandDoc {
   std::string name;      ///< "run", "policy show", "" for the program itself
   std::string operands;  ///< for the synopsis
   std::string text;
-  bool works = true;  ///< false: named, not built
   std::vector<OptionDoc> options;
 };
 [[nodiscard]] std::vector<CommandDoc> describe_tree();

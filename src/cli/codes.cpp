@@ -45,14 +45,14 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "\"sbx changes list\" names what is kept"},
     {"nobody-to-ask", CodeOf::command_line, "somebody is asked before changes are applied, and there is no terminal",
      "add --yes; with sbx run it applies what a command that exited with 0 did"},
-    {"not-in-this-version", CodeOf::command_line, "the command is named but not built yet",
-     "\"sbx help\" lists what works"},
     {"nothing-to-bring-out", CodeOf::command_line, "--out names a folder, and the policy lets nothing out",
      "add patterns to filesystem.outputs.collect"},
     {"nothing-to-collect", CodeOf::command_line, "--out was given for a workspace that is not a copy",
      "use a copy-on-write workspace: --workspace .:overlay"},
     {"nothing-to-run", CodeOf::command_line, "\"sbx run\" has no operand",
      "name a script or a command"},
+    {"reserved", CodeOf::command_line, "the command's name is kept for a later version",
+     "\"sbx help\" lists the commands"},
     {"too-large", CodeOf::command_line, "a file of variables is larger than sbx reads",
      "pass fewer variables"},
     {"unexpected-value", CodeOf::command_line, "a switch was given a value",
@@ -155,6 +155,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
     {"wrong-value-count", CodeOf::policy, "a rule has more or fewer values than its operator takes",
      "one value; several with \"in\"; mask and value with \"masked_eq\""},
     // files
+    {"bad-interpreter", CodeOf::files, "the #! line of a script names no program that can be run",
+     "correct the line, or name the interpreter with --lang"},
     {"broken-set", CodeOf::files, "a change set that is kept can't be read",
      "sbx changes drop SET removes it"},
     {"cannot-lock", CodeOf::files, "the workspace can't be locked while changes are applied",
@@ -229,6 +231,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "grant them with filesystem.read"},
     {"set-in-use", CodeOf::files, "a change set is being applied or shown",
      "try again"},
+    {"shim-loop", CodeOf::files, "an interpreter's shims lead in a circle",
+     "name the interpreter itself: its path instead of its name"},
     {"two-grants", CodeOf::files, "two grants put different things at one place",
      "take one of them out"},
     {"unfit-workspace", CodeOf::files, "the home, what holds it, / and /tmp can't be the workspace",
@@ -265,7 +269,7 @@ constexpr auto kCodes = std::to_array<CodeText>({
     {"requirement-not-met", CodeOf::machine, "--require names a means that this machine or version does not have",
      "leave out the option to run without it"},
     {"no-interface-list", CodeOf::machine, "the host's own addresses can't be listed, so that they can't be refused",
-     "the kernel's answer stands in the message"},
+     ""},
     {"no-resolver", CodeOf::machine, "the resolver for names on the host could not be started",
      "is /etc/resolv.conf readable?"},
     {"no-cgroup", CodeOf::machine, "no control group can be made; budgets are polled then",
@@ -273,8 +277,16 @@ constexpr auto kCodes = std::to_array<CodeText>({
     {"no-scope", CodeOf::machine, "the user's systemd makes no scope; budgets are polled then",
      "see BUDGETS OF THE WHOLE TREE in sbx-security(7)"},
     // setup
+    {"cannot-bind", CodeOf::setup, "a granted file or folder can't be mounted for the sandbox",
+     ""},
     {"cannot-copy", CodeOf::setup, "a folder could not be copied for the run",
-     "the message names the file and the kernel's answer"},
+     "is the file readable, and the disk large enough? --disk"},
+    {"cannot-idmap", CodeOf::setup, "a file system can't show its files under the sandbox's ids, as runs of root need",
+     "run sbx as the owner of the folder, or copy it to ext4, xfs or btrfs"},
+    {"cannot-open-source", CodeOf::setup, "a granted file or folder was there and can't be opened any more",
+     "run again"},
+    {"changed-during-set-up", CodeOf::setup, "a granted file or folder was replaced while sbx was starting",
+     "run again"},
     {"child-died", CodeOf::setup, "the sandbox died before it was ready",
      "the kernel may be out of memory: see its log"},
     {"memory-too-small", CodeOf::setup, "limits.memory does not even hold the sandbox itself",
@@ -282,7 +294,7 @@ constexpr auto kCodes = std::to_array<CodeText>({
     {"no-overlay", CodeOf::setup, "a folder can't be the layer of an overlay; the run goes on with a copy",
      "--workspace DIR:read-write works on it"},
     {"setup-STAGE", CodeOf::setup, "a step of building the sandbox failed; the code names the step",
-     "the message names the step, the policy line and, where it is known, the cure"},
+     ""},
     // internal
     {"broken-page", CodeOf::internal, "a page with generated parts is broken",
      ""},
@@ -317,6 +329,15 @@ const CodeText* find_code(std::string_view code) {
   if (code.starts_with("setup-")) code = "setup-STAGE";
   const auto found = std::ranges::find(kCodes, code, &CodeText::code);
   return found == kCodes.end() ? nullptr : &*found;
+}
+
+std::string hint_of(const Error& error) {
+  if (!error.hint.empty()) return error.hint;
+  const CodeText* const known = find_code(error.code);
+  const bool tells =
+      known != nullptr &&
+      (known->of == CodeOf::machine || known->of == CodeOf::setup || known->of == CodeOf::internal);
+  return std::string(tells ? known->cure : "");
 }
 
 std::string_view place_name(CodeOf place) {

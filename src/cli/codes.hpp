@@ -1,7 +1,10 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
+
+#include <sbx/error.hpp>
 
 /// What the stable code of an error stands for: for `sbx policy explain CODE`, `check --format sarif`
 /// and sbx-record(5).
@@ -19,6 +22,8 @@ struct CodeText {
 [[nodiscard]] std::span<const CodeText> codes();
 /// The entry of a code; every "setup-STAGE" has one entry. Null when there is no such code.
 [[nodiscard]] const CodeText* find_code(std::string_view code);
+/// The error's own hint; for what lies outside of the command line and its files else the code's cure.
+[[nodiscard]] std::string hint_of(const Error& error);
 /// "the command line", "the policy": where the mistake lies.
 [[nodiscard]] std::string_view place_name(CodeOf place);
 

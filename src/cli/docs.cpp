@@ -130,23 +130,20 @@ std::string run_options() {
 std::string commands() {
   std::string text = ".Bl -tag -width Ds\n";
   for (const CommandDoc& doc : describe_tree()) {
-    if (doc.name.empty() || !doc.works) continue;
+    if (doc.name.empty()) continue;
     text += fmt::format(".It Nm sbx Cm {}", doc.name);
     for (const OptionDoc& option : doc.options)
       if (doc.name != "run" && option.group == "Options" && option.long_name != "--help" &&
           option.long_name != "--color")
-        text += fmt::format(" Op Fl \\-{}", option.long_name.substr(2));
+        text += fmt::format(
+            " Op {}Fl \\-{}",
+            option.short_name.empty() ? "" : fmt::format("Fl {} | ", option.short_name[1]),
+            option.long_name.substr(2));
     if (doc.name == "run") text += " Op Ar options";
     if (!doc.operands.empty()) text += " Ar " + argument(doc.operands);
     text += "\n" + sentences(doc.text);
   }
-  text += ".El\n";
-  std::string later;
-  for (const CommandDoc& doc : describe_tree())
-    if (!doc.works)
-      later += fmt::format("{}.Cm {}", later.empty() ? "" : " ,\n", argument(doc.name));
-  return later.empty() ? text
-                       : text + ".Pp\nNamed, but not in this version:\n" + later + " .\n";
+  return text + ".El\n";
 }
 
 // --- exit status
@@ -156,10 +153,10 @@ struct StatusRow {
   const char* meaning;
 };
 
-std::string exit_statuses() {
+std::array<StatusRow, 14> status_rows() {
   namespace status = exit_status;
   const auto number = [](int value) { return std::to_string(value); };
-  const std::array<StatusRow, 11> rows{{
+  return {{
       {"n", "the command exited with n"},
       {"128+N", "the command died of signal N by itself"},
       {number(status::kWallTime), "the wall time was over"},
@@ -171,10 +168,16 @@ std::string exit_statuses() {
       {number(status::kCpuTime), "the CPU-time budget was reached"},
       {number(status::kSize), "SIGXFSZ; output with exceed = \"kill\"; disk on a live grant"},
       {number(status::kDeniedCall), "a system call was denied and denied = \"kill\""},
-      {"130, 143, 129, 131", "cancelled by SIGINT, SIGTERM, SIGHUP, SIGQUIT"},
+      {"130", "cancelled by SIGINT"},
+      {"143", "cancelled by SIGTERM"},
+      {"129", "cancelled by SIGHUP"},
+      {"131", "cancelled by SIGQUIT"},
   }};
+}
+
+std::string exit_statuses() {
   std::string text = ".Bl -tag -width \"128+N\" -compact\n";
-  for (const StatusRow& row : rows)
+  for (const StatusRow& row : status_rows())
     text += fmt::format(".It {}\n{}\n", row.status, escaped(row.meaning));
   return text + ".El\n";
 }
@@ -317,6 +320,23 @@ std::vector<std::string_view> generated_regions() {
   std::vector<std::string_view> names;
   for (const Region& region : kRegions) names.push_back(region.name);
   return names;
+}
+
+std::string everything_named() {
+  std::string text;
+  for (const CommandDoc& command : describe_tree()) {
+    const std::string before = command.name.empty() ? "" : command.name + " ";
+    if (!command.name.empty()) text += fmt::format("command {}\n", command.name);
+    for (const OptionDoc& option : command.options)
+      for (const std::string& name : {option.short_name, option.long_name})
+        if (!name.empty()) text += fmt::format("option {}{}\n", before, name);
+  }
+  for (const policy::Key& key : policy::keys()) text += fmt::format("key {}\n", key.name);
+  for (std::size_t i = 0; i < plan::group_count(); ++i)
+    text += fmt::format("group {}\n", plan::text_of(static_cast<plan::Group>(i)).name);
+  for (const CodeText& code : codes()) text += fmt::format("code {}\n", code.code);
+  for (const StatusRow& row : status_rows()) text += fmt::format("status {}\n", row.status);
+  return text;
 }
 
 }  // namespace sbx::cli

@@ -16,4 +16,8 @@ namespace sbx::cli {
 /// The names that with_generated_regions() knows.
 [[nodiscard]] std::vector<std::string_view> generated_regions();
 
+/// Everything that a user can type or read, "KIND NAME" a line: command, option (with its command),
+/// key, group, code, status.
+[[nodiscard]] std::string everything_named();
+
 }  // namespace sbx::cli

@@ -11,7 +11,8 @@
 #include "cli/policy/schema.hpp"
 
 // sbx-docs write|check TREE: makes the generated documents of a source tree, or says which are not
-// as they would be made.
+// as they would be made. sbx-docs list: all that a user can type or read, a kind and a name a line,
+// for the test that looks each up in pages, policies and tests.
 namespace {
 
 using sbx::Result;
@@ -42,7 +43,8 @@ bool handle(const Document& document, const std::string& tree, bool write) {
   const std::string current = sbx::sys::read_file(path, kLargestPage).value_or("");
   const auto text = made(document, current);
   if (!text) {
-    fmt::print(stderr, "sbx-docs: {}: {}\n", path, text.error().message);
+    fmt::print(stderr, "sbx-docs: error[{}]: {}: {}\n", text.error().code, path,
+               text.error().message);
     return false;
   }
   if (*text == current) return true;
@@ -62,9 +64,13 @@ bool handle(const Document& document, const std::string& tree, bool write) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "list") {
+    fmt::print("{}", sbx::cli::everything_named());
+    return 0;
+  }
   const std::string_view action = argc == 3 ? argv[1] : "";
   if (action != "write" && action != "check") {
-    fmt::print(stderr, "usage: sbx-docs write|check TREE\n");
+    fmt::print(stderr, "usage: sbx-docs list, or write|check TREE\n");
     return 2;
   }
   bool good = true;

@@ -43,7 +43,7 @@ std::string command_list(const std::vector<CommandDoc>& tree, const Paint& paint
                          std::string_view beginning = {}) {
   std::string text;
   for (const CommandDoc& command : tree) {
-    if (command.name.empty() || !command.works || !command.name.starts_with(beginning)) continue;
+    if (command.name.empty() || !command.name.starts_with(beginning)) continue;
     const std::string usage = fmt::format("  {} {}", command.name, command.operands);
     const std::string gap = usage.size() + 2 > kTextColumn
                                 ? "\n" + std::string(kTextColumn, ' ')
@@ -88,7 +88,6 @@ std::string help_text(const std::vector<CommandDoc>& tree, std::string_view comm
   const auto found = std::find_if(tree.begin(), tree.end(),
                                   [&](const CommandDoc& doc) { return doc.name == command; });
   if (found == tree.end()) return command_list(tree, paint, std::string(command) + " ");
-  if (!found->works) return {};
   const bool run = command == "run";
   std::string text = found->text + "\n\n" + paint.bold("Usage:") + "\n";
   if (run)

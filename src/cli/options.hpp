@@ -23,7 +23,7 @@ struct OptionRow {
   Status (*take)(Invocation& typed, std::string_view value);
 };
 
-enum class Standing : std::uint8_t { works, not_in_this_version, reserved };
+enum class Standing : std::uint8_t { works, reserved };
 
 struct CommandRow {
   const char* name;

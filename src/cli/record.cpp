@@ -6,6 +6,7 @@
 
 #include "cli/captured.hpp"
 #include "cli/changes_json.hpp"
+#include "cli/codes.hpp"
 #include "cli/json.hpp"
 #include "cli/text.hpp"
 #include "policy/keys.hpp"
@@ -103,7 +104,7 @@ Json outcome_json(const RunFacts& facts) {
             {"exit_code", nullptr},     {"signal", nullptr},
             {"success", false},         {"detail", error.text()}};
   json["code"] = error.code;
-  if (!error.hint.empty()) json["hint"] = error.hint;
+  if (std::string hint = hint_of(error); !hint.empty()) json["hint"] = std::move(hint);
   return json;
 }
 

@@ -87,8 +87,10 @@ class Splitter {
   }
 
   Status take_next(const std::string& name) {
-    if (at_ + 1 >= arguments_.size())
+    if (at_ + 1 >= arguments_.size()) {
+      if (unknown_ == UnknownOption::is_skipped) return {};
       return usage("missing-value", fmt::format("{} needs a value", name));
+    }
     result_.own.emplace_back(arguments_[++at_]);
     return {};
   }
@@ -100,7 +102,7 @@ class Splitter {
     if (row == nullptr) return unknown(name);
     use(*row, name);
     if (is_switch(*row)) {
-      if (equals != std::string_view::npos)
+      if (equals != std::string_view::npos && unknown_ == UnknownOption::is_error)
         return usage("unexpected-value", fmt::format("{} takes no value", name));
       return {};
     }

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "cli/codes.hpp"
 #include "cli/record.hpp"
 #include "cli/text.hpp"
 
@@ -212,13 +213,12 @@ std::string error_text(const Error& error, const Paint& paint) {
   const std::string place = !placed && error.origin && !error.origin->file.empty()
                                 ? fmt::format(" ({})", error.origin->text())
                                 : "";
-  const std::string label = error.kind == ErrorKind::policy && !error.code.empty()
-                                ? fmt::format("error[{}]:", error.code)
-                                : "error:";
+  // The code is what `sbx policy explain` takes.
+  const std::string label = error.code.empty() ? "error:" : fmt::format("error[{}]:", error.code);
   say(text, "{} {}", paint.red(label), paint.bold(printable(message + place)));
   if (placed) append_source(text, error, paint);
-  if (!error.hint.empty())
-    text += fmt::format("  {} {}\n", paint.green("help:"), printable(error.hint));
+  const std::string hint = hint_of(error);
+  if (!hint.empty()) text += fmt::format("  {} {}\n", paint.green("help:"), printable(hint));
   return text;
 }
 

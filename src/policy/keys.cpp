@@ -203,11 +203,12 @@ std::string_view suggest_key(std::string_view name) {
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
-  while (!text.empty()) {
-    const auto end = std::min(text.find(separator), text.size());
+  if (text.empty()) return parts;
+  for (auto end = text.find(separator); end != std::string_view::npos; end = text.find(separator)) {
     parts.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+    text.remove_prefix(end + 1);
   }
+  parts.push_back(text);
   return parts;
 }
 

@@ -152,7 +152,7 @@ std::string_view trimmed(std::string_view text) {
 }  // namespace
 
 std::optional<std::uint64_t> symbol_value(std::string_view text) {
-  if (trimmed(text).empty() || text.ends_with('|')) return std::nullopt;
+  if (trimmed(text).empty()) return std::nullopt;
   std::uint64_t value = 0;
   for (const std::string_view part : split(text, '|')) {
     const auto found = std::ranges::find(kSymbols, trimmed(part), &Symbol::name);

@@ -11,6 +11,10 @@ from sbxtest import SBX, SbxTest
 SHOW = "import sys; print(sys.argv[1:])"
 
 
+COMMANDS = ["run", "policy list", "policy show", "policy check", "policy explain", "policy diff", "policy schema", "policy init", "policy audit",
+            "doctor", "why", "changes list", "changes show", "changes diff", "changes apply", "changes drop", "completions", "help"]
+
+
 class Arguments(SbxTest):
     def call(self, *arguments, **options):
         return subprocess.run([SBX, *arguments], env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL,
@@ -28,7 +32,7 @@ class Arguments(SbxTest):
         for arguments in (["run"], ["run", "--bogus", "true"], ["run", "--timeout", "soon", "true"]):
             done = self.call(*arguments)
             self.assertEqual((done.returncode, done.stdout), (125, b""), arguments)
-            self.assertTrue(done.stderr.startswith(b"sbx: error: "), done.stderr)
+            self.assertRegex(done.stderr, rb"^sbx: error\[[a-z-]+\]: ")
 
     def test_mistakes_of_other_commands_end_with_2(self):
         for arguments in ([], ["rnu"], ["policy"], ["policy", "show"], ["completions", "tcsh"], ["serve"]):
@@ -47,6 +51,26 @@ class Arguments(SbxTest):
             self.assertEqual((done.returncode, done.stderr), (0, b""), arguments)
             self.assertIn(b"Usage:", done.stdout)
         self.assertEqual(self.call("help", "nothing").returncode, 2)
+        self.assertEqual(self.call("-V").stdout, self.call("--version").stdout)
+
+    def test_each_command_has_help_and_colours(self):
+        for command in COMMANDS:
+            words = command.split()
+            self.assertEqual(self.call(*words, "--help").stdout, self.call(*words, "-h").stdout, command)
+            self.assertIn(f"sbx {command}".encode(), self.call(*words, "--help").stdout)
+            self.assertNotIn(b"\x1b[", self.call(*words, "--color", "never", "--bogus").stderr)
+            self.assertIn(b"error[bad-value]", self.call(*words, "--color", "purple").stderr)
+        for color, shown in (("always", True), ("never", False), ("auto", False)):
+            done = self.call("run", "--color", color, "nosuchcommand")
+            self.assertEqual((done.returncode, b"\x1b[" in done.stderr), (127, shown), done.stderr)
+
+    def test_long_names_are_the_short_ones(self):
+        self.assertEqual(self.sbx("--policy", "strict", "true").record["policy"]["name"], "strict")
+        for option in ("--verbose", "-v"):
+            self.assertRegex(self.sbx(option, "true", json_record=False).err, rb"sbx: \d+ ms wall, ")
+        self.assertEqual(self.sbx("--quiet", "--timeout", "100ms", "--", "sleep", "9", json_record=False).err, b"")
+        status, shown = self.on_terminal(self.command("--interactive", "--", "tty", json_record=False))
+        self.assertEqual((status, shown.strip()), (0, "/dev/pts/0"))
 
     def test_any_name_of_the_program_works(self):
         done = subprocess.run(["", "--version"], executable=SBX, capture_output=True, timeout=60)

@@ -138,6 +138,7 @@ class Doctor(SbxTest):
             self.assertRegex(line, r"^(  (ok|weaker|missing) +\S.*|[A-Z].*|)$")
         quiet = self.call("doctor", "-q", "-p", "strict").stdout
         self.assertNotIn("  ok ", quiet)
+        self.assertEqual(self.call("doctor", "--quiet", "--policy", "strict").stdout, quiet)
         self.assertEqual(self.call("doctor", "strict").returncode, 2)
 
 

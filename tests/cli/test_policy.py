@@ -201,6 +201,15 @@ action = "deny"
         self.assertIn("limits.memory", subprocess.run([SBX, "policy", "init", "--set", "limits.memry=1"], capture_output=True, text=True,
                                                       env=self.environment(), cwd=self.work).stderr)
 
+    def test_init_takes_what_run_takes(self):
+        made = self.call("init", "--policy", "strict", "--cpu-time", "9s", "--cpus", "0.5", "--processes", "9", "--disk", "9M", "--output", "9K",
+                         "--workspace", f"{self.work}:read-only", "--write", "/srv", "--venv", "/opt/venv", "--net", "host")
+        self.write("made.toml", made)
+        answer = json.loads(self.call("diff", "--json", "strict", "made.toml", status=1))
+        changed = {entry["key"] for side in ("wider", "narrower", "different") for entry in answer[side]}
+        self.assertEqual(changed, {"limits.cpu_time", "limits.cpus", "limits.processes", "limits.disk", "output.stdout", "output.stderr",
+                                   "filesystem.workspace.source", "filesystem.workspace.mode", "filesystem.write", "interpreters.venv", "network.mode"})
+
     def test_explain_knows_keys_sections_groups_calls_and_codes(self):
         for name, word in (("limits.memory", "default"), ("limits", "limits.cpus"), ("@debug", "ptrace"), ("ptrace", "@debug"),
                            ("unknown-key", "cure"), ("setup-bind", "set-up"), ("no-user-namespace", "doctor")):

@@ -313,5 +313,13 @@ TEST_F(ResolverTest, ANameOfTheHostsFileHasTheAddressesThereAndNoOthers) {
   EXPECT_EQ(status, 0);
 }
 
+TEST(ResolverOptions, ServersThatAreNoneAreAnError) {
+  auto loop = EventLoop::make();
+  ASSERT_TRUE(loop);
+  const auto resolver = Resolver::make(*loop, {.timeout = 1000ms, .servers = "nowhere"});
+  ASSERT_FALSE(resolver);
+  EXPECT_EQ(resolver.error().code, "no-resolver");
+}
+
 }  // namespace
 }  // namespace sbx::network

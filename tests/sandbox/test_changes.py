@@ -67,6 +67,12 @@ class Kept(Changes):
         self.assertEqual(self.json_of("list")["sets"], [])
         self.assertEqual(os.listdir(self.state), [])
 
+    def test_answers_for_programs_are_json_and_nothing_else(self):
+        self.keep("open('new', 'w')")
+        for words in (["list"], ["show", "set"], ["apply", "--yes", "set"]):
+            ended = self.changes(*words, "--json")
+            self.assertEqual((json.loads(ended.out)["schema"], ended.err), (SCHEMA, b""), words)
+
     def test_the_record_and_a_line_name_the_set(self):
         ended = self.keep("open('a', 'w').write('1234')")
         self.assertEqual(ended.record["kept"], {"name": "set", "changes": 1, "bytes": 4})

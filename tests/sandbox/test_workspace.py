@@ -182,12 +182,13 @@ class Out(Workspace):
 
     def test_caps_leave_the_rest_behind_with_the_reason(self):
         code = "import os\nos.makedirs('deep/b/c')\nopen('deep/b/c/x', 'w')\nfor n in 'abcd': open(n + '.txt', 'w').write('x' * 100)"
-        for key, value, missing in (("max_files", "2", "c.txt"), ("max_bytes", '"250B"', "c.txt"), ("max_depth", "1", "deep/b/c/x")):
+        for key, value, missing in (("filesystem.outputs.max_files", "2", "c.txt"), ("filesystem.outputs.max_bytes", '"250B"', "c.txt"),
+                                    ("filesystem.outputs.max_depth", "1", "deep/b/c/x")):
             shutil.rmtree(self.out, ignore_errors=True)
-            found, left, ended = self.collect(code, "--set", f"filesystem.outputs.{key}={value}")
+            found, left, ended = self.collect(code, "--set", f"{key}={value}")
             self.assertIn("a.txt", found, ended)
             self.assertNotIn(missing, found, ended)
-            self.assertIn(key, left[missing], ended)
+            self.assertIn(key.rpartition(".")[2], left[missing], ended)
 
     def test_a_sparse_giant_is_left_behind_and_a_small_one_stays_sparse(self):
         found, left, _ = self.collect("open('a.txt', 'w').truncate(100 << 30)", "--set", 'limits.file_size="200G"')

@@ -14,6 +14,7 @@
 #include "budget/hierarchies.hpp"
 #include "budget/legacy_attacher.hpp"
 #include "budget/owned_folder.hpp"
+#include "budget/scope.hpp"
 #include "budget/unified.hpp"
 #include "host/parse.hpp"
 
@@ -249,6 +250,19 @@ TEST_F(Owned, AGroupWithSomethingInItStays) {
   ::close(folder->release());
   sweep(root_);
   EXPECT_TRUE(exists(name));
+}
+
+TEST(BudgetFolders, WhereNoGroupCanBeMadeTheCodeSaysSo) {
+  const auto made = OwnedFolder::make("/proc/self", "sbx-test");
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, "no-cgroup");
+}
+
+TEST(BudgetScope, WithoutTheUsersManagerTheCodeSaysSo) {
+  constexpr uid_t kNobodyLogsInAsThis = 4'000'000'000;
+  const Status scope = ScopeRequest::send(kNobodyLogsInAsThis).finish();
+  ASSERT_FALSE(scope);
+  EXPECT_EQ(scope.error().code, "no-scope");
 }
 
 TEST(BudgetNames, AreDifferent) {

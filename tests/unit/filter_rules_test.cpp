@@ -42,6 +42,85 @@ TEST(FilterRules, GrantNamesAndGroups) {
   EXPECT_EQ(ask(compiled(rules), "perf_event_open"), kNotify);
 }
 
+struct GroupCase {
+  const char* group;
+  const char* call;  ///< one of the group, without a rule about its arguments
+};
+
+// Open by default.
+constexpr GroupCase kOpen[] = {
+    {"@basic-io", "splice"},
+    {"@io-event", "epoll_wait"},
+    {"@file-read", "readahead"},
+    {"@file-write", "truncate"},
+    {"@file-lock", "flock"},
+    {"@sync", "syncfs"},
+    {"@memory", "mincore"},
+    {"@thread", "get_robust_list"},
+    {"@signal", "pause"},
+    {"@timer", "alarm"},
+    {"@scheduling", "setpriority"},
+    {"@resources", "setrlimit"},
+    {"@process", "setsid"},
+    {"@process-spawn", "fork"},
+    {"@identity", "setuid"},
+    {"@ipc", "semget"},
+    {"@network", "connect"},
+    {"@system-info", "sysinfo"},
+    {"@self-restriction", "landlock_restrict_self"},
+};
+// Shut by default.
+constexpr GroupCase kShut[] = {
+    {"@debug", "ptrace"},
+    {"@profile", "perf_event_open"},
+    {"@aio", "io_submit"},
+    {"@io-uring", "io_uring_enter"},
+    {"@numa", "mbind"},
+    {"@mount", "mount"},
+    {"@namespace", "setns"},
+    {"@keyring", "keyctl"},
+    {"@handle", "open_by_handle_at"},
+    {"@fanotify", "fanotify_init"},
+    {"@bpf", "bpf"},
+    {"@memory-tricks", "userfaultfd"},
+    {"@module", "init_module"},
+    {"@reboot", "reboot"},
+    {"@swap", "swapon"},
+    {"@clock", "settimeofday"},
+    {"@raw-io", "iopl"},
+    {"@privileged", "acct"},
+    {"@obsolete", "modify_ldt"},
+};
+
+TEST(FilterRules, EachGroupThatIsOpenCanBeShut) {
+  for (const auto& [group, call] : kOpen) {
+    policy::Syscalls rules = syscalls();
+    EXPECT_EQ(ask(compiled(rules), call), kAllow) << group;
+    rules.deny = {item(group)};
+    const auto shut = compile_filter(rules, kPlain);
+    if (shut)
+      EXPECT_EQ(ask(*shut, call), kNotify) << group;
+    else
+      EXPECT_EQ(shut.error().code, "needed-syscall-denied") << group;
+  }
+}
+
+TEST(FilterRules, EachGroupThatIsShutCanBeOpened) {
+  for (const auto& [group, call] : kShut) {
+    policy::Syscalls rules = syscalls();
+    EXPECT_NE(ask(compiled(rules), call), kAllow) << group;
+    rules.allow = {item(group)};
+    EXPECT_EQ(ask(compiled(rules), call), kAllow) << group;
+  }
+}
+
+TEST(FilterRules, TheGroupOfWhatEveryStartNeedsCanNotBeShut) {
+  policy::Syscalls rules = syscalls();
+  rules.deny = {item("@always")};
+  EXPECT_EQ(error_of(rules).code, "needed-syscall-denied");
+  EXPECT_EQ(std::size(kOpen) + std::size(kShut) + 1, group_count());
+}
+
 TEST(FilterRules, DenyWinsOverAllow) {
   policy::Syscalls rules = syscalls();
   rules.allow = {item("ptrace"), item("@debug")};

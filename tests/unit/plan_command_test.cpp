@@ -181,6 +181,7 @@ TEST_F(PlanTest, AnInterpreterThatIsNotInstalledIsNotFound) {
 
 TEST_F(PlanTest, NothingToRunIsAUsageError) {
   EXPECT_EQ(error(RunRequest()).kind, ErrorKind::usage);
+  EXPECT_EQ(error(RunRequest()).code, "no-command");
   RunRequest asked = command({"true"});
   asked.language = "python";
   EXPECT_EQ(error(asked).code, "language-with-command");

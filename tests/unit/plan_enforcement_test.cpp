@@ -37,6 +37,10 @@ TEST_F(PlanTest, LandlockThatThePolicyWaivesIsNotDegradedButDoesNotMeetARequirem
   EXPECT_EQ(error(requiring({"landlock"})).code, "requirement-not-met");
 }
 
+TEST_F(PlanTest, ARequirementThatIsNoneIsAUsageError) {
+  EXPECT_EQ(error(requiring({"memory"})).code, "unknown-requirement");
+}
+
 TEST_F(PlanTest, RequirementsThatNeedACgroupAreNotMet) {
   for (const char* name : {"memory.cgroup", "cpu.cgroup", "processes.cgroup", "all"})
     EXPECT_EQ(error(requiring({name})).code, "requirement-not-met") << name;

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "network/special.hpp"
 
@@ -224,6 +225,17 @@ TEST(Usable, KeepsWhatIsAllowedAndSaysWhyNothingIs) {
   EXPECT_EQ(own.refused.allow_with, "network.allow = [\"127.0.0.1:80\"]");
 
   EXPECT_EQ(usable(name, false, {}, 80, kHost).refused.why, "");
+}
+
+TEST(HostAddresses, ThatCanNotBeListedAreAnError) {
+  rlimit files{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = files.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto host = HostAddresses::read();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &files), 0);
+  ASSERT_FALSE(host);
+  EXPECT_EQ(host.error().code, "no-interface-list");
 }
 
 TEST(HostAddresses, AreThoseOfThisMachine) {

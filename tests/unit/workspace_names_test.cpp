@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "workspace/copy.hpp"
 #include "workspace/names.hpp"
 
 namespace sbx::workspace {
@@ -51,6 +52,14 @@ TEST(WorkspaceNames, OtherNamesAreFree) {
        {".git/HEAD", ".git/objects/ab/cd", "config", "hooks/x", "src/bashrc", "a.envrc"})
     EXPECT_FALSE(is_protected(path, FileType::file)) << path;
   EXPECT_FALSE(is_protected(".git", FileType::folder));
+}
+
+TEST(WorkspaceStored, AChangeWhoseContentWasNotKeptIsAnError) {
+  Copy copy{.folder = "/srv/project"};
+  copy.stored = std::make_unique<Stored>();
+  const auto content = open_content(copy, {.path = "lost"});
+  ASSERT_FALSE(content);
+  EXPECT_EQ(content.error().code, "no-content");
 }
 
 }  // namespace

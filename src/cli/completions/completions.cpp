@@ -112,7 +112,7 @@ std::string_view summary(const OptionDoc& option) {
 std::vector<std::string> first_words(const std::vector<CommandDoc>& tree) {
   std::vector<std::string> words;
   for (const CommandDoc& command : tree) {
-    if (!command.works || command.name.empty()) continue;
+    if (command.name.empty()) continue;
     const std::string word = command.name.substr(0, command.name.find(' '));
     if (std::ranges::find(words, word) == words.end()) words.push_back(word);
   }
@@ -122,7 +122,7 @@ std::vector<std::string> first_words(const std::vector<CommandDoc>& tree) {
 std::vector<std::string> second_words(const std::vector<CommandDoc>& tree, std::string_view first) {
   std::vector<std::string> words;
   for (const CommandDoc& command : tree)
-    if (command.works && command.name.starts_with(std::string(first) + " "))
+    if (command.name.starts_with(std::string(first) + " "))
       words.push_back(command.name.substr(first.size() + 1));
   return words;
 }
@@ -134,7 +134,7 @@ const CommandDoc& run_of(const std::vector<CommandDoc>& tree) {
 std::vector<const CommandDoc*> small_commands(const std::vector<CommandDoc>& tree) {
   std::vector<const CommandDoc*> list;
   for (const CommandDoc& command : tree)
-    if (command.works && !command.name.empty() && command.name != "run") list.push_back(&command);
+    if (!command.name.empty() && command.name != "run") list.push_back(&command);
   return list;
 }
 

@@ -1,0 +1,262 @@
+"""Each code that an error can carry: the mistake, or the refusal of the kernel, that leads to it. What no user can bring about is
+made by strace, which answers a system call of sbx's own in the kernel's place."""
+
+import fcntl
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["SBX_SOURCE"], "tests", "sandbox"))
+import sbxtest
+from sbxtest import SBX, SbxTest
+
+LOADER = b"/lib64/ld-linux-x86-64.so.2"
+ELF_MACHINE = 18  # offset of e_machine, elf(5)
+OVERLAY = ("--workspace", ".:overlay")
+
+
+class Codes(SbxTest):
+    def call(self, *words, wrapper=(), **options):
+        environment = options.pop("env", self.environment())
+        folder = options.pop("folder", self.work)
+        return subprocess.run([*map(str, wrapper), SBX, *map(str, words)], env=environment, cwd=folder, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=60, check=False, **options)
+
+    def says(self, code, *words, status=None, **options):
+        """The command fails with this code; whoever looks the code up is told what it stands for."""
+        done = self.call(*words, **options)
+        told = f"{words}\n{done.stdout}\n{done.stderr}"
+        self.assertIn(f"sbx: error[{code}]: ", done.stderr, told)
+        self.assertEqual(done.returncode, status or (125 if words[0] == "run" else 2), told)
+        explained = self.call("policy", "explain", code, folder=self.tmp)
+        self.assertEqual(explained.returncode, 0, explained.stderr)
+        return done
+
+    def refuses(self, code, *words, status=125, **options):
+        """A run ends so, the record says so too, and the cure is the same in both."""
+        done = self.says(code, "run", *words, status=status, **options)
+        record = json.loads(self.call("run", "--json", *words, **options).stdout)
+        self.assertEqual((record["outcome"]["status"], record["outcome"]["code"]), ("setup-failed", code))
+        if "hint" in record["outcome"]:
+            self.assertIn(f"  help: {record['outcome']['hint']}\n", done.stderr)
+        return done
+
+    def injected(self, call, answer, *options):
+        strace = shutil.which("strace")
+        if strace is None:
+            self.skipTest("strace is not installed")
+        return [strace, "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:{answer}", *options]
+
+    def meets(self, code, call, answer, *words, options=(), **rest):
+        """The kernel's answer to a call of sbx's own leads to the code."""
+        return self.refuses(code, *(words or ("true",)), wrapper=self.injected(call, answer, *options), **rest)
+
+    def keep(self, name):
+        done = self.call("run", *OVERLAY, "--keep", name, "touch", f"by-{name}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.home / ".local/state/sbx/changes" / name
+
+
+class CommandLine(Codes):
+    def test_commands_and_operands(self):
+        self.says("reserved", "learn")
+        self.says("unknown-command", "lern")
+        self.says("missing-command", "policy")
+        self.says("misplaced-option", "--help", "run")
+        self.says("usage", "completions", "tcsh")
+        self.refuses("nothing-to-run")
+        self.refuses("needs-language", "-c", "print(1)")
+        self.refuses("unknown-language", "--lang", "klingon", "-")
+        self.refuses("language-with-command", "--lang", "python", "--", "true")
+        self.refuses("unknown-option", "--tiemout", "1s", "true")
+
+    def test_values(self):
+        self.refuses("missing-value", "--timeout")
+        self.refuses("unexpected-value", "--json=yes", "true")
+        self.refuses("bad-value", "--timeout", "5", "true")
+        self.refuses("bad-variable", "--set", 'environment.set={ "1A" = "b" }', "true")
+        self.refuses("bad-descriptor", "--env-fd", "9", "true")
+        self.refuses("too-large", "--env-file", self.write("large", "x" * (3 << 20)), "true")
+        self.refuses("no-such-file", "--env-file", "nowhere", "true")
+        self.refuses("report-unwritable", "--report", "/nowhere/record.json", "true")
+        self.refuses("allow-host-with-host", "--net", "host", "--allow-host", "example.org", "true")
+        self.refuses("bad-input", "--in", self.work, "true")
+
+    def test_a_language_without_code_on_the_command_line(self):
+        """tsx is looked for first, so that what stands in its place is found on every machine."""
+        self.write("bin/tsx", "#!/bin/sh\n", 0o755, self.tmp)
+        environment = self.environment({"PATH": f"{self.tmp}/bin:/usr/bin:/bin"})
+        self.refuses("no-code-option", "--lang", "typescript", "-c", "1", env=environment)
+
+    def test_what_is_to_be_brought_out(self):
+        self.refuses("no-changes-kept", "--diff", "true")
+        self.refuses("nobody-to-ask", *OVERLAY, "--apply", "true")
+        self.refuses("nothing-to-bring-out", "--workspace", ".:read-write", "--out", "out", "true")
+        self.refuses("nothing-to-collect", "--out", "out", "true")
+        self.refuses("out-unusable", "--set", 'filesystem.outputs.collect=["*"]', "--out", self.write("file", ""), "true")
+        self.refuses("bad-set-name", *OVERLAY, "--keep", "a/b", "true")
+        self.keep("once")
+        self.refuses("name-taken", *OVERLAY, "--keep", "once", "true")
+
+    def test_a_stage_that_is_none(self):
+        environment = self.environment({"SBX_TEST_FAIL": "nowhere:EIO"})
+        if self.call("run", "true", env=environment).returncode == 0:
+            self.skipTest("this sbx was built without SBX_FAULTS")
+        self.refuses("unknown-stage", "true", env=environment)
+
+
+class Files(Codes):
+    def test_scripts_and_commands(self):
+        self.refuses("not-found", "nosuchcommand", status=127)
+        self.refuses("not-executable", "--", self.write("plain", "text"), status=126)
+        self.refuses("no-interpreter", self.write("x.nolanguage", "text"), status=126)
+        self.refuses("bad-interpreter", self.write("x", "#!/nowhere/python\n", 0o755), status=126)
+        os.mkfifo(self.work / "fifo")
+        self.refuses("not-a-file", "./fifo", status=126)
+
+    def test_shims_that_lead_in_a_circle(self):
+        """Two managers, each of which leaves the choice to "the system's": the other one."""
+        folders = [self.home / name / "shims" for name in (".pyenv", ".other")]
+        for folder in folders:
+            root = folder.parent
+            self.write("python3", f'#!/usr/bin/env bash\nexport PYENV_ROOT="{root}"\nexec "{root}/libexec/pyenv" exec "$program" "$@"\n', 0o755, folder)
+            self.write("version", "system\n", folder=root)
+        self.refuses("shim-loop", "python3", env=self.environment({"PATH": ":".join(map(str, folders))}), status=126)
+
+    def test_a_program_whose_loader_is_not_inside(self):
+        program = pathlib.Path("/bin/true").read_bytes()
+        self.assertIn(LOADER, program)
+        self.refuses("command-not-found", self.write("lost", program.replace(LOADER, LOADER[:-1] + b"9"), 0o755), status=127)
+
+    def test_a_program_of_another_machine(self):
+        program = bytearray(pathlib.Path("/bin/true").read_bytes())
+        program[ELF_MACHINE:ELF_MACHINE + 2] = b"\xff\x7f"
+        self.refuses("command-not-executable", self.write("foreign", bytes(program), 0o755), status=126)
+
+    def test_grants(self):
+        secret = self.write(".ssh/id", "secret", folder=self.home)
+        self.refuses("denied-grant", "--read", secret, "true")
+        self.refuses("missing-grant", "--read", "/nowhere", "true")
+        self.refuses("forbidden-grant", "--read", "/proc", "true")
+        self.refuses("missing-workspace", "--workspace", "/nowhere:overlay", "true")
+        self.refuses("unfit-workspace", "--workspace", f"{self.home}:overlay", "true")
+        self.refuses("no-venv", "--venv", self.work, "true")
+        self.refuses("not-a-socket", "--set", f'filesystem.sockets=["{secret.parent}"]', "true")
+        self.write("seed", "x" * (17 << 20), folder=self.home)
+        self.refuses("seed-too-large", "--set", 'filesystem.seed=["~/seed"]', "true")
+        self.refuses("seed-outside-home", "--set", 'filesystem.seed=["/etc/passwd"]', "true")
+
+    def test_policies(self):
+        self.refuses("unknown-policy", "-p", "nosuchpolicy", "true")
+        self.refuses("no-such-file", "-p", "./nowhere.toml", "true")
+        self.refuses("not-a-regular-file", "-p", f"{self.work}/", "true")
+        self.refuses("toml-syntax", "-p", self.policy("= 1\n"), "true")
+
+    def test_records(self):
+        self.says("no-record-kept", "why")
+        self.says("not-a-record", "why", self.write("r.json", "{}"))
+        self.says("cannot-open", "why", "/nowhere/r.json", status=125)
+        self.says("cannot-read", "why", self.work, status=125)
+
+    def test_what_can_not_be_written(self):
+        collect = ("--set", 'filesystem.outputs.collect=["*"]', "--out", "out")
+        (self.work / "out/taken").mkdir(parents=True)
+        self.says("not-brought-out", "run", *collect, "touch", "taken", status=125)
+        self.says("cannot-lock", "run", *collect, "touch", "made", wrapper=self.injected("flock", "error=ENOLCK"))
+
+    def test_a_store_that_can_not_be_used(self):
+        self.write(".local", "a file", folder=self.home)
+        self.refuses("no-state-folder", *OVERLAY, "--keep", "once", "true")
+        self.refuses("no-disk-folder", "--set", 'limits.disk_on="folder"', "true")
+
+
+class ChangeSets(Codes):
+    def test_sets_that_are_not_there_or_not_whole(self):
+        self.says("no-such-set", "changes", "show", "nowhere")
+        self.says("bad-set-name", "changes", "show", "a/b")
+        (self.keep("once") / "manifest").write_text("junk\n")
+        self.says("broken-set", "changes", "show", "once", status=125)
+
+    def test_sets_that_can_not_be_kept_or_dropped(self):
+        self.says("not-kept", "run", *OVERLAY, "--keep", "one", "touch", "x", wrapper=self.injected("renameat2", "error=EACCES"))
+        self.says("cannot-put", "run", *OVERLAY, "--keep", "two", "touch", "x", wrapper=self.injected("renameat", "error=EACCES"))
+        self.keep("once")
+        self.says("not-dropped", "changes", "drop", "once", status=125, wrapper=self.injected("renameat", "error=EACCES"))
+
+    def test_a_set_that_somebody_looks_at(self):
+        kept = self.keep("once")
+        with open(kept / "contents/0", "rb"):
+            folder = os.open(kept / "contents", os.O_RDONLY)
+            fcntl.flock(folder, fcntl.LOCK_SH)
+            self.says("set-in-use", "changes", "drop", "once", status=125)
+            os.close(folder)
+        self.assertEqual(self.call("changes", "drop", "once").returncode, 0)
+
+    def test_a_folder_that_is_gone_or_another_one(self):
+        self.keep("once")
+        elsewhere = self.tmp / "elsewhere"
+        self.work.rename(elsewhere)
+        self.work.mkdir()
+        self.says("workspace-replaced", "changes", "apply", "--yes", "once", status=125, folder=self.tmp)
+        self.work.rmdir()
+        self.says("workspace-gone", "changes", "apply", "--yes", "once", status=125, folder=self.tmp)
+        elsewhere.rename(self.work)
+        self.assertEqual(self.call("changes", "apply", "--yes", "once").returncode, 0)
+
+
+class Machine(Codes):
+    def test_namespaces(self):
+        for answer in ("ENOSYS", "ENOSPC", "EPERM"):
+            self.meets("no-user-namespace", "clone3", f"error={answer}")
+
+    def test_procfs_and_a_fence(self):
+        self.meets("no-proc", "openat", "error=EACCES", options=("-P", "/proc/meminfo"))
+        self.says("no-fence", "run", "--github", "true", wrapper=self.injected("getrandom", "error=ENOSYS"))
+
+    def test_a_port_that_is_taken(self):
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            port = server.getsockname()[1]
+            self.refuses("cannot-publish", "--set", f'network.publish=["127.0.0.1:{port}:80"]', "true")
+
+    def test_means_that_are_required(self):
+        self.refuses("requirement-not-met", "--require", "landlock", "--set", "filesystem.landlock=false", "true")
+
+    def test_a_listener_that_can_not_be(self):
+        self.meets("listener-busy", "seccomp", "error=EBUSY")
+
+    def test_descriptors_run_out(self):
+        for code, call in (("no-epoll", "epoll_create1"), ("no-pidfd", "pidfd_open"), ("no-pipe", "pipe2"),
+                           ("no-signalfd", "signalfd4"), ("no-socket", "socketpair")):
+            with self.subTest(code):
+                self.meets(code, call, "error=EMFILE")
+
+    def test_a_standard_input_that_can_not_be_made(self):
+        code = "no-stream"
+        status, shown = self.on_terminal([*self.injected("memfd_create", "error=EMFILE"), SBX, "run", "true"])
+        self.assertEqual(status, 125, shown)
+        self.assertIn(f"error[{code}]: ", shown)
+
+    def test_a_sandbox_that_dies(self):
+        """PID 1 sends its sockets, its descriptors, the listener, and at last the command's end."""
+        self.meets("child-died", "pivot_root", "signal=KILL")
+        self.meets("setup-pivot", "pivot_root", "error=EIO")
+        self.meets("no-descriptors", "sendmsg", "retval=1:when=2")
+        self.meets("no-listener", "sendmsg", "signal=KILL:when=3")
+        self.meets("init-killed", "sendmsg", "signal=KILL:when=4")
+
+    def test_a_page_whose_generated_part_is_unknown(self):
+        """Made from tables by a program that is not installed."""
+        self.write("man/sbx.1", '.\\" generated: nothing\n.\\" end generated\n')
+        code = "broken-page"
+        docs = pathlib.Path(os.environ["SBX_BUILD"]) / "src/cli/sbx-docs"
+        done = subprocess.run([docs, "check", self.work], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"error[{code}]: ", done.stderr)
+
+
+if __name__ == "__main__":
+    sbxtest.main()

@@ -1,0 +1,71 @@
+"""Each exit status of the table in sbx-run(1): what brings it about, and that the record says the same."""
+
+import os
+import signal
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["SBX_SOURCE"], "tests", "sandbox"))
+import sbxtest
+from sbxtest import PROBE, SbxTest
+
+SPIN = "while True: pass"
+FULL = "open('/tmp/file', 'wb').write(b'x' * (2 << 20))"
+SIGXFSZ_AS_IT_WAS = "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_DFL); "  # python ignores it
+TRACE_ME = "import ctypes; ctypes.CDLL(None).ptrace(0, 0, 0, 0)"
+
+
+def python(code):
+    return ("--lang", "python", "-c", code)
+
+
+# The status: how it comes about, and what the record says: its status, its reason.
+STATUSES = {
+    "n": (("--", "sh", "-c", "exit 7"), ("exited", None), 7),
+    "128+N": (("--", "sh", "-c", "kill -USR1 $$"), ("signaled", None), 128 + signal.SIGUSR1),
+    124: (("--timeout", "200ms", "--", "sleep", "60"), ("over-budget", "wall_time")),
+    125: (("-p", "nosuchpolicy", "true"), ("setup-failed", "policy")),
+    126: (("plain.unknown",), ("setup-failed", "not-executable")),
+    127: (("nosuchcommand",), ("setup-failed", "not-found")),
+    137: (("--memory", "64M", *python("held = bytearray(256 << 20)")), ("over-budget", "memory")),
+    152: (("--cpu-time", "300ms", *python(SPIN)), ("over-budget", "cpu_time")),
+    153: (("--set", 'limits.file_size="1M"', *python(SIGXFSZ_AS_IT_WAS + FULL)), ("over-budget", "file_size")),
+    159: (("--set", 'syscalls.denied="kill"', *python(TRACE_ME)), ("denied", "syscall")),
+    130: (signal.SIGINT, ("cancelled", None)),
+    143: (signal.SIGTERM, ("cancelled", None)),
+    129: (signal.SIGHUP, ("cancelled", None)),
+    131: (signal.SIGQUIT, ("cancelled", None)),
+}
+SAME_STATUS = (("--output", "1K", "--set", 'output.exceed="kill"', "--", "yes"), ("over-budget", "output"), 153)
+
+
+class Statuses(SbxTest):
+    def ends(self, arguments, verdict, status):
+        ended = self.sbx(*arguments)
+        self.assertEqual((ended.status, ended.verdict), (status, verdict), ended)
+        return ended
+
+    def test_each_way_to_end_has_its_status(self):
+        self.write("plain.unknown", "no program\n")
+        for number, (how, *said) in STATUSES.items():
+            with self.subTest(number):
+                if not isinstance(how, signal.Signals):
+                    self.ends(how, said[0], said[1] if len(said) > 1 else number)
+        self.ends(*SAME_STATUS)
+        self.exited(self.sbx("true"))
+
+    def test_each_signal_that_cancels_has_its_status(self):
+        """The command itself exits with 0 when it is told to end: that it was cancelled counts."""
+        for number, (how, *said) in STATUSES.items():
+            if not isinstance(how, signal.Signals):
+                continue
+            with self.subTest(number):
+                process = self.start_sbx("--report", "record.json", PROBE, "polite", 0, json_record=False)
+                self.assertEqual(process.stdout.readline(), b"ready\n")
+                process.send_signal(how)
+                ended = self.finish(process, json_record=False)
+                self.assertEqual(ended.status, number, ended)
+                self.assertEqual(ended.status, 128 + how)
+
+
+if __name__ == "__main__":
+    sbxtest.main()

@@ -1,0 +1,40 @@
+"""Codes that only a run of root can meet: its parent opens and maps the grants itself. The kernel's answer is strace's."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["SBX_SOURCE"], "tests", "cli"))
+
+from test_codes import Codes, OVERLAY, sbxtest
+
+
+class OfRoot(Codes):
+    def setUp(self):
+        super().setUp()
+        self.granted = self.write("granted/file", "x", folder=self.tmp).parent
+
+    def meets_granted(self, code, call, answer, *options):
+        self.meets(code, call, answer, "--read", self.granted, "true", options=options)
+
+    def test_a_grant_that_is_gone_or_another_one(self):
+        """The third look at it is the one that counts: what was looked at before is what the plan says."""
+        self.meets_granted("cannot-open-source", "openat2", "error=ENOENT:when=3", "-P", str(self.granted))
+        self.meets_granted("changed-during-set-up", "newfstatat", "retval=0:when=2", "-P", str(self.granted))
+
+    def test_a_grant_that_can_not_be_mounted_or_mapped(self):
+        self.meets_granted("cannot-bind", "open_tree", "error=EINVAL:when=1", "-P", str(self.granted))
+        self.meets_granted("cannot-idmap", "mount_setattr", "error=EPERM:when=2")
+
+    def test_uids_that_are_all_taken(self):
+        """Each stands for an abstract socket, which can't be bound here."""
+        self.meets("no-free-uid", "bind", "error=EADDRINUSE")
+
+    def test_a_copy_that_fails(self):
+        os.chown(self.write("file", "text"), -1, 70_000)
+        self.meets("cannot-copy", "copy_file_range", "error=EIO", *OVERLAY, "true")
+        self.meets("workspace-too-large", "copy_file_range", "error=ENOSPC", *OVERLAY, "true")
+        self.assertEqual(self.call("run", *OVERLAY, "cat", "file").stdout, "text")
+
+
+if __name__ == "__main__":
+    sbxtest.main()
