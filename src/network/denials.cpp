@@ -14,6 +14,12 @@ std::string rule_text(const policy::Address& address) {
   return address.family == policy::Family::v6 ? "[" + text + "]" : text;
 }
 
+/// The one line that allows a destination. Without a network it has to say the mode, too.
+std::string allow_line(const plan::NetworkPlan& plan, const std::string& place) {
+  return plan.allow_list ? "network.allow = [\"" + place + "\"]"
+                         : "network = { mode = \"allow-list\", allow = [\"" + place + "\"] }";
+}
+
 }  // namespace
 
 Denial refused_name(const plan::NetworkPlan& plan, std::string_view shown,
@@ -21,7 +27,7 @@ Denial refused_name(const plan::NetworkPlan& plan, std::string_view shown,
   Denial denial{.kind = "network", .what = "name " + std::string(shown), .rule = plan.rule};
   if (canonical.empty()) return denial;
   // A question has no port: most programs that ask for a name go on to 443.
-  denial.allow_with = "network.allow = [\"" + std::string(canonical) + ":443\"]";
+  denial.allow_with = allow_line(plan, std::string(canonical) + ":443");
   denial.risk = std::string(kRisk) + "; put the port that the program uses";
   return denial;
 }
@@ -33,7 +39,7 @@ Denial refused_destination(const plan::NetworkPlan& plan, policy::Transport tran
   return {.kind = "network",
           .what = (udp ? "udp " : "tcp ") + place,
           .rule = plan.rule,
-          .allow_with = "network.allow = [\"" + (udp ? "udp://" + place : place) + "\"]",
+          .allow_with = allow_line(plan, udp ? "udp://" + place : place),
           .risk = kRisk};
 }
 
@@ -61,14 +67,14 @@ void tell(Tally& tally, const plan::NetworkPlan& plan, const Destination& destin
   tally.deny(std::move(denial));
 }
 
-Denial refused_connect(const plan::NetworkPlan& plan, const policy::Address& address,
-                       std::uint16_t port) {
+Denial refused_connect(const plan::NetworkPlan& plan, std::optional<policy::Transport> transport,
+                       const policy::Address& address, std::uint16_t port) {
+  Denial denial = refused_destination(plan, transport.value_or(policy::Transport::tcp),
+                                      rule_text(address), port);
   const std::string place = rule_text(address) + ":" + std::to_string(port);
-  Denial denial{.kind = "network", .what = "address " + place, .rule = plan.rule};
+  if (!transport) denial.what = "address " + place;
   // No rule allows port 53, multicast and the like.
-  if (!policy::parse_network_rule(place)) return denial;
-  denial.allow_with = "network.allow = [\"" + place + "\"]";
-  denial.risk = kRisk;
+  if (!policy::parse_network_rule(place)) denial.allow_with = denial.risk = "";
   return denial;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,8 +28,9 @@ namespace sbx::network {
 /// refused what its name leads to, else as a failure.
 void tell(Tally& tally, const plan::NetworkPlan& plan, const Destination& destination,
           const Unreached& failure);
-/// An address that connect(2) was called with, where it is not known for which protocol.
-[[nodiscard]] Denial refused_connect(const plan::NetworkPlan& plan, const policy::Address& address,
-                                     std::uint16_t port);
+/// An address that connect(2) was called with. No transport: it is not known for which one.
+[[nodiscard]] Denial refused_connect(const plan::NetworkPlan& plan,
+                                     std::optional<policy::Transport> transport,
+                                     const policy::Address& address, std::uint16_t port);
 
 }  // namespace sbx::network

@@ -33,7 +33,7 @@ struct Gateway::Served {
       : loop(in),
         dialer(in, gateway.plan_.private_),
         tcp(in, gateway.plan_, dialer, gateway.tally_),
-        udp(in, gateway.plan_, dialer, gateway.tally_),
+        udp(in, gateway.plan_, dialer, gateway.tally_, gateway.pool_.space()),
         attempts(in, [&gateway](const Attempts::Packet& packet) { gateway.seen(packet); }),
         dns(in, [&gateway](const dns::Query& query) { return gateway.answer(query); }) {}
 

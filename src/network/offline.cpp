@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "base/sys.hpp"
 #include "network/denials.hpp"
 
 namespace sbx::network {
@@ -14,6 +15,8 @@ using policy::Address;
 using policy::Family;
 
 constexpr std::uint16_t kDnsPort = 53;
+/// A question follows its connect(2) sooner.
+constexpr std::uint64_t kAnswerMicroseconds = 1'000'000;
 
 template <class T>
 std::optional<T> as(std::span<const std::byte> bytes) {
@@ -65,6 +68,11 @@ std::optional<Attempt> outside(std::span<const std::byte> socket_address) {
   return destination;
 }
 
+bool asks_for_names(std::span<const std::byte> socket_address) {
+  const auto destination = destination_of(socket_address);
+  return destination && destination->port == kDnsPort && stays_inside(destination->address);
+}
+
 std::vector<SocketWish> Offline::wishes() {
   return {wish(SOCK_DGRAM), wish(SOCK_STREAM)};
 }
@@ -83,16 +91,31 @@ Status Offline::attach(EventLoop& loop) {
 dns::Answer Offline::answer(const dns::Query& query) {
   Denial denial = refused_name(plan_, query.shown, query.name);
   // One look-up asks for both families.
-  if (query.type == static_cast<std::uint16_t>(dns::Type::aaaa))
-    tally_.deny_once(std::move(denial));
-  else
-    tally_.deny(std::move(denial));
+  const bool again = query.type == static_cast<std::uint16_t>(dns::Type::aaaa);
+  tally_.deny(
+      std::move(denial), [this] { return asker(); },
+      again ? Tally::Count::at_least_once : Tally::Count::each);
   return {.rcode = dns::Rcode::no_such_name, .address = {}, .ttl_seconds = 0};
 }
 
 void Offline::connect(const Attempt& destination,
                       const std::function<std::string()>& process_name) {
-  tally_.deny(refused_connect(plan_, destination.address, destination.port), process_name);
+  tally_.deny(refused_connect(plan_, destination.transport, destination.address, destination.port),
+              process_name, Tally::Count::each);
+}
+
+void Offline::asks(std::uint32_t thread, std::function<std::string()> process_name) {
+  const std::uint64_t now = sys::now_microseconds();
+  const bool alone = asker_.thread == thread || now - asker_.since > kAnswerMicroseconds;
+  asker_ = {
+      .thread = thread, .since = now, .alone = alone, .process_name = std::move(process_name)};
+}
+
+/// A question does not say who asks: it is whoever made a connection for it just now, when that was
+/// one.
+std::string Offline::asker() const {
+  const bool known = asker_.alone && sys::now_microseconds() - asker_.since <= kAnswerMicroseconds;
+  return known ? asker_.process_name() : "";
 }
 
 }  // namespace sbx::network

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -23,7 +24,10 @@ namespace sbx::network {
 struct Attempt {
   policy::Address address;
   std::uint16_t port = 0;
+  std::optional<policy::Transport> transport = std::nullopt;  ///< where it is known
 };
+/// Whether a connect(2) with this address leads to what answers questions for names.
+[[nodiscard]] bool asks_for_names(std::span<const std::byte> socket_address);
 /// Where a connect(2) with this address leads, when that is out of the sandbox: nothing for its own
 /// loopback, other families, a port of 0 and what is too short to be an address.
 [[nodiscard]] std::optional<Attempt> outside(std::span<const std::byte> socket_address);
@@ -45,14 +49,25 @@ class Offline {
 
   /// One connect(2); `process_name` is asked at the first sight of a destination.
   void connect(const Attempt& destination, const std::function<std::string()>& process_name);
+  /// A process is about to ask for names.
+  void asks(std::uint32_t thread, std::function<std::string()> process_name);
   void put_into(Outcome& outcome) { tally_.put_into(outcome); }
 
  private:
+  /// Who called connect(2) to ask for names last.
+  struct Asker {
+    std::uint32_t thread = 0;
+    std::uint64_t since = 0;  ///< microseconds
+    bool alone = false;       ///< nobody else did shortly before
+    std::function<std::string()> process_name;
+  };
   dns::Answer answer(const dns::Query& query);
+  [[nodiscard]] std::string asker() const;
 
   const plan::NetworkPlan& plan_;
   std::vector<UniqueFd> sockets_;
   Tally tally_;
+  Asker asker_;
   std::optional<DnsService> dns_;
 };
 

@@ -18,6 +18,8 @@ class SocketPool {
   /// A fresh socket. Errors: host (the limit of open files).
   [[nodiscard]] Result<UniqueFd> take(int domain, int type);
 
+  [[nodiscard]] const Space& space() const { return space_; }
+
  private:
   struct Kind {
     int domain;

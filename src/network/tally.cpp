@@ -22,14 +22,14 @@ void Tally::deny(Denial denial, std::uint64_t count) {
   entry_of(std::move(denial)).count += count;
 }
 
-void Tally::deny(Denial denial, const std::function<std::string()>& process_name) {
+void Tally::deny(Denial denial, const std::function<std::string()>& process_name, Count count) {
   Denial& entry = entry_of(std::move(denial));
-  if (++entry.count == 1) entry.process = process_name();
+  if (entry.count == 0) entry.process = process_name();
+  if (count == Count::each || entry.count == 0) ++entry.count;
 }
 
 void Tally::deny_once(Denial denial) {
-  Denial& entry = entry_of(std::move(denial));
-  if (entry.count == 0) entry.count = 1;
+  deny(std::move(denial), [] { return std::string(); }, Count::at_least_once);
 }
 
 void Tally::fail(std::string what, std::string why) {

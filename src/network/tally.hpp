@@ -20,10 +20,13 @@ class Tally {
 
   /// Refused attempts; `denial.what` says which are the same.
   void deny(Denial denial, std::uint64_t count = 1);
+  enum class Count : std::uint8_t {
+    each,
+    at_least_once,  ///< the same attempt may have been counted: programs ask for A and AAAA
+  };
   /// One; `process_name` is asked at the first sight of it.
-  void deny(Denial denial, const std::function<std::string()>& process_name);
-  /// As deny(), where the same attempt may have been counted already: a program asks for A and
-  /// AAAA of one name.
+  void deny(Denial denial, const std::function<std::string()>& process_name, Count count);
+  /// The same without a process.
   void deny_once(Denial denial);
   /// An allowed attempt that led nowhere.
   void fail(std::string what, std::string why);

@@ -56,8 +56,9 @@ struct UdpService::Flow {
   Tally::UseId use = 0;
 };
 
-UdpService::UdpService(EventLoop& loop, const plan::NetworkPlan& plan, Dialer& dialer, Tally& tally)
-    : loop_(loop), plan_(plan), dialer_(dialer), tally_(tally) {}
+UdpService::UdpService(EventLoop& loop, const plan::NetworkPlan& plan, Dialer& dialer, Tally& tally,
+                       const Space& space)
+    : loop_(loop), plan_(plan), dialer_(dialer), tally_(tally), unreachable_(space) {}
 
 UdpService::~UdpService() {
   loop_.cancel(expiry_);
@@ -90,15 +91,36 @@ void UdpService::take(Listener& listener, const SocketAddress& client, const Add
   Flow* const flow = flow_of(listener, client, SocketAddress(to, listener.port));
   if (flow == nullptr) return;
   flow->last_used = sys::now_microseconds();
-  if (!flow->far.valid()) return keep_waiting(*flow, data);
-  if (::send(flow->far.get(), data.data(), data.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
-    tally_.passed(flow->use, 0, data.size());
+  if (flow->far.valid()) return send(*flow, data);
+  if (flow->dial == 0) return tell_client(*flow);
+  keep_waiting(*flow, data);
+}
+
+void UdpService::send(Flow& flow, std::span<const std::uint8_t> data) {
+  const auto try_once = [&] {
+    return ::send(flow.far.get(), data.data(), data.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  };
+  ssize_t sent = try_once();
+  if (sent < 0 && errno == ECONNREFUSED) {  // that is about an earlier one
+    refused_there(flow);
+    sent = try_once();
+  }
+  if (sent >= 0) tally_.passed(flow.use, 0, data.size());
+}
+
+void UdpService::refused_there(Flow& flow) {
+  tally_.fail("udp://" + flow.destination.text(), "refused there");
+  tell_client(flow);
+}
+
+void UdpService::tell_client(const Flow& flow) {
+  unreachable_.tell(flow.client, SocketAddress(flow.to, flow.listener->port));
 }
 
 /// What is too much is lost, like any datagram.
 void UdpService::keep_waiting(Flow& flow, std::span<const std::uint8_t> data) {
-  const bool lost = flow.dial == 0 || flow.waiting.size() >= kMostWaiting ||
-                    waiting_bytes_ + data.size() > kMostWaitingBytes;
+  const bool lost =
+      flow.waiting.size() >= kMostWaiting || waiting_bytes_ + data.size() > kMostWaitingBytes;
   if (lost) return;
   waiting_bytes_ += data.size();
   flow.waiting.emplace_back(data.begin(), data.end());
@@ -161,14 +183,12 @@ void UdpService::reached(const std::string& key, std::expected<UniqueFd, Unreach
   if (!answer) {
     tell(tally_, plan_, flow.destination, answer.error());
     (void)take_waiting(flow);
-    return;  // the flow stays, silent, so that each datagram is not looked up again
+    return tell_client(flow);  // the flow stays, so that each datagram is not looked up again
   }
   flow.use = tally_.use(flow.destination.rule->rule.text());
   tally_.connected(flow.use);
   flow.far = std::move(*answer);
-  for (const auto& data : take_waiting(flow))
-    if (::send(flow.far.get(), data.data(), data.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
-      tally_.passed(flow.use, 0, data.size());
+  for (const auto& data : take_waiting(flow)) send(flow, data);
   if (!loop_.watch(flow.far.get(), EPOLLIN, [this, &flow](std::uint32_t) { answers(flow); }))
     remove(std::string(key));
 }
@@ -178,7 +198,7 @@ void UdpService::answers(Flow& flow) {
     const std::span<std::uint8_t> bytes = room();
     const ssize_t got = ::recv(flow.far.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (got < 0 && errno == ECONNREFUSED) {
-      tally_.fail("udp://" + flow.destination.text(), "refused there");
+      refused_there(flow);
       continue;
     }
     if (got < 0) return;

@@ -11,6 +11,7 @@
 #include "network/listeners.hpp"
 #include "network/socket_address.hpp"
 #include "network/tally.hpp"
+#include "network/unreachable.hpp"
 #include "plan/plan.hpp"
 
 namespace sbx::network {
@@ -22,7 +23,9 @@ class UdpService {
   /// At a time; what begins then is dropped and named.
   static constexpr std::size_t kMostFlows = 1024;
 
-  UdpService(EventLoop& loop, const plan::NetworkPlan& plan, Dialer& dialer, Tally& tally);
+  /// `space`: the gateway's.
+  UdpService(EventLoop& loop, const plan::NetworkPlan& plan, Dialer& dialer, Tally& tally,
+             const Space& space);
   UdpService(const UdpService&) = delete;
   UdpService& operator=(const UdpService&) = delete;
   ~UdpService();
@@ -43,7 +46,10 @@ class UdpService {
   void reached(const std::string& key, std::expected<UniqueFd, Unreached> answer);
   void keep_waiting(Flow& flow, std::span<const std::uint8_t> data);
   std::vector<std::vector<std::uint8_t>> take_waiting(Flow& flow);
+  void send(Flow& flow, std::span<const std::uint8_t> data);
   void answers(Flow& flow);
+  void refused_there(Flow& flow);
+  void tell_client(const Flow& flow);
   void remove(const std::string& key);
   void expire();
 
@@ -52,6 +58,7 @@ class UdpService {
   Dialer& dialer_;
   Tally& tally_;
   std::unordered_map<std::string, std::unique_ptr<Flow>> flows_;
+  Unreachable unreachable_;
   std::size_t waiting_bytes_ = 0;  ///< of all flows
   EventLoop::TimerId expiry_ = EventLoop::kNoTimer;
 };

@@ -164,50 +164,72 @@ class Merger {
                      .layer = Layer::command_line,
                      .base = {.folder = context_.working_directory, .home = context_.home}},
                     findings_);
-    const Key* key = find_key(one.key);
+    if (is_section(one.key)) return set_section(one, reading);
+    set_key(one, one.key, {}, reading);
+  }
+
+  /// The one value of an override; null where its text is not one.
+  static std::optional<Node> value_of(const Override& one) {
+    auto document = read_toml("v = " + one.toml);
+    const auto* members = document ? document->as<Node::Table>() : nullptr;
+    if (members == nullptr || members->size() != 1 || members->front().name != "v")
+      return std::nullopt;
+    return members->front().value;
+  }
+
+  /// `network={ mode = "allow-list", allow = ["example.org:443"] }`: its keys, one by one.
+  void set_section(const Override& one, Reading& reading) {
+    const auto value = value_of(one);
+    const auto* keys = value ? value->as<Node::Table>() : nullptr;
+    if (keys == nullptr) {
+      return reading.report(0, 0,
+                            {"unknown-key", quoted(one.key) + " is a table of keys, not a key",
+                             "set its keys one by one, or as " + one.key + "={ KEY = VALUE }"});
+    }
+    for (const Member& member : *keys)
+      set_key(one, one.key + "." + member.name, member.value, reading);
+  }
+
+  /// `value`: nothing, to read it from the override.
+  void set_key(const Override& one, const std::string& name, std::optional<Node> value,
+               Reading& reading) {
+    const Key* key = find_key(name);
     std::string member;
     if (key == nullptr) {
       // environment.set.NAME
-      const auto dot = one.key.rfind('.');
+      const auto dot = name.rfind('.');
       const Key* table =
-          dot == std::string::npos ? nullptr : find_key(std::string_view(one.key).substr(0, dot));
-      if (table == nullptr || !table->is_table()) return unknown_override(one, reading);
+          dot == std::string::npos ? nullptr : find_key(std::string_view(name).substr(0, dot));
+      if (table == nullptr || !table->is_table()) return unknown_override(name, reading);
       key = table;
-      member = one.key.substr(dot + 1);
+      member = name.substr(dot + 1);
     }
     if (key->of_text()) {
       return reading.report(
           0, 0,
-          {"not-settable", one.key + " belongs to a policy file and can't be set here",
+          {"not-settable", name + " belongs to a policy file and can't be set here",
            key->type == Type::parents ? "name further policies with -p" : "leave it out"});
     }
-    auto document = read_toml("v = " + one.toml);
-    const auto* members = document ? document->as<Node::Table>() : nullptr;
-    if (members == nullptr || members->size() != 1 || members->front().name != "v") {
+    if (!value) value = value_of(one);
+    if (!value) {
       return reading.report(
           0, 0,
-          {"toml-syntax", one.key + ": " + quoted(one.toml) + " is not one TOML value",
-           reading.cure(one.key, key->is_list() || key->is_table() || key->type == Type::boolean ||
-                                         key->type == Type::count || key->type == Type::number
-                                     ? example(*key)
-                                     : quoted(one.toml))});
+          {"toml-syntax", name + ": " + quoted(one.toml) + " is not one TOML value",
+           reading.cure(name, key->is_list() || key->is_table() || key->type == Type::boolean ||
+                                      key->type == Type::count || key->type == Type::number
+                                  ? example(*key)
+                                  : quoted(one.toml))});
     }
-    Node value = members->front().value;
     if (!member.empty())
-      value = Node{.value = Node::Table{Member{.name = member, .value = std::move(value)}}};
-    apply(*key, value, one.append ? ListMode::append : ListMode::replace, reading, policy_);
+      value = Node{.value = Node::Table{Member{.name = member, .value = std::move(*value)}}};
+    apply(*key, *value, one.append ? ListMode::append : ListMode::replace, reading, policy_);
   }
 
-  static void unknown_override(const Override& one, Reading& reading) {
-    const std::string_view meant = suggest_key(one.key);
-    if (is_section(one.key)) {
-      return reading.report(0, 0,
-                            {"unknown-key", quoted(one.key) + " is a table of keys, not a key",
-                             "set its keys one by one"});
-    }
+  static void unknown_override(const std::string& name, Reading& reading) {
+    const std::string_view meant = suggest_key(name);
     reading.report(
         0, 0,
-        {"unknown-key", "unknown key " + short_text(Node{.value = one.key}),
+        {"unknown-key", "unknown key " + short_text(Node{.value = name}),
          meant.empty() ? "sbx-policy(5) lists the keys" : "did you mean " + quoted(meant) + "?"});
   }
 

@@ -1,5 +1,6 @@
 #include "run/network.hpp"
 
+#include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -74,9 +75,22 @@ void RunNetwork::look_at_connect(const supervise::NotedCall& call,
   const auto most = static_cast<std::int32_t>(room.size());
   const auto bytes = std::span(room).first(static_cast<std::size_t>(std::clamp(length, 0, most)));
   if (!memory.read(call.arguments[1], bytes)) return;
-  const auto destination = network::outside(bytes);
+  if (offline_ != nullptr && network::asks_for_names(bytes))
+    offline_->asks(memory.thread(),
+                   [thread = memory.thread()] { return supervise::process_name(thread); });
+  auto destination = network::outside(bytes);
   if (!destination) return;
   if (gateway_ != nullptr) return gateway_->expect(destination->address, destination->port);
+  switch (memory.socket_protocol(static_cast<int>(call.arguments[0]))) {
+    case IPPROTO_TCP:
+      destination->transport = policy::Transport::tcp;
+      break;
+    case IPPROTO_UDP:
+      destination->transport = policy::Transport::udp;
+      break;
+    default:
+      break;
+  }
   offline_->connect(*destination, [&] { return memory.process_name(); });
 }
 

@@ -1,7 +1,10 @@
 #include "supervise/caller_memory.hpp"
 
+#include <fcntl.h>
 #include <linux/seccomp.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -9,6 +12,7 @@
 #include <array>
 
 #include "base/sys.hpp"
+#include "base/unique_fd.hpp"
 
 namespace sbx::supervise {
 
@@ -51,6 +55,22 @@ std::optional<std::string> CallerMemory::text(std::uint64_t address, std::size_t
   }
   if (!still_waits()) return std::nullopt;
   return result;
+}
+
+int CallerMemory::socket_protocol(int fd) const {
+  constexpr unsigned kThread = O_EXCL;  // PIDFD_THREAD, Linux 6.9
+  if (thread_ == 0) return 0;
+  UniqueFd caller(static_cast<int>(::syscall(SYS_pidfd_open, thread_, kThread)));
+  // Before that: where the thread is its process's first.
+  if (!caller.valid()) caller = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, thread_, 0)));
+  if (!caller.valid()) return 0;
+  const UniqueFd socket(static_cast<int>(::syscall(SYS_pidfd_getfd, caller.get(), fd, 0)));
+  int protocol = 0;
+  socklen_t size = sizeof protocol;
+  if (!socket.valid() ||
+      ::getsockopt(socket.get(), SOL_SOCKET, SO_PROTOCOL, &protocol, &size) != 0 || !still_waits())
+    return 0;
+  return protocol;
 }
 
 std::string CallerMemory::process_name() const {

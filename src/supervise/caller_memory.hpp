@@ -26,6 +26,8 @@ class CallerMemory {
   [[nodiscard]] bool read(std::uint64_t address, std::span<std::byte> into) const;
   /// A text that ends with NUL, at most `limit` bytes of it. Nothing as with read().
   [[nodiscard]] std::optional<std::string> text(std::uint64_t address, std::size_t limit) const;
+  /// SO_PROTOCOL of the caller's socket `fd`; 0 where it can't be told.
+  [[nodiscard]] int socket_protocol(int fd) const;
   /// As supervise::process_name().
   [[nodiscard]] std::string process_name() const;
 

@@ -20,7 +20,8 @@ namespace sbx::supervise {
 /// decide it never reads the memory of the caller, and never lets a denied call go on,
 /// seccomp_unotify(2): a call goes on only if its number and registers are allowed by the policy
 /// and the filter notified it to be looked at.
-/// Under a flood it answers late, so that it costs at most a tenth of a CPU; counts stay exact. A
+/// Under a flood it answers late, so that it costs at most a tenth of a CPU; counts stay exact. What
+/// was not spent is kept for a while for calls that go on, so that honest bursts of them don't wait. A
 /// call is received at once in any case: only from then on does its caller wait killable, that is,
 /// no signal handler can turn the policy's errno into EINTR (WAIT_KILLABLE_RECV).
 class Notifier {
@@ -65,6 +66,8 @@ class Notifier {
   void answer_what_is_due();
   bool rests();
   [[nodiscard]] std::uint64_t window_end() const;
+  void earn();
+  void spend(std::uint64_t nanoseconds);
   const LastCall& look_up(const ::seccomp_notif& call);
   [[nodiscard]] const Note* note_of(int number) const;
   void look_at(const ::seccomp_notif& call, const Note& note) const;
@@ -84,6 +87,8 @@ class Notifier {
   std::uint64_t window_start_ = 0;  ///< microseconds
   std::uint64_t window_cost_ = 0;   ///< nanoseconds of CPU
   int answered_in_window_ = 0;
+  std::int64_t credit_ = 0;         ///< nanoseconds of CPU that were not spent
+  std::uint64_t earned_until_ = 0;  ///< microseconds
 };
 
 }  // namespace sbx::supervise

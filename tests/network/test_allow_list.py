@@ -222,6 +222,23 @@ class AllowList(SbxTest):
         self.assertEqual(ended.denied, {f"udp {PUBLIC}:7": 1})
         self.assertEqual(ended.record["denials"][0]["allow_with"], f'network.allow = ["udp://{PUBLIC}:7"]')
 
+    def test_datagrams_that_are_refused_there_fail_at_once(self):
+        nobody = UDP_ECHO + 1
+        for host, rule, failed in (("web.example.org", f"udp://web.example.org:{nobody}", f"udp://web.example.org:{nobody}"),
+                                   (PUBLIC, f"udp://{PUBLIC}:{nobody}", f"udp://{PUBLIC}:{nobody}"),
+                                   (PUBLIC6, f"udp://[{PUBLIC6}]:{nobody}", f"udp://[{PUBLIC6}]:{nobody}"),
+                                   (PUBLIC, "udp://93.184.216.0/24:*", f"udp://{PUBLIC}:{nobody}")):
+            with self.subTest(host=host, rule=rule):
+                ended = self.python(ASK, host, nobody, 1, "connected", options=self.allowed(rule))
+                self.assertEqual(ended.text, "ConnectionRefusedError\n", ended)
+                self.assertEqual(self.failed(ended), {failed: "refused there"}, ended)
+        self.assertEqual(self.python(ASK, PUBLIC, UDP_ECHO, 1, "connected", options=self.allowed(f"udp://{PUBLIC}:7")).text, "answered\n")
+
+    def test_datagrams_to_a_name_that_leads_nowhere_fail_at_once(self):
+        for name in ("private.example.org", "missing.example.org"):
+            ended = self.python(ASK, name, UDP_ECHO, 1, "connected", options=self.allowed(f"udp://{name}:7"))
+            self.assertEqual(ended.text, "ConnectionRefusedError\n", ended)
+
     def test_tls_name_must_be_the_dialled_one(self):
         allowed = self.python(TLS, "web.example.org", "web.example.org", options=self.allowed("web.example.org"))
         self.assertEqual(allowed.text, "secret\n", allowed)

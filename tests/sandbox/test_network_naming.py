@@ -73,11 +73,11 @@ class NetworkNaming(SbxTest):
         answers, named, ended = self.tried("192.0.2.1,443", "192.0.2.1,443", "10.1.2.3,22", "2001:db8::1,80")
         self.assertEqual(set(answers.values()), {"ENETUNREACH"}, ended)
         self.assertEqual({what: denial["count"] for what, denial in named.items()},
-                         {"address 192.0.2.1:443": 2, "address 10.1.2.3:22": 1, "address [2001:db8::1]:80": 1}, ended)
-        one = named["address 192.0.2.1:443"]
+                         {"tcp 192.0.2.1:443": 2, "tcp 10.1.2.3:22": 1, "tcp [2001:db8::1]:80": 1}, ended)
+        one = named["tcp 192.0.2.1:443"]
         self.assertIn("python", one["process"])
         self.assertIn('network.mode = "none" (default.toml:', one["rule"])
-        self.assertEqual(one["allow_with"], 'network.allow = ["192.0.2.1:443"]')
+        self.assertEqual(one["allow_with"], 'network = { mode = "allow-list", allow = ["192.0.2.1:443"] }')
         self.assertTrue(one["risk"])
 
     def test_names_are_answered_and_named(self):
@@ -86,8 +86,19 @@ class NetworkNaming(SbxTest):
         self.assertEqual(list(named), ["name example.org"], ended)
         one = named["name example.org"]
         self.assertEqual(one["count"], 2)
-        self.assertEqual(one["allow_with"], 'network.allow = ["example.org:443"]')
+        self.assertEqual(one["allow_with"], 'network = { mode = "allow-list", allow = ["example.org:443"] }')
+        self.assertIn("python", one["process"])
         self.assertIn("the port that the program uses", one["risk"])
+
+    def test_datagrams_are_named_as_such(self):
+        ended = self.exited(self.python(FLOOD, "1"))
+        one = self.named(ended)["udp 192.0.2.1:80"]
+        self.assertEqual(one["allow_with"], 'network = { mode = "allow-list", allow = ["udp://192.0.2.1:80"] }')
+
+    def test_a_thread_is_named_too(self):
+        ended = self.exited(self.python("import sys, threading\n" f"code = {TRY!r}\n"
+                                        "thread = threading.Thread(target=exec, args=(code,))\nthread.start(); thread.join()\n", "192.0.2.1,443"))
+        self.assertEqual(list(self.named(ended)), ["tcp 192.0.2.1:443"], ended)
 
     def test_what_stays_inside_works_and_is_not_named(self):
         ended = self.exited(self.python(OWN_SERVER))
@@ -117,9 +128,12 @@ class NetworkNaming(SbxTest):
     def test_what_allows_a_name_is_taken_by_the_command_line(self):
         _, named, _ = self.tried("example.org,443")
         line = named["name example.org"]["allow_with"]
-        key, value = line.split(" = ", 1)
-        ended = self.sbx("--dry-run", "--set", 'network.mode="allow-list"', "--set", f"{key}={value}", "--", "true", json_record=False)
-        self.assertEqual(ended.status, 0, ended)
+        # One line, there and in a policy: the name resolves then.
+        policy = self.policy(f"{line}\n")
+        for options in (["--set", line], ["-p", policy]):
+            answers, named, ended = self.tried("example.org,443", options=options)
+            self.assertNotEqual(list(answers.values()), ["no name"], ended)
+            self.assertNotIn("name example.org", named, ended)
 
     def test_naming_can_be_left_out(self):
         answers, named, ended = self.tried("192.0.2.1,443", "example.org,80", options=["--set", "network.named=false"])
@@ -146,7 +160,7 @@ class NetworkNaming(SbxTest):
 
     def test_a_flood_is_counted_exactly_and_bounded(self):
         ended = self.exited(self.python(FLOOD, "3000"))
-        self.assertEqual(self.named(ended)["address 192.0.2.1:80"]["count"], 3000, ended)
+        self.assertEqual(self.named(ended)["udp 192.0.2.1:80"]["count"], 3000, ended)
 
     def test_many_destinations_are_bounded_and_nothing_is_lost(self):
         places = [f"192.0.2.{i},{port}" for i in range(100) for port in (80, 443, 8080)]

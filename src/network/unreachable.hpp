@@ -1,0 +1,29 @@
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "network/socket_address.hpp"
+#include "network/space.hpp"
+
+namespace sbx::network {
+
+/// Tells a program that a datagram led nowhere, as the destination's own host would: ICMP "port
+/// unreachable", which its socket reports as ECONNREFUSED.
+class Unreachable {
+ public:
+  /// `space` is the gateway's; borrowed.
+  explicit Unreachable(const Space& space) : space_(space) {}
+
+  /// About a datagram from `client` to `to`. Where it can't be said the program waits in vain, as for
+  /// any datagram that is lost.
+  void tell(const SocketAddress& client, const SocketAddress& to);
+
+ private:
+  int socket_for(policy::Family family);
+
+  const Space& space_;
+  std::array<std::optional<UniqueFd>, 2> sockets_;  ///< by family, made when they are needed
+};
+
+}  // namespace sbx::network
