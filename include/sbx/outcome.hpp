@@ -115,6 +115,13 @@ struct Change {
   bool operator==(const Change&) const = default;
 };
 
+/// A guarded name that was not in a live folder when the run began and is there at its end.
+struct Appeared {
+  std::string path;        ///< on the host, as bytes
+  bool is_hidden = false;  ///< filesystem.deny means it: the program could see it; else a name by
+                           ///< which programs of the host are made to run or trust something
+};
+
 struct Outcome {
   Verdict verdict = Exited{};
   std::string detail;  ///< one sentence for people and agents
@@ -129,8 +136,9 @@ struct Outcome {
   Usage usage;
   std::string cpu_time_means = "summed";  ///< how CPU time was measured: "task-clock" | "summed"
   std::vector<Stamp> stamps;
-  std::vector<Change> changes;            ///< of a copy-on-write workspace, by path
+  std::vector<Change> changes;         ///< of a copy-on-write workspace, by path
   std::uint64_t changes_left_out = 0;  ///< beyond what is listed
+  std::vector<Appeared> appeared;      ///< in live folders, by path
 };
 
 /// The exit status of `sbx run` (sbx(1), "EXIT STATUS").

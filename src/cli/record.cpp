@@ -258,6 +258,17 @@ Json enforced_json(const plan::Plan& plan, const std::vector<Degraded>& degraded
   return json;
 }
 
+Json appeared_json(const std::vector<Appeared>& appeared) {
+  Json list = Json::array();
+  for (const Appeared& each : appeared) {
+    Json json;
+    put_name(json, "path", each.path);
+    json["guard"] = each.is_hidden ? "filesystem.deny" : "protected";
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
 Json collected_json(const RunFacts& facts) {
   Json json;
   if (facts.typed != nullptr) put_name(json, "folder", facts.typed->bring_out.folder);
@@ -379,6 +390,7 @@ std::string record_text(const RunFacts& facts) {
   json["limits"] = facts.plan != nullptr ? limits_json(*facts.plan) : Json(nullptr);
   json["changes"] = changes_json(outcome.changes);
   if (outcome.changes_left_out > 0) json["changes_left_out"] = outcome.changes_left_out;
+  if (!outcome.appeared.empty()) json["appeared"] = appeared_json(outcome.appeared);
   if (facts.collected != nullptr) json["out"] = collected_json(facts);
   if (facts.kept != nullptr)
     json["kept"] = {

@@ -234,6 +234,25 @@ std::string note_lines(const std::vector<std::string>& notes) {
   return text;
 }
 
+namespace {
+
+void append_appeared(std::string& text, const std::vector<Appeared>& appeared, bool hidden,
+                     std::string_view what) {
+  constexpr std::size_t kMostNames = 10;
+  std::size_t count = 0;
+  std::string names;
+  for (const Appeared& each : appeared) {
+    if (each.is_hidden != hidden || ++count > kMostNames) continue;
+    names += fmt::format("  {}\n", printable(each.path));
+  }
+  if (count == 0) return;
+  say(text, "new in a live folder{}", what);
+  text += names;
+  if (count > kMostNames) text += fmt::format("  and {} more\n", count - kMostNames);
+}
+
+}  // namespace
+
 std::string outcome_words(const plan::Plan& plan, const Outcome& outcome, bool verbose,
                           const Paint& paint) {
   std::string text;
@@ -243,6 +262,11 @@ std::string outcome_words(const plan::Plan& plan, const Outcome& outcome, bool v
   append_truncation(text, "stderr", outcome.err, plan.output.stderr_cap);
   append_denials(text, outcome.denials, paint);
   append_limits(text, outcome.limits_met);
+  append_appeared(
+      text, outcome.appeared, false,
+      ", under names that programs of the host run or trust: look before you work there");
+  append_appeared(text, outcome.appeared, true,
+                  ", under names that filesystem.deny means: the program could see them");
   if (verbose) {
     append_degraded(text, plan.degraded);
     append_degraded(text, outcome.degraded);

@@ -59,6 +59,7 @@ Status Guard::run(std::vector<Shown>& shown) {
     if (each.layered && !step.read_only && !each.survey->foreign.empty()) copy_instead(each);
     hide_all(each);
     seal_names(each);
+    note_live(each);
     tell(each);
   }
   return {};
@@ -253,6 +254,17 @@ void Guard::protect(const std::string& inside, MountKind kind, const Origin& ori
   step.origin = origin;
   step.content = std::move(content);
   steps.push_back(std::move(step));
+}
+
+/// For a look at the end of the run: what is there then and was not now.
+void Guard::note_live(const Shown& shown) {
+  const Survey& found = *shown.survey;
+  if (shown.grant.access != Access::live || shown.grant.facts.type != host::FileType::directory)
+    return;
+  LiveFolder folder{.source = shown.grant.source, .guarded = found.protected_};
+  for (const Hidden& name : found.hidden) folder.guarded.push_back(name.path);
+  std::ranges::sort(folder.guarded);
+  guarded_.live.push_back(std::move(folder));
 }
 
 void Guard::tell(const Shown& shown) {

@@ -23,6 +23,7 @@ struct Shown {
 /// What a guard adds to.
 struct Guarded {
   std::vector<Mount>& steps;
+  std::vector<LiveFolder>& live;
   std::vector<Degraded>& degraded;
   std::vector<std::string>& explanations;
 };
@@ -53,6 +54,7 @@ class Guard {
   void hide(const Shown& shown, const Hidden& name);
   void clean_settings(const Shown& shown, const std::string& path);
   void seal_names(const Shown& shown);
+  void note_live(const Shown& shown);
   void tell(const Shown& shown);
   void add_veil(const Shown& shown, Veil veil);
   void protect(const std::string& inside, MountKind kind, const Origin& origin,

@@ -71,6 +71,8 @@ Status decide_files(const policy::Policy& policy, const host::Host& host, const 
   plan.executable = std::move(program.executable);
   plan.interpreter = std::move(program.interpreter);
   plan.environment = decide_environment(policy.environment, host, request, program.bin_folders);
+  plan.live = std::move(places.live);
+  plan.most_entries = policy.filesystem.scan.value;
   plan.degraded.insert(plan.degraded.end(), places.degraded.begin(), places.degraded.end());
   append(plan.notes, std::move(places.notes));
   append(plan.explanations, std::move(places.explanations));

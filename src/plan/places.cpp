@@ -293,7 +293,7 @@ Result<Places> Placer::place() {
   }
   if (below_empty) places_.steps.push_back(directory_step(places_.working_directory));
   Guard guard(policy_, host_, view_, denials_, grants_,
-              {places_.steps, places_.degraded, places_.explanations});
+              {places_.steps, places_.live, places_.degraded, places_.explanations});
   SBX_TRY(guard.run(shown_));
   seal_policy_files(source, guard);
   sort_by_depth(places_.steps);

@@ -13,6 +13,7 @@ namespace sbx::plan {
 struct Places {
   std::vector<Mount> steps;  ///< shallow to deep
   std::string working_directory;
+  std::vector<LiveFolder> live;
   std::vector<Degraded> degraded;
   std::vector<std::string> notes;
   std::vector<std::string> explanations;

@@ -81,6 +81,12 @@ struct Mount {
   Origin origin;  ///< the policy line this step comes from
 };
 
+/// A folder of the host that the program writes to for real, as the survey found it.
+struct LiveFolder {
+  std::string source;
+  std::vector<std::string> guarded;  ///< names below that are hidden or read-only, in order
+};
+
 /// A limit that each process inherits.
 struct ProcessLimit {
   int resource = 0;  ///< RLIMIT_*
@@ -176,6 +182,8 @@ struct Plan {
   bool explain = false;  ///< paths that are looked for and not granted are named
   std::vector<std::string> enforced_namespaces;
   std::vector<std::string> hidden_names;  ///< patterns of names that are hidden, deny.hpp
+  std::vector<LiveFolder> live;
+  std::uint64_t most_entries = 0;  ///< filesystem.scan
   std::vector<Degraded> degraded;
   std::vector<std::string>
       required;                    ///< --require: checked again when a run finds something weaker

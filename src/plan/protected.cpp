@@ -112,6 +112,10 @@ bool is_protected(std::string_view folder_name, std::string_view name) {
   return std::ranges::find(kAnywhere, name) != kAnywhere.end();
 }
 
+bool is_guarded(std::string_view folder_name, std::string_view name, bool is_folder) {
+  return is_protected(folder_name, name) || (name == ".git" && !is_folder);
+}
+
 std::optional<std::string> without_credentials(std::string_view git_config) {
   std::string clean;
   std::string_view rest = git_config;

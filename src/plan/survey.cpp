@@ -83,7 +83,8 @@ class Surveyor {
   void note_special(const host::Seen& seen) {
     const std::string_view folder =
         seen.folder.empty() ? base_name(grant_.source) : base_name(seen.folder);
-    if (is_protected(folder, seen.name)) found_.protected_.push_back(path_of(seen));
+    if (is_guarded(folder, seen.name, seen.facts.type == host::FileType::directory))
+      found_.protected_.push_back(path_of(seen));
     const bool settings = seen.name == "config" || seen.name == "config.worktree";
     const bool is_text =
         seen.facts.type == host::FileType::regular || seen.facts.type == host::FileType::symlink;

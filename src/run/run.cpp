@@ -13,6 +13,7 @@
 
 #include "base/sys.hpp"
 #include "budget/group.hpp"
+#include "plan/appeared.hpp"
 #include "plan/disk.hpp"
 #include "plan/enforcement.hpp"
 #include "run/network.hpp"
@@ -255,6 +256,7 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   outcome.degraded.insert(outcome.degraded.begin(), sandbox.degraded.begin(),
                           sandbox.degraded.end());
   disk.tell(outcome);
+  plan::note_appeared(plan, host, outcome);
   if (options.copy != nullptr) {
     keep_copy(plan, sandbox, started, *options.copy, outcome);
     disk.hand_to(*options.copy);

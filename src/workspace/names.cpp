@@ -30,8 +30,7 @@ bool is_protected(std::string_view path, FileType type) {
     if (plan::is_protected(folder, part)) return true;
     folder = part;
   }
-  // A file or link of that name sends git to a folder, and to hooks, of somebody else's choice.
-  return !parts.empty() && parts.back() == ".git" && type != FileType::folder;
+  return !parts.empty() && plan::is_guarded({}, parts.back(), type == FileType::folder);
 }
 
 const char* describe(FileType type) {

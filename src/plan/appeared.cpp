@@ -1,0 +1,81 @@
+#include "plan/appeared.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "plan/deny.hpp"
+#include "plan/path_text.hpp"
+#include "plan/protected.hpp"
+
+namespace sbx::plan {
+namespace {
+
+class Look {
+ public:
+  Look(const LiveFolder& folder, const Denials& denials, std::uint64_t most, Outcome& outcome)
+      : folder_(folder), denials_(denials), most_(most), outcome_(outcome) {}
+
+  void run(const host::Files& files) {
+    const host::Visit visit = [this](const host::Seen& seen) { return look(seen); };
+    const host::Shut shut = [](const std::string&) {};  // the caller can't look there either
+    const Status walked = files.walk(folder_.source, visit, shut);
+    if (!walked)
+      tell(walked.error().text());
+    else if (entries_ > most_)
+      tell("it holds more than filesystem.scan = " + std::to_string(most_) + " entries now");
+  }
+
+ private:
+  host::Walk look(const host::Seen& seen) {
+    if (++entries_ > most_) return host::Walk::end;
+    const std::string_view above =
+        seen.folder.empty() ? base_name(folder_.source) : base_name(seen.folder);
+    const bool hidden = denials_.hides(absolute(seen.folder), seen.name) != nullptr;
+    const bool is_folder = seen.facts.type == host::FileType::directory;
+    const bool guarded = is_guarded(above, seen.name, is_folder);
+    if (!hidden && !guarded) return seen.is_mount ? host::Walk::past : host::Walk::into;
+    std::string path = seen.folder.empty() ? std::string() : std::string(seen.folder) + "/";
+    path += seen.name;
+    if (!std::ranges::binary_search(folder_.guarded, path) &&
+        outcome_.appeared.size() < kMostAppeared)
+      outcome_.appeared.push_back({.path = joined(folder_.source, path), .is_hidden = !guarded});
+    return host::Walk::past;
+  }
+
+  std::string_view absolute(std::string_view folder) {
+    if (folder.empty()) return folder_.source;
+    if (folder != last_folder_) {
+      last_folder_ = folder;
+      last_absolute_ = joined(folder_.source, folder);
+    }
+    return last_absolute_;
+  }
+
+  void tell(std::string why) {
+    outcome_.degraded.push_back({.what = "'" + folder_.source + "'",
+                                 .why = std::move(why),
+                                 .instead = "guarded names that appeared in it are not listed"});
+  }
+
+  const LiveFolder& folder_;
+  const Denials& denials_;
+  std::uint64_t most_;
+  Outcome& outcome_;
+  std::uint64_t entries_ = 0;
+  std::string last_folder_;
+  std::string last_absolute_;
+};
+
+}  // namespace
+
+void note_appeared(const Plan& plan, const host::Host& host, Outcome& outcome) {
+  if (plan.live.empty()) return;
+  std::vector<DenyRule> rules;
+  for (const std::string& pattern : plan.hidden_names) rules.push_back({pattern, {}});
+  const Denials denials(std::move(rules));
+  for (const LiveFolder& folder : plan.live)
+    Look(folder, denials, plan.most_entries, outcome).run(*host.files);
+  std::ranges::stable_sort(outcome.appeared, {}, &Appeared::path);
+}
+
+}  // namespace sbx::plan
