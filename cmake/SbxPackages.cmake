@@ -7,6 +7,17 @@ set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_SET_DESTDIR OFF)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_PACKAGE_CHECKSUM SHA256)
+# What dpkg and lintian read names the packages. Some of it is true of a static program only.
+set(SBX_IF_STATIC "# ")
+if(SBX_STATIC)
+  set(SBX_IF_STATIC "")
+endif()
+foreach(text postinst postrm changelog program.lintian-overrides development.lintian-overrides)
+  configure_file(${PROJECT_SOURCE_DIR}/share/debian/${text}.in ${PROJECT_BINARY_DIR}/debian/${text} @ONLY
+    FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+endforeach()
+set(CPACK_SBX_OBJCOPY ${CMAKE_OBJCOPY})
+set(CPACK_SBX_DEBIAN ${PROJECT_BINARY_DIR}/debian)
 set(CPACK_COMPONENTS_ALL program development)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_PROJECT_CONFIG_FILE ${CMAKE_CURRENT_LIST_DIR}/SbxPackageKind.cmake)
@@ -24,7 +35,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME ${SBX_PROGRAM_NAME})
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION utils)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_CONTROL_EXTRA
-  ${PROJECT_SOURCE_DIR}/share/debian/postinst ${PROJECT_SOURCE_DIR}/share/debian/postrm)
+  ${PROJECT_BINARY_DIR}/debian/postinst ${PROJECT_BINARY_DIR}/debian/postrm)
 set(CPACK_DEBIAN_PROGRAM_DESCRIPTION "It gives a program what a policy grants and nothing else, stops it when a
 budget is spent, and says truthfully how the run ended, by which limit, and
 what was refused under which line of the policy. It needs no daemon, no

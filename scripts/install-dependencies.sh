@@ -1,12 +1,12 @@
 #!/bin/sh
 # install-dependencies.sh PACKAGE…: installs those Debian packages that are missing. Asks nothing of a machine that has
-# them all; else needs root or sudo.
+# them all; else needs root or sudo. What has its command from elsewhere (node's own npm) is not missing.
 set -eu
 
 missing=
 for package in "$@"; do
   state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || :)
-  [ "$state" = installed ] || missing="$missing $package"
+  [ "$state" = installed ] || command -v "$package" >/dev/null 2>&1 || missing="$missing $package"
 done
 [ -n "$missing" ] || exit 0
 

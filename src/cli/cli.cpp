@@ -59,7 +59,7 @@ int completions_command(const Invocation& typed) {
     return complain(
         usage_error("\"sbx completions\" needs the name of a shell", "bash, zsh or fish"),
         typed.output.color, kUsage);
-  return print(text);
+  return print(for_program(text, SBX_PROGRAM_NAME));
 }
 
 #ifdef SBX_FAULTS

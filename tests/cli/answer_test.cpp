@@ -3,7 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/app.hpp"
 #include "cli/captured.hpp"
+#include "cli/completions/completions.hpp"
 #include "cli/record.hpp"
 #include "cli/text.hpp"
 #include "cli/words.hpp"
@@ -181,6 +183,20 @@ TEST(Words, TruncationNamesTheKeyAndWhatIsMissing) {
   const Outcome outcome{.out = {.bytes = 3072, .truncated = true, .head_bytes = 1024}};
   EXPECT_EQ(outcome_words(plan, outcome, false, {}),
             "sbx: stdout: 3 KiB written, 2 KiB left out (output.stdout = \"1K\")\n");
+}
+
+TEST(Completions, OfAProgramWithAnotherNameCallAndCompleteThatOne) {
+  EXPECT_EQ(
+      for_program("#compdef sbx\n_sbx() { x=$(sbx list); cat /etc/sbx/y; }\ncomplete -F _sbx sbx\n",
+                  "gaol-run"),
+      "#compdef gaol-run\n_gaol_run() { x=$(gaol-run list); cat /etc/sbx/y; }\n"
+      "complete -F _gaol_run gaol-run\n");
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    const std::string script = completion_script(describe_tree(), shell);
+    EXPECT_EQ(for_program(script, "sbx"), script);
+    EXPECT_THAT(for_program(script, "other"), Not(HasSubstr("_sbx")));
+    EXPECT_THAT(for_program(script, "other"), Not(HasSubstr(" sbx ")));
+  }
 }
 
 }  // namespace

@@ -1,34 +1,50 @@
 #!/bin/sh
-# check_package.sh CPACK BUILD COMPILER SOURCE: makes the packages, has lintian look at them, then installs, uses and removes them
-# in a copy-on-write view of this machine that nothing outside sees. Needs root; 77 is a visible skip.
+# check_package.sh CPACK BUILD COMPILER SOURCE [NAME]: makes the packages, has lintian look at them, then installs, uses and removes
+# them in a copy-on-write view of this machine that nothing outside sees; with NAME as they are for a program of another name, beside
+# a foreign program that is called sbx. Needs root; 77 is a visible skip.
 set -eu
 
+skip() {
+  echo "skipped: $1"
+  [ -z "${SBX_NO_SKIPS:-}" ] || exit 1
+  exit 77
+}
+
 if [ "${1:-}" != --inside ]; then
-  cpack=$1 build=$2 compiler=$3 source=$4
-  [ "$(id -u)" = 0 ] || { echo "skipped: installing packages needs root"; exit 77; }
-  unshare --mount true 2>/dev/null || { echo "skipped: no mount namespaces"; exit 77; }
+  cpack=$1 build=$2 compiler=$3 source=$4 name=${5:-sbx}
+  [ "$(id -u)" = 0 ] || skip "installing packages needs root"
+  unshare --mount true 2>/dev/null || skip "no mount namespaces"
+  for program in lintian pkg-config; do
+    command -v $program >/dev/null 2>&1 || skip "$program is not installed"
+  done
   scratch=$(mktemp -d)
   trap 'rm -rf "$scratch"' EXIT
   chmod 755 "$scratch"
+  if [ "$name" != sbx ]; then
+    # What is compiled is the same but for one word: the programs of this build stand in.
+    other=$scratch/other
+    "$(dirname "$cpack")/cmake" -S "$source" -B "$other" -G Ninja -DBUILD_TESTING=OFF -DSBX_PROGRAM_NAME="$name" \
+      -DCMAKE_CXX_COMPILER="$compiler" >"$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }
+    cp "$build/sbx" "$other/$name"
+    cp -P "$build"/src/lib/libsbx.* "$other/src/lib/"
+    build=$other
+  fi
   for kind in DEB TGZ; do
     (cd "$scratch" && "$cpack" --config "$build/CPackConfig.cmake" -G $kind -B "$scratch/packages" >"$scratch/log" 2>&1) ||
       { cat "$scratch/log"; exit 1; }
   done
-  if command -v lintian >/dev/null 2>&1; then
-    # No tag but those that are overridden, each with its reason; a test build is neither static nor stripped of everything.
-    lintian --allow-root --fail-on error,warning "$scratch"/packages/*.deb || { echo "lintian finds something"; exit 1; }
-  else
-    echo "lintian is not installed: packages not linted"
-  fi
+  # No tag but those that are overridden, each with its reason.
+  lintian --allow-root --display-info --pedantic --fail-on error,warning,info,pedantic "$scratch"/packages/*.deb ||
+    { echo "lintian finds something"; exit 1; }
   tar -C "$scratch" -xzf "$scratch"/packages/*.tar.gz
-  "$scratch"/sbx-*/bin/sbx run --lang sh -c 'echo from the tarball' | grep -q 'from the tarball'
+  "$scratch/$name"-*/bin/"$name" run --lang sh -c 'echo from the tarball' | grep -q 'from the tarball'
   cp -r "$source/tests/cli/client" "$source/tests/cli/check_package.sh" "$scratch/"
-  unshare --mount --propagation private sh "$0" --inside "$scratch" "$compiler"
+  unshare --mount --propagation private sh "$0" --inside "$scratch" "$compiler" "$name"
   exit
 fi
 
 # In a mount namespace of its own.
-scratch=$2 compiler=$3
+scratch=$2 compiler=$3 name=$4
 mkdir "$scratch/view" && mount -t tmpfs view "$scratch/view"
 mkdir "$scratch/view/upper" "$scratch/view/work" "$scratch/view/root"
 mount -t overlay overlay -o "lowerdir=/,upperdir=$scratch/view/upper,workdir=$scratch/view/work" "$scratch/view/root"
@@ -41,20 +57,37 @@ mkdir -p "$root/mnt/old" && cd "$root" && pivot_root . mnt/old && cd /
 fail() { echo "$1"; exit 1; }
 as_user() { setpriv --reuid nobody --regid nogroup --clear-groups env -i PATH=/usr/bin:/bin HOME=/nonexistent "$@"; }
 
-[ ! -e /usr/bin/sbx ] || dpkg --force-all -P sbx libsbx-dev >/dev/null 2>&1 || rm -f /usr/bin/sbx
-dpkg -i "$scratch"/packages/*.deb >"$scratch/log" 2>&1 || { cat "$scratch/log"; fail "dpkg can't install the packages"; }
-as_user sbx run --lang sh -c 'echo installed and used' | grep -q 'installed and used' || fail "the installed sbx does not run"
-as_user sbx policy init | head -1 | grep -q '^#:schema /usr/share/sbx/schema/' || fail "the installed schema is not found"
-grep -q '^profile sbx /usr/bin/sbx ' /usr/share/sbx/apparmor/sbx || fail "the AppArmor profile names another path"
-[ -s /usr/share/man/man5/sbx-policy.5.gz ] || fail "a page is missing"
-if command -v pkg-config >/dev/null 2>&1; then
-  # shellcheck disable=SC2046 # words
-  "$compiler" -std=c++17 -o "$scratch/client.bin" "$scratch/client/main.cpp" $(pkg-config --cflags --libs sbx) || fail "the client does not build"
-  as_user "$scratch/client.bin" /usr/bin/sbx | grep -q good || fail "the client does not work"
-else
-  echo "pkg-config is not installed: sbx.pc not used"
+dpkg --force-all -P "$name" "lib$name-dev" >/dev/null 2>&1 || :
+rm -f "/usr/bin/$name"
+foreign='a program of somebody else'
+if [ "$name" != sbx ]; then
+  printf '#!/bin/sh\necho "%s"\n' "$foreign" >/usr/bin/sbx && chmod 755 /usr/bin/sbx
 fi
-dpkg -P libsbx-dev sbx >"$scratch/log" 2>&1 || { cat "$scratch/log"; fail "dpkg can't remove the packages"; }
-left=$(find /usr /etc -xdev \( -path '*/sbx/*' -o -name 'sbx*' -o -name 'libsbx*' \) -not -path '/usr/local/*' -newer "$scratch/client" 2>/dev/null || :)
+# AppArmor as where only profiled programs may make user namespaces: there the package brings its profile.
+mkdir -p /etc/apparmor.d/abi && : >/etc/apparmor.d/abi/4.0
+dpkg -i "$scratch"/packages/*.deb >"$scratch/log" 2>&1 || { cat "$scratch/log"; fail "dpkg can't install the packages"; }
+as_user "$name" run --lang sh -c 'echo installed and used' | grep -q 'installed and used' || fail "the installed $name does not run"
+as_user "$name" policy init | head -1 | grep -q '^#:schema /usr/share/sbx/schema/' || fail "the installed schema is not found"
+grep -q "^profile $name /usr/bin/$name " "/etc/apparmor.d/$name" || fail "the AppArmor profile is not at its place, or names another path"
+for page in man1/$name.1 man1/$name-run.1 man5/$name-policy.5 man5/$name-record.5 man7/$name-security.7; do
+  gzip -dc "/usr/share/man/$page.gz" >"$scratch/page" || fail "a page is missing: $page"
+  if [ "$name" != sbx ] && grep -E '(Nm|Xr) sbx' "$scratch/page"; then fail "$page is about sbx"; fi
+  grep -q "^[.]Nm $name" "$scratch/page" || fail "$page names no $name"
+done
+offered() { bash --norc -c ". /usr/share/bash-completion/completions/$name; COMP_WORDS=($name do); COMP_CWORD=1
+  \$(complete -p $name | sed 's/.*-F \\([^ ]*\\).*/\\1/'); echo \"\${COMPREPLY[*]}\""; }
+[ "$(offered)" = doctor ] || fail "bash completes nothing for $name: $(offered)"
+grep -q "^#compdef $name\$" "/usr/share/zsh/site-functions/_$name" || fail "the completions of zsh are for another program"
+grep -q "^complete -c $name " "/usr/share/fish/vendor_completions.d/$name.fish" || fail "the completions of fish are for another program"
+# shellcheck disable=SC2046 # words
+"$compiler" -std=c++17 -o "$scratch/client.bin" "$scratch/client/main.cpp" $(pkg-config --cflags --libs sbx) || fail "the client does not build"
+as_user "$scratch/client.bin" "/usr/bin/$name" | grep -q good || fail "the client does not work"
+if [ "$name" != sbx ]; then
+  [ "$(as_user sbx)" = "$foreign" ] || fail "the foreign sbx is another one now"
+  rm /usr/bin/sbx
+fi
+dpkg -P "lib$name-dev" "$name" >"$scratch/log" 2>&1 || { cat "$scratch/log"; fail "dpkg can't remove the packages"; }
+left=$(find /usr /etc -xdev \( -path '*/sbx/*' -o -name 'sbx*' -o -name 'libsbx*' -o -name "*$name*" \) -not -path '/usr/local/*' \
+  -newer "$scratch/client" 2>/dev/null || :)
 [ -z "$left" ] || fail "left after removal: $left"
 echo "packages: good"

@@ -12,4 +12,8 @@ namespace sbx::cli {
 [[nodiscard]] std::string completion_script(const std::vector<CommandDoc>& tree,
                                             std::string_view shell);
 
+/// The same script for a program that is installed under another name than "sbx": what completes and
+/// what is called is that one, and no function has the name of another program's.
+[[nodiscard]] std::string for_program(std::string_view script, std::string_view program);
+
 }  // namespace sbx::cli
