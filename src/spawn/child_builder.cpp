@@ -69,7 +69,9 @@ int make_folders(const Builder& builder, char* path) {
 
 namespace {
 
-int open_parent(const Builder& builder, const char* path, std::size_t length) {
+enum class Missing : std::uint8_t { is_made, is_told };
+
+int open_parent(const Builder& builder, const char* path, std::size_t length, Missing missing) {
   char parent[PATH_MAX] = ".";
   if (length >= sizeof parent) builder.give_up(ENAMETOOLONG);
   if (length > 0) {
@@ -79,7 +81,7 @@ int open_parent(const Builder& builder, const char* path, std::size_t length) {
   const int folder = open_folder(builder.root, parent);
   if (folder >= 0) return folder;
   if (errno != ENOENT) builder.give_up(errno);
-  return make_folders(builder, parent);
+  return missing == Missing::is_made ? make_folders(builder, parent) : -1;
 }
 
 bool is_remembered(const OpenFolder& folder, const char* path, std::size_t length) {
@@ -103,18 +105,31 @@ int open_name(const Builder& builder, int folder, const char* name, bool is_fold
 
 }  // namespace
 
-int parent_folder(Builder& builder, const char* path, const char** name) {
+namespace {
+
+int parent_of(Builder& builder, const char* path, const char** name, Missing missing) {
   const char* const slash = std::strrchr(path, '/');
   *name = slash != nullptr ? slash + 1 : path;
   const auto length = slash != nullptr ? static_cast<std::size_t>(slash - path) : 0;
   OpenFolder& folder = builder.folder;
   if (is_remembered(folder, path, length)) return folder.fd;
   if (folder.fd >= 0) ::close(folder.fd);
-  folder.fd = open_parent(builder, path, length);
+  folder.fd = open_parent(builder, path, length, missing);
+  if (folder.fd < 0) return -1;
   folder.own = may_make_in(builder, folder.fd);
   folder.length = length;
   if (length <= OpenFolder::kLongest) std::memcpy(folder.path, path, length);
   return folder.fd;
+}
+
+}  // namespace
+
+int parent_folder(Builder& builder, const char* path, const char** name) {
+  return parent_of(builder, path, name, Missing::is_made);
+}
+
+int existing_parent(Builder& builder, const char* path, const char** name) {
+  return parent_of(builder, path, name, Missing::is_told);
 }
 
 void forget_folder(Builder& builder, const char* path) {
@@ -157,6 +172,12 @@ void attach(const Builder& builder, int tree, int target) {
                     MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH));
 }
 
+bool attach_at(const Builder& builder, int tree, int folder, const char* name) {
+  if (call(SYS_move_mount, tree, "", folder, name, MOVE_MOUNT_F_EMPTY_PATH) == 0) return true;
+  if (errno != ENOENT) builder.give_up(errno);
+  return false;
+}
+
 void set_attributes(const Builder& builder, int tree, std::uint64_t attributes, bool recursive) {
   mount_attr change{};
   change.attr_set = attributes;
@@ -172,6 +193,48 @@ int open_source(const Builder& builder, const Step& step) {
   builder.must(::fstat(source, &facts));
   if (facts.st_dev != step.device || facts.st_ino != step.inode) builder.give_up(ESTALE);
   return source;
+}
+
+namespace {
+
+/// Many sources are neighbours: files of /etc, devices.
+int source_folder(Builder& builder, const char* path, std::size_t length) {
+  OpenFolder& folder = builder.source_folder;
+  if (is_remembered(folder, path, length)) return folder.fd;
+  if (folder.fd >= 0) ::close(folder.fd);
+  char parent[PATH_MAX] = "/";
+  if (length >= sizeof parent) builder.give_up(ENAMETOOLONG);
+  if (length > 0) {
+    std::memcpy(parent, path, length);
+    parent[length] = '\0';
+  }
+  folder.fd = static_cast<int>(
+      builder.must(open_beneath(AT_FDCWD, parent, O_PATH | O_DIRECTORY, kNoLinks)));
+  folder.length = length;
+  if (length <= OpenFolder::kLongest) std::memcpy(folder.path, path, length);
+  return folder.fd;
+}
+
+}  // namespace
+
+int clone_path(Builder& builder, const char* path, bool recursive, struct stat& facts) {
+  const char* const slash = std::strrchr(path, '/');
+  const char* const name = slash != nullptr && slash[1] != '\0' ? slash + 1 : ".";
+  const int folder =
+      source_folder(builder, path, slash != nullptr ? static_cast<std::size_t>(slash - path) : 0);
+  const int tree =
+      static_cast<int>(builder.must(call(SYS_open_tree, folder, name,
+                                         OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW |
+                                             (recursive ? AT_RECURSIVE : 0U))));
+  builder.must(::fstat(tree, &facts));
+  return tree;
+}
+
+int clone_source(Builder& builder, const Step& step) {
+  struct stat facts;
+  const int tree = clone_path(builder, step.source, step.recursive, facts);
+  if (facts.st_dev != step.device || facts.st_ino != step.inode) builder.give_up(ESTALE);
+  return tree;
 }
 
 void write_content(const Builder& builder, int file, const char* content, std::size_t size) {

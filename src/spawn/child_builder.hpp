@@ -42,6 +42,7 @@ struct Builder {
   std::uint64_t own[kOwnMounts] = {};
   std::size_t own_count = 0;
   OpenFolder folder;
+  OpenFolder source_folder;   ///< the same of the last source; its path is the host's
   std::size_t index = 0;      ///< of the current step
   Stage stage = Stage::root;  ///< of the current step
 
@@ -56,10 +57,14 @@ void remember_own(Builder& builder, int fd);
 /// The folder that holds `path` (relative to the root), making what is missing; `*name` is the last
 /// component. The descriptor belongs to the builder and lasts until the next call.
 int parent_folder(Builder& builder, const char* path, const char** name);
+/// The same where nothing may be made; -1 when there is no such folder.
+int existing_parent(Builder& builder, const char* path, const char** name);
 /// The place where a mount goes: exists, is of the right kind, and no link was followed.
 int open_target(Builder& builder, const char* path, bool is_folder);
 /// move_mount(2) of a detached tree onto a target that is open.
 void attach(const Builder& builder, int tree, int target);
+/// The same onto a name in a folder, no link followed; false when there is none of that name.
+bool attach_at(const Builder& builder, int tree, int folder, const char* name);
 /// The same onto a path, which is made when it is missing and may be made. Closes `tree`.
 void place(Builder& builder, int tree, const char* path, bool is_folder);
 /// A descriptor below `path` no longer leads where its name does: something was mounted there.
@@ -70,6 +75,10 @@ void set_attributes(const Builder& builder, int tree, std::uint64_t attributes, 
 /// The source as this mount namespace sees it: the parent's descriptors belong to another one,
 /// where open_tree(CLONE) answers EINVAL. Device and inode must be what the parent decided on.
 int open_source(const Builder& builder, const Step& step);
+/// open_tree(CLONE) of it, in one step.
+int clone_source(Builder& builder, const Step& step);
+/// The same of any path of the host. No link is followed; `facts` are of what was cloned.
+int clone_path(Builder& builder, const char* path, bool recursive, struct stat& facts);
 void write_content(const Builder& builder, int file, const char* content, std::size_t size);
 /// Decimal digits and a zero byte; `end` moves to that byte.
 void append_number(char*& end, std::uint64_t number);

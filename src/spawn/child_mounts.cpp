@@ -28,30 +28,19 @@ void add_entry(Builder& builder, const Step& step) {
   }
 }
 
-int clone_source(const Builder& builder, const Step& step) {
-  if (step.tree >= 0) return step.tree;  // made, and given its attributes, by the parent
-  const int source = open_source(builder, step);
-  const long tree = builder.must(
-      call(SYS_open_tree, source, "", kCloneTree | (step.recursive ? AT_RECURSIVE : 0U)));
-  ::close(source);
-  return static_cast<int>(tree);
-}
-
 void add_bind(Builder& builder, const Step& step) {
-  const int tree = clone_source(builder, step);
+  // The parent's trees have their attributes already.
+  const int tree = step.tree >= 0 ? step.tree : clone_source(builder, step);
   if (step.tree < 0 && enter(builder.program, Stage::bind_attributes, builder.index))
     set_attributes(builder, tree, step.attributes, step.recursive);
   place(builder, tree, step.target, step.is_folder);
 }
 
 /// Without NODEV, else opening it fails; a file of that name that is another device is refused.
-int clone_device(const Builder& builder, const char* path, std::uint32_t number) {
-  const int node = static_cast<int>(builder.must(open_beneath(AT_FDCWD, path, O_PATH, kNoLinks)));
+int clone_device(Builder& builder, const char* path, std::uint32_t number) {
   struct stat facts;
-  builder.must(::fstat(node, &facts));
+  const int tree = clone_path(builder, path, false, facts);
   if ((facts.st_mode & S_IFMT) != S_IFCHR || facts.st_rdev != number) builder.give_up(ENODEV);
-  const int tree = static_cast<int>(builder.must(call(SYS_open_tree, node, "", kCloneTree)));
-  ::close(node);
   set_attributes(builder, tree, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY, false);
   return tree;
 }
@@ -110,7 +99,7 @@ int open_masked(const Builder& builder, const Step& step) {
   return target;
 }
 
-int make_mask(const Builder& builder, StepKind kind) {
+int make_mask(Builder& builder, StepKind kind) {
   if (kind == StepKind::mask_file) return clone_device(builder, "/dev/null", kNullDevice);
   const Option options[] = {{"mode", "0555"}, {"size", "4k"}, {"nr_inodes", "1"}};
   return make_file_system(
@@ -118,21 +107,39 @@ int make_mask(const Builder& builder, StepKind kind) {
       MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 }
 
-void add_mask(Builder& builder, const Step& step) {
+bool lies_in(const char* path, const char* folder) {
+  while (*folder != '\0' && *path == *folder) {
+    ++path;
+    ++folder;
+  }
+  return *folder == '\0';
+}
+
+/// False when this kernel has nothing of that name.
+bool place_mask(Builder& builder, int tree, const Step& step) {
+  if (lies_in(step.target, "proc/")) {  // the sandbox's own: no links on these paths
+    const char* name = nullptr;
+    const int folder = existing_parent(builder, step.target, &name);
+    return folder >= 0 && attach_at(builder, tree, folder, name);
+  }
   const int target = open_masked(builder, step);
-  if (target < 0) return;
+  if (target < 0) return false;
+  attach(builder, tree, target);
+  ::close(target);
+  return true;
+}
+
+void add_mask(Builder& builder, const Step& step) {
   // The first mask of a kind is made, the others are clones of it, flags included.
   int& first = step.kind == StepKind::mask_file ? builder.empty_file : builder.empty_folder;
   const bool make = first < 0;
   const int tree = make
                        ? make_mask(builder, step.kind)
                        : static_cast<int>(builder.must(call(SYS_open_tree, first, "", kCloneTree)));
-  attach(builder, tree, target);
-  if (make)
-    first = tree;
+  if (place_mask(builder, tree, step) && make)
+    first = tree;  // only what is attached can be cloned
   else
     ::close(tree);
-  ::close(target);
 }
 
 void add_read_only(Builder& builder, const Step& step) {

@@ -43,9 +43,7 @@ int open_scratch(Builder& builder) {
   folder.source = program.scratch_folder;
   folder.device = program.scratch_device;
   folder.inode = program.scratch_inode;
-  const int source = open_source(builder, folder);
-  const int tree = static_cast<int>(builder.must(call(SYS_open_tree, source, "", kCloneTree)));
-  ::close(source);
+  const int tree = clone_source(builder, folder);
   set_attributes(builder, tree, kAttributes, false);
   return tree;
 }
@@ -68,11 +66,12 @@ void make_scratch(Builder& builder) {
   builder.must(::mkdirat(program.scratch, "work", 0755));
 }
 
+/// Into the old root, which goes as a whole: an unmount of its own would wait for another RCU grace
+/// period. The host's /proc is there (host::probe() read it) and nothing more comes from it.
 void hide_scratch(Builder& builder) {
   builder.stage = Stage::scratch_hidden;
   if (!enter(builder.program, Stage::scratch_hidden)) return;
-  builder.must(::fchdir(builder.root));
-  builder.must(::umount2(kStaging, kMntDetach));
+  builder.must(call(SYS_move_mount, builder.root, kStaging, AT_FDCWD, "/proc", 0U));
   builder.must(::unlinkat(builder.root, kStaging, AT_REMOVEDIR));
 }
 
@@ -102,7 +101,8 @@ void build_root(Program& program) {
   for (std::size_t i = 0; i < program.step_count; ++i) add_step(builder, i);
   hide_scratch(builder);
   enter_root(builder);
-  for (const int fd : {builder.empty_folder, builder.empty_file, builder.folder.fd})
+  for (const int fd :
+       {builder.empty_folder, builder.empty_file, builder.folder.fd, builder.source_folder.fd})
     if (fd >= 0) ::close(fd);
 }
 
