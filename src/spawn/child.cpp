@@ -17,6 +17,7 @@
 #include <cstring>
 
 #include "base/control.hpp"
+#include "base/resident.hpp"
 #include "spawn/child_calls.hpp"
 
 namespace sbx::child {
@@ -209,10 +210,17 @@ void reap(const Program& program, pid_t main) {
 }
 
 [[noreturn]] void serve(const Program& program, pid_t main, int signals) {
+  constexpr int kSettled = 20;  // milliseconds: a short run does not pay for giving memory back
+  int patience = kSettled;
   reap(program, main);
   for (;;) {
     pollfd watched[2] = {{program.control, POLLIN, 0}, {signals, POLLIN, 0}};
-    if (::poll(watched, 2, -1) < 0) continue;
+    const int events = ::poll(watched, 2, patience);
+    if (events == 0) {
+      release_program_pages();
+      patience = -1;
+    }
+    if (events <= 0) continue;
     if (watched[1].revents != 0) {
       signalfd_siginfo drained[4];
       (void)!::read(signals, drained,
@@ -257,14 +265,15 @@ void wait_for_order(const Program& program, control::FromSupervisor expected) {
 void run_init(Program& program) {
   drop_supervisor_ends(program);
   die_with_supervisor(program);
-  wait_for_order(program, control::FromSupervisor::go);  // meeting point 2
+  // What needs no ids is done while the supervisor maps them.
   limit_cpus(program);
+  name_host(program);
+  make_network(program);
+  wait_for_order(program, control::FromSupervisor::go);  // meeting point 2
   take_identity(program);
   wipe_arguments(program);
   refuse_dumps(program);
   die_with_supervisor(program);
-  name_host(program);
-  make_network(program);
   build_root(program);
   open_terminal(program);
   hand_over_descriptors(program);

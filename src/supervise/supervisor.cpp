@@ -1,6 +1,7 @@
 #include "supervise/supervisor.hpp"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -12,6 +13,7 @@
 
 #include "base/control.hpp"
 #include "base/event_loop.hpp"
+#include "base/resident.hpp"
 #include "base/sys.hpp"
 #include "supervise/budget_watch.hpp"
 #include "supervise/full_file.hpp"
@@ -35,6 +37,7 @@ constexpr auto kUnkillable = 5s;  ///< a process in uninterruptible sleep outliv
 constexpr auto kLastWords = 1s;   ///< for a reader who does not read, after the run was ended
 constexpr auto kStopAnswer = 1s;
 constexpr auto kFreezeLook = 1ms;
+constexpr auto kSettled = 50ms;  ///< a short run does not pay for giving memory back
 
 std::uint64_t microseconds_of(const timeval& time) {
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 +
@@ -176,6 +179,10 @@ void Supervisor::start_timers() {
   if (settings_.wall_time.count() > 0)
     loop_.at(started_ + static_cast<std::uint64_t>(microseconds(settings_.wall_time).count()),
              [this] { wall_time_ended(); });
+  loop_.after(kSettled, [] {
+    release_program_pages();
+    ::malloc_trim(0);  // the policy and the plan are behind us
+  });
 }
 
 void Supervisor::order(FromSupervisor what, int value) {
