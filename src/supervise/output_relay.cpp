@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/sys.hpp"
+
 namespace sbx::supervise {
 namespace {
 
@@ -17,6 +19,13 @@ constexpr std::size_t kSpliceAtMost = 1 << 20;
 constexpr int kRounds = 16;
 /// Enough for all a pipe can hold, once nobody writes any more.
 constexpr int kLastRounds = 64;
+
+/// A program that writes much at a time is looked after at intervals: waking up for each of its
+/// writes would cost more than moving them.
+constexpr std::uint64_t kWindow = 1000;      ///< microseconds
+constexpr std::uint64_t kMuch = 256 * 1024;  ///< bytes in a window
+constexpr auto kRest = std::chrono::microseconds(60);
+constexpr int kLargePipe = 1 << 20;  ///< what fs.pipe-max-size allows everybody
 
 bool is_pipe(int fd) {
   struct stat facts{};
@@ -74,11 +83,38 @@ void OutputRelay::pump() {
         return finish();
       case Step::wait_source:
         if (complete_) return finish();
-        break;
+        stop_waiting_for_sink();
+        return flows() ? rest() : wake();
     }
-    break;
   }
   stop_waiting_for_sink();
+  wake();
+}
+
+/// Whether much came in the last window.
+bool OutputRelay::flows() {
+  const std::uint64_t now = sys::now_microseconds();
+  if (now - window_began_ < kWindow) return flows_;
+  flows_ = bytes_ - window_bytes_ >= kMuch && now - window_began_ < 2 * kWindow;
+  window_began_ = now;
+  window_bytes_ = bytes_;
+  return flows_;
+}
+
+void OutputRelay::rest() {
+  if (resting_ || done_) return;
+  resting_ = true;
+  if (!has_large_pipe_) ::fcntl(source_.get(), F_SETPIPE_SZ, kLargePipe);  // else as large as it is
+  has_large_pipe_ = true;
+  loop_.set_events(source_.get(), 0);
+  loop_.after(kRest, [this] {
+    resting_ = false;
+    pump();
+  });
+}
+
+void OutputRelay::wake() {
+  if (!resting_) loop_.set_events(source_.get(), EPOLLIN);
 }
 
 OutputRelay::Step OutputRelay::step() {
@@ -211,7 +247,6 @@ void OutputRelay::stop_waiting_for_sink() {
   if (!sink_watched_) return;
   sink_watched_ = false;
   loop_.forget(sink_.fd());
-  loop_.set_events(source_.get(), EPOLLIN);
 }
 
 void OutputRelay::close_source() {

@@ -68,6 +68,9 @@ class OutputRelay {
   void stop_waiting_for_sink();
   void close_source();
   void finish();
+  [[nodiscard]] bool flows();
+  void rest();
+  void wake();
   [[nodiscard]] std::uint64_t allowance() const;
   [[nodiscard]] bool dropping() const { return sink_lost_ || sink_.discards() || allowance() == 0; }
 
@@ -89,6 +92,11 @@ class OutputRelay {
   bool at_end_ = false;
   bool said_exceeded_ = false;
   bool done_ = false;
+  bool flows_ = false;
+  bool resting_ = false;
+  bool has_large_pipe_ = false;
+  std::uint64_t window_began_ = 0;  ///< sys::now_microseconds()
+  std::uint64_t window_bytes_ = 0;  ///< bytes_ when the window began
   std::vector<std::string> notes_;
 };
 
