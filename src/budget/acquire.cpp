@@ -40,9 +40,8 @@ Caller caller() {
   return {.uid = ::geteuid(), .pid = ::getpid()};
 }
 
-/// This process's groups and where they are mounted; nothing without /proc.
-std::optional<Hierarchies> look_up() {
-  const auto own = sys::read_file("/proc/self/cgroup", kProcFile);
+/// Where this process's groups (/proc/self/cgroup) are mounted; nothing without /proc.
+std::optional<Hierarchies> look_up(const Result<std::string>& own) {
   const auto mounts = sys::read_file("/proc/self/mountinfo", kProcFile);
   if (!own || !mounts) return std::nullopt;
   return find_hierarchies(*own, host::mounts_in(*mounts));
@@ -102,7 +101,7 @@ Acquisition Acquisition::begin() {
     if (attacher) acquisition.attacher_.emplace(std::move(*attacher));
     return acquisition;
   }
-  const auto found = look_up();
+  const auto found = look_up(own);
   if (!found) {
     acquisition.why_ = "/proc can't be read";
     return acquisition;
@@ -119,7 +118,7 @@ Acquired Acquisition::finish_unified() {
   const Place before = *hierarchies_.unified;
   if (!scope_) return acquire_unified(before, false);
   const Status moved = scope_->finish();
-  const auto now = look_up();
+  const auto now = look_up(sys::read_file("/proc/self/cgroup", kProcFile));
   Acquired acquired =
       acquire_unified(now && now->unified ? *now->unified : before, moved.has_value());
   if (!moved && !acquired.group) acquired.facts.why = moved.error().message;

@@ -1,6 +1,6 @@
 #include "cli/text.hpp"
 
-#include <nettle/sha2.h>
+#include <sha2.h>
 
 #include <array>
 #include <cstdint>
@@ -117,11 +117,11 @@ std::string printable(std::string_view bytes) {
 }
 
 std::string sha256_hex(std::string_view bytes) {
-  sha256_ctx context;
-  sha256_init(&context);
-  sha256_update(&context, bytes.size(), reinterpret_cast<const std::uint8_t*>(bytes.data()));
-  std::array<std::uint8_t, SHA256_DIGEST_SIZE> digest{};
-  sha256_digest(&context, digest.size(), digest.data());
+  SHA2_CTX context;
+  SHA256Init(&context);
+  SHA256Update(&context, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  std::array<std::uint8_t, SHA256_DIGEST_LENGTH> digest{};
+  SHA256Final(digest.data(), &context);
   std::string text;
   for (const std::uint8_t byte : digest) {
     text += kHex[byte >> 4];

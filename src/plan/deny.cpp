@@ -1,6 +1,7 @@
 #include "plan/deny.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
 
 #include "plan/path_text.hpp"
@@ -9,29 +10,44 @@
 namespace sbx::plan {
 namespace {
 
+struct Folder {
+  std::string real;
+  bool missing = false;
+};
+
 /// Canonical paths of folders, each looked up once: many rules lie in ~/.config.
 class Folders {
  public:
   explicit Folders(const host::Files& files) : files_(files) {}
 
   /// What exists of the path with links resolved, what does not as it is written.
-  const std::string& real(const std::string& path) {
+  const Folder& find(const std::string& path) {
     const auto known = known_.find(path);
     if (known != known_.end()) return known->second;
-    auto found = path == "/" ? Result<std::string>("/") : files_.canonical(path);
-    std::string real =
-        found ? std::move(*found) : joined(this->real(parent_of(path)), base_name(path));
-    return known_.emplace(path, std::move(real)).first->second;
+    return known_.emplace(path, look_up(path)).first->second;
   }
 
  private:
+  Folder look_up(const std::string& path) {
+    if (path == "/") return {.real = path};
+    const Folder& above = find(parent_of(path));
+    bool missing = above.missing;
+    if (!missing) {
+      auto found = files_.canonical(path);
+      if (found) return {.real = std::move(*found)};
+      // One that can't be looked into is not missing: what lies in it may be found all the same.
+      missing = found.error().errno_value == ENOENT;
+    }
+    return {.real = joined(above.real, base_name(path)), .missing = missing};
+  }
+
   const host::Files& files_;
-  std::map<std::string, std::string> known_;
+  std::map<std::string, Folder> known_;
 };
 
 /// The folder above the first wildcard, and the rest.
 std::pair<std::string, std::string> split_at_wildcard(const std::string& path) {
-  const std::size_t wild = path.find_first_of("*?[\\");
+  const std::size_t wild = find_wild(path);
   const std::size_t slash = path.rfind('/', wild);
   return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
 }
@@ -67,12 +83,14 @@ std::vector<DenyRule> resolve_deny(const policy::SourcedList<std::string>& deny,
       continue;
     }
     const auto [folder, rest] = split_at_wildcard(each.value);
-    const std::string place = joined(folders.real(folder), rest);
+    const Folder& above = folders.find(folder);
+    const std::string place = joined(above.real, rest);
     add(rules, place, each.origin);
     if (is_wild(rest)) {
       add(rules, each.value, each.origin);  // a wildcard may be a file's own name
       continue;
     }
+    if (above.missing) continue;
     const auto facts = host.files->look(place);
     if (!facts || facts->type != host::FileType::symlink) continue;
     if (auto target = host.files->canonical(place)) add(rules, std::move(*target), each.origin);
@@ -86,7 +104,7 @@ Denials::Denials(std::vector<DenyRule> rules) : rules_(std::move(rules)) {
     const std::string& last = parsed.last = parsed.parts.empty() ? "**" : parsed.parts.back();
     parsed.anywhere = parsed.parts.size() == 2 && parsed.parts.front() == "**" && last != "**";
     parsed.wild = is_wild(last);
-    if (last.find_first_of("*?[\\") == 0) begins_.fill(true);
+    if (find_wild(last) == 0) begins_.fill(true);
     begins_.at(static_cast<unsigned char>(last.front())) = true;
     if (rule.pattern.starts_with('/') && std::ranges::none_of(parsed.parts, is_wild))
       literals_.push_back(&rule);

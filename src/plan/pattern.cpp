@@ -2,6 +2,8 @@
 
 #include <fnmatch.h>
 
+#include <algorithm>
+
 namespace sbx::plan {
 
 std::vector<std::string> parts_of(std::string_view path) {
@@ -15,8 +17,15 @@ std::vector<std::string> parts_of(std::string_view path) {
   return parts;
 }
 
+std::size_t find_wild(std::string_view part) {
+  const auto wild = [](char c) { return c == '*' || c == '?' || c == '[' || c == '\\'; };
+  const auto found = std::ranges::find_if(part, wild);
+  return found == part.end() ? std::string_view::npos
+                             : static_cast<std::size_t>(found - part.begin());
+}
+
 bool is_wild(std::string_view part) {
-  return part.find_first_of("*?[\\") != std::string_view::npos;
+  return find_wild(part) != std::string_view::npos;
 }
 
 bool name_matches(const std::string& pattern, const std::string& name) {

@@ -18,6 +18,8 @@ namespace {
 using std::chrono::microseconds;
 using namespace std::chrono_literals;
 
+/// The command has just begun to run: there is nothing yet that a look could find.
+constexpr auto kFirstLook = 1ms;
 constexpr auto kClockDelay = 50ms;                 ///< a short run does not pay for the task clock
 constexpr std::uint64_t kShortestCpuStep = 1000;   // microseconds
 constexpr std::uint64_t kLongestSumStep = 50'000;  // reaped times appear late in a sum
@@ -72,11 +74,12 @@ Status BudgetWatch::start() {
   if (group_has_memory())
     SBX_TRY(watch_memory_alarm());
   else if (settings_.memory.count > 0)
-    check_memory();
-  if (!group_has_processes() && settings_.processes > 0) check_processes();
-  if (settings_.disk_is_host_too) check_writes();
+    loop_.after(kFirstLook, [this] { check_memory(); });
+  if (!group_has_processes() && settings_.processes > 0)
+    loop_.after(kFirstLook, [this] { check_processes(); });
+  if (settings_.disk_is_host_too) loop_.after(kFirstLook, [this] { check_writes(); });
   if (settings_.cpu_time.count() > 0) {
-    check_cpu();
+    loop_.after(kFirstLook, [this] { check_cpu(); });
     if (!group_has_cpu_time()) loop_.after(kClockDelay, [this] { begin_cpu_clock(); });
   }
   if (settings_.disk_in_folder) check_disk();
