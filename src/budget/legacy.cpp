@@ -10,9 +10,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
+#include <span>
 #include <utility>
 
+#include "base/message.hpp"
 #include "base/sys.hpp"
 #include "budget/files.hpp"
 #include "budget/legacy_attacher.hpp"
@@ -29,28 +30,12 @@ constexpr std::uint64_t kNearLimit = std::uint64_t{2} << 20;  // a huge page, or
 
 std::optional<GroupsMade> receive_groups(int channel, std::array<UniqueFd, kControllers>& folders) {
   GroupsMade made;
-  iovec body{&made, sizeof made};
-  alignas(cmsghdr) char space[CMSG_SPACE(kControllers * sizeof(int))];
-  msghdr message{};
-  message.msg_iov = &body;
-  message.msg_iovlen = 1;
-  message.msg_control = space;
-  message.msg_controllen = sizeof space;
-  ssize_t got = ::recvmsg(channel, &message, MSG_CMSG_CLOEXEC);
-  while (got < 0 && errno == EINTR) got = ::recvmsg(channel, &message, MSG_CMSG_CLOEXEC);
-  if (got != sizeof made) return std::nullopt;
+  sys::Message message = sys::receive_message(channel, std::as_writable_bytes(std::span(&made, 1)));
+  if (message.length != sizeof made) return std::nullopt;
   std::size_t next = 0;
-  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
-       part = CMSG_NXTHDR(&message, part)) {
-    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
-    const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (std::size_t i = 0; i < count; ++i) {
-      int fd = -1;
-      std::memcpy(&fd, CMSG_DATA(part) + i * sizeof(int), sizeof fd);
-      UniqueFd folder(fd);
-      while (next < kControllers && !made.made[next]) ++next;
-      if (next < kControllers) folders[next++] = std::move(folder);
-    }
+  for (UniqueFd& folder : message.fds) {
+    while (next < kControllers && !made.made[next]) ++next;
+    if (next < kControllers) folders[next++] = std::move(folder);
   }
   return made;
 }

@@ -84,12 +84,14 @@ void note_machine(const host::Host& host, Plan& plan) {
     plan.degraded.push_back(
         {.what = "limits.memory",
          .why = plan.control_group.why,
-         .instead = "polled: looked at every 1 to 50 ms, so that it can be over for a moment"});
+         .instead =
+             "polled: looked at every 1 to 50 ms, so that it can be over for a moment; socket "
+             "and pipe buffers are not seen, limits.open_files bounds them"});
   if (has_live_grant(plan))
     plan.degraded.push_back({.what = "limits.disk",
                              .why = "no kernel counts what is written into live grants",
                              .instead = "counted by looking at the processes every 2 to 50 ms: "
-                                        "short-lived writers are not counted"});
+                                        "short-lived writers for whom nobody waits are not counted"});
   if (!plan.network.own_namespace && host.landlock_abi < kLandlockScopes)
     plan.degraded.push_back(
         {.what = "network.mode",

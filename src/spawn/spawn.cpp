@@ -12,9 +12,10 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <cstring>
+#include <span>
 
 #include "base/control.hpp"
+#include "base/message.hpp"
 #include "base/sys.hpp"
 #include "spawn/failure.hpp"
 #include "spawn/faults.hpp"
@@ -102,26 +103,10 @@ struct Received {
 /// One report with its descriptors; nothing at end of file.
 std::optional<Received> receive(int control) {
   Received received;
-  iovec body{&received.report, sizeof received.report};
-  alignas(cmsghdr) char space[CMSG_SPACE(child::kMostReported * sizeof(int))];
-  msghdr message{};
-  message.msg_iov = &body;
-  message.msg_iovlen = 1;
-  message.msg_control = space;
-  message.msg_controllen = sizeof space;
-  ssize_t got = ::recvmsg(control, &message, MSG_CMSG_CLOEXEC);
-  while (got < 0 && errno == EINTR) got = ::recvmsg(control, &message, MSG_CMSG_CLOEXEC);
-  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
-       part = CMSG_NXTHDR(&message, part)) {
-    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
-    const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (std::size_t i = 0; i < count; ++i) {
-      int fd = -1;
-      std::memcpy(&fd, CMSG_DATA(part) + i * sizeof(int), sizeof fd);
-      received.fds.emplace_back(fd);
-    }
-  }
-  if (got != sizeof received.report) return std::nullopt;
+  sys::Message message =
+      sys::receive_message(control, std::as_writable_bytes(std::span(&received.report, 1)));
+  if (message.length != sizeof received.report) return std::nullopt;
+  received.fds = std::move(message.fds);
   return received;
 }
 

@@ -51,6 +51,17 @@ std::string memory_sentence(const Settings& settings, const BudgetsSeen& seen) {
               : "); limits.memory = \"" + twice(settings.memory) + "\" would allow more");
 }
 
+std::string disk_sentence(const Settings& settings, const BudgetsSeen& seen) {
+  if (settings.disk_in_folder && seen.disk_files_met)
+    return "more than " + std::to_string(settings.disk_files) +
+           " files on the private disk (limits.disk_files)";
+  if (settings.disk_in_folder && seen.disk_met)
+    return "disk budget of " + describe(settings.disk) + " reached, " +
+           describe(Bytes{seen.disk_peak}) + " on the private disk (limits.disk)";
+  return "disk budget of " + describe(settings.disk) + " reached, " +
+         describe(Bytes{seen.written}) + " written to live grants (limits.disk)";
+}
+
 struct Sentence {
   const Settings& settings;
   const Measured& measured;
@@ -85,8 +96,7 @@ struct Sentence {
         return "a file would have grown over " + describe(settings.file_size) +
                " (limits.file_size)";
       case Budget::disk:
-        return "disk budget of " + describe(settings.disk) + " reached, " +
-               describe(Bytes{measured.budgets.written}) + " written to live grants (limits.disk)";
+        return disk_sentence(settings, measured.budgets);
       case Budget::memory:
         return memory_sentence(settings, measured.budgets);
     }

@@ -9,8 +9,9 @@
 namespace sbx::supervise {
 
 /// What the processes of a sandbox have written to the host's disks, by looking at their counters
-/// (/proc/PID/io, "write_bytes"; tmpfs is not in them). What an ended process wrote after the last
-/// look is missed, and the whole of one that lived between two looks.
+/// (/proc/PID/io, "write_bytes"; tmpfs is not in them). The kernel adds the count of a child that was
+/// waited for to its parent's. Of one that nobody in the sandbox waited for is missed what it wrote
+/// after the last look, and all of it if it lived between two looks.
 class WriteMeter {
  public:
   /// `processes`: a procfs of the sandbox, or -1 for the host's.
@@ -22,7 +23,16 @@ class WriteMeter {
  private:
   pid_t pid1_;
   int processes_;
-  std::map<std::string, std::uint64_t> last_;  // by folder below /proc
+  struct Process {
+    std::string parent;  ///< a folder as well
+    std::uint64_t written = 0;
+  };
+  using Processes = std::map<std::string, Process>;  ///< by folder below /proc
+
+  [[nodiscard]] Processes processes_now();
+  void keep_of_ended(const Processes& now);
+
+  Processes last_;
   std::uint64_t ended_ = 0;
 };
 

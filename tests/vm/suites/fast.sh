@@ -1,4 +1,5 @@
-# A little of everything on another kernel, with cgroup v2 delegated: as root, and as uid 1000 in a group of its own.
+# A little of everything on another kernel, with cgroup v2 delegated: as root, and as uid 1000 in a group of its own. The
+# matrix of budgets as one of them on each kernel; the whole of it: matrix.sh.
 . /src/tests/vm/guest.sh
 delegate_to_tester
 for caller in root user; do
@@ -13,4 +14,21 @@ for caller in root user; do
   tests $caller escape/test_endings.py test_limit_counts_per_sandbox test_fork_bomb_is_stopped_by_the_limit
   case $(uname -r) in 6.1.*) tests $caller vm/inside/test_upper_folder.py ;; esac
 done
+beyond="test_memory_beyond_the_budget test_processes_beyond_the_budget test_cpu_beyond_the_budget test_sizes_beyond_the_budget
+  test_time_beyond_the_budget"
+required="--require memory.cgroup --require cpu.cgroup --require processes.cgroup"
+case $(uname -r) in
+  6.1.*)
+    in_group /
+    check "root, below the hierarchy's root" $SBX run $required -- true
+    tests root budget/test_matrix.py $beyond
+    ;;
+  *)
+    in_group delegated/shell
+    check "user, beside the own group" /src/tests/run-as user $SBX run $required -- true
+    tests user budget/test_matrix.py $beyond
+    in_group plain
+    check "user without a delegated group" /src/tests/run-as user sh -c "$SBX run --json -- true | grep -q polled"
+    ;;
+esac
 finish
