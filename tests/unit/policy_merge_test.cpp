@@ -164,7 +164,7 @@ TEST_F(PolicyOptions, MistakesNameTheOptionAndTheCure) {
   const Error unknown = finding({"default"}, {set("limits.memroy", "1")});
   EXPECT_EQ(unknown.code, "unknown-key");
   EXPECT_EQ(unknown.hint, "did you mean \"limits.memory\"?");
-  EXPECT_EQ(finding({"default"}, {set("limits", "{}")}).code, "unknown-key");
+  EXPECT_EQ(finding({"default"}, {set("limits", "1")}).code, "unknown-key");
   EXPECT_EQ(finding({"default"}, {set("extends", "\"strict\"")}).code, "not-settable");
   EXPECT_EQ(finding({"default"}, {set("schema", "1")}).code, "not-settable");
 }
