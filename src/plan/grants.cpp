@@ -39,6 +39,19 @@ Status check_kind(const Grant& grant, const std::string& written) {
 
 }  // namespace
 
+std::string obstacle_on_the_way(const host::Host& host, const std::string& place,
+                                const std::string& top) {
+  for (std::string folder = parent_of(place); is_within(folder, top); folder = parent_of(folder)) {
+    const auto facts = host.files->look(folder);
+    if (!facts) continue;
+    const auto real = host.files->canonical(folder);
+    if (facts->type == host::FileType::symlink || !real || *real != folder)
+      return "'" + folder + "' is reached through a symbolic link";
+    return facts->type == host::FileType::directory ? "" : "'" + folder + "' is no folder";
+  }
+  return {};
+}
+
 bool is_forbidden(const std::string& path) {
   if (path == "/") return true;
   if (is_within(path, "/dev/shm") && path != "/dev/shm") return false;

@@ -44,6 +44,11 @@ struct WorkspaceChoice {
                                                        const policy::Workspace& workspace,
                                                        const Denials& denials);
 
+/// Why `place`, a path of the host below `top`, can't be made in a private copy of `top`: a link or a
+/// file stands on the way. Empty when nothing does.
+[[nodiscard]] std::string obstacle_on_the_way(const host::Host& host, const std::string& place,
+                                              const std::string& top);
+
 /// True for /, /proc, /sys, /dev and what is below the last three: they are the kernel's and never
 /// granted.
 [[nodiscard]] bool is_forbidden(const std::string& path);

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <string_view>
 
+#include "plan/grants.hpp"
 #include "plan/inside.hpp"
 #include "plan/path_text.hpp"
 
@@ -160,18 +161,8 @@ class Inputs {
                         ? "a slash at the end of the target copies into the folder"
                         : "leave --in out to use what is there, or name another place: --in "
                           "FILE:TARGET");
-    for (std::string folder = parent_of(place); is_within(folder, over.source);
-         folder = parent_of(folder)) {
-      const auto facts = host_.files->look(folder);
-      if (!facts) continue;
-      const auto real = host_.files->canonical(folder);
-      if (facts->type == host::FileType::symlink || !real || *real != folder)
-        return refuse(what, "'" + folder + "' is reached through a symbolic link",
-                      "write the path it leads to");
-      if (facts->type != host::FileType::directory)
-        return refuse(what, "'" + folder + "' is no folder", "choose another target");
-      break;
-    }
+    if (std::string obstacle = obstacle_on_the_way(host_, place, over.source); !obstacle.empty())
+      return refuse(what, std::move(obstacle), "choose another target");
     return {};
   }
 

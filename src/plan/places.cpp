@@ -134,7 +134,12 @@ Status Placer::check_mount_point(Grant& grant, bool& visible) const {
         (grant.facts.type == host::FileType::directory))
       return {};
   } else if (over->writable && !over->live) {
-    return {};  // made in the private copy
+    const std::string obstacle = obstacle_on_the_way(host_, place, over->source);
+    if (obstacle.empty() && !host_.files->look(place)) return {};  // made in the private copy
+    return refuse("no-mount-point",
+                  "cannot mount on '" + grant.target +
+                      "': " + (obstacle.empty() ? "it is a symbolic link" : obstacle),
+                  grant.origin, "write the path that it leads to, or choose another target");
   }
   return refuse("no-mount-point",
                 "'" + grant.target + "' lies in '" + over->target + "', which has no such " +

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <ranges>
 #include <unordered_set>
@@ -137,9 +138,44 @@ class Application {
     spot.name = name_of(place.path);
     spot.exists =
         ::fstatat(spot.folder.get(), spot.name.c_str(), &spot.facts, AT_SYMLINK_NOFOLLOW) == 0;
-    spot.changed = spot.exists && changed_on_host(copy_, change.path, spot.facts);
+    if (!spot.exists) return spot;
+    struct stat before = spot.facts;
+    const auto ours = relinked_.find({before.st_dev, before.st_ino});
+    if (ours != relinked_.end() && same_time(ours->second.after, before.st_ctim))
+      before.st_ctim = ours->second.before;
+    spot.changed = changed_on_host(copy_, change.path, before);
     return spot;
   }
+
+  static bool same_time(const timespec& one, const timespec& other) {
+    return one.tv_sec == other.tv_sec && one.tv_nsec == other.tv_nsec;
+  }
+
+  /// Taking one name of a file away stamps the file: its other names have not changed for that.
+  class OtherNames {
+   public:
+    OtherNames(Application& application, const Spot& spot)
+        : application_(application), was_(spot.facts) {
+      if (spot.exists && !S_ISDIR(was_.st_mode) && was_.st_nlink > 1 && !spot.changed)
+        file_ = UniqueFd(
+            ::openat(spot.folder.get(), spot.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    }
+    OtherNames(const OtherNames&) = delete;
+    OtherNames& operator=(const OtherNames&) = delete;
+    ~OtherNames() {
+      struct stat now{};
+      if (!file_.valid() || ::fstat(file_.get(), &now) != 0 || now.st_ino != was_.st_ino) return;
+      auto& known = application_.relinked_[{now.st_dev, now.st_ino}];
+      // What was stamped by an earlier name keeps the time that it had first.
+      if (!same_time(known.after, was_.st_ctim)) known.before = was_.st_ctim;
+      known.after = now.st_ctim;
+    }
+
+   private:
+    Application& application_;
+    const struct stat was_;
+    UniqueFd file_;
+  };
 
   /// What stands against a change now; nothing when it can be done.
   static std::optional<const char*> conflict_of(const Change& change, const Spot& spot) {
@@ -199,6 +235,7 @@ class Application {
     if (!spot) return is_gone(spot.error()) ? Answer() : left(spot.error().text());
     if (!spot->exists || is_replaced_already(change, *spot)) return std::nullopt;
     if (const auto why = conflict_of(change, *spot)) return conflict(*why);
+    const OtherNames others(*this, *spot);
     if (::unlinkat(spot->folder.get(), spot->name.c_str(), 0) != 0)
       return by_errno("cannot delete");
     return std::nullopt;
@@ -230,12 +267,18 @@ class Application {
     if (!spot) return left(spot.error().text());
     if (const auto why = conflict_of(change, *spot))
       return is_done(change, *spot) ? Answer() : conflict(*why);
-    clean(*spot, folder_of(change.path));
+    return replace(change, *spot);
+  }
+
+  /// A new inode under the name.
+  Answer replace(const Change& change, const Spot& spot) {
+    clean(spot, folder_of(change.path));
+    const OtherNames others(*this, spot);
     const Expected expected{
-        .what = spot->exists ? Expected::What::this_one : Expected::What::nothing,
-        .facts = spot->facts};
-    const Status done = change.type == FileType::link ? copy_link(change, *spot, expected)
-                                                      : copy_file(change, *spot, expected);
+        .what = spot.exists ? Expected::What::this_one : Expected::What::nothing,
+        .facts = spot.facts};
+    const Status done = change.type == FileType::link ? copy_link(change, spot, expected)
+                                                      : copy_file(change, spot, expected);
     if (done) return std::nullopt;
     if (done.error().code == "replaced") return conflict("it changed on the host just now");
     return left(done.error().text());
@@ -252,7 +295,9 @@ class Application {
   }
 
   Status copy_file(const Change& change, const Spot& spot, const Expected& expected) {
-    const UniqueFd source = SBX_TRY(open_content(copy_, change));
+    const UniqueFd source =
+        SBX_TRY(change.change == ChangeKind::mode ? open_file(spot.folder.get(), spot.name)
+                                                  : open_content(copy_, change));
     return put_file(source.get(), spot.folder.get(), spot.name, change.mode, owner_of(change, spot),
                     expected);
   }
@@ -269,6 +314,8 @@ class Application {
       if (change.change == ChangeKind::mode)
         if (const auto why = conflict_of(change, *spot))
           return is_done(change, *spot) ? Answer() : conflict(*why);
+      // The mode is the file's, under whatever name; the program changed it under this one.
+      if (S_ISREG(spot->facts.st_mode) && spot->facts.st_nlink > 1) return replace(change, *spot);
       opened = UniqueFd(
           ::openat(spot->folder.get(), spot->name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     }
@@ -297,6 +344,11 @@ class Application {
   Applying how_;
   std::vector<std::string> replaced_;
   std::unordered_set<std::string> cleaned_;
+  struct Stamped {
+    timespec before{};
+    timespec after{};
+  };
+  std::map<std::pair<dev_t, ino_t>, Stamped> relinked_;
   Applied applied_;
 };
 

@@ -3,6 +3,7 @@
 import base64
 import errno
 import fcntl
+import json
 import os
 import pathlib
 import pty
@@ -253,6 +254,30 @@ class Apply(Workspace):
         self.apply("import os\nopen('a.c', 'w'); open('b.h', 'w'); os.remove('keep')", "*.c")
         self.assertEqual(sorted(os.listdir(self.work)), ["a.c", "keep"])
 
+    def test_other_names_of_a_file_are_no_conflict_and_stay_as_they_are(self):
+        for name in "abcd":
+            self.write("first" if name == "a" else "unused", "text\n")
+            if name != "a":
+                os.link(self.work / "first", self.work / name)
+        ended = self.apply("import os\nopen('first', 'a').write('more'); os.remove('b'); os.chmod('c', 0o700)")
+        self.assertEqual((ended.record["applied"]["conflicts"], ended.record["applied"]["left"]), ([], []))
+        self.assertEqual({name: (text, (self.work / name).stat().st_mode & 0o777) for name, text in self.tree().items() if name != "unused"},
+                         {"first": (b"text\nmore", 0o644), "c": (b"text\n", 0o700), "d": (b"text\n", 0o644)})
+
+    def test_a_file_that_the_host_changed_is_a_conflict_under_each_of_its_names(self):
+        self.write("a", "text\n")
+        for name in "bc":
+            os.link(self.work / "a", self.work / name)
+        code = "import os, sys\nopen('a', 'a').write('more'); os.remove('b')\nprint('ready', flush=True); sys.stdin.readline()"
+        process = self.start_sbx("--workspace", f"{self.work}:overlay", "--apply", "--yes", "--report", self.tmp / "r.json", "--lang", "python", "-c", code,
+                                 stdin=subprocess.PIPE, json_record=False)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        (self.work / "c").write_text("host")
+        self.finish(process, data=b"\n", json_record=False)
+        applied = json.loads((self.tmp / "r.json").read_text())["applied"]
+        self.assertEqual([each["path"] for each in applied["conflicts"]], ["a", "b"])
+        self.assertEqual(self.tree(), dict.fromkeys("abc", b"host"))
+
     def test_what_a_failed_command_did_is_not_applied_unasked(self):
         ended = self.apply("open('a', 'w'); raise SystemExit(1)", ends_with=1)
         self.assertEqual(os.listdir(self.work), [], ended)
@@ -367,6 +392,17 @@ class Watched(Workspace):
             self.write(name, "x")
         self.assertEqual(self.events_of(), b"")
         self.assertNotEqual(self.events_of("--apply", "--yes"), b"")
+
+    def test_nor_do_copies_inputs_and_a_disk_in_a_folder(self):
+        for name in ("src/a", "notes.txt", "README", "run"):
+            self.write(name, "x")
+        (self.home / ".local/state/sbx/disks").mkdir(parents=True)  # where sbx keeps what is its own
+        data = self.write("data", "x", folder=self.tmp)
+        self.assertEqual(self.events_of("--set", 'limits.disk_on="folder"', "--in", data, "--read", f"{data}:{self.work}/other/deep/data"), b"")
+        self.assertEqual(self.events_of("--in", f"{data}:src/data", "--out", self.home / ".local/out", "--set", 'filesystem.outputs.collect=["*"]'), b"")
+        if sbxtest.IS_ROOT:
+            os.chown(self.work / "run", -1, 70_000)
+            self.assertEqual(self.events_of(), b"")
 
 
 class TheStory(Workspace):

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""workspace.py SBX [ROUNDS]: what a copy-on-write workspace costs, by the stamps of --trace-time and by the clock.
+
+    changes     of 5,000 files: the list of changes is read, and applied to the host
+    start       an overlay over a folder of ten files beside an empty workspace, taking turns
+    scan        for denied names, hard links and foreign groups, by entry: a tree of 20,000 beside an empty one
+
+Run it as root and as an ordinary user, on a quiet machine; SBX_BENCH_DIR is where the files lie. Ends with 1 where a figure
+that sbx promises is not met.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+FILES = 5000
+ENTRIES = 20_000
+PROMISED = {"changes read": 100.0, "changes applied": 1000.0, "overlay adds": 0.3, "scan per entry": 3.0}
+
+
+def stages(text):
+    """Stage of the run -> microseconds since the one before it."""
+    spent, last = {}, 0
+    for at, name in re.findall(r"^sbx: +(\d+) us  (.*)$", text, re.M):
+        spent[name] = int(at) - last
+        last = int(at)
+    return spent
+
+
+class Bench:
+    def __init__(self, sbx, rounds):
+        self.sbx, self.rounds = sbx, rounds
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="sbx-bench-", dir=os.environ.get("SBX_BENCH_DIR")))
+        self.folder.chmod(0o755)
+        self.missed = False
+
+    def make(self, name, count, per_folder=100):
+        root = self.folder / name
+        shutil.rmtree(root, ignore_errors=True)
+        root.mkdir()
+        for i in range(count):
+            if i % per_folder == 0:
+                (root / f"d{i // per_folder}").mkdir()
+            (root / f"d{i // per_folder}" / f"file-{i}.txt").write_text(f"{i}\n" * 50)
+        return root
+
+    def run(self, folder, *options, mode="overlay", command=("true",), report=True):
+        words = [self.sbx, "run", "--trace-time", "--workspace", f"{folder}:{mode}", *(["--report", self.folder / "r.json"] if report else []),
+                 *options, "--", *command]
+        ended = subprocess.run(words, check=True, capture_output=True, stdin=subprocess.DEVNULL, cwd=folder)
+        return stages(ended.stderr.decode())
+
+    def say(self, name, value, unit, what):
+        most = PROMISED[name]
+        self.missed |= value > most
+        print(f"{name:16} {value:8.2f} {unit:3} of at most {most:g}{'' if value <= most else '  NOT MET'}   {what}", flush=True)
+
+    def changes(self):
+        edit = ["find", ".", "-type", "f", "-exec", "sed", "-i", "1s/$/ changed/", "{}", "+"]
+        read, applied = [], []
+        for _ in range(max(self.rounds // 20, 3)):
+            folder = self.make("changed", FILES)
+            read.append(self.run(folder, command=edit)["changes"] / 1000)
+            applied.append(self.run(folder, "-q", "--apply", "--yes", command=edit)["changes"] / 1000)
+        kind = f"{FILES} modified files"
+        self.say("changes read", statistics.median(read), "ms", kind)
+        self.say("changes applied", statistics.median(applied), "ms", f"{kind}, read and applied")
+
+    def start(self):
+        folder = self.make("ten", 10)
+        times = {"empty": [], "overlay": []}
+        for turn in range(self.rounds):
+            for mode in sorted(times, reverse=turn % 2 == 1):
+                began = time.perf_counter()
+                subprocess.run([self.sbx, "run", "-q", "--workspace", f"{folder}:{mode}", "--", "true"], check=True, stdin=subprocess.DEVNULL)
+                times[mode].append((time.perf_counter() - began) * 1000)
+        empty, overlay = (statistics.median(times[mode]) for mode in ("empty", "overlay"))
+        self.say("overlay adds", overlay - empty, "ms", f"{overlay:.2f} ms beside {empty:.2f} ms")
+
+    def scan(self):
+        tree, nothing = self.make("tree", ENTRIES), self.make("nothing", 0)
+        count = sum(len(folders) + len(files) for _, folders, files in os.walk(tree))
+        plans = {tree: [], nothing: []}
+        for _ in range(max(self.rounds // 5, 5)):
+            for folder, found in plans.items():
+                found.append(self.run(folder, report=False)["plan"])
+        spent = statistics.median(plans[tree]) - statistics.median(plans[nothing])
+        self.say("scan per entry", spent / count, "us", f"{count} entries in {spent / 1000:.1f} ms")
+
+
+def main():
+    bench = Bench(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 100)
+    try:
+        bench.start()
+        bench.scan()
+        bench.changes()
+    finally:
+        shutil.rmtree(bench.folder, ignore_errors=True)
+    return int(bench.missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
