@@ -31,7 +31,7 @@ PROGRAMS = {
     "r": ("Rscript", "a <- commandArgs(TRUE)\na <- a[a != '--args']\nt <- readLines(file('stdin'))\ncat(paste0('[', a, ']', collapse=''), ' ', if (length(t)) t else 0, '\\n', sep='')\n"
                      "quit(status=3)"),
     "lua": ("lua", "local x = io.read('n') or 0\nlocal s = ''\nfor i = 1, #(arg or {}) do s = s .. '[' .. arg[i] .. ']' end\nprint(s .. ' ' .. x)\nos.exit(3)"),
-    "php": ("php", "<?php foreach (array_slice($argv, 1) as $v) echo \"[$v]\"; echo ' ', (int)trim((string)fgets(STDIN)), \"\\n\"; exit(3);"),
+    "php": ("php", "<?php foreach (array_slice($argv, 1) as $v) echo \"[$v]\"; echo ' ', (int)trim((string)fgets(fopen('php://stdin', 'r'))), \"\\n\"; exit(3);"),
     "bash": ("bash", "read -r x || x=0\nfor v in \"$@\"; do printf '[%s]' \"$v\"; done\necho \" $x\"\nexit 3"),
     "sh": ("sh", "read -r x || x=0\nfor v in \"$@\"; do printf '[%s]' \"$v\"; done\necho \" $x\"\nexit 3"),
 }

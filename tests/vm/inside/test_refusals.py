@@ -58,9 +58,9 @@ def ubuntu():
 
 
 class Refusals(SbxTest):
-    def ask(self, *before, command=AS_TESTER, preexec_fn=None):
-        """Runs `true` under sbx; gives status, what was said, and the record."""
-        process = sbxtest.start([*before, *command, SBX, "run", "--json", "--", "true"], cwd="/tmp", preexec_fn=preexec_fn,
+    def ask(self, *before, words=("run", "--json", "--", "true"), command=AS_TESTER, preexec_fn=None):
+        """Runs `true` under sbx, or asks it something else; gives status, what was said, and the JSON."""
+        process = sbxtest.start([*before, *command, SBX, *words], cwd="/tmp", preexec_fn=preexec_fn,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={"PATH": "/usr/bin:/usr/sbin"})
         out, err = process.communicate(timeout=60)
         self.assertEqual(sbxtest.orphans_after(1.0), [])
@@ -77,12 +77,24 @@ class Refusals(SbxTest):
             self.assertIn(words, said)
         self.assertIsNotNone(record, said)
         self.assertEqual((record["outcome"]["status"], record["outcome"]["success"]), ("setup-failed", False))
-        self.assertIn(code, json.dumps(record) + said)
+        self.assertEqual(record["outcome"]["code"], code)
+        predicted = self.predicted(**how)
+        self.assertEqual((predicted["state"], predicted["code"], predicted.get("cure")), ("missing", code, record["outcome"].get("hint")), said)
         return said
+
+    def predicted(self, *before, **how):
+        """What doctor says of the same policy on the same machine."""
+        _, said, answer = self.ask(*before, words=("doctor", "--json", "-p", "default"), **how)
+        self.assertIsNotNone(answer, said)
+        policy, = answer["policies"]
+        return policy
 
     def works(self, *before, **how):
         status, said, record = self.ask(*before, **how)
         self.assertEqual((status, record and record["outcome"]["status"]), (0, "exited"), said)
+        policy = self.predicted(*before, **how)
+        self.assertIn(policy["state"], ("ok", "weaker"), policy)
+        self.assertEqual(sorted(policy.get("degraded", [])), sorted(entry["what"] for entry in record["degraded"]), policy)
 
     def setting(self, name, value):
         path = pathlib.Path("/proc/sys") / name.replace(".", "/")
