@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "cli/text.hpp"
+
 namespace sbx::cli {
 namespace {
 
@@ -14,7 +16,8 @@ bool failed(const Verdict& verdict) {
 
 bool shows_files(plan::MountKind kind) {
   return kind == plan::MountKind::bind || kind == plan::MountKind::overlay ||
-         kind == plan::MountKind::copy || kind == plan::MountKind::file || kind == plan::MountKind::proc;
+         kind == plan::MountKind::copy || kind == plan::MountKind::file ||
+         kind == plan::MountKind::proc;
 }
 
 /// Whether the plan makes something of the host visible at or above this path inside.
@@ -62,7 +65,7 @@ std::vector<std::string> hints_after(const Outcome& outcome, const policy::Polic
   const std::string missing = missing_argument(plan, host, typed);
   if (!missing.empty())
     return {fmt::format("\"{}\" exists here but not in the sandbox: --read {} shows it", missing,
-                        option_word(missing))};
+                        shell_word(option_word(missing)))};
   if (policy.filesystem.workspace.mode.value != policy::WorkspaceMode::empty) return {};
   // Elsewhere means that this folder is none to work in (/tmp, the home): the plan has said so.
   if (host.working_directory.empty() || plan.working_directory != host.working_directory) return {};

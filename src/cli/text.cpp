@@ -2,8 +2,11 @@
 
 #include <sha2.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdint>
+#include <cstring>
 
 namespace sbx::cli {
 namespace {
@@ -128,6 +131,18 @@ std::string sha256_hex(std::string_view bytes) {
     text += kHex[byte & 15];
   }
   return text;
+}
+
+std::string shell_word(const std::string& word) {
+  const std::string text = printable(word);
+  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::strchr("_-./:=@%+,", c) != nullptr;
+  });
+  if (plain) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
 }
 
 }  // namespace sbx::cli

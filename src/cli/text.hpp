@@ -18,4 +18,7 @@ namespace sbx::cli {
 /// Lower-case hexadecimal SHA-256.
 [[nodiscard]] std::string sha256_hex(std::string_view bytes);
 
+/// A word as it is typed in a shell: in quotes where it needs them.
+[[nodiscard]] std::string shell_word(const std::string& word);
+
 }  // namespace sbx::cli

@@ -141,18 +141,6 @@ void append_degraded(std::string& text, const std::vector<Degraded>& degraded) {
         item.instead.empty() ? "" : fmt::format("; instead: {}", item.instead));
 }
 
-std::string shell_word(const std::string& word) {
-  const std::string text = printable(word);
-  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-           std::strchr("_-./:=@%+,", c) != nullptr;
-  });
-  if (plain) return text;
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 std::string mount_words(const plan::Mount& mount) {
   const std::string target = printable(mount.target);
   const std::string access = mount.read_only ? "read-only" : "writable";
