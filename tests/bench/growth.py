@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""growth.py SBX [FOLDER]: how a start, the throughput and the supervisor's memory grow; as a table.
+
+A start with 1, 100, 1,000 and 4,000 grants, denied names, network rules and variables (a list holds 4,096, those of the built-in
+policy included); runs per second with 1 to 64 side by side; what the supervisor holds after much output, many denials and many
+changed files; and after 10,000 runs what is left on the machine.
+"""
+
+import concurrent.futures
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+SIZES = (1, 100, 1000, 4000)
+ROUNDS = 7
+QUIET = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+
+def listed(entries):
+    return "[" + ", ".join(f'"{each}"' for each in entries) + "]"
+
+
+def shapes(folder):
+    files = folder / "files"
+    files.mkdir()
+    for i in range(max(SIZES)):
+        (files / f"f{i}").touch()
+    return {
+        "grants": lambda n: f"[filesystem]\nread = {listed(files / f'f{i}' for i in range(n))}\n",
+        "denied names": lambda n: f"[filesystem]\ndeny = {listed(f'/srv/secret/{i}' for i in range(n))}\n",
+        "network rules": lambda n: f"[network]\nmode = \"allow-list\"\nallow = {listed(f'h{i}.example.org:443' for i in range(n))}\n",
+        "variables": lambda n: "[environment]\nset = { " + ", ".join(f'V{i} = "1"' for i in range(n)) + " }\n",
+    }
+
+
+def start(sbx, policy, folder):
+    began = time.perf_counter()
+    subprocess.run([sbx, "run", "-q", "-p", policy, "--workspace", folder / "work", "--", "true"], check=True, **QUIET)
+    return (time.perf_counter() - began) * 1000
+
+
+def starts(sbx, folder):
+    for name, text in shapes(folder).items():
+        cells = []
+        for size in SIZES:
+            policy = folder / f"{name.replace(' ', '-')}-{size}.toml"
+            policy.write_text('extends = "default"\n' + text(size))
+            cells.append(f"{statistics.median(start(sbx, policy, folder) for _ in range(ROUNDS)):.1f}")
+        print(f"| start with N {name}, ms | " + " | ".join(cells) + " |", flush=True)
+
+
+def side_by_side(sbx, folder):
+    cells = []
+    for width in (1, 2, 4, 16, 64):
+        count = max(100, width * 4)
+        with concurrent.futures.ThreadPoolExecutor(width) as pool:
+            began = time.perf_counter()
+            list(pool.map(lambda _: start(sbx, "default", folder), range(count)))
+            cells.append(f"{count / (time.perf_counter() - began):.0f}")
+    print("| runs per second, 1, 2, 4, 16, 64 at once | " + " | ".join(cells) + " |", flush=True)
+
+
+def peak_of(sbx, arguments, code):
+    """The supervisor's own peak, VmHWM, read just before the program that it runs ends."""
+    process = subprocess.Popen([sbx, "run", "-q", *arguments, "--lang", "python", "-c", code + "\nimport sys; sys.stdin.read()"],
+                               stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    # The program's last act before it waits for the end of its input is a line on stderr.
+    process.stderr.readline()
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    process.stdin.close()
+    process.stderr.read()
+    process.wait()
+    return int(re.search(r"VmHWM:\s+(\d+)", status)[1])
+
+
+READY = "\nimport sys; sys.stderr.write('ready\\n'); sys.stderr.flush()"
+
+
+def memory(sbx, folder):
+    output = "import os\nblock = b'x' * 65536\nfor _ in range({n} * 16): os.write(1, block)" + READY
+    denials = "import ctypes\nlibc = ctypes.CDLL(None)\nfor i in range({n}): libc.syscall(321, i)" + READY
+    files = "for i in range({n}): open(f'c{{i}}', 'w').close()" + READY
+    for name, code, sizes, arguments in (
+            ("output of N MiB", output, (1, 100, 1000, 10240), ["--output", "20G"]),
+            ("N denied calls", denials, (1, 100, 1000, 10000), []),
+            ("N changed files", files, (1, 100, 1000, 10000), ["--workspace", f"{folder / 'work'}:overlay"])):
+        cells = [f"{peak_of(sbx, arguments, code.format(n=size))}" for size in sizes]
+        print(f"| supervisor's peak with {name}, KiB | " + " | ".join(cells) + " |", flush=True)
+
+
+def leftovers():
+    mounts = len(pathlib.Path("/proc/self/mountinfo").read_text().splitlines())
+    return mounts, len([name for name in os.listdir("/tmp") if "sbx" in name])
+
+
+def leaks(sbx, folder, runs=10_000):
+    before = leftovers()
+    began = time.perf_counter()
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda _: start(sbx, "default", folder), range(runs)))
+    after = leftovers()
+    print(f"\n{runs} runs in {time.perf_counter() - began:.0f} s; mounts before and after {before[0]}, {after[0]}; "
+          f"files of sbx in /tmp {before[1]}, {after[1]}")
+
+
+def main():
+    sbx = os.path.abspath(sys.argv[1])
+    with tempfile.TemporaryDirectory(dir=sys.argv[2] if len(sys.argv) > 2 else None) as name:
+        folder = pathlib.Path(name)
+        (folder / "work").mkdir()
+        os.chmod(folder, 0o755)
+        print("| | 1 | 100 | 1,000 | 4,000 (memory: 10,000) |\n|---|---|---|---|---|")
+        starts(sbx, folder)
+        memory(sbx, folder)
+        side_by_side(sbx, folder)
+        leaks(sbx, folder)
+
+
+main()

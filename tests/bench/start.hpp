@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdlib>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../unit/canned_host.hpp"
+#include "plan/make_plan.hpp"
+#include "policy/load.hpp"
+#include "spawn/pack.hpp"
+
+/// What a start computes before it does anything: policy, plan, filter, the child's program; on a host that exists in
+/// memory only.
+namespace sbx::bench {
+
+inline policy::LoadContext context() {
+  return {.home = "/home/me", .working_directory = "/home/me/project"};
+}
+
+inline policy::Policy load(const std::vector<policy::Override>& overrides = {}) {
+  auto policy = policy::load({{"default"}}, overrides, context());
+  if (!policy) std::abort();
+  return std::move(*policy);
+}
+
+inline plan::RunRequest request() {
+  plan::RunRequest asked;
+  asked.operands = {"true"};
+  return asked;
+}
+
+inline plan::Plan decide(const policy::Policy& policy, const host::Host& host) {
+  auto plan = plan::make_plan(policy, host, request());
+  if (!plan) std::abort();
+  return std::move(*plan);
+}
+
+inline void pack(const plan::Plan& plan, spawn::Packed& packed) {
+  spawn::pack(plan, spawn::NetworkRequest{}, std::vector<spawn::Source>(plan.mounts.size()),
+              packed);
+}
+
+/// All of it, once.
+inline std::size_t start(const host::Host& host) {
+  const policy::Policy policy = load();
+  const plan::Plan plan = decide(policy, host);
+  spawn::Packed packed;
+  pack(plan, packed);
+  return packed.steps.size() + packed.filter.size();
+}
+
+}  // namespace sbx::bench
