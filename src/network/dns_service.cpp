@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/sys.hpp"
@@ -28,6 +29,7 @@ struct DnsService::Stream {
   dns::Bytes waiting;  ///< answers that the client has not taken yet
   bool ended = false;  ///< nothing more will be asked
   EventLoop::TimerId life = EventLoop::kNoTimer;
+  std::uint64_t asked_at = 0;  ///< when it came, or asked a whole question last
 };
 
 DnsService::DnsService(EventLoop& loop, Answerer answerer)
@@ -114,10 +116,11 @@ bool DnsService::datagram(int socket) {
 void DnsService::accept_streams(int listener) {
   UniqueFd socket(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!socket.valid()) return;
-  if (streams_.size() >= kMostStreams) return reset_on_close(socket.get());
+  if (streams_.size() >= kMostStreams) close_quietest();
   const int fd = socket.get();
   auto stream = std::make_unique<Stream>();
   stream->socket = std::move(socket);
+  stream->asked_at = sys::now_microseconds();
   stream->life = loop_.after(kStreamLife, [this, fd] { close_stream(fd); });
   if (!loop_.watch(fd, EPOLLIN, [this, fd](std::uint32_t) { read_stream(fd); }))
     return loop_.cancel(stream->life);
@@ -144,11 +147,20 @@ void DnsService::read_stream(int socket) {
     }
     const auto question = stream.questions.next();
     if (!question) break;
+    stream.asked_at = sys::now_microseconds();
     (void)may_answer();  // this one is answered; when they are too many, the next ones wait
     stream.waiting = dns::framed(answer_to(*question, false));
   }
   if (stream.ended) return close_stream(socket);
   if (resume_ == EventLoop::kNoTimer) loop_.set_events(socket, EPOLLIN);
+}
+
+/// Half a question, or none, for ever: that must not keep others from asking.
+void DnsService::close_quietest() {
+  const auto quietest = std::ranges::min_element(
+      streams_, {}, [](const auto& each) { return each.second->asked_at; });
+  reset_on_close(quietest->first);
+  close_stream(quietest->first);
 }
 
 void DnsService::close_stream(int socket) {

@@ -19,6 +19,7 @@ class DnsService {
  public:
   using Answerer = std::function<dns::Answer(const dns::Query&)>;
   static constexpr int kAnswersPerWindow = 100;  ///< of 10 ms: 10,000 a second
+  /// At a time; the one that has not asked anything for longest gives way.
   static constexpr std::size_t kMostStreams = 32;
 
   DnsService(EventLoop& loop, Answerer answerer);
@@ -38,6 +39,7 @@ class DnsService {
   void accept_streams(int listener);
   void read_stream(int socket);
   void close_stream(int socket);
+  void close_quietest();
   [[nodiscard]] dns::Bytes answer_to(std::span<const std::uint8_t> message, bool over_udp);
   bool may_answer();
   void pause();

@@ -5,7 +5,8 @@
 namespace sbx::network {
 namespace {
 
-constexpr std::size_t kRefill = 16;
+constexpr std::size_t kFirstRefill = 16;
+constexpr std::size_t kLargestRefill = 64;  ///< a process costs more than its sockets
 
 }  // namespace
 
@@ -13,7 +14,7 @@ SocketPool::Kind& SocketPool::kind(int domain, int type) {
   const auto found = std::ranges::find_if(
       kinds_, [&](const Kind& one) { return one.domain == domain && one.type == type; });
   if (found != kinds_.end()) return *found;
-  kinds_.push_back({.domain = domain, .type = type, .sockets = {}});
+  kinds_.push_back({.domain = domain, .type = type, .sockets = {}, .refill = kFirstRefill});
   return kinds_.back();
 }
 
@@ -22,11 +23,14 @@ void SocketPool::add(int domain, int type, UniqueFd socket) {
 }
 
 Result<UniqueFd> SocketPool::take(int domain, int type) {
-  std::vector<UniqueFd>& sockets = kind(domain, type).sockets;
-  if (sockets.empty())
+  Kind& kind_of = kind(domain, type);
+  std::vector<UniqueFd>& sockets = kind_of.sockets;
+  if (sockets.empty()) {
     sockets = SBX_TRY(space_.make(
         {.domain = domain, .type = type, .protocol = 0, .in_gateway = false, .loopback_port = 0},
-        kRefill));
+        kind_of.refill));
+    kind_of.refill = std::min(kind_of.refill * 2, kLargestRefill);
+  }
   UniqueFd socket = std::move(sockets.back());
   sockets.pop_back();
   return socket;

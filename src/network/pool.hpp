@@ -25,6 +25,7 @@ class SocketPool {
     int domain;
     int type;
     std::vector<UniqueFd> sockets;
+    std::size_t refill;  ///< how many are made next
   };
   Kind& kind(int domain, int type);
 

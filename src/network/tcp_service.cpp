@@ -26,10 +26,15 @@ constexpr int kBacklog = 4096;  ///< more can't wait at a listener
 constexpr auto kHelloTime = 10s;
 constexpr auto kRest = 50ms;
 constexpr std::uint16_t kTlsPort = 443;
-/// Each of the first connections may fill buffers as large as the kernel makes them; later ones
-/// may hold this much each way, so that none of many can take much memory.
-constexpr std::size_t kUnbounded = 64;
-constexpr int kBoundedBuffer = 256 * 1024;
+/// What the kernel may hold for one connection is nobody's but sbx's: no budget of the sandbox counts
+/// it. The first ones of a time may fill buffers as large as the kernel makes them; of many, each may
+/// hold this much in each of its four buffers (the kernel takes twice as much), less than 2 GiB
+/// together.
+struct Share {
+  std::size_t from;  ///< so many connections
+  int bytes;         ///< 0: the kernel's own bounds
+};
+constexpr std::array<Share, 3> kShares = {{{256, 32 * 1024}, {16, 256 * 1024}, {0, 0}}};
 constexpr std::size_t kOtherDescriptors = 128;
 constexpr std::size_t kDescriptorsEach = 3;
 
@@ -41,9 +46,16 @@ std::size_t most_connections() {
   return std::clamp<std::size_t>(left / kDescriptorsEach, 4, TcpService::kMostConnections);
 }
 
-void bound_buffers(int socket) {
-  (void)set_option(socket, SOL_SOCKET, SO_RCVBUF, kBoundedBuffer);
-  (void)set_option(socket, SOL_SOCKET, SO_SNDBUF, kBoundedBuffer);
+int share_of(std::size_t connections) {
+  return std::ranges::find_if(kShares,
+                              [&](const Share& share) { return connections >= share.from; })
+      ->bytes;
+}
+
+void bound_buffers(int socket, int bytes) {
+  if (bytes == 0) return;
+  (void)set_option(socket, SOL_SOCKET, SO_RCVBUF, bytes);
+  (void)set_option(socket, SOL_SOCKET, SO_SNDBUF, bytes);
 }
 
 }  // namespace
@@ -52,11 +64,11 @@ void bound_buffers(int socket) {
 /// dialled at the same time, then relayed.
 class TcpService::Connection {
  public:
-  Connection(TcpService& service, UniqueFd near, Destination destination, bool bounded)
+  Connection(TcpService& service, UniqueFd near, Destination destination, int buffer)
       : service_(service),
         near_(std::move(near)),
         destination_(std::move(destination)),
-        bounded_(bounded) {}
+        buffer_(buffer) {}
 
   ~Connection() {
     service_.dialer_.cancel(dial_);
@@ -66,7 +78,7 @@ class TcpService::Connection {
   }
 
   void start() {
-    if (bounded_) bound_buffers(near_.get());
+    bound_buffers(near_.get(), buffer_);
     const NetworkRule& rule = destination_.rule->rule;
     const bool named =
         rule.kind == NetworkRule::Kind::name || rule.kind == NetworkRule::Kind::wildcard;
@@ -141,7 +153,7 @@ class TcpService::Connection {
 
   void reached(UniqueFd far) {
     far_ = std::move(far);
-    if (bounded_) bound_buffers(far_.get());
+    bound_buffers(far_.get(), buffer_);
     join();
   }
 
@@ -169,7 +181,7 @@ class TcpService::Connection {
   UniqueFd near_;
   UniqueFd far_;
   Destination destination_;
-  bool bounded_;
+  int buffer_;  ///< bytes; 0: the kernel's own bounds
   bool hello_seen_ = true;
   Dialer::DialId dial_ = 0;
   EventLoop::TimerId hello_timer_ = EventLoop::kNoTimer;
@@ -246,7 +258,7 @@ void TcpService::take(const Listener& listener, UniqueFd socket) {
     }
   }
   auto connection = std::make_unique<Connection>(*this, std::move(socket), std::move(destination),
-                                                 connections_.size() >= kUnbounded);
+                                                 share_of(connections_.size()));
   Connection& started = *connection;
   connections_.emplace(&started, std::move(connection));
   started.start();

@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <span>
@@ -24,6 +25,8 @@ using policy::Transport;
 constexpr int kDatagramsPerTurn = 64;
 constexpr std::uint64_t kIdleMicroseconds = 60'000'000;
 constexpr auto kExpiryStep = 10s;
+/// An answer comes sooner.
+constexpr std::uint64_t kAnswerMicroseconds = 5'000'000;
 /// Of flows whose destination is still being looked up: datagrams of one, bytes of all.
 constexpr std::size_t kMostWaiting = 64;
 constexpr std::size_t kMostWaitingBytes = std::size_t{4} << 20;
@@ -156,12 +159,14 @@ UdpService::Flow* UdpService::flow_of(Listener& listener, const SocketAddress& c
   }
   if (destination.rule == nullptr) {
     tally_.deny(refused_address(plan_, Transport::udp, destination.address, destination.port));
+    unreachable_.tell(client, to);
     return nullptr;
   }
-  if (flows_.size() >= kMostFlows) {
+  if (flows_.size() >= kMostFlows && !make_room()) {
     tally_.deny({.kind = "network",
                  .what = "udp flows over " + std::to_string(kMostFlows) + " at a time",
                  .rule = "a limit of sbx"});
+    unreachable_.tell(client, to);
     return nullptr;
   }
   auto flow = std::make_unique<Flow>();
@@ -218,6 +223,15 @@ void UdpService::remove(const std::string& key) {
   (void)take_waiting(*found->second);
   loop_.forget(found->second->far.get());
   flows_.erase(found);
+}
+
+/// A flow that may still have an answer under way stays.
+bool UdpService::make_room() {
+  const auto oldest =
+      std::ranges::min_element(flows_, {}, [](const auto& each) { return each.second->last_used; });
+  if (sys::now_microseconds() - oldest->second->last_used < kAnswerMicroseconds) return false;
+  remove(std::string(oldest->first));
+  return true;
 }
 
 void UdpService::expire() {

@@ -20,7 +20,8 @@ namespace sbx::network {
 /// socket of its own on the host's network, until it was idle for a minute.
 class UdpService {
  public:
-  /// At a time; what begins then is dropped and named.
+  /// At a time; then the one that was idle for longest gives way, or what begins is refused and
+  /// named.
   static constexpr std::size_t kMostFlows = 1024;
 
   /// `space`: the gateway's.
@@ -52,6 +53,7 @@ class UdpService {
   void tell_client(const Flow& flow);
   void remove(const std::string& key);
   void expire();
+  bool make_room();
 
   EventLoop& loop_;
   const plan::NetworkPlan& plan_;

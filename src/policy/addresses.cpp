@@ -90,7 +90,8 @@ std::optional<Address> embedded_v4(const Address& address) {
   // ::1 and :: are addresses of their own.
   const bool compatible = all_zero(address, 0, 12) && !(all_zero(address, 12, 15) && bytes[15] < 2);
   const bool nat64 = bytes[0] == 0 && bytes[1] == 0x64 && bytes[2] == 0xff && bytes[3] == 0x9b &&
-                     all_zero(address, 4, 12);
+                     (all_zero(address, 4, 12) ||  // RFC 6052, and RFC 8215 as it is mostly used
+                      (bytes[4] == 0 && bytes[5] == 1 && all_zero(address, 6, 12)));
   if (mapped || compatible || nat64) return v4_at(address, 12);
   if (bytes[0] == 0x20 && bytes[1] == 0x02) return v4_at(address, 2);
   if (bytes[0] == 0x20 && bytes[1] == 0x01 && bytes[2] == 0 && bytes[3] == 0) {

@@ -34,6 +34,8 @@ constexpr auto kRanges = std::to_array<SpecialRange>({
   {v4(169, 254, 169, 254, 32), exact, "the machine's metadata service, which hands out credentials", "cloud"},
   {v4(169, 254, 170, 2, 32), exact, "the container's credentials service", "Amazon ECS"},
   {v4(169, 254, 170, 23, 32), exact, "the pod's credentials service", "Amazon EKS"},
+  {v4(169, 254, 0, 23, 32), exact, "the machine's metadata service, which hands out credentials", "Tencent Cloud"},
+  {v4(169, 254, 42, 42, 32), exact, "the machine's metadata service, which hands out credentials", "Scaleway"},
   {v4(100, 100, 100, 200, 32), exact, "the machine's metadata service, which hands out credentials", "Alibaba Cloud"},
   {v4(168, 63, 129, 16, 32), exact, "the machine's platform service, which hands out credentials", "Azure"},
   {v4(192, 0, 0, 192, 32), exact, "the machine's metadata service, which hands out credentials", "Oracle Cloud"},
@@ -59,6 +61,8 @@ constexpr auto kRanges = std::to_array<SpecialRange>({
 
   {v6({0xfd00, 0x0ec2}, 128, {0, 0, 0, 0x254}), exact, "the machine's metadata service, which hands out credentials", "Amazon EC2"},
   {v6({0xfd00, 0x0ec2}, 128, {0, 0, 0, 0x23}), exact, "the pod's credentials service", "Amazon EKS"},
+  {v6({0xfd00, 0x00c1}, 128, {0, 0, 0xa9fe, 0xa9fe}), exact, "the machine's metadata service, which hands out credentials", "Oracle Cloud"},
+  {v6({0xfd00, 0x0042}, 128, {0, 0, 0, 0x42}), exact, "the machine's metadata service, which hands out credentials", "Scaleway"},
   {v6({0xfd20, 0x00ce}, 128, {0, 0, 0, 0x254}), exact, "the machine's metadata service, which hands out credentials", "Google Cloud"},
 
   {v6({}, 128), never, "the unspecified address", "RFC 4291"},
