@@ -25,7 +25,11 @@ constexpr std::uint64_t kShortestCpuStep = 1000;   // microseconds
 constexpr std::uint64_t kLongestSumStep = 50'000;  // reaped times appear late in a sum
 /// Measuring may take this part of the time.
 constexpr std::uint64_t kMeasuringShare = 20;
-constexpr std::uint64_t kCountingShare = 100;
+constexpr std::uint64_t kCountingShare = 400;
+/// Memory: a hundredth, as long as that is often enough to catch a program that takes 1.5 GB/s
+/// within 16 MiB of its budget.
+constexpr std::uint64_t kMemoryShare = 100;
+constexpr std::uint64_t kOftenEnough = 8000;  // microseconds
 constexpr auto kLookAround = 50ms;
 constexpr int kKillLooks = 50;               ///< milliseconds between a met limit and its kill
 constexpr std::uint64_t kForksPerStep = 16;  ///< what a fork bomb makes in a millisecond
@@ -124,7 +128,8 @@ void BudgetWatch::check_memory() {
   }
   const std::uint64_t cost = spent_microseconds() - before;
   const std::uint64_t step =
-      std::max(next_look_microseconds(budget - used), cost * kMeasuringShare);
+      std::max({next_look_microseconds(budget - used), std::min(cost * kMemoryShare, kOftenEnough),
+                cost * kMeasuringShare});
   loop_.after(microseconds(step), [this] { check_memory(); });
 }
 

@@ -6,7 +6,4 @@ in_group delegated/shell
 tests user budget/test_matrix.py
 in_group plain
 tests user budget/test_matrix.py
-in_group delegated/shell
-check "what a start costs" /src/tests/run-as user /usr/bin/python3 /src/tests/bench/budgets.py $SBX 40
-grep -h ratio /run/output || :
 finish

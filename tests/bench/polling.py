@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""polling.py SBX PROBE [ROUNDS]: how far over its memory budget a program gets where memory is polled, and what polling costs.
+
+A program that touches new memory as fast as it can, with budgets of several sizes: the peak that was seen beyond the budget, its
+speed, and the CPU time of the supervisor as a share of the time: of looking alone, from 100 ms after the start until nine tenths
+of the run are over, and with the end, where the kernel counts each page once for the last word. SBX is a test build
+(SBX_TEST_MEANS=polled), where this caller has cgroups.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+MIB = 1 << 20
+
+
+def cpu_seconds(pid):
+    """Of one process, by the scheduler's own count; None when it is gone."""
+    try:
+        with open(f"/proc/{pid}/schedstat", encoding="ascii") as file:
+            return int(file.read().split()[0]) / 1e9
+    except OSError:
+        return None
+
+
+def measure(sbx, probe, budget, report):
+    command = [sbx, "run", "-q", "--memory", f"{budget}M", "--timeout", "60s", "--report", report, "--", probe, "hold-anonymous", str(budget * 2)]
+    process = subprocess.Popen(command, env={**os.environ, "SBX_TEST_MEANS": "polled"}, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(0.1)
+    samples = []
+    while process.poll() is None:
+        if (spent := cpu_seconds(process.pid)) is not None:
+            samples.append((time.monotonic(), spent))
+        time.sleep(0.01)
+    with open(report, encoding="utf-8") as file:
+        return json.load(file), samples
+
+
+def share(samples):
+    """In percent; None when there was no time to measure."""
+    if len(samples) < 3:
+        return None
+    return 100 * (samples[-1][1] - samples[0][1]) / (samples[-1][0] - samples[0][0])
+
+
+def main():
+    sbx, probe, rounds = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 5
+    with tempfile.TemporaryDirectory(prefix="sbx-bench-") as folder:
+        os.chdir(folder)
+        for budget in (256, 512, 1024, 4096):
+            for _ in range(rounds):
+                record, samples = measure(sbx, probe, budget, f"{folder}/record")
+                over = record["usage"]["memory_peak_bytes"] - budget * MIB
+                print(f"{budget} MiB: {record['outcome']['reason']}, {over / MIB:+.1f} MiB ({100 * over / (budget * MIB):+.1f} %) at "
+                      f"{record['usage']['memory_peak_bytes'] / 1e6 / max(record['usage']['wall_ms'], 1):.2f} GB/s, supervisor {share(samples[: len(samples) * 9 // 10]) or 0:.2f} % of a CPU, "
+                      f"{share(samples) or 0:.2f} % with the end", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

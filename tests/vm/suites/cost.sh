@@ -1,0 +1,7 @@
+# What a start with budgets by cgroup v2 costs, against one without: printed, not judged.
+. /src/tests/vm/guest.sh
+delegate_to_tester
+in_group delegated/shell
+check "what a start costs" /src/tests/run-as user /usr/bin/python3 /src/tests/bench/budgets.py $SBX 20
+cat /run/output
+finish
