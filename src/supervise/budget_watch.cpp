@@ -26,6 +26,7 @@ constexpr std::uint64_t kLongestSumStep = 50'000;  // reaped times appear late i
 /// Measuring may take this part of the time.
 constexpr std::uint64_t kMeasuringShare = 20;
 constexpr std::uint64_t kCountingShare = 400;
+constexpr std::uint64_t kNearShare = 100;
 /// Memory: a hundredth, as long as that is often enough to catch a program that takes 1.5 GB/s
 /// within 16 MiB of its budget.
 constexpr std::uint64_t kMemoryShare = 100;
@@ -189,7 +190,9 @@ void BudgetWatch::check_processes() {
   if (seen_.processes_met) return;
   const std::uint64_t headroom = settings_.processes - tasks;
   const std::uint64_t step = std::clamp<std::uint64_t>(headroom / kForksPerStep, 1, 50) * 1000;
-  loop_.after(microseconds(std::max(step, cost * kCountingShare)), [this] { check_processes(); });
+  const bool near = tasks + tasks / 3 >= settings_.processes;
+  loop_.after(microseconds(std::max(step, cost * (near ? kNearShare : kCountingShare))),
+              [this] { check_processes(); });
 }
 
 // ---- what is written to the host, in live grants: there is no counter for all of it ----

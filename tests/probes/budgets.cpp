@@ -36,7 +36,7 @@ std::size_t mebibytes(const char* text) {
 /// means is told of a refusal.
 int refused_for_a_while() {
   const int error = errno;
-  usleep(200'000);
+  usleep(400'000);
   return refused(error);
 }
 
