@@ -71,8 +71,9 @@ class Look {
 void note_appeared(const Plan& plan, const host::Host& host, Outcome& outcome) {
   if (plan.live.empty()) return;
   std::vector<DenyRule> rules;
-  for (const std::string& pattern : plan.hidden_names) rules.push_back({pattern, {}});
-  const Denials denials(std::move(rules));
+  for (const std::string& pattern : plan.hidden_names)
+    rules.push_back({pattern, {.layer = Layer::builtin}});
+  const Denials denials(std::move(rules), host.files.get());
   for (const LiveFolder& folder : plan.live)
     Look(folder, denials, plan.most_entries, outcome).run(*host.files);
   std::ranges::stable_sort(outcome.appeared, {}, &Appeared::path);

@@ -98,7 +98,8 @@ std::vector<DenyRule> resolve_deny(const policy::SourcedList<std::string>& deny,
   return rules;
 }
 
-Denials::Denials(std::vector<DenyRule> rules) : rules_(std::move(rules)) {
+Denials::Denials(std::vector<DenyRule> rules, const host::Files* files)
+    : rules_(std::move(rules)), files_(files) {
   for (const DenyRule& rule : rules_) {
     Parsed parsed{.parts = parts_of(rule.pattern)};
     const std::string& last = parsed.last = parsed.parts.empty() ? "**" : parsed.parts.back();
@@ -131,8 +132,20 @@ bool Denials::matches(const Parsed& rule, std::string_view folder, std::string_v
 const DenyRule* Denials::hides(std::string_view folder, std::string_view name) const {
   if (name.empty() || !begins_.at(static_cast<unsigned char>(name.front()))) return nullptr;
   for (std::size_t i = 0; i < rules_.size(); ++i)
-    if (matches(parsed_[i], folder, name)) return &rules_[i];
+    if (matches(parsed_[i], folder, name) && !is_environment(rules_[i], folder, name))
+      return &rules_[i];
   return nullptr;
+}
+
+/// What a program makes can't become one: names that a rule means are never brought out.
+bool Denials::is_environment(const DenyRule& rule, std::string_view folder,
+                             std::string_view name) const {
+  if (files_ == nullptr || name != ".env" || rule.origin.layer != Layer::builtin) return false;
+  const std::string place = joined(folder, name);
+  const auto facts = files_->look(place);
+  if (!facts || facts->type != host::FileType::directory) return false;
+  const auto settings = files_->look(joined(place, "pyvenv.cfg"));
+  return settings && settings->type == host::FileType::regular;
 }
 
 const DenyRule* Denials::covers(std::string_view path) const {

@@ -30,7 +30,9 @@ struct DenyRule {
 
 class Denials {
  public:
-  explicit Denials(std::vector<DenyRule> rules);
+  /// With `files` a virtual environment is told from what else may be called ".env": a folder of that
+  /// name with a pyvenv.cfg in it holds no secrets, and the built-in rule does not mean it.
+  explicit Denials(std::vector<DenyRule> rules, const host::Files* files = nullptr);
   Denials(const Denials&) = delete;  // literals_ points into rules_
   Denials& operator=(const Denials&) = delete;
 
@@ -60,8 +62,11 @@ class Denials {
   };
   [[nodiscard]] static bool matches(const Parsed& rule, std::string_view folder,
                                     std::string_view name);
+  [[nodiscard]] bool is_environment(const DenyRule& rule, std::string_view folder,
+                                    std::string_view name) const;
 
   std::vector<DenyRule> rules_;
+  const host::Files* files_;
   std::vector<Parsed> parsed_;
   std::vector<const DenyRule*> literals_;
   std::array<bool, 256> begins_{};  ///< some rule's last part may begin with this byte

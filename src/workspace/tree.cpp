@@ -82,9 +82,10 @@ Result<UniqueFd> open_private_file(int root, const std::string& path) {
 }
 
 Result<std::vector<std::string>> read_names(int folder) {
-  const int copy = ::fcntl(folder, F_DUPFD_CLOEXEC, 3);
-  const std::unique_ptr<DIR, int (*)(DIR*)> stream(copy >= 0 ? ::fdopendir(copy) : nullptr,
+  UniqueFd copy(::fcntl(folder, F_DUPFD_CLOEXEC, 3));
+  const std::unique_ptr<DIR, int (*)(DIR*)> stream(copy.valid() ? ::fdopendir(copy.get()) : nullptr,
                                                    ::closedir);
+  if (stream) (void)copy.release();  // closedir() closes it
   if (!stream) return fail_errno(ErrorKind::host, "cannot-read", "cannot read a folder");
   ::rewinddir(stream.get());
   std::vector<std::string> names;

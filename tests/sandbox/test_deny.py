@@ -45,6 +45,16 @@ class Hidden(Deny):
         for mode in self.MODES:
             self.assertEqual(self.secrets_seen(mode), ["./env"], mode)
 
+    def test_a_virtual_environment_called_env_is_no_secret(self):
+        self.write("a/.env/pyvenv.cfg", "home = /usr/bin\n")
+        self.write("a/.env/lib/x", SECRET)
+        self.write("a/.env/.env", SECRET)
+        self.write("b/.env/production", SECRET)
+        for mode in self.MODES:
+            self.assertEqual(self.secrets_seen(mode), ["./a/.env/lib/x"], mode)
+        ended = self.sbx("--workspace", f"{self.work}:overlay", "--apply", "--yes", "--lang", "python", "-c", "open('a/.env/lib/x', 'w').write('evil')")
+        self.assertEqual(((self.work / "a/.env/lib/x").read_text(), ended.record["changes"]), (SECRET, []), ended)
+
     def test_nothing_is_hidden_that_no_rule_means(self):
         for name in (".env", "a/.ssh/id"):
             self.write(name, SECRET)

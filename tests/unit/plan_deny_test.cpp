@@ -1,0 +1,120 @@
+#include "plan/deny.hpp"
+
+#include "plan/survey.hpp"
+#include "plan_fixture.hpp"
+
+namespace sbx::plan {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+const Origin kBuiltin{.layer = Layer::builtin};
+const Origin kUsers{.file = "p.toml", .line = 1, .layer = Layer::file};
+
+class Deny : public testing::Test {
+ protected:
+  host::CannedHost canned;
+  static constexpr const char* kFolder = "/home/me/project";
+
+  static bool hides(const char* pattern, std::string_view folder, std::string_view name) {
+    return Denials({{pattern, kUsers}}).hides(folder, name) != nullptr;
+  }
+  Survey surveyed(const char* pattern) {
+    const Grant grant{.access = Access::copy,
+                      .source = kFolder,
+                      .target = kFolder,
+                      .facts = *canned.files->look(kFolder)};
+    auto found = survey(canned.host, grant, Denials({{pattern, kBuiltin}}, canned.files.get()),
+                        {.value = 1000});
+    EXPECT_TRUE(found.has_value());
+    return found ? std::move(*found) : Survey();
+  }
+  static std::vector<std::string> names(const Survey& found) {
+    std::vector<std::string> paths;
+    for (const Hidden& each : found.hidden) paths.push_back(each.path);
+    return paths;
+  }
+};
+
+TEST_F(Deny, PatternsMeanNamesAnywhereOrPaths) {
+  EXPECT_TRUE(hides("**/.env", "/a/b", ".env"));
+  EXPECT_FALSE(hides("**/.env", "/a/b", ".env2"));
+  EXPECT_TRUE(hides("**/.env.*", "/", ".env.local"));
+  EXPECT_TRUE(hides("/a/*.pem", "/a", "key.pem"));
+  EXPECT_FALSE(hides("/a/*.pem", "/a/b", "key.pem"));
+  EXPECT_TRUE(hides("/a/**", "/a/b", "c"));
+  EXPECT_FALSE(hides("/a/**", "/", "a"));
+}
+
+TEST_F(Deny, WhatLiesBelowAHiddenNameIsCovered) {
+  const Denials denials({{"**/.ssh", kUsers}, {"/srv/key", kUsers}});
+  EXPECT_NE(denials.covers("/home/me/.ssh/id"), nullptr);
+  EXPECT_EQ(denials.covers("/home/me/ssh/id"), nullptr);
+  EXPECT_NE(denials.covers_literally("/srv/key/a"), nullptr);
+  EXPECT_EQ(denials.covers_literally("/home/me/.ssh"), nullptr);
+}
+
+TEST_F(Deny, AVirtualEnvironmentOfThatNameIsNoSecret) {
+  canned.files->folder("/srv/w/.env/bin").file("/srv/w/.env/pyvenv.cfg", "home = /usr/bin");
+  canned.files->folder("/srv/x/.env").file("/srv/x/.env/production", "s3cr3t");
+  canned.files->file("/srv/y/.env", "s3cr3t").link("/srv/z/.env", "/srv/w/.env");
+  const Denials builtin({{"**/.env", kBuiltin}}, canned.files.get());
+  EXPECT_EQ(builtin.hides("/srv/w", ".env"), nullptr);
+  EXPECT_EQ(builtin.covers("/srv/w/.env/bin"), nullptr);
+  for (const char* folder : {"/srv/x", "/srv/y", "/srv/z"})
+    EXPECT_NE(builtin.hides(folder, ".env"), nullptr) << folder;
+  EXPECT_NE(Denials({{"**/.env", kUsers}}, canned.files.get()).hides("/srv/w", ".env"), nullptr);
+  EXPECT_NE(Denials({{"**/.env", kBuiltin}}).hides("/srv/w", ".env"), nullptr);
+}
+
+TEST_F(Deny, ASurveyFindsWhatMustBeKnown) {
+  canned.files->file("/home/me/project/.env", "s").file("/home/me/project/a/.env", "s");
+  canned.files->file("/home/me/project/.git/config", "").folder("/home/me/project/.git/hooks");
+  canned.files->file("/home/me/project/tree/.git", "gitdir: x").file("/home/me/project/x", "1");
+  canned.files->hard_link("/home/me/project/y", "/home/me/project/x");
+  canned.files->special("/home/me/project/s", host::FileType::socket);
+  const Survey found = surveyed("**/.env");
+  EXPECT_THAT(names(found), UnorderedElementsAre(".env", "a/.env"));
+  EXPECT_THAT(found.protected_, UnorderedElementsAre(".git/config", ".git/hooks", "tree/.git"));
+  EXPECT_THAT(found.git_settings, ElementsAre(".git/config"));
+  EXPECT_THAT(found.sockets, ElementsAre("s"));
+  EXPECT_EQ(found.linked.size(), 2U);
+  EXPECT_EQ(found.foreign, "");
+}
+
+TEST_F(Deny, ASurveyNamesAForeignOwnerAndWhatItCannotLookInto) {
+  canned.files->file("/home/me/project/theirs", "").owner("/home/me/project/theirs", 1234, 99);
+  canned.files->folder("/home/me/project/closed").shut("/home/me/project/closed");
+  const Survey found = surveyed("**/.env");
+  EXPECT_EQ(found.foreign, "theirs");
+  EXPECT_THAT(names(found), ElementsAre("closed"));
+}
+
+TEST_F(Deny, ASurveyEndsWithAnErrorBeyondItsMost) {
+  for (int i = 0; i < 5; ++i) canned.files->file("/home/me/project/f" + std::to_string(i), "");
+  const Grant grant{.source = kFolder, .target = kFolder, .facts = *canned.files->look(kFolder)};
+  EXPECT_EQ(survey(canned.host, grant, Denials({}), {.value = 4}).error().code, "too-many-entries");
+  EXPECT_TRUE(survey(canned.host, grant, Denials({}), {.value = 5}).has_value());
+}
+
+TEST_F(PlanTest, AGuardHidesByALayerOrByMasks) {
+  canned.files->file("/home/me/project/src/.env", "s").folder("/home/me/project/src/.ssh");
+  set("filesystem.workspace.mode", "\"overlay\"");
+  Plan decided = plan();
+  std::vector<std::string> veils;
+  for (const Veil& veil : step_at(decided, "/home/me/project")->veils) veils.push_back(veil.path);
+  EXPECT_THAT(veils, ElementsAre("src", "src/.env", "src/.ssh"));
+  EXPECT_THAT(decided.live, IsEmpty());
+  set("filesystem.workspace.mode", "\"read-write\"");
+  decided = plan();
+  EXPECT_THAT(decided, HasStep(MountKind::content, "/home/me/project/src/.env"));
+  EXPECT_THAT(decided, HasStep(MountKind::mask_folder, "/home/me/project/src/.ssh"));
+  EXPECT_THAT(decided, HasStep(MountKind::pinned, "/home/me/project/src"));
+  ASSERT_EQ(decided.live.size(), 1U);
+  EXPECT_THAT(decided.live.front().guarded, ElementsAre("src/.env", "src/.ssh"));
+}
+
+}  // namespace
+}  // namespace sbx::plan
