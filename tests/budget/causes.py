@@ -77,7 +77,7 @@ CAUSES = (
           passing=True, quick=_quick_processes),
     Cause("thread bomb", _few_processes, _probe("threads", 200), _probe("threads", 8), EXITED, "processes", "processes"),
     Cause("zombies", _few_processes, _probe("zombies", 200), _probe("zombies", 8), EXITED, "processes", "processes"),
-    Cause("end at the refused fork", _few_processes, ("--lang", "python", "-c", PYTHON_LEAVES), ("--lang", "python", "-c", PYTHON_TWIN), EXITED,
+    Cause("end at the refused fork", ("--processes", "24", "--timeout", "30s"), ("--lang", "python", "-c", PYTHON_LEAVES), ("--lang", "python", "-c", PYTHON_TWIN), EXITED,
           "processes", "processes"),
     Cause("CPU in one process", _cpu, _probe("spin"), _probe("spin-parallel", 1, 20), CPU, unit="ms CPU", quick=_quick_cpu),
     Cause("CPU in short-lived children", _cpu, _probe("spin-children", "waited", 200, 10), _probe("spin-children", "waited", 5, 5), CPU,
