@@ -8,9 +8,10 @@ set(CPACK_SET_DESTDIR OFF)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_PACKAGE_CHECKSUM SHA256)
 # What dpkg and lintian read names the packages. Some of it is true of a static program only.
-set(SBX_IF_STATIC "# ")
+set(SBX_STATIC_OVERRIDES "")
 if(SBX_STATIC)
-  set(SBX_IF_STATIC "")
+  file(READ ${PROJECT_SOURCE_DIR}/share/debian/static.lintian-overrides.in overrides)
+  string(CONFIGURE "${overrides}" SBX_STATIC_OVERRIDES @ONLY)
 endif()
 foreach(text postinst postrm changelog program.lintian-overrides development.lintian-overrides)
   configure_file(${PROJECT_SOURCE_DIR}/share/debian/${text}.in ${PROJECT_BINARY_DIR}/debian/${text} @ONLY
