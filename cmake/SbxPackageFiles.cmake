@@ -36,11 +36,11 @@ foreach(root IN LISTS components)
   endforeach()
   file(MAKE_DIRECTORY ${root}/usr/share/lintian/overrides)
   file(COPY_FILE ${CPACK_SBX_DEBIAN}/${overrides}.lintian-overrides ${root}/usr/share/lintian/overrides/${package})
-  # The compiler's name and version are nobody's business at run time.
+  # The compiler's name and version are nobody's business at run time, nor is what a debugger reads.
   file(GLOB binaries ${root}/usr/bin/* ${root}/usr/lib/*.a ${root}/usr/lib/*.so.*)
   foreach(file IN LISTS binaries)
     if(NOT IS_SYMLINK ${file})
-      execute_process(COMMAND ${CPACK_SBX_OBJCOPY} --remove-section=.comment ${file} COMMAND_ERROR_IS_FATAL ANY)
+      execute_process(COMMAND ${CPACK_SBX_OBJCOPY} --strip-debug --remove-section=.comment ${file} COMMAND_ERROR_IS_FATAL ANY)
     endif()
   endforeach()
   file(GLOB_RECURSE plain ${root}/usr/share/* ${root}/usr/include/* ${root}/usr/lib/*)

@@ -21,6 +21,7 @@ using policy::Transport;
 constexpr std::uint64_t kWindowMicroseconds = 10'000;
 constexpr int kPerWindow = 200;
 constexpr int kPerTurn = 64;
+constexpr int kMostQueued = 4096;    ///< more than a queue of the kernel's default size holds
 constexpr std::uint32_t kKept = 64;  ///< bytes of a packet: the headers
 constexpr std::uint8_t kSynOrAck = 0x12;
 constexpr std::uint8_t kSyn = 0x02;
@@ -115,7 +116,8 @@ Status Attempts::watch(UniqueFd socket) {
 }
 
 void Attempts::drain() {
-  for (const Source& source : sources_) read(source, kPerWindow);
+  for (const Source& source : sources_)
+    for (int i = 0; i < kMostQueued && read_one(source);) ++i;
 }
 
 void Attempts::read(const Source& source, int most) {

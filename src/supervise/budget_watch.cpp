@@ -277,7 +277,9 @@ void BudgetWatch::note_counters() {
   }
 }
 
-void BudgetWatch::note_at_end(CpuTime of_pid1) {
+void BudgetWatch::note_at_end(CpuTime of_pid1, std::uint64_t written_by_pid1) {
+  // What was written between the last look and the end: each process was waited for, by PID 1 at the latest.
+  if (settings_.disk_is_host_too) seen_.written = std::max(seen_.written, written_by_pid1);
   look_at_disk();
   note_counters();
   used_.user_microseconds = std::max(used_.user_microseconds, of_pid1.user_microseconds);

@@ -60,7 +60,7 @@ class BudgetWatch {
   void note_tasks(std::uint64_t tasks);
   /// Takes the figures that are gone when the tree is: before it is killed, and when PID 1 ended.
   void note_before_kill();
-  void note_at_end(CpuTime of_pid1);
+  void note_at_end(CpuTime of_pid1, std::uint64_t written_by_pid1);
   [[nodiscard]] std::uint64_t cpu_microseconds();
 
   [[nodiscard]] const BudgetsSeen& seen() const { return seen_; }

@@ -307,7 +307,7 @@ void Supervisor::kill() {
     notes_.emplace_back("a process of the sandbox can't be killed yet (uninterruptible sleep)");
     reaped_ = true;
     ended_ = sys::now_microseconds();
-    budgets_.note_at_end({});
+    budgets_.note_at_end({}, 0);
     give_up_streams();
   });
 }
@@ -321,8 +321,10 @@ void Supervisor::pid1_ended() {
   if (answer != 0 && errno == EINTR) return;
   loop_.forget(sandbox_.pid1);
   ended_ = sys::now_microseconds();
+  constexpr std::uint64_t kBlock = 512;  // of ru_oublock, whatever the file system's are
   budgets_.note_at_end({.user_microseconds = microseconds_of(times.ru_utime),
-                        .system_microseconds = microseconds_of(times.ru_stime)});
+                        .system_microseconds = microseconds_of(times.ru_stime)},
+                       static_cast<std::uint64_t>(times.ru_oublock) * kBlock);
   read_control();  // its last message may still be unread
   reaped_ = true;
   in_.reset();

@@ -124,8 +124,9 @@ std::vector<LimitMet> limits_met(const Verdict& verdict, const Settings& setting
   const BudgetsSeen& seen = measured.budgets;
   std::vector<LimitMet> met;
   // A private disk in a folder says itself which of its two limits it was.
-  const bool written_over =
-      verdict == Verdict(OverBudget{Budget::disk}) && !seen.disk_met && !seen.disk_files_met;
+  const bool too_much_written = verdict == Verdict(OverBudget{Budget::disk}) ||
+                                (settings.disk_is_host_too && seen.written > settings.disk.count);
+  const bool written_over = too_much_written && !seen.disk_met && !seen.disk_files_met;
   if (seen.disk_met || written_over)
     met.push_back(
         {.limit = "disk",

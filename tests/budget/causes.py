@@ -37,6 +37,7 @@ class Cause:
     met: str = None
     unit: str = "MiB"  # of what is measured: the peak of `met`, CPU or wall time in ms
     unless: dict = dataclasses.field(default_factory=dict)
+    finishes: bool = False  # ends by itself, perhaps before the next look: it has ended then, and what it went over is named
     passing: bool = False  # asked for at one moment by several, met for that moment only: where no counter tells, it may be missed
     said: str = None  # printed by the program when it met the limit: then it must be named
     quick: tuple = ()  # the options when it is asked many times: smaller budgets
@@ -102,7 +103,7 @@ CAUSES = (
           _probe("fill", "{live}/f", 256 * MIB), _probe("fill", "{live}/f", 4 * MIB), ("over-budget", "disk"), "disk"),
     # Each of these lives for a moment; what it wrote is added to its parent's count, once, when that waits for it.
     Cause("live grant, many short writers", ("--disk", "16M", "--set", 'limits.file_size="1G"', "--write", "{live}"),
-          _probe("write-children", "{live}", 64, 4), _probe("write-children", "{live}", 3, 5), ("over-budget", "disk"), "disk"),
+          _probe("write-children", "{live}", 64, 4), _probe("write-children", "{live}", 3, 5), ("over-budget", "disk"), "disk", finishes=True),
     Cause("sleep", ("--timeout", "300ms"), ("--", "sleep", "100"), ("--", "sleep", "0.01"), WALL, unit="ms", quick=_soon),
     Cause("SIGSTOP of itself", ("--timeout", "300ms"), _probe("stop"), ("--", "sleep", "0.01"), WALL, unit="ms", quick=_soon),
     Cause("daemons left behind", ("--timeout", "30s"), _probe("leave", "daemon", 5), ("--", "true"), EXITED, unit="ms"),

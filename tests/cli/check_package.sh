@@ -34,7 +34,8 @@ if [ "${1:-}" != --inside ]; then
       { cat "$scratch/log"; exit 1; }
   done
   # No tag but those that are overridden, each with its reason.
-  lintian --allow-root --display-info --pedantic --fail-on error,warning,info,pedantic "$scratch"/packages/*.deb ||
+  # What the optimiser cuts texts into depends on the build, and so does whether the override for it is used.
+  lintian --allow-root --suppress-tags unused-override --display-info --pedantic --fail-on error,warning,info,pedantic "$scratch"/packages/*.deb ||
     { echo "lintian finds something"; exit 1; }
   tar -C "$scratch" -xzf "$scratch"/packages/*.tar.gz
   "$scratch/$name"-*/bin/"$name" run --lang sh -c 'echo from the tarball' | grep -q 'from the tarball'

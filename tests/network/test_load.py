@@ -37,8 +37,8 @@ import errno, socket, sys
 host, port, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 held = []
 for i in range(count):
-    s = socket.create_connection((host, port), 20)
     try:
+        s = socket.create_connection((host, port), 20)
         s.sendall(b'x')
         if s.recv(1) != b'x':
             raise ConnectionResetError(errno.ECONNRESET, 'closed')
