@@ -66,13 +66,19 @@ void EventLoop::forget(int fd) {
   retired_.push_back(std::move(watches_[static_cast<std::size_t>(fd)]));
 }
 
-EventLoop::TimerId EventLoop::after(std::chrono::microseconds delay, TimerCallback callback) {
+EventLoop::TimerId EventLoop::after(std::chrono::microseconds delay, TimerCallback callback,
+                                    std::chrono::microseconds early) {
   const auto wait = static_cast<std::uint64_t>(std::max<std::int64_t>(delay.count(), 0));
-  return at(sys::now_microseconds() + wait, std::move(callback));
+  const TimerId id = at(sys::now_microseconds() + wait, std::move(callback));
+  timers_.back().earliest -= std::min(static_cast<std::uint64_t>(early.count()), wait);
+  return id;
 }
 
 EventLoop::TimerId EventLoop::at(std::uint64_t deadline_microseconds, TimerCallback callback) {
-  timers_.push_back(Timer{++last_timer_, deadline_microseconds, std::move(callback)});
+  timers_.push_back(Timer{.id = ++last_timer_,
+                          .deadline = deadline_microseconds,
+                          .earliest = deadline_microseconds,
+                          .callback = std::move(callback)});
   return last_timer_;
 }
 
@@ -94,8 +100,8 @@ void EventLoop::fire_timers() {
   const TimerId newest = last_timer_;
   const std::uint64_t now = sys::now_microseconds();
   for (;;) {
-    const auto due = std::ranges::min_element(timers_, {}, &Timer::deadline);
-    if (due == timers_.end() || due->deadline > now || due->id > newest) return;
+    const auto due = std::ranges::min_element(timers_, {}, &Timer::earliest);
+    if (due == timers_.end() || due->earliest > now || due->id > newest) return;
     const TimerCallback callback = std::move(due->callback);
     timers_.erase(due);
     callback();

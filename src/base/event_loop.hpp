@@ -37,7 +37,9 @@ class EventLoop {
   /// No-op for a descriptor that is not watched.
   void forget(int fd);
 
-  TimerId after(std::chrono::microseconds delay, TimerCallback callback);
+  /// `early`: so much before its time it may fire when the loop is awake anyway.
+  TimerId after(std::chrono::microseconds delay, TimerCallback callback,
+                std::chrono::microseconds early = {});
   /// Deadline as of sys::now_microseconds().
   TimerId at(std::uint64_t deadline_microseconds, TimerCallback callback);
   /// No-op for kNoTimer and for a timer that fired.
@@ -58,6 +60,7 @@ class EventLoop {
   struct Timer {
     TimerId id = kNoTimer;
     std::uint64_t deadline = 0;
+    std::uint64_t earliest = 0;
     TimerCallback callback;
   };
 

@@ -27,10 +27,8 @@ constexpr std::uint64_t kLongestSumStep = 50'000;  // reaped times appear late i
 constexpr std::uint64_t kMeasuringShare = 20;
 constexpr std::uint64_t kCountingShare = 400;
 constexpr std::uint64_t kNearShare = 100;
-/// Memory: a hundredth, as long as that is often enough to catch a program that takes 1.5 GB/s
-/// within 16 MiB of its budget.
+/// Memory: a hundredth, as long as that is often enough to catch a program that takes 1.5 GB/s.
 constexpr std::uint64_t kMemoryShare = 100;
-constexpr std::uint64_t kOftenEnough = 8000;  // microseconds
 constexpr auto kLookAround = 50ms;
 constexpr int kKillLooks = 50;               ///< milliseconds between a met limit and its kill
 constexpr std::uint64_t kForksPerStep = 16;  ///< what a fork bomb makes in a millisecond
@@ -68,7 +66,8 @@ BudgetWatch::BudgetWatch(EventLoop& loop, const Settings& settings, Sandbox sand
       group_(sandbox.group),
       hooks_(std::move(hooks)),
       cpu_(sandbox.pid, sandbox.processes),
-      memory_(sandbox.pid, settings.disk_in_folder ? -1 : sandbox.scratch, sandbox.processes),
+      processes_(sandbox.pid, sandbox.processes),
+      memory_(processes_, settings.disk_in_folder ? -1 : sandbox.scratch),
       disk_(settings.disk_in_folder ? sandbox.scratch : -1),
       writes_(sandbox.pid, sandbox.processes) {
   disk_at_start_ = memory_.scratch_used();
@@ -122,21 +121,22 @@ void BudgetWatch::check_memory() {
   if (hooks_.ended()) return;
   const std::uint64_t before = spent_microseconds();
   const std::uint64_t budget = settings_.memory.count;
+  processes_.add_new();
   const std::uint64_t used = memory_.look(budget);
   if (used > budget) {
     note_largest();
     return hooks_.spent(Budget::memory);
   }
   const std::uint64_t cost = spent_microseconds() - before;
-  const std::uint64_t step =
-      std::max({next_look_microseconds(budget - used), std::min(cost * kMemoryShare, kOftenEnough),
-                cost * kMeasuringShare});
+  const std::uint64_t step = std::max(
+      {next_look_microseconds(budget - used + allowed_beyond(budget) / 2),
+       std::min(cost * kMemoryShare, often_enough_microseconds(budget)), cost * kMeasuringShare});
   loop_.after(microseconds(step), [this] { check_memory(); });
 }
 
 /// The last one seen alive stays.
 void BudgetWatch::note_largest() {
-  Largest found = largest_process(sandbox_.pid, sandbox_.processes);
+  Largest found = largest_process(processes_);
   if (!found.name.empty()) seen_.largest = std::move(found);
 }
 
@@ -177,7 +177,8 @@ void BudgetWatch::note_tasks(std::uint64_t tasks) {
 }
 
 std::uint64_t BudgetWatch::count_tasks() {
-  const std::uint64_t tasks = tasks_of(sandbox_.pid, sandbox_.processes);
+  processes_.refresh();
+  const std::uint64_t tasks = processes_.tasks();
   note_tasks(tasks);
   return tasks;
 }
@@ -191,8 +192,8 @@ void BudgetWatch::check_processes() {
   const std::uint64_t headroom = settings_.processes - tasks;
   const std::uint64_t step = std::clamp<std::uint64_t>(headroom / kForksPerStep, 1, 50) * 1000;
   const bool near = tasks + tasks / 3 >= settings_.processes;
-  loop_.after(microseconds(std::max(step, cost * (near ? kNearShare : kCountingShare))),
-              [this] { check_processes(); });
+  const microseconds wait(std::max(step, cost * (near ? kNearShare : kCountingShare)));
+  loop_.after(wait, [this] { check_processes(); }, wait / 2);
 }
 
 // ---- what is written to the host, in live grants: there is no counter for all of it ----
@@ -215,9 +216,12 @@ void BudgetWatch::look_around() {
   if (group_has_memory()) {
     if (memory_killed()) return hooks_.spent(Budget::memory);
     // Whom the kernel will kill can't be asked afterwards.
-    if (group_->memory_used() > settings_.memory.count / 2) note_largest();
+    if (group_->memory_used() > settings_.memory.count / 2) {
+      processes_.refresh();
+      note_largest();
+    }
   }
-  loop_.after(kLookAround, [this] { look_around(); });
+  loop_.after(kLookAround, [this] { look_around(); }, kLookAround / 2);
 }
 
 /// A piece of the walk at a time; between two walks as long as the room left can't be filled, but

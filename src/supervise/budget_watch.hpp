@@ -13,6 +13,7 @@
 #include "supervise/disk_meter.hpp"
 #include "supervise/largest.hpp"
 #include "supervise/memory_meter.hpp"
+#include "supervise/process_list.hpp"
 #include "supervise/settings.hpp"
 #include "supervise/write_meter.hpp"
 
@@ -100,6 +101,7 @@ class BudgetWatch {
   TreeCounters* const group_;
   const Hooks hooks_;
   CpuMeter cpu_;
+  ProcessList processes_;
   MemoryMeter memory_;
   DiskMeter disk_;
   WriteMeter writes_;

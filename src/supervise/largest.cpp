@@ -36,18 +36,17 @@ std::string printable(std::string_view name) {
 
 }  // namespace
 
-Largest largest_process(pid_t pid1, int processes) {
+Largest largest_process(ProcessList& processes) {
   Largest found;
   std::string place;
-  std::array<char, 256> room;
-  const int proc = proc_of(processes);
-  for (const std::string& folder : processes_of(pid1, processes)) {
-    const std::uint64_t bytes = resident_bytes(read_small(proc, folder + "/statm", room));
+  for (ProcessList::Process& process : processes.all()) {
+    const std::uint64_t bytes = resident_bytes(processes.statm(process));
     if (bytes <= found.bytes) continue;
     found.bytes = bytes;
-    place = folder;
+    place = process.folder;
   }
-  if (!place.empty()) found.name = printable(read_small(proc, place + "/comm", room));
+  std::array<char, 256> room;
+  if (!place.empty()) found.name = printable(read_small(processes.proc(), place + "/comm", room));
   return found;
 }
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <string>
+
+#include "supervise/process_list.hpp"
 
 namespace sbx::supervise {
 
@@ -13,7 +13,7 @@ struct Largest {
   std::uint64_t bytes = 0;  ///< resident
 };
 
-/// The largest process below PID 1. `processes`: a procfs of the sandbox, or -1.
-[[nodiscard]] Largest largest_process(pid_t pid1, int processes);
+/// The largest of the processes as listed.
+[[nodiscard]] Largest largest_process(ProcessList& processes);
 
 }  // namespace sbx::supervise

@@ -27,29 +27,35 @@ std::uint64_t kilobytes_of(std::string_view text, std::string_view name) {
   return value;
 }
 
-/// Resident minus shared pages: fields 2 and 3 of /proc/PID/statm, proc(5).
-std::uint64_t private_bytes(std::string_view statm) {
+struct Pages {
+  std::uint64_t anonymous = 0;  ///< bytes
+  std::uint64_t shared = 0;     ///< of mapped files and shared memory
+};
+
+/// Fields 2 and 3 of /proc/PID/statm, proc(5): resident, and what of it is shared.
+Pages pages_in(std::string_view statm) {
   std::array<std::uint64_t, 3> fields{};
   for (std::uint64_t& field : fields) {
     const auto [end, error] = std::from_chars(statm.data(), statm.data() + statm.size(), field);
-    if (error != std::errc{}) return 0;
+    if (error != std::errc{}) return {};
     statm.remove_prefix(static_cast<std::size_t>(end - statm.data()));
     statm.remove_prefix(std::min(statm.find_first_not_of(' '), statm.size()));
   }
   static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  return fields[1] > fields[2] ? (fields[1] - fields[2]) * page : 0;
+  return {.anonymous = fields[1] > fields[2] ? (fields[1] - fields[2]) * page : 0,
+          .shared = fields[2] * page};
+}
+
+/// How far a process's count may be off: Linux 6.2 to 6.16 keep up to a batch on each CPU
+/// (percpu_counter_batch) and don't ask for it.
+std::uint64_t counter_error() {
+  static const auto cpus =
+      static_cast<std::uint64_t>(std::max(::sysconf(_SC_NPROCESSORS_CONF), 1L));
+  static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return std::max<std::uint64_t>(2 * cpus, 32) * cpus * page;
 }
 
 }  // namespace
-
-/// The processes of the sandbox at one moment.
-struct MemoryMeter::Tree {
-  int proc;
-  std::vector<std::string> folders;
-
-  explicit Tree(const MemoryMeter& meter)
-      : proc(proc_of(meter.processes_)), folders(processes_of(meter.pid1_, meter.processes_)) {}
-};
 
 std::uint64_t MemoryMeter::scratch_used() const {
   struct statfs facts{};
@@ -57,43 +63,89 @@ std::uint64_t MemoryMeter::scratch_used() const {
   return (facts.f_blocks - facts.f_bfree) * static_cast<std::uint64_t>(facts.f_bsize);
 }
 
-std::uint64_t MemoryMeter::upper_bound(const Tree& tree) const {
-  std::uint64_t anonymous = 0;
-  std::uint64_t shared = 0;
-  std::array<char, 4096> room;
-  for (const std::string& folder : tree.folders) {
-    anonymous += private_bytes(read_small(tree.proc, folder + "/statm", room));
-    shared += kilobytes_of(read_small(tree.proc, folder + "/status", room), "RssShmem:") * 1024;
+MemoryMeter::Bounds MemoryMeter::bounds() {
+  Bounds sum;
+  for (ProcessList::Process& process : processes_.all()) {
+    const Pages pages = pages_in(processes_.statm(process));
+    sum.anonymous += pages.anonymous;
+    sum.largest = std::max(sum.largest, pages.anonymous);
+    sum.shared += pages.shared;
   }
-  return anonymous + std::max(scratch_used(), shared);
+  return sum;
 }
 
-std::uint64_t MemoryMeter::exact(const Tree& tree) const {
+/// Of the shared pages those that belong to no file of a disk.
+std::uint64_t MemoryMeter::shared_memory() {
+  std::uint64_t shared = 0;
+  std::array<char, 4096> room;
+  for (const ProcessList::Process& process : processes_.all())
+    shared +=
+        kilobytes_of(read_small(processes_.proc(), process.folder + "/status", room), "RssShmem:") *
+        1024;
+  return shared;
+}
+
+std::uint64_t MemoryMeter::exact() {
   std::uint64_t anonymous = 0;
   std::uint64_t shared = 0;
   std::array<char, 4096> room;
-  for (const std::string& folder : tree.folders) {
-    const std::string_view text = read_small(tree.proc, folder + "/smaps_rollup", room);
+  for (ProcessList::Process& process : processes_.all()) {
+    const std::string_view text =
+        read_small(processes_.proc(), process.folder + "/smaps_rollup", room);
     anonymous += kilobytes_of(text, "Pss_Anon:") * 1024;
     shared += kilobytes_of(text, "Pss_Shmem:") * 1024;
     // A process may have made itself unreadable (PR_SET_DUMPABLE): then its upper bound stands.
-    if (text.empty()) anonymous += private_bytes(read_small(tree.proc, folder + "/statm", room));
+    if (text.empty()) anonymous += pages_in(processes_.statm(process)).anonymous;
   }
   // A mapped file of the private tmpfs is in both: the larger of the two is what is surely there.
   return anonymous + std::max(scratch_used(), shared);
 }
 
+/// Mapped files of a disk are no memory of the program's. To tell them from shared memory costs as
+/// much as all the rest: it is done when the shared pages have changed, and when what they could hide
+/// matters beside the headroom.
+std::uint64_t MemoryMeter::with_shared(const Bounds& now, std::uint64_t scratch,
+                                       std::uint64_t budget) {
+  constexpr std::uint64_t kChanged = 1U << 20;
+  constexpr std::uint64_t kMatters = 8;
+  const std::uint64_t most = now.anonymous + std::max(scratch, now.shared);
+  const std::uint64_t doubtful = most - now.anonymous - scratch;
+  const std::uint64_t change =
+      now.shared > shared_then_.all ? now.shared - shared_then_.all : shared_then_.all - now.shared;
+  if (change > kChanged || most > budget || doubtful > (budget - most) / kMatters)
+    shared_then_ = {.all = now.shared, .memory = shared_memory()};
+  return now.anonymous + std::max(scratch, shared_then_.memory);
+}
+
 std::uint64_t MemoryMeter::look(std::uint64_t budget) {
-  const Tree tree(*this);
-  std::uint64_t used = upper_bound(tree);
-  if (used > budget) used = exact(tree);
+  const Bounds now = bounds();
+  const std::uint64_t scratch = scratch_used();
+  std::uint64_t used = with_shared(now, scratch, budget);
+  const bool doubtful = used > budget && now.largest + scratch <= budget + counter_error();
+  // What grows is far beyond the budget at the next look, which saves the walk through its pages.
+  if (doubtful && !in_doubt_ && used <= budget + counter_error())
+    used = budget;
+  else if (doubtful)
+    used = exact();
+  else if (used > budget)
+    used = now.largest + scratch;
+  in_doubt_ = doubtful;
   peak_ = std::max(peak_, used);
   return used;
 }
 
-std::uint64_t next_look_microseconds(std::uint64_t headroom_bytes) {
+std::uint64_t allowed_beyond(std::uint64_t budget_bytes) {
+  return std::max<std::uint64_t>(budget_bytes / 20, 16U << 20);
+}
+
+std::uint64_t next_look_microseconds(std::uint64_t bytes) {
   constexpr std::uint64_t kBytesPerMicrosecond = 8000;
-  return std::clamp<std::uint64_t>(headroom_bytes / kBytesPerMicrosecond, 1000, 50'000);
+  return std::clamp<std::uint64_t>(bytes / kBytesPerMicrosecond, 1000, 50'000);
+}
+
+std::uint64_t often_enough_microseconds(std::uint64_t budget_bytes) {
+  constexpr std::uint64_t kBytesPerMicrosecond = 1500;
+  return std::min<std::uint64_t>(allowed_beyond(budget_bytes) / 2 / kBytesPerMicrosecond, 50'000);
 }
 
 }  // namespace sbx::supervise

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
+
+#include "supervise/process_list.hpp"
 
 namespace sbx::supervise {
 
@@ -11,12 +11,13 @@ namespace sbx::supervise {
 /// means), detached SysV segments (bounded by kernel.shmall of the sandbox), socket and pipe buffers.
 class MemoryMeter {
  public:
-  /// Descriptors are borrowed and may be -1: the private tmpfs, a procfs of the sandbox.
-  MemoryMeter(pid_t pid1, int scratch, int processes)
-      : pid1_(pid1), scratch_(scratch), processes_(processes) {}
+  /// `scratch`: a borrowed descriptor on the private tmpfs, or -1.
+  MemoryMeter(ProcessList& processes, int scratch) : processes_(processes), scratch_(scratch) {}
 
-  /// Bytes in use. A cheap upper bound while that is within `budget`: pages that several processes share since a fork
-  /// count in each. Beyond it the proportional set sizes decide, which count each page once and cost milliseconds.
+  /// Bytes in use by the processes as listed. A cheap upper bound while that is within `budget`: pages
+  /// that several processes share since a fork count in each. Beyond it a lower bound, if that is too:
+  /// what the largest holds alone. Between the two the proportional set sizes decide, which count each
+  /// page once and cost milliseconds.
   [[nodiscard]] std::uint64_t look(std::uint64_t budget);
   /// The largest look() so far.
   [[nodiscard]] std::uint64_t peak() const { return peak_; }
@@ -24,17 +25,35 @@ class MemoryMeter {
   [[nodiscard]] std::uint64_t scratch_used() const;
 
  private:
-  struct Tree;
-  [[nodiscard]] std::uint64_t upper_bound(const Tree& tree) const;
-  [[nodiscard]] std::uint64_t exact(const Tree& tree) const;
+  struct Bounds {
+    std::uint64_t anonymous = 0;  ///< of all
+    std::uint64_t largest = 0;    ///< of one of them
+    std::uint64_t shared = 0;     ///< mapped files too
+  };
+  struct Shared {
+    std::uint64_t all = 0;
+    std::uint64_t memory = 0;  ///< of no file of a disk
+  };
+  [[nodiscard]] Bounds bounds();
+  [[nodiscard]] std::uint64_t with_shared(const Bounds& now, std::uint64_t scratch,
+                                          std::uint64_t budget);
+  [[nodiscard]] std::uint64_t shared_memory();
+  [[nodiscard]] std::uint64_t exact();
 
-  pid_t pid1_;
+  ProcessList& processes_;
   int scratch_;
-  int processes_;
+  bool in_doubt_ = false;  ///< beyond the budget by no more than a counter may be off
+  Shared shared_then_;     ///< when they were last told apart
   std::uint64_t peak_ = 0;
 };
 
-/// When to look again: memory can't grow faster than 8 GB/s, so not before the headroom could be gone; 1 to 50 ms.
-[[nodiscard]] std::uint64_t next_look_microseconds(std::uint64_t headroom_bytes);
+/// What a program may get beyond its budget before it is ended: 5 % or 16 MiB.
+[[nodiscard]] std::uint64_t allowed_beyond(std::uint64_t budget_bytes);
+
+/// When to look again: memory can't grow faster than 8 GB/s, so not before so much could be gone; 1 to 50 ms.
+[[nodiscard]] std::uint64_t next_look_microseconds(std::uint64_t bytes);
+
+/// How often is often enough: a program that takes 1.5 GB/s gets no more than half of what is allowed.
+[[nodiscard]] std::uint64_t often_enough_microseconds(std::uint64_t budget_bytes);
 
 }  // namespace sbx::supervise

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -124,18 +123,6 @@ std::vector<std::string> processes_of(pid_t pid1, int processes) {
   std::vector<std::string> folders = numbers_in(processes, ".");
   std::erase(folders, "1");
   return folders;
-}
-
-std::uint64_t tasks_of(pid_t pid1, int processes) {
-  std::uint64_t tasks = 0;
-  struct stat facts{};
-  // The kernel adds the number of threads to a folder's own two links (proc_task_getattr).
-  for (const std::string& folder : processes_of(pid1, processes))
-    if (::fstatat(proc_of(processes), (folder + "/task").c_str(), &facts, 0) == 0)
-      tasks += std::max<std::uint64_t>(facts.st_nlink, 3) - 2;
-    else
-      ++tasks;  // a zombie's count as well
-  return tasks;
 }
 
 }  // namespace sbx::supervise

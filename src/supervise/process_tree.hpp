@@ -30,8 +30,6 @@ namespace sbx::supervise {
 [[nodiscard]] std::vector<std::string> processes_of(pid_t pid1, int processes);
 /// What these folders are relative to.
 [[nodiscard]] int proc_of(int processes);
-/// How many tasks they have, threads counted.
-[[nodiscard]] std::uint64_t tasks_of(pid_t pid1, int processes);
 
 /// The content of a file of /proc as far as `room` goes; empty when it can't be read.
 [[nodiscard]] std::string_view read_small(int folder, const std::string& path,

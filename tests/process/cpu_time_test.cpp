@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -152,33 +153,43 @@ TEST(CpuTime, IsNeverSaidToBeSpentEarlyWhateverTheTreeDoes) {
   EXPECT_GE(seen.usage.user_ms + seen.usage.system_ms, 200U);
 }
 
+/// Forks and waits without pause: until a byte comes, and 200 times more.
+[[noreturn]] void fork_until(int told) {
+  int rounds_left = 200;
+  pollfd asked{.fd = told, .events = POLLIN};
+  for (bool counting = false; rounds_left > 0; rounds_left -= counting ? 1 : 0) {
+    if (::fork() == 0) {
+      burn(1);
+      ::_exit(0);
+    }
+    ::wait(nullptr);
+    counting = counting || ::poll(&asked, 1, 0) == 1;
+  }
+  ::_exit(0);
+}
+
 TEST(TreeClock, FollowsATreeThatForksWhileItIsOpenedAndNeverCountsTwice) {
   SKIP_WITHOUT_PERF();
-  // This process is "PID 1": its child forks without pause and waits for all.
-  TestPipe forking;
+  // This process is "PID 1".
+  TestPipe enough;
   const pid_t child = ::fork();
-  if (child == 0) {
-    for (int round = 0; round < 200; ++round) {
-      if (::fork() == 0) {
-        burn(1);
-        ::_exit(0);
-      }
-      ::wait(nullptr);
-      if (round == 5) (void)!::write(forking.write.get(), "x", 1);
-    }
-    ::_exit(0);
-  }
-  char byte = 0;
-  ASSERT_EQ(::read(forking.read.get(), &byte, 1), 1);
+  if (child == 0) fork_until(enough.read.get());
   supervise::TreeClock clock;
-  const bool open = clock.open(::getpid());
+  std::uint64_t began = 0;
+  // On a busy machine no look is quick enough for a while: that is an answer too, but not this one.
+  do {
+    began = own_microseconds(CLOCK_MONOTONIC);
+  } while (!clock.open(::getpid()) && clock.why().starts_with("processes were started faster"));
+  const std::uint64_t missed = own_microseconds(CLOCK_MONOTONIC) - began;
+  ASSERT_EQ(::write(enough.write.get(), "x", 1), 1);
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
-  ASSERT_TRUE(open) << clock.why();
+  ASSERT_TRUE(clock.is_open()) << clock.why();
   rusage used{};
   ::getrusage(RUSAGE_CHILDREN, &used);
   const std::uint64_t exact = microseconds_of(used.ru_utime) + microseconds_of(used.ru_stime);
   EXPECT_LE(clock.total(false), exact);
-  EXPECT_GE(clock.total(false) + 45'000, exact);  // two ticks of two processes, and a little
+  // Two ticks of two processes, and what one of them at a time could do while it was being opened.
+  EXPECT_GE(clock.total(false) + 45'000 + missed, exact);
 }
 
 }  // namespace

@@ -1,0 +1,258 @@
+#include "supervise/process_list.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+#include "supervise/process_tree.hpp"
+
+namespace sbx::supervise {
+namespace {
+
+constexpr std::size_t kMostKept = 128;
+constexpr std::size_t kMostProcesses = 65536;
+
+/// An eighth of what may be open: the rest is for streams and connections.
+std::size_t most_descriptors() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  return static_cast<std::size_t>(std::min<rlim_t>(limit.rlim_cur / 8, kMostKept));
+}
+
+/// 0 when the name is none.
+pid_t number_of(const char* name) {
+  pid_t number = 0;
+  const char* const end = name + std::strlen(name);
+  return std::from_chars(name, end, number).ptr == end ? number : 0;
+}
+
+struct Entry {
+  pid_t number = 0;
+  std::int64_t place = 0;
+};
+
+/// The numbers in a folder that is open, from a place of it on.
+std::vector<Entry> entries_from(int folder, std::int64_t place) {
+  std::vector<Entry> found;
+  alignas(dirent64) std::array<char, 4096> buffer;
+  if (::lseek(folder, place, SEEK_SET) != place) return found;
+  for (;;) {
+    const long got = ::syscall(SYS_getdents64, folder, buffer.data(), buffer.size());
+    if (got <= 0) return found;
+    for (long at = 0; at < got;) {
+      const auto* const entry = reinterpret_cast<const dirent64*>(buffer.data() + at);
+      at += entry->d_reclen;
+      if (const pid_t number = number_of(entry->d_name); number > 0)
+        found.push_back({.number = number, .place = place});
+      place = entry->d_off;
+    }
+  }
+}
+
+void add_numbers(std::string_view text, std::vector<pid_t>& found) {
+  while (!text.empty()) {
+    pid_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{}) return;
+    found.push_back(number);
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  }
+}
+
+/// Takes from `before`, sorted by number, what is known of `number`.
+template <typename Item>
+Item take(std::vector<Item>& before, pid_t number) {
+  const auto known = std::ranges::lower_bound(before, number, {}, &Item::number);
+  if (known != before.end() && known->number == number) return std::move(*known);
+  Item item;
+  item.number = number;
+  return item;
+}
+
+}  // namespace
+
+ProcessList::ProcessList(pid_t pid1, int processes)
+    : processes_(processes), most_kept_(most_descriptors()) {
+  pid1_.number = pid1;
+  pid1_.folder = process_folder(pid1);
+}
+
+int ProcessList::proc() const {
+  return proc_of(processes_);
+}
+
+void ProcessList::refresh() {
+  if (processes_ >= 0)
+    list_procfs();
+  else
+    list_tree();
+  count_kept();
+}
+
+/// The number of the process that was last made in this PID namespace or below it, the fifth field
+/// of /proc/loadavg: that moves on with each (idr_alloc_cyclic), and to come round to where it was
+/// takes tens of thousands of them between two looks. Empty when it is not known.
+std::string_view ProcessList::last_started() {
+  constexpr auto kProc = 0x9fa0;  // PROC_SUPER_MAGIC: a container may have put another file there
+  if (!load_.valid()) {
+    load_ = UniqueFd(::open("/proc/loadavg", O_RDONLY | O_CLOEXEC));
+    struct statfs facts{};
+    if (!load_.valid() || ::fstatfs(load_.get(), &facts) != 0 || facts.f_type != kProc) return {};
+  }
+  const ssize_t got = ::pread(load_.get(), room_.data(), room_.size(), 0);
+  const std::string_view text(room_.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  const auto space = text.rfind(' ');
+  return space == std::string_view::npos ? std::string_view() : text.substr(space + 1);
+}
+
+void ProcessList::add_new() {
+  const std::string last(last_started());  // before the list is made
+  if (!last.empty() && last == last_started_) return;
+  refresh();
+  last_started_ = last;
+}
+
+void ProcessList::count_kept() {
+  const auto of = [](const Process& process) {
+    return (process.statm.valid() ? 1U : 0U) + (process.task.valid() ? 1U : 0U) +
+           (process.children.valid() ? 1U : 0U);
+  };
+  kept_ = of(pid1_);
+  for (const Process& process : all_) kept_ += of(process);
+}
+
+/// Some 60 entries that are no processes come first: what comes after PID 1, which outlives all
+/// others, is read. When it is not found, everything is.
+void ProcessList::list_procfs() {
+  std::vector<Entry> entries = entries_from(processes_, first_);
+  if (first_ != 0 && (entries.empty() || entries.front().number != 1))
+    entries = entries_from(processes_, 0);
+  std::ranges::sort(entries, {}, &Entry::number);
+  std::vector<Process> now;
+  for (const Entry& entry : entries) {
+    if (entry.number == 1) {
+      first_ = entry.place;
+      continue;
+    }
+    now.push_back(take(all_, entry.number));
+    if (now.back().folder.empty()) now.back().folder = std::to_string(entry.number);
+  }
+  all_ = std::move(now);
+}
+
+// ---- by the lists of children, where no procfs of the sandbox costs each start its time ----
+
+void ProcessList::list_tree() {
+  std::vector<Process> now;
+  std::vector<pid_t> found = children_of(pid1_);
+  for (std::size_t at = 0; at < found.size() && at < kMostProcesses; ++at) {
+    now.push_back(take(all_, found[at]));
+    if (now.back().folder.empty()) now.back().folder = process_folder(found[at]);
+    std::ranges::copy(children_of(now.back()), std::back_inserter(found));
+  }
+  std::ranges::sort(now, {}, &Process::number);
+  // One that lost its parent meanwhile may be in two lists.
+  const auto twice = std::ranges::unique(now, {}, &Process::number);
+  now.erase(twice.begin(), twice.end());
+  all_ = std::move(now);
+}
+
+std::vector<pid_t> ProcessList::children_of(Process& process) {
+  std::vector<pid_t> children;
+  // The number of a thread may be another's by now, which what is open would not tell; that of the
+  // process is the folder's.
+  for (const pid_t thread : threads_of(process))
+    add_children(process, thread, thread == process.number ? &process.children : nullptr, children);
+  if (kept_ >= most_kept_) process.task.reset();
+  return children;
+}
+
+std::vector<pid_t> ProcessList::threads_of(Process& process) {
+  std::vector<Entry> entries;
+  if (process.task.valid()) entries = entries_from(process.task.get(), 0);
+  if (entries.empty()) {  // new, or another process by this number
+    process.children.reset();
+    process.statm.reset();
+    process.task =
+        UniqueFd(::open((process.folder + "/task").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!process.task.valid()) return {};
+    entries = entries_from(process.task.get(), 0);
+    ++kept_;
+  }
+  std::vector<pid_t> threads;
+  threads.reserve(entries.size());
+  for (const Entry& entry : entries) threads.push_back(entry.number);
+  return threads;
+}
+
+void ProcessList::add_children(const Process& process, pid_t thread, UniqueFd* kept,
+                               std::vector<pid_t>& children) {
+  const std::string path = std::to_string(thread) + "/children";
+  std::array<char, 4096> room;
+  UniqueFd once;
+  UniqueFd& file = kept != nullptr ? *kept : once;
+  std::string list;
+  for (;;) {
+    const std::string_view part = read_kept(file, process.task.get(), path, room, list.size());
+    if (part.empty()) break;
+    list += part;
+  }
+  if (kept == nullptr && once.valid()) --kept_;
+  add_numbers(list, children);
+}
+
+// ---- reading ----
+
+/// What is open is read; what does not answer any more, because its process has ended (ESRCH), is
+/// opened again, for another may have the number by now.
+std::string_view ProcessList::read_kept(UniqueFd& file, int at, const std::string& path,
+                                        std::span<char> room, std::size_t offset) {
+  const auto read = [&](int fd) {
+    const ssize_t got = ::pread(fd, room.data(), room.size(), static_cast<off_t>(offset));
+    return std::string_view(room.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  };
+  if (file.valid()) return read(file.get());
+  UniqueFd opened(::openat(at, path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!opened.valid()) return {};
+  const std::string_view text = read(opened.get());
+  if (kept_ < most_kept_) {
+    file = std::move(opened);
+    ++kept_;
+  }
+  return text;
+}
+
+std::string_view ProcessList::statm(Process& process) {
+  const std::string path = process.folder + "/statm";
+  if (process.statm.valid()) {
+    const std::string_view text = read_kept(process.statm, -1, path, room_, 0);
+    if (!text.empty()) return text;
+    process.statm.reset();
+  }
+  return read_kept(process.statm, proc(), path, room_, 0);
+}
+
+std::uint64_t ProcessList::tasks() const {
+  std::uint64_t tasks = 0;
+  struct stat facts{};
+  // The kernel adds the number of threads to a folder's own two links (proc_task_getattr).
+  for (const Process& process : all_)
+    if (::fstatat(proc(), (process.folder + "/task").c_str(), &facts, 0) == 0)
+      tasks += std::max<std::uint64_t>(facts.st_nlink, 3) - 2;
+    else
+      ++tasks;  // a zombie's count as well
+  return tasks;
+}
+
+}  // namespace sbx::supervise

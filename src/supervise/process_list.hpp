@@ -1,0 +1,68 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/unique_fd.hpp"
+
+namespace sbx::supervise {
+
+/// The processes of one sandbox without PID 1, for whoever looks at them often: what was opened for
+/// a process stays open until it ends, because to open a file of /proc costs five times what reading it does.
+class ProcessList {
+ public:
+  struct Process {
+    pid_t number = 0;
+    std::string folder;  ///< below proc(): "17", or "/proc/17"
+    UniqueFd statm;
+    UniqueFd task;
+    UniqueFd children;  ///< of its first thread
+  };
+
+  /// `processes`: a borrowed procfs of the sandbox, or -1: then they are found from PID 1 in the
+  /// host's /proc.
+  ProcessList(pid_t pid1, int processes);
+
+  /// Who is there now.
+  void refresh();
+  /// The same, but who has ended may still be listed: next to nothing while no process starts.
+  void add_new();
+  /// As of then, by number; each may be gone.
+  [[nodiscard]] std::vector<Process>& all() { return all_; }
+  [[nodiscard]] int proc() const;
+  /// Content of /proc/PID/statm, until the next call; empty when the process is gone.
+  [[nodiscard]] std::string_view statm(Process& process);
+  /// How many tasks they have, threads counted.
+  [[nodiscard]] std::uint64_t tasks() const;
+
+ private:
+  void list_procfs();
+  void list_tree();
+  [[nodiscard]] std::vector<pid_t> children_of(Process& process);
+  [[nodiscard]] std::vector<pid_t> threads_of(Process& process);
+  void add_children(const Process& process, pid_t thread, UniqueFd* kept,
+                    std::vector<pid_t>& children);
+  [[nodiscard]] std::string_view read_kept(UniqueFd& file, int at, const std::string& path,
+                                           std::span<char> room, std::size_t offset);
+  [[nodiscard]] std::string_view last_started();
+  void count_kept();
+
+  Process pid1_;
+  int processes_;
+  std::size_t most_kept_;  ///< descriptors
+  std::size_t kept_ = 0;
+  std::int64_t first_ = 0;  ///< place of PID 1 in the procfs
+  std::vector<Process> all_;
+  std::array<char, 128> room_{};
+  UniqueFd load_;
+  std::string last_started_;
+};
+
+}  // namespace sbx::supervise
