@@ -13,16 +13,27 @@ namespace sbx::network {
 
 /// Pipes between sockets. Data is moved through one that all connections share; a connection keeps
 /// it only while its destination takes no more, because the kernel makes pipes tiny once a user has
-/// many (pipe-user-pages-soft, pipe(7)).
+/// many (pipe-user-pages-soft, pipe(7)). For the same reason few are large: splice(2) reads no more
+/// than a page for each place in the pipe.
 class Pipes {
  public:
+  struct Pipe {
+    sys::Pipe ends;
+    bool large = false;
+  };
+
   /// An empty pipe. Errors: setup (no descriptors).
-  [[nodiscard]] Result<sys::Pipe> take();
-  void give_back(sys::Pipe pipe);
+  [[nodiscard]] Result<Pipe> take();
+  /// An empty one, or none.
+  void give_back(Pipe pipe);
+  /// With what is in it, or none.
+  void drop(Pipe pipe);
 
  private:
   static constexpr std::size_t kMostSpare = 4;
-  std::vector<sys::Pipe> spare_;
+  static constexpr std::size_t kMostLarge = 8;
+  std::vector<Pipe> spare_;
+  std::size_t large_ = 0;
 };
 
 /// Two connected TCP sockets, each one's bytes sent to the other until both have ended. A side that
@@ -51,7 +62,7 @@ class Relay {
   struct Way {
     int from = -1;
     int to = -1;
-    sys::Pipe pipe;  ///< held while `held` bytes wait for `to`
+    Pipes::Pipe pipe;  ///< held while `held` bytes wait for `to`
     std::size_t held = 0;
     std::uint64_t passed = 0;
     bool at_end = false;  ///< nothing more comes from `from`
@@ -59,7 +70,9 @@ class Relay {
   };
   enum class Moved : std::uint8_t { all, some, broken };
 
-  void move();
+  /// `events` of the side that `from_it` comes from and `to_it` leads to.
+  void ready(std::uint32_t events, Way& from_it, Way& to_it);
+  void go_on(Moved one, Moved other);
   Moved move(Way& way);
   /// 1: empty; 0: blocked; -1: broken.
   int drain(Way& way);

@@ -163,6 +163,14 @@ struct Route {
   int through;
 };
 
+/// Nothing is lost or overtaken between the two ends. What the host has chosen for its networks may
+/// send by a timer (bbr), at a rate that it must first find out; "reno" is in every kernel.
+void send_without_pacing(nl_msg* message) {
+  nlattr* const metrics = ::nla_nest_start(message, RTA_METRICS);
+  ::nla_put_string(message, RTAX_CC_ALGO, "reno");
+  ::nla_nest_end(message, metrics);
+}
+
 Message add_route(const Route& route) {
   Message message = message_of(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL);
   const rtmsg header{
@@ -180,6 +188,7 @@ Message add_route(const Route& route) {
   if (route.gateway != nullptr && ::inet_pton(route.family, route.gateway, bytes) == 1)
     ::nla_put(message.get(), RTA_GATEWAY, size, bytes);
   ::nla_put_u32(message.get(), RTA_OIF, static_cast<std::uint32_t>(route.through));
+  if (route.type == RTN_UNICAST) send_without_pacing(message.get());
   return message;
 }
 
