@@ -212,7 +212,7 @@ complete -c sbx -n __sbx_run_options -l report -r -F -d 'Write the record to a f
 complete -c sbx -n __sbx_run_options -l report-fd -x -d 'Write the record to an open descriptor.'
 complete -c sbx -n __sbx_run_options -l explain -d 'Name the paths that exist here, were looked for and are not granted, each with the line that would grant it'
 complete -c sbx -n __sbx_run_options -l github -d 'In a GitHub workflow: no line that the program prints is taken for a workflow command, and what went wrong is an annotation'
-complete -c sbx -n __sbx_run_options -l dry-run -d 'Print what would be done and why; run nothing.'
+complete -c sbx -n __sbx_run_options -l dry-run -d 'Print what would be done and why; run nothing'
 complete -c sbx -n __sbx_run_options -l trace-time -d 'Print the stages of the start, in microseconds.'
 complete -c sbx -n __sbx_run_options -s q -l quiet -d 'Say nothing on stderr unless the program can\'t be run.'
 complete -c sbx -n __sbx_run_options -s v -l verbose -d 'Say also what was bound and why, and what is enforced by weaker means.'

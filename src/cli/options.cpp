@@ -114,7 +114,9 @@ constexpr OptionRow kRunOptions[] = {
      "In a GitHub workflow: no line that the program prints is taken for a workflow command, and "
      "what went wrong is an annotation. stderr goes to stdout too.",
      take_github},
-    {"--dry-run", "", kAnswer, kOnce, "Print what would be done and why; run nothing.",
+    {"--dry-run", "", kAnswer, kOnce,
+     "Print what would be done and why; run nothing. Only an attempt tells what can keep the "
+     "budgets: where a control group can be made, an empty one is, and removed again.",
      take_dry_run},
     {"--trace-time", "", kAnswer, kOnce, "Print the stages of the start, in microseconds.",
      take_trace_time},

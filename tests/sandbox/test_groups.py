@@ -119,13 +119,6 @@ class Folders(Groups):
             names |= found
         self.assertEqual(left(names), [])
 
-    def test_slow_thousand_in_sequence_leave_nothing(self):
-        names = set()
-        for _ in range(1000):
-            names |= names_in(self.exited(self.sbx(*SHOW)).text)
-        self.assertGreaterEqual(len(names), 1000)
-        self.assertEqual(left(names), [])
-
     def test_group_of_a_killed_sbx_is_removed_by_the_next_run(self):
         process, names = self.waiting()
         self.assertTrue(left(names))
