@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""run.py SUITE KERNEL CACHE: runs suites/SUITE.sh in a guest with that kernel, as ctest does.
+"""run.py SUITE KERNEL CACHE SECONDS: runs suites/SUITE.sh in a guest with that kernel, as ctest does, for no longer than so many
+seconds (or SBX_VM_TIMEOUT).
 
 SBX, SBX_PROBE and SBX_SOURCE are as for the other tests. Ends with 77 where no guest can be had, and says why.
 """
@@ -12,8 +13,6 @@ import time
 
 import kernels
 import machine
-
-TIMEOUT = int(os.environ.get("SBX_VM_TIMEOUT", "900"))
 
 
 def keep_cells(lines, kernel):
@@ -29,11 +28,12 @@ def keep_cells(lines, kernel):
 
 def main():
     suite, name, cache = sys.argv[1:4]
+    seconds = int(os.environ.get("SBX_VM_TIMEOUT") or sys.argv[4])
     began = time.monotonic()
     files = {pathlib.Path(os.environ[variable]): f"t/{inside}" for variable, inside in (("SBX", "sbx"), ("SBX_PROBE", "probe"))}
     job = (machine.HERE / "suites" / f"{suite}.sh").read_text()
     try:
-        guest = machine.boot(name, cache, job, files, pathlib.Path(os.environ["SBX_SOURCE"]), TIMEOUT,
+        guest = machine.boot(name, cache, job, files, pathlib.Path(os.environ["SBX_SOURCE"]), seconds,
                              echo=lambda line: print(f"{time.monotonic() - began:6.1f} {line}", flush=True))
     except kernels.Missing as missing:
         print(f"skipped: no guest with kernel {name}: {missing}")
