@@ -4,8 +4,8 @@
 delegate_to_tester
 for caller in root user; do
   [ $caller = root ] && in_group / || in_group delegated/shell
-  for script in /src/tests/sandbox/test_*.py /src/tests/escape/test_*.py; do
-    tests $caller ${script#/src/tests/}
+  for file in /src/tests/sandbox/test_*.py /src/tests/escape/test_*.py; do
+    tests $caller ${file#/src/tests/}
   done
 done
 tests root privileged/test_identity.py
