@@ -16,6 +16,7 @@
 
 #include "workspace/names.hpp"
 #include "workspace/put.hpp"
+#include "workspace/replaced_files.hpp"
 #include "workspace/tree.hpp"
 
 namespace sbx::workspace {
@@ -86,6 +87,7 @@ class Application {
     const auto now = std::views::filter(
         [this, in_the_way](const Change& each) { return is_in_the_way(each) == in_the_way; });
     each_of(files | now, &Application::remove_file);
+    (void)old_.free_all();  // NFS has a name in the folder for each deleted file that is open
     each_of(folders | std::views::reverse | now, &Application::remove_folder);
   }
 
@@ -236,6 +238,7 @@ class Application {
     if (!spot->exists || is_replaced_already(change, *spot)) return std::nullopt;
     if (const auto why = conflict_of(change, *spot)) return conflict(*why);
     const OtherNames others(*this, *spot);
+    old_.keep(spot->folder.get(), spot->name, spot->facts);
     if (::unlinkat(spot->folder.get(), spot->name.c_str(), 0) != 0)
       return by_errno("cannot delete");
     return std::nullopt;
@@ -277,8 +280,9 @@ class Application {
     const Expected expected{
         .what = spot.exists ? Expected::What::this_one : Expected::What::nothing,
         .facts = spot.facts};
-    const Status done = change.type == FileType::link ? copy_link(change, spot, expected)
-                                                      : copy_file(change, spot, expected);
+    if (spot.exists) old_.keep(spot.folder.get(), spot.name, spot.facts);
+    Status done = copy(change, spot, expected);
+    if (!done && is_full(done.error()) && old_.free_all()) done = copy(change, spot, expected);
     if (done) return std::nullopt;
     if (done.error().code == "replaced") return conflict("it changed on the host just now");
     return left(done.error().text());
@@ -287,6 +291,15 @@ class Application {
   /// What a killed sbx left where this one writes, once for each folder.
   void clean(const Spot& spot, const std::string& folder) {
     if (cleaned_.insert(folder).second) remove_temporaries(spot.folder.get());
+  }
+
+  static bool is_full(const Error& error) {
+    return error.errno_value == ENOSPC || error.errno_value == EDQUOT;
+  }
+
+  Status copy(const Change& change, const Spot& spot, const Expected& expected) {
+    return change.type == FileType::link ? copy_link(change, spot, expected)
+                                         : copy_file(change, spot, expected);
   }
 
   Status copy_link(const Change& change, const Spot& spot, const Expected& expected) {
@@ -344,6 +357,7 @@ class Application {
   Applying how_;
   std::vector<std::string> replaced_;
   std::unordered_set<std::string> cleaned_;
+  ReplacedFiles old_;
   struct Stamped {
     timespec before{};
     timespec after{};

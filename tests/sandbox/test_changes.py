@@ -438,6 +438,14 @@ class Hindered(Changes):
         self.assertEqual((status, len(sizes), set(sizes)), ("125", 6, {"4", "300000"}), ended)
         self.assertIn(b"No space left", ended.err)
 
+    def test_room_for_one_more_file_is_enough_for_all(self):
+        """Old files are freed together, but never where their room is wanted."""
+        ended = self.apart(
+            'mount -t tmpfs -o size=1m none "$WORK"; cd "$WORK"; for i in 1 2 3 4 5 6; do head -c 140000 /dev/zero > f$i; done\n' + self.RUN +
+            '"for i in range(1, 7): open(f\'f{i}\', \'w\').write(\'n\' * 140000)"\n'
+            '"$SBX" changes apply --yes set; cat f? | tr -d n | wc -c')
+        self.assertEqual(ended.out.split()[-1], b"0", ended)
+
     def test_a_read_only_folder_is_named_and_nothing_is_done(self):
         ended = self.apart('cd "$WORK"; echo old > f; ' + self.RUN + "\"open('f', 'w').write('new')\"\n"
                            'mount --bind "$WORK" "$WORK"; mount -o remount,bind,ro "$WORK"\n'

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import pty
+import resource
 import shutil
 import subprocess
 import time
@@ -369,6 +370,15 @@ class Apply(Workspace):
     def test_five_thousand_changes_are_applied(self):
         self.apply("import os\nfor i in range(5000):\n    os.makedirs(f'd{i % 50}', exist_ok=True); open(f'd{i % 50}/f{i}', 'w').write('x')")
         self.assertEqual(len(self.tree()), 5000)
+
+    def test_few_open_files_are_enough(self):
+        for i in range(300):
+            self.write(f"f{i}", "old")
+        process = self.start_sbx("--workspace", f"{self.work}:overlay", "--apply", "--yes", "--lang", "python", "-c",
+                                 "import os\nfor i in range(300): open(f'f{i}', 'w').write('new') if i % 3 else os.remove(f'f{i}')",
+                                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40)))
+        self.exited(self.finish(process))
+        self.assertEqual((len(self.tree()), set(self.tree().values())), (200, {b"new"}))
 
 
 class Watched(Workspace):
