@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/vfs.h>
-#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +9,7 @@
 #include <string_view>
 
 #include "base/sys.hpp"
+#include "supervise/own_cpu.hpp"
 #include "supervise/process_tree.hpp"
 
 namespace sbx::supervise {
@@ -35,14 +35,6 @@ constexpr std::uint64_t kForksPerStep = 16;  ///< what a fork bomb makes in a mi
 
 std::uint64_t budget_of(Milliseconds time) {
   return static_cast<std::uint64_t>(microseconds(time).count());
-}
-
-/// What looking has cost this thread: while others run instead of it, nothing is measured.
-std::uint64_t spent_microseconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000 +
-         static_cast<std::uint64_t>(now.tv_nsec) / 1000;
 }
 
 /// 0 when it can't be read.
@@ -127,7 +119,7 @@ void BudgetWatch::check_memory() {
     note_largest();
     return hooks_.spent(Budget::memory);
   }
-  const std::uint64_t cost = spent_microseconds() - before;
+  const std::uint64_t cost = spent_microseconds() - before - memory_.walk_cost();
   const std::uint64_t step = std::max(
       {next_look_microseconds(budget - used + allowed_beyond(budget) / 2),
        std::min(cost * kMemoryShare, often_enough_microseconds(budget)), cost * kMeasuringShare});

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/sys.hpp"
+#include "supervise/own_cpu.hpp"
 #include "supervise/process_tree.hpp"
 
 namespace sbx::supervise {
@@ -44,6 +46,18 @@ Pages pages_in(std::string_view statm) {
   static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   return {.anonymous = fields[1] > fields[2] ? (fields[1] - fields[2]) * page : 0,
           .shared = fields[2] * page};
+}
+
+/// "minflt", field 10 of /proc/PID/stat, proc(5): pages that it got without reading a disk.
+std::uint64_t faults_in(std::string_view stat) {
+  const auto name_end = stat.rfind(')');  // the name may hold anything
+  if (name_end == std::string_view::npos) return 0;
+  stat.remove_prefix(name_end + 1);
+  for (int field = 3; field <= 10; ++field)
+    stat.remove_prefix(std::min(stat.find(' ') + 1, stat.size()));
+  std::uint64_t faults = 0;
+  std::from_chars(stat.data(), stat.data() + stat.size(), faults);
+  return faults;
 }
 
 /// How far a process's count may be off: Linux 6.2 to 6.16 keep up to a batch on each CPU
@@ -120,17 +134,68 @@ std::uint64_t MemoryMeter::with_shared(const Bounds& now, std::uint64_t scratch,
 std::uint64_t MemoryMeter::look(std::uint64_t budget) {
   const Bounds now = bounds();
   const std::uint64_t scratch = scratch_used();
-  std::uint64_t used = with_shared(now, scratch, budget);
-  const bool doubtful = used > budget && now.largest + scratch <= budget + counter_error();
-  // What grows is far beyond the budget at the next look, which saves the walk through its pages.
-  if (doubtful && !in_doubt_ && used <= budget + counter_error())
-    used = budget;
-  else if (doubtful)
-    used = exact();
-  else if (used > budget)
-    used = now.largest + scratch;
-  in_doubt_ = doubtful;
+  const std::uint64_t upper = with_shared(now, scratch, budget);
+  walk_cost_ = 0;
+  std::uint64_t used = upper;
+  if (upper > budget)
+    used = decide(now, upper - now.anonymous, budget);
+  else
+    walk_.reset();
+  in_doubt_ = upper > budget;
   peak_ = std::max(peak_, used);
+  return used;
+}
+
+std::uint64_t MemoryMeter::decide(const Bounds& now, std::uint64_t rest, std::uint64_t budget) {
+  // Of looking at all pages: so long between two of them, where nothing asks for it, and where it does.
+  constexpr std::uint64_t kRarely = 20;
+  constexpr std::uint64_t kOften = 8;
+  const std::uint64_t least = now.largest + scratch_used();
+  if (least > budget + counter_error()) return least;
+  // What grows is far beyond the budget at the next look, which saves the walk.
+  if (!in_doubt_ && now.anonymous + rest <= budget + counter_error()) return budget;
+  if (!walk_) return walk(rest);
+  const std::uint64_t age = sys::now_microseconds() - walk_->began;
+  const std::uint64_t used = since_walk(rest);
+  if (age < walk_->cost * (used <= budget ? kRarely : kOften)) return std::min(used, budget);
+  return walk(rest);
+}
+
+std::uint64_t MemoryMeter::walk(std::uint64_t rest) {
+  const std::uint64_t before = spent_microseconds();
+  Walk now{.began = sys::now_microseconds(), .rest = rest};
+  for (ProcessList::Process& process : processes_.all()) {
+    const Memory memory = memory_of(process);
+    now.largest = std::max(now.largest, memory.anonymous);
+    now.processes.emplace(process.number, memory);
+  }
+  now.used = exact();
+  now.cost = walk_cost_ = spent_microseconds() - before;
+  walk_ = std::move(now);
+  return walk_->used;
+}
+
+MemoryMeter::Memory MemoryMeter::memory_of(ProcessList::Process& process) {
+  std::array<char, 1024> room;
+  return {.anonymous = pages_in(processes_.statm(process)).anonymous,
+          .faults = faults_in(read_small(processes_.proc(), process.folder + "/stat", room))};
+}
+
+/// The last walk and what can have come since: pages that are new to a process, or that it has its own
+/// copy of now, were faults of its own. Not all (a huge page is one fault): hence a walk now and then.
+std::uint64_t MemoryMeter::since_walk(std::uint64_t rest) {
+  static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  std::uint64_t used = walk_->used + (rest > walk_->rest ? rest - walk_->rest : 0);
+  for (ProcessList::Process& process : processes_.all()) {
+    const Memory now = memory_of(process);
+    const auto known = walk_->processes.find(process.number);
+    // One that was forked since began with the pages of one that was there.
+    const Memory then =
+        known != walk_->processes.end() ? known->second : Memory{.anonymous = walk_->largest};
+    const std::uint64_t grown = now.anonymous > then.anonymous ? now.anonymous - then.anonymous : 0;
+    const std::uint64_t faults = now.faults > then.faults ? now.faults - then.faults : 0;
+    used += std::max(grown, faults * page);
+  }
   return used;
 }
 

@@ -1,6 +1,10 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
+#include <map>
+#include <optional>
 
 #include "supervise/process_list.hpp"
 
@@ -19,6 +23,8 @@ class MemoryMeter {
   /// what the largest holds alone. Between the two the proportional set sizes decide, which count each
   /// page once and cost milliseconds.
   [[nodiscard]] std::uint64_t look(std::uint64_t budget);
+  /// Of that, microseconds of CPU time for the proportional set sizes: they keep to a share of their own.
+  [[nodiscard]] std::uint64_t walk_cost() const { return walk_cost_; }
   /// The largest look() so far.
   [[nodiscard]] std::uint64_t peak() const { return peak_; }
   /// Bytes on the private tmpfs.
@@ -30,6 +36,19 @@ class MemoryMeter {
     std::uint64_t largest = 0;    ///< of one of them
     std::uint64_t shared = 0;     ///< mapped files too
   };
+  struct Memory {
+    std::uint64_t anonymous = 0;
+    std::uint64_t faults = 0;
+  };
+  /// Of all pages, and what was there when it began.
+  struct Walk {
+    std::uint64_t began = 0;  ///< microseconds, as the cost
+    std::uint64_t cost = 0;
+    std::uint64_t used = 0;
+    std::uint64_t rest = 0;     ///< what is not anonymous
+    std::uint64_t largest = 0;  ///< anonymous memory of one process
+    std::map<pid_t, Memory> processes;
+  };
   struct Shared {
     std::uint64_t all = 0;
     std::uint64_t memory = 0;  ///< of no file of a disk
@@ -38,12 +57,18 @@ class MemoryMeter {
   [[nodiscard]] std::uint64_t with_shared(const Bounds& now, std::uint64_t scratch,
                                           std::uint64_t budget);
   [[nodiscard]] std::uint64_t shared_memory();
+  [[nodiscard]] std::uint64_t decide(const Bounds& now, std::uint64_t rest, std::uint64_t budget);
+  [[nodiscard]] std::uint64_t since_walk(std::uint64_t rest);
+  [[nodiscard]] std::uint64_t walk(std::uint64_t rest);
   [[nodiscard]] std::uint64_t exact();
+  [[nodiscard]] Memory memory_of(ProcessList::Process& process);
 
   ProcessList& processes_;
   int scratch_;
   bool in_doubt_ = false;  ///< beyond the budget by no more than a counter may be off
   Shared shared_then_;     ///< when they were last told apart
+  std::uint64_t walk_cost_ = 0;
+  std::optional<Walk> walk_;  ///< the last one, while the upper bound is beyond the budget
   std::uint64_t peak_ = 0;
 };
 

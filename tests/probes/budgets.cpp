@@ -85,6 +85,28 @@ int hold_in_children(Arguments arguments) {
   return wait_for_children();
 }
 
+/// N MiB that COUNT idle children share since their fork, then M MiB of its own at full speed: the
+/// sum over processes is far above what is there.
+int hold_after_forks(Arguments arguments) {
+  constexpr std::size_t kStep = 4 * kMiB;
+  if (!populate(mebibytes(arguments[1]))) return refused();
+  int go[2];
+  if (pipe(go) != 0) return unasked("pipe");
+  for (long i = 0; i < number(arguments[0]); ++i) {
+    const pid_t child = fork();
+    if (child < 0) return refused();
+    if (child > 0) continue;
+    close(go[1]);
+    char byte = 0;
+    _exit(read(go[0], &byte, 1) == 0 ? 0 : 1);
+  }
+  usleep(200'000);  // for whoever looks now and then
+  for (std::size_t held = 0; held < mebibytes(arguments[2]); held += kStep)
+    if (!populate(kStep)) return refused();
+  close(go[1]);
+  return wait_for_children();
+}
+
 int write_fully(int fd, std::size_t size) {
   for (std::size_t done = 0; done < size;) {
     const ssize_t wrote = write(fd, block, std::min(size - done, sizeof block));
@@ -331,6 +353,7 @@ int tick(Arguments arguments) {
 constexpr Probe kProbes[] = {
     {"hold-anonymous", "MIB", 1, hold_anonymous},
     {"hold-children", "COUNT MIB", 2, hold_in_children},
+    {"hold-after-forks", "COUNT MIB MIB", 3, hold_after_forks},
     {"hold-memfd", "MIB", 1, hold_memfd},
     {"hold-sysv", "MIB", 1, hold_sysv},
     {"hold-buffers", "sockets|pipes MIB", 2, hold_buffers},

@@ -4,6 +4,7 @@ import fcntl
 import os
 import pathlib
 import re
+import subprocess
 import time
 
 import sbxtest
@@ -11,6 +12,7 @@ from sbxtest import PROBE, SbxTest
 
 NAME = re.compile(r"/(sbx-[0-9a-f]{16})$")
 SHOW = ["--", "cat", "/proc/self/cgroup"]
+UNTIL_A_LINE = "cat /proc/self/cgroup; echo .; read -r line; "
 SPIN_WIDE = """
 import os, time
 for _ in range(3):
@@ -77,16 +79,20 @@ class Groups(SbxTest):
         if self.enforced["memory"] == "polled":
             self.skipTest("no cgroup can be made here: " + next(item["why"] for item in record["degraded"] if item["what"] == "limits.memory"))
 
-    def waiting(self, *options):
-        """A run that shows its groups and then waits; and their names."""
-        process = self.start_sbx(*options, "--", "sh", "-c", "cat /proc/self/cgroup; echo .; exec sleep 60", json_record=False)
+    def waiting(self, *options, then="exec sleep 60", seen=()):
+        """A run that waits for a line, then does something; and the names of its groups, none of them in `seen`."""
+        process = self.start_sbx(*options, "--", "sh", "-c", f"{UNTIL_A_LINE}{then}", json_record=False, stdin=subprocess.PIPE)
         text = b""
         while not text.endswith(b".\n"):
             block = process.stdout.readline()
             self.assertTrue(block, process.stderr.read() if not block else "")
             text += block
         names = names_in(text.decode())
+        if not names:  # inside, a group of cgroup v2 is the root of all
+            names = names_in(pathlib.Path(f"/proc/{sbxtest.init_of(process)}/cgroup").read_text())
         self.assertTrue(names, text)
+        self.assertFalse(names & set(seen), "two runs had one group")
+        self.assertTrue(left(names))
         return process, names
 
     def end(self, process):
@@ -95,33 +101,35 @@ class Groups(SbxTest):
 
 
 class Folders(Groups):
-    def test_group_is_gone_after_the_run(self):
-        ended = self.exited(self.sbx(*SHOW))
-        names = names_in(ended.text)
-        self.assertTrue(names, ended)
-        self.assertEqual(left(names), [])
-
     def test_group_is_gone_after_each_kind_of_end(self):
-        for options, code in ((["--memory", "32M"], "x = bytearray(1 << 30)"), (["--timeout", "1s"], "import time; time.sleep(9)"),
-                              ([], "import os; os.kill(os.getpid(), 11)")):
-            ended = self.python(f"print(open('/proc/self/cgroup').read(), flush=True)\n{code}", options=options)
-            names = names_in(ended.text)
-            self.assertTrue(names, ended)
+        spin = "exec python3 -c 'while True: pass'"
+        for options, then, status in (([], "true", 0), (["--memory", "32M"], "exec python3 -c 'x = bytearray(1 << 30)'", 137), (["--timeout", "2s"], "exec sleep 60", 124),
+                                      (["--cpu-time", "1s"], spin, 152), ([], "kill -SEGV $$", 139)):
+            process, names = self.waiting(*options, then=then)
+            ended = self.finish(process, data=b"\n", json_record=False)
+            self.assertEqual(ended.status, status, ended)
             self.assertEqual(left(names), [], ended)
 
     def test_sixty_four_side_by_side_leave_nothing(self):
-        running = [self.start_sbx(*SHOW) for _ in range(64)]
-        names = set()
-        for process in running:
-            found = names_in(self.exited(self.finish(process)).text)
-            self.assertTrue(found)
-            self.assertFalse(found & names, "two runs had one group")
+        running, names = [], set()
+        for _ in range(64):
+            process, found = self.waiting(then="true", seen=names)
+            running.append(process)
             names |= found
+        for process in running:
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+        for process in running:
+            self.assertEqual(self.finish_one(process), 0)
+        self.assertEqual(sbxtest.orphans_after(sbxtest.GONE_WITHIN_SECONDS), [])
         self.assertEqual(left(names), [])
+
+    def finish_one(self, process):
+        process.communicate(timeout=60)
+        return process.returncode
 
     def test_group_of_a_killed_sbx_is_removed_by_the_next_run(self):
         process, names = self.waiting()
-        self.assertTrue(left(names))
         process.kill()
         process.communicate()
         self.assertEqual(sbxtest.orphans_after(sbxtest.GONE_WITHIN_SECONDS), [])

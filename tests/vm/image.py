@@ -67,7 +67,9 @@ def _accounts(archive):
     archive.text("etc/group", GROUP)
     archive.text("etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n")
     archive.text("etc/hosts", "127.0.0.1 localhost\n")
-    archive.text("etc/os-release", "ID=guest\n")
+    archive.text("usr/lib/os-release", "ID=guest\n")
+    archive.link("etc/os-release", "../usr/lib/os-release")
+    archive.tree("/usr/share/common-licenses")
     archive.text("etc/shadow", "root:*:19000:0:99999:7:::\ntester:*:19000:0:99999:7:::\n", 0o640)
     archive.text("etc/fstab", "")
     for name in ("ld.so.cache", "ld.so.conf"):
