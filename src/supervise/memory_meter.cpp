@@ -1,6 +1,8 @@
 #include "supervise/memory_meter.hpp"
 
 #include <fcntl.h>
+#include <linux/kcmp.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -30,6 +32,7 @@ std::uint64_t kilobytes_of(std::string_view text, std::string_view name) {
 }
 
 struct Pages {
+  std::uint64_t size = 0;       ///< of the address space
   std::uint64_t anonymous = 0;  ///< bytes
   std::uint64_t shared = 0;     ///< of mapped files and shared memory
 };
@@ -44,20 +47,28 @@ Pages pages_in(std::string_view statm) {
     statm.remove_prefix(std::min(statm.find_first_not_of(' '), statm.size()));
   }
   static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  return {.anonymous = fields[1] > fields[2] ? (fields[1] - fields[2]) * page : 0,
+  return {.size = fields[0] * page,
+          .anonymous = fields[1] > fields[2] ? (fields[1] - fields[2]) * page : 0,
           .shared = fields[2] * page};
 }
 
-/// "minflt", field 10 of /proc/PID/stat, proc(5): pages that it got without reading a disk.
-std::uint64_t faults_in(std::string_view stat) {
+constexpr int kFaults = 10;   ///< "minflt": pages that it got without reading a disk
+constexpr int kStarted = 22;  ///< "starttime": another process by the same number has another
+
+/// A number in /proc/PID/stat, proc(5), counted as there, after the name.
+std::uint64_t field_of(std::string_view stat, int wanted) {
   const auto name_end = stat.rfind(')');  // the name may hold anything
   if (name_end == std::string_view::npos) return 0;
   stat.remove_prefix(name_end + 1);
-  for (int field = 3; field <= 10; ++field)
+  for (int field = 3; field <= wanted; ++field)
     stat.remove_prefix(std::min(stat.find(' ') + 1, stat.size()));
-  std::uint64_t faults = 0;
-  std::from_chars(stat.data(), stat.data() + stat.size(), faults);
-  return faults;
+  std::uint64_t value = 0;
+  std::from_chars(stat.data(), stat.data() + stat.size(), value);
+  return value;
+}
+
+bool same_memory(pid_t one, pid_t other) {
+  return ::syscall(SYS_kcmp, one, other, KCMP_VM, 0, 0) == 0;
 }
 
 /// How far a process's count may be off: Linux 6.2 to 6.16 keep up to a batch on each CPU
@@ -77,9 +88,30 @@ std::uint64_t MemoryMeter::scratch_used() const {
   return (facts.f_blocks - facts.f_bfree) * static_cast<std::uint64_t>(facts.f_bsize);
 }
 
+bool MemoryMeter::borrows(const ProcessList::Process& process) const {
+  return std::ranges::binary_search(borrowers_, process.number);
+}
+
+/// A child of vfork(2), and of clone(2) with CLONE_VM, has its parent's memory, and no figure of its
+/// own tells so: until it execs, all of it would count twice.
+void MemoryMeter::find_borrowers() {
+  borrowers_.clear();
+  std::vector<pid_t> found;
+  for (ProcessList::Process& process : processes_.all()) {
+    const auto parent = std::ranges::lower_bound(processes_.all(), process.parent, {},
+                                                 &ProcessList::Process::number);
+    if (parent == processes_.all().end() || parent->number != process.parent) continue;
+    if (pages_in(processes_.statm(process)).size == pages_in(processes_.statm(*parent)).size &&
+        same_memory(process.number, process.parent))
+      found.push_back(process.number);
+  }
+  borrowers_ = std::move(found);
+}
+
 MemoryMeter::Bounds MemoryMeter::bounds() {
   Bounds sum;
   for (ProcessList::Process& process : processes_.all()) {
+    if (borrows(process)) continue;
     const Pages pages = pages_in(processes_.statm(process));
     sum.anonymous += pages.anonymous;
     sum.largest = std::max(sum.largest, pages.anonymous);
@@ -93,9 +125,10 @@ std::uint64_t MemoryMeter::shared_memory() {
   std::uint64_t shared = 0;
   std::array<char, 4096> room;
   for (const ProcessList::Process& process : processes_.all())
-    shared +=
-        kilobytes_of(read_small(processes_.proc(), process.folder + "/status", room), "RssShmem:") *
-        1024;
+    if (!borrows(process))
+      shared += kilobytes_of(read_small(processes_.proc(), process.folder + "/status", room),
+                             "RssShmem:") *
+                1024;
   return shared;
 }
 
@@ -104,6 +137,7 @@ std::uint64_t MemoryMeter::exact() {
   std::uint64_t shared = 0;
   std::array<char, 4096> room;
   for (ProcessList::Process& process : processes_.all()) {
+    if (borrows(process)) continue;
     const std::string_view text =
         read_small(processes_.proc(), process.folder + "/smaps_rollup", room);
     anonymous += kilobytes_of(text, "Pss_Anon:") * 1024;
@@ -132,15 +166,26 @@ std::uint64_t MemoryMeter::with_shared(const Bounds& now, std::uint64_t scratch,
 }
 
 std::uint64_t MemoryMeter::look(std::uint64_t budget) {
-  const Bounds now = bounds();
-  const std::uint64_t scratch = scratch_used();
-  const std::uint64_t upper = with_shared(now, scratch, budget);
   walk_cost_ = 0;
+  borrowers_.clear();
+  Bounds now = bounds();
+  const std::uint64_t scratch = scratch_used();
+  std::uint64_t upper = with_shared(now, scratch, budget);
+  if (upper > std::min(peak_, budget)) {
+    find_borrowers();
+    if (!borrowers_.empty()) upper = with_shared(now = bounds(), scratch, budget);
+  }
+  // A walk takes its time, and what runs beside it goes on: one is done ahead where several hold the
+  // memory, and what is added to it later decides.
+  const std::uint64_t near = budget / 8;
+  const bool is_near = upper + near > budget;
   std::uint64_t used = upper;
   if (upper > budget)
     used = decide(now, upper - now.anonymous, budget);
-  else
+  else if (!is_near)
     walk_.reset();
+  else if (!walk_ && now.largest + scratch + near < upper)
+    (void)walk(upper - now.anonymous);
   in_doubt_ = upper > budget;
   peak_ = std::max(peak_, used);
   return used;
@@ -155,6 +200,8 @@ std::uint64_t MemoryMeter::decide(const Bounds& now, std::uint64_t rest, std::ui
   // What grows is far beyond the budget at the next look, which saves the walk.
   if (!in_doubt_ && now.anonymous + rest <= budget + counter_error()) return budget;
   if (!walk_) return walk(rest);
+  const std::uint64_t surely = surely_since_walk(rest);
+  if (surely > budget + 2 * counter_error()) return surely;
   const std::uint64_t age = sys::now_microseconds() - walk_->began;
   const std::uint64_t used = since_walk(rest);
   if (age < walk_->cost * (used <= budget ? kRarely : kOften)) return std::min(used, budget);
@@ -165,11 +212,15 @@ std::uint64_t MemoryMeter::walk(std::uint64_t rest) {
   const std::uint64_t before = spent_microseconds();
   Walk now{.began = sys::now_microseconds(), .rest = rest};
   for (ProcessList::Process& process : processes_.all()) {
+    if (borrows(process)) continue;
     const Memory memory = memory_of(process);
     now.largest = std::max(now.largest, memory.anonymous);
     now.processes.emplace(process.number, memory);
   }
   now.used = exact();
+  for (ProcessList::Process& process : processes_.all())
+    if (const auto known = now.processes.find(process.number); known != now.processes.end())
+      known->second.after = pages_in(processes_.statm(process)).anonymous;
   now.cost = walk_cost_ = spent_microseconds() - before;
   walk_ = std::move(now);
   return walk_->used;
@@ -177,8 +228,10 @@ std::uint64_t MemoryMeter::walk(std::uint64_t rest) {
 
 MemoryMeter::Memory MemoryMeter::memory_of(ProcessList::Process& process) {
   std::array<char, 1024> room;
+  const std::string_view stat = read_small(processes_.proc(), process.folder + "/stat", room);
   return {.anonymous = pages_in(processes_.statm(process)).anonymous,
-          .faults = faults_in(read_small(processes_.proc(), process.folder + "/stat", room))};
+          .faults = field_of(stat, kFaults),
+          .started = field_of(stat, kStarted)};
 }
 
 /// The last walk and what can have come since: pages that are new to a process, or that it has its own
@@ -187,6 +240,7 @@ std::uint64_t MemoryMeter::since_walk(std::uint64_t rest) {
   static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   std::uint64_t used = walk_->used + (rest > walk_->rest ? rest - walk_->rest : 0);
   for (ProcessList::Process& process : processes_.all()) {
+    if (borrows(process)) continue;
     const Memory now = memory_of(process);
     const auto known = walk_->processes.find(process.number);
     // One that was forked since began with the pages of one that was there.
@@ -197,6 +251,25 @@ std::uint64_t MemoryMeter::since_walk(std::uint64_t rest) {
     used += std::max(grown, faults * page);
   }
   return used;
+}
+
+/// The last walk and what has certainly come since: a process's anonymous memory grows by pages that
+/// are new; of what went, some may still be another's.
+std::uint64_t MemoryMeter::surely_since_walk(std::uint64_t rest) {
+  std::uint64_t used = walk_->used;
+  std::uint64_t gone = walk_->rest > rest ? walk_->rest - rest : 0;
+  auto process = processes_.all().begin();
+  for (const auto& [number, then] : walk_->processes) {
+    while (process != processes_.all().end() && process->number < number) ++process;
+    const bool is_there = process != processes_.all().end() && process->number == number;
+    const std::uint64_t now =
+        is_there ? pages_in(processes_.statm(*process)).anonymous : std::uint64_t{0};
+    if (now < then.after)
+      gone += then.after - now;
+    else if (now > then.after + counter_error() && memory_of(*process).started == then.started)
+      used += now - then.after;
+  }
+  return used > gone ? used - gone : 0;
 }
 
 std::uint64_t allowed_beyond(std::uint64_t budget_bytes) {

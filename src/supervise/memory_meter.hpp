@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "supervise/process_list.hpp"
 
@@ -39,6 +40,8 @@ class MemoryMeter {
   struct Memory {
     std::uint64_t anonymous = 0;
     std::uint64_t faults = 0;
+    std::uint64_t after = 0;  ///< anonymous memory when the walk was over
+    std::uint64_t started = 0;
   };
   /// Of all pages, and what was there when it began.
   struct Walk {
@@ -54,21 +57,25 @@ class MemoryMeter {
     std::uint64_t memory = 0;  ///< of no file of a disk
   };
   [[nodiscard]] Bounds bounds();
+  void find_borrowers();
+  [[nodiscard]] bool borrows(const ProcessList::Process& process) const;
   [[nodiscard]] std::uint64_t with_shared(const Bounds& now, std::uint64_t scratch,
                                           std::uint64_t budget);
   [[nodiscard]] std::uint64_t shared_memory();
   [[nodiscard]] std::uint64_t decide(const Bounds& now, std::uint64_t rest, std::uint64_t budget);
   [[nodiscard]] std::uint64_t since_walk(std::uint64_t rest);
+  [[nodiscard]] std::uint64_t surely_since_walk(std::uint64_t rest);
   [[nodiscard]] std::uint64_t walk(std::uint64_t rest);
   [[nodiscard]] std::uint64_t exact();
   [[nodiscard]] Memory memory_of(ProcessList::Process& process);
 
   ProcessList& processes_;
   int scratch_;
-  bool in_doubt_ = false;  ///< beyond the budget by no more than a counter may be off
-  Shared shared_then_;     ///< when they were last told apart
+  bool in_doubt_ = false;         ///< beyond the budget by no more than a counter may be off
+  std::vector<pid_t> borrowers_;  ///< processes that run in another's memory, sorted
+  Shared shared_then_;            ///< when they were last told apart
   std::uint64_t walk_cost_ = 0;
-  std::optional<Walk> walk_;  ///< the last one, while the upper bound is beyond the budget
+  std::optional<Walk> walk_;  ///< the last one, while the upper bound is near the budget
   std::uint64_t peak_ = 0;
 };
 

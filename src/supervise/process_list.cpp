@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <iterator>
 #include <utility>
 
 #include "supervise/process_tree.hpp"
@@ -155,11 +154,22 @@ void ProcessList::list_procfs() {
 
 void ProcessList::list_tree() {
   std::vector<Process> now;
-  std::vector<pid_t> found = children_of(pid1_);
+  struct Found {
+    pid_t number = 0;
+    pid_t parent = 0;
+  };
+  std::vector<Found> found;
+  const auto add = [&](Process& parent) {
+    for (const pid_t child : children_of(parent))
+      found.push_back({.number = child, .parent = parent.number});
+  };
+  add(pid1_);
   for (std::size_t at = 0; at < found.size() && at < kMostProcesses; ++at) {
-    now.push_back(take(all_, found[at]));
-    if (now.back().folder.empty()) now.back().folder = process_folder(found[at]);
-    std::ranges::copy(children_of(now.back()), std::back_inserter(found));
+    now.push_back(take(all_, found[at].number));
+    Process& process = now.back();
+    if (process.folder.empty()) process.folder = process_folder(process.number);
+    process.parent = found[at].parent;
+    add(process);
   }
   std::ranges::sort(now, {}, &Process::number);
   // One that lost its parent meanwhile may be in two lists.

@@ -20,6 +20,7 @@ class ProcessList {
  public:
   struct Process {
     pid_t number = 0;
+    pid_t parent = 0;    ///< when it was listed; 0: not known
     std::string folder;  ///< below proc(): "17", or "/proc/17"
     UniqueFd statm;
     UniqueFd task;

@@ -107,6 +107,18 @@ int hold_after_forks(Arguments arguments) {
   return wait_for_children();
 }
 
+/// N MiB of anonymous memory, which a child of vfork has as well for as long as it does not exec.
+int hold_with_borrower(Arguments arguments) {
+  const int held = hold_anonymous(arguments);
+  if (held != 0) return held;
+  const pid_t child = vfork();
+  if (child == 0) {
+    usleep(300'000);
+    _exit(0);
+  }
+  return child < 0 ? refused() : 0;
+}
+
 int write_fully(int fd, std::size_t size) {
   for (std::size_t done = 0; done < size;) {
     const ssize_t wrote = write(fd, block, std::min(size - done, sizeof block));
@@ -354,6 +366,7 @@ constexpr Probe kProbes[] = {
     {"hold-anonymous", "MIB", 1, hold_anonymous},
     {"hold-children", "COUNT MIB", 2, hold_in_children},
     {"hold-after-forks", "COUNT MIB MIB", 3, hold_after_forks},
+    {"hold-with-borrower", "MIB", 1, hold_with_borrower},
     {"hold-memfd", "MIB", 1, hold_memfd},
     {"hold-sysv", "MIB", 1, hold_sysv},
     {"hold-buffers", "sockets|pipes MIB", 2, hold_buffers},
