@@ -6,6 +6,7 @@
 #include <sys/time.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -31,11 +32,13 @@ Address address_of(const ares_addrinfo_node& node) {
 
 std::vector<Address> addresses_of(const ares_addrinfo* list) {
   std::vector<Address> addresses;
+  // An answer may have four thousand.
+  std::set<std::pair<Family, std::array<std::uint8_t, 16>>> seen;
   for (const ares_addrinfo_node* node = list == nullptr ? nullptr : list->nodes; node != nullptr;
        node = node->ai_next) {
     if (node->ai_family != AF_INET && node->ai_family != AF_INET6) continue;
     const Address address = address_of(*node);
-    if (std::ranges::find(addresses, address) == addresses.end()) addresses.push_back(address);
+    if (seen.emplace(address.family, address.bytes).second) addresses.push_back(address);
   }
   return addresses;
 }

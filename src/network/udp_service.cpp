@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -17,19 +18,27 @@
 namespace sbx::network {
 namespace {
 
-using namespace std::chrono_literals;
 using policy::Address;
 using policy::PlacedRule;
 using policy::Transport;
 
 constexpr int kDatagramsPerTurn = 64;
 constexpr std::uint64_t kIdleMicroseconds = 60'000'000;
-constexpr auto kExpiryStep = 10s;
+constexpr unsigned kLooksWhileIdle = 6;
 /// An answer comes sooner.
 constexpr std::uint64_t kAnswerMicroseconds = 5'000'000;
 /// Of flows whose destination is still being looked up: datagrams of one, bytes of all.
 constexpr std::size_t kMostWaiting = 64;
 constexpr std::size_t kMostWaitingBytes = std::size_t{4} << 20;
+
+/// A test may not want to wait for a minute.
+std::uint64_t idle_microseconds() {
+#ifdef SBX_FAULTS
+  if (const char* const text = std::getenv("SBX_TEST_UDP_IDLE_MS"))
+    return std::strtoull(text, nullptr, 10) * 1000;
+#endif
+  return kIdleMicroseconds;
+}
 
 /// One loop, one datagram at a time.
 std::span<std::uint8_t> room() {
@@ -61,7 +70,12 @@ struct UdpService::Flow {
 
 UdpService::UdpService(EventLoop& loop, const plan::NetworkPlan& plan, Dialer& dialer, Tally& tally,
                        const Space& space)
-    : loop_(loop), plan_(plan), dialer_(dialer), tally_(tally), unreachable_(space) {}
+    : loop_(loop),
+      plan_(plan),
+      dialer_(dialer),
+      tally_(tally),
+      unreachable_(space),
+      idle_(idle_microseconds()) {}
 
 UdpService::~UdpService() {
   loop_.cancel(expiry_);
@@ -93,10 +107,10 @@ void UdpService::take(Listener& listener, const SocketAddress& client, const Add
                       std::span<const std::uint8_t> data) {
   Flow* const flow = flow_of(listener, client, SocketAddress(to, listener.port));
   if (flow == nullptr) return;
+  // One that led nowhere is tried anew some time, however often it is used.
+  if (!flow->far.valid() && flow->dial == 0) return tell_client(*flow);
   flow->last_used = sys::now_microseconds();
-  if (flow->far.valid()) return send(*flow, data);
-  if (flow->dial == 0) return tell_client(*flow);
-  keep_waiting(*flow, data);
+  flow->far.valid() ? send(*flow, data) : keep_waiting(*flow, data);
 }
 
 void UdpService::send(Flow& flow, std::span<const std::uint8_t> data) {
@@ -178,7 +192,7 @@ UdpService::Flow* UdpService::flow_of(Listener& listener, const SocketAddress& c
   flow->dial = dialer_.dial(
       flow->destination,
       [this, key](std::expected<UniqueFd, Unreached> answer) { reached(key, std::move(answer)); });
-  if (expiry_ == EventLoop::kNoTimer) expiry_ = loop_.after(kExpiryStep, [this] { expire(); });
+  if (expiry_ == EventLoop::kNoTimer) expire_later();
   return flows_.emplace(std::move(key), std::move(flow)).first->second.get();
 }
 
@@ -239,9 +253,13 @@ void UdpService::expire() {
   const std::uint64_t now = sys::now_microseconds();
   std::vector<std::string> idle;
   for (const auto& [key, flow] : flows_)
-    if (flow->dial == 0 && now - flow->last_used >= kIdleMicroseconds) idle.push_back(key);
+    if (flow->dial == 0 && now - flow->last_used >= idle_) idle.push_back(key);
   for (const std::string& key : idle) remove(key);
-  if (!flows_.empty()) expiry_ = loop_.after(kExpiryStep, [this] { expire(); });
+  if (!flows_.empty()) expire_later();
+}
+
+void UdpService::expire_later() {
+  expiry_ = loop_.after(std::chrono::microseconds(idle_ / kLooksWhileIdle), [this] { expire(); });
 }
 
 }  // namespace sbx::network

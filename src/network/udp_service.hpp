@@ -53,6 +53,7 @@ class UdpService {
   void tell_client(const Flow& flow);
   void remove(const std::string& key);
   void expire();
+  void expire_later();
   bool make_room();
 
   EventLoop& loop_;
@@ -61,6 +62,7 @@ class UdpService {
   Tally& tally_;
   std::unordered_map<std::string, std::unique_ptr<Flow>> flows_;
   Unreachable unreachable_;
+  const std::uint64_t idle_;  ///< microseconds without a datagram after which a flow ends
   std::size_t waiting_bytes_ = 0;  ///< of all flows
   EventLoop::TimerId expiry_ = EventLoop::kNoTimer;
 };

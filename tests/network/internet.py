@@ -34,6 +34,8 @@ PUBLIC, OTHER_PUBLIC, PUBLIC6 = "93.184.216.34", "93.184.216.35", "2606:2800:220
 PRIVATE, METADATA = "10.9.9.9", "169.254.169.254"
 ADDRESSES = (DNS_SERVER, PUBLIC, OTHER_PUBLIC, PUBLIC6, PRIVATE, METADATA)
 
+DNS_DATAGRAM = 512  # bytes
+
 HTTP, TLS, ECHO, UDP_ECHO, SINK, LINGER = 80, 443, 7, 7, 9, 9999
 
 NAMES = {
@@ -50,7 +52,11 @@ NAMES = {
     "host.example.org": [HOST4],
     "mixed.example.org": [PRIVATE, PUBLIC],
     "dead.example.org": ["93.184.216.99"],
+    "hundreds.example.org": [f"10.1.1.{i}" for i in range(1, 255)] + [f"10.1.2.{i}" for i in range(1, 255)] + [PUBLIC],
+    "thousands.example.org": [f"10.2.{i // 250}.{i % 250}" for i in range(4000)] + [PUBLIC],
+    "torn.example.org": [PUBLIC] * 300,
 }
+TORN = ("torn.example.org",)  # over TCP
 
 CERTIFICATE = ("", "")  # paths of certificate and key, once make_certificate() made them
 
@@ -192,6 +198,17 @@ def _dns_answer(question, names):
     return answer
 
 
+def _cut(answer):
+    """What fits into a datagram, with the flag that says that there is more (TC)."""
+    if len(answer) <= DNS_DATAGRAM:
+        return answer
+    flags, questions, records = struct.unpack_from("!HHH", answer, 2)
+    size = 16  # of an A record; nothing else is that much here
+    head = len(answer) - records * size
+    fitting = (DNS_DATAGRAM - head) // size
+    return answer[:2] + struct.pack("!HHHHH", flags | 0x0200, questions, fitting, 0, 0) + answer[12:head + fitting * size]
+
+
 def serve_dns(names):
     server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     server.bind((DNS_SERVER, 53))
@@ -200,9 +217,19 @@ def serve_dns(names):
         while True:
             question, client = server.recvfrom(4096)
             with contextlib.suppress(IndexError, struct.error):
-                server.sendto(_dns_answer(question, names), client)
+                server.sendto(_cut(_dns_answer(question, names)), client)
+
+    class Stream(socketserver.StreamRequestHandler):
+        """One question; the answer of a name in TORN ends in its middle."""
+
+        def handle(self):
+            question = self.rfile.read(struct.unpack("!H", self.rfile.read(2))[0])
+            answer = _dns_answer(question, names)
+            whole = struct.pack("!H", len(answer)) + answer
+            self.wfile.write(whole[:len(whole) // 2] if any(name.split(".")[0].encode() in question for name in TORN) else whole)
 
     threading.Thread(target=loop, daemon=True).start()
+    serve_tcp(DNS_SERVER, 53, Stream)
 
 
 def make_certificate(folder):

@@ -1,8 +1,6 @@
 """Unmodified programs through the gateway: the same bytes as outside where it is allowed, an error at once elsewhere."""
 
-import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import unittest

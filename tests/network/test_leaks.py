@@ -3,7 +3,6 @@
 import os
 import pathlib
 import socket
-import struct
 import sys
 import threading
 
