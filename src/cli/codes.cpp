@@ -203,6 +203,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
      ""},
     {"no-venv", CodeOf::files, "the folder is no virtual environment",
      "make it with: python3 -m venv DIR"},
+    {"no-workspace-mode", CodeOf::files, "a folder is named as the workspace, and the policy leaves the workspace empty",
+     "--workspace DIR:overlay shows its files; DIR:empty if that is meant"},
     {"not-a-file", CodeOf::files, "what should be a file is not one",
      "name a file"},
     {"not-a-regular-file", CodeOf::files, "a policy is a folder or a device",

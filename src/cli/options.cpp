@@ -51,7 +51,8 @@ constexpr OptionRow kRunOptions[] = {
      take_output},
     {"--workspace", "DIR[:MODE]", kFiles, kOnce,
      "The program's working folder, and how it is given: overlay (changes vanish), read-only, "
-     "read-write (changes are real) or empty.",
+     "read-write (changes are real) or empty. Without a mode, the policy's; where that is empty, "
+     "one is needed.",
      take_workspace},
     {"--read", "PATH[:TARGET]", kFiles, kEach,
      "Make a file or folder of the host readable, at TARGET if given. A colon in a name is "

@@ -54,7 +54,7 @@ Opening enforcement(const Policy& policy) {
   const bool strict = policy.enforcement.value == policy::Enforcement::strict;
   return {strict ? 0 : 100,
           strict ? "a rule that can't be enforced stops the run"
-                 : "a rule that can't be enforced is left out",
+                 : "a later version may leave out what can't be enforced; this one never does",
           policy.enforcement.origin};
 }
 

@@ -104,6 +104,24 @@ WorkspaceChoice default_workspace(const host::Host& host, const policy::Workspac
           .note = {}};
 }
 
+/// Who names a folder means to show it; a policy that was written without knowing of it does not.
+Status check_mode(const policy::Workspace& workspace, const std::string& folder) {
+  if (workspace.mode.value != policy::WorkspaceMode::empty ||
+      workspace.mode.origin.layer >= workspace.source.origin.layer)
+    return {};
+  const bool typed = workspace.source.origin.layer == Layer::command_line;
+  return fail({.kind = ErrorKind::policy,
+               .code = "no-workspace-mode",
+               .message = "'" + folder + "' is named as the workspace, and " +
+                          workspace.mode.origin.text() +
+                          " leaves it empty: the program would see none of its files",
+               .origin = workspace.source.origin,
+               .hint = typed ? "--workspace DIR:overlay shows them and keeps the folder as it is; "
+                               "DIR:empty if that is meant"
+                             : "mode = \"overlay\" beside source shows them and keeps the folder "
+                               "as it is; mode = \"empty\" if that is meant"});
+}
+
 }  // namespace
 
 Result<WorkspaceChoice> choose_workspace(const host::Host& host, const policy::Workspace& workspace,
@@ -134,6 +152,7 @@ Result<WorkspaceChoice> choose_workspace(const host::Host& host, const policy::W
     return denied_grant("use the workspace '" + written + "'", *rule, workspace.source.origin);
   if (!host.files->may_read(*folder))
     return refuse("unfit-workspace", "cannot read the workspace '" + *folder + "'", EACCES);
+  SBX_TRY(check_mode(workspace, *folder));
   WorkspaceChoice choice{.grant = {.access = access_of(workspace.mode.value),
                                    .source = *folder,
                                    .target = *folder,

@@ -28,7 +28,7 @@ constexpr auto kKeys = std::to_array<Key>({
   {"description", Type::text, Order::free, SBX_AT(description), "", "", "one sentence about what the policy is for"},
   {"extends", Type::parents, Order::free, kOfText, "", "", "policies to start from: built-in names, or paths relative to this file"},
   {"locked", Type::boolean, Order::larger, SBX_AT(locked), "false", "", "true seals what stands so far: later layers may only narrow it"},
-  {"enforcement", Type::word, Order::smaller, SBX_AT(enforcement), "strict", "strict|best-effort", "what to do when this machine can't enforce a rule: refuse to run, or run and say so"},
+  {"enforcement", Type::word, Order::smaller, SBX_AT(enforcement), "strict", "strict|best-effort", "what to do when this machine can't enforce a rule: strict refuses to run; best-effort is for rules that a run can do without, and this version has none: it refuses too"},
 
   {"interpreters.allow", Type::texts, Order::subset_of_all, SBX_AT(interpreters.allow), "", "", "when not empty: only these may be the top-level command", Entry::command},
   {"interpreters.venv", Type::text, Order::fixed, SBX_AT(interpreters.venv), "", "", "a virtual environment whose interpreter and packages are used, read-only", Entry::path},

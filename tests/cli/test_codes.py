@@ -144,6 +144,7 @@ class Files(Codes):
         self.refuses("forbidden-grant", "--read", "/proc", "true")
         self.refuses("missing-workspace", "--workspace", "/nowhere:overlay", "true")
         self.refuses("unfit-workspace", "--workspace", f"{self.home}:overlay", "true")
+        self.refuses("no-workspace-mode", "--workspace", ".", "true")
         self.refuses("no-venv", "--venv", self.work, "true")
         self.refuses("not-a-socket", "--set", f'filesystem.sockets=["{secret.parent}"]', "true")
         self.write("seed", "x" * (17 << 20), folder=self.home)

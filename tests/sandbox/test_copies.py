@@ -1,5 +1,6 @@
 """Where an overlay is not possible the workspace is a copy, and where memory does not do the private disk is a folder."""
 
+import json
 import os
 import pathlib
 import signal
@@ -8,7 +9,7 @@ import subprocess
 import time
 
 import sbxtest
-from sbxtest import SbxTest
+from sbxtest import SBX, SbxTest
 
 ODD = """
 import os, socket
@@ -70,6 +71,28 @@ class Copies(SbxTest):
         return ended
 
 
+    def keeps_and_applies(self, *options):
+        """`theirs` is of a foreign group where the caller has one, so that it is a copy."""
+        ended = self.overlay("import os, shutil\nopen('theirs', 'a').write('!'); shutil.move('sub', 'moved'); os.remove('mine'); open('new', 'w').write('n')\n"
+                             "os.symlink('new', 'link'); os.chmod('moved/file', 0o600)", "--keep", "set", *options)
+        names = set(self.changes(ended))
+        self.assertEqual(names, {"theirs", "sub", "sub/file", "moved", "moved/file", "mine", "new", "link"}, ended)
+        self.assertEqual(sorted(os.listdir(self.work)), ["mine", "sub", "theirs"])
+        shown = json.loads(self.said("show", "set", "--json"))
+        self.assertEqual({each["path"] for each in shown["changes"]}, names)
+        self.assertIn(b"+2!", self.said("diff", "set"))
+        self.said("apply", "--yes", "set")
+        self.assertEqual(((self.work / "theirs").read_text(), (self.work / "link").read_text()), ("2!", "n"))
+        self.assertEqual(sorted(os.listdir(self.work)), ["link", "moved", "new", "theirs"])
+        self.assertEqual((self.work / "moved/file").stat().st_mode & 0o777, 0o600)
+        self.said("drop", "set")
+        self.assertEqual(json.loads(self.said("list", "--json"))["sets"], [])
+
+    def said(self, *words):
+        return subprocess.run([SBX, "changes", *words], check=True, capture_output=True, stdin=subprocess.DEVNULL, cwd=self.work,
+                              env=self.environment()).stdout
+
+
 class Foreign(Copies):
     def setUp(self):
         super().setUp()
@@ -106,6 +129,13 @@ class Foreign(Copies):
         self.assertEqual((self.work / "theirs").read_text(), "2!", ended)
         self.assertEqual(sorted(os.listdir(self.work)), ["new", "sub", "theirs"])
         self.assertEqual(sorted(os.listdir(out)), ["new", "theirs"])
+
+    def test_changes_to_a_copy_are_kept_and_applied_later(self):
+        self.keeps_and_applies()
+
+    def test_so_are_those_to_a_copy_on_a_disk_in_a_folder(self):
+        self.keeps_and_applies(*Folder.FOLDER)
+        self.assertEqual(self.disks(), [])
 
     def test_hidden_names_are_not_in_the_copy(self):
         self.write(".env", "s3cr3t")
@@ -204,6 +234,12 @@ class Folder(Copies):
         self.assertTrue(self.told(ended, "limits.disk"), ended)
         self.assertEqual(self.disks(), [])
         self.assertFalse([line for line in ended.text.splitlines() if " /tmp " in line and " tmpfs " in line], ended)
+
+    def test_changes_on_it_are_kept_and_applied_later(self):
+        for name in ("mine", "theirs", "sub/file"):
+            self.write(name, "2")
+        self.keeps_and_applies(*self.FOLDER)
+        self.assertEqual(self.disks(), [])
 
     def test_more_than_the_disk_ends_the_run(self):
         for what, disk, code in (("disk", "8M", "f = open('/tmp/big', 'wb')\nwhile True: f.write(b'x' * 100_000); f.flush()"),

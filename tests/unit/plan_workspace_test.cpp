@@ -81,10 +81,20 @@ TEST_F(PlanTest, BelowTheWorkspaceTheWorkingDirectoryIsKept) {
   policy = policy_with(
       {{"filesystem.workspace.source", "\"..\""}, {"filesystem.workspace.mode", "\"overlay\""}});
   EXPECT_EQ(plan().working_directory, "/srv/w/deep");
-  set("filesystem.workspace.source", "\"..\"");
+  policy = policy_with(
+      {{"filesystem.workspace.source", "\"..\""}, {"filesystem.workspace.mode", "\"empty\""}});
   const Plan empty = plan();
   EXPECT_EQ(empty.working_directory, "/srv/w/deep");
   EXPECT_THAT(empty, HasStep(MountKind::directory, "/srv/w/deep"));
+}
+
+TEST_F(PlanTest, ANamedWorkspaceThatThePolicyLeavesEmptyIsAnErrorWithTheModeThatShowsIt) {
+  set("filesystem.workspace.source", "\".\"");
+  EXPECT_EQ(error().code, "no-workspace-mode");
+  EXPECT_THAT(error().hint, HasSubstr("--workspace DIR:overlay"));
+  policy = policy_with(
+      {{"filesystem.workspace.source", "\".\""}, {"filesystem.workspace.mode", "\"empty\""}});
+  EXPECT_THAT(plan(), HasStep(MountKind::scratch, kProject));
 }
 
 TEST_F(PlanTest, AMissingWorkspaceIsAnError) {
