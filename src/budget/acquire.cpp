@@ -56,7 +56,7 @@ bool may_ask_for_scope(const Place& own) {
 Acquired acquire_unified(const Place& own, bool in_own_scope) {
   Acquired acquired;
   acquired.facts.granted = granted_by_unified(own);
-  acquired.facts.outer_events = own.folder() + "/memory.events";
+  acquired.facts.outer_events = own.folder() + "/memory.events.local";  // not its children's kills
   Caller me = caller();
   me.in_own_scope = in_own_scope;
   const auto spot = find_spot(own, me);
