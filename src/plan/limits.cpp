@@ -67,9 +67,10 @@ void add_process_limits(const policy::Limits& limits, const host::Host& host, Pl
   list.add(RLIMIT_NOFILE, limits.open_files.value, "limits.open_files", limits.open_files.origin);
   list.add(RLIMIT_FSIZE, limits.file_size.value.count, "limits.file_size", limits.file_size.origin);
   list.add(RLIMIT_NPROC, nproc_limit(plan), "limits.processes", limits.processes.origin);
-  // One second more than the budget, so that the supervisor's sum over the tree is what decides.
+  // More than the budget, so that the supervisor's sum over the tree is what decides: the kernel
+  // compares whole ticks here, which a busy machine may charge to who did not use them.
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(limits.cpu_time.value).count();
-  list.add(RLIMIT_CPU, static_cast<std::uint64_t>(seconds) + 1, "limits.cpu_time",
+  list.add(RLIMIT_CPU, static_cast<std::uint64_t>(seconds + seconds / 8 + 1), "limits.cpu_time",
            limits.cpu_time.origin);
   // A backstop for the host, never the limit that speaks: who gets ENOMEM from it ends with no
   // verdict.
