@@ -13,13 +13,14 @@ namespace sbx::control {
 inline constexpr std::uint64_t kOwnExec = 0x7362'7865'7865'6331;
 
 enum class FromSupervisor : std::uint32_t {
-  go = 1,           ///< ids are mapped, grants are ready
-  signal_main,      ///< send `value` to the main process
-  stop_all,         ///< SIGSTOP to everything but PID 1, then answer `stopped`
-  continue_all,     ///< SIGCONT to everything
-  network_ready,    ///< the gateway answers: the command may start
-  attached,         ///< the sandbox is in its control group: the payload may be made
-  filled,           ///< copied folders hold their files
+  go = 1,         ///< ids are mapped, grants are ready
+  signal_main,    ///< send `value` to the main process
+  stop_all,       ///< SIGSTOP to everything but PID 1, then answer `stopped`
+  continue_all,   ///< SIGCONT to everything
+  network_ready,  ///< the gateway answers: the command may start
+  attached,       ///< the sandbox is in its control group: the payload may be made
+  filled,         ///< copied folders hold their files
+  reap,           ///< what ended has been counted: wait for it
 };
 struct Order {
   FromSupervisor what;
@@ -27,13 +28,15 @@ struct Order {
 };
 
 enum class FromPid1 : std::uint32_t {
-  descriptors = 1,  ///< SCM_RIGHTS: scratch, processes, terminal (in this order; `value` is a bit set of those present, 1 2 4)
-  listener,         ///< SCM_RIGHTS: the seccomp listener
+  descriptors =
+      1,  ///< SCM_RIGHTS: scratch, processes, terminal (in this order; `value` is a bit set of those present, 1 2 4)
+  listener,  ///< SCM_RIGHTS: the seccomp listener
   stopped,
-  network,          ///< SCM_RIGHTS: with a gateway its netlink socket, its namespace and the sandbox's netlink socket; the sandbox's
-                    ///< namespace where `value` is 1; the sockets that were wished for, in their order
-  main_ended,       ///< `value` is the wait status
-  left_behind,      ///< `value` other processes were there at that moment, ended ones too that nobody had waited for; the last message
+  network,  ///< SCM_RIGHTS: with a gateway its netlink socket, its namespace and the sandbox's netlink socket; the sandbox's
+            ///< namespace where `value` is 1; the sockets that were wished for, in their order
+  child_ended,  ///< something other than the main process, and it is there until Order reap; only where processes are not counted by a group
+  main_ended,   ///< `value` is the wait status
+  left_behind,  ///< `value` other processes were there at that moment, ended ones too that nobody had waited for; the last message
 };
 struct Report {
   FromPid1 what;

@@ -156,16 +156,54 @@ void keep_only_channels(const Program& program, int signals) {
   call(SYS_close_range, from, ~0U, 0);
 }
 
+struct Service {
+  pid_t main;
+  bool asked;  ///< Report child_ended is not answered yet
+};
+
+/// What the kernel does too when PID 1 ends, but here they are counted: a program that was refused one
+/// process more is gone before anybody outside has looked.
+[[noreturn]] void end_all(const Program& program) {
+  std::int32_t count = 0;
+  ::kill(-1, SIGKILL);
+  pid_t pid = ::waitpid(-1, nullptr, __WALL);
+  while (pid > 0 || (pid < 0 && errno == EINTR)) {
+    if (pid > 0) ++count;
+    pid = ::waitpid(-1, nullptr, __WALL);
+  }
+  (void)send_report(program, {control::FromPid1::left_behind, count}, nullptr, 0);
+  ::_exit(0);
+}
+
+[[noreturn]] void main_ended(const Program& program, int status) {
+  (void)send_report(program, {control::FromPid1::main_ended, status}, nullptr, 0);
+  end_all(program);
+}
+
+/// Reaps everything; when the main process has ended, says so and ends the rest.
+void reap(const Program& program, pid_t main) {
+  int status = 0;
+  pid_t pid = ::waitpid(-1, &status, WNOHANG | __WALL);
+  while (pid > 0) {
+    if (pid == main) main_ended(program, status);
+    pid = ::waitpid(-1, &status, WNOHANG | __WALL);
+  }
+}
+
 /// Orders come from the supervisor only: signals that the payload sends to PID 1 have no handler
 /// and change nothing.
-void obey(const Program& program, pid_t main) {
+void obey(const Program& program, Service& service) {
   control::Order order{};
   const ssize_t got = ::recv(program.control, &order, sizeof order, MSG_DONTWAIT);
   if (got == 0) ::_exit(125);  // the supervisor is gone
   if (got != sizeof order) return;
   switch (order.what) {
     case control::FromSupervisor::signal_main:
-      ::kill(main, order.value);
+      ::kill(service.main, order.value);
+      break;
+    case control::FromSupervisor::reap:
+      service.asked = false;
+      reap(program, service.main);
       break;
     case control::FromSupervisor::stop_all:
       ::kill(-1, SIGSTOP);
@@ -182,37 +220,23 @@ void obey(const Program& program, pid_t main) {
   }
 }
 
-/// What the kernel does too when PID 1 ends, but here they are counted: a program that was refused one
-/// process more is gone before anybody outside has looked.
-[[noreturn]] void end_all(const Program& program) {
-  std::int32_t count = 0;
-  ::kill(-1, SIGKILL);
-  pid_t pid = ::waitpid(-1, nullptr, __WALL);
-  while (pid > 0 || (pid < 0 && errno == EINTR)) {
-    if (pid > 0) ++count;
-    pid = ::waitpid(-1, nullptr, __WALL);
-  }
-  (void)send_report(program, {control::FromPid1::left_behind, count}, nullptr, 0);
-  ::_exit(0);
-}
-
-/// Reaps everything; when the main process has ended, says so and ends the rest.
-void reap(const Program& program, pid_t main) {
+/// Who was refused a process ends next, and the place of who is reaped can be taken at once: the
+/// supervisor counts before that.
+void child_ended(const Program& program, Service& service) {
+  if (!program.asks_before_reaping) return reap(program, service.main);
   int status = 0;
-  pid_t pid = ::waitpid(-1, &status, WNOHANG | __WALL);
-  while (pid > 0) {
-    if (pid == main) {
-      (void)send_report(program, {control::FromPid1::main_ended, status}, nullptr, 0);
-      end_all(program);
-    }
-    pid = ::waitpid(-1, &status, WNOHANG | __WALL);
-  }
+  if (::waitpid(service.main, &status, WNOHANG | __WALL) == service.main)
+    main_ended(program, status);
+  if (service.asked) return;
+  service.asked = true;
+  (void)send_report(program, {control::FromPid1::child_ended, 0}, nullptr, 0);
 }
 
 [[noreturn]] void serve(const Program& program, pid_t main, int signals) {
   constexpr int kSettled = 20;  // milliseconds: a short run does not pay for giving memory back
   int patience = kSettled;
-  reap(program, main);
+  Service service{.main = main, .asked = false};
+  child_ended(program, service);
   for (;;) {
     pollfd watched[2] = {{program.control, POLLIN, 0}, {signals, POLLIN, 0}};
     const int events = ::poll(watched, 2, patience);
@@ -225,9 +249,9 @@ void reap(const Program& program, pid_t main) {
       signalfd_siginfo drained[4];
       (void)!::read(signals, drained,
                     sizeof drained);  // which signal came does not matter: reap() asks the kernel
-      reap(program, main);
+      child_ended(program, service);
     }
-    if (watched[0].revents != 0) obey(program, main);
+    if (watched[0].revents != 0) obey(program, service);
   }
 }
 

@@ -95,6 +95,7 @@ struct Program {
   const SocketWish* sockets;
   std::size_t socket_count;  ///< at most kMostWishes
   bool await_group;          ///< no payload before Order attached
+  bool asks_before_reaping;  ///< Report child_ended and wait for Order reap
   bool list_processes;       ///< hand over a procfs without hidepid
 
   // root

@@ -11,7 +11,8 @@
 ///   3 PID 1   own lock-down, mounts, new root, then Report descriptors; wait for network_ready,
 ///             for filled (where folders are copied: the parent fills them) and for attached
 ///   4 payload limits, privileges, Landlock, filter, then Progress ready on the error pipe, execve
-///   5 PID 1   Report listener, then serve: reap, forward, Report main_ended, then left_behind last
+///   5 PID 1   Report listener, then serve: reap, forward, Report main_ended, then left_behind last;
+///             where nobody else counts processes: Report child_ended and reap at Order reap
 ///
 /// The error pipe is close-on-exec: "ready" and end of file is a start; end of file without "ready"
 /// is a death during set-up; any other record names the stage that failed. Orders and reports are
@@ -32,11 +33,11 @@ namespace sbx::child {
   X(non_dumpable, protection, "nothing of PID 1 can be read or traced from inside")             \
   X(parent_death, protection, "PID 1 dies with its supervisor")                                 \
   X(hostname, protection, "the host name is 'sandbox'")                                         \
-  X(gateway, construction, "the gateway has a namespace and sockets in it (allow-list)")          \
-  X(own_network, protection, "the program is not in the gateway's namespace (allow-list)")        \
-  X(links, construction, "the sandbox's network leads to the gateway, and nowhere else")          \
+  X(gateway, construction, "the gateway has a namespace and sockets in it (allow-list)")        \
+  X(own_network, protection, "the program is not in the gateway's namespace (allow-list)")      \
+  X(links, construction, "the sandbox's network leads to the gateway, and nowhere else")        \
   X(loopback, construction, "127.0.0.1 works")                                                  \
-  X(sockets, construction, "the supervisor holds sockets of the sandbox's own network")          \
+  X(sockets, construction, "the supervisor holds sockets of the sandbox's own network")         \
   X(private_mounts, construction, "mounts made outside do not come in")                         \
   X(root, construction, "an empty root exists")                                                 \
   X(scratch, construction, "the one private tmpfs exists, as large as limits.disk says")        \

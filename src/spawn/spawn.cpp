@@ -346,6 +346,8 @@ Result<Sandbox> spawn(const plan::Plan& plan, const host::Host& host, const Iden
   packed.program.list_processes = !lists_children();
   const Placement placement = SBX_TRY(passes(fault, Stage::group)) ? group : Placement{};
   packed.program.await_group = static_cast<bool>(placement.end_attach);
+  packed.program.asks_before_reaping =
+      plan.control_group.processes == host::Means::none && plan.budgets.processes > 0;
   stamp("pack");
 
   if (!SBX_TRY(passes(fault, Stage::clone)))

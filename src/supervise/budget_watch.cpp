@@ -116,6 +116,7 @@ void BudgetWatch::check_memory() {
   processes_.add_new();
   const std::uint64_t used = memory_.look(budget);
   if (used > budget) {
+    seen_.memory_over = true;
     note_largest();
     return hooks_.spent(Budget::memory);
   }
@@ -169,10 +170,21 @@ void BudgetWatch::note_tasks(std::uint64_t tasks) {
 }
 
 std::uint64_t BudgetWatch::count_tasks() {
+  counted_at_ = sys::now_microseconds();
   processes_.refresh();
-  const std::uint64_t tasks = processes_.tasks();
-  note_tasks(tasks);
-  return tasks;
+  tasks_ = processes_.tasks();
+  note_tasks(tasks_);
+  return tasks_;
+}
+
+/// Not worth a look where nothing can have filled the room since the last one. A list that was made
+/// while processes were made lacks some, and PID 1 waits: counted until they are no more.
+void BudgetWatch::note_before_reaping() {
+  if (group_has_processes() || settings_.processes == 0) return;
+  const std::uint64_t passed = sys::now_microseconds() - counted_at_;
+  if (tasks_ + kForksPerStep * (passed / 1000 + 1) < settings_.processes) return;
+  std::uint64_t before = 0;
+  while (!seen_.processes_met && count_tasks() > before) before = tasks_;
 }
 
 void BudgetWatch::check_processes() {

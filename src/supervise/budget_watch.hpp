@@ -27,7 +27,8 @@ struct BudgetsSeen {
   std::uint64_t written = 0;         ///< bytes to the host, where they count
   bool memory_killed =
       false;  ///< the kernel killed for want of memory before anything else was decided
-  bool outer_kill = false;  ///< polled, and the group around sbx counted such a kill meanwhile
+  bool outer_kill = false;   ///< polled, and the group around sbx counted such a kill meanwhile
+  bool memory_over = false;  ///< polled, and above the budget at a look
   bool memory_limit_met = false;  ///< it was the sandbox's own limit
   bool processes_met = false;
   bool disk_met = false;  ///< full; in a folder: beyond the limit
@@ -59,6 +60,8 @@ class BudgetWatch {
   [[nodiscard]] bool memory_killed() const;
   /// So many tasks, without PID 1, were there at one moment.
   void note_tasks(std::uint64_t tasks);
+  /// Something ended, and is counted as long as nobody has waited for it.
+  void note_before_reaping();
   /// Takes the figures that are gone when the tree is: before it is killed, and when PID 1 ended.
   void note_before_kill();
   void note_at_end(CpuTime of_pid1, std::uint64_t written_by_pid1);
@@ -109,6 +112,8 @@ class BudgetWatch {
   CpuTime used_;
   std::uint64_t disk_at_start_ = 0;
   std::uint64_t outer_kills_at_start_ = 0;
+  std::uint64_t tasks_ = 0;  ///< when they were last counted
+  std::uint64_t counted_at_ = 0;
   std::vector<Degraded> degraded_;
 };
 

@@ -154,22 +154,17 @@ void ProcessList::list_procfs() {
 
 void ProcessList::list_tree() {
   std::vector<Process> now;
-  struct Found {
-    pid_t number = 0;
-    pid_t parent = 0;
-  };
-  std::vector<Found> found;
-  const auto add = [&](Process& parent) {
-    for (const pid_t child : children_of(parent))
-      found.push_back({.number = child, .parent = parent.number});
-  };
-  add(pid1_);
-  for (std::size_t at = 0; at < found.size() && at < kMostProcesses; ++at) {
-    now.push_back(take(all_, found[at].number));
-    Process& process = now.back();
-    if (process.folder.empty()) process.folder = process_folder(process.number);
-    process.parent = found[at].parent;
-    add(process);
+  std::vector<Child> found;
+  add_children(pid1_, found);
+  for (std::size_t at = 0; at < found.size() && at < kMostProcesses;) {
+    for (; at < found.size() && at < kMostProcesses; ++at) {
+      now.push_back(take(all_, found[at].number));
+      Process& process = now.back();
+      if (process.folder.empty()) process.folder = process_folder(process.number);
+      process.parent = found[at].parent;
+      add_children(process, found);
+    }
+    add_adopted(found);
   }
   std::ranges::sort(now, {}, &Process::number);
   // One that lost its parent meanwhile may be in two lists.
@@ -178,12 +173,27 @@ void ProcessList::list_tree() {
   all_ = std::move(now);
 }
 
+void ProcessList::add_children(Process& parent, std::vector<Child>& found) {
+  for (const pid_t child : children_of(parent))
+    found.push_back({.number = child, .parent = parent.number});
+}
+
+/// Who lost a parent while lists were read has moved to PID 1, whose children were listed before.
+void ProcessList::add_adopted(std::vector<Child>& found) {
+  std::vector<Child> known = found;
+  std::ranges::sort(known, {}, &Child::number);
+  for (const pid_t child : children_of(pid1_))
+    if (!std::ranges::binary_search(known, child, {}, &Child::number))
+      found.push_back({.number = child, .parent = pid1_.number});
+}
+
 std::vector<pid_t> ProcessList::children_of(Process& process) {
   std::vector<pid_t> children;
   // The number of a thread may be another's by now, which what is open would not tell; that of the
   // process is the folder's.
   for (const pid_t thread : threads_of(process))
-    add_children(process, thread, thread == process.number ? &process.children : nullptr, children);
+    add_children_of_thread(process, thread, thread == process.number ? &process.children : nullptr,
+                           children);
   if (kept_ >= most_kept_) process.task.reset();
   return children;
 }
@@ -206,8 +216,8 @@ std::vector<pid_t> ProcessList::threads_of(Process& process) {
   return threads;
 }
 
-void ProcessList::add_children(const Process& process, pid_t thread, UniqueFd* kept,
-                               std::vector<pid_t>& children) {
+void ProcessList::add_children_of_thread(const Process& process, pid_t thread, UniqueFd* kept,
+                                         std::vector<pid_t>& children) {
   const std::string path = std::to_string(thread) + "/children";
   std::array<char, 4096> room;
   UniqueFd once;

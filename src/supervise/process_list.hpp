@@ -44,12 +44,18 @@ class ProcessList {
   [[nodiscard]] std::uint64_t tasks() const;
 
  private:
+  struct Child {
+    pid_t number = 0;
+    pid_t parent = 0;
+  };
   void list_procfs();
   void list_tree();
+  void add_children(Process& parent, std::vector<Child>& found);
+  void add_adopted(std::vector<Child>& found);
   [[nodiscard]] std::vector<pid_t> children_of(Process& process);
   [[nodiscard]] std::vector<pid_t> threads_of(Process& process);
-  void add_children(const Process& process, pid_t thread, UniqueFd* kept,
-                    std::vector<pid_t>& children);
+  void add_children_of_thread(const Process& process, pid_t thread, UniqueFd* kept,
+                              std::vector<pid_t>& children);
   [[nodiscard]] std::string_view read_kept(UniqueFd& file, int at, const std::string& path,
                                            std::span<char> room, std::size_t offset);
   [[nodiscard]] std::string_view last_started();

@@ -199,6 +199,10 @@ void Supervisor::read_control() {
     if (got == 0) return loop_.forget(sandbox_.control);
     if (got != sizeof report) continue;
     if (report.what == FromPid1::stopped && stopping_) stop_self();
+    if (report.what == FromPid1::child_ended) {
+      budgets_.note_before_reaping();
+      order(FromSupervisor::reap);
+    }
     // With the main process itself.
     if (report.what == FromPid1::left_behind)
       budgets_.note_tasks(static_cast<std::uint64_t>(std::max(report.value, 0)) + 1);

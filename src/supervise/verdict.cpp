@@ -23,8 +23,20 @@ bool cpu_time_is_spent(const Settings& settings, CpuTime used) {
 }
 
 /// Killed for want of memory that the budget had: a limit around sbx, or the host, had none left.
+/// Who was seen above the budget is not: the group around sbx counts the kills of others too.
 bool killed_from_outside(const BudgetsSeen& seen) {
-  return seen.outer_kill || (seen.memory_killed && !seen.memory_limit_met);
+  return (seen.outer_kill && !seen.memory_over) || (seen.memory_killed && !seen.memory_limit_met);
+}
+
+/// A fork takes a place before it is a process, and one that will be refused keeps it until then
+/// (copy_process() counts before it looks at RLIMIT_NPROC): on a busy machine many are under way at
+/// once, and are refused below the limit that anybody else can see.
+bool failed_near_process_limit(const Verdict& verdict, const Settings& settings,
+                               const BudgetsSeen& seen) {
+  constexpr std::uint64_t kSmallest = 16;  // below, a process less is nothing special
+  const std::uint64_t near = settings.processes - settings.processes / 8;
+  return seen.processes_evidence == Evidence::sampled && verdict != Verdict(Exited{0}) &&
+         settings.processes >= kSmallest && seen.processes_peak >= near;
 }
 
 /// "2G", as a policy has it: twice as much, in whole mebibytes.
@@ -138,7 +150,7 @@ std::vector<LimitMet> limits_met(const Verdict& verdict, const Settings& setting
                    .value = settings.disk_files,
                    .peak = settings.disk_files,
                    .evidence = Evidence::sampled});
-  if (seen.processes_met)
+  if (seen.processes_met || failed_near_process_limit(verdict, settings, seen))
     met.push_back({.limit = "processes",
                    .value = settings.processes,
                    .peak = seen.processes_peak,
