@@ -9,10 +9,10 @@ from archive import Archive
 APPLETS = ("cat", "chroot", "cp", "cut", "hostname", "insmod", "ip", "ln", "mkdir", "mount", "poweroff", "sh", "switch_root")
 # Programs of this machine that the tests and what they run need.
 PROGRAMS = (
-    "bash", "cat", "chmod", "chown", "chroot", "cp", "cut", "dash", "date", "dd", "echo", "env", "false", "find", "grep", "head", "id", "ln",
+    "bash", "cat", "chgrp", "chmod", "chown", "chroot", "cp", "cut", "dash", "date", "dd", "echo", "env", "false", "find", "grep", "head", "id", "ln",
     "ls", "mkdir", "mkfifo", "mktemp", "mount", "mv", "nproc", "printf", "ps", "pwd", "readlink", "rm", "rmdir", "sed", "seq",
     "setpriv", "sleep", "strace", "stty", "sort", "stat", "sync", "tail", "tee", "test", "timeout", "touch", "tr", "true", "truncate", "umount",
-    "uname", "unshare", "wc", "xargs", "yes", "git", "diff",
+    "uname", "unshare", "wc", "xargs", "yes", "git", "diff", "jq", "lua", "perl",
 )
 PYTHON_WITHOUT = {
     "test", "idlelib", "tkinter", "lib2to3", "ensurepip", "turtledemo", "pydoc_data", "distutils", "unittest/test", "dist-packages",
@@ -56,6 +56,7 @@ def _programs(archive):
     library = pathlib.Path("/usr/lib/python3.11")
     archive.tree(library, without=PYTHON_WITHOUT)
     archive.libraries(sorted((library / "lib-dynload").glob("*.so")))
+    archive.tree("/usr/lib/x86_64-linux-gnu/perl-base")
     # What Python and getpwnam(3) load by name.
     for name in ("libgcc_s.so.1", "libnss_files.so.2"):
         if (path := pathlib.Path("/usr/lib/x86_64-linux-gnu") / name).exists():
