@@ -57,8 +57,8 @@ BudgetWatch::BudgetWatch(EventLoop& loop, const Settings& settings, Sandbox sand
       sandbox_(sandbox),
       group_(sandbox.group),
       hooks_(std::move(hooks)),
-      cpu_(sandbox.pid, sandbox.processes),
       processes_(sandbox.pid, sandbox.processes),
+      cpu_(sandbox.pid, processes_),
       memory_(processes_, settings.disk_in_folder ? -1 : sandbox.scratch),
       disk_(settings.disk_in_folder ? sandbox.scratch : -1),
       writes_(sandbox.pid, sandbox.processes) {
@@ -158,7 +158,7 @@ void BudgetWatch::check_cpu() {
   std::uint64_t step = (budget - used) / static_cast<std::uint64_t>(std::max(settings_.cpus, 1));
   if (!cpu_.has_clock() && !group_has_cpu_time()) step = std::min(step, kLongestSumStep);
   step = std::max({step, kShortestCpuStep, cost * kMeasuringShare});
-  loop_.after(microseconds(step), [this] { check_cpu(); });
+  loop_.after(microseconds(step), [this] { check_cpu(); }, microseconds(step / 2));
 }
 
 // ---- processes, where no counter tells of refusals: being at the limit is the evidence ----

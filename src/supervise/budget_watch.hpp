@@ -103,8 +103,8 @@ class BudgetWatch {
   const Sandbox sandbox_;
   TreeCounters* const group_;
   const Hooks hooks_;
-  CpuMeter cpu_;
   ProcessList processes_;
+  CpuMeter cpu_;
   MemoryMeter memory_;
   DiskMeter disk_;
   WriteMeter writes_;

@@ -7,7 +7,6 @@
 #include <array>
 #include <charconv>
 #include <string_view>
-#include <vector>
 
 #include "supervise/process_tree.hpp"
 
@@ -36,12 +35,6 @@ void add_times(int proc, const std::string& process, Fields fields, CpuTime& sum
   }
 }
 
-std::vector<std::string> folders_of_tree(pid_t pid1) {
-  std::vector<std::string> folders = folders_below(pid1);
-  folders.insert(folders.begin(), process_folder(pid1));
-  return folders;
-}
-
 }  // namespace
 
 CpuTime reaped_children_of(pid_t process) {
@@ -61,15 +54,15 @@ void raise_to(CpuTime& time, std::uint64_t total) {
   time.user_microseconds += missing - system;
 }
 
-CpuTime CpuMeter::by_process() const {
-  const bool inside = processes_ >= 0;
-  const int proc = inside ? processes_ : AT_FDCWD;
-  const std::vector<std::string> processes =
-      inside ? numbers_in(processes_, ".") : folders_of_tree(pid1_);
+CpuTime CpuMeter::by_process() {
+  processes_.refresh();
   CpuTime sum;
   // First what was waited for, everywhere: a child that is reaped meanwhile must not count twice.
-  for (const Fields fields : {Fields::reaped, Fields::own})
-    for (const std::string& process : processes) add_times(proc, process, fields, sum);
+  for (const Fields fields : {Fields::reaped, Fields::own}) {
+    add_times(AT_FDCWD, process_folder(pid1_), fields, sum);
+    for (const ProcessList::Process& process : processes_.all())
+      add_times(processes_.proc(), process.folder, fields, sum);
+  }
   return sum;
 }
 

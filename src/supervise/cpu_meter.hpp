@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/cpu_time.hpp"
+#include "supervise/process_list.hpp"
 #include "supervise/tree_clock.hpp"
 
 namespace sbx::supervise {
@@ -18,8 +19,7 @@ namespace sbx::supervise {
 /// utime + stime is the scheduler's own nanosecond count before that (cputime_adjust).
 class CpuMeter {
  public:
-  /// `processes`: a borrowed procfs of the sandbox, or -1.
-  CpuMeter(pid_t pid1, int processes) : pid1_(pid1), processes_(processes) {}
+  CpuMeter(pid_t pid1, ProcessList& processes) : pid1_(pid1), processes_(processes) {}
 
   /// Begins the task clock. Otherwise: why not, empty if nothing was left to count.
   [[nodiscard]] bool begin_clock() { return clock_.open(pid1_); }
@@ -31,11 +31,11 @@ class CpuMeter {
   /// The same afterwards, when nothing of /proc is the sandbox's any more.
   [[nodiscard]] std::uint64_t total_at_end();
   /// The sum over processes, split; while PID 1 is not reaped.
-  [[nodiscard]] CpuTime by_process() const;
+  [[nodiscard]] CpuTime by_process();
 
  private:
   pid_t pid1_;
-  int processes_;
+  ProcessList& processes_;
   TreeClock clock_;
   std::uint64_t most_ = 0;
 };
