@@ -62,6 +62,8 @@ TEST_F(PlanTest, TheSameFoldersNamedExplicitlyAreErrors) {
   EXPECT_EQ(error().code, "unfit-workspace");
   EXPECT_EQ(error().kind, ErrorKind::policy);
   canned.host.working_directory = kProject;
+  policy = policy_with(
+      {{"filesystem.workspace.source", "\".\""}, {"filesystem.workspace.mode", "\"overlay\""}});
   EXPECT_EQ(plan().working_directory, kProject);
 }
 
