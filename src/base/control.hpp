@@ -18,7 +18,6 @@ enum class FromSupervisor : std::uint32_t {
   stop_all,       ///< SIGSTOP to everything but PID 1, then answer `stopped`
   continue_all,   ///< SIGCONT to everything
   network_ready,  ///< the gateway answers: the command may start
-  attached,       ///< the sandbox is in its control group: the payload may be made
   filled,         ///< copied folders hold their files
   reap,           ///< what ended has been counted: wait for it
 };

@@ -7,7 +7,8 @@
 
 #include "base/sys.hpp"
 #include "budget/files.hpp"
-#include "budget/legacy_attacher.hpp"
+#include "budget/legacy.hpp"
+#include "budget/legacy_granted.hpp"
 #include "budget/unified.hpp"
 #include "host/parse.hpp"
 
@@ -75,10 +76,10 @@ Acquired acquire_unified(const Place& own, bool in_own_scope) {
   return acquired;
 }
 
-Acquired acquire_legacy(LegacyAttacher attacher) {
+Acquired acquire_legacy(const Hierarchies& hierarchies) {
   Acquired acquired;
-  LegacyAttacher::Made made = LegacyAttacher::wait(std::move(attacher));
-  acquired.facts.granted = made.granted;
+  acquired.facts.granted = granted_by_legacy(hierarchies);
+  LegacyMade made = make_legacy(hierarchies);
   if (!made.why.empty()) acquired.facts.why = std::move(made.why);
   if (made.group) note_group(acquired, *made.group, Means::cgroup_v1, made.limits_cpus);
   acquired.group = std::move(made.group);
@@ -96,11 +97,6 @@ Acquisition Acquisition::begin() {
   const auto own = sys::read_file("/proc/self/cgroup", kProcFile);
   // A controller is bound to one version: where these are v1's, v2 has none of them.
   acquisition.is_v1_ = own && has_v1_controllers(*own);
-  if (acquisition.is_v1_ && ::geteuid() == 0) {
-    auto attacher = LegacyAttacher::start();
-    if (attacher) acquisition.attacher_.emplace(std::move(*attacher));
-    return acquisition;
-  }
   const auto found = look_up(own);
   if (!found) {
     acquisition.why_ = "/proc can't be read";
@@ -131,7 +127,7 @@ Acquired Acquisition::finish_unified() {
 }
 
 Acquired Acquisition::finish() {
-  if (attacher_) return acquire_legacy(std::move(*attacher_));
+  if (why_.empty() && is_v1_ && ::geteuid() == 0) return acquire_legacy(hierarchies_);
   if (why_.empty() && !is_v1_ && hierarchies_.unified) return finish_unified();
   Acquired acquired;
   acquired.facts.granted = granted_by_legacy(hierarchies_);

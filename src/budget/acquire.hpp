@@ -6,7 +6,6 @@
 
 #include "budget/group.hpp"
 #include "budget/hierarchies.hpp"
-#include "budget/legacy.hpp"
 #include "budget/scope.hpp"
 
 namespace sbx::budget {
@@ -30,7 +29,6 @@ class Acquisition {
  private:
   [[nodiscard]] Acquired finish_unified();
 
-  std::optional<LegacyAttacher> attacher_;
   std::optional<ScopeRequest> scope_;
   Hierarchies hierarchies_;
   bool is_v1_ = false;

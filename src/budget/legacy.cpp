@@ -3,21 +3,17 @@
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <span>
+#include <iterator>
 #include <utility>
+#include <vector>
 
-#include "base/message.hpp"
 #include "base/sys.hpp"
 #include "budget/files.hpp"
-#include "budget/legacy_attacher.hpp"
-#include "budget/legacy_messages.hpp"
 #include "budget/owned_folder.hpp"
 
 namespace sbx::budget {
@@ -28,24 +24,39 @@ constexpr std::uint64_t kPeriod = 100'000;                    // microseconds
 constexpr std::uint64_t kShortestQuota = 1000;                // which the kernel accepts
 constexpr std::uint64_t kNearLimit = std::uint64_t{2} << 20;  // a huge page, or 64 pages a CPU
 
-std::optional<GroupsMade> receive_groups(int channel, std::array<UniqueFd, kControllers>& folders) {
-  GroupsMade made;
-  sys::Message message = sys::receive_message(channel, std::as_writable_bytes(std::span(&made, 1)));
-  if (message.length != sizeof made) return std::nullopt;
-  std::size_t next = 0;
-  for (UniqueFd& folder : message.fds) {
-    while (next < kControllers && !made.made[next]) ++next;
-    if (next < kControllers) folders[next++] = std::move(folder);
+enum class Controller : std::uint8_t { memory, pids, cpu, cpuacct };
+constexpr std::size_t kControllers = 4;
+
+/// The groups of one sandbox: cpu and cpuacct are one hierarchy on most machines and share theirs.
+struct Folders {
+  std::vector<OwnedFolder> owned;
+  std::array<int, kControllers> of{-1, -1, -1, -1};  ///< borrowed from `owned`; -1: none
+};
+
+Status add_folder(Folders& folders, std::vector<UniqueFd>& tasks, std::size_t controller,
+                  const Place& place, const std::string& name) {
+  const std::string path = place.folder() + "/" + name;
+  auto same = std::ranges::find(folders.owned, path, &OwnedFolder::path);
+  if (same == folders.owned.end()) {
+    sweep(place.folder());
+    OwnedFolder folder = SBX_TRY(OwnedFolder::make(place.folder(), name));
+    UniqueFd file(::openat(folder.fd(), "tasks", O_WRONLY | O_CLOEXEC));
+    if (!file.valid())
+      return fail_errno(ErrorKind::host, "no-cgroup", "cannot open '" + path + "/tasks'");
+    tasks.push_back(std::move(file));
+    folders.owned.push_back(std::move(folder));
+    same = std::prev(folders.owned.end());
   }
-  return made;
+  folders.of[controller] = same->fd();
+  return {};
 }
 
 }  // namespace
 
 class LegacyGroup final : public Group {
  public:
-  LegacyGroup(LegacyAttacher attacher, std::array<OwnedFolder, kControllers> folders)
-      : folders_(std::move(folders)), attacher_(std::move(attacher)) {
+  LegacyGroup(Folders folders, std::vector<UniqueFd> tasks)
+      : folders_(std::move(folders)), tasks_(std::move(tasks)) {
     if (has(Controller::memory)) listen();
   }
 
@@ -66,27 +77,10 @@ class LegacyGroup final : public Group {
 
   [[nodiscard]] int folder() const override { return -1; }
 
-  Status begin_attach(pid_t process) override {
-    if (attached_once_) return attach_directly(process);
-    attached_once_ = true;
-    const Attach order{process};
-    if (::send(attacher_.channel_.get(), &order, sizeof order, MSG_NOSIGNAL) == sizeof order)
-      return {};
-    return fail_errno(ErrorKind::setup, "setup-cgroup", "the attacher for cgroups died");
-  }
-
-  Status end_attach() override {
-    if (!attacher_.channel_.valid()) return {};
-    Attached answer{};
-    ssize_t got = ::recv(attacher_.channel_.get(), &answer, sizeof answer, 0);
-    while (got < 0 && errno == EINTR)
-      got = ::recv(attacher_.channel_.get(), &answer, sizeof answer, 0);
-    attacher_.end();  // PID 1 is busy with its root meanwhile
-    if (got == sizeof answer && answer.error == 0) return {};
-    return fail(Error{.kind = ErrorKind::setup,
-                      .code = "setup-cgroup",
-                      .message = "cannot put the sandbox into its cgroup",
-                      .errno_value = got == sizeof answer ? answer.error : 0});
+  [[nodiscard]] std::vector<int> joins() const override {
+    std::vector<int> files;
+    for (const UniqueFd& file : tasks_) files.push_back(file.get());
+    return files;
   }
 
   [[nodiscard]] bool limits_memory() const override { return has(Controller::memory); }
@@ -133,25 +127,25 @@ class LegacyGroup final : public Group {
   bool kill() override { return false; }
 
  private:
-  [[nodiscard]] const OwnedFolder& at(Controller controller) const {
-    return folders_[static_cast<std::size_t>(controller)];
+  [[nodiscard]] int at(Controller controller) const {
+    return folders_.of[static_cast<std::size_t>(controller)];
   }
-  [[nodiscard]] bool has(Controller controller) const { return at(controller).valid(); }
+  [[nodiscard]] bool has(Controller controller) const { return at(controller) >= 0; }
   [[nodiscard]] Status set(Controller controller, const char* file, std::string_view value) const {
-    return write_text(at(controller).fd(), file, value);
+    return write_text(at(controller), file, value);
   }
   [[nodiscard]] std::uint64_t number(Controller controller, const char* file) const {
-    return read_number(at(controller).fd(), file).value_or(0);
+    return read_number(at(controller), file).value_or(0);
   }
   [[nodiscard]] std::string text(Controller controller, const char* file) const {
-    return read_text(at(controller).fd(), file).value_or("");
+    return read_text(at(controller), file).value_or("");
   }
 
   /// Memory with swap may not be less than memory alone, so that comes first. Where swap is not
   /// counted the group at least does not want any.
   Status limit_memory(const std::string& bytes) const {
     SBX_TRY(set(Controller::memory, "memory.limit_in_bytes", bytes));
-    if (::faccessat(at(Controller::memory).fd(), "memory.memsw.limit_in_bytes", F_OK, 0) == 0)
+    if (::faccessat(at(Controller::memory), "memory.memsw.limit_in_bytes", F_OK, 0) == 0)
       return set(Controller::memory, "memory.memsw.limit_in_bytes", bytes);
     return set(Controller::memory, "memory.swappiness", "0");
   }
@@ -159,7 +153,7 @@ class LegacyGroup final : public Group {
   /// cgroup v1 tells of a met limit through an eventfd; cgroup-v1/memory.rst, 10.
   void listen() {
     UniqueFd alarm(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    const int folder = at(Controller::memory).fd();
+    const int folder = at(Controller::memory);
     const UniqueFd counter(::openat(folder, "memory.oom_control", O_RDONLY | O_CLOEXEC));
     if (!alarm.valid() || !counter.valid()) return;
     if (write_text(folder, "cgroup.event_control",
@@ -167,63 +161,28 @@ class LegacyGroup final : public Group {
       alarm_ = std::move(alarm);
   }
 
-  Status attach_directly(pid_t process) const {
-    for (const OwnedFolder& folder : folders_)
-      if (folder.valid()) SBX_TRY(write_text(folder.fd(), "cgroup.procs", std::to_string(process)));
-    return {};
-  }
-
-  std::array<OwnedFolder, kControllers> folders_;
-  LegacyAttacher attacher_;  // before the folders are removed it must have left them
+  Folders folders_;
+  std::vector<UniqueFd> tasks_;
   UniqueFd alarm_;
   std::uint64_t memory_limit_ = 0;
-  bool attached_once_ = false;
 };
 
-Result<LegacyAttacher> LegacyAttacher::start() {
-  auto [channel, other] = SBX_TRY(sys::make_packet_pair());
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    channel.reset();
-    run_legacy_attacher(other.get());
-  }
-  if (pid < 0) return fail_errno(ErrorKind::setup, "setup-cgroup", "cannot fork");
-  return LegacyAttacher(pid, std::move(channel));
-}
-
-LegacyAttacher::LegacyAttacher(LegacyAttacher&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)), channel_(std::move(other.channel_)) {}
-
-void LegacyAttacher::end() {
-  channel_.reset();
-  if (pid_ < 0) return;
-  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-  }
-  pid_ = -1;
-}
-
-LegacyAttacher::Made LegacyAttacher::wait(LegacyAttacher attacher) {
-  Made answer;
-  std::array<UniqueFd, kControllers> fds;
-  const auto made = receive_groups(attacher.channel_.get(), fds);
-  if (!made) {
-    answer.why = "the attacher for cgroups died";
-    return answer;
-  }
-  if (made->has_memory_granted) answer.granted.memory_bytes = made->memory_granted;
-  if (made->has_processes_granted) answer.granted.processes = made->processes_granted;
-  if (made->has_cpus_granted) answer.granted.cpus = made->cpus_granted;
-  answer.why = made->why.data();
-  answer.limits_cpus = made->made[static_cast<std::size_t>(Controller::cpu)];
-  std::array<OwnedFolder, kControllers> folders;
-  bool any = false;
+LegacyMade make_legacy(const Hierarchies& hierarchies) {
+  LegacyMade made;
+  Folders folders;
+  std::vector<UniqueFd> tasks;
+  const std::optional<Place>* const places[] = {&hierarchies.memory, &hierarchies.pids,
+                                                &hierarchies.cpu, &hierarchies.cpuacct};
+  const std::string name = unique_name();
   for (std::size_t i = 0; i < kControllers; ++i) {
-    if (!fds[i].valid()) continue;
-    folders[i] = OwnedFolder::adopt(made->paths[i].data(), std::move(fds[i]));
-    any = true;
+    if (!*places[i]) continue;
+    const Status added = add_folder(folders, tasks, i, **places[i], name);
+    if (!added && made.why.empty()) made.why = added.error().text();
   }
-  if (any) answer.group = std::make_unique<LegacyGroup>(std::move(attacher), std::move(folders));
-  return answer;
+  if (folders.owned.empty()) return made;
+  made.limits_cpus = folders.of[static_cast<std::size_t>(Controller::cpu)] >= 0;
+  made.group = std::make_unique<LegacyGroup>(std::move(folders), std::move(tasks));
+  return made;
 }
 
 }  // namespace sbx::budget

@@ -185,8 +185,7 @@ class UnifiedGroup final : public Group {
   }
 
   [[nodiscard]] int folder() const override { return folder_.fd(); }
-  Status begin_attach(pid_t) override { return {}; }
-  Status end_attach() override { return {}; }
+  [[nodiscard]] std::vector<int> joins() const override { return {}; }
 
   [[nodiscard]] bool limits_memory() const override { return controllers_.memory; }
   [[nodiscard]] bool limits_processes() const override { return controllers_.pids; }

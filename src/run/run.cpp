@@ -103,9 +103,7 @@ supervise::Watched watch(const spawn::Sandbox& sandbox, budget::Group* group) {
 /// budget and spawn don't know each other: PID 1 gets into its control group by these.
 spawn::Placement placement_in(budget::Group* group) {
   if (group == nullptr) return {};
-  if (group->folder() >= 0) return {.folder = group->folder()};
-  return {.begin_attach = [group](pid_t process) { return group->begin_attach(process); },
-          .end_attach = [group] { return group->end_attach(); }};
+  return {.folder = group->folder(), .joins = group->joins()};
 }
 
 Status set_limits(const plan::Budgets& budgets, budget::Group* group) {

@@ -69,6 +69,14 @@ void die_with_supervisor(const Program& program) {
   if (::poll(&supervisor, 1, 0) != 0) ::_exit(125);
 }
 
+/// Itself, as the only thread of its process: to be moved by another waits for an RCU grace period.
+void join_groups(const Program& program) {
+  for (std::size_t i = 0; i < program.group_task_count; ++i) {
+    must(program, Stage::group, i, ::write(program.group_tasks[i], "0", 1));
+    ::close(program.group_tasks[i]);
+  }
+}
+
 void limit_cpus(const Program& program) {
   if (program.affinity == nullptr || !enter(program, Stage::affinity)) return;
   must(program, Stage::affinity, 0,
@@ -214,7 +222,6 @@ void obey(const Program& program, Service& service) {
       break;
     case control::FromSupervisor::go:
     case control::FromSupervisor::network_ready:
-    case control::FromSupervisor::attached:
     case control::FromSupervisor::filled:
       break;
   }
@@ -290,6 +297,7 @@ void run_init(Program& program) {
   drop_supervisor_ends(program);
   die_with_supervisor(program);
   // What needs no ids is done while the supervisor maps them.
+  join_groups(program);
   limit_cpus(program);
   name_host(program);
   make_network(program);
@@ -311,8 +319,6 @@ void run_init(Program& program) {
   const int signals = static_cast<int>(
       must(program, Stage::payload, 1, ::signalfd(-1, &child_ended, SFD_CLOEXEC | SFD_NONBLOCK)));
 
-  // What the payload did before it is in the group would count nowhere.
-  if (program.await_group) wait_for_order(program, control::FromSupervisor::attached);
   const pid_t main = start_payload(program);
   hand_over_listener(program);
   lower_own_capabilities(program);

@@ -94,7 +94,8 @@ struct Program {
   bool hand_space;  ///< hand over the sandbox's network namespace
   const SocketWish* sockets;
   std::size_t socket_count;  ///< at most kMostWishes
-  bool await_group;          ///< no payload before Order attached
+  const int* group_tasks;    ///< files of control groups to write "0" to
+  std::size_t group_task_count;
   bool asks_before_reaping;  ///< Report child_ended and wait for Order reap
   bool list_processes;       ///< hand over a procfs without hidepid
 

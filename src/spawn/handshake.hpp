@@ -5,11 +5,11 @@
 /// How parent and child meet while a sandbox is built. Both halves cite these numbers.
 ///
 ///   1 parent  clone3 with all namespaces, into the control group (v2), keep the pidfd
-///   2 parent  begin to attach (v1), write id maps, send Order go; Order attached when that is done
+///   2 parent  write id maps, send Order go; PID 1 meanwhile joins its control groups (v1)
 ///   2a PID 1  Report network, where there are sockets to hand over; with a gateway the parent
-///             joins the namespaces, listens, and sends Order network_ready, before attached
-///   3 PID 1   own lock-down, mounts, new root, then Report descriptors; wait for network_ready,
-///             for filled (where folders are copied: the parent fills them) and for attached
+///             joins the namespaces, listens, and sends Order network_ready
+///   3 PID 1   own lock-down, mounts, new root, then Report descriptors; wait for network_ready
+///             and for filled (where folders are copied: the parent fills them)
 ///   4 payload limits, privileges, Landlock, filter, then Progress ready on the error pipe, execve
 ///   5 PID 1   Report listener, then serve: reap, forward, Report main_ended, then left_behind last;
 ///             where nobody else counts processes: Report child_ended and reap at Order reap

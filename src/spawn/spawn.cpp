@@ -220,13 +220,6 @@ Status join_network(const NetworkRequest& request, int control, const child::Fau
   return {};
 }
 
-/// The attaching that began with the clone is over: PID 1 may go on to make the payload.
-Status end_attach(const Placement& placement, int control) {
-  if (!placement.end_attach) return {};
-  SBX_TRY(placement.end_attach());
-  return send_order(control, control::FromSupervisor::attached);
-}
-
 Status take(Sandbox& sandbox, const Channels& channels) {
   auto descriptors = receive(channels.control.get());
   if (!descriptors || descriptors->report.what != control::FromPid1::descriptors)
@@ -245,9 +238,7 @@ Status fill_copies(const FillFunction& fill, Sandbox& sandbox, const Channels& c
 
 Result<Sandbox> meet(const plan::Plan& plan, const host::Host& host, const Identity& identity,
                      const NetworkRequest& network, const Disk& disk, Channels& channels,
-                     const child::Fault& fault, const Clone& clone, const Placement& placement,
-                     const StampFunction& stamp) {
-  if (placement.begin_attach) SBX_TRY(placement.begin_attach(clone.pid));
+                     const child::Fault& fault, const Clone& clone, const StampFunction& stamp) {
   if (SBX_TRY(passes(fault, Stage::id_maps)))
     if (auto mapped = map_ids(clone.pid, identity, host); !mapped)
       return fail(explain_early_end(plan, clone, channels, std::move(mapped).error()));
@@ -270,8 +261,6 @@ Result<Sandbox> meet(const plan::Plan& plan, const host::Host& host, const Ident
     if (!filled && filled.error().kind != ErrorKind::internal)
       return fail(std::move(filled).error());
   }
-  if (auto attached = end_attach(placement, control); !attached)
-    return fail(explain_early_end(plan, clone, channels, std::move(attached).error()));
   const Progress progress = read_progress(channels.errors.get());
   stamp("payload");
   if (progress.error == -1)
@@ -345,7 +334,8 @@ Result<Sandbox> spawn(const plan::Plan& plan, const host::Host& host, const Iden
   connect(packed.program, channels, streams, arguments);
   packed.program.list_processes = !lists_children();
   const Placement placement = SBX_TRY(passes(fault, Stage::group)) ? group : Placement{};
-  packed.program.await_group = static_cast<bool>(placement.end_attach);
+  packed.program.group_tasks = placement.joins.data();
+  packed.program.group_task_count = placement.joins.size();
   packed.program.asks_before_reaping =
       plan.control_group.processes == host::Means::none && plan.budgets.processes > 0;
   stamp("pack");
@@ -359,8 +349,7 @@ Result<Sandbox> spawn(const plan::Plan& plan, const host::Host& host, const Iden
   channels.child_control.reset();
   channels.child_errors.reset();
   streams = ChildStreams{};
-  auto sandbox =
-      meet(plan, host, identity, network, disk, channels, fault, clone, placement, stamp);
+  auto sandbox = meet(plan, host, identity, network, disk, channels, fault, clone, stamp);
   if (!sandbox) {
     kill_and_reap(clone);
     return sandbox;

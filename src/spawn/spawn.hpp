@@ -46,13 +46,11 @@ struct Sandbox {
   std::vector<Degraded> degraded;
 };
 
-/// How PID 1 gets into its control group. Either the clone puts it there (cgroup v2), or it is
-/// attached while it builds its root (v1), and makes the payload only when that is done.
+/// How PID 1 gets into its control group. Either the clone puts it there (cgroup v2), or it
+/// moves itself, first of all (v1).
 struct Placement {
-  int folder = -1;  ///< for CLONE_INTO_CGROUP
-  /// Empty: nothing to attach to.
-  std::function<Status(pid_t process)> begin_attach;
-  std::function<Status()> end_attach;
+  int folder = -1;         ///< for CLONE_INTO_CGROUP
+  std::vector<int> joins;  ///< files to write "0" to
 };
 
 /// A folder of the host that serves as the private disk instead of a tmpfs: empty, and writable for

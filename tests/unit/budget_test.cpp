@@ -12,7 +12,7 @@
 
 #include "budget/files.hpp"
 #include "budget/hierarchies.hpp"
-#include "budget/legacy_attacher.hpp"
+#include "budget/legacy_granted.hpp"
 #include "budget/owned_folder.hpp"
 #include "budget/scope.hpp"
 #include "budget/unified.hpp"
