@@ -1,14 +1,19 @@
 """What a start costs in system calls and memory. Times are measured by the bench target, not here."""
 
+import os
 import pathlib
 import re
 import shutil
 import subprocess
 
 import sbxtest
-from sbxtest import PROBE, SOURCE, SbxTest
+from sbxtest import PROBE, SBX, SOURCE, SbxTest
 
-CEILING = SOURCE / "tests" / "sandbox" / "syscall_ceiling.txt"
+CEILINGS = SOURCE / "tests" / "sandbox" / "start_ceilings.txt"
+
+
+def ceiling(name):
+    return int(dict(line.split() for line in CEILINGS.read_text().splitlines() if line and not line.startswith("#"))[name])
 
 
 class Cost(SbxTest):
@@ -25,15 +30,36 @@ class Cost(SbxTest):
         return int(total[0][3]), log.read_text()  # % time, seconds, µs a call, calls, errors if any, "total"
 
     def test_system_calls_stay_below_the_ceiling(self):
-        ceilings = dict(line.split() for line in CEILING.read_text().splitlines() if line and not line.startswith("#"))
         calls, table = self.calls_of("--", "true")
         print(f"system calls of `sbx run -- true`: {calls}")
-        self.assertLessEqual(calls, int(ceilings["root" if sbxtest.IS_ROOT else "user"]), table)
+        self.assertLessEqual(calls, ceiling("system-calls-root" if sbxtest.IS_ROOT else "system-calls-user"), table)
 
     def test_ceiling_counts_the_command_too(self):
         few, _ = self.calls_of("--", "true")
         many, _ = self.calls_of("--", "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do cat /dev/null; done")
         self.assertGreater(many, few + 9 * 10)
+
+    def only_optimised(self):
+        if "CMAKE_BUILD_TYPE:STRING=RelWithDebInfo" not in pathlib.Path(os.environ["SBX_BUILD"], "CMakeCache.txt").read_text():
+            self.skipTest("the ceiling is for the optimised build")
+
+    def test_page_faults_stay_below_the_ceiling(self):
+        self.only_optimised()
+        process = sbxtest.start(self.command("--", "true", json_record=False), env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = status
+        self.assertEqual(status, 0)
+        print(f"page faults of `sbx run -- true`: {usage.ru_minflt}")
+        self.assertGreater(usage.ru_minflt, 100, "a start without page faults was not measured")
+        self.assertLessEqual(usage.ru_minflt, ceiling("page-faults"))
+
+    def test_relocations_stay_below_the_ceiling(self):
+        self.only_optimised()
+        listed = subprocess.run(["readelf", "-rW", SBX], capture_output=True, text=True, check=True).stdout
+        count = len(re.findall(r"^[0-9a-f]+ +[0-9a-f]+ R_", listed, re.MULTILINE))
+        print(f"relocations of the binary: {count}")
+        self.assertGreater(count, 100, listed[:1000])
+        self.assertLessEqual(count, ceiling("relocations"))
 
     def resident_kib(self, pid):
         lines = pathlib.Path(f"/proc/{pid}/smaps_rollup")
