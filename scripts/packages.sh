@@ -1,4 +1,4 @@
-# What the project needs from Debian 12, by purpose; read by ../demo and ../check.
+# What the project needs from Debian 12, by purpose; read by ../demo, ../check and tests/bench.
 build="g++ cmake ninja-build lld libcli11-dev libtomlplusplus-dev libseccomp-dev libmd-dev libfmt-dev nlohmann-json3-dev libnl-3-dev libnl-route-3-dev libidn2-dev libunistring-dev libc-ares-dev libdbus-1-dev"
 example="python3 python3-pandas python3-matplotlib"
 test="clang-19 libclang-rt-19-dev libgtest-dev libgmock-dev librapidcheck-dev python3-jsonschema mandoc strace ccache util-linux valgrind nodejs perl git"
@@ -14,3 +14,6 @@ network="iproute2 curl wget openssl dnsmasq-base nginx-light redis-server redis-
 vm="qemu-system-x86 busybox-static e2fsprogs zstd lz4"
 # Their slow tests (./check -C slow -L slow): one with systemd.
 vm_slow="debootstrap"
+# What the bench targets compare with, and the library of the inner ones.
+peers="bubblewrap crun runc firejail passt slirp4netns"
+bench="libbenchmark-dev"
