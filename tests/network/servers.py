@@ -89,9 +89,10 @@ def make_certificates(folder):
 def serve_names(names, folder):
     """dnsmasq with these names and no server above it."""
     records = [f"--host-record={name},{','.join(addresses)}" for name, addresses in names.items() if addresses]
-    start([program("dnsmasq"), "--keep-in-foreground", "--no-resolv", "--no-hosts", "--no-daemon", "--conf-file=/dev/null",
-           "--bind-interfaces", f"--listen-address={DNS_SERVER}", "--pid-file=", "--cache-size=0", f"--user={os.environ.get('USER', 'root')}",
-           *records], folder, "dnsmasq")
+    names_server = start([program("dnsmasq"), "--keep-in-foreground", "--no-resolv", "--no-hosts", "--no-daemon", "--conf-file=/dev/null",
+                          "--bind-interfaces", f"--listen-address={DNS_SERVER}", "--pid-file=", "--cache-size=0",
+                          f"--user={os.environ.get('USER', 'root')}", *records], folder, "dnsmasq")
+    wait_for_port(names_server, DNS_SERVER, 53)  # bound after its UDP port
 
 
 def serve_web(folder):
