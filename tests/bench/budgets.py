@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """budgets.py SBX [ROUNDS]: what a start costs with budgets by cgroups, against one without, as ratios of medians.
 
-Both sorts take turns; back to back, and after 200 ms of idling, when the kernel needs a grace period to move a process on
-cgroup v1. SBX is a test build: SBX_TEST_MEANS=polled, which it knows, makes a run without groups.
+Both sorts take turns; back to back, and after 200 ms of idling, when to move another process in cgroup v1 would wait for a
+grace period. SBX is a test build: SBX_TEST_MEANS=polled, which it knows, makes a run without groups.
 """
 
 import json

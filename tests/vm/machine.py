@@ -14,7 +14,7 @@ import systemd
 
 HERE = pathlib.Path(__file__).resolve().parent
 # Emulation needs no protection from the processor; the clock needs no doubt.
-COMMAND_LINE = "console=ttyS0 quiet loglevel=0 panic=-1 rdinit=/init mitigations=off tsc=reliable no_timer_check nokaslr"
+COMMAND_LINE = "console=ttyS0 quiet loglevel=1 panic=-1 rdinit=/init mitigations=off tsc=reliable no_timer_check nokaslr"
 NEEDED = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "mke2fs": "e2fsprogs", "dpkg": "dpkg", "apt-get": "apt"}
 
 
