@@ -102,7 +102,7 @@ void MemoryMeter::find_borrowers() {
                                                  &ProcessList::Process::number);
     if (parent == processes_.all().end() || parent->number != process.parent) continue;
     if (pages_in(processes_.statm(process)).size == pages_in(processes_.statm(*parent)).size &&
-        same_memory(process.number, process.parent))
+        process.holder != 0 && parent->holder != 0 && same_memory(process.holder, parent->holder))
       found.push_back(process.number);
   }
   borrowers_ = std::move(found);
@@ -126,7 +126,8 @@ std::uint64_t MemoryMeter::shared_memory() {
   std::array<char, 4096> room;
   for (const ProcessList::Process& process : processes_.all())
     if (!borrows(process))
-      shared += kilobytes_of(read_small(processes_.proc(), process.folder + "/status", room),
+      shared += kilobytes_of(read_small(processes_.proc(),
+                                        ProcessList::memory_folder(process) + "/status", room),
                              "RssShmem:") *
                 1024;
   return shared;
@@ -139,7 +140,7 @@ std::uint64_t MemoryMeter::exact() {
   for (ProcessList::Process& process : processes_.all()) {
     if (borrows(process)) continue;
     const std::string_view text =
-        read_small(processes_.proc(), process.folder + "/smaps_rollup", room);
+        read_small(processes_.proc(), ProcessList::memory_folder(process) + "/smaps_rollup", room);
     anonymous += kilobytes_of(text, "Pss_Anon:") * 1024;
     shared += kilobytes_of(text, "Pss_Shmem:") * 1024;
     // A process may have made itself unreadable (PR_SET_DUMPABLE): then its upper bound stands.

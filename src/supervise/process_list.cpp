@@ -204,8 +204,8 @@ std::vector<pid_t> ProcessList::threads_of(Process& process) {
   if (entries.empty()) {  // new, or another process by this number
     process.children.reset();
     process.statm.reset();
-    process.task =
-        UniqueFd(::open((process.folder + "/task").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    process.task = UniqueFd(
+        ::openat(proc(), (process.folder + "/task").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!process.task.valid()) return {};
     entries = entries_from(process.task.get(), 0);
     ++kept_;
@@ -254,6 +254,27 @@ std::string_view ProcessList::read_kept(UniqueFd& file, int at, const std::strin
 }
 
 std::string_view ProcessList::statm(Process& process) {
+  const auto holds = [](std::string_view text) { return !text.empty() && !text.starts_with("0 "); };
+  std::string_view text = statm_of_first(process);
+  process.holder = holds(text) ? process.number : 0;
+  if (process.holder != 0 || text.empty()) return text;
+  for (const pid_t thread : threads_of(process)) {
+    if (thread == process.number) continue;
+    const std::string path = process.folder + "/task/" + std::to_string(thread) + "/statm";
+    text = read_small(proc(), path, room_);
+    if (!holds(text)) continue;
+    process.holder = thread;
+    return text;
+  }
+  return {};
+}
+
+std::string ProcessList::memory_folder(const Process& process) {
+  if (process.holder == 0 || process.holder == process.number) return process.folder;
+  return process.folder + "/task/" + std::to_string(process.holder);
+}
+
+std::string_view ProcessList::statm_of_first(Process& process) {
   const std::string path = process.folder + "/statm";
   if (process.statm.valid()) {
     const std::string_view text = read_kept(process.statm, -1, path, room_, 0);

@@ -25,6 +25,8 @@ class ProcessList {
     UniqueFd statm;
     UniqueFd task;
     UniqueFd children;  ///< of its first thread
+    /// Who has its memory, as of statm(): its first thread, or another where that has left. 0: nobody.
+    pid_t holder = 0;
   };
 
   /// `processes`: a borrowed procfs of the sandbox, or -1: then they are found from PID 1 in the
@@ -38,8 +40,12 @@ class ProcessList {
   /// As of then, by number; each may be gone.
   [[nodiscard]] std::vector<Process>& all() { return all_; }
   [[nodiscard]] int proc() const;
-  /// Content of /proc/PID/statm, until the next call; empty when the process is gone.
+  /// Content of /proc/PID/statm, until the next call; empty when no thread of the process is left.
+  /// That of its first thread, which says nothing any more when that one has ended before the others
+  /// (pthread_exit(3) in main), is then another's.
   [[nodiscard]] std::string_view statm(Process& process);
+  /// Where /proc tells of the process's memory, below proc(): as of statm().
+  [[nodiscard]] static std::string memory_folder(const Process& process);
   /// How many tasks they have, threads counted.
   [[nodiscard]] std::uint64_t tasks() const;
 
@@ -54,6 +60,7 @@ class ProcessList {
   void add_adopted(std::vector<Child>& found);
   [[nodiscard]] std::vector<pid_t> children_of(Process& process);
   [[nodiscard]] std::vector<pid_t> threads_of(Process& process);
+  [[nodiscard]] std::string_view statm_of_first(Process& process);
   void add_children_of_thread(const Process& process, pid_t thread, UniqueFd* kept,
                               std::vector<pid_t>& children);
   [[nodiscard]] std::string_view read_kept(UniqueFd& file, int at, const std::string& path,

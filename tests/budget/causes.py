@@ -68,6 +68,7 @@ CAUSES = (
     _memory("12 children of 64 MiB", _probe("hold-children", 12, 64), _probe("hold-children", 4, 16), budget=256),
     _memory("memory after forks that share", _probe("hold-after-forks", 3, 40, 1024), _probe("hold-after-forks", 3, 40, 8)),
     _memory("memory that a child borrows", _probe("hold-with-borrower", 1024), _probe("hold-with-borrower", 48)),
+    _memory("memory after the first thread left", _probe("hold-without-first", 1024), _probe("hold-without-first", 16)),
     _memory("tmpfs", _probe("fill", "/tmp/f", 400 * MIB), _probe("fill", "/tmp/f", 16 * MIB)),
     _memory("/dev/shm", _probe("fill", "/dev/shm/f", 400 * MIB), _probe("fill", "/dev/shm/f", 16 * MIB)),
     _memory("memfd", _probe("hold-memfd", 400), _probe("hold-memfd", 16), unless=REFUSED),

@@ -64,34 +64,34 @@ class Matrix(BudgetTest):
             self.fail("\n".join(problems))
 
     def test_memory_beyond_the_budget(self):
-        self.beyond(0, 10)
+        self.beyond(0, 11)
 
     def test_memory_within_the_budget(self):
-        self.within(0, 10)
+        self.within(0, 11)
 
     def test_processes_beyond_the_budget(self):
-        self.beyond(10, 15)
+        self.beyond(11, 16)
 
     def test_processes_within_the_budget(self):
-        self.within(10, 15)
+        self.within(11, 16)
 
     def test_cpu_beyond_the_budget(self):
-        self.beyond(15, 20)
+        self.beyond(16, 21)
 
     def test_cpu_within_the_budget(self):
-        self.within(15, 20)
+        self.within(16, 21)
 
     def test_sizes_beyond_the_budget(self):
-        self.beyond(20, 28)
+        self.beyond(21, 29)
 
     def test_sizes_within_the_budget(self):
-        self.within(20, 28)
+        self.within(21, 29)
 
     def test_time_beyond_the_budget(self):
-        self.beyond(28, None)
+        self.beyond(29, None)
 
     def test_time_within_the_budget(self):
-        self.within(28, None)
+        self.within(29, None)
 
 
 if __name__ == "__main__":

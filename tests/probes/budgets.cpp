@@ -119,6 +119,19 @@ int hold_with_borrower(Arguments arguments) {
   return child < 0 ? refused() : 0;
 }
 
+void* hold_in_thread(void* arguments) {
+  std::exit(hold_anonymous(static_cast<Arguments>(arguments)));
+}
+
+/// N MiB in a thread, after the first one has left: what /proc says of the process's memory is said
+/// of the first.
+int hold_without_first(Arguments arguments) {
+  pthread_t thread;
+  if (pthread_create(&thread, nullptr, hold_in_thread, arguments) != 0)
+    return unasked("pthread_create");
+  pthread_exit(nullptr);
+}
+
 int write_fully(int fd, std::size_t size) {
   for (std::size_t done = 0; done < size;) {
     const ssize_t wrote = write(fd, block, std::min(size - done, sizeof block));
@@ -367,6 +380,7 @@ constexpr Probe kProbes[] = {
     {"hold-children", "COUNT MIB", 2, hold_in_children},
     {"hold-after-forks", "COUNT MIB MIB", 3, hold_after_forks},
     {"hold-with-borrower", "MIB", 1, hold_with_borrower},
+    {"hold-without-first", "MIB", 1, hold_without_first},
     {"hold-memfd", "MIB", 1, hold_memfd},
     {"hold-sysv", "MIB", 1, hold_sysv},
     {"hold-buffers", "sockets|pipes MIB", 2, hold_buffers},

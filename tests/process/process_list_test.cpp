@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -114,6 +116,35 @@ TEST(ProcessList, FindsWhatAThreadMadeAndWhatCameSinceTheLastLook) {
   }
   list.refresh();
   EXPECT_THAT(numbers(list), IsEmpty());
+}
+
+/// Has left its first thread; `told` hears when.
+[[noreturn]] void go_on_in_another_thread(TestPipe& told) {
+  static int to = told.write.get();
+  const pthread_t first = ::pthread_self();
+  std::thread([first] {
+    ::pthread_join(first, nullptr);
+    (void)!::write(to, "x", 1);
+    for (;;) ::pause();
+  }).detach();
+  for (;;) ::syscall(SYS_exit, 0);  // pthread_exit would unwind through the test
+}
+
+TEST(ProcessList, MemoryIsToldOfAsLongAsAnyThreadIsLeft) {
+  TestPipe told;
+  const pid_t pid = ::fork();
+  if (pid == 0) go_on_in_another_thread(told);
+  char byte = 0;
+  ASSERT_EQ(::read(told.read.get(), &byte, 1), 1);
+  ProcessList list(::getpid(), -1);
+  list.refresh();
+  ProcessList::Process& left = process(list, pid);
+  EXPECT_THAT(std::string(list.statm(left)), Not(testing::StartsWith("0 ")));
+  EXPECT_THAT(std::string(list.statm(left)), Not(IsEmpty()));
+  EXPECT_NE(left.holder, pid) << "its first thread has no memory any more";
+  EXPECT_THAT(ProcessList::memory_folder(left), testing::HasSubstr("/task/"));
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, nullptr, 0);
 }
 
 TEST(ProcessList, AnEndedProcessHasNoMemory) {
