@@ -7,21 +7,32 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 
 #include "spawn/links.hpp"
+#include "supervise/reserve.hpp"
 
 namespace sbx::run {
 namespace {
 
 constexpr unsigned kInside = 1000;  ///< the sandbox's uid and gid, in its own user namespace
 
-/// Each connection takes two descriptors of the supervisor. The command's own limit is the
-/// policy's.
-void allow_many_descriptors() {
+/// Each connection takes two descriptors of the supervisor, and up to four while data waits in it. The
+/// command's own limit is the policy's.
+Status allow_many_descriptors() {
+  constexpr rlim_t kLeast = 40;  // for the start and one connection
   rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
-  files.rlim_cur = files.rlim_max;
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return {};
+  const rlim_t reserve = supervise::reserve_of(files.rlim_max);
+  if (files.rlim_max < kLeast + reserve)
+    return fail(
+        Error{.kind = ErrorKind::setup,
+              .code = "setup-sockets",
+              .message = "connections need more descriptors than " + std::to_string(files.rlim_max),
+              .hint = "see the limit of open files: ulimit -n"});
+  files.rlim_cur = files.rlim_max - reserve;
   (void)::setrlimit(RLIMIT_NOFILE, &files);  // fewer connections at a time then
+  return {};
 }
 
 }  // namespace
@@ -33,8 +44,8 @@ Status RunNetwork::prepare() {
     request_.space = true;
   }
   if (plan_.names_attempts()) request_.sockets = network::Offline::wishes();
+  if (publisher_ || plan_.allow_list) SBX_TRY(allow_many_descriptors());
   if (!plan_.allow_list) return {};
-  allow_many_descriptors();
   request_.gateway = true;
   request_.sockets = network::Gateway::wishes(plan_, spawn::has_ipv6());
   return {};

@@ -11,6 +11,7 @@
 #include "base/sys.hpp"
 #include "supervise/own_cpu.hpp"
 #include "supervise/process_tree.hpp"
+#include "supervise/reserve.hpp"
 
 namespace sbx::supervise {
 namespace {
@@ -111,6 +112,7 @@ bool BudgetWatch::memory_killed() const {
 
 void BudgetWatch::check_memory() {
   if (hooks_.ended()) return;
+  const Reserve reserve;
   const std::uint64_t before = spent_microseconds();
   const std::uint64_t budget = settings_.memory.count;
   processes_.add_new();
@@ -150,6 +152,7 @@ std::uint64_t BudgetWatch::cpu_microseconds() {
 
 void BudgetWatch::check_cpu() {
   if (hooks_.ended()) return;
+  const Reserve reserve;
   const std::uint64_t before = spent_microseconds();
   const std::uint64_t used = cpu_microseconds();
   const std::uint64_t cost = spent_microseconds() - before;
@@ -170,6 +173,7 @@ void BudgetWatch::note_tasks(std::uint64_t tasks) {
 }
 
 std::uint64_t BudgetWatch::count_tasks() {
+  const Reserve reserve;
   counted_at_ = sys::now_microseconds();
   processes_.refresh();
   tasks_ = processes_.tasks();
@@ -204,6 +208,7 @@ void BudgetWatch::check_processes() {
 
 void BudgetWatch::check_writes() {
   if (hooks_.ended()) return;
+  const Reserve reserve;
   const std::uint64_t before = spent_microseconds();
   seen_.written = std::max(seen_.written, writes_.look());
   if (seen_.written > settings_.disk.count) return hooks_.spent(Budget::disk);
@@ -216,6 +221,7 @@ void BudgetWatch::check_writes() {
 
 void BudgetWatch::look_around() {
   if (hooks_.ended()) return;
+  const Reserve reserve;
   look_at_disk();
   if (group_has_memory()) {
     if (memory_killed()) return hooks_.spent(Budget::memory);
@@ -262,6 +268,7 @@ void BudgetWatch::look_at_disk() {
 // ---- the end ----
 
 void BudgetWatch::note_before_kill() {
+  const Reserve reserve;
   if (!group_has_cpu_time()) used_ = cpu_.by_process();
   if (!group_has_processes() && settings_.processes > 0) (void)count_tasks();
 }

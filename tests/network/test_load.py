@@ -61,6 +61,33 @@ for _ in range(count):
 print('held', flush=True)
 sys.stdin.readline()
 """
+# Takes what descriptors the supervisor has, by flows, and has a process made after that take memory.
+BLINDING = """
+import mmap, os, socket, sys, time
+host, port, flows, size = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]) << 20
+def flow():
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.sendto(b'x', (host, port))
+    return s
+def some(count):
+    if os.fork() == 0:
+        held = [flow() for _ in range(count)]
+        time.sleep(60)
+for _ in range(flows // 50):
+    some(50)
+time.sleep(1)  # until the flows are there: nobody is told
+if os.fork() == 0:
+    if os.fork() == 0:
+        held = []
+        for _ in range(size >> 22):
+            held.append(mmap.mmap(-1, 1 << 22, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x8000))
+            time.sleep(0.001)
+    else:
+        os.wait()
+    os._exit(0)
+os.wait()
+print('held')
+"""
 QUESTION = """
 import socket, struct, sys, time
 def question(name):
@@ -192,6 +219,17 @@ class Load(SbxTest):
             yield process
             self.go_on(process)
         self.finish(process, json_record=False)
+
+    def blinded(self, size):
+        few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+        return self.sbx("--policy", "default", "--memory", "200M", "--timeout", "30s", "--allow-host", f"udp://{PUBLIC}:{UDP_ECHO}", "--",
+                        "/usr/bin/python3", "-c", BLINDING, PUBLIC, UDP_ECHO, 600, size, preexec_fn=few, env={"SBX_TEST_MEANS": "polled"})
+
+    def test_memory_is_watched_when_flows_have_taken_all_descriptors(self):
+        self.assertEqual(self.blinded(600).verdict, ("over-budget", "memory"))
+
+    def test_memory_within_the_budget_is_had_beside_many_flows(self):
+        self.assertEqual(self.blinded(8).verdict, ("exited", None))
 
     def test_slow_2500_connections_cost_nothing_while_they_are_idle(self):
         spent = []
