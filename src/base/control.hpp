@@ -33,7 +33,7 @@ enum class FromPid1 : std::uint32_t {
   stopped,
   network,  ///< SCM_RIGHTS: with a gateway its netlink socket, its namespace and the sandbox's netlink socket; the sandbox's
             ///< namespace where `value` is 1; the sockets that were wished for, in their order
-  child_ended,  ///< something other than the main process, and it is there until Order reap; only where processes are not counted by a group
+  child_ended,  ///< not the main process; it is waited for at Order reap (only where no group counts processes)
   main_ended,   ///< `value` is the wait status
   left_behind,  ///< `value` other processes were there at that moment, ended ones too that nobody had waited for; the last message
 };
