@@ -111,7 +111,9 @@ std::string limit_value(const std::string& limit, std::uint64_t value) {
   return std::to_string(value);
 }
 
-const char* refusal_of(const std::string& limit) {
+const char* refusal_of(const LimitMet& met) {
+  const std::string& limit = met.limit;
+  if (limit == "disk" && met.peak.value_or(0) > met.value) return "more was written";
   if (limit == "processes") return "new processes or threads were refused";
   if (limit == "disk" || limit == "disk_files") return "writes were refused";
   if (limit == "file_size") return "writes beyond it were refused";
@@ -119,11 +121,12 @@ const char* refusal_of(const std::string& limit) {
   return "more was refused";
 }
 
-void append_limits(std::string& text, const std::vector<LimitMet>& limits) {
-  for (const LimitMet& met : limits)
-    if (met.limit != "memory")  // that one ended the run, as the verdict says
+void append_limits(std::string& text, const Outcome& outcome) {
+  const bool disk_ended_it = outcome.verdict == Verdict(OverBudget{Budget::disk});
+  for (const LimitMet& met : outcome.limits_met)
+    if (met.limit != "memory" && !(met.limit == "disk" && disk_ended_it))  // the verdict says it
       say(text, "limits.{} of {} was met: {}", met.limit, limit_value(met.limit, met.value),
-          refusal_of(met.limit));
+          refusal_of(met));
 }
 
 void append_truncation(std::string& text, const char* name, const Stream& stream, Bytes cap) {
@@ -249,7 +252,7 @@ std::string outcome_words(const plan::Plan& plan, const Outcome& outcome, bool v
   append_truncation(text, "stdout", outcome.out, plan.output.stdout_cap);
   append_truncation(text, "stderr", outcome.err, plan.output.stderr_cap);
   append_denials(text, outcome.denials, paint);
-  append_limits(text, outcome.limits_met);
+  append_limits(text, outcome);
   append_appeared(
       text, outcome.appeared, false,
       ", under names that programs of the host run or trust: look before you work there");

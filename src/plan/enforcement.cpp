@@ -91,7 +91,8 @@ void note_machine(const host::Host& host, Plan& plan) {
     plan.degraded.push_back({.what = "limits.disk",
                              .why = "no kernel counts what is written into live grants",
                              .instead = "counted by looking at the processes every 2 to 50 ms: "
-                                        "short-lived writers for whom nobody waits are not counted"});
+                                        "short-lived writers for whom nobody waits are not "
+                                        "counted, nor are the names of files and folders"});
   if (!plan.network.own_namespace && host.landlock_abi < kLandlockScopes)
     plan.degraded.push_back(
         {.what = "network.mode",

@@ -62,7 +62,7 @@ BudgetWatch::BudgetWatch(EventLoop& loop, const Settings& settings, Sandbox sand
       cpu_(sandbox.pid, processes_),
       memory_(processes_, settings.disk_in_folder ? -1 : sandbox.scratch),
       disk_(settings.disk_in_folder ? sandbox.scratch : -1),
-      writes_(sandbox.pid, sandbox.processes) {
+      writes_(processes_) {
   disk_at_start_ = memory_.scratch_used();
   if (!group_has_memory()) outer_kills_at_start_ = outer_kills(settings.outer_events);
 }
@@ -210,10 +210,15 @@ void BudgetWatch::check_writes() {
   if (hooks_.ended()) return;
   const Reserve reserve;
   const std::uint64_t before = spent_microseconds();
-  seen_.written = std::max(seen_.written, writes_.look());
-  if (seen_.written > settings_.disk.count) return hooks_.spent(Budget::disk);
+  std::uint64_t written = writes_.look();
+  // A child that was waited for between its turn and its parent's is counted in both.
+  if (written > settings_.disk.count) written = std::min(written, writes_.look());
+  seen_.written = std::max(seen_.written, written);
+  seen_.unreadable = writes_.unreadable();
+  if (seen_.written > settings_.disk.count || !seen_.unreadable.empty())
+    return hooks_.spent(Budget::disk);
   const std::uint64_t cost = spent_microseconds() - before;
-  const std::uint64_t step = next_write_look_microseconds(settings_.disk.count - seen_.written);
+  const std::uint64_t step = writes_.next_look_microseconds(settings_.disk.count);
   loop_.after(microseconds(std::max(step, cost * kMeasuringShare)), [this] { check_writes(); });
 }
 

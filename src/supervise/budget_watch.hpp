@@ -25,6 +25,7 @@ struct BudgetsSeen {
   std::uint64_t processes_peak = 0;  ///< without PID 1
   std::uint64_t disk_peak = 0;       ///< bytes on the private tmpfs, without what it began with
   std::uint64_t written = 0;         ///< bytes to the host, where they count
+  std::string unreadable;            ///< who can't be asked what it has written
   bool memory_killed =
       false;  ///< the kernel killed for want of memory before anything else was decided
   bool outer_kill = false;   ///< polled, and the group around sbx counted such a kill meanwhile

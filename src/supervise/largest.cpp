@@ -1,14 +1,10 @@
 #include "supervise/largest.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <string_view>
-
-#include "supervise/process_tree.hpp"
 
 namespace sbx::supervise {
 namespace {
@@ -23,30 +19,18 @@ std::uint64_t resident_bytes(std::string_view statm) {
   return pages * page;
 }
 
-/// A process names itself, prctl(2) PR_SET_NAME: what a terminal would obey is left out.
-std::string printable(std::string_view name) {
-  std::string text;
-  for (const char each : name)
-    if (each == '\n')
-      break;
-    else
-      text += each >= ' ' && each < '\x7f' ? each : '?';
-  return text;
-}
-
 }  // namespace
 
 Largest largest_process(ProcessList& processes) {
   Largest found;
-  std::string place;
+  const ProcessList::Process* largest = nullptr;
   for (ProcessList::Process& process : processes.all()) {
     const std::uint64_t bytes = resident_bytes(processes.statm(process));
     if (bytes <= found.bytes) continue;
     found.bytes = bytes;
-    place = process.folder;
+    largest = &process;
   }
-  std::array<char, 256> room;
-  if (!place.empty()) found.name = printable(read_small(processes.proc(), place + "/comm", room));
+  if (largest != nullptr) found.name = processes.name(*largest);
   return found;
 }
 

@@ -284,6 +284,15 @@ std::string_view ProcessList::statm_of_first(Process& process) {
   return read_kept(process.statm, proc(), path, room_, 0);
 }
 
+/// A process names itself, prctl(2) PR_SET_NAME: what a terminal would obey is left out.
+std::string ProcessList::name(const Process& process) const {
+  std::array<char, 64> room;
+  std::string name(read_small(proc(), process.folder + "/comm", room));
+  if (name.ends_with('\n')) name.pop_back();
+  std::ranges::replace_if(name, [](char each) { return each < ' ' || each >= '\x7f'; }, '?');
+  return name;
+}
+
 std::uint64_t ProcessList::tasks() const {
   std::uint64_t tasks = 0;
   struct stat facts{};

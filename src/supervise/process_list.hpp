@@ -46,6 +46,8 @@ class ProcessList {
   [[nodiscard]] std::string_view statm(Process& process);
   /// Where /proc tells of the process's memory, below proc(): as of statm().
   [[nodiscard]] static std::string memory_folder(const Process& process);
+  /// Its comm, without control characters; empty when it is gone.
+  [[nodiscard]] std::string name(const Process& process) const;
   /// How many tasks they have, threads counted.
   [[nodiscard]] std::uint64_t tasks() const;
 

@@ -70,6 +70,11 @@ std::string disk_sentence(const Settings& settings, const BudgetsSeen& seen) {
   if (settings.disk_in_folder && seen.disk_met)
     return "disk budget of " + describe(settings.disk) + " reached, " +
            describe(Bytes{seen.disk_peak}) + " on the private disk (limits.disk)";
+  if (!seen.unreadable.empty() && seen.written <= settings.disk.count)
+    return "what " + seen.unreadable +
+           " writes to live grants can't be counted: it runs a program that it may not read, or "
+           "made "
+           "itself unreadable (limits.disk)";
   return "disk budget of " + describe(settings.disk) + " reached, " +
          describe(Bytes{seen.written}) + " written to live grants (limits.disk)";
 }
@@ -136,8 +141,7 @@ std::vector<LimitMet> limits_met(const Verdict& verdict, const Settings& setting
   const BudgetsSeen& seen = measured.budgets;
   std::vector<LimitMet> met;
   // A private disk in a folder says itself which of its two limits it was.
-  const bool too_much_written = verdict == Verdict(OverBudget{Budget::disk}) ||
-                                (settings.disk_is_host_too && seen.written > settings.disk.count);
+  const bool too_much_written = settings.disk_is_host_too && seen.written > settings.disk.count;
   const bool written_over = too_much_written && !seen.disk_met && !seen.disk_files_met;
   if (seen.disk_met || written_over)
     met.push_back(

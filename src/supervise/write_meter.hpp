@@ -4,7 +4,10 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+
+#include "supervise/process_list.hpp"
 
 namespace sbx::supervise {
 
@@ -14,29 +17,35 @@ namespace sbx::supervise {
 /// after the last look, and all of it if it lived between two looks.
 class WriteMeter {
  public:
-  /// `processes`: a procfs of the sandbox, or -1 for the host's.
-  WriteMeter(pid_t pid1, int processes) : pid1_(pid1), processes_(processes) {}
+  explicit WriteMeter(ProcessList& processes) : processes_(processes) {}
 
   /// Bytes up to now.
   [[nodiscard]] std::uint64_t look();
+  /// The name of a process that can't be asked, as of the last looks; empty when there is none.
+  [[nodiscard]] const std::string& unreadable() const { return unreadable_; }
+  /// When to look again: before what is left of the budget can be written.
+  [[nodiscard]] std::uint64_t next_look_microseconds(std::uint64_t budget) const;
 
  private:
-  pid_t pid1_;
-  int processes_;
-  struct Process {
-    std::string parent;  ///< a folder as well
+  struct Seen {
+    pid_t parent = 0;
     std::uint64_t written = 0;
+    unsigned refused = 0;  ///< looks in succession
   };
-  using Processes = std::map<std::string, Process>;  ///< by folder below /proc
+  using Processes = std::map<pid_t, Seen>;
 
   [[nodiscard]] Processes processes_now();
+  [[nodiscard]] std::optional<std::uint64_t> written_by(const std::string& folder) const;
+  [[nodiscard]] std::optional<std::uint64_t> written_by(ProcessList::Process& process);
+  void note_unreadable(ProcessList::Process& process, Seen& seen);
   void keep_of_ended(const Processes& now);
 
+  ProcessList& processes_;
   Processes last_;
   std::uint64_t ended_ = 0;
+  std::uint64_t total_ = 0;
+  bool doubtful_ = false;  ///< one could not be asked now
+  std::string unreadable_;
 };
-
-/// When to look again, in microseconds: before what is left can be written.
-[[nodiscard]] std::uint64_t next_write_look_microseconds(std::uint64_t headroom_bytes);
 
 }  // namespace sbx::supervise

@@ -82,16 +82,16 @@ class Matrix(BudgetTest):
         self.within(16, 21)
 
     def test_sizes_beyond_the_budget(self):
-        self.beyond(21, 29)
+        self.beyond(21, 30)
 
     def test_sizes_within_the_budget(self):
-        self.within(21, 29)
+        self.within(21, 30)
 
     def test_time_beyond_the_budget(self):
-        self.beyond(29, None)
+        self.beyond(30, None)
 
     def test_time_within_the_budget(self):
-        self.within(29, None)
+        self.within(30, None)
 
 
 if __name__ == "__main__":

@@ -37,10 +37,10 @@ class Why(SbxTest):
             self.assertIn(part, text)
 
     def test_what_is_suggested_is_enough(self):
-        ended = self.sbx("--memory", "60M", "--lang", "python", "-c", "x = bytearray(64 << 20)")
+        ended = self.sbx("--memory", "60M", "--lang", "python", "-c", "x = bytearray(100 << 20)")
         text = self.explained(ended)
         self.assertIn("to allow   --memory 120M", text)
-        self.exited(self.sbx("--memory", "120M", "--lang", "python", "-c", "x = bytearray(64 << 20)"))
+        self.exited(self.sbx("--memory", "120M", "--lang", "python", "-c", "x = bytearray(100 << 20)"))
 
     def test_a_run_that_could_not_be_has_its_code_and_cure(self):
         text = self.explained(self.sbx("-p", "nosuchpolicy", "true"))

@@ -328,6 +328,20 @@ int make_sparse(Arguments arguments) {
   return answer(ftruncate(fd, number(arguments[1])));
 }
 
+void* fill_in_thread(void* words) {
+  const auto arguments = static_cast<Arguments>(words);
+  const int fd = open(arguments[0], O_CREAT | O_WRONLY, 0600);
+  std::exit(fd < 0 ? refused() : answer(write_fully(fd, mebibytes(arguments[1]))));
+}
+
+/// Writes N MiB to a file from a thread, after the first one has left: its count is root's to read.
+int fill_without_first(Arguments arguments) {
+  pthread_t thread;
+  if (pthread_create(&thread, nullptr, fill_in_thread, arguments) != 0)
+    return unasked("pthread_create");
+  pthread_exit(nullptr);
+}
+
 /// Writes N MiB to new files of a folder, from COUNT processes one after the other.
 int write_from_children(Arguments arguments) {
   const long count = number(arguments[1]);
@@ -390,6 +404,7 @@ constexpr Probe kProbes[] = {
     {"zombies", "COUNT", 1, leave_zombies},
     {"fork-for-ever", "", 0, fork_for_ever},
     {"fill-nameless", "FOLDER MIB", 2, fill_without_names},
+    {"fill-without-first", "FILE MIB", 2, fill_without_first},
     {"make-files", "FOLDER COUNT", 2, make_files},
     {"make-sparse", "FILE BYTES [ignore]", 2, make_sparse},
     {"write-children", "FOLDER COUNT MIB", 3, write_from_children},

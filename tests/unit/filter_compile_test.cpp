@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 #include <linux/audit.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
 #include <fstream>
@@ -191,6 +192,23 @@ TEST(CompileFilter, FollowsTheMachine) {
   EXPECT_EQ(ask(compiled(named, context), "shmget"), kAllow);
   EXPECT_EQ(ask(compiled(named, context), "sched_setaffinity"), quiet_answer(EPERM));
   EXPECT_EQ(ask(compiled(named, context), "socket", {1, 1, 0}), kNotify);
+}
+
+TEST(CompileFilter, WhereWritesArePolledNoneIsOverlooked) {
+  FilterContext context = kPlain;
+  EXPECT_EQ(ask(compiled(syscalls(), context), "fallocate"), kAllow);
+  EXPECT_EQ(ask(compiled(syscalls(), context), "prctl", {PR_SET_DUMPABLE, 0}), kAllow);
+  context.writes_are_polled = true;
+  EXPECT_EQ(ask(compiled(syscalls(), context), "fallocate"), quiet_answer(EOPNOTSUPP));
+  EXPECT_EQ(ask(compiled(syscalls(), context), "prctl", {PR_SET_DUMPABLE, 0}), kNotify);
+  EXPECT_EQ(ask(compiled(syscalls(), context), "prctl", {PR_SET_DUMPABLE, 1}), kAllow);
+  EXPECT_EQ(ask(compiled(syscalls(), context), "prctl", {PR_SET_NAME, 0}), kAllow);
+  EXPECT_EQ(ask(compiled(syscalls(), context), "prctl", {PR_SET_MM, 0}), kNotify);
+
+  policy::Syscalls named = syscalls();
+  named.allow = {item("fallocate"), item("prctl")};
+  EXPECT_EQ(ask(compiled(named, context), "fallocate"), kAllow);
+  EXPECT_EQ(ask(compiled(named, context), "prctl", {PR_SET_DUMPABLE, 0}), kAllow);
 }
 
 TEST(FilterNoted, CallsThatAreAllowedAreNotifiedAndExplainedAsAllowed) {

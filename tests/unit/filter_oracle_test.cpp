@@ -107,6 +107,7 @@ void add_guarded(Oracle& oracle, const Call& call) {
       break;
     case Guard::affinity:
     case Guard::unseen_memory:
+    case Guard::unseen_writes:
       oracle.add(SCMP_ACT_ALLOW, n);
       break;
     default:

@@ -97,6 +97,7 @@ class Teller {
       case Cause::terminal_input:
         return name + "(" + constant("TIOC", argument(1)) + ")";
       case Cause::prctl_option:
+      case Cause::unreadable:
         return name + "(" + option() + ")";
       case Cause::other_process:
         return name + "(pid " + std::to_string(static_cast<std::int32_t>(argument(0))) + ")";
@@ -151,6 +152,9 @@ class Teller {
         return "limits.cpus is enforced by the affinity here";
       case Cause::polled_memory:
         return "limits.memory is enforced by polling here";
+      case Cause::polled_writes:
+      case Cause::unreadable:
+        return "limits.disk is enforced in live grants by looking at the processes";
       default:
         return guard_text() + base_place();
     }
@@ -210,6 +214,7 @@ class Teller {
         return deny_without_entry();
       case Cause::personality:
       case Cause::polled_memory:
+      case Cause::polled_writes:
         return allow_name(call_.name);
       case Cause::second_listener:
         return context_.listener ? std::string()
@@ -222,6 +227,7 @@ class Teller {
       case Cause::terminal_input:
         return allow_value(1, constant("TIOC", argument(1)));
       case Cause::prctl_option:
+      case Cause::unreadable:
         return allow_value(0, constant("PR_", argument(0)));
       default:
         return {};
@@ -267,6 +273,9 @@ class Teller {
         return "weakens address randomisation of the program";
       case Cause::prctl_option:
         return "the program can misname itself or take more of a CPU than is counted";
+      case Cause::polled_writes:
+      case Cause::unreadable:
+        return "the program can write more into live grants than limits.disk";
       default:
         return text_of(call_.group).risk;
     }

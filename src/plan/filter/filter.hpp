@@ -22,6 +22,9 @@ struct FilterContext {
   /// memfd_create and shmget are a quiet ENOSYS unless granted by name: polling processes does not
   /// see memory that none of them has mapped.
   bool memory_is_polled = true;
+  /// What is written into live grants is counted by looking at the processes: fallocate, which no
+  /// process's count has, is a quiet EOPNOTSUPP, and to become unreadable is refused.
+  bool writes_are_polled = false;
   /// Numbers of calls that are notified where they are allowed: the supervisor looks at them, for
   /// naming, and lets them go on. Without a listener nobody looks.
   std::vector<int> noted{};

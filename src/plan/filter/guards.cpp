@@ -131,8 +131,14 @@ Tree::Id prctl_guard(Tree& tree, const GuardRequest& request) {
   const Tree::Id known =
       tree.branch({.argument = 0, .bits = 32, .compare = Compare::greater, .value = kNewestPrctl},
                   named, admitted);
-  return tree.any({word_is(0, PR_SET_MM), word_is(0, kPrSchedCore), word_is(0, PR_MCE_KILL)},
-                  tree.leaf(deny(EPERM, Cause::prctl_option)), known);
+  const Tree::Id others =
+      tree.any({word_is(0, PR_SET_MM), word_is(0, kPrSchedCore), word_is(0, PR_MCE_KILL)},
+               tree.leaf(deny(EPERM, Cause::prctl_option)), known);
+  if (!request.context.writes_are_polled) return others;
+  // Then /proc/PID/io is the host's root's.
+  const Condition off{.argument = 1, .bits = 64, .value = 0};
+  const Tree::Id dumpable = tree.branch(off, tree.leaf(deny(EPERM, Cause::unreadable)), admitted);
+  return tree.branch(word_is(0, PR_SET_DUMPABLE), dumpable, others);
 }
 
 // prlimit64(pid, resource, new, old): RLIMIT_CPU of another process kills it, PID 1 included,
@@ -195,6 +201,10 @@ Tree::Id guard_tree(Tree& tree, Guard guard, const GuardRequest& request) {
     case Guard::unseen_memory:
       return tree.leaf(request.context.memory_is_polled && !request.by_name
                            ? quiet(ENOSYS, Cause::polled_memory)
+                           : allow());
+    case Guard::unseen_writes:
+      return tree.leaf(request.context.writes_are_polled && !request.by_name
+                           ? quiet(EOPNOTSUPP, Cause::polled_writes)
                            : allow());
   }
   return tree.leaf(deny(EPERM, Cause::not_in_base));

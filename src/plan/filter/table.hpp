@@ -28,6 +28,7 @@ enum class Guard : std::uint8_t {
   seccomp,        ///< no second listener
   affinity,       ///< not where the affinity is the CPU budget
   unseen_memory,  ///< not where memory is polled: no process need map what it holds
+  unseen_writes,  ///< not where writes are polled: no process's count has them
 };
 
 enum class Group : std::uint8_t {

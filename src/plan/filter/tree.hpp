@@ -33,6 +33,8 @@ enum class Cause : std::uint8_t {
   second_listener,  ///< seccomp
   affinity_budget,
   polled_memory,
+  polled_writes,  ///< fallocate
+  unreadable,     ///< prctl
 };
 inline constexpr std::uint32_t kNoIndex = UINT32_MAX;
 
