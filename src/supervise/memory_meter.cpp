@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -113,6 +114,7 @@ MemoryMeter::Bounds MemoryMeter::bounds() {
   for (ProcessList::Process& process : processes_.all()) {
     if (borrows(process)) continue;
     const Pages pages = pages_in(processes_.statm(process));
+    sum.size += pages.size;
     sum.anonymous += pages.anonymous;
     sum.largest = std::max(sum.largest, pages.anonymous);
     sum.shared += pages.shared;
@@ -133,8 +135,36 @@ std::uint64_t MemoryMeter::shared_memory() {
   return shared;
 }
 
+/// Of the swap space of this machine; 0 as well when there is none.
+std::uint64_t swap_in_use() {
+  struct sysinfo facts{};
+  if (::sysinfo(&facts) != 0 || facts.totalswap <= facts.freeswap) return 0;
+  return (facts.totalswap - facts.freeswap) * facts.mem_unit;
+}
+
+/// A page of tables stands for 2 MiB of addresses, filled or only read from once: with enough of them
+/// they are memory without any. MADV_PAGEOUT of madvise(2) moves to the swap space what then is
+/// resident no more. To ask for either costs more than all the rest: only where it could matter.
+MemoryMeter::Aside MemoryMeter::aside(const Bounds& now, std::uint64_t budget) {
+  constexpr std::uint64_t kAddressesPerByteOfTable = 512;
+  const std::uint64_t matters = allowed_beyond(budget) / 4;
+  const std::uint64_t swap = swap_in_use();
+  least_swap_ = std::min(least_swap_, swap);
+  if (now.size / kAddressesPerByteOfTable < matters && swap - least_swap_ < matters) return {};
+  Aside sum;
+  std::array<char, 4096> room;
+  for (const ProcessList::Process& process : processes_.all()) {
+    if (borrows(process)) continue;
+    const std::string_view text =
+        read_small(processes_.proc(), ProcessList::memory_folder(process) + "/status", room);
+    sum.tables += kilobytes_of(text, "VmPTE:") * 1024;
+    sum.swapped += kilobytes_of(text, "VmSwap:") * 1024;
+  }
+  return sum;
+}
+
 std::uint64_t MemoryMeter::exact() {
-  std::uint64_t anonymous = 0;
+  std::uint64_t anonymous = aside_.tables;
   std::uint64_t shared = 0;
   std::array<char, 4096> room;
   for (ProcessList::Process& process : processes_.all()) {
@@ -143,6 +173,7 @@ std::uint64_t MemoryMeter::exact() {
         read_small(processes_.proc(), ProcessList::memory_folder(process) + "/smaps_rollup", room);
     anonymous += kilobytes_of(text, "Pss_Anon:") * 1024;
     shared += kilobytes_of(text, "Pss_Shmem:") * 1024;
+    anonymous += kilobytes_of(text, "SwapPss:") * 1024;
     // A process may have made itself unreadable (PR_SET_DUMPABLE): then its upper bound stands.
     if (text.empty()) anonymous += pages_in(processes_.statm(process)).anonymous;
   }
@@ -166,15 +197,21 @@ std::uint64_t MemoryMeter::with_shared(const Bounds& now, std::uint64_t scratch,
   return now.anonymous + std::max(scratch, shared_then_.memory);
 }
 
+std::uint64_t MemoryMeter::upper_bound(const Bounds& now, std::uint64_t scratch,
+                                       std::uint64_t budget) {
+  aside_ = aside(now, budget);
+  return with_shared(now, scratch, budget) + aside_.tables + aside_.swapped;
+}
+
 std::uint64_t MemoryMeter::look(std::uint64_t budget) {
   walk_cost_ = 0;
   borrowers_.clear();
   Bounds now = bounds();
   const std::uint64_t scratch = scratch_used();
-  std::uint64_t upper = with_shared(now, scratch, budget);
+  std::uint64_t upper = upper_bound(now, scratch, budget);
   if (upper > std::min(peak_, budget)) {
     find_borrowers();
-    if (!borrowers_.empty()) upper = with_shared(now = bounds(), scratch, budget);
+    if (!borrowers_.empty()) upper = upper_bound(now = bounds(), scratch, budget);
   }
   // A walk takes its time, and what runs beside it goes on: one is done ahead where several hold the
   // memory, and what is added to it later decides.
@@ -196,7 +233,7 @@ std::uint64_t MemoryMeter::decide(const Bounds& now, std::uint64_t rest, std::ui
   // Of looking at all pages: so long between two of them, where nothing asks for it, and where it does.
   constexpr std::uint64_t kRarely = 20;
   constexpr std::uint64_t kOften = 8;
-  const std::uint64_t least = now.largest + scratch_used();
+  const std::uint64_t least = now.largest + scratch_used() + aside_.tables;
   if (least > budget + counter_error()) return least;
   // What grows is far beyond the budget at the next look, which saves the walk.
   if (!in_doubt_ && now.anonymous + rest <= budget + counter_error()) return budget;

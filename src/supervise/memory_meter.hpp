@@ -12,8 +12,8 @@
 namespace sbx::supervise {
 
 /// Memory of a sandbox where no cgroup counts it: the anonymous memory of its processes, and what its private tmpfs and
-/// shared mappings hold. Not seen: memory of a memfd that nobody has mapped (the filter refuses memfd_create under this
-/// means), detached SysV segments (bounded by kernel.shmall of the sandbox), socket and pipe buffers.
+/// shared mappings hold, page tables and what was swapped out. Not seen: memory of a memfd that nobody has mapped, System V
+/// segments and queues (the filter refuses memfd_create, shmget and msgget under this means), socket and pipe buffers.
 class MemoryMeter {
  public:
   /// `scratch`: a borrowed descriptor on the private tmpfs, or -1.
@@ -33,6 +33,7 @@ class MemoryMeter {
 
  private:
   struct Bounds {
+    std::uint64_t size = 0;       ///< of all address spaces
     std::uint64_t anonymous = 0;  ///< of all
     std::uint64_t largest = 0;    ///< of one of them
     std::uint64_t shared = 0;     ///< mapped files too
@@ -52,6 +53,11 @@ class MemoryMeter {
     std::uint64_t largest = 0;  ///< anonymous memory of one process
     std::map<pid_t, Memory> processes;
   };
+  /// What belongs to processes and is not resident memory of theirs.
+  struct Aside {
+    std::uint64_t tables = 0;   ///< page tables
+    std::uint64_t swapped = 0;  ///< pages that several share count in each
+  };
   struct Shared {
     std::uint64_t all = 0;
     std::uint64_t memory = 0;  ///< of no file of a disk
@@ -59,6 +65,9 @@ class MemoryMeter {
   [[nodiscard]] Bounds bounds();
   void find_borrowers();
   [[nodiscard]] bool borrows(const ProcessList::Process& process) const;
+  [[nodiscard]] Aside aside(const Bounds& now, std::uint64_t budget);
+  [[nodiscard]] std::uint64_t upper_bound(const Bounds& now, std::uint64_t scratch,
+                                          std::uint64_t budget);
   [[nodiscard]] std::uint64_t with_shared(const Bounds& now, std::uint64_t scratch,
                                           std::uint64_t budget);
   [[nodiscard]] std::uint64_t shared_memory();
@@ -73,7 +82,9 @@ class MemoryMeter {
   int scratch_;
   bool in_doubt_ = false;         ///< beyond the budget by no more than a counter may be off
   std::vector<pid_t> borrowers_;  ///< processes that run in another's memory, sorted
-  Shared shared_then_;            ///< when they were last told apart
+  Aside aside_;                   ///< as of the last look
+  std::uint64_t least_swap_ = UINT64_MAX;  ///< in use on this machine, of all looks
+  Shared shared_then_;                     ///< when they were last told apart
   std::uint64_t walk_cost_ = 0;
   std::optional<Walk> walk_;  ///< the last one, while the upper bound is near the budget
   std::uint64_t peak_ = 0;

@@ -63,18 +63,22 @@ _cpu = ("--cpu-time", "300ms", "--timeout", "30s", "--processes", "64")
 _quick_cpu = ("--cpu-time", "60ms", "--timeout", "30s", "--processes", "64")
 _soon = ("--timeout", "60ms")
 
-CAUSES = (
+MEMORY_CAUSES = (
     _memory("anonymous memory", _probe("hold-anonymous", 1024), _probe("hold-anonymous", 16)),
     _memory("12 children of 64 MiB", _probe("hold-children", 12, 64), _probe("hold-children", 4, 16), budget=256),
     _memory("memory after forks that share", _probe("hold-after-forks", 3, 40, 1024), _probe("hold-after-forks", 3, 40, 8)),
     _memory("memory that a child borrows", _probe("hold-with-borrower", 1024), _probe("hold-with-borrower", 48)),
     _memory("memory after the first thread left", _probe("hold-without-first", 1024), _probe("hold-without-first", 16)),
+    _memory("page tables", _probe("hold-page-tables", 1024), _probe("hold-page-tables", 16)),
     _memory("tmpfs", _probe("fill", "/tmp/f", 400 * MIB), _probe("fill", "/tmp/f", 16 * MIB)),
     _memory("/dev/shm", _probe("fill", "/dev/shm/f", 400 * MIB), _probe("fill", "/dev/shm/f", 16 * MIB)),
     _memory("memfd", _probe("hold-memfd", 400), _probe("hold-memfd", 16), unless=REFUSED),
     _memory("System V memory", _probe("hold-sysv", 400), _probe("hold-sysv", 16), unless=REFUSED),
+    _memory("System V queues", _probe("hold-messages", 200), _probe("hold-messages", 16), unless=REFUSED),
     _memory("sockets filled", _probe("hold-buffers", "sockets", 256), _probe("hold-buffers", "sockets", 8), unless=UNSEEN),
     _memory("pipes filled", _probe("hold-buffers", "pipes", 256), _probe("hold-buffers", "pipes", 8), unless=UNSEEN),
+)
+PROCESS_CAUSES = (
     Cause("fork bomb in Python", _few_processes, ("--lang", "python", "-c", PYTHON_BOMB), ("--lang", "python", "-c", PYTHON_TWIN), WALL,
           "processes", "processes", said="refused", quick=("--processes", "24", "--timeout", "1s", "--cpu-time", "60s")),
     Cause("fork bomb in sh", _few_processes, ("--", "sh", "-c", SHELL_BOMB), ("--", "sh", "-c", SHELL_TWIN), WALL, "processes", "processes",
@@ -83,6 +87,8 @@ CAUSES = (
     Cause("zombies", _few_processes, _probe("zombies", 200), _probe("zombies", 8), EXITED, "processes", "processes"),
     Cause("end at the refused fork", ("--processes", "24", "--timeout", "30s"), ("--lang", "python", "-c", PYTHON_LEAVES), ("--lang", "python", "-c", PYTHON_TWIN), EXITED,
           "processes", "processes"),
+)
+CPU_CAUSES = (
     Cause("CPU in one process", _cpu, _probe("spin"), _probe("spin-parallel", 1, 20), CPU, unit="ms CPU", quick=_quick_cpu),
     Cause("CPU in short-lived children", _cpu, _probe("spin-children", "waited", 200, 10), _probe("spin-children", "waited", 5, 5), CPU,
           unit="ms CPU", quick=_quick_cpu),
@@ -92,6 +98,8 @@ CAUSES = (
     Cause("CPU after sched_setaffinity", ("--cpus", "1", "--timeout", "600ms", "--cpu-time", "60s"),
           _probe("spin-parallel", 4, 20000, "widen"), _probe("spin-parallel", 4, 10, "widen"), WALL, unit="ms CPU",
           quick=("--cpus", "1", "--timeout", "60ms", "--cpu-time", "60s")),
+)
+SIZE_CAUSES = (
     Cause("disk filled", ("--disk", "16M"), _probe("fill", "/tmp/f", 64 * MIB), _probe("fill", "/tmp/f", 4 * MIB), EXITED, "disk"),
     Cause("files without names", ("--disk", "16M"), _probe("fill-nameless", "/tmp", 64), _probe("fill-nameless", "/tmp", 8), EXITED, "disk"),
     Cause("inodes", ("--set", "limits.disk_files=200"), _probe("make-files", "/tmp", 1000), _probe("make-files", "/tmp", 50), EXITED,
@@ -109,7 +117,10 @@ CAUSES = (
     # Each of these lives for a moment; what it wrote is added to its parent's count, once, when that waits for it.
     Cause("live grant, many short writers", ("--disk", "16M", "--set", 'limits.file_size="1G"', "--write", "{live}"),
           _probe("write-children", "{live}", 64, 4), _probe("write-children", "{live}", 3, 5), ("over-budget", "disk"), "disk", finishes=True),
+)
+TIME_CAUSES = (
     Cause("sleep", ("--timeout", "300ms"), ("--", "sleep", "100"), ("--", "sleep", "0.01"), WALL, unit="ms", quick=_soon),
     Cause("SIGSTOP of itself", ("--timeout", "300ms"), _probe("stop"), ("--", "sleep", "0.01"), WALL, unit="ms", quick=_soon),
     Cause("daemons left behind", ("--timeout", "30s"), _probe("leave", "daemon", 5), ("--", "true"), EXITED, unit="ms"),
 )
+CAUSES = (*MEMORY_CAUSES, *PROCESS_CAUSES, *CPU_CAUSES, *SIZE_CAUSES, *TIME_CAUSES)

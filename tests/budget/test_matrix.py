@@ -6,7 +6,7 @@ The cells are kept for print_matrix.py. A ticker outside shows that the host sta
 import os
 
 from budgettest import LATE_MS, MIB, BudgetTest, Ticker, means_of, sbxtest
-from causes import CAUSES, MEMORY
+from causes import CPU_CAUSES, MEMORY, MEMORY_CAUSES, PROCESS_CAUSES, SIZE_CAUSES, TIME_CAUSES
 
 # What is promised is for one program at 1.5 GB/s.
 FROM_SEVERAL = ("12 children of 64 MiB", "memory after forks that share")
@@ -29,9 +29,9 @@ class Matrix(BudgetTest):
         allowed = max(budget // 20, 16 * MIB) * takers + late * 4 * MIB
         return max(ended.record["usage"]["memory_peak_bytes"] - budget - allowed, 0)
 
-    def beyond(self, first, last):
+    def beyond(self, causes):
         problems = []
-        for cause in CAUSES[first:last]:
+        for cause in causes:
             ended, late = self.measured(cause)
             if wrong := self.wrong(cause, ended):
                 problems.append(f"{cause.name}: {wrong}\n{ended}")
@@ -52,9 +52,9 @@ class Matrix(BudgetTest):
         if problems:
             self.fail("\n".join(problems))
 
-    def within(self, first, last):
+    def within(self, causes):
         problems = []
-        for cause in CAUSES[first:last]:
+        for cause in causes:
             ended = self.run_cause(cause, cause.within)
             if (ended.verdict, ended.outcome["exit_code"]) != (("exited", None), 0) and not cause.unless.get(means_of(ended)):
                 problems.append(f"{cause.name}: {ended}")
@@ -64,34 +64,34 @@ class Matrix(BudgetTest):
             self.fail("\n".join(problems))
 
     def test_memory_beyond_the_budget(self):
-        self.beyond(0, 11)
+        self.beyond(MEMORY_CAUSES)
 
     def test_memory_within_the_budget(self):
-        self.within(0, 11)
+        self.within(MEMORY_CAUSES)
 
     def test_processes_beyond_the_budget(self):
-        self.beyond(11, 16)
+        self.beyond(PROCESS_CAUSES)
 
     def test_processes_within_the_budget(self):
-        self.within(11, 16)
+        self.within(PROCESS_CAUSES)
 
     def test_cpu_beyond_the_budget(self):
-        self.beyond(16, 21)
+        self.beyond(CPU_CAUSES)
 
     def test_cpu_within_the_budget(self):
-        self.within(16, 21)
+        self.within(CPU_CAUSES)
 
     def test_sizes_beyond_the_budget(self):
-        self.beyond(21, 30)
+        self.beyond(SIZE_CAUSES)
 
     def test_sizes_within_the_budget(self):
-        self.within(21, 30)
+        self.within(SIZE_CAUSES)
 
     def test_time_beyond_the_budget(self):
-        self.beyond(30, None)
+        self.beyond(TIME_CAUSES)
 
     def test_time_within_the_budget(self):
-        self.within(30, None)
+        self.within(TIME_CAUSES)
 
 
 if __name__ == "__main__":

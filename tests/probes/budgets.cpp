@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
 #include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
@@ -159,6 +160,43 @@ int hold_sysv(Arguments arguments) {
     if (memory == reinterpret_cast<void*>(-1)) return refused();
     std::memset(memory, 1, kSegment);
     shmdt(memory);
+  }
+  return worked();
+}
+
+/// N MiB of page tables, for memory that is read in one place of each 2 MiB and is nowhere else.
+int hold_page_tables(Arguments arguments) {
+  constexpr std::size_t kRegion = 1024 * kMiB;
+  constexpr std::size_t kReached = 2 * kMiB;  // by one page of tables
+  const std::size_t pages = mebibytes(arguments[0]) / 4096;
+  const char* region = nullptr;
+  for (std::size_t held = 0; held < pages; ++held) {
+    const std::size_t at = held * kReached % kRegion;
+    if (at == 0) {
+      void* const fresh = mmap(nullptr, kRegion, PROT_READ,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (fresh == MAP_FAILED) return refused();
+      madvise(fresh, kRegion, MADV_NOHUGEPAGE);
+      region = static_cast<const char*>(fresh);
+    }
+    (void)*static_cast<const volatile char*>(region + at);
+  }
+  return worked();
+}
+
+/// N MiB in System V message queues.
+int hold_messages(Arguments arguments) {
+  constexpr std::size_t kMessage = 8192;  // the most, as the kernel comes
+  struct {
+    long type;
+    char text[kMessage];
+  } message{1, {}};
+  const std::size_t size = mebibytes(arguments[0]);
+  for (std::size_t held = 0; held < size; held += 2 * kMessage) {  // two fill one
+    const int queue = msgget(IPC_PRIVATE, 0600);
+    if (queue < 0) return refused();
+    for (int i = 0; i < 2; ++i)
+      if (msgsnd(queue, &message, kMessage, IPC_NOWAIT) != 0) return refused();
   }
   return worked();
 }
@@ -397,6 +435,8 @@ constexpr Probe kProbes[] = {
     {"hold-without-first", "MIB", 1, hold_without_first},
     {"hold-memfd", "MIB", 1, hold_memfd},
     {"hold-sysv", "MIB", 1, hold_sysv},
+    {"hold-page-tables", "MIB", 1, hold_page_tables},
+    {"hold-messages", "MIB", 1, hold_messages},
     {"hold-buffers", "sockets|pipes MIB", 2, hold_buffers},
     {"spin-children", "waited|ignored COUNT MS", 3, spin_in_children},
     {"spin-parallel", "COUNT MS [widen]", 2, spin_side_by_side},
