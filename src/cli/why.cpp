@@ -182,12 +182,28 @@ class Teller {
     if (signal == SIGXFSZ) line("decided", "limits.file_size");
   }
 
+  [[nodiscard]] bool was_met(std::string_view limit) const {
+    const Json& list = part(record_, "limits_met");
+    return list.is_array() &&
+           std::ranges::any_of(list, [&](const Json& met) { return text(met, "limit") == limit; });
+  }
+
+  /// A live grant, where only what a process lets be read of it can be counted.
+  void not_counted(const Json& outcome) {
+    line("attempted", "it wrote, or could, what sbx can't count");
+    line("decided", text(outcome, "rule"));
+    line("to allow",
+         "a copy in place of the live grant (--workspace DIR:overlay): there the kernel counts");
+  }
+
   void over_budget(const Json& outcome) {
-    const std::string reason = text(outcome, "reason");
+    std::string reason = text(outcome, "reason");
+    if (reason == "disk" && was_met("disk_files")) reason = "disk_files";
+    if (reason == "disk" && !was_met("disk")) return not_counted(outcome);
     const LimitText* limit = find_limit(reason);
     if (limit == nullptr) return;
     const Json& limits = part(record_, "limits");
-    const std::string unit = reason.ends_with("_time") ? "_ms" : "_bytes";
+    const std::string unit = reason.ends_with("_time") ? "_ms" : is_size(reason) ? "_bytes" : "";
     auto value = number(limits, (reason + unit).c_str());
     if (reason == "output") value = output_cap();
     line("attempted", std::string(limit->attempted));

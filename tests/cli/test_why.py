@@ -42,6 +42,14 @@ class Why(SbxTest):
         self.assertIn("to allow   --memory 120M", text)
         self.exited(self.sbx("--memory", "120M", "--lang", "python", "-c", "x = bytearray(100 << 20)"))
 
+    def test_what_a_disk_budget_was_ended_for_has_its_own_cure(self):
+        for met, wanted in ((["disk"], "--disk 32M"), (["disk_files"], "limits.disk_files=200"), ([], "a copy in place of the live grant")):
+            record = {"schema": "sbx.run/1", "outcome": {"status": "over-budget", "reason": "disk", "detail": "x", "rule": "r"},
+                      "limits": {"disk_bytes": 16 << 20, "disk_files": 100}, "limits_met": [{"limit": name} for name in met]}
+            told = self.why("-", stdin=json.dumps(record))
+            [cure] = [line for line in told.splitlines() if "to allow" in line]
+            self.assertIn(wanted, cure)
+
     def test_a_run_that_could_not_be_has_its_code_and_cure(self):
         text = self.explained(self.sbx("-p", "nosuchpolicy", "true"))
         for part in ("setup-failed: ", "unknown-policy: there is no policy of that name", "cure "):
