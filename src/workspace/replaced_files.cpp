@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kMostFiles = 16'384;  // an inode in memory each: 20 MB of the kernel's
 constexpr std::uint64_t kMostBytes = 64 << 20;
 constexpr std::uint64_t kOthers = 64;  // descriptors that everything else has need of
-constexpr std::size_t kThreads = 16;   // they wait for the disk, not for a CPU
+constexpr std::size_t kThreads = 32;   // they wait for the disk, not for a CPU
 constexpr std::size_t kPerThread = 64;
 constexpr std::uint64_t kBlock = 512;  // the unit of st_blocks
 
