@@ -12,6 +12,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import sbxtest
+import traced
 from sbxtest import SBX, start
 from test_workspace import CLEAN_UP, Workspace
 
@@ -379,6 +380,67 @@ class Interrupted(Changes):
             ended = self.keep(f"import os\nos.rename('mine', '{LEFTOVER}')", "--apply", "--yes")
             self.assertIn(LEFTOVER, self.paths(ended.record["applied"]["left"]))
             self.assertNotIn(LEFTOVER, os.listdir(self.work), name)
+
+
+class KilledAtEveryCall(Changes):
+    """Many folders that are alike and changed alike: each is the place of one application, killed one call later."""
+
+    FOLDERS = 40
+    BEFORE = {"modified": "old\n", "large": "a" * 70_000, "deleted": "old\n", "moved": "text\n", "gone/inner": "old\n", "executable": "#!/bin/sh\n"}
+
+    def setUp(self):
+        super().setUp()
+        for i in range(self.FOLDERS):
+            for name, text in self.BEFORE.items():
+                self.write(f"c{i}/{name}", text)
+            os.symlink("old", self.work / f"c{i}/link")
+        self.before = self.seen("c0")
+        self.keep(f"""import os
+for i in range({self.FOLDERS}):
+    os.chdir(f'c{{i}}')
+    open('modified', 'w').write('new text\\n'); open('large', 'w').write('b' * 80_000)
+    os.makedirs('made/below'); open('made/below/file', 'w').write('made\\n')
+    os.remove('deleted'); os.rename('moved', 'made/moved'); os.remove('gone/inner'); os.rmdir('gone')
+    os.chmod('executable', 0o755); os.remove('link'); os.symlink('new', 'link')
+    os.chdir('..')
+""")
+
+    def seen(self, folder):
+        """Name -> what it is, without folders."""
+        found = {}
+        for path in (self.work / folder).rglob("*"):
+            if path.is_symlink():
+                found[str(path.relative_to(self.work / folder))] = ("link", os.readlink(path))
+            elif path.is_file():
+                found[str(path.relative_to(self.work / folder))] = (path.stat().st_mode & 0o777, path.read_bytes())
+        return found
+
+    def test_each_file_is_old_or_new_and_the_next_one_finishes(self):
+        last = f"c{self.FOLDERS - 1}"
+        self.changes("apply", "--yes", "set", f"{last}/**")
+        after = self.seen(last)
+        self.assertEqual(set(after), {"modified", "large", "made/below/file", "made/moved", "executable", "link"})
+        calls = []
+        for i in range(self.FOLDERS - 1):
+            call = traced.killed_before([SBX, "changes", "apply", "--yes", "set", f"c{i}/**"], i + 1, self.environment())
+            if call is None:
+                break
+            calls.append(call)
+            self.is_old_or_new(self.seen(f"c{i}"), after, calls)
+        else:
+            self.fail(f"more calls than folders: {calls}")
+        self.assertLessEqual({"renameat", "unlinkat", "mkdirat", "openat"}, {call.removesuffix("2") for call in calls})
+        self.changes("apply", "--yes", "set")
+        for i in range(self.FOLDERS):
+            self.assertEqual((self.seen(f"c{i}"), os.path.exists(self.work / f"c{i}/gone")), (after, False), i)
+
+    def is_old_or_new(self, found, after, calls):
+        for name in {*self.before, *after}:
+            self.assertIn(found.get(name), (self.before.get(name), after.get(name)), (name, calls))
+        self.assertTrue("moved" in found or "made/moved" in found, calls)
+        others = [name for name in found if name not in self.before and name not in after]
+        self.assertTrue(all(os.path.basename(name).startswith(".sbx-") for name in others), (others, calls))
+        self.assertLessEqual(len(others), 1, calls)
 
 
 class Asked(Changes):

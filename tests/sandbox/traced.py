@@ -1,0 +1,78 @@
+"""Kills a program before the nth of its calls that change files: every state that a kill can leave, without sleeping."""
+
+import ctypes
+import os
+import signal
+import struct
+import subprocess
+
+from sbxtest import start
+
+TRACEME, SYSCALL, SETOPTIONS, SYSCALL_INFO = 0, 24, 0x4200, 0x420E
+OPTIONS = 0x100001  # PTRACE_O_TRACESYSGOOD, so that a stop at a call is no SIGTRAP; PTRACE_O_EXITKILL
+AT_CALL = signal.SIGTRAP | 0x80
+ENTERS = 1
+O_CREAT = 0o100
+
+# x86-64 numbers of what changes a folder, a file or its facts.
+CHANGES = {
+    "write": 1, "pwrite64": 18, "sendfile": 40, "truncate": 76, "ftruncate": 77, "rename": 82, "mkdir": 83, "rmdir": 84, "creat": 85, "link": 86,
+    "unlink": 87, "symlink": 88, "chmod": 90, "fchmod": 91, "chown": 92, "fchown": 93, "lchown": 94, "setxattr": 188, "mkdirat": 258,
+    "fchownat": 260, "unlinkat": 263, "renameat": 264, "linkat": 265, "symlinkat": 266, "fchmodat": 268, "splice": 275, "utimensat": 280,
+    "fallocate": 285, "renameat2": 316, "copy_file_range": 326, "openat": 257, "open": 2,
+}
+NAMES = {number: name for name, number in CHANGES.items()}
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+_libc.ptrace.restype = ctypes.c_long
+
+
+def ptrace(request, pid, address=0, data=0):
+    result = _libc.ptrace(request, pid, address, data)
+    if result < 0:
+        raise OSError(ctypes.get_errno(), "ptrace")
+    return result
+
+
+def call_entered(pid):
+    """Number and arguments of the call before which the process stands, None where it comes back from one."""
+    info = ctypes.create_string_buffer(96)
+    ptrace(SYSCALL_INFO, pid, len(info), ctypes.addressof(info))
+    if info.raw[0] != ENTERS:
+        return None
+    number, *arguments = struct.unpack_from("=7Q", info.raw, 24)
+    return number, arguments
+
+
+def changes_files(number, arguments):
+    creates = {CHANGES["openat"]: 2, CHANGES["open"]: 1}
+    return number in NAMES and (number not in creates or bool(arguments[creates[number]] & O_CREAT))
+
+
+def killed_before(command, which, environment):
+    """Runs the command and kills it before its call number `which` that changes files, counted from 1. Gives that call's name,
+    None when the command ended by itself before it, with 0."""
+    process = start(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment,
+                    preexec_fn=lambda: ptrace(TRACEME, 0))
+    os.waitpid(process.pid, 0)  # it stops when it executes the command
+    ptrace(SETOPTIONS, process.pid, 0, OPTIONS)
+    seen, deliver = 0, 0
+    while True:
+        ptrace(SYSCALL, process.pid, 0, deliver)
+        _, status = os.waitpid(process.pid, 0)
+        if not os.WIFSTOPPED(status):
+            process.returncode = os.waitstatus_to_exitcode(status)
+            if process.returncode != 0:
+                raise AssertionError(f"{command} ended with {process.returncode}")
+            return None
+        stopped_by = os.WSTOPSIG(status)
+        deliver = 0 if stopped_by in (AT_CALL, signal.SIGTRAP) else stopped_by
+        entered = call_entered(process.pid) if stopped_by == AT_CALL else None
+        if entered is None or not changes_files(*entered):
+            continue
+        seen += 1
+        if seen == which:
+            process.kill()
+            process.wait()
+            return NAMES[entered[0]]
