@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::size_t kUsualList = 2048;
 constexpr std::size_t kLongestList = 65536;
-constexpr std::size_t kMostProcesses = 65536;
 
 struct CloseFolder {
   void operator()(DIR* folder) const { ::closedir(folder); }
@@ -105,24 +104,8 @@ std::vector<pid_t> children_of(pid_t process, const std::vector<pid_t>& threads)
   return children;
 }
 
-std::vector<std::string> folders_below(pid_t process) {
-  std::vector<pid_t> tree{process};
-  for (std::size_t at = 0; at < tree.size() && tree.size() < kMostProcesses; ++at)
-    std::ranges::copy(children_of(tree[at], threads_of(tree[at])), std::back_inserter(tree));
-  std::vector<std::string> folders;
-  for (std::size_t at = 1; at < tree.size(); ++at) folders.push_back(process_folder(tree[at]));
-  return folders;
-}
-
 int proc_of(int processes) {
   return processes >= 0 ? processes : AT_FDCWD;
-}
-
-std::vector<std::string> processes_of(pid_t pid1, int processes) {
-  if (processes < 0) return folders_below(pid1);
-  std::vector<std::string> folders = numbers_in(processes, ".");
-  std::erase(folders, "1");
-  return folders;
 }
 
 }  // namespace sbx::supervise

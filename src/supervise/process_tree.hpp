@@ -22,13 +22,7 @@ namespace sbx::supervise {
 /// Children of these threads of a process, sorted.
 [[nodiscard]] std::vector<pid_t> children_of(pid_t process, const std::vector<pid_t>& threads);
 
-/// "/proc/PID" of every process below this one, itself left out.
-[[nodiscard]] std::vector<std::string> folders_below(pid_t process);
-
-/// The processes of a sandbox without PID 1, which is sbx's own, as folders below proc_of(): of a
-/// procfs of the sandbox where there is one, else found from PID 1 in the host's /proc.
-[[nodiscard]] std::vector<std::string> processes_of(pid_t pid1, int processes);
-/// What these folders are relative to.
+/// What paths below a procfs of the sandbox are relative to; -1: those below the host's.
 [[nodiscard]] int proc_of(int processes);
 
 /// The content of a file of /proc as far as `room` goes; empty when it can't be read.
