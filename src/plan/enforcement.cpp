@@ -86,7 +86,8 @@ void note_machine(const host::Host& host, Plan& plan) {
          .why = plan.control_group.why,
          .instead =
              "polled: looked at every 1 to 50 ms, so that it can be over for a moment; socket "
-             "and pipe buffers are not seen, limits.open_files bounds them"});
+             "and pipe buffers are not seen, limits.open_files bounds them; of shared memory that "
+             "no process maps only the host's total is seen"});
   if (has_live_grant(plan))
     plan.degraded.push_back({.what = "limits.disk",
                              .why = "no kernel counts what is written into live grants",

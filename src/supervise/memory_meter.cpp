@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <sys/syscall.h>
-#include <sys/sysinfo.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -20,17 +19,6 @@
 
 namespace sbx::supervise {
 namespace {
-
-/// The number after `name` ("Pss_Anon:") in a file of /proc, in kB; 0 when it is not there.
-std::uint64_t kilobytes_of(std::string_view text, std::string_view name) {
-  const auto at = text.find(name);
-  if (at == std::string_view::npos) return 0;
-  text.remove_prefix(at + name.size());
-  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-  std::uint64_t value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
 
 struct Pages {
   std::uint64_t size = 0;       ///< of the address space
@@ -135,36 +123,8 @@ std::uint64_t MemoryMeter::shared_memory() {
   return shared;
 }
 
-/// Of the swap space of this machine; 0 as well when there is none.
-std::uint64_t swap_in_use() {
-  struct sysinfo facts{};
-  if (::sysinfo(&facts) != 0 || facts.totalswap <= facts.freeswap) return 0;
-  return (facts.totalswap - facts.freeswap) * facts.mem_unit;
-}
-
-/// A page of tables stands for 2 MiB of addresses, filled or only read from once: with enough of them
-/// they are memory without any. MADV_PAGEOUT of madvise(2) moves to the swap space what then is
-/// resident no more. To ask for either costs more than all the rest: only where it could matter.
-MemoryMeter::Aside MemoryMeter::aside(const Bounds& now, std::uint64_t budget) {
-  constexpr std::uint64_t kAddressesPerByteOfTable = 512;
-  const std::uint64_t matters = allowed_beyond(budget) / 4;
-  const std::uint64_t swap = swap_in_use();
-  least_swap_ = std::min(least_swap_, swap);
-  if (now.size / kAddressesPerByteOfTable < matters && swap - least_swap_ < matters) return {};
-  Aside sum;
-  std::array<char, 4096> room;
-  for (const ProcessList::Process& process : processes_.all()) {
-    if (borrows(process)) continue;
-    const std::string_view text =
-        read_small(processes_.proc(), ProcessList::memory_folder(process) + "/status", room);
-    sum.tables += kilobytes_of(text, "VmPTE:") * 1024;
-    sum.swapped += kilobytes_of(text, "VmSwap:") * 1024;
-  }
-  return sum;
-}
-
 std::uint64_t MemoryMeter::exact() {
-  std::uint64_t anonymous = aside_.tables;
+  std::uint64_t anonymous = aside_.tables + aside_.unmapped;
   std::uint64_t shared = 0;
   std::array<char, 4096> room;
   for (ProcessList::Process& process : processes_.all()) {
@@ -199,8 +159,13 @@ std::uint64_t MemoryMeter::with_shared(const Bounds& now, std::uint64_t scratch,
 
 std::uint64_t MemoryMeter::upper_bound(const Bounds& now, std::uint64_t scratch,
                                        std::uint64_t budget) {
-  aside_ = aside(now, budget);
-  return with_shared(now, scratch, budget) + aside_.tables + aside_.swapped;
+  aside_ = beside_.look(host_memory(),
+                        {.addresses = now.size,
+                         .shared = scratch + now.shared,
+                         .budget = budget,
+                         .matters = allowed_beyond(budget) / 4},
+                        borrowers_);
+  return with_shared(now, scratch, budget) + aside_.tables + aside_.swapped + aside_.unmapped;
 }
 
 std::uint64_t MemoryMeter::look(std::uint64_t budget) {
@@ -233,7 +198,7 @@ std::uint64_t MemoryMeter::decide(const Bounds& now, std::uint64_t rest, std::ui
   // Of looking at all pages: so long between two of them, where nothing asks for it, and where it does.
   constexpr std::uint64_t kRarely = 20;
   constexpr std::uint64_t kOften = 8;
-  const std::uint64_t least = now.largest + scratch_used() + aside_.tables;
+  const std::uint64_t least = now.largest + scratch_used() + aside_.tables + aside_.unmapped;
   if (least > budget + counter_error()) return least;
   // What grows is far beyond the budget at the next look, which saves the walk.
   if (!in_doubt_ && now.anonymous + rest <= budget + counter_error()) return budget;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "supervise/memory_aside.hpp"
 #include "supervise/process_list.hpp"
 
 namespace sbx::supervise {
@@ -17,7 +18,8 @@ namespace sbx::supervise {
 class MemoryMeter {
  public:
   /// `scratch`: a borrowed descriptor on the private tmpfs, or -1.
-  MemoryMeter(ProcessList& processes, int scratch) : processes_(processes), scratch_(scratch) {}
+  MemoryMeter(ProcessList& processes, int scratch)
+      : processes_(processes), scratch_(scratch), beside_(processes) {}
 
   /// Bytes in use by the processes as listed. A cheap upper bound while that is within `budget`: pages
   /// that several processes share since a fork count in each. Beyond it a lower bound, if that is too:
@@ -53,11 +55,6 @@ class MemoryMeter {
     std::uint64_t largest = 0;  ///< anonymous memory of one process
     std::map<pid_t, Memory> processes;
   };
-  /// What belongs to processes and is not resident memory of theirs.
-  struct Aside {
-    std::uint64_t tables = 0;   ///< page tables
-    std::uint64_t swapped = 0;  ///< pages that several share count in each
-  };
   struct Shared {
     std::uint64_t all = 0;
     std::uint64_t memory = 0;  ///< of no file of a disk
@@ -65,7 +62,6 @@ class MemoryMeter {
   [[nodiscard]] Bounds bounds();
   void find_borrowers();
   [[nodiscard]] bool borrows(const ProcessList::Process& process) const;
-  [[nodiscard]] Aside aside(const Bounds& now, std::uint64_t budget);
   [[nodiscard]] std::uint64_t upper_bound(const Bounds& now, std::uint64_t scratch,
                                           std::uint64_t budget);
   [[nodiscard]] std::uint64_t with_shared(const Bounds& now, std::uint64_t scratch,
@@ -82,9 +78,9 @@ class MemoryMeter {
   int scratch_;
   bool in_doubt_ = false;         ///< beyond the budget by no more than a counter may be off
   std::vector<pid_t> borrowers_;  ///< processes that run in another's memory, sorted
-  Aside aside_;                   ///< as of the last look
-  std::uint64_t least_swap_ = UINT64_MAX;  ///< in use on this machine, of all looks
-  Shared shared_then_;                     ///< when they were last told apart
+  MemoryAside beside_;
+  MemoryAside::Sum aside_;  ///< as of the last look
+  Shared shared_then_;      ///< when they were last told apart
   std::uint64_t walk_cost_ = 0;
   std::optional<Walk> walk_;  ///< the last one, while the upper bound is near the budget
   std::uint64_t peak_ = 0;

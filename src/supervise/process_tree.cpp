@@ -78,6 +78,16 @@ std::string_view read_small(int folder, const std::string& path, std::span<char>
   return {room.data(), length};
 }
 
+std::uint64_t kilobytes_of(std::string_view text, std::string_view name) {
+  const auto at = text.find(name);
+  if (at == std::string_view::npos) return 0;
+  text.remove_prefix(at + name.size());
+  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+  std::uint64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
 std::vector<pid_t> threads_of(pid_t process) {
   std::vector<pid_t> threads;
   for (const std::string& name : numbers_in(AT_FDCWD, process_folder(process) + "/task"))

@@ -29,6 +29,9 @@ namespace sbx::supervise {
 [[nodiscard]] std::string_view read_small(int folder, const std::string& path,
                                           std::span<char> room);
 
+/// The number after `name` ("Pss_Anon:") in a file of /proc, in kB; 0 when it is not there.
+[[nodiscard]] std::uint64_t kilobytes_of(std::string_view text, std::string_view name);
+
 /// The names in a folder that are numbers.
 [[nodiscard]] std::vector<std::string> numbers_in(int at, const std::string& folder);
 

@@ -70,6 +70,7 @@ MEMORY_CAUSES = (
     _memory("memory that a child borrows", _probe("hold-with-borrower", 1024), _probe("hold-with-borrower", 48)),
     _memory("memory after the first thread left", _probe("hold-without-first", 1024), _probe("hold-without-first", 16)),
     _memory("page tables", _probe("hold-page-tables", 1024), _probe("hold-page-tables", 16)),
+    _memory("shared memory given up", _probe("hold-given-up", 1024), _probe("hold-given-up", 16)),
     _memory("tmpfs", _probe("fill", "/tmp/f", 400 * MIB), _probe("fill", "/tmp/f", 16 * MIB)),
     _memory("/dev/shm", _probe("fill", "/dev/shm/f", 400 * MIB), _probe("fill", "/dev/shm/f", 16 * MIB)),
     _memory("memfd", _probe("hold-memfd", 400), _probe("hold-memfd", 16), unless=REFUSED),

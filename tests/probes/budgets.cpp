@@ -173,13 +173,28 @@ int hold_page_tables(Arguments arguments) {
   for (std::size_t held = 0; held < pages; ++held) {
     const std::size_t at = held * kReached % kRegion;
     if (at == 0) {
-      void* const fresh = mmap(nullptr, kRegion, PROT_READ,
-                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      void* const fresh =
+          mmap(nullptr, kRegion, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (fresh == MAP_FAILED) return refused();
       madvise(fresh, kRegion, MADV_NOHUGEPAGE);
       region = static_cast<const char*>(fresh);
     }
     (void)*static_cast<const volatile char*>(region + at);
+  }
+  return worked();
+}
+
+/// N MiB of shared memory, 4 MiB of which are mapped at a time: the rest stays, resident nowhere.
+int hold_given_up(Arguments arguments) {
+  constexpr std::size_t kStep = 4 * kMiB;
+  const std::size_t size = mebibytes(arguments[0]);
+  void* const memory =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return refused();
+  for (std::size_t held = 0; held < size; held += kStep) {
+    char* const step = static_cast<char*>(memory) + held;
+    std::memset(step, 1, kStep);
+    madvise(step, kStep, MADV_DONTNEED);
   }
   return worked();
 }
@@ -436,6 +451,7 @@ constexpr Probe kProbes[] = {
     {"hold-memfd", "MIB", 1, hold_memfd},
     {"hold-sysv", "MIB", 1, hold_sysv},
     {"hold-page-tables", "MIB", 1, hold_page_tables},
+    {"hold-given-up", "MIB", 1, hold_given_up},
     {"hold-messages", "MIB", 1, hold_messages},
     {"hold-buffers", "sockets|pipes MIB", 2, hold_buffers},
     {"spin-children", "waited|ignored COUNT MS", 3, spin_in_children},

@@ -1,0 +1,89 @@
+#include "supervise/memory_aside.hpp"
+
+#include <fcntl.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "base/unique_fd.hpp"
+#include "supervise/process_tree.hpp"
+
+namespace sbx::supervise {
+namespace {
+
+/// As the kernel names memory of mmap(2) with MAP_SHARED and without a file (shmem_zero_setup), named
+/// by PR_SET_VMA or not, and the kinds that a policy may have granted.
+constexpr std::array<std::string_view, 4> kSharedMemory = {"/dev/zero (deleted)",
+                                                           "[anon_shmem:", "/memfd:", "/SYSV"};
+
+/// /proc/PID/maps goes on for hundreds of kilobytes; a name may lie across two pieces of it.
+bool names_shared_memory(int proc, const std::string& path) {
+  const UniqueFd file(::openat(proc, path.c_str(), O_RDONLY | O_CLOEXEC));
+  constexpr std::size_t kLongestName = 32;
+  std::array<char, 8192> room;
+  std::size_t kept = 0;
+  bool read_any = false;
+  for (;;) {
+    const ssize_t got =
+        file.valid() ? ::read(file.get(), room.data() + kept, room.size() - kept) : -1;
+    if (got <= 0) return !read_any;  // one that can't be asked may have it
+    read_any = true;
+    const std::string_view text(room.data(), kept + static_cast<std::size_t>(got));
+    if (std::ranges::any_of(kSharedMemory, [&](auto name) { return text.contains(name); }))
+      return true;
+    kept = std::min(text.size(), kLongestName);
+    std::ranges::copy(text.substr(text.size() - kept), room.data());
+  }
+}
+
+}  // namespace
+
+HostMemory host_memory() {
+  struct sysinfo facts{};
+  if (::sysinfo(&facts) != 0) return {};
+  return {.swap = (facts.totalswap - std::min(facts.totalswap, facts.freeswap)) * facts.mem_unit,
+          .shared = facts.sharedram * facts.mem_unit};
+}
+
+bool MemoryAside::any_has_shared_memory() {
+  return std::ranges::any_of(processes_.all(), [&](ProcessList::Process& process) {
+    (void)processes_.statm(process);
+    return process.holder != 0 &&
+           names_shared_memory(processes_.proc(), ProcessList::memory_folder(process) + "/maps");
+  });
+}
+
+/// Tables: a page of them stands for 2 MiB of addresses, filled or only read from once, so that with
+/// enough of them they are memory without any. Swapped: MADV_PAGEOUT of madvise(2) moves pages to the
+/// swap space. Unmapped: pages of shared memory stay when they are unmapped or given up
+/// (MADV_DONTNEED), as long as any page of it is mapped anywhere, and no file of /proc tells of them
+/// but the total of the machine. So much more of that than the whole budget, while a process here has
+/// shared memory, is taken to be its: what other programs add meanwhile can't be told apart.
+MemoryAside::Sum MemoryAside::look(const HostMemory& host, const Known& known,
+                                   const std::vector<pid_t>& borrowers) {
+  constexpr std::uint64_t kAddressesPerByteOfTable = 512;
+  least_.swap = std::min(least_.swap, host.swap);
+  least_.shared = std::min(least_.shared, host.shared);
+  Sum sum;
+  const std::uint64_t shared = host.shared - least_.shared;
+  if (shared > known.shared + known.budget && any_has_shared_memory())
+    sum.unmapped = shared - known.shared;
+  if (known.addresses / kAddressesPerByteOfTable < known.matters &&
+      host.swap - least_.swap < known.matters)
+    return sum;
+  std::array<char, 4096> room;
+  for (const ProcessList::Process& process : processes_.all()) {
+    if (std::ranges::binary_search(borrowers, process.number)) continue;
+    const std::string_view text =
+        read_small(processes_.proc(), ProcessList::memory_folder(process) + "/status", room);
+    sum.tables += kilobytes_of(text, "VmPTE:") * 1024;
+    sum.swapped += kilobytes_of(text, "VmSwap:") * 1024;
+  }
+  return sum;
+}
+
+}  // namespace sbx::supervise

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "supervise/process_list.hpp"
+
+namespace sbx::supervise {
+
+/// What the whole machine has in use, sysinfo(2), in bytes.
+struct HostMemory {
+  std::uint64_t swap = 0;
+  std::uint64_t shared = 0;  ///< every tmpfs, and shared memory of all kinds
+};
+[[nodiscard]] HostMemory host_memory();
+
+/// Memory that belongs to the processes of a sandbox and is in none of their resident sizes. To ask
+/// for it costs more than all the rest: it is done where it could matter beside the budget.
+class MemoryAside {
+ public:
+  struct Sum {
+    std::uint64_t tables = 0;    ///< page tables
+    std::uint64_t swapped = 0;   ///< pages that several share count in each
+    std::uint64_t unmapped = 0;  ///< shared memory
+  };
+  /// What the resident sizes and the private tmpfs say.
+  struct Known {
+    std::uint64_t addresses = 0;  ///< bytes of all address spaces
+    std::uint64_t shared = 0;     ///< bytes of shared memory, or more
+    std::uint64_t budget = 0;
+    std::uint64_t matters = 0;  ///< bytes that are worth a look
+  };
+
+  explicit MemoryAside(ProcessList& processes) : processes_(processes) {}
+
+  /// Of the processes as listed; `borrowers`, sorted, run in another's memory.
+  [[nodiscard]] Sum look(const HostMemory& host, const Known& known,
+                         const std::vector<pid_t>& borrowers);
+
+ private:
+  [[nodiscard]] bool any_has_shared_memory();
+
+  ProcessList& processes_;
+  HostMemory least_{.swap = UINT64_MAX, .shared = UINT64_MAX};  ///< of all looks
+};
+
+}  // namespace sbx::supervise
