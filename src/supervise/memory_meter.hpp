@@ -13,8 +13,8 @@
 namespace sbx::supervise {
 
 /// Memory of a sandbox where no cgroup counts it: the anonymous memory of its processes, and what its private tmpfs and
-/// shared mappings hold, page tables and what was swapped out. Not seen: memory of a memfd that nobody has mapped, System V
-/// segments and queues (the filter refuses memfd_create, shmget and msgget under this means), socket and pipe buffers.
+/// shared mappings hold, page tables and what was swapped out. Not seen: memory of a memfd that nobody has mapped, what
+/// System V's calls make (the filter refuses memfd_create, shmget, semget and msgget under this means), socket and pipe buffers.
 class MemoryMeter {
  public:
   /// `scratch`: a borrowed descriptor on the private tmpfs, or -1.

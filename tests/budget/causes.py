@@ -75,6 +75,7 @@ MEMORY_CAUSES = (
     _memory("/dev/shm", _probe("fill", "/dev/shm/f", 400 * MIB), _probe("fill", "/dev/shm/f", 16 * MIB)),
     _memory("memfd", _probe("hold-memfd", 400), _probe("hold-memfd", 16), unless=REFUSED),
     _memory("System V memory", _probe("hold-sysv", 400), _probe("hold-sysv", 16), unless=REFUSED),
+    _memory("System V semaphores", _probe("hold-semaphores", 128), _probe("hold-semaphores", 16), unless=REFUSED),
     _memory("System V queues", _probe("hold-messages", 200), _probe("hold-messages", 16), unless=REFUSED),
     _memory("sockets filled", _probe("hold-buffers", "sockets", 256), _probe("hold-buffers", "sockets", 8), unless=UNSEEN),
     _memory("pipes filled", _probe("hold-buffers", "pipes", 256), _probe("hold-buffers", "pipes", 8), unless=UNSEEN),

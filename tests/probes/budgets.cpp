@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/resource.h>
+#include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -196,6 +197,15 @@ int hold_given_up(Arguments arguments) {
     std::memset(step, 1, kStep);
     madvise(step, kStep, MADV_DONTNEED);
   }
+  return worked();
+}
+
+/// N MiB in System V semaphores, of 64 bytes each.
+int hold_semaphores(Arguments arguments) {
+  constexpr std::size_t kInSet = 32000;  // the most, as the kernel comes
+  const std::size_t size = mebibytes(arguments[0]);
+  for (std::size_t held = 0; held < size; held += kInSet * 64)
+    if (semget(IPC_PRIVATE, kInSet, 0600) < 0) return refused();
   return worked();
 }
 
@@ -452,6 +462,7 @@ constexpr Probe kProbes[] = {
     {"hold-sysv", "MIB", 1, hold_sysv},
     {"hold-page-tables", "MIB", 1, hold_page_tables},
     {"hold-given-up", "MIB", 1, hold_given_up},
+    {"hold-semaphores", "MIB", 1, hold_semaphores},
     {"hold-messages", "MIB", 1, hold_messages},
     {"hold-buffers", "sockets|pipes MIB", 2, hold_buffers},
     {"spin-children", "waited|ignored COUNT MS", 3, spin_in_children},

@@ -183,6 +183,7 @@ TEST(CompileFilter, FollowsTheMachine) {
   EXPECT_EQ(ask(compiled(syscalls(), context), "memfd_create"), quiet_answer(ENOSYS));
   EXPECT_EQ(ask(compiled(syscalls(), context), "shmget"), quiet_answer(ENOSYS));
   EXPECT_EQ(ask(compiled(syscalls(), context), "msgget"), quiet_answer(ENOSYS));
+  EXPECT_EQ(ask(compiled(syscalls(), context), "semget"), quiet_answer(ENOSYS));
   EXPECT_EQ(ask(compiled(syscalls(), context), "socket", {1, 1, 0}), kNotify);
   EXPECT_EQ(ask(compiled(syscalls(), context), "socketpair", {1, 1, 0}), kAllow);
   EXPECT_EQ(ask(compiled(syscalls(), context), "socket", {2, 1, 0}), kAllow);

@@ -19,7 +19,7 @@ struct FilterContext {
   bool affinity_is_budget = true;  ///< no cgroup: sched_setaffinity answers EPERM quietly
   bool unix_sockets =
       true;  ///< false: socket(AF_UNIX) is out (network host without Landlock scopes)
-  /// memfd_create, shmget and msgget are a quiet ENOSYS unless granted by name: polling processes does not
+  /// memfd_create, shmget, semget and msgget are a quiet ENOSYS unless granted by name: polling processes does not
   /// see memory that none of them has mapped.
   bool memory_is_polled = true;
   /// What is written into live grants is counted by looking at the processes: fallocate, which no
