@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <pthread.h>
+#include <strings.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -79,7 +80,17 @@ bool answered_yes(HeldSignals& signals) {
     if (got <= 0 || byte == '\n') break;
     line += byte;
   }
-  return line == "y" || line == "Y" || line == "yes";
+  const auto begin = line.find_first_not_of(' ');
+  if (begin == std::string::npos) return false;
+  line = line.substr(begin, line.find_last_not_of(' ') + 1 - begin);
+  return ::strcasecmp(line.c_str(), "y") == 0 || ::strcasecmp(line.c_str(), "yes") == 0;
+}
+
+std::string unmet_words(const std::vector<std::string>& patterns) {
+  std::string text;
+  for (const std::string& each : patterns)
+    text += "sbx: no change has such a name: " + printable(each) + "\n";
+  return text;
 }
 
 bool agreed(const workspace::Copy& copy, const workspace::Selection& selection, const Wish& wish,
@@ -125,13 +136,14 @@ Result<ApplyEnd> apply_changes(const workspace::Copy& copy, const workspace::Cha
     end.wanted = false;
     return end;
   }
-  if (selection.changes.empty()) {
-    if (!wish.silent)
-      write_stderr(std::string("sbx: there is nothing to apply") +
-                   (changes.changes.empty() || wish.patterns.empty() || !selection.left.empty()
-                        ? "\n"
-                        : ": no change has such a name\n") +
-                   left_words(selection.left));
+  const std::vector<std::string> unmet = workspace::without_meaning(changes, wish.patterns);
+  end.all_met = unmet.empty();
+  const bool is_empty = selection.changes.empty();
+  if (!wish.silent)
+    write_stderr((is_empty ? "sbx: there is nothing to apply\n" : "") +
+                 (changes.changes.empty() ? std::string() : unmet_words(unmet)) +
+                 (is_empty ? left_words(selection.left) : std::string()));
+  if (is_empty) {
     end.applied.left = selection.left;
     return end;
   }

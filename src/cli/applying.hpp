@@ -23,8 +23,9 @@ struct Wish {
 
 struct ApplyEnd {
   workspace::Applied applied;
-  bool wanted = true;  ///< false: the answer was no
-  int signal = 0;      ///< the one that stopped it; what it had not reached is in `applied.left`
+  bool wanted = true;   ///< false: the answer was no
+  bool all_met = true;  ///< false: a pattern means no change
+  int signal = 0;       ///< the one that stopped it; what it had not reached is in `applied.left`
 };
 
 /// Errors: usage "nobody-to-ask", when somebody has to be asked and there is no terminal.

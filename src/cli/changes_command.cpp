@@ -185,7 +185,7 @@ int apply_status(const ApplyEnd& end) {
   const auto failed = [](const workspace::Left& left) { return left.failed; };
   if (end.signal != 0) return exit_status_of(Cancelled{end.signal});
   if (std::ranges::any_of(end.applied.left, failed)) return exit_status::kCouldNot;
-  return end.applied.conflicts.empty() && end.wanted ? kDone : kFindings;
+  return end.applied.conflicts.empty() && end.wanted && end.all_met ? kDone : kFindings;
 }
 
 int apply(const Invocation& typed) {

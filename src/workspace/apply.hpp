@@ -19,6 +19,10 @@ struct Selection {
                                const std::vector<std::string>& patterns,
                                const std::vector<std::string>& policy_files);
 
+/// Patterns that mean no change of the set: mistyped, perhaps.
+[[nodiscard]] std::vector<std::string> without_meaning(const ChangeSet& changes,
+                                                       const std::vector<std::string>& patterns);
+
 struct Applied {
   std::vector<Change> done;
   std::vector<Left> conflicts;  ///< the host's file changed since the run began: it stays

@@ -243,7 +243,18 @@ class Later(Changes):
         self.assertEqual(sorted(self.tree()), ["a.c", "new/deep/f", "old/file"])
         self.changes("apply", "--yes", "set", "new", "old")
         self.assertEqual(sorted(self.tree()), ["a.c", "new/deep/f", "new/g"])
-        self.assertIn(b"no change has such a name", self.changes("apply", "--yes", "set", "typo").err)
+
+    def test_patterns_that_mean_no_change_are_named(self):
+        for name in ("README", "kept"):
+            self.write(name, "old")
+        self.keep("open('README', 'w').write('new'); open('kept', 'w').write('new')")
+        ended = self.changes("apply", "--yes", "set", "typo", "*.mdd", ends_with=1)
+        self.assertEqual(ended.err, b"sbx: there is nothing to apply\nsbx: no change has such a name: typo\nsbx: no change has such a name: *.mdd\n")
+        ended = self.changes("apply", "--yes", "set", "READNE", "README", ends_with=1)
+        self.assertIn(b"no change has such a name: READNE\n", ended.err)
+        self.assertEqual(self.tree(), {"README": b"new", "kept": b"old"})
+        self.assertNotIn(b"such a name", self.changes("apply", "--yes", "set", "./kept", "README").err)
+        self.assertEqual(self.tree(), {"README": b"new", "kept": b"new"})
 
     def test_protected_names_are_left_out_unless_named_one_by_one(self):
         self.keep("import os\nos.makedirs('.git/hooks')\nfor n in ('.git/hooks/x', '.bashrc', 'a'): open(n, 'w')")
@@ -471,7 +482,7 @@ class Asked(Changes):
             ended, said = self.on_a_terminal(answer)
             self.assertEqual((ended, self.tree()), (status, before), said)
             self.assertIn(b"+cleaned", said)
-        ended, said = self.on_a_terminal(b"y\n", "README")
+        ended, said = self.on_a_terminal(b" Yes\n", "README")
         self.assertEqual((ended, self.tree()["README"]), (0, b"text\ncleaned\n"), said)
         self.assertIn("notes.txt", self.tree())
 
