@@ -61,8 +61,11 @@ Texts run_it(host::Host host, const policy::Policy& policy, const std::string& s
   host.control_group = acquired.facts;
   const auto plan = plan::make_plan(policy, host, request_of(host, policy));
   if (!plan) return error_texts(plan.error());
-  const auto outcome = run::run(
-      *plan, host, {.capture = true, .state_folder = state_folder, .group = acquired.group.get()});
+  const auto outcome = run::run(*plan, host,
+                                {.capture = true,
+                                 .state_folder = state_folder,
+                                 .group = acquired.group.get(),
+                                 .trial = true});
   if (!outcome) return error_texts(outcome.error());
   Texts texts{"ran", std::to_string(exit_status_of(outcome->verdict)), outcome->detail};
   for (const auto* list : {&plan->degraded, &outcome->degraded})

@@ -62,6 +62,7 @@ supervise::Settings settings_of(const plan::Plan& plan, const Options& options) 
   settings.stderr_cap = plan.output.stderr_cap;
   settings.kill_on_exceed = plan.output.kill_on_exceed;
   settings.capture = options.capture;
+  settings.trial = options.trial;
   settings.kill_on_denied = plan.denied == policy::DeniedCall::kill;
   settings.interactive = plan.interactive;
   settings.memory = plan.budgets.memory;

@@ -22,10 +22,12 @@ struct Options {
       arguments{};  ///< argv and environ of this process: wiped in the sandbox's PID 1
   /// Where the private workspace is kept for what comes after the run; null: it vanishes.
   workspace::Copy* copy = nullptr;
-  std::string state_folder;                ///< ~/.local/state/sbx; empty: the caller has no home
+  std::string state_folder;  ///< ~/.local/state/sbx; empty: the caller has no home
   /// The run's control group, from budget::Acquisition; null: budgets are polled.
   budget::Group* group = nullptr;
   std::uint64_t started_microseconds = 0;  ///< CLOCK_MONOTONIC at which stamps begin
+  /// A run for the sake of `degraded`: what a short run does not come to is begun at once.
+  bool trial = false;
 };
 
 /// Runs a plan to its end. "The sandbox could not be built" is an Error; whatever the program did

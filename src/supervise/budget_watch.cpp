@@ -77,7 +77,10 @@ Status BudgetWatch::start() {
   if (settings_.disk_is_host_too) loop_.after(kFirstLook, [this] { check_writes(); });
   if (settings_.cpu_time.count() > 0) {
     loop_.after(kFirstLook, [this] { check_cpu(); });
-    if (!group_has_cpu_time()) loop_.after(kClockDelay, [this] { begin_cpu_clock(); });
+    if (!group_has_cpu_time() && settings_.trial)
+      begin_cpu_clock();
+    else if (!group_has_cpu_time())
+      loop_.after(kClockDelay, [this] { begin_cpu_clock(); });
   }
   if (settings_.disk_in_folder) check_disk();
   loop_.after(kLookAround, [this] { look_around(); });

@@ -41,14 +41,15 @@ struct Settings {
   bool capture = false;  ///< keep head and tail for the record; false: pass through to fds 1 and 2
   bool kill_on_denied = false;
   bool interactive = false;
-  Bytes memory{};  ///< of the whole tree
+  bool trial = false;              ///< begin at once what a short run does not come to
+  Bytes memory{};                  ///< of the whole tree
   bool memory_is_granted = false;  ///< the limit of a group around sbx, less than the policy's
   /// Where memory is polled: a file whose "oom_kill" counts kills in the group around; may be empty.
   std::string outer_events;
   std::uint64_t processes = 0;
   Bytes disk{};
   bool disk_is_host_too = false;  ///< what is written to the host counts against `disk`
-  bool disk_in_folder = false;  ///< `Watched::scratch` is a folder of a real file system
+  bool disk_in_folder = false;    ///< `Watched::scratch` is a folder of a real file system
   std::uint64_t disk_files = 0;
   Bytes file_size{};
   ExplainCall explain;

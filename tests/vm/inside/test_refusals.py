@@ -90,7 +90,8 @@ class Refusals(SbxTest):
         return policy
 
     def works(self, *before, **how):
-        status, said, record = self.ask(*before, **how)
+        # Long enough to come to all that a run does: a shorter one may not be told that CPU time is summed.
+        status, said, record = self.ask(*before, words=("run", "--json", "--", "sleep", "0.2"), **how)
         self.assertEqual((status, record and record["outcome"]["status"]), (0, "exited"), said)
         policy = self.predicted(*before, **how)
         self.assertIn(policy["state"], ("ok", "weaker"), policy)
