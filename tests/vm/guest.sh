@@ -27,25 +27,26 @@ enter_group() {
   [ "$group" = stay ] || echo 0 >"$cgroups/$group/cgroup.procs"
 }
 
-# check NAME COMMAND…: one test; its output is shown when it fails.
+# check NAME COMMAND…: one test; its output is shown when it fails. Two may run at a time, if one is in a subshell.
 check() {
   name=$1
+  output=/run/output.$(echo "$name" | cut -c1-100 | tr -c 'a-z0-9_\n' _)
   shift
   before=$(cut -d' ' -f1 /proc/uptime)
   status=0
-  (enter_group && cd /tmp && exec "$@") >/run/output 2>&1 </dev/null || status=$?
+  (enter_group && cd /tmp && exec "$@") >"$output" 2>&1 </dev/null || status=$?
   after=$(cut -d' ' -f1 /proc/uptime)
   case $status in
     0) echo "@@PASS $name ($before to $after)"
-      grep -h "^@@" /run/output || : ;;
-    77) echo "@@SKIP $name: $(grep skipped /run/output | head -1)" ;;
+      grep -h "^@@" "$output" || : ;;
+    77) echo "@@SKIP $name: $(grep skipped "$output" | head -1)" ;;
     *)
       echo "@@FAIL $name: status $status ($before to $after)"
-      cat /run/output
+      cat "$output"
       failed=1
       ;;
   esac
-  grep -h '\.\.\. skipped' /run/output || :
+  grep -h '\.\.\. skipped' "$output" || :
 }
 
 # tests CALLER SCRIPT [METHOD…]: methods of a script below tests/ (without any: every fast one), in one process.
@@ -55,6 +56,34 @@ tests() {
   shift 2
   [ $# -gt 0 ] || set -- $(fast_methods "$script")
   check "$script $* ($caller, $group)" /src/tests/run-as "$caller" /usr/bin/python3 "/src/tests/$script" "$@"
+}
+
+# both SCRIPT…: the fast tests of these scripts for both callers, at once, as the machine has two CPUs.
+both() {
+  (
+    in_group /
+    for each in "$@"; do tests root "$each"; done
+    exit $failed
+  ) &
+  root=$!
+  in_group delegated/shell
+  for each in "$@"; do tests user "$each"; done
+  wait $root || failed=1
+}
+
+# alone SCRIPT…: the same one after the other, with nothing beside it.
+alone() {
+  for each in "$@"; do
+    in_group /
+    tests root "$each"
+    in_group delegated/shell
+    tests user "$each"
+  done
+}
+
+# scripts FOLDER: its test scripts but for those that measure, or bring spinning processes of their own.
+scripts() {
+  (cd /src/tests && ls "$1"/test_*.py | grep -vE '/test_(races|kill|cost)\.py$')
 }
 
 # Emulation stretches these beyond what they measure.

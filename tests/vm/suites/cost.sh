@@ -3,5 +3,5 @@
 delegate_to_tester
 in_group delegated/shell
 check "what a start costs" /src/tests/run-as user /usr/bin/python3 /src/tests/bench/budgets.py $SBX 20
-cat /run/output
+cat "$output"
 finish
