@@ -4,6 +4,7 @@ export SBX=/t/sbx SBX_PROBE=/t/probe SBX_SOURCE=/src SBX_BUILD=/t SBX_TEST_USER=
 unset TERM
 failed=0
 group=/
+beside=
 cgroups=/sys/fs/cgroup
 
 # What systemd gives a user's manager: a subtree that uid 1000 may divide, with the shell in a leaf of it.
@@ -27,10 +28,11 @@ enter_group() {
   [ "$group" = stay ] || echo 0 >"$cgroups/$group/cgroup.procs"
 }
 
-# check NAME COMMAND…: one test; its output is shown when it fails. Two may run at a time, if one is in a subshell.
+# check NAME COMMAND…: one test; its output is shown when it fails. Two may run at a time, one of them in
+# a subshell that has set `beside`.
 check() {
   name=$1
-  output=/run/output.$(echo "$name" | cut -c1-100 | tr -c 'a-z0-9_\n' _)
+  output=/run/output$beside
   shift
   before=$(cut -d' ' -f1 /proc/uptime)
   status=0
@@ -61,6 +63,7 @@ tests() {
 # both SCRIPT…: the fast tests of these scripts for both callers, at once, as the machine has two CPUs.
 both() {
   (
+    beside=.root
     in_group /
     for each in "$@"; do tests root "$each"; done
     exit $failed

@@ -1,0 +1,6 @@
+# tests/sandbox/test_races.py for both callers: each cause fewer times than elsewhere, with four spinning processes beside it.
+. /src/tests/vm/guest.sh
+delegate_to_tester
+export SBX_RACES=10
+alone sandbox/test_races.py
+finish
