@@ -113,7 +113,7 @@ class Folders(Groups):
     def test_sixty_four_side_by_side_leave_nothing(self):
         running, names = [], set()
         for _ in range(64):
-            process, found = self.waiting(then="true", seen=names)
+            process, found = self.waiting("--timeout", "10m", then="true", seen=names)  # a slow machine needs a minute for 64
             running.append(process)
             names |= found
         for process in running:
