@@ -30,10 +30,11 @@ class OfRoot(Codes):
         self.meets("no-free-uid", "bind", "error=EADDRINUSE")
 
     def test_a_copy_that_fails(self):
-        os.chown(self.write("file", "text"), -1, 70_000)
+        text = "text" * 20_000  # more than is read and written in one go
+        os.chown(self.write("file", text), -1, 70_000)
         self.meets("cannot-copy", "copy_file_range", "error=EIO", *OVERLAY, "true")
         self.meets("workspace-too-large", "copy_file_range", "error=ENOSPC", *OVERLAY, "true")
-        self.assertEqual(self.call("run", *OVERLAY, "cat", "file").stdout, "text")
+        self.assertEqual(self.call("run", *OVERLAY, "cat", "file").stdout, text)
 
 
 if __name__ == "__main__":
