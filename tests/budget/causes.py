@@ -115,7 +115,8 @@ SIZE_CAUSES = (
     Cause("live grant, one long writer", ("--disk", "16M", "--set", 'limits.file_size="1G"', "--write", "{live}"),
           _probe("fill", "{live}/f", 256 * MIB), _probe("fill", "{live}/f", 4 * MIB), ("over-budget", "disk"), "disk"),
     Cause("live grant, after the first thread left", ("--disk", "16M", "--set", 'limits.file_size="1G"', "--write", "{live}"),
-          _probe("fill-without-first", "{live}/f", 256), _probe("fill-without-first", "{live}/f", 4), ("over-budget", "disk"), "disk"),
+          _probe("fill-without-first", "{live}/f", 256), _probe("fill-without-first", "{live}/f", 4), ("over-budget", "disk"), "disk",
+          finishes=True),
     # Each of these lives for a moment; what it wrote is added to its parent's count, once, when that waits for it.
     Cause("live grant, many short writers", ("--disk", "16M", "--set", 'limits.file_size="1G"', "--write", "{live}"),
           _probe("write-children", "{live}", 64, 4), _probe("write-children", "{live}", 3, 5), ("over-budget", "disk"), "disk", finishes=True),
