@@ -8,6 +8,10 @@ UNREADABLE = "import ctypes\nprint(ctypes.CDLL(None, use_errno=True).prctl(4, 0,
 SET_ASIDE = "import ctypes, os\nf = os.open('f', os.O_CREAT | os.O_RDWR)\n" \
             "print(ctypes.CDLL(None, use_errno=True).fallocate(f, 0, ctypes.c_long(0), ctypes.c_long(8 << 20)), ctypes.get_errno())\n" \
             "print(os.fstat(f).st_blocks >> 11)"
+# FS_IOC_RESVSP64 of a struct space_resv: the same by ioctl(2).
+SET_ASIDE_BY_IOCTL = "import errno, fcntl, os, struct\nf = os.open('f', os.O_CREAT | os.O_RDWR)\n" \
+                     "try: fcntl.ioctl(f, 0x4030582a, struct.pack('hhxxxxqqiI16x', 0, 0, 0, 8 << 20, 0, 0))\n" \
+                     "except OSError as error: print(error.errno)\nprint(os.fstat(f).st_blocks >> 11)"
 POSIX_SET_ASIDE = "import os\nf = os.open('f', os.O_CREAT | os.O_RDWR)\nos.posix_fallocate(f, 0, int(os.environ['MIB']) << 20)\n" \
                   "print(os.fstat(f).st_blocks >> 11)"
 # A copy that it may run and not read: what such a program writes is told to the host's root alone.
@@ -35,6 +39,10 @@ class LiveDisk(SbxTest):
         self.assertEqual(self.exited(self.python(SET_ASIDE, options=self.live)).text, "-1 95\n0\n")
         for allowed in (self.copy, [*self.live, "--set", 'syscalls.allow=["fallocate"]']):
             self.assertEqual(self.exited(self.python(SET_ASIDE, options=allowed)).text, "0 0\n8\n")
+
+    def test_space_is_not_set_aside_by_ioctl(self):
+        self.assertEqual(self.exited(self.python(SET_ASIDE_BY_IOCTL, options=self.live)).text, "95\n0\n")
+        self.assertEqual(self.exited(self.python(SET_ASIDE_BY_IOCTL, options=self.copy)).text, "8\n")
 
     def test_space_that_the_c_library_sets_aside_by_writing_is_counted(self):
         self.assertEqual(self.exited(self.python(POSIX_SET_ASIDE, options=[*self.live, "--set", 'environment.set={MIB="4"}'])).text, "4\n")

@@ -202,6 +202,10 @@ TEST(CompileFilter, WhereWritesArePolledNoneIsOverlooked) {
   EXPECT_EQ(ask(compiled(syscalls(), context), "prctl", {PR_SET_DUMPABLE, 0}), kAllow);
   context.writes_are_polled = true;
   EXPECT_EQ(ask(compiled(syscalls(), context), "fallocate"), quiet_answer(EOPNOTSUPP));
+  for (const std::uint64_t reserve : {0x40305828, 0x4030582a, 0x40305839}) {
+    EXPECT_EQ(ask(compiled(syscalls(), context), "ioctl", {3, reserve}), quiet_answer(EOPNOTSUPP));
+    EXPECT_EQ(ask(compiled(syscalls()), "ioctl", {3, reserve}), kAllow);
+  }
   EXPECT_EQ(ask(compiled(syscalls(), context), "prctl", {PR_SET_DUMPABLE, 0}), kNotify);
   EXPECT_EQ(ask(compiled(syscalls(), context), "prctl", {PR_SET_DUMPABLE, 1}), kAllow);
   EXPECT_EQ(ask(compiled(syscalls(), context), "prctl", {PR_SET_NAME, 0}), kAllow);

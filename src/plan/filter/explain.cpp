@@ -214,8 +214,10 @@ class Teller {
         return deny_without_entry();
       case Cause::personality:
       case Cause::polled_memory:
-      case Cause::polled_writes:
         return allow_name(call_.name);
+      case Cause::polled_writes:
+        return std::string_view(call_.name) == "ioctl" ? allow_value(1, hex(argument(1)))
+                                                       : allow_name(call_.name);
       case Cause::second_listener:
         return context_.listener ? std::string()
                                  : allow_name(call_.name);  // a process tree has one listener

@@ -22,8 +22,9 @@ struct FilterContext {
   /// memfd_create, shmget, semget and msgget are a quiet ENOSYS unless granted by name: polling processes does not
   /// see memory that none of them has mapped.
   bool memory_is_polled = true;
-  /// What is written into live grants is counted by looking at the processes: fallocate, which no
-  /// process's count has, is a quiet EOPNOTSUPP, and to become unreadable is refused.
+  /// What is written into live grants is counted by looking at the processes: fallocate and the
+  /// ioctls that do the same, which no process's count has, are a quiet EOPNOTSUPP, and to become
+  /// unreadable is refused.
   bool writes_are_polled = false;
   /// Numbers of calls that are notified where they are allowed: the supervisor looks at them, for
   /// naming, and lets them go on. Without a listener nobody looks.

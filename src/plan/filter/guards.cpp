@@ -21,6 +21,11 @@ constexpr std::uint64_t kPrSchedCore = 62;
 constexpr std::uint64_t kNewestPrctl = 78;  // PR_FUTEX_HASH, Linux 6.16
 constexpr std::uint64_t kPrGetAuxv = 0x41555856;
 
+// FS_IOC_RESVSP, FS_IOC_RESVSP64 and FS_IOC_ZERO_RANGE: in no header of the C library.
+constexpr std::uint64_t kReserve = 0x40305828;
+constexpr std::uint64_t kReserve64 = 0x4030582a;
+constexpr std::uint64_t kZeroRange = 0x40305839;
+
 Action allow() {
   return {};
 }
@@ -115,8 +120,13 @@ Tree::Id ioctl_guard(Tree& tree, const GuardRequest& request) {
   const Tree::Id admitted = tree.leaf(allow());
   if (vouched(request, 1)) return admitted;
   // TIOCSTI and TIOCLINUX type into a terminal; TIOCSETD loads line-discipline modules.
-  return tree.any({word_is(1, TIOCSTI), word_is(1, TIOCLINUX), word_is(1, TIOCSETD)},
-                  tree.leaf(deny(EPERM, Cause::terminal_input)), admitted);
+  const Tree::Id terminal =
+      tree.any({word_is(1, TIOCSTI), word_is(1, TIOCLINUX), word_is(1, TIOCSETD)},
+               tree.leaf(deny(EPERM, Cause::terminal_input)), admitted);
+  if (!request.context.writes_are_polled) return terminal;
+  // fallocate by another name, on every file system (ioctl_preallocate).
+  return tree.any({word_is(1, kReserve), word_is(1, kReserve64), word_is(1, kZeroRange)},
+                  tree.leaf(quiet(EOPNOTSUPP, Cause::polled_writes)), terminal);
 }
 
 Tree::Id prctl_guard(Tree& tree, const GuardRequest& request) {
