@@ -93,7 +93,8 @@ void note_machine(const host::Host& host, Plan& plan) {
                              .why = "no kernel counts what is written into live grants",
                              .instead = "counted by looking at the processes every 2 to 50 ms: "
                                         "short-lived writers for whom nobody waits are not "
-                                        "counted, nor are the names of files and folders"});
+                                        "counted, nor are the names of files and folders, nor what "
+                                        "lies in a tmpfs of the host"});
   if (!plan.network.own_namespace && host.landlock_abi < kLandlockScopes)
     plan.degraded.push_back(
         {.what = "network.mode",
