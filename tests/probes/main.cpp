@@ -33,8 +33,8 @@ long number(const char* text) {
 
 int main(int argc, char** argv) {
   using namespace probe;
-  const Table* tables[] = {&kProcessProbes, &kFileProbes,   &kSocketProbes,
-                           &kCallProbes,    &kEndingProbes, &kBudgetProbes};
+  const Table* tables[] = {&kProcessProbes, &kFileProbes,   &kSocketProbes, &kCallProbes,
+                           &kEndingProbes,  &kBudgetProbes, &kMemoryProbes, &kDiskProbes};
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   for (const Table* table : tables) {
     for (std::size_t i = 0; i < table->count; ++i) {

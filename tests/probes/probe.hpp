@@ -35,6 +35,8 @@ extern const Table kSocketProbes;
 extern const Table kCallProbes;
 extern const Table kEndingProbes;
 extern const Table kBudgetProbes;
+extern const Table kMemoryProbes;
+extern const Table kDiskProbes;
 
 int worked();
 int refused(int error = errno);
