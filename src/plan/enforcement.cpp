@@ -93,8 +93,15 @@ void note_machine(const host::Host& host, Plan& plan) {
                              .why = "no kernel counts what is written into live grants",
                              .instead = "counted by looking at the processes every 2 to 50 ms: "
                                         "short-lived writers for whom nobody waits are not "
-                                        "counted, nor are the names of files and folders, nor what "
-                                        "lies in a tmpfs of the host"});
+                                        "counted, nor are the names of files and folders"});
+  if (!plan.live_in_memory.empty())
+    plan.degraded.push_back(
+        {.what = "limits.disk",
+         .why = "'" + plan.live_in_memory.front() +
+                "' lies in memory, where no kernel counts what one program writes",
+         .instead = "what its whole file system grows by counts, looked at every 0.5 to 50 ms: "
+                    "other programs that write there can end the run, and what takes the place of "
+                    "other content does not count"});
   if (!plan.network.own_namespace && host.landlock_abi < kLandlockScopes)
     plan.degraded.push_back(
         {.what = "network.mode",

@@ -72,6 +72,7 @@ Status decide_files(const policy::Policy& policy, const host::Host& host, const 
   plan.interpreter = std::move(program.interpreter);
   plan.environment = decide_environment(policy.environment, host, request, program.bin_folders);
   plan.live = std::move(places.live);
+  plan.live_in_memory = std::move(places.live_in_memory);
   plan.most_entries = policy.filesystem.scan.value;
   plan.degraded.insert(plan.degraded.end(), places.degraded.begin(), places.degraded.end());
   append(plan.notes, std::move(places.notes));

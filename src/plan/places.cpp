@@ -8,6 +8,7 @@
 #include "plan/grants.hpp"
 #include "plan/guard.hpp"
 #include "plan/inside.hpp"
+#include "plan/medium.hpp"
 #include "plan/path_text.hpp"
 
 namespace sbx::plan {
@@ -52,7 +53,9 @@ class Placer {
   [[nodiscard]] bool is_superseded(const Grant& grant) const;
   Status add(const Grant& grant);
   Status check_mount_point(Grant& grant, bool& visible) const;
+  Status read_mounts();
   Result<std::vector<Grant>> submounts(const Grant& grant);
+  Status note_medium(const Grant& grant);
   void add_empty(const Grant& grant);
   void add_step(const Grant& grant, Extent extent);
   void add_copies(const Grant& grant, const std::vector<Grant>& below_it);
@@ -148,11 +151,16 @@ Status Placer::check_mount_point(Grant& grant, bool& visible) const {
                 grant.origin, "choose a target outside of it");
 }
 
+Status Placer::read_mounts() {
+  if (!mounts_) mounts_ = SBX_TRY(host::mounts(*host_.files));
+  return {};
+}
+
 /// A grant of its own for each mount below: what is mounted on a folder is not part of the folder.
 Result<std::vector<Grant>> Placer::submounts(const Grant& grant) {
   std::vector<Grant> found;
   if (grant.facts.type != host::FileType::directory) return found;
-  if (!mounts_) mounts_ = SBX_TRY(host::mounts(*host_.files));
+  SBX_TRY(read_mounts());
   for (const host::MountPoint& mount : *mounts_) {
     if (mount.path == grant.source || !is_within(mount.path, grant.source)) continue;
     std::string target = grant.target;
@@ -174,6 +182,20 @@ Result<std::vector<Grant>> Placer::submounts(const Grant& grant) {
                      .origin = grant.origin});
   }
   return found;
+}
+
+Status Placer::note_medium(const Grant& grant) {
+  if (grant.access != Access::live) return {};
+  SBX_TRY(read_mounts());
+  const Medium medium = medium_of(grant.source, *mounts_);
+  if (medium == Medium::uncountable)
+    return refuse("uncountable-grant",
+                  "cannot grant '" + grant.source +
+                      "' for writing: its file system, in memory, does not count what lies on it, "
+                      "so limits.disk can't be kept there",
+                  grant.origin, "mount a tmpfs with a size there, or grant a folder elsewhere");
+  if (medium == Medium::memory) places_.live_in_memory.push_back(grant.source);
+  return {};
 }
 
 void Placer::add_empty(const Grant& grant) {
@@ -225,6 +247,8 @@ Status Placer::add(const Grant& grant) {
     return {};
   }
   const std::vector<Grant> below_it = SBX_TRY(submounts(grant));
+  SBX_TRY(note_medium(grant));
+  for (const Grant& submount : below_it) SBX_TRY(note_medium(submount));
   // To an ordinary user a mount and those on it are one: a user namespace may not see what they hide, so neither a bind
   // nor an overlay of it alone is possible (EINVAL). As root each is taken by itself: one that can't be idmapped would
   // fail all.

@@ -14,6 +14,7 @@ struct Places {
   std::vector<Mount> steps;  ///< shallow to deep
   std::string working_directory;
   std::vector<LiveFolder> live;
+  std::vector<std::string> live_in_memory;
   std::vector<Degraded> degraded;
   std::vector<std::string> notes;
   std::vector<std::string> explanations;

@@ -183,6 +183,8 @@ struct Plan {
   std::vector<std::string> enforced_namespaces;
   std::vector<std::string> hidden_names;  ///< patterns of names that are hidden, deny.hpp
   std::vector<LiveFolder> live;
+  /// Live grants, and mounts in them, on a tmpfs of the host: limits.disk holds there by its growth.
+  std::vector<std::string> live_in_memory;
   std::uint64_t most_entries = 0;  ///< filesystem.scan
   std::vector<Degraded> degraded;
   std::vector<std::string>

@@ -90,7 +90,8 @@ supervise::StdinFrom stdin_from(plan::StdinMode mode) {
   return supervise::StdinFrom::null;
 }
 
-supervise::Watched watch(const spawn::Sandbox& sandbox, budget::Group* group) {
+supervise::Watched watch(const spawn::Sandbox& sandbox, budget::Group* group,
+                         supervise::GrowthMeter& growth) {
   return {.pid = sandbox.pid,
           .pid1 = sandbox.pid1.get(),
           .control = sandbox.control.get(),
@@ -98,7 +99,8 @@ supervise::Watched watch(const spawn::Sandbox& sandbox, budget::Group* group) {
           .scratch = sandbox.scratch.get(),
           .processes = sandbox.processes.get(),
           .terminal = sandbox.terminal.get(),
-          .group = group};
+          .group = group,
+          .growth = &growth};
 }
 
 /// budget and spawn don't know each other: PID 1 gets into its control group by these.
@@ -235,6 +237,7 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   SBX_TRY(disk.prepare(plan, identity, options.state_folder));
   spawn::ChildStreams child_streams{std::move(streams.child_in), std::move(streams.child_out),
                                     std::move(streams.child_err)};
+  auto growth = SBX_TRY(supervise::GrowthMeter::make(plan.live_in_memory));
   auto spawned =
       spawn::spawn(plan, host, identity, network.request(), disk.disk(), std::move(child_streams),
                    options.arguments, placement_in(options.group),
@@ -246,7 +249,7 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   supervise::Settings settings = settings_of(plan, options);
   network.live_in(settings);
   std::ranges::move(sought.notes(), std::back_inserter(settings.notes));
-  Outcome outcome = SBX_TRY(supervise::supervise(settings, watch(sandbox, options.group),
+  Outcome outcome = SBX_TRY(supervise::supervise(settings, watch(sandbox, options.group, growth),
                                                  std::move(streams.supervisor), signals));
   network.put_into(outcome);
   std::ranges::move(sought.denials(), std::back_inserter(outcome.denials));

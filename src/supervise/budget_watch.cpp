@@ -75,6 +75,7 @@ Status BudgetWatch::start() {
   if (!group_has_processes() && settings_.processes > 0)
     loop_.after(kFirstLook, [this] { check_processes(); });
   if (settings_.disk_is_host_too) loop_.after(kFirstLook, [this] { check_writes(); });
+  if (grows()) loop_.after(kFirstLook, [this] { check_growth(); });
   if (settings_.cpu_time.count() > 0) {
     loop_.after(kFirstLook, [this] { check_cpu(); });
     if (!group_has_cpu_time() && settings_.trial)
@@ -216,13 +217,34 @@ void BudgetWatch::check_writes() {
   std::uint64_t written = writes_.look();
   // A child that was waited for between its turn and its parent's is counted in both.
   if (written > settings_.disk.count) written = std::min(written, writes_.look());
-  seen_.written = std::max(seen_.written, written);
+  note_written(written);
   seen_.unreadable = writes_.unreadable();
   if (seen_.written > settings_.disk.count || !seen_.unreadable.empty())
     return hooks_.spent(Budget::disk);
   const std::uint64_t cost = spent_microseconds() - before;
   const std::uint64_t step = writes_.next_look_microseconds(settings_.disk.count);
   loop_.after(microseconds(std::max(step, cost * kMeasuringShare)), [this] { check_writes(); });
+}
+
+/// By itself, for it costs next to nothing and memory fills faster than a disk.
+void BudgetWatch::check_growth() {
+  if (hooks_.ended()) return;
+  const std::uint64_t before = spent_microseconds();
+  note_written(0);
+  const std::uint64_t budget = settings_.disk.count;
+  if (seen_.written > budget) return hooks_.spent(Budget::disk);
+  const std::uint64_t cost = spent_microseconds() - before;
+  const std::uint64_t step =
+      GrowthMeter::next_look_microseconds(budget - seen_.written, settings_.cpus);
+  loop_.after(microseconds(std::max(step, cost * kMeasuringShare)), [this] { check_growth(); });
+}
+
+void BudgetWatch::note_written(std::uint64_t by_processes) {
+  written_by_processes_ = std::max(written_by_processes_, by_processes);
+  const std::uint64_t grown = grows() ? sandbox_.growth->look() : 0;
+  if (written_by_processes_ + grown <= seen_.written) return;
+  seen_.written = written_by_processes_ + grown;
+  seen_.grown = grown;
 }
 
 // ---- now and then ----
@@ -302,7 +324,7 @@ void BudgetWatch::note_counters() {
 
 void BudgetWatch::note_at_end(CpuTime of_pid1, std::uint64_t written_by_pid1) {
   // What was written between the last look and the end: each process was waited for, by PID 1 at the latest.
-  if (settings_.disk_is_host_too) seen_.written = std::max(seen_.written, written_by_pid1);
+  if (settings_.disk_is_host_too) note_written(written_by_pid1);
   look_at_disk();
   note_counters();
   used_.user_microseconds = std::max(used_.user_microseconds, of_pid1.user_microseconds);

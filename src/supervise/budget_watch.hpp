@@ -11,6 +11,7 @@
 #include "base/tree_counters.hpp"
 #include "supervise/cpu_meter.hpp"
 #include "supervise/disk_meter.hpp"
+#include "supervise/growth_meter.hpp"
 #include "supervise/largest.hpp"
 #include "supervise/memory_meter.hpp"
 #include "supervise/process_list.hpp"
@@ -25,6 +26,7 @@ struct BudgetsSeen {
   std::uint64_t processes_peak = 0;  ///< without PID 1
   std::uint64_t disk_peak = 0;       ///< bytes on the private tmpfs, without what it began with
   std::uint64_t written = 0;         ///< bytes to the host, where they count
+  std::uint64_t grown = 0;           ///< of these, what file systems in memory grew by
   std::string unreadable;            ///< who can't be asked what it has written
   bool memory_killed =
       false;  ///< the kernel killed for want of memory before anything else was decided
@@ -48,6 +50,7 @@ class BudgetWatch {
     int scratch = -1;
     int processes = -1;
     TreeCounters* group = nullptr;
+    GrowthMeter* growth = nullptr;
   };
   struct Hooks {
     std::function<bool()> ended;  ///< nothing is left to decide
@@ -84,6 +87,8 @@ class BudgetWatch {
   void check_processes();
   std::uint64_t count_tasks();
   void check_writes();
+  void check_growth();
+  void note_written(std::uint64_t by_processes);
   void look_around();
   void look_at_disk();
   void check_disk();
@@ -94,6 +99,9 @@ class BudgetWatch {
   }
   [[nodiscard]] bool group_has_processes() const {
     return group_ != nullptr && group_->limits_processes();
+  }
+  [[nodiscard]] bool grows() const {
+    return sandbox_.growth != nullptr && sandbox_.growth->is_needed();
   }
   [[nodiscard]] bool group_has_cpu_time() const {
     return group_ != nullptr && group_->counts_cpu_time();
@@ -113,6 +121,7 @@ class BudgetWatch {
   CpuTime used_;
   std::uint64_t disk_at_start_ = 0;
   std::uint64_t outer_kills_at_start_ = 0;
+  std::uint64_t written_by_processes_ = 0;
   std::uint64_t tasks_ = 0;  ///< when they were last counted
   std::uint64_t counted_at_ = 0;
   std::vector<Degraded> degraded_;

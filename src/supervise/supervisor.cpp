@@ -130,7 +130,8 @@ Supervisor::Supervisor(EventLoop loop, const Settings& settings, const Watched& 
                {.pid = sandbox.pid,
                 .scratch = sandbox.scratch,
                 .processes = sandbox.processes,
-                .group = sandbox.group},
+                .group = sandbox.group,
+                .growth = sandbox.growth},
                {.ended = [this] { return decided_ || main_status_ || reaped_; },
                 .spent = [this](Budget budget) { decide_and_kill(OverBudget{budget}); }}) {}
 

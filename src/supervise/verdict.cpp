@@ -75,8 +75,12 @@ std::string disk_sentence(const Settings& settings, const BudgetsSeen& seen) {
            " writes to live grants can't be counted: it runs a program that it may not read, or "
            "made "
            "itself unreadable (limits.disk)";
+  std::string grown;
+  if (seen.grown > 0)
+    grown = ", " + (seen.grown == seen.written ? "" : describe(Bytes{seen.grown}) + " of it ") +
+            "by the growth of a file system in memory, whoever wrote there";
   return "disk budget of " + describe(settings.disk) + " reached, " +
-         describe(Bytes{seen.written}) + " written to live grants (limits.disk)";
+         describe(Bytes{seen.written}) + " written to live grants" + grown + " (limits.disk)";
 }
 
 struct Sentence {

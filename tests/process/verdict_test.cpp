@@ -49,5 +49,25 @@ TEST(SampledProcesses, NearTheLimitItIsNotMetBySuccessNorWhereItIsSmallNorByLess
   EXPECT_EQ(names_after(Exited{1}, 20, 24), std::vector<std::string>{});
 }
 
+std::string detail_after(std::uint64_t written, std::uint64_t grown) {
+  Settings settings;
+  settings.disk = Bytes{kBudget};
+  settings.disk_is_host_too = true;
+  Measured measured;
+  measured.budgets = {.written = written, .grown = grown};
+  return detail_of(OverBudget{Budget::disk}, settings, measured);
+}
+
+TEST(LiveGrants, TheVerdictSaysWhatIsTheGrowthOfAFileSystem) {
+  EXPECT_EQ(detail_after(2 * kBudget, 0),
+            "disk budget of 256 MiB reached, 512 MiB written to live grants (limits.disk)");
+  EXPECT_EQ(detail_after(2 * kBudget, 2 * kBudget),
+            "disk budget of 256 MiB reached, 512 MiB written to live grants, by the growth of a "
+            "file system in memory, whoever wrote there (limits.disk)");
+  EXPECT_EQ(detail_after(2 * kBudget, kBudget),
+            "disk budget of 256 MiB reached, 512 MiB written to live grants, 256 MiB of it by the "
+            "growth of a file system in memory, whoever wrote there (limits.disk)");
+}
+
 }  // namespace
 }  // namespace sbx::supervise

@@ -1,5 +1,8 @@
 """limits.disk in a live grant, where no kernel counts: each way in which a process could write there without being seen to."""
 
+import json
+import subprocess
+
 import sbxtest
 from sbxtest import PROBE, SbxTest
 
@@ -46,7 +49,7 @@ class LiveDisk(SbxTest):
 
     def test_space_that_the_c_library_sets_aside_by_writing_is_counted(self):
         self.assertEqual(self.exited(self.python(POSIX_SET_ASIDE, options=[*self.live, "--set", 'environment.set={MIB="4"}'])).text, "4\n")
-        self.stopped(self.python(POSIX_SET_ASIDE, options=[*self.live, "--set", 'environment.set={MIB="800"}']))
+        self.stopped(self.python(POSIX_SET_ASIDE, options=[*self.live, "--set", 'environment.set={MIB="1600"}']))
 
     def test_no_process_makes_itself_unreadable(self):
         ended = self.exited(self.python(UNREADABLE, options=self.live))
@@ -70,6 +73,94 @@ class LiveDisk(SbxTest):
 
     def test_a_program_that_it_may_not_read_is_stopped_amid_its_flood(self):
         self.stopped(self.sbx(*self.live, "--set", 'limits.file_size="100G"', "--", "sh", "-c", RUN_ONLY, "sh", PROBE, "fill", "f", str(20_000 * MIB)))
+
+
+# Each way into a file of a tmpfs that needs nothing allowed.
+WAYS = ("write", "map", "populate", "splice", "send", "copy", "children")
+# Mounted where nobody else writes, so that all growth is the program's.
+ON_OWN_TMPFS = 'mount -t tmpfs -o size=2g,mode=777 t "$0" && {}cd "$0" && exec setpriv --inh-caps=-all --ambient-caps=-all "$@"'
+ON_OVERLAY = 'mkdir -m 777 upper work lower top && mount -t overlay -o "lowerdir=$0/lower,upperdir=$0/upper,workdir=$0/work" t top && '
+
+
+class InMemory(SbxTest):
+    """A live grant on a tmpfs of the host: in no process's count, so its growth counts."""
+
+    def on_tmpfs(self, *command, before="", grant=None, disk="16M", options=()):
+        wrapper = ["unshare", "--mount"] if sbxtest.IS_ROOT else ["unshare", "--user", "--map-current-user", "--mount", "--keep-caps"]
+        if subprocess.run([*wrapper, "true"], capture_output=True).returncode != 0:
+            self.skipTest("mounts can't be made here")
+        live = ["--workspace", f"{grant or self.work}:read-write", "--read", PROBE, "--disk", disk, "--memory", "4G", "--set", 'limits.file_size="2G"']
+        process = sbxtest.start([*wrapper, "sh", "-c", ON_OWN_TMPFS.format(before), str(self.work), *self.command(*live, *options, "--", *command)],
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environment(), cwd=self.work)
+        return self.finish(process, command)
+
+    def stopped(self, ended):
+        self.assertEqual((ended.verdict, ended.status), (("over-budget", "disk"), 153), ended)
+        self.assertEqual([met["limit"] for met in ended.record["limits_met"]], ["disk"], ended)
+        self.assertGreater(ended.record["usage"]["written_bytes"], 16 * MIB, ended)
+        self.assertIn("by the growth of a file system in memory", ended.outcome["detail"])
+        return ended
+
+    def test_each_way_of_writing_is_counted(self):
+        for way in WAYS:
+            with self.subTest(way):
+                self.stopped(self.on_tmpfs(PROBE, "fill-by", way, ".", "1600"))
+                ended = self.exited(self.on_tmpfs(PROBE, "fill-by", way, ".", "8"))
+                self.assertEqual(ended.record["limits_met"], [], ended)
+
+    def test_a_file_without_a_name_is_counted(self):
+        for way in ("write", "map"):
+            with self.subTest(way):
+                self.stopped(self.on_tmpfs(PROBE, "fill-by", way, ".", "1600", "nameless"))
+                self.exited(self.on_tmpfs(PROBE, "fill-by", way, ".", "8", "nameless"))
+
+    def test_space_that_is_set_aside_is_counted_where_that_is_allowed(self):
+        self.assertIn("EOPNOTSUPP", self.on_tmpfs(PROBE, "fill-by", "set-aside", ".", "1600").text)
+        allowed = ["--set", 'syscalls.allow=["fallocate"]']
+        self.stopped(self.on_tmpfs(PROBE, "fill-by", "set-aside", ".", "1600", options=allowed))
+        self.exited(self.on_tmpfs(PROBE, "fill-by", "set-aside", ".", "8", options=allowed))
+
+    def test_the_same_bytes_again_are_no_growth(self):
+        self.exited(self.on_tmpfs(PROBE, "fill-by", "overwrite", ".", "400"))
+
+    def test_what_is_deleted_makes_no_room(self):
+        old = "head -c 104857600 /dev/zero > \"$0/old\" && "
+        replace = ["sh", "-c", 'rm old; sleep 0.2; exec "$@"', "sh", PROBE, "fill-by", "write", "."]
+        self.stopped(self.on_tmpfs(*replace, "90", before=old))
+        self.exited(self.on_tmpfs(*replace, "8", before=old))
+
+    def test_a_mount_in_a_granted_folder_is_counted(self):
+        inner = 'mkdir deep && mount -t tmpfs -o size=2g,mode=777 t deep && '
+        self.stopped(self.on_tmpfs(PROBE, "fill-by", "map", "deep", "1600", before="cd \"$0\" && " + inner))
+        self.exited(self.on_tmpfs(PROBE, "fill-by", "map", "deep", "8", before="cd \"$0\" && " + inner))
+
+    def test_an_overlay_on_a_tmpfs_is_counted(self):
+        checks = (("1600", self.stopped), ("8", self.exited))
+        if sbxtest.IS_ROOT:  # who needs what an overlay has not
+            checks = (("8", lambda ended: self.could_not(ended, "idmapped mounts")),)
+        for amount, check in checks:
+            check(self.on_tmpfs(PROBE, "fill-by", "write", ".", amount, before="cd \"$0\" && " + ON_OVERLAY, grant=self.work / "top"))
+
+    def test_what_another_program_writes_there_counts_too(self):
+        other = '(until [ -e "$0/begun" ]; do :; done; head -c 33554432 /dev/zero > "$0/other") & '
+        ended = self.stopped(self.on_tmpfs("sh", "-c", "echo > begun; exec sleep 60", before=other))
+        self.assertIn("whoever wrote there", ended.outcome["detail"])
+
+    def test_it_is_said_that_others_count_too(self):
+        ended = self.exited(self.on_tmpfs("true"))
+        [said] = [each for each in ended.record["degraded"] if each["what"] == "limits.disk" and "lies in memory" in each["why"]]
+        self.assertIn(str(self.work), said["why"])
+        self.assertIn("other programs", said["instead"])
+        elsewhere = self.exited(self.sbx("--workspace", f"{self.work}:read-write", "true"))
+        self.assertNotIn("lies in memory", json.dumps(elsewhere.record["degraded"]))
+
+    def test_memory_that_does_not_count_what_it_holds_is_refused(self):
+        unlimited = 'mkdir deep && mount -t tmpfs -o size=0,mode=777 t deep && '
+        for mode, check in (("read-write", self.refused), ("overlay", self.exited)):
+            check(self.on_tmpfs("true", before="cd \"$0\" && " + unlimited, options=["--workspace", f"{self.work}/deep:{mode}"]))
+
+    def refused(self, ended):
+        self.could_not(ended, "limits.disk", "does not count")
 
 
 if __name__ == "__main__":

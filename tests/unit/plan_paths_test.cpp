@@ -188,6 +188,52 @@ TEST_F(SubmountTest, AnOrdinaryUserGetsACopyOfThemAndThatIsSaid) {
   EXPECT_THAT(plan(), HasStep(MountKind::overlay, "/srv/a/disk"));
 }
 
+class LiveMemoryTest : public PlanTest {
+ protected:
+  std::vector<std::string> in_memory(const std::string& mounts, const char* grants) {
+    canned.files->folder("/srv/a/disk").folder("/srv/up").file("/srv/f", "", 0644);
+    canned.mounts("1 0 8:1 / / rw - ext4 d rw\n" + mounts);
+    set("filesystem.write", grants);
+    return plan().live_in_memory;
+  }
+};
+
+TEST_F(LiveMemoryTest, ALiveGrantOnATmpfsIsCountedByItsGrowthAndThatIsSaid) {
+  const std::string tmpfs = "2 1 0:5 / /srv rw - tmpfs t rw,size=1024k\n";
+  EXPECT_THAT(in_memory(tmpfs, R"(["/srv/a", "/srv/f"])"),
+              testing::ElementsAre("/srv/a", "/srv/f"));
+  EXPECT_TRUE(is_degraded(plan(), "limits.disk"));
+  set("filesystem.write", "[]");
+  set("filesystem.read", R"(["/srv/a"])");
+  EXPECT_THAT(plan().live_in_memory, testing::IsEmpty());
+}
+
+TEST_F(LiveMemoryTest, WhatIsMountedInTheGrantOrLaterOverItDecides) {
+  const std::string within = "2 1 0:5 / /srv/a/disk rw - tmpfs t rw\n";
+  EXPECT_THAT(in_memory(within, R"(["/srv/a"])"), testing::ElementsAre("/srv/a/disk"));
+  const std::string under = "2 1 0:5 / /srv rw - tmpfs t rw\n3 2 8:2 / /srv rw - xfs d rw\n";
+  EXPECT_THAT(in_memory(under, R"(["/srv/a"])"), testing::IsEmpty());
+  const std::string beside = "2 1 0:5 / /srv/ab rw - tmpfs t rw\n";
+  EXPECT_THAT(in_memory(beside, R"(["/srv/a"])"), testing::IsEmpty());
+}
+
+TEST_F(LiveMemoryTest, AnOverlayLiesWhereItsUpperLayerDoes) {
+  const std::string overlay =
+      "2 1 0:5 / /srv/a rw - overlay o rw,lowerdir=/l,upperdir=/srv/up/u,workdir=/srv/up/w\n";
+  EXPECT_THAT(in_memory(overlay, R"(["/srv/a"])"), testing::IsEmpty());
+  EXPECT_THAT(in_memory(overlay + "3 1 0:6 / /srv/up rw - tmpfs t rw\n", R"(["/srv/a"])"),
+              testing::ElementsAre("/srv/a"));
+}
+
+TEST_F(LiveMemoryTest, MemoryThatIsNotCountedIsRefused) {
+  for (const char* mount : {"ramfs r rw", "hugetlbfs h rw", "tmpfs t rw,size=0k"}) {
+    canned.files->folder("/srv/a");
+    canned.mounts("2 1 0:5 / /srv/a rw - " + std::string(mount) + "\n");
+    set("filesystem.write", R"(["/srv/a"])");
+    EXPECT_EQ(error().code, "uncountable-grant") << mount;
+  }
+}
+
 TEST_F(PlanTest, AKernelFileSystemInAGrantIsAnErrorThatNamesIt) {
   canned.files->folder("/srv/chroot/proc");
   canned.mounts("2 1 0:5 / /srv/chroot/proc rw - proc proc rw\n");

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+
+namespace sbx::supervise {
+
+/// What live grants on a tmpfs of the host have grown by. No process's count has what it writes
+/// there, by write(2) or through a mapping, so the growth of the whole file system is the evidence,
+/// whoever caused it: the kernel takes every page into account when it is made (fstatfs(2)), swapped
+/// out or without a name as well. Growth is from the lowest level seen, so that what is deleted
+/// meanwhile makes no room. What replaces other content in place is no growth.
+class GrowthMeter {
+ public:
+  GrowthMeter() = default;
+  /// Remembers how full the file systems of `places` are, before the command runs. Errors: setup
+  /// "uncountable-grant".
+  [[nodiscard]] static Result<GrowthMeter> make(const std::vector<std::string>& places);
+
+  [[nodiscard]] bool is_needed() const { return !grown_.empty(); }
+  /// Bytes by which they are above their lowest levels now.
+  [[nodiscard]] std::uint64_t look();
+  /// When to look again: before `room` bytes can be written.
+  [[nodiscard]] static std::uint64_t next_look_microseconds(std::uint64_t room, int cpus);
+
+ private:
+  struct FileSystem {
+    UniqueFd place;
+    dev_t device = 0;
+    std::uint64_t lowest = 0;  ///< bytes in use
+  };
+  std::vector<FileSystem> grown_;
+};
+
+}  // namespace sbx::supervise
