@@ -196,22 +196,30 @@ constexpr Way kWays[] = {
     {"overwrite", by_overwriting},
 };
 
-/// N MiB into a file of a folder in one of these ways; with "nameless" into one without a name.
+/// N MiB into a file of a folder in one of these ways; "nameless": into one without a name, "stay":
+/// afterwards it stays as it is.
 int fill_in_a_way(Arguments arguments) {
   const Way* way = kWays;
   while (way != std::end(kWays) && std::strcmp(way->name, arguments[0]) != 0) ++way;
   if (way == std::end(kWays)) return unasked(arguments[0]);
+  bool nameless = false;
+  bool stay = false;
+  for (Arguments word = arguments + 3; *word != nullptr; ++word) {
+    nameless = nameless || std::strcmp(*word, "nameless") == 0;
+    stay = stay || std::strcmp(*word, "stay") == 0;
+  }
   char name[256];
   std::snprintf(name, sizeof name, "%s/%s", arguments[1], way->name);
   const int fd = open(name, O_CREAT | O_RDWR, 0600);
-  if (fd < 0) return refused();
-  if (arguments[3] != nullptr && unlink(name) != 0) return refused();
-  return way->fill(fd, mebibytes(arguments[2])) ? worked() : refused();
+  if (fd < 0 || (nameless && unlink(name) != 0)) return refused();
+  if (!way->fill(fd, mebibytes(arguments[2]))) return refused();
+  while (stay) pause();
+  return worked();
 }
 
 constexpr Probe kProbes[] = {
     {"fill-nameless", "FOLDER MIB", 2, fill_without_names},
-    {"fill-by", "WAY FOLDER MIB [nameless]", 3, fill_in_a_way},
+    {"fill-by", "WAY FOLDER MIB [nameless] [stay]", 3, fill_in_a_way},
     {"fill-without-first", "FILE MIB", 2, fill_without_first},
     {"make-files", "FOLDER COUNT", 2, make_files},
     {"make-sparse", "FILE BYTES [ignore]", 2, make_sparse},
