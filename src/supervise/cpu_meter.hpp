@@ -19,7 +19,8 @@ namespace sbx::supervise {
 /// utime + stime is the scheduler's own nanosecond count before that (cputime_adjust).
 class CpuMeter {
  public:
-  CpuMeter(pid_t pid1, ProcessList& processes) : pid1_(pid1), processes_(processes) {}
+  CpuMeter(pid_t pid1, ProcessList& processes)
+      : pid1_(pid1), processes_(processes), clock_(processes) {}
 
   /// Begins the task clock. Otherwise: why not, empty if nothing was left to count.
   [[nodiscard]] bool begin_clock() { return clock_.open(pid1_); }

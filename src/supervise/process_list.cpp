@@ -191,14 +191,22 @@ std::vector<pid_t> ProcessList::children_of(Process& process) {
   std::vector<pid_t> children;
   // The number of a thread may be another's by now, which what is open would not tell; that of the
   // process is the folder's.
-  for (const pid_t thread : threads_of(process))
+  for (const pid_t thread : list_threads(process))
     add_children_of_thread(process, thread, thread == process.number ? &process.children : nullptr,
                            children);
   if (kept_ >= most_kept_) process.task.reset();
+  std::ranges::sort(children);
   return children;
 }
 
 std::vector<pid_t> ProcessList::threads_of(Process& process) {
+  std::vector<pid_t> threads = list_threads(process);
+  if (kept_ >= most_kept_) process.task.reset();
+  return threads;
+}
+
+/// Leaves the folder of its threads open.
+std::vector<pid_t> ProcessList::list_threads(Process& process) {
   std::vector<Entry> entries;
   if (process.task.valid()) entries = entries_from(process.task.get(), 0);
   if (entries.empty()) {  // new, or another process by this number
@@ -213,6 +221,7 @@ std::vector<pid_t> ProcessList::threads_of(Process& process) {
   std::vector<pid_t> threads;
   threads.reserve(entries.size());
   for (const Entry& entry : entries) threads.push_back(entry.number);
+  std::ranges::sort(threads);
   return threads;
 }
 

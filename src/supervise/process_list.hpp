@@ -48,6 +48,10 @@ class ProcessList {
   [[nodiscard]] static std::string memory_folder(const Process& process);
   /// Its comm, without control characters; empty when it is gone.
   [[nodiscard]] std::string name(const Process& process) const;
+  /// What a process has now, by number; empty when it is gone. The children are those of all its
+  /// threads. It need not be one of all().
+  [[nodiscard]] std::vector<pid_t> threads_of(Process& process);
+  [[nodiscard]] std::vector<pid_t> children_of(Process& process);
   /// How many tasks they have, threads counted.
   [[nodiscard]] std::uint64_t tasks() const;
 
@@ -60,8 +64,7 @@ class ProcessList {
   void list_tree();
   void add_children(Process& parent, std::vector<Child>& found);
   void add_adopted(std::vector<Child>& found);
-  [[nodiscard]] std::vector<pid_t> children_of(Process& process);
-  [[nodiscard]] std::vector<pid_t> threads_of(Process& process);
+  [[nodiscard]] std::vector<pid_t> list_threads(Process& process);
   [[nodiscard]] std::string_view statm_of_first(Process& process);
   void add_children_of_thread(const Process& process, pid_t thread, UniqueFd* kept,
                               std::vector<pid_t>& children);

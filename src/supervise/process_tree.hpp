@@ -5,7 +5,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 /// Processes by their numbers on the host, out of /proc. All of it may be gone a moment later.
 namespace sbx::supervise {
@@ -16,12 +15,6 @@ namespace sbx::supervise {
 /// Whether /proc shows this PID namespace and lists children (CONFIG_PROC_CHILDREN).
 [[nodiscard]] bool tree_is_visible();
 
-/// Empty when the process is gone.
-[[nodiscard]] std::vector<pid_t> threads_of(pid_t process);
-
-/// Children of these threads of a process, sorted.
-[[nodiscard]] std::vector<pid_t> children_of(pid_t process, const std::vector<pid_t>& threads);
-
 /// What paths below a procfs of the sandbox are relative to; -1: those below the host's.
 [[nodiscard]] int proc_of(int processes);
 
@@ -31,8 +24,5 @@ namespace sbx::supervise {
 
 /// The number after `name` ("Pss_Anon:") in a file of /proc, in kB; 0 when it is not there.
 [[nodiscard]] std::uint64_t kilobytes_of(std::string_view text, std::string_view name);
-
-/// The names in a folder that are numbers.
-[[nodiscard]] std::vector<std::string> numbers_in(int at, const std::string& folder);
 
 }  // namespace sbx::supervise

@@ -40,6 +40,13 @@ std::uint64_t process_time(pid_t process) {
          static_cast<std::uint64_t>(time.tv_nsec);
 }
 
+ProcessList::Process process_by(pid_t number) {
+  ProcessList::Process process;
+  process.number = number;
+  process.folder = process_folder(number);
+  return process;
+}
+
 std::uint64_t reaped_time(pid_t process) {
   return reaped_children_of(process).total() * 1000;
 }
@@ -66,20 +73,21 @@ TreeClock::Covered TreeClock::open_counters(const std::vector<pid_t>& threads) {
 /// Children are listed before and after the counters are opened. One that is only in the second
 /// list may have inherited a counter or not, and counting it twice would end a run too early: then
 /// it is done again. One in the first list has certainly not.
-TreeClock::Covered TreeClock::cover(pid_t process, std::vector<pid_t>& children) {
+TreeClock::Covered TreeClock::cover(pid_t number, std::vector<pid_t>& children) {
   const std::size_t kept = counters_.size();
+  ProcessList::Process process = process_by(number);
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const std::uint64_t until_now = process_time(process) + reaped_time(process);
-    const std::vector<pid_t> threads = threads_of(process);
-    std::vector<pid_t> before = children_of(process, threads);
+    const std::uint64_t until_now = process_time(number) + reaped_time(number);
+    const std::vector<pid_t> threads = processes_.threads_of(process);
+    std::vector<pid_t> before = processes_.children_of(process);
     if (open_counters(threads) == Covered::refused) return Covered::refused;
     if (counters_.size() == kept) {
       before_ += until_now;
       return Covered::gone;
     }
-    const std::vector<pid_t> threads_after = threads_of(process);
+    const std::vector<pid_t> threads_after = processes_.threads_of(process);
     if (std::ranges::includes(threads, threads_after) &&
-        std::ranges::includes(before, children_of(process, threads_after))) {
+        std::ranges::includes(before, processes_.children_of(process))) {
       before_ += until_now;
       children = std::move(before);
       return Covered::yes;
@@ -89,11 +97,16 @@ TreeClock::Covered TreeClock::cover(pid_t process, std::vector<pid_t>& children)
   return Covered::unsettled;
 }
 
+std::vector<pid_t> TreeClock::children_of_pid1() const {
+  ProcessList::Process process = process_by(pid1_);
+  return processes_.children_of(process);
+}
+
 /// From parents to children: a time can move only upwards (by wait), where it was read before.
 bool TreeClock::cover_tree() {
   counters_.clear();
   before_ = reaped_time(pid1_);
-  std::vector<pid_t> tree = children_of(pid1_, threads_of(pid1_));
+  std::vector<pid_t> tree = children_of_pid1();
   bool lost = false;
   for (std::size_t at = 0; at < tree.size(); ++at) {
     std::vector<pid_t> children;
@@ -104,7 +117,7 @@ bool TreeClock::cover_tree() {
   }
   if (!lost) return true;
   // What ended before it was covered may have left children to PID 1 that are not.
-  return std::ranges::all_of(children_of(pid1_, threads_of(pid1_)), [&](pid_t process) {
+  return std::ranges::all_of(children_of_pid1(), [&](pid_t process) {
     return std::ranges::find(tree, process) != tree.end();
   });
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/unique_fd.hpp"
+#include "supervise/process_list.hpp"
 
 namespace sbx::supervise {
 
@@ -19,6 +20,8 @@ namespace sbx::supervise {
 /// than a tick of reaped children, is not counted.
 class TreeClock {
  public:
+  explicit TreeClock(ProcessList& processes) : processes_(processes) {}
+
   /// Opens counters on all threads below PID 1, which itself makes no processes any more.
   /// On failure nothing is open, and why() says why; empty: there was nothing left to count.
   [[nodiscard]] bool open(pid_t pid1);
@@ -32,9 +35,12 @@ class TreeClock {
   enum class Covered : std::uint8_t { yes, gone, unsettled, refused };
 
   bool cover_tree();
-  Covered cover(pid_t process, std::vector<pid_t>& children);
+  Covered cover(pid_t number, std::vector<pid_t>& children);
   Covered open_counters(const std::vector<pid_t>& threads);
 
+  [[nodiscard]] std::vector<pid_t> children_of_pid1() const;
+
+  ProcessList& processes_;
   pid_t pid1_ = -1;
   std::uint64_t before_ = 0;     ///< nanoseconds until the counters began, without PID 1's own
   std::uint64_t pid1_time_ = 0;  ///< nanoseconds

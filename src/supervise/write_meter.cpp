@@ -49,8 +49,8 @@ std::optional<std::uint64_t> WriteMeter::written_by(const std::string& folder) c
 std::optional<std::uint64_t> WriteMeter::written_by(ProcessList::Process& process) {
   if (const auto written = written_by(process.folder)) return written;
   const std::string place = process.folder.substr(0, process.folder.rfind('/') + 1);
-  for (const std::string& thread : numbers_in(processes_.proc(), process.folder + "/task"))
-    if (const auto written = written_by(place + thread)) return written;
+  for (const pid_t thread : processes_.threads_of(process))
+    if (const auto written = written_by(place + std::to_string(thread))) return written;
   return std::nullopt;
 }
 

@@ -174,7 +174,8 @@ TEST(TreeClock, FollowsATreeThatForksWhileItIsOpenedAndNeverCountsTwice) {
   TestPipe enough;
   const pid_t child = ::fork();
   if (child == 0) fork_until(enough.read.get());
-  supervise::TreeClock clock;
+  supervise::ProcessList processes(::getpid(), -1);
+  supervise::TreeClock clock(processes);
   std::uint64_t began = 0;
   // On a busy machine no look is quick enough for a while: that is an answer too, but not this one.
   do {
