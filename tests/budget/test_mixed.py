@@ -4,12 +4,21 @@ import json
 import os
 import random
 import sys
+import threading
 
 from budgettest import BudgetTest, means_of, sbxtest
 from causes import CAUSES
 
 FAST, SLOW = 50, 1000
 WORKERS = 4
+PROGRESS = 1000  # runs from one line about it to the next
+
+
+class Seen:
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.runs = 0
+        self.wrong = []
 
 
 class Mixed(BudgetTest):
@@ -18,49 +27,59 @@ class Mixed(BudgetTest):
         busy = sbxtest.spinners(os.cpu_count() or 1)
         self.addCleanup(sbxtest.stop, busy)
 
-    def some(self, causes):
-        """Runs these one after the other; what was misnamed."""
-        wrong = []
-        for cause in causes:
-            ended = self.run_cause(cause, cause.beyond, cause.quick)
-            if said := self.wrong(cause, ended):
-                wrong.append(f"{cause.name}: {said}\n{ended}")
-        return wrong
-
     def worker(self, causes, result):
-        """A process with runs, and orphans, of its own; its answer is a line of JSON."""
+        """A process with runs, and orphans, of its own: after each a line of JSON with what was misnamed, or null."""
         pid = os.fork()
         if pid == 0:
-            answer = ["the worker died"]
-            try:
-                sbxtest.adopt_orphans()
-                self.live = self.tmp / f"live-{os.getpid()}"
-                self.live.mkdir()
-                answer = self.some(causes)
-            except BaseException as error:  # noqa: BLE001  reported by the parent, whatever it is
-                answer = [repr(error)]
-            with os.fdopen(result, "w") as out:
-                out.write(json.dumps(answer) + "\n")
+            with os.fdopen(result, "w", buffering=1) as out:
+                try:
+                    sbxtest.adopt_orphans()
+                    self.live = self.tmp / f"live-{os.getpid()}"
+                    self.live.mkdir()
+                    for cause in causes:
+                        ended = self.run_cause(cause, cause.beyond, cause.quick)
+                        said = self.wrong(cause, ended)
+                        out.write(json.dumps(f"{cause.name}: {said}\n{ended}" if said else None) + "\n")
+                except BaseException as error:  # noqa: BLE001  reported by the parent, whatever it is
+                    out.write(json.dumps(repr(error)) + "\n")
             os._exit(0)
         return pid
+
+    def follow(self, answers, count, seen):
+        """Tells of what a worker answers as it comes, for a run that is ended from outside."""
+        with os.fdopen(answers) as lines:
+            for line in lines:
+                said = json.loads(line)
+                with seen.lock:
+                    seen.runs += 1
+                    if said:
+                        seen.wrong.append(said)
+                        print(f"misnamed, run {seen.runs} of {count}: {said}", file=sys.stderr, flush=True)
+                    if seen.runs % PROGRESS == 0:
+                        print(f"{seen.runs} of {count} runs, {len(seen.wrong)} misnamed", file=sys.stderr, flush=True)
 
     def mixed(self, times):
         means = means_of(self.sbx("--", "true"))
         # What this means can't stop runs to its own end, for seconds: the matrix has it once.
         causes = [cause for cause in CAUSES if means not in cause.unless] * times
         random.Random(times).shuffle(causes)
-        wrong, pipes = [], []
+        seen, workers, pipes = Seen(), [], []
         for first in range(WORKERS):
             ours, theirs = os.pipe()
-            pipes.append((self.worker(causes[first::WORKERS], theirs), ours))
+            workers.append(self.worker(causes[first::WORKERS], theirs))
+            pipes.append(ours)
             os.close(theirs)
-        for pid, ours in pipes:
-            with os.fdopen(ours) as answers:
-                wrong += json.loads(answers.read() or '["the worker died"]')
+        followers = [threading.Thread(target=self.follow, args=(pipe, len(causes), seen)) for pipe in pipes]
+        for follower in followers:
+            follower.start()
+        for follower in followers:
+            follower.join()
+        for pid in workers:
             os.waitpid(pid, 0)
-        print(f"{len(causes)} runs by {means}, {len(wrong)} misnamed", file=sys.stderr)
-        if wrong:
-            self.fail(f"{len(wrong)} of {len(causes)} were misnamed:\n" + "\n".join(wrong[:20]))
+        print(f"{seen.runs} runs by {means}, {len(seen.wrong)} misnamed", file=sys.stderr)
+        if seen.wrong:
+            self.fail(f"{len(seen.wrong)} of {len(causes)} were misnamed:\n" + "\n".join(seen.wrong[:20]))
+        self.assertEqual(seen.runs, len(causes), "a worker died")
 
     def test_each_cause_many_times(self):
         self.mixed(FAST)
