@@ -5,9 +5,9 @@ import pathlib
 import re
 import shutil
 import subprocess
-import tempfile
 import threading
 
+import folders
 import image
 import kernels
 import systemd
@@ -27,8 +27,8 @@ class Guest:
         self.release = release
 
 
-def ready(name, cache):
-    """The kernel and the base archive; raises kernels.Missing."""
+def ready(name, cache, folder):
+    """The kernel and the base archive, made in `folder` first; raises kernels.Missing."""
     for program, package in NEEDED.items():
         if not shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
             raise kernels.Missing(f"{program} is not installed (package {package})")
@@ -36,9 +36,8 @@ def ready(name, cache):
     base = pathlib.Path(cache) / f"base-{name}.cpio"
     newest = max(path.stat().st_mtime for path in (*HERE.glob("*.py"), HERE / "init.sh", kernel.image))
     if not base.exists() or base.stat().st_mtime < newest:
-        with tempfile.NamedTemporaryFile(dir=cache, delete=False) as partial:
-            image.base(kernel, HERE).write(partial.name)
-        os.replace(partial.name, base)
+        image.base(kernel, HERE).write(folder / "base.cpio")
+        os.replace(folder / "base.cpio", base)
     return kernel, base
 
 
@@ -68,9 +67,9 @@ def without_debugging(program, folder):
 
 def boot(name, cache, job, files, source, timeout, memory="3072", echo=None):
     """Runs the shell text `job` as root in a guest; `echo` gets each line as it comes."""
-    kernel, base = ready(name, cache)
-    with tempfile.TemporaryDirectory(prefix="sbx-vm-", dir=cache) as folder:
-        folder = pathlib.Path(folder)
+    pathlib.Path(cache).mkdir(parents=True, exist_ok=True)
+    with folders.own(cache) as (folder, mark):
+        kernel, base = ready(name, cache, folder)
         disk, options = disk_for(job, cache, folder)
         files = {without_debugging(path, folder): inside for path, inside in files.items()}
         image.boot(job, files, source, disk_is_root=wish(job, "root") == "systemd").write(folder / "boot.cpio")
@@ -82,11 +81,12 @@ def boot(name, cache, job, files, source, timeout, memory="3072", echo=None):
                    "-nodefaults", "-display", "none", "-serial", "stdio", "-no-reboot", "-nic", "none",
                    "-drive", f"file={disk},format=raw,if=virtio{options}",
                    "-kernel", kernel.image, "-initrd", folder / "initrd", "-append", f"{COMMAND_LINE} {wish(job, 'kernel')}"]
-        return _watch(command, timeout, echo)
+        return _watch(command, timeout, echo, mark)
 
 
-def _watch(command, timeout, echo):
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+def _watch(command, timeout, echo, mark):
+    # A guest that a killed run leaves behind is killed too, and owns its folder until it has ended.
+    process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *command], pass_fds=(mark,), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     clock = threading.Timer(timeout, process.kill)
     clock.start()
     status, release, lines = None, None, []

@@ -7,8 +7,8 @@ import os
 import pathlib
 import shutil
 import subprocess
-import tempfile
 
+import folders
 from kernels import Missing
 
 PACKAGES = ("systemd", "systemd-sysv", "dbus", "dbus-user-session", "libpam-systemd", "python3", "libstdc++6", "util-linux", "procps")
@@ -43,15 +43,15 @@ def disk(cache):
         raise Missing("its disk is made by root (debootstrap), and was not made yet")
     if not shutil.which("debootstrap"):
         raise Missing("debootstrap is not installed (package debootstrap)")
-    with tempfile.TemporaryDirectory(prefix="systemd-", dir=cache) as folder:
-        root = pathlib.Path(folder) / "root"
+    with folders.own(cache) as (folder, mark):
+        root = folder / "root"
         try:
             subprocess.run(["debootstrap", "--variant=minbase", "--include=" + ",".join(PACKAGES), "bookworm", root], check=True,
-                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, pass_fds=(mark,))
         except subprocess.CalledProcessError as error:
             raise Missing(f"debootstrap: {error.stderr.decode(errors='replace')[-300:]}") from error
         _configure(root)
-        partial = pathlib.Path(folder) / "disk"
+        partial = folder / "disk"
         with open(partial, "wb") as file:
             file.truncate(1 << 30)
         subprocess.run(["mke2fs", "-q", "-t", "ext4", "-d", root, partial], check=True)

@@ -1,0 +1,85 @@
+"""Folders of runs: in use they stay, of killed runs they go, of others they are not touched."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import folders
+
+HERE = pathlib.Path(__file__).resolve().parent
+# Makes a folder, says so, and keeps it; "hand on": by a child alone, as qemu does that outlives a killed run.
+RUN = """
+import os, subprocess, sys
+import folders
+with folders.own(sys.argv[1]) as (folder, mark):
+    (folder / "disk").write_bytes(b"x" * 4096)
+    (folder / "deep").mkdir()
+    if "hand on" in sys.argv:
+        child = subprocess.Popen(["cat"], pass_fds=(mark,), stdout=subprocess.DEVNULL)
+    print(folder.name, flush=True)
+    os.read(0, 1)
+"""
+
+
+class Folders(unittest.TestCase):
+    def setUp(self):
+        cache = tempfile.TemporaryDirectory()
+        self.addCleanup(cache.cleanup)
+        self.cache = pathlib.Path(cache.name)
+
+    def start(self, *words):
+        run = subprocess.Popen([sys.executable, "-c", RUN, str(self.cache), *words], cwd=HERE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(run.stdout.close)
+        self.addCleanup(run.wait)
+        self.addCleanup(run.stdin.close)
+        self.addCleanup(run.kill)
+        return run, run.stdout.readline().strip()
+
+    def left(self):
+        return {path.name for path in self.cache.iterdir() if path.is_dir()}
+
+    def test_a_run_that_ends_leaves_nothing(self):
+        run, folder = self.start()
+        self.assertEqual(self.left(), {folder})
+        run.communicate("x")
+        self.assertEqual((run.returncode, self.left()), (0, set()))
+
+    def test_the_next_run_removes_what_a_killed_one_left(self):
+        run, folder = self.start()
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+        self.assertEqual(self.left(), {folder})
+        with folders.own(self.cache) as (mine, _):
+            self.assertEqual(self.left(), {mine.name})
+
+    def test_what_somebody_works_in_stays(self):
+        _, folder = self.start()
+        with folders.own(self.cache) as (mine, _):
+            self.assertEqual(self.left(), {folder, mine.name})
+            self.assertTrue((self.cache / folder / "disk").exists())
+
+    def test_what_a_child_of_a_killed_run_works_in_stays_until_it_ends(self):
+        run, folder = self.start("hand on")
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+        folders.remove_abandoned(self.cache)
+        self.assertEqual(self.left(), {folder})
+        run.stdin.close()  # which the child reads
+        while self.left():
+            folders.remove_abandoned(self.cache)
+
+    def test_a_folder_without_a_mark_is_not_touched(self):
+        (self.cache / f"{folders.PREFIX}mine").mkdir()
+        os.symlink("/etc/passwd", self.cache / f"{folders.PREFIX}mine" / folders.OWNER)
+        (self.cache / f"{folders.PREFIX}other").mkdir()
+        with folders.own(self.cache):
+            pass
+        self.assertEqual(self.left(), {f"{folders.PREFIX}mine", f"{folders.PREFIX}other"})
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
