@@ -35,20 +35,23 @@ constexpr int kMostLayers = 3;  // the kernel stacks two (FILESYSTEM_MAX_STACK_D
 
 Medium medium_of(const std::string& path, const std::vector<host::MountPoint>& mounts) {
   std::string_view place = path;
+  Medium otherwise = Medium::disk;
   for (int layer = 0; layer < kMostLayers; ++layer) {
     const host::MountPoint* const mount = mount_over(place, mounts);
-    if (mount == nullptr) return Medium::disk;
+    if (mount == nullptr) return otherwise;
     // Without a size the kernel keeps no count (shmem_statfs).
     if (mount->type == "tmpfs" || mount->type == "devtmpfs")
       return option(mount->options, "size=") == "0k" ? Medium::uncountable : Medium::memory;
     if (mount->type == "rootfs")
       return Medium::memory;  // a tmpfs, or no count is found at the start
     if (mount->type == "ramfs" || mount->type == "hugetlbfs") return Medium::uncountable;
-    if (mount->type != "overlay") return Medium::disk;
+    if (mount->type != "overlay") return otherwise;
     place = option(mount->options, "upperdir=");
-    if (place.empty()) return Medium::disk;
+    if (place.empty()) return otherwise;
+    // As a path it was right when it was mounted, and there: a live system's, a container's is not.
+    otherwise = Medium::unseen;
   }
-  return Medium::disk;
+  return otherwise;
 }
 
 }  // namespace sbx::plan

@@ -11,6 +11,7 @@ namespace sbx::plan {
 
 enum class Medium : std::uint8_t {
   disk,        ///< or whatever else: the kernel counts in each process what it makes dirty
+  unseen,      ///< an overlay: its upper layer may be gone from sight, only a trial tells
   memory,      ///< a tmpfs: in no process's count, but the file system knows how full it is
   uncountable  ///< memory that nobody counts
 };

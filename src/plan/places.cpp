@@ -195,6 +195,7 @@ Status Placer::note_medium(const Grant& grant) {
                       "so limits.disk can't be kept there",
                   grant.origin, "mount a tmpfs with a size there, or grant a folder elsewhere");
   if (medium == Medium::memory) places_.live_in_memory.push_back(grant.source);
+  if (medium == Medium::unseen) places_.live_on_overlay.push_back(grant.source);
   return {};
 }
 

@@ -15,6 +15,7 @@ struct Places {
   std::string working_directory;
   std::vector<LiveFolder> live;
   std::vector<std::string> live_in_memory;
+  std::vector<std::string> live_on_overlay;
   std::vector<Degraded> degraded;
   std::vector<std::string> notes;
   std::vector<std::string> explanations;

@@ -185,6 +185,7 @@ struct Plan {
   std::vector<LiveFolder> live;
   /// Live grants, and mounts in them, on a tmpfs of the host: limits.disk holds there by its growth.
   std::vector<std::string> live_in_memory;
+  std::vector<std::string> live_on_overlay;  ///< perhaps so: a trial tells
   std::uint64_t most_entries = 0;  ///< filesystem.scan
   std::vector<Degraded> degraded;
   std::vector<std::string>

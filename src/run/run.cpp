@@ -237,7 +237,7 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   SBX_TRY(disk.prepare(plan, identity, options.state_folder));
   spawn::ChildStreams child_streams{std::move(streams.child_in), std::move(streams.child_out),
                                     std::move(streams.child_err)};
-  auto growth = SBX_TRY(supervise::GrowthMeter::make(plan.live_in_memory));
+  auto growth = SBX_TRY(supervise::GrowthMeter::make(plan.live_in_memory, plan.live_on_overlay));
   auto spawned =
       spawn::spawn(plan, host, identity, network.request(), disk.disk(), std::move(child_streams),
                    options.arguments, placement_in(options.group),
@@ -255,6 +255,7 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   std::ranges::move(sought.denials(), std::back_inserter(outcome.denials));
   if (plan.control_group.cpu_time != host::Means::none)
     outcome.cpu_time_means = host::name_of(plan.control_group.cpu_time);
+  std::ranges::copy(growth.degraded(), std::back_inserter(outcome.degraded));
   outcome.degraded.insert(outcome.degraded.begin(), sandbox.degraded.begin(),
                           sandbox.degraded.end());
   disk.tell(outcome);

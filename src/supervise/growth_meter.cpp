@@ -1,10 +1,13 @@
 #include "supervise/growth_meter.hpp"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 namespace sbx::supervise {
@@ -17,27 +20,57 @@ std::optional<std::uint64_t> used_bytes(int place) {
   return (facts.f_blocks - facts.f_bfree) * static_cast<std::uint64_t>(facts.f_bsize);
 }
 
+/// Whether the kernel counts what this process writes to a file of the folder `path`, one without a
+/// name. Nothing when that can't be tried.
+std::optional<bool> is_counted(const std::string& path) {
+  const UniqueFd file(::open(path.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
+  if (!file.valid()) return std::nullopt;
+  static constexpr std::array<char, 4096> kPage{};
+  rusage before{};
+  rusage after{};
+  ::getrusage(RUSAGE_SELF, &before);
+  if (::write(file.get(), kPage.data(), kPage.size()) < 0) return std::nullopt;
+  ::getrusage(RUSAGE_SELF, &after);
+  return after.ru_oublock > before.ru_oublock;  // the same count as write_bytes
+}
+
 }  // namespace
 
-Result<GrowthMeter> GrowthMeter::make(const std::vector<std::string>& places) {
+Result<GrowthMeter> GrowthMeter::make(const std::vector<std::string>& places,
+                                      const std::vector<std::string>& doubtful) {
   GrowthMeter meter;
-  for (const std::string& path : places) {
-    FileSystem found{.place = UniqueFd(::open(path.c_str(), O_PATH | O_CLOEXEC))};
-    struct stat facts{};
-    const bool is_open = found.place.valid() && ::fstat(found.place.get(), &facts) == 0;
-    const auto used = is_open ? used_bytes(found.place.get()) : std::nullopt;
-    if (!used)
-      return fail({.kind = ErrorKind::setup,
-                   .code = "uncountable-grant",
-                   .message = "limits.disk can't be kept in the live grant '" + path +
-                              "': its file system, in memory, does not say how full it is",
-                   .hint = "grant it copy-on-write, or grant a folder elsewhere"});
-    found.device = facts.st_dev;
-    found.lowest = *used;
-    if (std::ranges::find(meter.grown_, found.device, &FileSystem::device) == meter.grown_.end())
-      meter.grown_.push_back(std::move(found));
+  for (const std::string& path : places) SBX_TRY(meter.add(path));
+  for (const std::string& path : doubtful) {
+    const auto counted = is_counted(path);
+    if (counted == true) continue;
+    if (counted == false) SBX_TRY(meter.add(path));
+    meter.degraded_.push_back(
+        {.what = "limits.disk",
+         .why = counted
+                    ? "'" + path + "' is an overlay that lies in memory"
+                    : "'" + path + "' is an overlay, and whether it lies in memory can't be tried",
+         .instead = counted ? "what its whole file system grows by counts, whoever writes there"
+                            : "it is taken for one on a disk"});
   }
   return meter;
+}
+
+Status GrowthMeter::add(const std::string& path) {
+  FileSystem found{.place = UniqueFd(::open(path.c_str(), O_PATH | O_CLOEXEC))};
+  struct stat facts{};
+  const bool is_open = found.place.valid() && ::fstat(found.place.get(), &facts) == 0;
+  const auto used = is_open ? used_bytes(found.place.get()) : std::nullopt;
+  if (!used)
+    return fail({.kind = ErrorKind::setup,
+                 .code = "uncountable-grant",
+                 .message = "limits.disk can't be kept in the live grant '" + path +
+                            "': its file system, in memory, does not say how full it is",
+                 .hint = "grant it copy-on-write, or grant a folder elsewhere"});
+  found.device = facts.st_dev;
+  found.lowest = *used;
+  if (std::ranges::find(grown_, found.device, &FileSystem::device) == grown_.end())
+    grown_.push_back(std::move(found));
+  return {};
 }
 
 std::uint64_t GrowthMeter::look() {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <sbx/outcome.hpp>
+
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 
@@ -19,10 +21,13 @@ namespace sbx::supervise {
 class GrowthMeter {
  public:
   GrowthMeter() = default;
-  /// Remembers how full the file systems of `places` are, before the command runs. Errors: setup
-  /// "uncountable-grant".
-  [[nodiscard]] static Result<GrowthMeter> make(const std::vector<std::string>& places);
+  /// Remembers how full the file systems of `places` are, before the command runs, and of those of
+  /// `doubtful` that turn out to be in memory. Errors: setup "uncountable-grant".
+  [[nodiscard]] static Result<GrowthMeter> make(const std::vector<std::string>& places,
+                                                const std::vector<std::string>& doubtful);
 
+  /// What was found of those in doubt.
+  [[nodiscard]] const std::vector<Degraded>& degraded() const { return degraded_; }
   [[nodiscard]] bool is_needed() const { return !grown_.empty(); }
   /// Bytes by which they are above their lowest levels now.
   [[nodiscard]] std::uint64_t look();
@@ -35,7 +40,10 @@ class GrowthMeter {
     dev_t device = 0;
     std::uint64_t lowest = 0;  ///< bytes in use
   };
+  Status add(const std::string& path);
+
   std::vector<FileSystem> grown_;
+  std::vector<Degraded> degraded_;
 };
 
 }  // namespace sbx::supervise

@@ -142,6 +142,26 @@ class InMemory(SbxTest):
         for amount, check in checks:
             check(self.on_tmpfs(PROBE, "fill-by", "write", ".", *amount, before='cd "$0" && ' + ON_OVERLAY, grant=self.work / "top"))
 
+    def test_an_overlay_whose_upper_layer_is_out_of_sight_is_tried(self):
+        hidden = ON_OVERLAY + 'mkdir "$0/../on" && mount -n --move top "$0/../on" && umount -n -l "$0" && '
+        top = self.tmp / "on"
+        for amount, check in ((("64", "stay"), self.stopped), (("8",), self.exited)):
+            ended = self.on_tmpfs(PROBE, "fill-by", "write", str(top), *amount, before='cd "$0" && ' + hidden, grant=top)
+            if sbxtest.IS_ROOT:  # who needs what an overlay has not
+                self.could_not(ended, "idmapped mounts")
+            else:
+                self.assertIn("is an overlay that lies in memory", json.dumps(check(ended).record["degraded"]))
+            top.rmdir()
+
+    def test_an_overlay_on_a_disk_is_not_taken_for_memory(self):
+        if sbxtest.IS_ROOT:
+            return  # it can't be granted for writing
+        if subprocess.run(["stat", "-f", "-c", "%T", self.tmp], capture_output=True, text=True, check=True).stdout.strip() == "tmpfs":
+            self.skipTest("the temporary folder lies in memory itself")
+        ended = self.exited(self.on_tmpfs(PROBE, "fill-by", "write", "top", "8", before='umount -n "$0" && cd "$0" && ' + ON_OVERLAY))
+        self.assertNotIn("lies in memory", json.dumps(ended.record["degraded"]))
+        self.assertGreaterEqual(ended.record["usage"]["written_bytes"], 8 * MIB)
+
     def test_what_another_program_writes_there_counts_too(self):
         other = '(while [ ! -e "$0/begun" ] && kill -0 $$ 2> /dev/null; do :; done; head -c 33554432 /dev/zero > "$0/other") & '
         ended = self.stopped(self.on_tmpfs("sh", "-c", "echo > begun; exec sleep 60", before=other))

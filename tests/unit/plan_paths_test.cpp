@@ -221,6 +221,7 @@ TEST_F(LiveMemoryTest, AnOverlayLiesWhereItsUpperLayerDoes) {
   const std::string overlay =
       "2 1 0:5 / /srv/a rw - overlay o rw,lowerdir=/l,upperdir=/srv/up/u,workdir=/srv/up/w\n";
   EXPECT_THAT(in_memory(overlay, R"(["/srv/a"])"), testing::IsEmpty());
+  EXPECT_THAT(plan().live_on_overlay, testing::ElementsAre("/srv/a"));
   EXPECT_THAT(in_memory(overlay + "3 1 0:6 / /srv/up rw - tmpfs t rw\n", R"(["/srv/a"])"),
               testing::ElementsAre("/srv/a"));
 }
