@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <map>
 
+#include "host/state.hpp"
 #include "plan/path_text.hpp"
 #include "plan/pattern.hpp"
 
@@ -69,8 +70,10 @@ std::unexpected<Error> denied_grant(const std::string& doing, const DenyRule& ru
                .code = "denied-grant",
                .message = "cannot " + doing + ": " + describe(rule) + " hides it",
                .origin = origin,
-               .hint = "deny wins over every grant; filesystem.deny = { replace = [ … ] } names "
-                       "what stays hidden instead"});
+               .hint = rule.own_state
+                           ? "sbx keeps changes and records there; grant another folder"
+                           : "deny wins over every grant; filesystem.deny = { replace = [ … ] } "
+                             "names what stays hidden instead"});
 }
 
 std::vector<DenyRule> resolve_deny(const policy::SourcedList<std::string>& deny,
@@ -94,6 +97,12 @@ std::vector<DenyRule> resolve_deny(const policy::SourcedList<std::string>& deny,
     const auto facts = host.files->look(place);
     if (!facts || facts->type != host::FileType::symlink) continue;
     if (auto target = host.files->canonical(place)) add(rules, std::move(*target), each.origin);
+  }
+  if (const std::string state = host::state_folder(host); !state.empty()) {
+    const Origin origin{.file = "sbx's own state", .layer = Layer::builtin};
+    const std::string place = joined(folders.find(parent_of(state)).real, base_name(state));
+    add(rules, place, origin);
+    std::ranges::find(rules, place, &DenyRule::pattern)->own_state = true;
   }
   return rules;
 }

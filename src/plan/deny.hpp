@@ -16,6 +16,7 @@ namespace sbx::plan {
 struct DenyRule {
   std::string pattern;  ///< "**/.env", or a canonical path; parts of both may have wildcards
   Origin origin;
+  bool own_state = false;  ///< sbx's: it may appear between the plan and the start
 };
 
 /// "filesystem.deny "**/.env" (default.toml:31)".
@@ -24,7 +25,8 @@ struct DenyRule {
 [[nodiscard]] std::unexpected<Error> denied_grant(const std::string& doing, const DenyRule& rule,
                                                   const Origin& origin);
 
-/// The rules of a policy with links resolved: "~/.ssh" that is a link to dotfiles/ssh hides both.
+/// The rules of a policy with links resolved: "~/.ssh" that is a link to dotfiles/ssh hides both. And one for sbx's own
+/// state: kept changes, records, the private disks of other runs.
 [[nodiscard]] std::vector<DenyRule> resolve_deny(const policy::SourcedList<std::string>& deny,
                                                  const host::Host& host);
 

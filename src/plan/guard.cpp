@@ -68,6 +68,11 @@ Status Guard::run(std::vector<Shown>& shown) {
 /// A path that a rule names is hidden whether it is there or not: a folder above it that is missing
 /// is hidden in its place, lest it appears with it.
 void Guard::add_literals(Shown& shown) const {
+  const auto holds_own_state = [&](const std::string& path) {
+    return std::ranges::any_of(denials_.literals(), [&](const DenyRule* rule) {
+      return rule->own_state && rule->pattern != path && is_within(rule->pattern, path);
+    });
+  };
   for (const DenyRule* rule : denials_.literals()) {
     const std::string& path = rule->pattern;
     if (path == shown.grant.source || !is_within(path, shown.grant.source)) continue;
@@ -80,6 +85,10 @@ void Guard::add_literals(Shown& shown) const {
       const auto facts = host_.files->look(joined(shown.grant.source, place));
       const bool is_folder = facts && facts->type == host::FileType::directory;
       if (is_folder && !rest.empty()) continue;
+      // What sbx itself makes for this run: hiding it would hide what else is made there later.
+      if (!facts && !shown.layered && !rest.empty() &&
+          holds_own_state(joined(shown.grant.source, place)))
+        continue;
       if (facts && !rest.empty()) break;  // a file on the way: there is nothing below it
       shown.survey->hidden.push_back({.path = place, .is_folder = is_folder});
       break;

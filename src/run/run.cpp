@@ -8,6 +8,7 @@
 #include <cmath>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,9 @@
 
 namespace sbx::run {
 namespace {
+
+/// For run() alone, which then does without the folder.
+constexpr const char* kNoWhiteouts = "no-whiteouts";
 
 /// The stages of a start in microseconds, for --trace-time.
 class Stamps {
@@ -158,9 +162,38 @@ Result<plan::Plan> with_copies(const plan::Plan& plan, const host::Host& host, c
   return copied;
 }
 
+/// What can't hold whiteouts is no private disk for a run that hides names.
+Result<plan::Plan> without_folder(const plan::Plan& plan, const Error& error) {
+  plan::Plan in_memory = plan;
+  in_memory.budgets.disk_in_folder = false;
+  in_memory.degraded.push_back(
+      {"limits.disk", error.text(), "the private disk is in memory all the same"});
+  SBX_TRY(plan::check_requirements(in_memory.required, in_memory));
+  return in_memory;
+}
+
+/// Another way to do what this machine can't do, said as degraded; nothing: there is none. Each is gone once.
+Result<std::optional<plan::Plan>> weaker_plan(const plan::Plan& plan, const host::Host& host,
+                                              const Error& error) {
+  std::optional<plan::Plan> weaker;
+  if (error.code == spawn::kNoOverlay)
+    weaker = SBX_TRY(with_copies(plan, host, error));
+  else if (error.code == kNoWhiteouts)
+    weaker = SBX_TRY(without_folder(plan, error));
+  else if (error.code == spawn::kListenerBusy)
+    weaker = SBX_TRY(without_listener(plan));
+  return weaker;
+}
+
 bool has(const plan::Plan& plan, plan::MountKind kind) {
   return std::ranges::any_of(plan.mounts, [&](const plan::Mount& mount) {
     return mount.kind == kind && !mount.read_only;
+  });
+}
+
+bool hides_names_in_overlays(const plan::Plan& plan) {
+  return std::ranges::any_of(plan.mounts, [](const plan::Mount& mount) {
+    return mount.kind == plan::MountKind::overlay && !mount.veils.empty();
   });
 }
 
@@ -184,6 +217,11 @@ class OwnDisk {
           Error{.kind = ErrorKind::setup,
                 .code = spawn::kNoOverlay,
                 .message = "the file system of '" + state + "' can't hold what an overlay writes"});
+    if (!folder_->takes_whiteouts() && hides_names_in_overlays(plan))
+      return fail(Error{
+          .kind = ErrorKind::setup,
+          .code = kNoWhiteouts,
+          .message = "the file system of '" + state + "' can't hold what hides denied names"});
     place_ = {folder_->path(), folder_->device(), folder_->inode()};
     disk_.folder = &place_;
     return {};
@@ -274,25 +312,19 @@ Result<Outcome> run(const plan::Plan& plan, const host::Host& host, const Option
   stamps.add("plan");
   workspace::sweep_disk_folders(options.state_folder);
   Result<Outcome> outcome = attempt(plan, host, options, stamps);
-  if (!outcome && outcome.error().code == spawn::kNoOverlay) {
-    const plan::Plan copied = SBX_TRY(with_copies(plan, host, outcome.error()));
-    outcome = attempt(copied, host, options, stamps);
-    if (outcome)
-      outcome->degraded.insert(
-          outcome->degraded.end(),
-          copied.degraded.begin() + static_cast<std::ptrdiff_t>(plan.degraded.size()),
-          copied.degraded.end());
+  std::optional<plan::Plan> weaker;
+  while (!outcome) {
+    const plan::Plan& failed = weaker ? *weaker : plan;
+    auto next = SBX_TRY(weaker_plan(failed, host, outcome.error()));
+    if (!next) return outcome;
+    weaker = std::move(next);
+    outcome = attempt(*weaker, host, options, stamps);
   }
-  if (!outcome && outcome.error().code == spawn::kListenerBusy) {
-    const plan::Plan weaker = SBX_TRY(without_listener(plan));
-    outcome = attempt(weaker, host, options, stamps);
-    if (outcome)
-      outcome->degraded.insert(
-          outcome->degraded.end(),
-          weaker.degraded.begin() + static_cast<std::ptrdiff_t>(plan.degraded.size()),
-          weaker.degraded.end());
-  }
-  if (!outcome) return outcome;
+  if (weaker)
+    outcome->degraded.insert(
+        outcome->degraded.end(),
+        weaker->degraded.begin() + static_cast<std::ptrdiff_t>(plan.degraded.size()),
+        weaker->degraded.end());
   stamps.add("end");
   outcome->stamps = stamps.take();
   return outcome;

@@ -168,6 +168,15 @@ void add_pinned(Builder& builder, const Step& step) {
 void add_content(Builder& builder, const Step& step) {
   const int target = open_masked(builder, step);
   if (target < 0) return;
+  struct stat facts;
+  builder.must(::fstat(target, &facts));
+  if (S_ISDIR(facts.st_mode)) {  // made since the plan was: a file can't be mounted on it
+    Step folder = step;
+    folder.kind = StepKind::mask_folder;
+    ::close(target);
+    add_mask(builder, folder);
+    return;
+  }
   const int scratch = builder.program.scratch;
   char name[24] = "as-";
   char* end = name + 3;

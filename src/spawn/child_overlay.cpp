@@ -48,14 +48,20 @@ void imitate_below(const Builder& builder, int layer, int source, const char* pa
   builder.must(::utimensat(layer, path, times, AT_SYMLINK_NOFOLLOW));
 }
 
-void add_veil(const Builder& builder, int layer, const Veil& veil) {
+/// What marks a hidden name. In an overlay's layer a whiteout: since Linux 5.8 the device 0:0 needs no right to make
+/// devices, mknod(2). Beside a copy, which only sbx reads, a FIFO: the private disk may lie on an overlay then, and these
+/// hold no whiteouts before Linux 6.7.
+mode_t hiding(const Step& step) {
+  return step.kind == StepKind::copy ? S_IFIFO : S_IFCHR;
+}
+
+void add_veil(const Builder& builder, int layer, const Veil& veil, mode_t hiding) {
   switch (veil.kind) {
     case VeilKind::folder:
       builder.must(::mkdirat(layer, veil.path, 0755));
       return;
     case VeilKind::hidden:
-      // A whiteout: since Linux 5.8 the device 0:0 needs no right to make devices, mknod(2).
-      builder.must(::mknodat(layer, veil.path, S_IFCHR, 0));
+      builder.must(::mknodat(layer, veil.path, hiding, 0));
       return;
     case VeilKind::content: {
       const int file = static_cast<int>(
@@ -84,7 +90,8 @@ int make_place(Builder& builder) {
 void fill_veil(Builder& builder, int layer, int source, const Step& step) {
   builder.stage = Stage::veil;
   if (enter(builder.program, Stage::veil, builder.index)) {
-    for (std::size_t i = 0; i < step.veil_count; ++i) add_veil(builder, layer, step.veils[i]);
+    for (std::size_t i = 0; i < step.veil_count; ++i)
+      add_veil(builder, layer, step.veils[i], hiding(step));
     // Children first: making a name in a folder moves the folder's times.
     for (std::size_t i = step.veil_count; i > 0 && source >= 0; --i)
       if (step.veils[i - 1].kind != VeilKind::hidden)

@@ -4,12 +4,15 @@
 #include <linux/seccomp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <string_view>
 
 #include "base/sys.hpp"
 #include "base/unique_fd.hpp"
@@ -57,14 +60,45 @@ std::optional<std::string> CallerMemory::text(std::uint64_t address, std::size_t
   return result;
 }
 
-int CallerMemory::socket_protocol(int fd) const {
+namespace {
+
+/// The thread that its process began with; 0: not to be told.
+pid_t first_thread(std::uint32_t thread) {
+  const auto status = sys::read_file("/proc/" + std::to_string(thread) + "/status", 4096);
+  constexpr std::string_view kKey = "\nTgid:\t";
+  const std::size_t at = status ? status->find(kKey) : std::string::npos;
+  pid_t first = 0;
+  if (at != std::string::npos)
+    std::from_chars(status->data() + at + kKey.size(), status->data() + status->size(), first);
+  return first;
+}
+
+/// Descriptor `fd` of a thread. Before Linux 6.9 only the first thread of a process has a pidfd; the others share its
+/// descriptors, unless the file is another one.
+UniqueFd descriptor_of(std::uint32_t thread, int fd) {
   constexpr unsigned kThread = O_EXCL;  // PIDFD_THREAD, Linux 6.9
+  UniqueFd caller(static_cast<int>(::syscall(SYS_pidfd_open, thread, kThread)));
+  if (caller.valid())
+    return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_getfd, caller.get(), fd, 0)));
+  const pid_t first = first_thread(thread);
+  if (first <= 0) return {};
+  caller = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, first, 0)));
+  if (!caller.valid()) return {};
+  UniqueFd file(static_cast<int>(::syscall(SYS_pidfd_getfd, caller.get(), fd, 0)));
+  struct stat held{};
+  struct stat named{};
+  const std::string place = "/proc/" + std::to_string(thread) + "/fd/" + std::to_string(fd);
+  if (!file.valid() || ::fstat(file.get(), &held) != 0 || ::stat(place.c_str(), &named) != 0 ||
+      held.st_dev != named.st_dev || held.st_ino != named.st_ino)
+    return {};
+  return file;
+}
+
+}  // namespace
+
+int CallerMemory::socket_protocol(int fd) const {
   if (thread_ == 0) return 0;
-  UniqueFd caller(static_cast<int>(::syscall(SYS_pidfd_open, thread_, kThread)));
-  // Before that: where the thread is its process's first.
-  if (!caller.valid()) caller = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, thread_, 0)));
-  if (!caller.valid()) return 0;
-  const UniqueFd socket(static_cast<int>(::syscall(SYS_pidfd_getfd, caller.get(), fd, 0)));
+  const UniqueFd socket = descriptor_of(thread_, fd);
   int protocol = 0;
   socklen_t size = sizeof protocol;
   if (!socket.valid() ||

@@ -82,7 +82,7 @@ class Comparison {
     struct stat facts{};
     if (below.veil.valid() &&
         ::fstatat(below.veil.get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
-        is_whiteout(facts))
+        hides_its_name(facts))
       return true;
     return hidden_.hides(below.path, name) != nullptr;
   }

@@ -82,6 +82,10 @@ bool can_hold_overlays(int folder) {
          ::fsetxattr(folder, "user.sbx", "1", 1, 0) == 0 && ::fremovexattr(folder, "user.sbx") == 0;
 }
 
+bool can_hold_whiteouts(int folder) {
+  return ::mknodat(folder, "hidden", S_IFCHR, 0) == 0 && ::unlinkat(folder, "hidden", 0) == 0;
+}
+
 }  // namespace
 
 Result<DiskFolder> DiskFolder::make(const std::string& state, uid_t uid, gid_t gid) {
@@ -107,6 +111,7 @@ Result<DiskFolder> DiskFolder::make(const std::string& state, uid_t uid, gid_t g
   if (::mkdirat(own.get(), kFiles, 0700) != 0) return refused(state, "no folder can be made in it");
   const UniqueFd files = SBX_TRY(open_own(own.get(), kFiles));
   folder.takes_overlays_ = can_hold_overlays(files.get());
+  folder.takes_whiteouts_ = can_hold_whiteouts(files.get());
   if (::fchmod(files.get(), 0755) != 0 || ::fchown(files.get(), uid, gid) != 0 ||
       ::fstat(files.get(), &facts) != 0)
     return refused(state, "it can't be given to the sandbox");
@@ -127,7 +132,8 @@ DiskFolder::DiskFolder(DiskFolder&& other) noexcept
       path_(std::move(other.path_)),
       device_(other.device_),
       inode_(other.inode_),
-      takes_overlays_(other.takes_overlays_) {}
+      takes_overlays_(other.takes_overlays_),
+      takes_whiteouts_(other.takes_whiteouts_) {}
 
 DiskFolder::~DiskFolder() {
   if (name_.empty() || !lock_.valid()) return;

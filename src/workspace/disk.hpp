@@ -23,6 +23,8 @@ class DiskFolder {
   [[nodiscard]] const std::string& path() const { return path_; }
   /// Whether its file system can hold what an overlay writes: another overlay can't.
   [[nodiscard]] bool takes_overlays() const { return takes_overlays_; }
+  /// Whether it can hold what hides a name in the lower layer of an overlay: before Linux 6.7 another overlay can't.
+  [[nodiscard]] bool takes_whiteouts() const { return takes_whiteouts_; }
   [[nodiscard]] std::uint64_t device() const { return device_; }
   [[nodiscard]] std::uint64_t inode() const { return inode_; }
 
@@ -35,6 +37,7 @@ class DiskFolder {
   std::uint64_t device_ = 0;
   std::uint64_t inode_ = 0;
   bool takes_overlays_ = false;
+  bool takes_whiteouts_ = false;
 };
 
 /// Removes the folders of runs whose supervisor is dead. Costs one failed open(2) where there are

@@ -4,13 +4,13 @@
 #include <linux/openat2.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <ranges>
+#include <utility>
 
 #include "base/sys.hpp"
 #include "workspace/put.hpp"
@@ -52,8 +52,9 @@ std::unexpected<Error> refused(const std::string& source) {
                     .hint = full ? "raise limits.disk and limits.disk_files" : ""});
 }
 
-/// User attributes only: the others are the host's.
-void copy_attributes(int from, int to) {
+/// User attributes only: the others are the host's. False: some were not taken, as by a tmpfs before Linux 6.6.
+bool copy_attributes(int from, int to) {
+  bool all = true;
   char names[4096];
   const ssize_t size = ::flistxattr(from, names, sizeof names);
   for (ssize_t at = 0; at < size; at += static_cast<ssize_t>(std::strlen(names + at)) + 1) {
@@ -63,8 +64,10 @@ void copy_attributes(int from, int to) {
     char value[4096];
     const ssize_t length = ::fgetxattr(from, names + at, value, sizeof value);
     // A file system without room for it keeps the file all the same.
-    if (length >= 0) (void)!::fsetxattr(to, names + at, value, static_cast<std::size_t>(length), 0);
+    all &=
+        length >= 0 && ::fsetxattr(to, names + at, value, static_cast<std::size_t>(length), 0) == 0;
   }
+  return all;
 }
 
 class Filling {
@@ -138,7 +141,7 @@ class Filling {
     struct stat facts{};
     if (!veil_.valid() || ::fstatat(veil_.get(), path.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0)
       return Veiled::no;
-    if (S_ISCHR(facts.st_mode) && facts.st_rdev == makedev(0, 0)) return Veiled::hidden;
+    if (hides_its_name(facts)) return Veiled::hidden;
     return S_ISREG(facts.st_mode) ? Veiled::content : Veiled::no;
   }
 
@@ -194,7 +197,8 @@ class Filling {
       errno = done.error().errno_value;
       return refused(mount_.source + "/" + path);
     }
-    copy_attributes(from->get(), copy.get());
+    if (!copy_attributes(from->get(), copy.get()) && !std::exchange(lost_attributes_, true))
+      leave(path, "its user.* attributes, and maybe those of other files, can't be kept here");
     const timespec times[2] = {entry.facts.st_atim, entry.facts.st_mtim};
     if (::futimens(copy.get(), times) != 0 ||
         ::fchmod(copy.get(), entry.facts.st_mode & 07777) != 0)
@@ -209,6 +213,7 @@ class Filling {
   uid_t uid_;
   gid_t gid_;
   std::vector<Left>& left_;
+  bool lost_attributes_ = false;  ///< said once
   std::vector<std::string> waiting_;
   std::vector<Folder> folders_;
 };

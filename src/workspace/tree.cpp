@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -133,6 +134,10 @@ FileType type_of(mode_t mode) {
     default:
       return FileType::file;
   }
+}
+
+bool hides_its_name(const struct stat& facts) {
+  return S_ISFIFO(facts.st_mode) || (S_ISCHR(facts.st_mode) && facts.st_rdev == makedev(0, 0));
 }
 
 std::string join(const std::string& folder, std::string_view name) {

@@ -39,6 +39,8 @@ struct Entry {
 [[nodiscard]] Result<std::string> read_link(int root, const std::string& path);
 
 [[nodiscard]] FileType type_of(mode_t mode);
+/// Whether an entry of a veil hides its name: a whiteout, or the FIFO that stands for one beside a copy.
+[[nodiscard]] bool hides_its_name(const struct stat& facts);
 /// "a/b" and "c" give "a/b/c"; "." and "c" give "c".
 [[nodiscard]] std::string join(const std::string& folder, std::string_view name);
 /// "." for a name without a slash.

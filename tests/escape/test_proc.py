@@ -259,10 +259,17 @@ class Affinity(SbxTest):
 
 class ControlGroup(SbxTest):
     def test_command_is_in_a_control_group_of_its_own(self):
-        ended = self.python("print(open('/proc/self/cgroup').read())")
-        if ended.record["enforced"]["memory"] == "polled":
+        if self.sbx("true").record["enforced"]["memory"] == "polled":
             self.skipTest("no cgroup can be made here")
-        self.assertRegex(ended.text, r"(?m)^[0-9]+:([a-z,]*memory[a-z,]*)?:.*/sbx-[0-9a-f]{16}$", ended)
+        process = self.start_sbx("--", "sh", "-c", "echo ready; read -r line", json_record=False, stdin=subprocess.PIPE)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        # Seen from outside: inside, a group of cgroup v2 is the root of all.
+        init = sbxtest.init_of(process)
+        command = pathlib.Path(f"/proc/{init}/task/{init}/children").read_text().split()
+        self.assertEqual(len(command), 1)
+        groups = pathlib.Path(f"/proc/{command[0]}/cgroup").read_text()
+        self.assertEqual(self.finish(process, data=b"\n", json_record=False).status, 0)
+        self.assertRegex(groups, r"(?m)^[0-9]+:([a-z,]*memory[a-z,]*)?:.*/sbx-[0-9a-f]{16}$")
 
 
 if __name__ == "__main__":

@@ -308,6 +308,36 @@ class SbxTest(unittest.TestCase):
         return self.write(name, f'schema = 1\nname = "test-policy"\n{head}{text}', folder=self.tmp)
 
 
+def tmpfs_takes_user_attributes():
+    """Since Linux 6.6; without them an overlay can't keep its upper layer there, nor a copy the attributes of files."""
+    descriptor = os.memfd_create("attributes")
+    try:
+        os.setxattr(descriptor, "user.sbx", b"1")
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def tmpfs_takes_id_maps():
+    """Whether a mount of tmpfs can be idmapped (since Linux 6.3), asked of the kernel; for root."""
+    holder = subprocess.Popen(["unshare", "--user", "--map-root-user", "sh", "-c", "echo; read -r line"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    holder.stdout.readline()
+    try:
+        with open(f"/proc/{holder.pid}/ns/user", "rb") as space:
+            context = _libc.syscall(SYSCALLS["fsopen"], b"tmpfs", 1)
+            assert _libc.syscall(SYSCALLS["fsconfig"], context, 6, None, None, 0) == 0, os.strerror(ctypes.get_errno())
+            tree = _libc.syscall(SYSCALLS["fsmount"], context, 1, 0)
+            wanted = (ctypes.c_uint64 * 4)(0x100000, 0, 0, space.fileno())  # MOUNT_ATTR_IDMAP
+            done = _libc.syscall(SYSCALLS["mount_setattr"], tree, b"", 0x1000, ctypes.byref(wanted), 32)  # AT_EMPTY_PATH
+            os.close(tree)
+            os.close(context)
+            return done == 0
+    finally:
+        holder.communicate()
+
+
 def spinners(count):
     """Busy processes that compete with sbx for the CPUs."""
     return [start([PROBE, "spin"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) for _ in range(count)]

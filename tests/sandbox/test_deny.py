@@ -37,6 +37,39 @@ class Deny(SbxTest):
         return ["--set", f"filesystem.deny={{ replace = [{', '.join(f'{chr(34)}{each}{chr(34)}' for each in patterns)}] }}"]
 
 
+class OwnState(Deny):
+    """What sbx keeps in the state home is no program's: kept changes are applied later, private disks are other runs'."""
+
+    def tried(self, state, *grant, env=None):
+        self.write("sbx/kept/set", SECRET, folder=state)
+        self.write("near/file", SECRET, folder=state)
+        code = (f"import os, shutil\nos.chdir({str(state)!r})\n"
+                "for name in ('sbx', 'near'): print(name, sorted(os.listdir(name)))\n"
+                "for name in ('sbx', 'near'):\n  for do in (lambda: os.rename(name, 'moved'), lambda: open(name + '/made', 'w'), lambda: shutil.rmtree('moved')):\n"
+                "    try: do(); print(name, 'done')\n    except OSError: print(name, 'refused')\n    if name == 'near' and not os.path.exists('near'): os.mkdir('near')\n")
+        return self.sbx(*grant, "--lang", "python", "-c", code, env=env)
+
+    def test_it_is_hidden_in_a_grant_of_the_home_and_what_lies_beside_it_is_not(self):
+        for name, env in ((".local/state", None), ("own", {"XDG_STATE_HOME": str(self.home / "own")})):
+            state = self.home / name
+            ended = self.exited(self.tried(state, "--write", self.home, env=env))
+            self.assertEqual(ended.text.splitlines(), ["sbx []", "near ['file']", *["sbx refused"] * 3, *["near done"] * 3], ended)
+            self.assertEqual(((state / "sbx/kept/set").read_text(), os.listdir(state / "near")), (SECRET, ["made"]))
+            ended = self.sbx("--read", self.home, "--", "ls", "-A", state, env=env)
+            self.assertEqual(ended.text, "near\n", ended)
+
+    def test_a_grant_of_it_is_refused(self):
+        self.write(".local/state/sbx/kept/set", SECRET, folder=self.home)
+        self.could_not(self.sbx("--read", self.home / ".local/state/sbx/kept", "true"), "sbx's own state")
+
+    def test_the_first_run_that_makes_it_in_a_granted_home_is_like_the_second(self):
+        for _ in range(2):
+            ended = self.sbx("--write", self.home, "--workspace", f"{self.work}:overlay", "--set", 'limits.disk_on="folder"', "--", "sh", "-c",
+                             f"cd {self.home}; mkdir -p .local/lib; echo text > .local/lib/file; ls -A .local .local/state .local/state/sbx")
+            self.assertEqual(ended.text, ".local:\nlib\nstate\n\n.local/state:\nsbx\n\n.local/state/sbx:\n", ended)
+            self.assertEqual((self.home / ".local/lib/file").read_text(), "text\n")
+
+
 class Hidden(Deny):
     def test_names_of_the_built_in_list_are_hidden(self):
         for name in (".env", ".env.production", "a/b/.env", ".ssh/id_rsa", ".aws/credentials", "deep/.netrc", ".git-credentials", "x/.pypirc"):

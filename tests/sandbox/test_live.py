@@ -145,6 +145,9 @@ class Submounts(Live):
         for mode, after in (("read-only", b"shown"), ("overlay", b"shown"), ("read-write", b"written")):
             ended = self.mounted(mode, "echo written > sub/file; mv sub/.git sub/x; mkdir -p sub/.git/hooks; echo evil > sub/.git/hooks/h")
             self.assertIn(b"status", ended.out, ended)
+            if mode == "read-write" and sbxtest.IS_ROOT and not sbxtest.tmpfs_takes_id_maps():
+                self.assertIn(b"error[cannot-idmap]", ended.err, ended)
+                self.skipTest("this kernel's tmpfs can't be idmapped: sbx says so; the other modes were seen")
             self.assertEqual(ended.out.split(b"status")[1].splitlines()[1], after, f"{mode}: {ended}")
             self.assertIn(b".git\n", ended.out.split(b"status")[1])
 

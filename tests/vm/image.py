@@ -27,7 +27,7 @@ def base(kernel, here):
     archive = Archive()
     for name in ("bin", "sbin", "lib", "lib64"):
         archive.link(name, f"usr/{name}")
-    for name in ("newroot", "proc", "sys", "dev", "run", "disk", "root", "usr/sbin", "home/tester"):
+    for name in ("newroot", "proc", "sys", "dev", "run", "disk", "root", "usr/sbin", "var/log", "home/tester"):
         archive.folder(name)
     for name in ("tmp", "var/tmp"):
         archive.folder(name, 0o1777)
