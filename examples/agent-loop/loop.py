@@ -13,7 +13,8 @@ import sys
 import tempfile
 
 SBX = os.environ.get("SBX", "sbx")
-LIMITS = ["-p", "python", "--timeout", "20s", "--cpu-time", "1s", "--memory", "256M", "--output", "64K"]
+CPU_TIME = os.environ.get("CPU_TIME", "1s")  # more on a slow machine
+LIMITS = ["-p", "python", "--timeout", "30s", "--cpu-time", CPU_TIME, "--memory", "256M", "--output", "64K"]
 
 
 def run(program, folder):

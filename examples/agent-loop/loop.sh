@@ -30,7 +30,7 @@ while [ "$task" -lt "$tasks" ]; do
   attempt=0
   while [ "$attempt" -lt "$attempts" ]; do
     jq -rj --argjson t "$task" --argjson a "$attempt" '.[$t].programs[$a]' "$programs" >"$folder/program.py"
-    "$sbx" run --json -p python --workspace "$folder:overlay" --timeout 20s --cpu-time 1s --memory 256M --output 64K \
+    "$sbx" run --json -p python --workspace "$folder:overlay" --timeout 30s --cpu-time "${CPU_TIME:-1s}" --memory 256M --output 64K \
       "$folder/program.py" </dev/null >"$folder/record" || [ -s "$folder/record" ]
     words=$(feedback "$folder/record")
     attempt=$((attempt + 1))

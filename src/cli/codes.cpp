@@ -298,6 +298,9 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "allow at least 8M"},
     {"no-overlay", CodeOf::setup, "a folder can't be the layer of an overlay; the run goes on with a copy",
      "--workspace DIR:read-write works on it"},
+    {"no-whiteouts", CodeOf::setup,
+     "the state home can't hold what hides denied names; the run goes on with a disk in memory",
+     "limits.disk_on = \"memory\", or an XDG_STATE_HOME on another file system"},
     {"setup-STAGE", CodeOf::setup, "a step of building the sandbox failed; the code names the step",
      ""},
     // internal

@@ -241,6 +241,8 @@ class OverlayOnOverlay(Copies):
                                         also="assert open('../granted/near').read() == 'shown' and not os.path.exists('../granted/.env')")
             told = ["all the same" in each["instead"] for each in self.told(ended, "limits.disk")]
             self.assertIn(told, ([False], [False, True]), ended)
+        explained = subprocess.run([SBX, "policy", "explain", "no-whiteouts"], check=True, capture_output=True, env=self.environment()).stdout
+        self.assertIn(b"the run goes on with a disk in memory", explained)
 
 
 class Folder(Copies):
