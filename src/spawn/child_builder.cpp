@@ -158,7 +158,7 @@ void place(Builder& builder, int tree, const char* path, bool is_folder) {
   const char* name = nullptr;
   const int folder = parent_folder(builder, path, &name);
   if (make_target(builder, folder, name, is_folder)) {
-    builder.must(call(SYS_move_mount, tree, "", folder, name, MOVE_MOUNT_F_EMPTY_PATH));
+    attach_at(builder, tree, folder, name);
   } else {
     const int target = open_name(builder, folder, name, is_folder);
     attach(builder, tree, target);
@@ -172,10 +172,8 @@ void attach(const Builder& builder, int tree, int target) {
                     MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH));
 }
 
-bool attach_at(const Builder& builder, int tree, int folder, const char* name) {
-  if (call(SYS_move_mount, tree, "", folder, name, MOVE_MOUNT_F_EMPTY_PATH) == 0) return true;
-  if (errno != ENOENT) builder.give_up(errno);
-  return false;
+void attach_at(const Builder& builder, int tree, int folder, const char* name) {
+  builder.must(call(SYS_move_mount, tree, "", folder, name, MOVE_MOUNT_F_EMPTY_PATH));
 }
 
 void set_attributes(const Builder& builder, int tree, std::uint64_t attributes, bool recursive) {

@@ -34,6 +34,7 @@ struct OpenFolder {
 struct Builder {
   Program& program;
   int root = -1;
+  int covered = -1;       ///< the folder that the sandbox's procfs lies on: empty, and stays so
   int empty_folder = -1;  ///< the mask of folders, once made
   int empty_file = -1;    ///< the mask of files
   std::uint64_t overlays = 0;
@@ -63,8 +64,8 @@ int existing_parent(Builder& builder, const char* path, const char** name);
 int open_target(Builder& builder, const char* path, bool is_folder);
 /// move_mount(2) of a detached tree onto a target that is open.
 void attach(const Builder& builder, int tree, int target);
-/// The same onto a name in a folder, no link followed; false when there is none of that name.
-bool attach_at(const Builder& builder, int tree, int folder, const char* name);
+/// The same onto a name in a folder, no link followed.
+void attach_at(const Builder& builder, int tree, int folder, const char* name);
 /// The same onto a path, which is made when it is missing and may be made. Closes `tree`.
 void place(Builder& builder, int tree, const char* path, bool is_folder);
 /// A descriptor below `path` no longer leads where its name does: something was mounted there.

@@ -25,6 +25,9 @@ void make_root(Builder& builder) {
   // On top of "/": a lookup from this process's root does not see it, so every host path stays
   // reachable meanwhile.
   builder.must(call(SYS_move_mount, builder.root, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH));
+  builder.must(::mkdirat(builder.root, "proc", 0555));
+  builder.covered = static_cast<int>(
+      builder.must(open_beneath(builder.root, "proc", O_PATH | O_DIRECTORY, kNoLinks)));
 }
 
 int open_scratch(Builder& builder) {
@@ -101,8 +104,8 @@ void build_root(Program& program) {
   for (std::size_t i = 0; i < program.step_count; ++i) add_step(builder, i);
   hide_scratch(builder);
   enter_root(builder);
-  for (const int fd :
-       {builder.empty_folder, builder.empty_file, builder.folder.fd, builder.source_folder.fd})
+  for (const int fd : {builder.covered, builder.empty_folder, builder.empty_file, builder.folder.fd,
+                       builder.source_folder.fd})
     if (fd >= 0) ::close(fd);
 }
 
