@@ -6,7 +6,6 @@
 namespace sbx::supervise {
 namespace {
 
-constexpr std::size_t kBlock = 65536;       // a pipe holds no more
 constexpr std::size_t kWorthwhile = 16384;  // below it, reading into place is many small reads
 
 }  // namespace
@@ -18,9 +17,8 @@ Capture::Capture(Bytes cap)
 std::span<char> Capture::space() {
   const bool into_ring = head_.size() == head_cap_ && ring_.size() == ring_cap_;
   const std::size_t room = into_ring ? ring_cap_ - ring_at_ : 0;
-  if (room >= kWorthwhile) return {ring_.data() + ring_at_, std::min(room, kBlock)};
-  block_.resize(kBlock);
-  return block_;
+  if (room >= kWorthwhile) return {ring_.data() + ring_at_, std::min(room, Block::kSize)};
+  return {block_.data(), Block::kSize};
 }
 
 void Capture::commit(std::size_t count) {

@@ -10,6 +10,8 @@
 #include <sbx/outcome.hpp>
 #include <sbx/units.hpp>
 
+#include "supervise/block.hpp"
+
 namespace sbx::supervise {
 
 /// Keeps the first and the last half of `cap` of a stream, whatever its length.
@@ -33,7 +35,7 @@ class Capture {
   std::vector<char> ring_;
   std::size_t ring_at_ = 0;  ///< where the oldest byte is once the ring is full
   std::uint64_t total_ = 0;
-  std::vector<char> block_;
+  Block block_;
 };
 
 }  // namespace sbx::supervise

@@ -14,7 +14,6 @@
 namespace sbx::supervise {
 namespace {
 
-constexpr std::size_t kBlock = 65536;
 constexpr int kRounds = 8;
 
 bool writable(int fd) {
@@ -72,8 +71,8 @@ InputRelay::Step InputRelay::step() {
 }
 
 InputRelay::Step InputRelay::step_splice() {
-  const ssize_t moved = ::splice(options_.source, nullptr, destination_.get(), nullptr, kBlock,
-                                 SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+  const ssize_t moved = ::splice(options_.source, nullptr, destination_.get(), nullptr,
+                                 Block::kSize, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
   if (moved > 0) return Step::again;
   if (moved == 0) return Step::end;
   switch (errno) {
@@ -94,16 +93,16 @@ InputRelay::Step InputRelay::step_copy() {
   if (!writable(destination_.get())) return Step::wait_destination;
   pollfd question{.fd = options_.source, .events = POLLIN, .revents = 0};
   if (::poll(&question, 1, 0) != 1) return Step::wait_source;
-  block_.resize(kBlock);
-  const ssize_t got = is_socket_ ? ::recv(options_.source, block_.data(), kBlock, MSG_DONTWAIT)
-                                 : ::read(options_.source, block_.data(), kBlock);
+  const ssize_t got = is_socket_
+                          ? ::recv(options_.source, block_.data(), Block::kSize, MSG_DONTWAIT)
+                          : ::read(options_.source, block_.data(), Block::kSize);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Step::wait_source;
   block_at_ = 0;
   block_end_ = got > 0 ? static_cast<std::size_t>(got) : 0;
   if (got > 0) return Step::again;
   at_end_ = true;
   if (!options_.to_terminal) return Step::end;
-  block_[0] = end_of_file_character(destination_.get());
+  *block_.data() = end_of_file_character(destination_.get());
   block_end_ = 1;
   return Step::again;
 }

@@ -2,10 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "base/event_loop.hpp"
 #include "base/unique_fd.hpp"
+#include "supervise/block.hpp"
 
 namespace sbx::supervise {
 
@@ -43,7 +43,7 @@ class InputRelay {
   bool may_splice_ = false;
   bool is_socket_ = false;
   bool at_end_ = false;
-  std::vector<char> block_;
+  Block block_;
   std::size_t block_at_ = 0;
   std::size_t block_end_ = 0;
 };

@@ -13,7 +13,6 @@
 namespace sbx::supervise {
 namespace {
 
-constexpr std::size_t kBlock = 65536;
 constexpr std::size_t kSpliceAtMost = 1 << 20;
 /// Turns before the loop looks at its other descriptors again.
 constexpr int kRounds = 16;
@@ -169,8 +168,7 @@ OutputRelay::Step OutputRelay::step_splice() {
 }
 
 OutputRelay::Step OutputRelay::step_copy() {
-  block_.resize(kBlock);
-  const auto limit = static_cast<std::size_t>(std::min<std::uint64_t>(allowance(), kBlock));
+  const auto limit = static_cast<std::size_t>(std::min<std::uint64_t>(allowance(), Block::kSize));
   const ssize_t got = ::read(source_.get(), block_.data(), limit);
   if (got <= 0) return source_said(got);
   const std::string_view bytes(block_.data(), static_cast<std::size_t>(got));
@@ -192,8 +190,7 @@ OutputRelay::Step OutputRelay::step_discard() {
     gone = ::splice(source_.get(), nullptr, null_.get(), nullptr, kSpliceAtMost,
                     SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
   } else {
-    block_.resize(kBlock);
-    gone = ::read(source_.get(), block_.data(), kBlock);
+    gone = ::read(source_.get(), block_.data(), Block::kSize);
   }
   if (gone < 0 && errno == EINVAL && null_.valid()) {
     null_.reset();

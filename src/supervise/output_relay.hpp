@@ -11,6 +11,7 @@
 
 #include "base/event_loop.hpp"
 #include "base/unique_fd.hpp"
+#include "supervise/block.hpp"
 #include "supervise/capture.hpp"
 #include "supervise/escape_filter.hpp"
 #include "supervise/sink.hpp"
@@ -81,7 +82,7 @@ class OutputRelay {
   std::optional<Capture> capture_;
   std::optional<EscapeFilter> filter_;
   UniqueFd null_;  ///< where splice drops what is over the cap
-  std::vector<char> block_;
+  Block block_;
   std::string pending_;  ///< read and counted, not yet taken by the sink
   std::size_t pending_at_ = 0;
   std::uint64_t bytes_ = 0;   ///< written by the sandbox
