@@ -22,6 +22,18 @@ std::unexpected<Error> refused(const char* doing, const std::string& path) {
                     std::string("cannot ") + doing + " '" + path + "'");
 }
 
+/// Absolute, without "." and ".." and without a slash too many.
+bool is_plain(std::string_view path) {
+  if (!path.starts_with('/')) return false;
+  for (path.remove_prefix(1); !path.empty();) {
+    const std::size_t end = std::min(path.find('/'), path.size());
+    const std::string_view name = path.substr(0, end);
+    if (name.empty() || name == "." || name == ".." || end + 1 == path.size()) return false;
+    path.remove_prefix(std::min(end + 1, path.size()));
+  }
+  return true;
+}
+
 class RealFiles final : public Files {
  public:
   Result<FileFacts> look(const std::string& path) const override {
@@ -40,6 +52,9 @@ class RealFiles final : public Files {
   }
 
   Result<std::string> canonical(const std::string& path) const override {
+    // Where no link is on the way the path says itself what it leads to.
+    if (is_plain(path) && sys::open_resolved(AT_FDCWD, path, O_PATH, RESOLVE_NO_SYMLINKS))
+      return path;
     // Magic links ("/proc/self/fd/3") would lead to files that have no such name.
     const auto file = sys::open_resolved(AT_FDCWD, path, O_PATH, RESOLVE_NO_MAGICLINKS);
     if (!file) {
@@ -64,13 +79,13 @@ class RealFiles final : public Files {
     return sys::read_all(file.get(), limit);
   }
 
-  Result<std::vector<Entry>> list(const std::string& path) const override {
+  Result<std::vector<Entry>> list(const std::string& path, const Wanted& wanted) const override {
     DIR* folder = ::opendir(path.c_str());
     if (folder == nullptr) return refused("list", path);
     std::vector<Entry> entries;
     while (const dirent* entry = ::readdir(folder)) {
       const std::string_view name(entry->d_name);
-      if (name == "." || name == "..") continue;
+      if (name == "." || name == ".." || (wanted && !wanted(name))) continue;
       FileType type = type_of(static_cast<mode_t>(DTTOIF(entry->d_type)));
       if (entry->d_type == DT_UNKNOWN) {  // some file systems never say
         struct stat facts{};

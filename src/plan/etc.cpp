@@ -1,4 +1,6 @@
 #include <array>
+#include <bit>
+#include <cstdint>
 #include <string_view>
 
 #include "base/network_addresses.hpp"
@@ -101,16 +103,36 @@ void add_item(const host::Files& files, const std::string& root, const std::stri
   }
 }
 
+/// The patterns that a name of /etc may match, a bit each, by its first byte.
+constexpr auto kByFirst = [] {
+  std::array<std::uint32_t, 256> patterns{};
+  static_assert(kTaken.size() <= 32);
+  for (std::size_t i = 0; i < kTaken.size(); ++i)
+    patterns[static_cast<unsigned char>(kTaken[i].front())] |= std::uint32_t{1} << i;
+  return patterns;
+}();
+
+/// Those that it does match: of "ssl/certs" the folder.
+std::uint32_t matching(std::string_view name) {
+  std::uint32_t found = 0;
+  for (std::uint32_t left = kByFirst[static_cast<unsigned char>(name.front())]; left != 0;
+       left &= left - 1) {
+    const std::string_view pattern = kTaken[static_cast<std::size_t>(std::countr_zero(left))];
+    if (matches(name, pattern.substr(0, pattern.find('/')))) found |= left & -left;
+  }
+  return found;
+}
+
 void add_taken(const host::Files& files, const std::string& root, std::vector<Mount>& steps) {
-  const auto names = files.list(root + "/etc");
+  const auto names =
+      files.list(root + "/etc", [](std::string_view name) { return matching(name) != 0; });
   if (!names) return;
   for (const auto& [name, type] : *names) {
-    for (const std::string_view pattern : kTaken) {
-      if (name.front() != pattern.front()) continue;  // cheap, and mostly enough
-      const std::size_t slash = pattern.find('/');
-      if (!matches(name, pattern.substr(0, slash))) continue;
+    for (std::uint32_t left = matching(name); left != 0; left &= left - 1) {
+      const std::string_view pattern = kTaken[static_cast<std::size_t>(std::countr_zero(left))];
       std::string place = "/etc/" + name;
-      if (slash != std::string_view::npos) place += pattern.substr(slash);
+      if (const std::size_t slash = pattern.find('/'); slash != std::string_view::npos)
+        place += pattern.substr(slash);
       add_item(files, root, place, steps);
     }
   }

@@ -74,14 +74,16 @@ class CannedFiles final : public Files {
     if (shut_.contains(place)) return refused(path, EACCES);
     return found.content.substr(0, limit);
   }
-  Result<std::vector<Entry>> list(const std::string& path) const override {
+  using Files::list;
+  Result<std::vector<Entry>> list(const std::string& path, const Wanted& wanted) const override {
     const std::string place = SBX_TRY(resolved(path));
     const Node found = SBX_TRY(node(place));
     if (found.facts.type != FileType::directory) return refused(path, ENOTDIR);
     if (shut_.contains(place)) return refused(path, EACCES);
     std::vector<Entry> entries;
     for (const auto& [name, each] : nodes_)
-      if (name != "/" && plan::parent_of(name) == place)
+      if (name != "/" && plan::parent_of(name) == place &&
+          (!wanted || wanted(plan::base_name(name))))
         entries.push_back({.name = std::string(plan::base_name(name)), .type = each.facts.type});
     return entries;
   }
