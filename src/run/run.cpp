@@ -172,7 +172,7 @@ Result<plan::Plan> without_folder(const plan::Plan& plan, const Error& error) {
   return in_memory;
 }
 
-/// Another way to do what this machine can't do, said as degraded; nothing: there is none. Each is gone once.
+/// Another way to do what this machine can't do, said as degraded; nothing: there is none.
 Result<std::optional<plan::Plan>> weaker_plan(const plan::Plan& plan, const host::Host& host,
                                               const Error& error) {
   std::optional<plan::Plan> weaker;
@@ -313,13 +313,16 @@ Result<Outcome> run(const plan::Plan& plan, const host::Host& host, const Option
   workspace::sweep_disk_folders(options.state_folder);
   Result<Outcome> outcome = attempt(plan, host, options, stamps);
   std::optional<plan::Plan> weaker;
-  while (!outcome) {
+  std::vector<std::string> tried;
+  while (!outcome && std::ranges::find(tried, outcome.error().code) == tried.end()) {
+    tried.push_back(outcome.error().code);
     const plan::Plan& failed = weaker ? *weaker : plan;
     auto next = SBX_TRY(weaker_plan(failed, host, outcome.error()));
     if (!next) return outcome;
     weaker = std::move(next);
     outcome = attempt(*weaker, host, options, stamps);
   }
+  if (!outcome) return outcome;
   if (weaker)
     outcome->degraded.insert(
         outcome->degraded.end(),
