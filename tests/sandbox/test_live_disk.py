@@ -85,12 +85,24 @@ ON_OVERLAY = 'mkdir -m 777 upper work lower top && mount -t overlay -o "lowerdir
 class InMemory(SbxTest):
     """A live grant on a tmpfs of the host: in no process's count, so its growth counts."""
 
-    def on_tmpfs(self, *command, before="", grant=None, disk="16M", options=()):
-        wrapper = ["unshare", "--mount"] if sbxtest.IS_ROOT else ["unshare", "--user", "--map-current-user", "--mount", "--keep-caps"]
-        if subprocess.run([*wrapper, "true"], capture_output=True).returncode != 0:
+    WRAPPER = ["unshare", "--mount"] if sbxtest.IS_ROOT else ["unshare", "--user", "--map-current-user", "--mount", "--keep-caps"]
+
+    def setUp(self):
+        super().setUp()
+        if subprocess.run([*self.WRAPPER, "true"], capture_output=True).returncode != 0:
             self.skipTest("mounts can't be made here")
+        if sbxtest.IS_ROOT and not sbxtest.tmpfs_takes_id_maps():
+            self.skipTest("this kernel can't grant a tmpfs live to callers with root's rights")
+
+    def overlays_take_nameless_files(self):
+        """By which an overlay is tried; asked of the kernel: 6.1 has none there."""
+        attempt = ["/usr/bin/python3", "-c", "import os; os.open('top', os.O_TMPFILE | os.O_WRONLY, 0o600)"]
+        return subprocess.run([*self.WRAPPER, "sh", "-c", ON_OWN_TMPFS.format('cd "$0" && ' + ON_OVERLAY), str(self.work), *attempt],
+                              cwd=self.work, capture_output=True).returncode == 0
+
+    def on_tmpfs(self, *command, before="", grant=None, disk="16M", options=()):
         live = ["--workspace", f"{grant or self.work}:read-write", "--read", PROBE, "--disk", disk, "--memory", "4G", "--set", 'limits.file_size="2G"']
-        process = sbxtest.start([*wrapper, "sh", "-c", ON_OWN_TMPFS.format(before), str(self.work), *self.command(*live, *options, "--", *command)],
+        process = sbxtest.start([*self.WRAPPER, "sh", "-c", ON_OWN_TMPFS.format(before), str(self.work), *self.command(*live, *options, "--", *command)],
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environment(), cwd=self.work)
         return self.finish(process, command)
 
@@ -145,12 +157,14 @@ class InMemory(SbxTest):
     def test_an_overlay_whose_upper_layer_is_out_of_sight_is_tried(self):
         hidden = ON_OVERLAY + 'mkdir "$0/../on" && mount -n --move top "$0/../on" && umount -n -l "$0" && '
         top = self.tmp / "on"
-        for amount, check in ((("64", "stay"), self.stopped), (("8",), self.exited)):
+        can_be_tried = self.overlays_take_nameless_files()
+        for amount, check in ((("64", "stay"), self.stopped), (("8",), self.exited))[0 if can_be_tried else 1:]:
             ended = self.on_tmpfs(PROBE, "fill-by", "write", str(top), *amount, before='cd "$0" && ' + hidden, grant=top)
             if sbxtest.IS_ROOT:  # who needs what an overlay has not
                 self.could_not(ended, "idmapped mounts")
             else:
-                self.assertIn("is an overlay that lies in memory", json.dumps(check(ended).record["degraded"]))
+                said = "is an overlay that lies in memory" if can_be_tried else "whether it lies in memory can't be tried"
+                self.assertIn(said, json.dumps(check(ended).record["degraded"]))
             top.rmdir()
 
     def test_an_overlay_on_a_disk_is_not_taken_for_memory(self):
@@ -159,7 +173,7 @@ class InMemory(SbxTest):
         if subprocess.run(["stat", "-f", "-c", "%T", self.tmp], capture_output=True, text=True, check=True).stdout.strip() == "tmpfs":
             self.skipTest("the temporary folder lies in memory itself")
         ended = self.exited(self.on_tmpfs(PROBE, "fill-by", "write", "top", "8", before='umount -n "$0" && cd "$0" && ' + ON_OVERLAY))
-        self.assertNotIn("lies in memory", json.dumps(ended.record["degraded"]))
+        self.assertNotIn("that lies in memory", json.dumps(ended.record["degraded"]))
         self.assertGreaterEqual(ended.record["usage"]["written_bytes"], 8 * MIB)
 
     def test_what_another_program_writes_there_counts_too(self):
