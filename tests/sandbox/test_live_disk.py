@@ -177,7 +177,8 @@ class InMemory(SbxTest):
         self.assertGreaterEqual(ended.record["usage"]["written_bytes"], 8 * MIB)
 
     def test_what_another_program_writes_there_counts_too(self):
-        other = '(while [ ! -e "$0/begun" ] && kill -0 $$ 2> /dev/null; do :; done; head -c 33554432 /dev/zero > "$0/other") & '
+        wait = 'timeout 100 sh -c \'while [ ! -e "$0/begun" ]; do :; done\' "$0"'  # it ends, whatever becomes of sbx
+        other = '{ (' + wait + '; head -c 33554432 /dev/zero > "$0/other") > /dev/null 2>&1 & } && '
         ended = self.stopped(self.on_tmpfs("sh", "-c", "echo > begun; exec sleep 60", before=other))
         self.assertIn("whoever wrote there", ended.outcome["detail"])
 
