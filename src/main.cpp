@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -44,8 +45,9 @@ void prepare_heap() {
   const auto page = reinterpret_cast<std::uintptr_t>(first) & ~std::uintptr_t{4095};
   // The pages behind `first` are there: only what lies within the heap is asked for.
   const auto end = reinterpret_cast<std::uintptr_t>(::sbrk(0));
-  (void)::madvise(reinterpret_cast<void*>(page), std::min<std::size_t>(kUsed, end - page),
-                  MADV_POPULATE_WRITE);
+  if (page < end)  // else malloc has taken it elsewhere: brk(2) was refused
+    (void)::madvise(reinterpret_cast<void*>(page), std::min<std::size_t>(kUsed, end - page),
+                    MADV_POPULATE_WRITE);
   std::free(first);
 }
 

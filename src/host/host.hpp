@@ -16,16 +16,7 @@
 /// Facts about the machine and the caller, looked at once per run and passed on as values.
 namespace sbx::host {
 
-enum class FileType : std::uint8_t {
-  regular,
-  directory,
-  symlink,
-  socket,
-  fifo,
-  character,
-  block,
-  other
-};
+enum class FileType : std::uint8_t { regular, directory, symlink, socket, fifo, character, block, other };
 
 struct FileFacts {
   FileType type = FileType::other;
@@ -57,6 +48,7 @@ enum class Walk : std::uint8_t { into, past, end };
 using Visit = std::function<Walk(const Seen&)>;
 /// Told a folder, relative to the root, that the caller may not list; empty: the root itself.
 using Shut = std::function<void(const std::string& folder)>;
+/// Asked of a name, before anything else is known of it; an empty one wants all.
 using Wanted = std::function<bool(std::string_view name)>;
 
 /// The one seam to the host's files for everything before a run; tests use a canned one.
@@ -69,8 +61,7 @@ class Files {
   [[nodiscard]] virtual Result<std::string> canonical(const std::string& path) const = 0;
   [[nodiscard]] virtual Result<std::string> link_target(const std::string& path) const = 0;
   /// At most `limit` bytes from the start of a regular file.
-  [[nodiscard]] virtual Result<std::string> read_head(const std::string& path,
-                                                      std::size_t limit) const = 0;
+  [[nodiscard]] virtual Result<std::string> read_head(const std::string& path, std::size_t limit) const = 0;
   /// What a folder holds, sorted by name, without "." and ".." and without what is not wanted.
   [[nodiscard]] virtual Result<std::vector<Entry>> list(const std::string& path,
                                                         const Wanted& wanted) const = 0;
@@ -146,8 +137,7 @@ struct Host {
   std::vector<gid_t> groups;  ///< supplementary
   /// CAP_SYS_ADMIN, CAP_SETUID and CAP_SETGID over the initial user namespace: idmapped mounts and a uid of its own.
   bool privileged = false;
-  std::string
-      home;  ///< $HOME if an absolute folder owned by the caller, else of the passwd entry; may be empty
+  std::string home;               ///< $HOME if an absolute folder owned by the caller, else of the passwd entry; may be empty
   std::string working_directory;  ///< canonical; empty when it can't be read
   std::map<std::string, std::string> environment;
   std::vector<std::string> path;  ///< PATH, absolute entries only

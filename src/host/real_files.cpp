@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <string_view>
 
@@ -53,8 +54,14 @@ class RealFiles final : public Files {
 
   Result<std::string> canonical(const std::string& path) const override {
     // Where no link is on the way the path says itself what it leads to.
-    if (is_plain(path) && sys::open_resolved(AT_FDCWD, path, O_PATH, RESOLVE_NO_SYMLINKS))
-      return path;
+    if (is_plain(path)) {
+      const auto direct = sys::open_resolved(AT_FDCWD, path, O_PATH, RESOLVE_NO_SYMLINKS);
+      if (direct) return path;
+      if (direct.error().errno_value != ELOOP) {
+        errno = direct.error().errno_value;
+        return refused("find", path);
+      }
+    }
     // Magic links ("/proc/self/fd/3") would lead to files that have no such name.
     const auto file = sys::open_resolved(AT_FDCWD, path, O_PATH, RESOLVE_NO_MAGICLINKS);
     if (!file) {
