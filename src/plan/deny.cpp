@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <functional>
 #include <map>
 
 #include "host/state.hpp"
@@ -53,10 +54,20 @@ std::pair<std::string, std::string> split_at_wildcard(const std::string& path) {
   return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
 }
 
-void add(std::vector<DenyRule>& rules, std::string pattern, const Origin& origin) {
-  if (std::ranges::find(rules, pattern, &DenyRule::pattern) == rules.end())
-    rules.push_back({std::move(pattern), origin});
-}
+/// Each pattern once, by the first who said it.
+class Rules {
+ public:
+  DenyRule& add(std::string pattern, const Origin& origin) {
+    const auto [known, is_new] = known_.emplace(pattern, rules_.size());
+    if (is_new) rules_.push_back({std::move(pattern), origin});
+    return rules_[known->second];
+  }
+  [[nodiscard]] std::vector<DenyRule> take() { return std::move(rules_); }
+
+ private:
+  std::vector<DenyRule> rules_;
+  std::map<std::string, std::size_t> known_;
+};
 
 }  // namespace
 
@@ -78,33 +89,32 @@ std::unexpected<Error> denied_grant(const std::string& doing, const DenyRule& ru
 
 std::vector<DenyRule> resolve_deny(const policy::SourcedList<std::string>& deny,
                                    const host::Host& host) {
-  std::vector<DenyRule> rules;
+  Rules rules;
   Folders folders(*host.files);
   for (const auto& each : deny) {
     if (!each.value.starts_with('/')) {
-      add(rules, each.value, each.origin);
+      rules.add(each.value, each.origin);
       continue;
     }
     const auto [folder, rest] = split_at_wildcard(each.value);
     const Folder& above = folders.find(folder);
     const std::string place = joined(above.real, rest);
-    add(rules, place, each.origin);
+    rules.add(place, each.origin);
     if (is_wild(rest)) {
-      add(rules, each.value, each.origin);  // a wildcard may be a file's own name
+      rules.add(each.value, each.origin);  // a wildcard may be a file's own name
       continue;
     }
     if (above.missing) continue;
     const auto facts = host.files->look(place);
     if (!facts || facts->type != host::FileType::symlink) continue;
-    if (auto target = host.files->canonical(place)) add(rules, std::move(*target), each.origin);
+    if (auto target = host.files->canonical(place)) rules.add(std::move(*target), each.origin);
   }
   if (const std::string state = host::state_folder(host); !state.empty()) {
     const Origin origin{.file = "sbx's own state", .layer = Layer::builtin};
     const std::string place = joined(folders.find(parent_of(state)).real, base_name(state));
-    add(rules, place, origin);
-    std::ranges::find(rules, place, &DenyRule::pattern)->own_state = true;
+    rules.add(place, origin).own_state = true;
   }
-  return rules;
+  return rules.take();
 }
 
 Denials::Denials(std::vector<DenyRule> rules, const host::Files* files)
@@ -114,12 +124,16 @@ Denials::Denials(std::vector<DenyRule> rules, const host::Files* files)
     const std::string& last = parsed.last = parsed.parts.empty() ? "**" : parsed.parts.back();
     parsed.anywhere = parsed.parts.size() == 2 && parsed.parts.front() == "**" && last != "**";
     parsed.wild = is_wild(last);
+    if (parsed.wild) wild_.push_back(parsed_.size());
     if (find_wild(last) == 0) begins_.fill(true);
     begins_.at(static_cast<unsigned char>(last.front())) = true;
     if (rule.pattern.starts_with('/') && std::ranges::none_of(parsed.parts, is_wild))
       literals_.push_back(&rule);
     parsed_.push_back(std::move(parsed));
   }
+  for (std::size_t i = 0; i < parsed_.size(); ++i)
+    if (!parsed_[i].wild) by_last_.emplace_back(parsed_[i].last, i);
+  std::ranges::sort(by_last_);
 }
 
 bool Denials::matches(const Parsed& rule, std::string_view folder, std::string_view name) {
@@ -140,10 +154,17 @@ bool Denials::matches(const Parsed& rule, std::string_view folder, std::string_v
 
 const DenyRule* Denials::hides(std::string_view folder, std::string_view name) const {
   if (name.empty() || !begins_.at(static_cast<unsigned char>(name.front()))) return nullptr;
-  for (std::size_t i = 0; i < rules_.size(); ++i)
-    if (matches(parsed_[i], folder, name) && !is_environment(rules_[i], folder, name))
-      return &rules_[i];
-  return nullptr;
+  const auto first_of = [&](const auto& candidates, const auto& position) {
+    for (const auto& each : candidates)
+      if (const std::size_t i = std::invoke(position, each);
+          matches(parsed_[i], folder, name) && !is_environment(rules_[i], folder, name))
+        return i;
+    return rules_.size();
+  };
+  const std::size_t first = std::min(
+      first_of(std::ranges::equal_range(by_last_, name, {}, &Named::first), &Named::second),
+      first_of(wild_, std::identity{}));
+  return first == rules_.size() ? nullptr : &rules_[first];
 }
 
 /// What a program makes can't become one: names that a rule means are never brought out.

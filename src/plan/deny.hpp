@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "host/host.hpp"
@@ -69,7 +70,10 @@ class Denials {
 
   std::vector<DenyRule> rules_;
   const host::Files* files_;
+  using Named = std::pair<std::string_view, std::size_t>;
   std::vector<Parsed> parsed_;
+  std::vector<Named> by_last_;     ///< rules without wildcards in their last part, by it
+  std::vector<std::size_t> wild_;  ///< the other rules
   std::vector<const DenyRule*> literals_;
   std::array<bool, 256> begins_{};  ///< some rule's last part may begin with this byte
 };

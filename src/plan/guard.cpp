@@ -200,7 +200,7 @@ void Guard::add_veil(const Shown& shown, Veil veil) {
   for (std::size_t slash = veil.path.find('/'); slash != std::string::npos;
        slash = veil.path.find('/', slash + 1)) {
     std::string folder = veil.path.substr(0, slash);
-    if (std::ranges::find(veils, folder, &Veil::path) == veils.end())
+    if (veil_folders_.emplace(shown.step, folder).second)
       veils.push_back({.kind = VeilKind::folder, .path = std::move(folder)});
   }
   veils.push_back(std::move(veil));
@@ -243,6 +243,12 @@ void Guard::seal(const std::string& inside, const Origin& origin) {
   if (over != nullptr && over->writable) protect(inside, MountKind::read_only, origin);
 }
 
+bool Guard::is_mounted(const std::string& target) {
+  for (; known_steps_ < guarded_.steps.size(); ++known_steps_)
+    mounted_.insert(guarded_.steps[known_steps_].target);
+  return mounted_.contains(target);
+}
+
 /// Puts `kind` over a path in a live grant, and makes mount points of the folders above it: a name
 /// is guarded only as long as no folder above can be renamed away.
 void Guard::protect(const std::string& inside, MountKind kind, const Origin& origin,
@@ -252,11 +258,8 @@ void Guard::protect(const std::string& inside, MountKind kind, const Origin& ori
   std::vector<Mount>& steps = guarded_.steps;
   if (over->live) {
     for (std::string folder = parent_of(inside); folder != over->target && folder != "/";
-         folder = parent_of(folder)) {
-      const bool done =
-          std::ranges::any_of(steps, [&](const Mount& step) { return step.target == folder; });
-      if (!done) steps.push_back(plain_step(MountKind::pinned, folder));
-    }
+         folder = parent_of(folder))
+      if (!is_mounted(folder)) steps.push_back(plain_step(MountKind::pinned, folder));
   }
   Mount step = plain_step(kind, inside);
   step.read_only = true;

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plan/deny.hpp"
@@ -57,6 +59,7 @@ class Guard {
   void note_live(const Shown& shown);
   void tell(const Shown& shown);
   void add_veil(const Shown& shown, Veil veil);
+  [[nodiscard]] bool is_mounted(const std::string& target);
   void protect(const std::string& inside, MountKind kind, const Origin& origin,
                std::string content = {});
   [[nodiscard]] std::string inside_path(const Shown& shown, const std::string& path) const;
@@ -70,6 +73,9 @@ class Guard {
   const std::vector<Grant>& grants_;
   Guarded guarded_;
   std::vector<FileId> hidden_files_;
+  std::set<std::pair<std::size_t, std::string>> veil_folders_;  ///< by step, that have a veil
+  std::set<std::string> mounted_;  ///< targets of the first known_steps_ steps
+  std::size_t known_steps_ = 0;
 };
 
 /// Masks over what literal rules hide within the binds of the system and of interpreters.

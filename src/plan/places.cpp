@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 #include <string_view>
 
@@ -66,8 +67,9 @@ class Placer {
   const host::Host& host_;
   const Denials& denials_;
   View& view_;
-  std::vector<Grant> grants_;  ///< one for each target
-  std::vector<Shown> shown_;   ///< folders, and mounts in them
+  std::vector<Grant> grants_;                      ///< one for each target
+  std::map<std::string, std::size_t> granted_at_;  ///< their positions, while they are collected
+  std::vector<Shown> shown_;                       ///< folders, and mounts in them
   Places places_;
   std::optional<std::vector<host::MountPoint>> mounts_;  ///< once asked for
 };
@@ -101,11 +103,12 @@ const DenyRule* Placer::hiding_rule(const Grant& grant) const {
 
 /// At one place the strongest access stands.
 Status Placer::insert(Grant grant) {
-  const auto same = std::ranges::find(grants_, grant.target, &Grant::target);
-  if (same == grants_.end()) {
+  const auto [known, is_new] = granted_at_.emplace(grant.target, grants_.size());
+  if (is_new) {
     grants_.push_back(std::move(grant));
     return {};
   }
+  Grant* const same = &grants_[known->second];
   if (same->access != Access::empty && same->source != grant.source)
     return refuse("two-grants",
                   "both '" + same->source + "' and '" + grant.source + "' are granted at '" +

@@ -6,6 +6,11 @@
 
 namespace sbx::plan {
 
+void View::add(Cover cover) {
+  last_at_.insert_or_assign(cover.target, covers_.size());
+  covers_.push_back(std::move(cover));
+}
+
 std::string View::inside(const std::string& host_path) const {
   for (auto cover = covers_.rbegin(); cover != covers_.rend(); ++cover) {
     if (cover->source.empty() || !is_within(host_path, cover->source)) continue;
@@ -44,13 +49,14 @@ Status View::check_not_hidden(const std::string& doing, const std::string& host_
 }
 
 const Cover* View::over(const std::string& inside_path) const {
-  const Cover* deepest = nullptr;
-  for (const Cover& cover : covers_) {
-    if (is_within(inside_path, cover.target) &&
-        (deepest == nullptr || cover.target.size() >= deepest->target.size()))
-      deepest = &cover;
+  std::string_view place = inside_path;
+  for (;;) {
+    if (const auto found = last_at_.find(place); found != last_at_.end())
+      return &covers_[found->second];
+    const std::size_t slash = place.rfind('/');
+    if (place == "/" || slash == std::string_view::npos) return nullptr;
+    place = place.substr(0, std::max<std::size_t>(slash, 1));
   }
-  return deepest;
 }
 
 Mount bind_step(const std::string& source, const std::string& target,

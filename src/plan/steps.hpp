@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,7 +25,7 @@ struct Cover {
 class View {
  public:
   explicit View(const Denials& denials) : denials_(denials) {}
-  void add(Cover cover) { covers_.push_back(std::move(cover)); }
+  void add(Cover cover);
   /// The path inside of a canonical path of the host; empty when it is not visible.
   [[nodiscard]] std::string inside(const std::string& host_path) const;
   /// A link of the system's own at `place`, "/lib" -> "usr/lib".
@@ -41,6 +43,7 @@ class View {
  private:
   const Denials& denials_;
   std::vector<Cover> covers_;
+  std::map<std::string, std::size_t, std::less<>> last_at_;  ///< position of the last cover there
   std::vector<std::pair<std::string, std::string>> links_;
 };
 

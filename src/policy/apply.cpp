@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <type_traits>
 
 #include "policy/reading.hpp"
@@ -7,7 +8,7 @@
 namespace sbx::policy {
 namespace {
 
-constexpr std::size_t kMostEntries = 4096;
+constexpr std::size_t kMostEntries = 16'384;
 
 template <class T>
 void set_scalar(const Key& key, const Node& node, Reading& reading, T& value, Origin& origin) {
@@ -116,25 +117,65 @@ bool same_entry(const T& left, const T& right) {
     return left == right;
 }
 
+/// The same for the same entries.
+std::string index_of(const std::string& entry) {
+  return entry;
+}
+
+std::string index_of(const PathGrant& grant) {
+  return grant.source;
+}
+
+std::string index_of(const SyscallRule& rule) {
+  std::string text = rule.name;
+  for (const std::uint64_t value : rule.values) text += ' ' + std::to_string(value);
+  return text;
+}
+
+/// Finds the same entry in a list that grows at its end. A long one is not looked through for each new
+/// entry, a short one is not worth an index.
+template <class T>
+class SameEntry {
+ public:
+  explicit SameEntry(SourcedList<T>& list) : list_(list) {}
+
+  auto find(const T& entry) {
+    constexpr std::size_t kShort = 64;
+    if (list_.size() < kShort)
+      return std::ranges::find_if(
+          list_, [&](const auto& there) { return same_entry(there.value, entry); });
+    for (; indexed_ < list_.size(); ++indexed_)
+      positions_.emplace(index_of(list_[indexed_].value), indexed_);
+    const auto [first, last] = positions_.equal_range(index_of(entry));
+    const auto found = std::find_if(
+        first, last, [&](const auto& at) { return same_entry(list_[at.second].value, entry); });
+    return found == last ? list_.end() : list_.begin() + static_cast<std::ptrdiff_t>(found->second);
+  }
+
+ private:
+  SourcedList<T>& list_;
+  std::multimap<std::string, std::size_t> positions_;
+  std::size_t indexed_ = 0;
+};
+
 template <class T>
 void append(const Key& key, const Node::List& items, Reading& reading, SourcedList<T>& list) {
+  SameEntry<T> same_entries(list);
   for (const Node& item : items) {
     if (reading.overwhelmed()) return;
+    auto read = read_item<T>(key, item, reading);
+    if (!read) continue;
+    if (const auto same = same_entries.find(*read); same != list.end()) {
+      if (!(same->value == *read)) *same = {std::move(*read), reading.origin(item)};
+      continue;
+    }
     if (list.size() >= kMostEntries) {
       reading.report(key, item,
                      {"too-many-entries", "more than " + std::to_string(kMostEntries) + " entries",
                       "name folders instead of files, groups instead of names"});
       return;
     }
-    auto read = read_item<T>(key, item, reading);
-    if (!read) continue;
-    const auto same = std::ranges::find_if(
-        list, [&](const auto& there) { return same_entry(there.value, *read); });
-    if (same == list.end()) {
-      list.push_back({std::move(*read), reading.origin(item)});
-    } else if (!(same->value == *read)) {
-      *same = {std::move(*read), reading.origin(item)};
-    }
+    list.push_back({std::move(*read), reading.origin(item)});
   }
 }
 

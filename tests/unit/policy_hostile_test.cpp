@@ -49,10 +49,10 @@ TEST(PolicyHostile, ManyMistakesAreCutShort) {
 
 TEST(PolicyHostile, LongListsAreCutShort) {
   std::string text = "[environment]\npass = [";
-  for (int i = 0; i < 5000; ++i) text += "\"V" + std::to_string(i) + "\",";
+  for (int i = 0; i < 20000; ++i) text += "\"V" + std::to_string(i) + "\",";
   EXPECT_THAT(codes(findings_of(text + "]")), ElementsAre("too-many-entries"));
   text = "[environment.set]\n";
-  for (int i = 0; i < 5000; ++i) text += "V" + std::to_string(i) + " = \"\"\n";
+  for (int i = 0; i < 20000; ++i) text += "V" + std::to_string(i) + " = \"\"\n";
   EXPECT_THAT(codes(findings_of(text)), ElementsAre("too-many-entries"));
 }
 
