@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """growth.py SBX [FOLDER]: how a start, the throughput and the supervisor's memory grow; as a table.
 
-A start with 1, 100, 1,000 and 4,000 grants, denied names, network rules and variables (a list holds 4,096, those of the built-in
-policy included); runs per second with 1 to 64 side by side; what the supervisor holds after much output, many denials and many
-changed files; and after 10,000 runs what is left on the machine.
+A start with 1, 100, 1,000 and 10,000 grants, denied names, network rules and variables, and with as many argument rules as fit the
+kernel's filter; runs per second with 1 to 64 side by side; what the supervisor holds after much output, many denials, many changed
+files and with many connections; and after 10,000 runs what is left on the machine. As root for the connections, else they are left out.
 """
 
 import concurrent.futures
@@ -15,8 +15,14 @@ import subprocess
 import sys
 import tempfile
 import time
+import unittest
 
-SIZES = (1, 100, 1000, 4000)
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / each) for each in ("network", "sandbox")]
+
+import internet
+
+SIZES = (1, 100, 1000, 10_000)
+RULES = (1, 10, 100, 900)  # arguments of one call: four instructions each
 ROUNDS = 7
 QUIET = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
@@ -34,6 +40,8 @@ def shapes(folder):
         "grants": lambda n: f"[filesystem]\nread = {listed(files / f'f{i}' for i in range(n))}\n",
         "denied names": lambda n: f"[filesystem]\ndeny = {listed(f'/srv/secret/{i}' for i in range(n))}\n",
         "network rules": lambda n: f"[network]\nmode = \"allow-list\"\nallow = {listed(f'h{i}.example.org:443' for i in range(n))}\n",
+        "argument rules": lambda n: "".join(f'[[syscalls.rule]]\nname = "personality"\nwhen = {{ arg = 0, op = "eq", value = {i} }}\n'
+                                            for i in range(0x100, 0x100 + n)),
         "variables": lambda n: "[environment]\nset = { " + ", ".join(f'V{i} = "1"' for i in range(n)) + " }\n",
     }
 
@@ -47,11 +55,12 @@ def start(sbx, policy, folder):
 def starts(sbx, folder):
     for name, text in shapes(folder).items():
         cells = []
-        for size in SIZES:
+        for size in RULES if "rules" in name and "argument" in name else SIZES:
             policy = folder / f"{name.replace(' ', '-')}-{size}.toml"
             policy.write_text('extends = "default"\n' + text(size))
             cells.append(f"{statistics.median(start(sbx, policy, folder) for _ in range(ROUNDS)):.1f}")
-        print(f"| start with N {name}, ms | " + " | ".join(cells) + " |", flush=True)
+        sizes = " (1, 10, 100, 900)" if "argument" in name else ""
+        print(f"| start with N {name}{sizes}, ms | " + " | ".join(cells) + " |", flush=True)
 
 
 def side_by_side(sbx, folder):
@@ -93,6 +102,29 @@ def memory(sbx, folder):
         print(f"| supervisor's peak with {name}, KiB | " + " | ".join(cells) + " |", flush=True)
 
 
+HOLD = """
+import socket
+held = []
+for i in range({n}):
+    s = socket.create_connection(('web.example.org', 7), 60)
+    s.sendall(b'x')
+    assert s.recv(1) == b'x'
+    held.append(s)
+""" + READY
+
+
+def connections(sbx, folder):
+    """To servers in a network namespace, which this process joins for good."""
+    try:
+        internet.Internet()
+    except unittest.SkipTest as why:
+        return print(f"no connections: {why}")
+    internet.use_files(folder)
+    rule = ["--allow-host", "web.example.org:7", "--set", "limits.open_files=4096"]
+    cells = [f"{peak_of(sbx, rule, HOLD.format(n=size))}" for size in (1, 100, 1000, 2500)]
+    print("| supervisor's peak with N connections (1, 100, 1,000, 2,500), KiB | " + " | ".join(cells) + " |", flush=True)
+
+
 def leftovers():
     mounts = len(pathlib.Path("/proc/self/mountinfo").read_text().splitlines())
     return mounts, len([name for name in os.listdir("/tmp") if "sbx" in name])
@@ -114,11 +146,12 @@ def main():
         folder = pathlib.Path(name)
         (folder / "work").mkdir()
         os.chmod(folder, 0o755)
-        print("| | 1 | 100 | 1,000 | 4,000 (memory: 10,000) |\n|---|---|---|---|---|")
+        print("| | 1 | 100 | 1,000 | 10,000 |\n|---|---|---|---|---|")
         starts(sbx, folder)
         memory(sbx, folder)
         side_by_side(sbx, folder)
         leaks(sbx, folder)
+        connections(sbx, folder)
 
 
 main()
