@@ -155,7 +155,8 @@ void ProcessList::list_procfs() {
 void ProcessList::list_tree() {
   std::vector<Process> now;
   std::vector<Child> found;
-  add_children(pid1_, found);
+  for (const pid_t child : children_of_pid1())
+    found.push_back({.number = child, .parent = pid1_.number});
   for (std::size_t at = 0; at < found.size() && at < kMostProcesses;) {
     for (; at < found.size() && at < kMostProcesses; ++at) {
       now.push_back(take(all_, found[at].number));
@@ -182,18 +183,30 @@ void ProcessList::add_children(Process& parent, std::vector<Child>& found) {
 void ProcessList::add_adopted(std::vector<Child>& found) {
   std::vector<Child> known = found;
   std::ranges::sort(known, {}, &Child::number);
-  for (const pid_t child : children_of(pid1_))
+  for (const pid_t child : children_of_pid1())
     if (!std::ranges::binary_search(known, child, {}, &Child::number))
       found.push_back({.number = child, .parent = pid1_.number});
+}
+
+/// It has one thread from beginning to end: no list of them is needed.
+std::vector<pid_t> ProcessList::children_of_pid1() {
+  std::vector<pid_t> children;
+  add_listed(pid1_.children, proc(),
+             pid1_.folder + "/task/" + std::to_string(pid1_.number) + "/children", children);
+  return children;
 }
 
 std::vector<pid_t> ProcessList::children_of(Process& process) {
   std::vector<pid_t> children;
   // The number of a thread may be another's by now, which what is open would not tell; that of the
   // process is the folder's.
-  for (const pid_t thread : list_threads(process))
-    add_children_of_thread(process, thread, thread == process.number ? &process.children : nullptr,
-                           children);
+  for (const pid_t thread : list_threads(process)) {
+    UniqueFd once;
+    const bool is_first = thread == process.number;
+    add_listed(is_first ? process.children : once, process.task.get(),
+               std::to_string(thread) + "/children", children);
+    if (once.valid()) --kept_;
+  }
   if (kept_ >= most_kept_) process.task.reset();
   std::ranges::sort(children);
   return children;
@@ -225,19 +238,17 @@ std::vector<pid_t> ProcessList::list_threads(Process& process) {
   return threads;
 }
 
-void ProcessList::add_children_of_thread(const Process& process, pid_t thread, UniqueFd* kept,
-                                         std::vector<pid_t>& children) {
-  const std::string path = std::to_string(thread) + "/children";
+/// A file of the kernel's lists, task/TID/children: seq_file(9) fills the room or has come to the end.
+void ProcessList::add_listed(UniqueFd& file, int at, const std::string& path,
+                             std::vector<pid_t>& children) {
+  constexpr std::size_t kLongest = 16;  // a number and a space
   std::array<char, 4096> room;
-  UniqueFd once;
-  UniqueFd& file = kept != nullptr ? *kept : once;
   std::string list;
-  for (;;) {
-    const std::string_view part = read_kept(file, process.task.get(), path, room, list.size());
-    if (part.empty()) break;
+  std::string_view part;
+  do {
+    part = read_kept(file, at, path, room, list.size());
     list += part;
-  }
-  if (kept == nullptr && once.valid()) --kept_;
+  } while (part.size() + kLongest > room.size());
   add_numbers(list, children);
 }
 

@@ -66,8 +66,8 @@ class ProcessList {
   void add_adopted(std::vector<Child>& found);
   [[nodiscard]] std::vector<pid_t> list_threads(Process& process);
   [[nodiscard]] std::string_view statm_of_first(Process& process);
-  void add_children_of_thread(const Process& process, pid_t thread, UniqueFd* kept,
-                              std::vector<pid_t>& children);
+  [[nodiscard]] std::vector<pid_t> children_of_pid1();
+  void add_listed(UniqueFd& file, int at, const std::string& path, std::vector<pid_t>& children);
   [[nodiscard]] std::string_view read_kept(UniqueFd& file, int at, const std::string& path,
                                            std::span<char> room, std::size_t offset);
   [[nodiscard]] std::string_view last_started();
