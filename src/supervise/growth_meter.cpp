@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,11 +12,18 @@
 namespace sbx::supervise {
 namespace {
 
-/// Nothing when the file system does not know.
-std::optional<std::uint64_t> used_bytes(int place) {
-  struct statfs facts{};
-  if (::fstatfs(place, &facts) != 0 || facts.f_blocks == 0) return std::nullopt;
-  return (facts.f_blocks - facts.f_bfree) * static_cast<std::uint64_t>(facts.f_bsize);
+Error uncountable(const std::string& path, const char* why, const char* cure) {
+  return {.kind = ErrorKind::setup,
+          .code = "uncountable-grant",
+          .message = "limits.disk can't be kept in the live grant '" + path +
+                     "': its file system, in memory, " + why,
+          .hint = std::string(cure) + "grant it copy-on-write, or grant a folder elsewhere"};
+}
+
+/// Sets `lowest`; what `now` is above it.
+std::uint64_t growth(std::uint64_t now, std::uint64_t& lowest) {
+  lowest = std::min(lowest, now);
+  return now - lowest;
 }
 
 /// Whether the kernel counts what this process writes to a file of the folder `path`, one without a
@@ -59,13 +65,13 @@ Status GrowthMeter::add(const std::string& path) {
   FileSystem found{.place = UniqueFd(::open(path.c_str(), O_PATH | O_CLOEXEC))};
   struct stat facts{};
   const bool is_open = found.place.valid() && ::fstat(found.place.get(), &facts) == 0;
-  const auto used = is_open ? used_bytes(found.place.get()) : std::nullopt;
-  if (!used)
-    return fail({.kind = ErrorKind::setup,
-                 .code = "uncountable-grant",
-                 .message = "limits.disk can't be kept in the live grant '" + path +
-                            "': its file system, in memory, does not say how full it is",
-                 .hint = "grant it copy-on-write, or grant a folder elsewhere"});
+  const auto used = is_open ? tmpfs_use(found.place.get()) : std::nullopt;
+  if (!used) return fail(uncountable(path, "does not say how full it is", ""));
+  if (!used->entries)
+    return fail(uncountable(path,
+                            "has no limit of inodes, without which names and extended attributes "
+                            "are not counted",
+                            "mount it with nr_inodes=1m, "));
   found.device = facts.st_dev;
   found.lowest = *used;
   if (std::ranges::find(grown_, found.device, &FileSystem::device) == grown_.end())
@@ -76,10 +82,12 @@ Status GrowthMeter::add(const std::string& path) {
 std::uint64_t GrowthMeter::look() {
   std::uint64_t sum = 0;
   for (FileSystem& each : grown_) {
-    // Without a size any more, by a remount: nothing is known, and all of it could be growth.
-    const std::uint64_t used = used_bytes(each.place.get()).value_or(UINT64_MAX / 1024);
-    each.lowest = std::min(each.lowest, used);
-    sum += used - each.lowest;
+    // Without a size or a limit any more, by a remount: nothing is known, and all of it could be growth.
+    constexpr std::uint64_t kAll = UINT64_MAX / 1024 / kEntryBytes;
+    const TmpfsUse used =
+        tmpfs_use(each.place.get()).value_or(TmpfsUse{.content = kAll, .entries = kAll});
+    sum += growth(used.content, each.lowest.content) +
+           growth(used.entries.value_or(kAll), *each.lowest.entries) * kEntryBytes;
   }
   return sum;
 }

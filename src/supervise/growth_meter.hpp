@@ -10,6 +10,7 @@
 
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
+#include "supervise/tmpfs_use.hpp"
 
 namespace sbx::supervise {
 
@@ -17,7 +18,8 @@ namespace sbx::supervise {
 /// there, by write(2) or through a mapping, so the growth of the whole file system is the evidence,
 /// whoever caused it: the kernel takes every page into account when it is made (fstatfs(2)), swapped
 /// out or without a name as well. Growth is from the lowest level seen, so that what is deleted
-/// meanwhile makes no room. What replaces other content in place is no growth.
+/// meanwhile makes no room. What replaces other content in place is no growth. Names, files without
+/// content and extended attributes are in no page of it: they count by the inodes they are charged for.
 class GrowthMeter {
  public:
   GrowthMeter() = default;
@@ -38,7 +40,7 @@ class GrowthMeter {
   struct FileSystem {
     UniqueFd place;
     dev_t device = 0;
-    std::uint64_t lowest = 0;  ///< bytes in use
+    TmpfsUse lowest;
   };
   Status add(const std::string& path);
 

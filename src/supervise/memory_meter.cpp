@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -71,10 +70,8 @@ std::uint64_t counter_error() {
 
 }  // namespace
 
-std::uint64_t MemoryMeter::scratch_used() const {
-  struct statfs facts{};
-  if (scratch_ < 0 || ::fstatfs(scratch_, &facts) != 0) return 0;
-  return (facts.f_blocks - facts.f_bfree) * static_cast<std::uint64_t>(facts.f_bsize);
+TmpfsUse MemoryMeter::scratch_use() const {
+  return scratch_ < 0 ? TmpfsUse{} : tmpfs_use(scratch_).value_or(TmpfsUse{});
 }
 
 bool MemoryMeter::borrows(const ProcessList::Process& process) const {
@@ -124,7 +121,7 @@ std::uint64_t MemoryMeter::shared_memory() {
 }
 
 std::uint64_t MemoryMeter::exact() {
-  std::uint64_t anonymous = aside_.tables + aside_.unmapped;
+  std::uint64_t anonymous = surely_aside();
   std::uint64_t shared = 0;
   std::array<char, 4096> room;
   for (ProcessList::Process& process : processes_.all()) {
@@ -165,14 +162,16 @@ std::uint64_t MemoryMeter::upper_bound(const Bounds& now, std::uint64_t scratch,
                          .budget = budget,
                          .matters = allowed_beyond(budget) / 4},
                         borrowers_);
-  return with_shared(now, scratch, budget) + aside_.tables + aside_.swapped + aside_.unmapped;
+  return with_shared(now, scratch, budget) + surely_aside() + aside_.swapped;
 }
 
 std::uint64_t MemoryMeter::look(std::uint64_t budget) {
   walk_cost_ = 0;
   borrowers_.clear();
   Bounds now = bounds();
-  const std::uint64_t scratch = scratch_used();
+  const TmpfsUse use = scratch_use();
+  const std::uint64_t scratch = use.content;
+  entries_ = use.entries.value_or(0) * kEntryMemory;
   std::uint64_t upper = upper_bound(now, scratch, budget);
   if (upper > std::min(peak_, budget)) {
     find_borrowers();
@@ -187,7 +186,7 @@ std::uint64_t MemoryMeter::look(std::uint64_t budget) {
     used = decide(now, upper - now.anonymous, budget);
   else if (!is_near)
     walk_.reset();
-  else if (!walk_ && now.largest + scratch + near < upper)
+  else if (!walk_ && now.largest + scratch + entries_ + near < upper)
     (void)walk(upper - now.anonymous);
   in_doubt_ = upper > budget;
   peak_ = std::max(peak_, used);
@@ -198,7 +197,7 @@ std::uint64_t MemoryMeter::decide(const Bounds& now, std::uint64_t rest, std::ui
   // Of looking at all pages: so long between two of them, where nothing asks for it, and where it does.
   constexpr std::uint64_t kRarely = 20;
   constexpr std::uint64_t kOften = 8;
-  const std::uint64_t least = now.largest + scratch_used() + aside_.tables + aside_.unmapped;
+  const std::uint64_t least = now.largest + scratch_used() + surely_aside();
   if (least > budget + counter_error()) return least;
   // What grows is far beyond the budget at the next look, which saves the walk.
   if (!in_doubt_ && now.anonymous + rest <= budget + counter_error()) return budget;

@@ -9,12 +9,14 @@
 
 #include "supervise/memory_aside.hpp"
 #include "supervise/process_list.hpp"
+#include "supervise/tmpfs_use.hpp"
 
 namespace sbx::supervise {
 
 /// Memory of a sandbox where no cgroup counts it: the anonymous memory of its processes, and what its private tmpfs and
-/// shared mappings hold, page tables and what was swapped out. Not seen: memory of a memfd that nobody has mapped, what
-/// System V's calls make (the filter refuses memfd_create, shmget, semget and msgget under this means), socket and pipe buffers.
+/// shared mappings hold, page tables and what was swapped out; of the tmpfs its entries too, kEntryMemory each. Not seen: memory
+/// of a memfd that nobody has mapped, what System V's calls make (the filter refuses memfd_create, shmget, semget and msgget under
+/// this means), socket and pipe buffers.
 class MemoryMeter {
  public:
   /// `scratch`: a borrowed descriptor on the private tmpfs, or -1.
@@ -30,8 +32,8 @@ class MemoryMeter {
   [[nodiscard]] std::uint64_t walk_cost() const { return walk_cost_; }
   /// The largest look() so far.
   [[nodiscard]] std::uint64_t peak() const { return peak_; }
-  /// Bytes on the private tmpfs.
-  [[nodiscard]] std::uint64_t scratch_used() const;
+  /// Bytes in files of the private tmpfs.
+  [[nodiscard]] std::uint64_t scratch_used() const { return scratch_use().content; }
 
  private:
   struct Bounds {
@@ -59,6 +61,11 @@ class MemoryMeter {
     std::uint64_t all = 0;
     std::uint64_t memory = 0;  ///< of no file of a disk
   };
+  [[nodiscard]] TmpfsUse scratch_use() const;
+  /// Beside the processes' own pages and shared ones, as of the last look.
+  [[nodiscard]] std::uint64_t surely_aside() const {
+    return aside_.tables + aside_.unmapped + entries_;
+  }
   [[nodiscard]] Bounds bounds();
   void find_borrowers();
   [[nodiscard]] bool borrows(const ProcessList::Process& process) const;
@@ -79,8 +86,9 @@ class MemoryMeter {
   bool in_doubt_ = false;         ///< beyond the budget by no more than a counter may be off
   std::vector<pid_t> borrowers_;  ///< processes that run in another's memory, sorted
   MemoryAside beside_;
-  MemoryAside::Sum aside_;  ///< as of the last look
-  Shared shared_then_;      ///< when they were last told apart
+  MemoryAside::Sum aside_;     ///< as of the last look
+  std::uint64_t entries_ = 0;  ///< bytes for those of the private tmpfs, as of the last look
+  Shared shared_then_;         ///< when they were last told apart
   std::uint64_t walk_cost_ = 0;
   std::optional<Walk> walk_;  ///< the last one, while the upper bound is near the budget
   std::uint64_t peak_ = 0;

@@ -121,6 +121,19 @@ class InMemory(SbxTest):
                 ended = self.exited(self.on_tmpfs(PROBE, "fill-by", way, ".", "8"))
                 self.assertEqual(ended.record["limits_met"], [], ended)
 
+    def test_extended_attributes_are_counted(self):
+        within = self.on_tmpfs(PROBE, "fill-by", "attributes", ".", "8")
+        if "EOPNOTSUPP" in within.text:
+            self.skipTest("this kernel's tmpfs has no extended attributes for users")
+        self.assertEqual(self.exited(within).record["limits_met"], [], within)
+        self.assertGreaterEqual(within.record["usage"]["written_bytes"], 8 * MIB)
+        self.stopped(self.on_tmpfs(PROBE, "fill-by", "attributes", ".", "64", "stay"))
+
+    def test_files_without_content_are_counted(self):
+        stay = '"$@"; exec sleep 100'
+        self.stopped(self.on_tmpfs("sh", "-c", stay, "sh", PROBE, "make-files", ".", "20000"))
+        self.assertEqual(self.exited(self.on_tmpfs(PROBE, "make-files", ".", "8000")).record["limits_met"], [])
+
     def test_a_file_without_a_name_is_counted(self):
         for way in ("write", "map"):
             with self.subTest(way):
@@ -192,12 +205,11 @@ class InMemory(SbxTest):
         self.assertNotIn("lies in memory", json.dumps(copied.record["degraded"]))
 
     def test_memory_that_does_not_count_what_it_holds_is_refused(self):
-        unlimited = 'mkdir deep && mount -t tmpfs -o size=0,mode=777 t deep && '
-        for mode, check in (("read-write", self.refused), ("overlay", self.exited)):
-            check(self.on_tmpfs("true", before='cd "$0" && ' + unlimited, options=["--workspace", f"{self.work}/deep:{mode}"]))
-
-    def refused(self, ended):
-        self.could_not(ended, "limits.disk", "does not count")
+        for without, said in (("size=0", "does not count"), ("nr_inodes=0", "mount it with nr_inodes")):
+            unlimited = f'mkdir deep && mount -t tmpfs -o {without},mode=777 t deep && '
+            for mode, check in (("read-write", lambda ended: self.could_not(ended, "limits.disk", said)), ("overlay", self.exited)):
+                with self.subTest(without, mode=mode):
+                    check(self.on_tmpfs("true", before='cd "$0" && ' + unlimited, options=["--workspace", f"{self.work}/deep:{mode}"]))
 
 
 if __name__ == "__main__":

@@ -94,6 +94,21 @@ class Memory(SbxTest):
     def test_shared_mapping_below_the_budget_works(self):
         self.exited(self.hog(SHARED_MAPPING, 60))
 
+    def test_extended_attributes_in_memory_are_over_budget(self):
+        """By each means that this caller has: the kernel's own memory, in no file's content."""
+        options = [*self.options, "--set", "limits.disk_files=1000000", "--timeout", "60s"]
+        for means in ({}, {"SBX_TEST_MEANS": "polled"}):
+            with self.subTest(**means):
+                within = self.inside("fill-by", "attributes", "/tmp", "16", options=options, env=means).ended
+                if "EOPNOTSUPP" in within.text:
+                    self.skipTest("this kernel's tmpfs has no extended attributes for users")
+                self.exited(within)
+                self.over(self.inside("fill-by", "attributes", "/tmp", "400", "stay", options=options, env=means).ended)
+
+    def test_many_files_are_within_the_budget(self):
+        ended = self.inside("make-files", "/tmp", "9000", env={"SBX_TEST_MEANS": "polled"}).ended
+        self.assertEqual(self.exited(ended).record["limits_met"], [], ended)
+
     def polls(self):
         return self.hog("pass").record["enforced"]["memory"] == "polled"
 
