@@ -76,6 +76,8 @@ int main(int argc, char** argv) {
         "file capabilities off\n");
   // A reader that goes away is EPIPE where it is written, not the end of the supervisor.
   (void)std::signal(SIGPIPE, SIG_IGN);
+  // So is a file larger than the caller's RLIMIT_FSIZE: EFBIG. The command has its defaults again.
+  (void)std::signal(SIGXFSZ, SIG_IGN);
   std::set_new_handler([] { refuse("sbx: error: out of memory\n"); });
   const std::span<const char* const> arguments(argv, static_cast<std::size_t>(argc));
   return sbx::cli::main_of({.arguments = arguments.empty() ? arguments : arguments.subspan(1),

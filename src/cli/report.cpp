@@ -37,6 +37,13 @@ Status check_descriptor(int descriptor) {
   return {};
 }
 
+Status deliver(int fd, std::string_view record, const std::string& place) {
+  Status written = sys::write_all(fd, record);
+  if (written) return written;
+  written.error().message = "cannot write the report to " + place;
+  return written;
+}
+
 /// The file that a chain of links ends at, so that the link stays and the file is replaced.
 std::string resolved(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
@@ -96,7 +103,7 @@ Status ReportTargets::write_file(std::string_view record) const {
   UniqueFd file(
       ::openat(folder_.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!file.valid()) return unwritable(shown_, errno);
-  Status written = sys::write_all(file.get(), record);
+  Status written = deliver(file.get(), record, fmt::format("\"{}\"", shown_));
   if (written &&
       ::renameat(folder_.get(), temporary.c_str(), folder_.get(), file_name_.c_str()) != 0)
     written = unwritable(shown_, errno);
@@ -111,9 +118,10 @@ Status ReportTargets::write(std::string_view record) const {
     if (result && !status) result = std::move(status);
   };
   if (!file_name_.empty()) note(write_file(record));
-  if (device_.valid()) note(sys::write_all(device_.get(), record));
-  if (descriptor_ >= 0) note(sys::write_all(descriptor_, record));
-  if (to_stdout_) note(sys::write_all(STDOUT_FILENO, record));
+  if (device_.valid()) note(deliver(device_.get(), record, fmt::format("\"{}\"", shown_)));
+  if (descriptor_ >= 0)
+    note(deliver(descriptor_, record, fmt::format("descriptor {}", descriptor_)));
+  if (to_stdout_) note(deliver(STDOUT_FILENO, record, "stdout"));
   return result;
 }
 

@@ -190,6 +190,15 @@ Error explain_failure(const plan::Plan& plan, const child::Progress& progress) {
 }
 
 Error explain_clone_failure(int errno_value) {
+  // No descriptor is left for the pidfd: nothing is wrong with the namespaces.
+  if (errno_value == EMFILE || errno_value == ENFILE)
+    return {.kind = ErrorKind::setup,
+            .code = "no-pidfd",
+            .message = "cannot start the sandbox",
+            .errno_value = errno_value,
+            .hint = errno_value == ENFILE
+                        ? "the whole machine's limit is met: /proc/sys/fs/file-max"
+                        : ""};
   Error error{.kind = ErrorKind::host,
               .code = "no-user-namespace",
               .message = "this machine refuses to make user namespaces",

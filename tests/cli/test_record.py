@@ -2,12 +2,13 @@
 
 import json
 import os
+import resource
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.environ["SBX_SOURCE"], "tests", "sandbox"))
 import sbxtest
-from sbxtest import SOURCE, SbxTest
+from sbxtest import PROBE, SOURCE, SbxTest
 
 try:
     import jsonschema
@@ -106,7 +107,23 @@ class Record(SbxTest):
             process = self.start_sbx("true", stdout=full)
             ended = self.finish(process, json_record=False)
         self.assertEqual(ended.status, 125, str(ended))
-        self.assertIn(b"cannot write", ended.err)
+        self.assertIn(b"cannot write the report to stdout: No space left on device", ended.err)
+        ended = self.sbx("--report", "/dev/full", "true", json_record=False)
+        self.assertEqual(ended.status, 125, str(ended))
+        self.assertIn(b'cannot write the report to "/dev/full": No space left on device', ended.err)
+
+    def test_a_limit_of_file_sizes_is_an_error_not_the_end_of_sbx(self):
+        """What sbx writes for the sandbox fits into the limit, its record does not; then nothing fits."""
+        path = self.tmp / "r.json"
+        for limit, words in ((1024, f'cannot write the report to "{path}": File too large'), (0, "File too large")):
+            small = lambda limit=limit: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+            ended = self.sbx("--report", path, PROBE, "exit", 3, json_record=False, preexec_fn=small)
+            self.assertEqual(ended.status, 125, str(ended))
+            self.assertIn(words, ended.err.decode())
+            self.assertIn("raise the limit of file sizes: ulimit -f", ended.err.decode())
+            self.assertFalse(path.exists())
+        self.assertEqual(self.sbx("--report", path, PROBE, "exit", 3, json_record=False).status, 3)
+        self.assertTrue(path.exists())
 
     def test_dry_run_prints_the_plan_and_runs_nothing(self):
         ended = self.sbx("--dry-run", "--workspace", ".:read-write", "--env", "TOKEN=hunter2", "--", "touch", "made")

@@ -122,6 +122,14 @@ class Descriptors(SbxTest):
         ended = self.sbx(PROBE, "exit", 7, preexec_fn=few)
         self.exited(ended, 7)
 
+    def test_too_few_descriptors_name_the_limit(self):
+        for count in range(12, 32):
+            few = lambda count=count: resource.setrlimit(resource.RLIMIT_NOFILE, (count, count))
+            ended = self.sbx(PROBE, "exit", 7, json_record=False, preexec_fn=few)
+            if ended.status != 7:
+                self.could_not(ended, "Too many open files", "ulimit -n")
+                self.assertNotIn(b"user namespaces", ended.err)
+
     def test_clamped_limit_is_listed(self):
         few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
         ended = self.sbx(PROBE, "exit", 0, preexec_fn=few)
