@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 
 namespace sbx::cli {
 namespace {
@@ -86,6 +87,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "for example \"127.0.0.1:8080:80\""},
     {"bad-unit", CodeOf::policy, "a size or time has no unit, or one that does not exist",
      "sizes end in B, K, M, G or T, times in ms, s, m or h: \"512M\", \"30s\""},
+    {"denied-cannot-kill", CodeOf::policy, "a denied call can't end the run (syscalls.denied): a seccomp listener outside of sbx is in the way",
+     "start sbx outside of it, or say syscalls.denied = \"errno\""},
     {"denied-grant", CodeOf::policy, "what is granted is hidden by filesystem.deny, which wins",
      "leave out the grant, or say filesystem.deny = { replace = [ … ] }"},
     {"duplicate-key", CodeOf::policy, "a key stands twice in one table",
@@ -258,7 +261,7 @@ constexpr auto kCodes = std::to_array<CodeText>({
     {"cannot-publish", CodeOf::machine, "a port of network.publish can't be opened on the host",
      "another program has it, or it is below 1024: choose another one"},
     {"listener-busy", CodeOf::machine, "a system-call listener outside of sbx is in the way",
-     "the run goes on without names for denials"},
+     "the run goes on without names for denials; one that a denied call must end does not"},
     {"no-disk-folder", CodeOf::machine, "the private disk can't be kept in the state home",
      "limits.disk_on = \"memory\", or an XDG_STATE_HOME on another file system"},
     {"no-fence", CodeOf::machine, "the fence of --github could not be raised",
@@ -311,15 +314,15 @@ constexpr auto kCodes = std::to_array<CodeText>({
     {"no-descriptors", CodeOf::internal, "the sandbox did not hand over its descriptors",
      ""},
     {"no-epoll", CodeOf::internal, "the kernel gave no event queue",
-     ""},
+     "too many descriptors may be open: ulimit -n"},
     {"no-listener", CodeOf::internal, "the filter's listener did not arrive",
      ""},
     {"no-pidfd", CodeOf::internal, "the kernel gave no handle of a process",
-     ""},
+     "too many descriptors may be open: ulimit -n"},
     {"no-pipe", CodeOf::internal, "the kernel gave no pipe",
      "too many descriptors may be open: ulimit -n"},
     {"no-signalfd", CodeOf::internal, "the kernel gave no signal descriptor",
-     ""},
+     "too many descriptors may be open: ulimit -n"},
     {"no-socket", CodeOf::internal, "the kernel gave no socket",
      "too many descriptors may be open: ulimit -n"},
     {"no-stream", CodeOf::internal, "a stream of the program can't be made",
@@ -341,6 +344,9 @@ const CodeText* find_code(std::string_view code) {
 
 std::string hint_of(const Error& error) {
   if (!error.hint.empty()) return error.hint;
+  // Limits of the caller's own, wherever they are met.
+  if (error.errno_value == EMFILE) return "raise the limit of open files: ulimit -n";
+  if (error.errno_value == EFBIG) return "raise the limit of file sizes: ulimit -f";
   const CodeText* const known = find_code(error.code);
   const bool tells =
       known != nullptr &&

@@ -78,7 +78,9 @@ Finding listener() {
   return {.name = "seccomp listener",
           .state = State::weaker,
           .fact = busy ? "a listener outside of sbx is in the way" : errno_words(asked),
-          .consequence = "refused calls fail without a name (syscalls.named)",
+          .consequence =
+              "refused calls fail without a name (syscalls.named), and "
+              "syscalls.denied = \"kill\" is an error",
           .cure = busy ? "run sbx outside of that container manager" : ""};
 }
 

@@ -129,8 +129,21 @@ Error explain_small_memory(Error error, const plan::Plan& plan, const budget::Gr
           .hint = "what the kernel needs for them counts too: allow at least 8M"};
 }
 
+/// Without a listener a denied call would end its own process alone, and the run would go on.
+Status check_denied(const plan::Plan& plan) {
+  if (plan.denied != policy::DeniedCall::kill) return {};
+  return fail({.kind = ErrorKind::policy,
+               .code = "denied-cannot-kill",
+               .message = "syscalls.denied = \"kill\" can't end the run here: a seccomp listener "
+                          "outside of sbx is in the way",
+               .origin = plan.filter.syscalls.denied.origin,
+               .hint = "start sbx outside of what listens to its system calls, or let denied calls "
+                       "fail: syscalls.denied = \"errno\""});
+}
+
 /// A listener further out (a container manager's, WSL2's) leaves no room for another: denials then lose their names.
 Result<plan::Plan> without_listener(const plan::Plan& plan) {
+  SBX_TRY(check_denied(plan));
   if (const policy::PlacedRule* const wide = plan.network.wide_rule())
     return fail({.kind = ErrorKind::policy,
                  .code = "too-many-ports",

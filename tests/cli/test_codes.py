@@ -228,12 +228,16 @@ class Machine(Codes):
 
     def test_a_listener_that_can_not_be(self):
         self.meets("listener-busy", "seccomp", "error=EBUSY")
+        self.meets("denied-cannot-kill", "seccomp", "error=EBUSY:when=1", "--set", 'syscalls.denied="kill"', "true")
 
     def test_descriptors_run_out(self):
         for code, call in (("no-epoll", "epoll_create1"), ("no-pidfd", "pidfd_open"), ("no-pipe", "pipe2"),
                            ("no-signalfd", "signalfd4"), ("no-socket", "socketpair")):
             with self.subTest(code):
                 self.meets(code, call, "error=EMFILE")
+        done = self.meets("no-pidfd", "clone3", "error=EMFILE:when=1")
+        self.assertIn("cannot start the sandbox: Too many open files\n  help: raise the limit of open files: ulimit -n\n", done.stderr)
+        self.meets("no-pidfd", "clone3", "error=ENFILE:when=1")
 
     def test_a_standard_input_that_can_not_be_made(self):
         code = "no-stream"

@@ -42,6 +42,15 @@ class ByItself(SbxTest):
             self.assertFalse(ended.outcome["success"])
 
 
+    def test_no_signal_is_ignored_or_blocked_when_it_starts(self):
+        """sbx itself ignores SIGPIPE and SIGXFSZ, and here its caller does too."""
+        ignoring = lambda: [signal.signal(number, signal.SIG_IGN) for number in (signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)]
+        for options in ({}, {"preexec_fn": ignoring}):
+            ended = self.exited(self.sbx("--", "grep", "-E", "^Sig(Ign|Blk)", "/proc/self/status", **options))
+            self.assertEqual([line.split()[1] for line in ended.text.splitlines()], ["0" * 16] * 2, ended)
+            self.over_budget(self.sbx("--set", 'limits.file_size="64K"', PROBE, "fill", "/tmp/f", 200000, **options), "file_size", 153)
+
+
 class Budgets(SbxTest):
     def test_wall_time(self):
         begin = time.monotonic()
@@ -151,6 +160,18 @@ class CouldNot(SbxTest):
         self.could_not(self.sbx("-p", wide, PROBE, "exit", 0, **foreign), "too-many-ports", "example.org:1000-2000", "wide.toml")
         self.exited(self.sbx("-p", wide, PROBE, "exit", 0))
         ended = self.exited(self.sbx("-p", narrow, PROBE, "exit", 0, **foreign))
+        self.assertIn("syscalls.named", [entry["what"] for entry in ended.record["degraded"]])
+
+    def test_a_denied_call_ends_the_run_or_nothing_runs(self):
+        """Without a listener of sbx's own the kernel would end the one process that called, and nobody would tell."""
+        foreign = {"preexec_fn": hold_listener, "close_fds": False}
+        kill = ["--set", 'syscalls.denied="kill"']
+        best_effort = ["--set", 'enforcement="best-effort"']
+        for options in (kill, [*kill, *best_effort]):
+            self.could_not(self.sbx(*options, PROBE, "trace", "child", **foreign), "denied-cannot-kill", "(--set)", 'syscalls.denied = "errno"')
+        ended = self.sbx(*kill, PROBE, "trace", "child")
+        self.assertEqual((ended.verdict, ended.status), (("denied", "syscall"), 159), ended)
+        ended = self.exited(self.sbx("--set", 'syscalls.denied="errno"', PROBE, "exit", 0, **foreign))
         self.assertIn("syscalls.named", [entry["what"] for entry in ended.record["degraded"]])
 
     def test_not_found(self):
