@@ -55,13 +55,24 @@ bool is_regular(int fd) {
   return ::fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode);
 }
 
+/// A folder opens as well as a file, and only reading it fails.
+Result<UniqueFd> open_source(const std::string& file) {
+  UniqueFd source = SBX_TRY(sys::open_at(AT_FDCWD, file, O_RDONLY));
+  struct stat facts{};
+  if (::fstat(source.get(), &facts) == 0 && S_ISDIR(facts.st_mode))
+    return fail(Error{.kind = ErrorKind::usage,
+                      .code = "not-a-file",
+                      .message = "--stdin: '" + file + "' is a folder",
+                      .hint = "name a file, or show the folder inside: --read DIR"});
+  return source;
+}
+
 Status make_stdin(StreamPair& pair, StdinFrom from, const std::string& file, uid_t uid) {
   if (from == StdinFrom::inherit && ::isatty(STDIN_FILENO) == 1) {
     pair.supervisor.stdin_witness = SBX_TRY(make_witness(pair.child_in, uid));
     return {};
   }
-  if (from == StdinFrom::file)
-    pair.supervisor.in_source = SBX_TRY(sys::open_at(AT_FDCWD, file, O_RDONLY));
+  if (from == StdinFrom::file) pair.supervisor.in_source = SBX_TRY(open_source(file));
   sys::Pipe pipe = SBX_TRY(child_pipe(uid));
   pair.child_in = std::move(pipe.read);
   if (from == StdinFrom::null || (from == StdinFrom::inherit && !readable(STDIN_FILENO))) return {};

@@ -65,6 +65,14 @@ class Streams(SbxTest):
         self.assertEqual(self.exited(self.sbx("--stdin", path, "--", "cat")).text, "words\n")
         self.assertEqual(self.exited(self.sbx("--stdin", "null", "--", "cat", stdin=b"words")).text, "")
 
+    def test_a_folder_is_no_input(self):
+        marked = self.write("marked/file", "").parent
+        ended = self.sbx("--stdin", marked, "--workspace", ".:read-write", "--", "touch", "made")
+        self.could_not(ended, "not-a-file", f"'{marked}' is a folder")
+        self.assertFalse((self.work / "made").exists())
+        self.exited(self.sbx("--stdin", marked / "file", "--workspace", ".:read-write", "--", "touch", "made"))
+        self.assertTrue((self.work / "made").exists())
+
     def test_flags_of_the_callers_descriptors_stay(self):
         read, write = os.pipe()
         os.set_blocking(write, True)
