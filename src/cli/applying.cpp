@@ -108,6 +108,30 @@ bool agreed(const workspace::Copy& copy, const workspace::Selection& selection, 
   return answered_yes(signals);
 }
 
+/// A folder that could not be looked into, and the kernel's answer. What is nested too deep to be opened has a path of pages.
+std::string unread_words(const workspace::Left& unread) {
+  constexpr std::size_t kShown = 100;
+  const std::string& path = unread.path;
+  const auto answer = unread.why.rfind(": ");
+  return printable(path.size() <= 2 * kShown
+                       ? path
+                       : path.substr(0, kShown) + " ... " + path.substr(path.size() - kShown)) +
+         ": " + (answer == std::string::npos ? unread.why : unread.why.substr(answer + 2));
+}
+
+/// What was not seen may belong to what was: nothing of it is brought out.
+void leave_incomplete(const workspace::Selection& selection, const workspace::ChangeSet& changes,
+                      bool silent, workspace::Applied& applied) {
+  const std::string why = "the list of changes is not complete";
+  std::string words = "sbx: nothing was applied: " + why;
+  if (!changes.unread.empty()) words += ": " + unread_words(changes.unread.front());
+  if (!silent) write_stderr(words + "\n");
+  applied.left = selection.left;
+  for (const workspace::Left& each : changes.unread)
+    applied.left.push_back({each.path, each.why, true});
+  for (const Change& change : selection.changes) applied.left.push_back({change.path, why, true});
+}
+
 void leave_all(const workspace::Selection& selection, const std::string& why, bool silent,
                workspace::Applied& applied) {
   if (!silent) write_stderr("sbx: nothing was applied: " + why + "\n");
@@ -132,7 +156,7 @@ Result<ApplyEnd> apply_changes(const workspace::Copy& copy, const workspace::Cha
   const workspace::Selection selection =
       workspace::select(copy, changes, wish.patterns, wish.policy_files);
   if (changes.left_out > 0 || !changes.unread.empty()) {
-    leave_all(selection, "the list of changes is not complete", wish.silent, end.applied);
+    leave_incomplete(selection, changes, wish.silent, end.applied);
     end.wanted = false;
     return end;
   }
@@ -149,9 +173,10 @@ Result<ApplyEnd> apply_changes(const workspace::Copy& copy, const workspace::Cha
   }
   HeldSignals signals;
   if (wish.asks && !agreed(copy, selection, wish, paint, signals)) {
-    leave_all(selection, "the answer was no", wish.silent, end.applied);
-    end.wanted = false;
     end.signal = signals.arrived();
+    leave_all(selection, end.signal == 0 ? "the answer was no" : "interrupted", wish.silent,
+              end.applied);
+    end.wanted = false;
     return end;
   }
   const auto waits = [&] {

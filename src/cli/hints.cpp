@@ -3,15 +3,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 
 #include "cli/text.hpp"
 
 namespace sbx::cli {
 namespace {
 
+/// Ended from outside, as by Ctrl-C: nothing was missing inside.
+bool was_stopped(int signal) {
+  return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT ||
+         signal == SIGKILL;
+}
+
+/// A shell exits with 128 and the number of the signal that ended its last command.
 bool failed(const Verdict& verdict) {
-  if (const auto* exited = std::get_if<Exited>(&verdict)) return exited->code != 0;
-  return std::holds_alternative<Signaled>(verdict);
+  if (const auto* exited = std::get_if<Exited>(&verdict))
+    return exited->code != 0 && !was_stopped(exited->code - 128);
+  const auto* signaled = std::get_if<Signaled>(&verdict);
+  return signaled != nullptr && !was_stopped(signaled->signal);
 }
 
 bool shows_files(plan::MountKind kind) {

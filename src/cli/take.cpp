@@ -30,20 +30,32 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
+/// What would be taken if its number had fewer digits.
+template <class Parse>
+bool is_too_large(std::string_view value, Parse parse) {
+  const auto rest = value.find_first_not_of("0123456789");
+  return rest != 0 && rest != std::string_view::npos &&
+         parse("1" + std::string(value.substr(rest))).has_value();
+}
+
 Status duration(Invocation& typed, std::string_view value, const char* key, const char* option) {
+  const char* const examples = "for example 250ms, 30s, 5m or 1h";
+  const std::string got = "\"" + std::string(value) + "\"";
   if (!parse_duration(value))
-    return wrong(
-        std::string(option) + " needs a time with a unit, got \"" + std::string(value) + "\"",
-        "for example 250ms, 30s, 5m or 1h");
+    return is_too_large(value, parse_duration)
+               ? wrong(std::string(option) + ": " + got + " is too large", examples)
+               : wrong(std::string(option) + " needs a time with a unit, got " + got, examples);
   set_key(typed.named, key, policy::quoted(value), option);
   return {};
 }
 
 Status size(Invocation& typed, std::string_view value, const char* key, const char* option) {
+  const char* const examples = "for example 64K, 512M or 2G";
+  const std::string got = "\"" + std::string(value) + "\"";
   if (!parse_bytes(value))
-    return wrong(
-        std::string(option) + " needs a size with a unit, got \"" + std::string(value) + "\"",
-        "for example 64K, 512M or 2G");
+    return is_too_large(value, parse_bytes)
+               ? wrong(std::string(option) + ": " + got + " is too large", examples)
+               : wrong(std::string(option) + " needs a size with a unit, got " + got, examples);
   set_key(typed.named, key, policy::quoted(value), option);
   return {};
 }

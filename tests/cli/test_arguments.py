@@ -34,6 +34,12 @@ class Arguments(SbxTest):
             self.assertEqual((done.returncode, done.stdout), (125, b""), arguments)
             self.assertRegex(done.stderr, rb"^sbx: error\[[a-z-]+\]: ")
 
+    def test_a_number_that_is_too_large_is_no_missing_unit(self):
+        for option, value in (("--memory", "99999999999999999999G"), ("--timeout", "99999999999999999999h"), ("--disk", "99999999T")):
+            self.could_not(self.sbx(option, value, "true", json_record=False), f'{option}: "{value}" is too large')
+        for option, value in (("--memory", "99999999999999999999"), ("--memory", "5"), ("--timeout", "9x"), ("--disk", "G")):
+            self.could_not(self.sbx(option, value, "true", json_record=False), "with a unit")
+
     def test_mistakes_of_other_commands_end_with_2(self):
         for arguments in ([], ["rnu"], ["policy"], ["policy", "show"], ["completions", "tcsh"], ["serve"]):
             self.assertEqual(self.call(*arguments).returncode, 2, arguments)

@@ -85,6 +85,16 @@ class Interactive(SbxTest):
             self.skipTest(f"{command[0]} is not installed")
         return Session(self, self.command("-q", "-i", "--", *command, json_record=False))
 
+    def test_an_interrupted_program_gets_no_hint_about_files(self):
+        self.write("file", "")
+        hint = "working folder is empty"
+        for code, keys, status in (("echo ready; exec sleep 60", CTRL_C, 130), ("echo ready; read answer; exit 1", "\r", 1)):
+            session = Session(self, self.command("-i", "--", "sh", "-c", code, json_record=False))
+            session.expect("ready")
+            session.type(keys)
+            self.assertEqual(session.end(), status, session.text)
+            self.assertEqual(hint in session.text, status == 1, session.text)
+
     def test_python(self):
         session = self.session("python3", "-q")
         session.expect(">>> ")

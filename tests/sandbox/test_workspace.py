@@ -1,6 +1,7 @@
 """The copy-on-write workspace: what the record and --diff say of it, and what --out and --apply bring out."""
 
 import base64
+import contextlib
 import errno
 import fcntl
 import json
@@ -312,6 +313,38 @@ class Apply(Workspace):
             self.assertEqual(self.drained(process, master), 0)
             self.assertIn(b"created   made", said)
             self.assertEqual(os.listdir(self.work), there)
+
+    def test_an_interrupt_at_the_question_is_no_answer(self):
+        command = [SBX, "run", "--workspace", ".:overlay", "--apply", "--", "touch", "made"]
+        for keys, status, words in ((b"\x03", 130, b"nothing was applied: interrupted"), (b"n\n", 0, b"nothing was applied: the answer was no")):
+            with self.subTest(words):
+                pid, master = pty.fork()
+                if pid == 0:
+                    os.chdir(self.work)
+                    os.execve(SBX, command, self.environment())
+                said = b""
+                while b"[y/N]" not in said:
+                    said += os.read(master, 4096)
+                os.write(master, keys)
+                with contextlib.suppress(OSError):  # EIO: the end
+                    while more := os.read(master, 4096):
+                        said += more
+                os.close(master)
+                self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), status, said)
+                self.assertIn(words, said)
+                self.assertEqual(os.listdir(self.work), [])
+
+    def test_changes_that_are_not_all_seen_are_not_applied(self):
+        """A tree deeper than a path can be long: 900 folders of ten letters."""
+        deep = "import os\nfor _ in range({}):\n    os.mkdir('d' * 10); os.chdir('d' * 10)\n"
+        options = ["--workspace", f"{self.work}:overlay", "--apply", "--yes"]
+        ended = self.python(deep.format(900), options=[*options, "--verbose"])
+        self.assertEqual(ended.status, 125, ended.err)
+        self.assertRegex(ended.err.decode(), r"nothing was applied: the list of changes is not complete: d{10}/.*: File name too long")
+        self.assertTrue(ended.record["applied"]["left"])
+        self.assertEqual((ended.record["applied"]["done"], os.listdir(self.work)), ([], []))
+        self.exited(self.python(deep.format(9), options=options))
+        self.assertEqual(os.listdir(self.work), ["d" * 10])
 
     def drained(self, process, master):
         try:
