@@ -2,12 +2,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 
 #include "base/sys.hpp"
+#include "workspace/state.hpp"
 
 namespace sbx::cli {
 namespace {
@@ -16,22 +16,18 @@ constexpr const char* kFile = "last.json";
 /// Twice the largest output, in base64, and room for the rest.
 constexpr std::size_t kLargestRecord = std::size_t{256} << 20;
 
-Status make_folders(const std::string& folder) {
-  for (std::size_t at = folder.find('/', 1); true; at = folder.find('/', at + 1)) {
-    const std::string part = folder.substr(0, at);
-    if (::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST)
-      return fail_errno(ErrorKind::host, "cannot-write", "cannot make '" + part + "'");
-    if (at == std::string::npos) return {};
-  }
+/// Never by a link: what lies elsewhere is not sbx's own.
+Result<std::string> read_kept(const std::string& folder) {
+  const UniqueFd place = SBX_TRY(workspace::open_state(folder, workspace::Missing::is_an_error));
+  const UniqueFd file =
+      SBX_TRY(sys::open_at(place.get(), kFile, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
+  return sys::read_all(file.get(), kLargestRecord);
 }
 
 }  // namespace
 
 Status keep_record(const std::string& folder, std::string_view record) {
-  SBX_TRY(make_folders(folder));
-  const UniqueFd place(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!place.valid())
-    return fail_errno(ErrorKind::host, "cannot-open", "cannot open '" + folder + "'");
+  const UniqueFd place = SBX_TRY(workspace::open_state(folder, workspace::Missing::is_made));
   const std::string temporary = fmt::format(".{}.{}", kFile, ::getpid());
   (void)::unlinkat(place.get(), temporary.c_str(), 0);  // left by a killed sbx that had this pid
   const UniqueFd file(
@@ -46,9 +42,7 @@ Status keep_record(const std::string& folder, std::string_view record) {
 }
 
 Result<std::string> kept_record(const std::string& folder) {
-  const std::string path = folder + "/" + kFile;
-  auto text =
-      folder.empty() ? Result<std::string>(std::string()) : sys::read_file(path, kLargestRecord);
+  auto text = folder.empty() ? Result<std::string>(std::string()) : read_kept(folder);
   if (text && !text->empty()) return text;
   if (!text && text.error().errno_value != ENOENT && text.error().errno_value != ENOTDIR)
     return text;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "host/host.hpp"
 
@@ -9,6 +10,10 @@ namespace sbx::host {
 /// Where sbx keeps what outlives a run: $XDG_STATE_HOME/sbx where that lies below the home, else
 /// ~/.local/state/sbx. Empty when the caller has no home. Nothing is made.
 [[nodiscard]] std::string state_folder(const Host& host);
+
+/// That, and where it is without XDG_STATE_HOME: what is kept in either is to be trusted by a later run. Empty when the
+/// caller has no home.
+[[nodiscard]] std::vector<std::string> state_folders(const Host& host);
 
 /// "/home/me/x" below "/home/me"; a path with ".." in it lies nowhere.
 [[nodiscard]] bool lies_below(const std::string& path, const std::string& folder);

@@ -109,10 +109,14 @@ std::vector<DenyRule> resolve_deny(const policy::SourcedList<std::string>& deny,
     if (!facts || facts->type != host::FileType::symlink) continue;
     if (auto target = host.files->canonical(place)) rules.add(std::move(*target), each.origin);
   }
-  if (const std::string state = host::state_folder(host); !state.empty()) {
+  for (const std::string& state : host::state_folders(host)) {
     const Origin origin{.file = "sbx's own state", .layer = Layer::builtin};
     const std::string place = joined(folders.find(parent_of(state)).real, base_name(state));
     rules.add(place, origin).own_state = true;
+    const auto facts = host.files->look(place);
+    if (!facts || facts->type != host::FileType::symlink) continue;
+    if (auto target = host.files->canonical(place))
+      rules.add(std::move(*target), origin).own_state = true;
   }
   return rules.take();
 }

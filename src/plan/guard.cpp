@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "host/state.hpp"
 #include "plan/path_text.hpp"
 #include "plan/protected.hpp"
 
@@ -24,6 +25,36 @@ MountKind mask_kind(bool is_folder) {
 
 std::string first_part(const std::string& path) {
   return path.substr(0, path.find('/'));
+}
+
+/// The first symbolic link in an absolute path, and the path with it resolved; nothing when there is
+/// none.
+std::optional<std::pair<std::string, std::string>> first_link(const host::Files& files,
+                                                              const std::string& path) {
+  for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
+    std::string place = path.substr(0, end);
+    const auto facts = files.look(place);
+    if (!facts) return std::nullopt;
+    if (facts->type == host::FileType::symlink) {
+      const auto target = files.link_target(place);
+      if (!target) return std::nullopt;
+      const std::string rest = end == std::string::npos ? "" : path.substr(end);
+      return std::pair(std::move(place),
+                       normal(joined(parent_of(path.substr(0, end)), *target) + rest));
+    }
+    if (end == std::string::npos) return std::nullopt;
+  }
+}
+
+/// Each by its own path without links in it.
+std::vector<std::string> links_on_the_way(const host::Files& files, std::string path) {
+  constexpr std::size_t kMost = 40;  // MAXSYMLINKS
+  std::vector<std::string> links;
+  while (auto link = links.size() < kMost ? first_link(files, path) : std::nullopt) {
+    links.push_back(std::move(link->first));
+    path = std::move(link->second);
+  }
+  return links;
 }
 
 }  // namespace
@@ -62,6 +93,7 @@ Status Guard::run(std::vector<Shown>& shown) {
     note_live(each);
     tell(each);
   }
+  seal_way_to_state();
   return {};
 }
 
@@ -76,6 +108,7 @@ void Guard::add_literals(Shown& shown) const {
   for (const DenyRule* rule : denials_.literals()) {
     const std::string& path = rule->pattern;
     if (path == shown.grant.source || !is_within(path, shown.grant.source)) continue;
+    if (rule->own_state) note_state(shown, *rule);
     std::string rest = relative(path, shown.grant.source);
     std::string place;
     while (!rest.empty()) {
@@ -85,15 +118,37 @@ void Guard::add_literals(Shown& shown) const {
       const auto facts = host_.files->look(joined(shown.grant.source, place));
       const bool is_folder = facts && facts->type == host::FileType::directory;
       if (is_folder && !rest.empty()) continue;
-      // What sbx itself makes for this run: hiding it would hide what else is made there later.
+      // What sbx itself makes before the mounts: hiding it would hide what else is made there later.
       if (!facts && !shown.layered && !rest.empty() &&
           holds_own_state(joined(shown.grant.source, place)))
         continue;
       if (facts && !rest.empty()) break;  // a file on the way: there is nothing below it
-      shown.survey->hidden.push_back({.path = place, .is_folder = is_folder});
+      shown.survey->hidden.push_back({.path = place,
+                                      .is_folder = is_folder,
+                                      .is_there = facts.has_value() || rule->own_state});
       break;
     }
   }
+}
+
+/// A folder that is not there can't be masked, and what the program made in its place a later run would
+/// trust.
+void Guard::note_state(const Shown& shown, const DenyRule& rule) const {
+  const bool known =
+      std::ranges::find(guarded_.state_folders, rule.pattern) != guarded_.state_folders.end();
+  if (!shown.layered && !known) guarded_.state_folders.push_back(rule.pattern);
+}
+
+/// A link on the way to sbx's own state that the program could replace would lead a later run
+/// elsewhere.
+void Guard::seal_way_to_state() {
+  const Origin origin{.file = "sbx's own state", .layer = Layer::builtin};
+  for (const std::string& state : host::state_folders(host_))
+    for (const std::string& link : links_on_the_way(*host_.files, state)) {
+      const std::string inside = view_.inside(link);
+      const Cover* over = inside.empty() ? nullptr : view_.over(inside);
+      if (over != nullptr && over->live) protect(inside, MountKind::read_only, origin);
+    }
 }
 
 /// What a hidden link leads to is hidden too, unless the link lies in it.
@@ -274,7 +329,8 @@ void Guard::note_live(const Shown& shown) {
   if (shown.grant.access != Access::live || shown.grant.facts.type != host::FileType::directory)
     return;
   LiveFolder folder{.source = shown.grant.source, .guarded = found.protected_};
-  for (const Hidden& name : found.hidden) folder.guarded.push_back(name.path);
+  for (const Hidden& name : found.hidden)
+    if (name.is_there) folder.guarded.push_back(name.path);
   std::ranges::sort(folder.guarded);
   guarded_.live.push_back(std::move(folder));
 }

@@ -28,6 +28,7 @@ struct Guarded {
   std::vector<LiveFolder>& live;
   std::vector<Degraded>& degraded;
   std::vector<std::string>& explanations;
+  std::vector<std::string>& state_folders;
 };
 
 class Guard {
@@ -51,6 +52,8 @@ class Guard {
   Status check_files() const;
   void follow_links(std::vector<Shown>& shown) const;
   void add_literals(Shown& shown) const;
+  void note_state(const Shown& shown, const DenyRule& rule) const;
+  void seal_way_to_state();
   void copy_instead(const Shown& shown);
   void hide_all(Shown& shown);
   void hide(const Shown& shown, const Hidden& name);

@@ -39,6 +39,12 @@ bool usable_by_others(const Grant& grant) {
 
 enum class Extent : std::uint8_t { alone, with_submounts };
 
+/// What is mounted in a granted folder.
+struct Below {
+  std::string first;         ///< path of one; empty: there is none
+  std::vector<Grant> shown;  ///< but for those that filesystem.deny hides
+};
+
 /// Turns resolved grants into steps.
 class Placer {
  public:
@@ -55,11 +61,11 @@ class Placer {
   Status add(const Grant& grant);
   Status check_mount_point(Grant& grant, bool& visible) const;
   Status read_mounts();
-  Result<std::vector<Grant>> submounts(const Grant& grant);
+  Result<Below> submounts(const Grant& grant);
   Status note_medium(const Grant& grant);
   void add_empty(const Grant& grant);
   void add_step(const Grant& grant, Extent extent);
-  void add_copies(const Grant& grant, const std::vector<Grant>& below_it);
+  void add_copies(const Grant& grant, const Below& below_it);
   void seal_policy_files(const std::string& workspace, Guard& guard);
   [[nodiscard]] const DenyRule* hiding_rule(const Grant& grant) const;
 
@@ -160,15 +166,19 @@ Status Placer::read_mounts() {
 }
 
 /// A grant of its own for each mount below: what is mounted on a folder is not part of the folder.
-Result<std::vector<Grant>> Placer::submounts(const Grant& grant) {
-  std::vector<Grant> found;
+/// What lies under a hidden mount is hidden by its name, like the mount where that comes with its folder.
+Result<Below> Placer::submounts(const Grant& grant) {
+  Below found;
   if (grant.facts.type != host::FileType::directory) return found;
   SBX_TRY(read_mounts());
   for (const host::MountPoint& mount : *mounts_) {
     if (mount.path == grant.source || !is_within(mount.path, grant.source)) continue;
     std::string target = grant.target;
     target += below(mount.path, grant.source);
-    if (std::ranges::find(found, target, &Grant::target) != found.end()) continue;  // stacked
+    if (found.first.empty()) found.first = mount.path;
+    if (denials_.covers(mount.path) != nullptr) continue;
+    if (std::ranges::find(found.shown, target, &Grant::target) != found.shown.end())
+      continue;  // stacked
     const auto facts = host_.files->look(mount.path);
     const bool usable = facts && (facts->type == host::FileType::directory ||
                                   facts->type == host::FileType::regular);
@@ -178,11 +188,11 @@ Result<std::vector<Grant>> Placer::submounts(const Grant& grant) {
                         "' in it is a mount of type " + mount.type +
                         (facts ? "" : " that can't be looked at"),
                     grant.origin, "grant the folders beside it one by one");
-    found.push_back({.access = grant.access,
-                     .source = mount.path,
-                     .target = std::move(target),
-                     .facts = *facts,
-                     .origin = grant.origin});
+    found.shown.push_back({.access = grant.access,
+                           .source = mount.path,
+                           .target = std::move(target),
+                           .facts = *facts,
+                           .origin = grant.origin});
   }
   return found;
 }
@@ -231,16 +241,16 @@ void Placer::add_step(const Grant& grant, Extent extent) {
 }
 
 /// Each mount by itself: a copy hides nothing that was mounted on.
-void Placer::add_copies(const Grant& grant, const std::vector<Grant>& below_it) {
+void Placer::add_copies(const Grant& grant, const Below& below_it) {
   add_step(grant, Extent::alone);
   places_.steps.back().kind = MountKind::copy;
-  for (const Grant& submount : below_it) {
+  for (const Grant& submount : below_it.shown) {
     add_step(submount, Extent::alone);
     if (places_.steps.back().is_folder) places_.steps.back().kind = MountKind::copy;
   }
   places_.degraded.push_back(
       {.what = "filesystem.workspace.mode",
-       .why = "'" + below_it.front().source + "' is a mount in '" + grant.source +
+       .why = "'" + below_it.first + "' is a mount in '" + grant.source +
               "', and to an ordinary user the kernel refuses an overlay then",
        .instead = "the folder is a copy, made when the run began"});
 }
@@ -250,23 +260,24 @@ Status Placer::add(const Grant& grant) {
     add_empty(grant);
     return {};
   }
-  const std::vector<Grant> below_it = SBX_TRY(submounts(grant));
+  const Below below_it = SBX_TRY(submounts(grant));
   SBX_TRY(note_medium(grant));
-  for (const Grant& submount : below_it) SBX_TRY(note_medium(submount));
+  for (const Grant& submount : below_it.shown) SBX_TRY(note_medium(submount));
   // To an ordinary user a mount and those on it are one: a user namespace may not see what they hide, so neither a bind
   // nor an overlay of it alone is possible (EINVAL). As root each is taken by itself: one that can't be idmapped would
   // fail all.
-  const bool as_one = !host_.privileged && !below_it.empty();
+  const bool as_one = !host_.privileged && !below_it.first.empty();
   const bool copied = as_one && grant.access == Access::copy;
   if (copied) {
     add_copies(grant, below_it);
   } else {
     add_step(grant, as_one ? Extent::with_submounts : Extent::alone);
     if (!as_one)
-      for (const Grant& submount : below_it) add_step(submount, Extent::alone);
+      for (const Grant& submount : below_it.shown) add_step(submount, Extent::alone);
     if (as_one)
-      for (const Grant& submount : below_it)
-        shown_.push_back({.grant = submount, .step = places_.steps.size() - 1});
+      for (const Grant& submount : below_it.shown)
+        if (submount.facts.type == host::FileType::directory)
+          shown_.push_back({.grant = submount, .step = places_.steps.size() - 1});
   }
   places_.explanations.push_back(
       "'" + grant.source + "' is shown " + describe(grant.access) +
@@ -325,8 +336,9 @@ Result<Places> Placer::place() {
     if (!visible) SBX_TRY(add(grant));
   }
   if (below_empty) places_.steps.push_back(directory_step(places_.working_directory));
-  Guard guard(policy_, host_, view_, denials_, grants_,
-              {places_.steps, places_.live, places_.degraded, places_.explanations});
+  Guard guard(
+      policy_, host_, view_, denials_, grants_,
+      {places_.steps, places_.live, places_.degraded, places_.explanations, places_.state_folders});
   SBX_TRY(guard.run(shown_));
   seal_policy_files(source, guard);
   sort_by_depth(places_.steps);

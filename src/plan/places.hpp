@@ -16,6 +16,7 @@ struct Places {
   std::vector<LiveFolder> live;
   std::vector<std::string> live_in_memory;
   std::vector<std::string> live_on_overlay;
+  std::vector<std::string> state_folders;
   std::vector<Degraded> degraded;
   std::vector<std::string> notes;
   std::vector<std::string> explanations;

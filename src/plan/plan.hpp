@@ -186,6 +186,8 @@ struct Plan {
   /// Live grants, and mounts in them, on a tmpfs of the host: limits.disk holds there by its growth.
   std::vector<std::string> live_in_memory;
   std::vector<std::string> live_on_overlay;  ///< perhaps so: a trial tells
+  /// Of sbx's own state, in grants that show the host as it is: made before the mounts, so that there is something to mask.
+  std::vector<std::string> state_folders;
   std::uint64_t most_entries = 0;  ///< filesystem.scan
   std::vector<Degraded> degraded;
   std::vector<std::string>

@@ -22,6 +22,7 @@ struct Hidden {
   std::string path;
   bool is_folder = false;
   bool is_link = false;
+  bool is_there = true;
 };
 struct Linked {
   std::string path;

@@ -22,6 +22,7 @@
 #include "supervise/supervisor.hpp"
 #include "workspace/copy.hpp"
 #include "workspace/duplicate.hpp"
+#include "workspace/state.hpp"
 
 namespace sbx::run {
 namespace {
@@ -281,6 +282,8 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   SBX_TRY(set_limits(plan.budgets, options.group));
   stamps.add("acquire");
 
+  for (const std::string& place : plan.state_folders)
+    SBX_TRY(workspace::make_state_reserved(place));
   RunNetwork network(plan.network);
   SBX_TRY(network.prepare());
   const timespec started = workspace::file_clock();

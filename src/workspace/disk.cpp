@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/sys.hpp"
+#include "workspace/state.hpp"
 #include "workspace/tree.hpp"
 
 namespace sbx::workspace {
@@ -55,13 +56,6 @@ Result<UniqueFd> open_own(int folder, const std::string& name) {
   return opened;
 }
 
-/// mkdir -p, 0700.
-void make_folders(const std::string& path) {
-  for (std::size_t at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1))
-    (void)::mkdir(path.substr(0, at).c_str(), 0700);  // what fails shows when it is opened
-  (void)::mkdir(path.c_str(), 0700);
-}
-
 /// The lock of a new name, held; invalid when a sweep took it for a dead one.
 UniqueFd take_lock(int disks, const std::string& name) {
   const std::string file = name + kLockEnd;
@@ -91,9 +85,8 @@ bool can_hold_whiteouts(int folder) {
 Result<DiskFolder> DiskFolder::make(const std::string& state, uid_t uid, gid_t gid) {
   errno = 0;
   if (state.empty()) return refused("~/.local/state/sbx", "the caller has no home");
-  make_folders(state + "/" + kDisks);
   DiskFolder folder;
-  auto disks = open_own(AT_FDCWD, state + "/" + kDisks);
+  auto disks = open_state(state, kDisks, Missing::is_made);
   if (!disks) {
     errno = disks.error().errno_value;
     return refused(state, "it can't be made or belongs to somebody else");
@@ -142,8 +135,7 @@ DiskFolder::~DiskFolder() {
 }
 
 void sweep_disk_folders(const std::string& state) {
-  if (state.empty()) return;
-  const auto disks = open_own(AT_FDCWD, state + "/" + kDisks);
+  const auto disks = open_state(state, kDisks, Missing::is_an_error);
   if (!disks) return;
   const auto entries = read_folder(disks->get());
   if (!entries) return;

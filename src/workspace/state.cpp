@@ -47,15 +47,26 @@ Result<UniqueFd> open_own(int holder, const std::string& name, const std::string
 
 }  // namespace
 
-Result<UniqueFd> open_state(const std::string& state_folder, const std::string& part,
-                            Missing missing) {
+Result<UniqueFd> open_state(const std::string& state_folder, Missing missing) {
   if (state_folder.empty()) return unusable("~/.local/state/sbx", "the caller has no home", 0);
   if (missing == Missing::is_made) SBX_TRY(make_parents(state_folder));
   const std::string above = folder_of(state_folder);
   const UniqueFd holder(::open(above.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!holder.valid()) return unusable(above, {}, errno);
-  const UniqueFd own =
-      SBX_TRY(open_own(holder.get(), name_of(state_folder), state_folder, missing));
+  return open_own(holder.get(), name_of(state_folder), state_folder, missing);
+}
+
+Status make_state_reserved(const std::string& state_folder) {
+  auto made = open_state(state_folder, Missing::is_made);
+  if (made) return {};
+  const int error = made.error().errno_value;
+  if (error == EROFS || error == EACCES) return {};  // nor can the program
+  return fail(std::move(made).error());
+}
+
+Result<UniqueFd> open_state(const std::string& state_folder, const std::string& part,
+                            Missing missing) {
+  const UniqueFd own = SBX_TRY(open_state(state_folder, missing));
   return open_own(own.get(), part, state_folder + "/" + part, missing);
 }
 

@@ -58,6 +58,52 @@ class OwnState(Deny):
             ended = self.sbx("--read", self.home, "--", "ls", "-A", state, env=env)
             self.assertEqual(ended.text, "near\n", ended)
 
+    def test_where_it_is_without_settings_is_hidden_beside_another(self):
+        self.write(".local/state/sbx/kept/set", SECRET, folder=self.home)
+        self.write(".local/state/near", "shown\n", folder=self.home)
+        code = "cat .local/state/near; cat .local/state/sbx/kept/set"
+        for grant in ("--read", "--write"):
+            ended = self.sbx(grant, self.home, "--", "sh", "-c", f"cd {self.home}; {code}", env={"XDG_STATE_HOME": str(self.home / "own")})
+            self.assertEqual(ended.text, "shown\n", ended)
+
+    def test_what_it_is_a_link_to_is_hidden(self):
+        self.write("big/sbx/last.json", SECRET, folder=self.home)
+        self.write("big/near", "shown\n", folder=self.home)
+        (self.home / ".local/state").mkdir(parents=True)
+        (self.home / ".local/state/sbx").symlink_to(self.home / "big/sbx")
+        ended = self.sbx("--read", self.home / "big", "--", "sh", "-c", f"cd {self.home}/big; cat near; cat sbx/last.json")
+        self.assertEqual(ended.text, "shown\n", ended)
+
+    def test_none_can_be_planted_where_there_is_none_yet(self):
+        self.write("victim/disks/a/data", "precious", folder=self.home)
+        self.write("victim/disks/a.lock", "", folder=self.home)
+        (self.home / ".local").mkdir()
+        plant = f"cd {self.home}/.local; mkdir -p lib state; ln -s {self.home}/victim state/sbx && rm -r state/sbx; ln -sfn {self.home}/victim state/sbx; mv state moved; ls -A"
+        for _ in range(2):
+            ended = self.sbx("--write", self.home / ".local", "--", "sh", "-c", plant)
+            self.assertEqual(ended.text, "lib\nstate\n", ended)
+            self.exited(self.sbx("--", "true"))  # which removes what dead runs left
+            self.assertEqual((self.home / "victim/disks/a/data").read_text(), "precious")
+        self.assertFalse((self.home / ".local/state/sbx").is_symlink())
+
+    def test_a_link_on_the_way_to_it_stays_and_another_is_the_programs(self):
+        (self.home / "elsewhere").mkdir()
+        (self.home / ".local").mkdir()
+        for name in ("state", "other"):
+            (self.home / ".local" / name).symlink_to(self.home / "elsewhere")
+        code = "for name in state other; do ln -sfn /tmp $name; mv $name moved && echo $name moved && rm moved; done"
+        ended = self.sbx("--write", self.home / ".local", "--", "sh", "-c", f"cd {self.home}/.local; {code}")
+        self.assertEqual(ended.text, "other moved\n", ended)
+        self.assertEqual(os.readlink(self.home / ".local/state"), str(self.home / "elsewhere"))
+
+    def test_a_link_in_its_place_is_not_used(self):
+        self.write("victim/disks/a/data", "precious", folder=self.home)
+        self.write("victim/disks/a.lock", "", folder=self.home)
+        (self.home / ".local/state").mkdir(parents=True)
+        (self.home / ".local/state/sbx").symlink_to(self.home / "victim")
+        self.exited(self.sbx("--", "true"))
+        self.assertEqual((self.home / "victim/disks/a/data").read_text(), "precious")
+
     def test_a_grant_of_it_is_refused(self):
         self.write(".local/state/sbx/kept/set", SECRET, folder=self.home)
         self.could_not(self.sbx("--read", self.home / ".local/state/sbx/kept", "true"), "sbx's own state")
@@ -68,6 +114,7 @@ class OwnState(Deny):
                              f"cd {self.home}; mkdir -p .local/lib; echo text > .local/lib/file; ls -A .local .local/state .local/state/sbx")
             self.assertEqual(ended.text, ".local:\nlib\nstate\n\n.local/state:\nsbx\n\n.local/state/sbx:\n", ended)
             self.assertEqual((self.home / ".local/lib/file").read_text(), "text\n")
+            self.assertNotIn("appeared", ended.record)
 
 
 class Hidden(Deny):

@@ -33,6 +33,12 @@ class Appeared(Live):
         ended = self.exited(self.python(f"import os; os.chdir({str(self.work)!r})\n{self.MAKE}", options=["--write", self.work]))
         self.assertEqual(self.appeared(ended), self.NAMES)
 
+    def test_a_name_that_a_rule_gives_whole_is_listed_when_it_was_not_there(self):
+        self.write("there", "secret")
+        deny = ["--set", f'filesystem.deny=["{self.work}/made", "{self.work}/there", "{self.work}/deep/er/made"]']
+        ended = self.exited(self.sbx(*self.live, *deny, "--", "sh", "-c", f"cd {self.work}; echo x > made; mkdir -p deep/er; echo x > deep/er/made; cat there"))
+        self.assertEqual(self.appeared(ended), {"made": "filesystem.deny", "deep/er/made": "filesystem.deny"}, ended)
+
     def test_those_that_the_host_made_meanwhile_are_listed(self):
         process = self.start_sbx(*self.live, "--", "sh", "-c", "echo ready; read x", json_record=False, stdin=subprocess.PIPE)
         self.assertEqual(process.stdout.readline(), b"ready\n")
@@ -119,19 +125,23 @@ class Guarded(Live):
 class Submounts(Live):
     """A mount below a granted folder shows what is mounted, with what is guarded in it, in every mode."""
 
-    def mounted(self, mode, script):
+    def apart(self, script, *arguments):
+        """A shell script in a mount namespace of its own."""
         if not sbxtest.IS_ROOT:
             wrapper = ["unshare", "--user", "--map-current-user", "--mount", "--keep-caps"]
             if subprocess.run([*wrapper, "true"], capture_output=True).returncode != 0:
                 self.skipTest("mounts can't be made here")
         else:
             wrapper = ["unshare", "--mount"]
+        process = sbxtest.start([*wrapper, "sh", "-c", script, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                env=self.environment(), cwd=self.work)
+        return self.finish(process, json_record=False)
+
+    def mounted(self, mode, script):
         (self.work / "sub").mkdir(exist_ok=True)
         make = (f'mount -t tmpfs -o mode=777 t "{self.work}/sub"; cd "{self.work}"; mkdir -p sub/.git/hooks; echo shown > sub/file; echo s3cr3t > sub/.env; '
                 f'"$0" run --workspace .:{mode} -- sh -c "$1"; echo "status $?"; cat sub/file; ls -A sub')
-        process = sbxtest.start([*wrapper, "sh", "-c", make, sbxtest.SBX, script], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                env=self.environment(), cwd=self.work)
-        return self.finish(process, json_record=False)
+        return self.apart(make, sbxtest.SBX, script)
 
     def test_they_show_their_content_and_hide_what_is_hidden(self):
         self.write("sub/below", "under the mount")
@@ -140,6 +150,29 @@ class Submounts(Live):
             self.assertIn(b"shown\n", ended.out, ended)
             self.assertNotIn(b"below", ended.out.split(b"status")[0], ended)
             self.assertNotIn(b"s3cr3t", ended.out, ended)
+
+    GRANTS = ("--workspace .:read-only", "--workspace .:overlay", "--workspace .:read-write", "--read .", "--write .")
+
+    def test_a_hidden_name_that_is_a_mount_stays_hidden(self):
+        self.write("shown", "shown")
+        make = ('echo s3cr3t > ../e; : > .env; mount --bind ../e .env; mkdir -p .ssh .aws/sub; mount -t tmpfs t .ssh; echo s3cr3t > .ssh/key; '
+                'mount -t tmpfs t .aws/sub; echo s3cr3t > .aws/sub/key; "$0" run $1 -- sh -c "cat $2/.env $2/.ssh/key $2/.aws/sub/key $2/shown"')
+        for grant in self.GRANTS:
+            ended = self.apart(make, sbxtest.SBX, grant, self.work)
+            self.assertEqual(ended.out, b"shown", f"{grant}: {ended}")
+
+    def test_the_state_of_sbx_that_is_a_mount_stays_hidden(self):
+        make = ('mkdir -p "$HOME/.local/state/sbx" "$HOME/.local/lib"; mount -t tmpfs t "$HOME/.local/state/sbx"; echo s3cr3t > "$HOME/.local/state/sbx/last.json"; '
+                'echo shown > "$HOME/.local/lib/shown"; "$0" run $1 "$HOME" -- sh -c "cat $HOME/.local/state/sbx/last.json $HOME/.local/lib/shown"')
+        for grant in ("--read", "--write"):
+            ended = self.apart(make, sbxtest.SBX, grant)
+            self.assertEqual(ended.out, b"shown\n", f"{grant}: {ended}")
+
+    def test_a_file_that_is_a_mount_is_shown(self):
+        make = 'echo mounted > ../e; : > settings; mount --bind ../e settings; "$0" run $1 -- cat $2/settings'
+        for grant in self.GRANTS:
+            ended = self.apart(make, sbxtest.SBX, grant, self.work)
+            self.assertEqual(ended.out, b"mounted\n", f"{grant}: {ended}")
 
     def test_writing_to_them_is_what_the_mode_says(self):
         for mode, after in (("read-only", b"shown"), ("overlay", b"shown"), ("read-write", b"written")):
