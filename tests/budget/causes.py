@@ -4,6 +4,7 @@ A cause names the options that set the budget, the program beyond it, the same p
 `ends` is (status, reason), `met` the limit that must stand in limits_met; where the program has to get there first, which it can't
 on every machine in its time, `said` is what it prints then. Where a means can't see or stop it, `unless` has
 another row for that means ("polled"): what happens then, and the entry of `degraded` that must say so.
+Where that depends on the machine too, `without` names the entry: the program gets away exactly where `degraded` has it.
 """
 
 import dataclasses
@@ -38,6 +39,7 @@ class Cause:
     unit: str = "MiB"  # of what is measured: the peak of `met`, CPU or wall time in ms
     unless: dict = dataclasses.field(default_factory=dict)
     finishes: bool = False  # ends by itself, perhaps before the next look: it has ended then, and what it went over is named
+    without: tuple = ()  # (key, how `why` begins) of an entry
     passing: bool = False  # asked for at one moment by several, met for that moment only: where no counter tells, it may be missed
     said: str = None  # printed by the program when it met the limit: then it must be named
     quick: tuple = ()  # the options when it is asked many times: smaller budgets
@@ -56,6 +58,9 @@ def _memory(name, beyond, within, budget=64, **rest):
 # What polling does instead: (ends, met, the entry of `degraded` that says so, what the program printed).
 REFUSED = {"polled": (EXITED, None, "limits.memory", "refused ENOSYS")}
 UNSEEN = {"polled": (EXITED, None, "limits.memory", "worked")}
+
+# Of a child that nobody waits for only this clock knows the time, once it has ended.
+TASK_CLOCK = ("limits.cpu_time", "no task clock: perf_event_open: ")
 
 _few_processes = ("--processes", "24", "--timeout", "1500ms", "--cpu-time", "60s")
 _quick_processes = ("--processes", "24", "--timeout", "400ms", "--cpu-time", "60s")
@@ -95,7 +100,7 @@ CPU_CAUSES = (
     Cause("CPU in short-lived children", _cpu, _probe("spin-children", "waited", 200, 10), _probe("spin-children", "waited", 5, 5), CPU,
           unit="ms CPU", quick=_quick_cpu),
     Cause("CPU in children nobody waits for", _cpu, _probe("spin-children", "ignored", 200, 10), _probe("spin-children", "ignored", 5, 5),
-          CPU, unit="ms CPU", quick=_quick_cpu),
+          CPU, unit="ms CPU", without=TASK_CLOCK, quick=_quick_cpu),
     Cause("CPU in parallel", _cpu, _probe("spin-parallel", 4, 2000), _probe("spin-parallel", 4, 10), CPU, unit="ms CPU", quick=_quick_cpu),
     Cause("CPU after sched_setaffinity", ("--cpus", "1", "--timeout", "600ms", "--cpu-time", "60s"),
           _probe("spin-parallel", 4, 20000, "widen"), _probe("spin-parallel", 4, 10, "widen"), WALL, unit="ms CPU",

@@ -7,6 +7,7 @@ import os
 
 from budgettest import LATE_MS, MIB, BudgetTest, Ticker, means_of, sbxtest
 from causes import CPU_CAUSES, MEMORY, MEMORY_CAUSES, PROCESS_CAUSES, SIZE_CAUSES, TIME_CAUSES
+from refused_calls import EACCES, refuse_calls
 
 # What is promised is for one program at 1.5 GB/s.
 FROM_SEVERAL = ("12 children of 64 MiB", "memory after forks that share")
@@ -80,6 +81,17 @@ class Matrix(BudgetTest):
 
     def test_cpu_within_the_budget(self):
         self.within(CPU_CAUSES)
+
+    def test_cpu_beyond_the_budget_without_a_task_clock(self):
+        """Only a child that nobody waits for gets away then, and it is said."""
+        without_clock = {"env": {"SBX_TEST_MEANS": "polled"}, "preexec_fn": lambda: refuse_calls({"perf_event_open": EACCES})}
+        got_away = []
+        for cause in CPU_CAUSES:
+            ended = self.run_cause(cause, cause.beyond, **without_clock)
+            self.assertEqual(self.wrong(cause, ended), "", f"{cause.name}: {ended}")
+            if "no task clock: perf_event_open: Permission denied" in self.cell(cause, ended, 0)["weaker"]:
+                got_away.append(cause.name)
+        self.assertEqual(got_away, ["CPU in children nobody waits for"])
 
     def test_sizes_beyond_the_budget(self):
         self.beyond(SIZE_CAUSES)
