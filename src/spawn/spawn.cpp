@@ -242,8 +242,9 @@ Result<Sandbox> meet(const plan::Plan& plan, const host::Host& host, const Ident
   if (SBX_TRY(passes(fault, Stage::id_maps)))
     if (auto mapped = map_ids(clone.pid, identity, host); !mapped)
       return fail(explain_early_end(plan, clone, channels, std::move(mapped).error()));
-  // The host's memory pressure ends the sandbox before anything else. The file is the child's own;
-  // a caller that is already above 500 stays there, since lowering needs rights.
+  // The host's memory pressure ends the sandbox before anything else. The program can take that back
+  // as far as oom_score_adj_min, which is mostly 0: CAP_SYS_RESOURCE is needed to go below that, and
+  // only a writer that has it, as root mostly has, moves that up to the 500 (__set_oom_adj).
   (void)sys::write_file("/proc/" + std::to_string(clone.pid) + "/oom_score_adj", "500");
   stamp("id_maps");
   const int control = channels.control.get();
