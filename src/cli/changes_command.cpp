@@ -28,7 +28,7 @@ constexpr int kFindings = 1;
 constexpr int kUsage = 2;
 
 int print(const std::string& text) {
-  return sys::write_all(STDOUT_FILENO, text) ? kDone : exit_status::kCouldNot;
+  return print_answer(text) ? kDone : exit_status::kCouldNot;
 }
 
 void write_stderr(const std::string& text) {

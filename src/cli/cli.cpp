@@ -24,7 +24,7 @@ constexpr int kDone = 0;
 constexpr int kUsage = 2;
 
 int print(const std::string& text) {
-  return sys::write_all(STDOUT_FILENO, text) ? kDone : exit_status::kCouldNot;
+  return print_answer(text) ? kDone : exit_status::kCouldNot;
 }
 
 int complain(const Error& error, Color color, int status) {

@@ -150,7 +150,7 @@ int doctor_command(const Invocation& typed) {
       typed.output.json
           ? for_programs(sections, *host)
           : for_people(sections, typed.output.quiet, paint_for(typed.output.color, STDOUT_FILENO));
-  if (!sys::write_all(STDOUT_FILENO, text)) return exit_status::kCouldNot;
+  if (!print_answer(text)) return exit_status::kCouldNot;
   return runs ? 0 : kMissing;
 }
 

@@ -189,9 +189,7 @@ class RunCommand {
     const std::string text =
         typed_.output.json ? plan_text(policy_, plan_) : plan_words(policy_, plan_);
     if (typed_.output.trace_time) write_stderr(stamp_lines());
-    if (const auto written = sys::write_all(STDOUT_FILENO, text); !written)
-      return tell(written.error());
-    return 0;
+    return print_answer(text) ? 0 : exit_status::kCouldNot;
   }
 
   int run_plan() {

@@ -367,7 +367,7 @@ int why_command(const Invocation& typed) {
   if (!record) return complain(record.error());
   const auto words = why_words(*record, paint_for(typed.output.color, STDOUT_FILENO));
   if (!words) return complain(words.error());
-  return sys::write_all(STDOUT_FILENO, *words) ? 0 : exit_status::kCouldNot;
+  return print_answer(*words) ? 0 : exit_status::kCouldNot;
 }
 
 }  // namespace sbx::cli

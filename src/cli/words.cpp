@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
 
+#include "base/sys.hpp"
 #include "cli/codes.hpp"
 #include "cli/record.hpp"
 #include "cli/text.hpp"
@@ -211,6 +213,17 @@ std::string error_text(const Error& error, const Paint& paint) {
   const std::string hint = hint_of(error);
   if (!hint.empty()) text += fmt::format("  {} {}\n", paint.green("help:"), printable(hint));
   return text;
+}
+
+bool print_answer(const std::string& text) {
+  Status written = sys::write_all(STDOUT_FILENO, text);
+  if (written) return true;
+  Error& error = written.error();
+  error.message = "cannot write to stdout";
+  if (error.errno_value != EPIPE)
+    (void)sys::write_all(STDERR_FILENO,  // a closed stderr can't be told anywhere
+                         error_text(error, paint_for(Color::automatic, STDERR_FILENO)));
+  return false;
 }
 
 std::string findings_text(const policy::Findings& findings, const Paint& paint) {

@@ -43,6 +43,10 @@ struct Paint {
 /// `--dry-run` for people.
 [[nodiscard]] std::string plan_words(const policy::Policy& policy, const plan::Plan& plan);
 
+/// The answer of a command, on stdout. False: it is not all there, which has been told on stderr unless
+/// the reader went away (EPIPE).
+[[nodiscard]] bool print_answer(const std::string& text);
+
 /// "sbx: LINE\n" for each, made safe for a terminal.
 [[nodiscard]] std::string note_lines(const std::vector<std::string>& notes);
 

@@ -50,6 +50,23 @@ class Arguments(SbxTest):
         ended = self.sbx("plain.unknown")
         self.assertEqual((ended.status, ended.verdict), (126, ("setup-failed", "not-executable")), str(ended))
 
+    def test_an_answer_that_can_not_be_written_is_told(self):
+        path = self.policy("")
+        for words in (["--version"], ["policy", "list"], ["changes", "list"], ["doctor"], ["policy", "check", path], ["run", "--dry-run", "true"]):
+            command = [SBX, *map(str, words)]
+            with open("/dev/full", "wb") as full:
+                done = subprocess.run(command, env=self.environment(), cwd=self.work, stdout=full, stderr=subprocess.PIPE, check=False)
+            self.assertEqual(done.returncode, 125, words)
+            self.assertIn(b"error[cannot-write]: cannot write to stdout: No space left on device\n", done.stderr)
+            read, write = os.pipe()
+            os.close(read)  # a reader that has seen enough
+            done = subprocess.run(command, env=self.environment(), cwd=self.work, stdout=write, stderr=subprocess.PIPE, check=False)
+            os.close(write)
+            self.assertEqual((done.returncode, b"cannot-write" in done.stderr), (125, False), words)
+            done = subprocess.run(command, env=self.environment(), cwd=self.work, capture_output=True, check=False)
+            self.assertNotIn(b"cannot-write", done.stderr)
+            self.assertTrue(done.stdout, words)
+
     def test_help_and_version(self):
         self.assertRegex(self.call("--version").stdout, rb"^sbx \d+\.\d+\.\d+\n$")
         for arguments in (["--help"], ["help"], ["run", "--help"], ["help", "run"], ["policy", "show", "--help"]):

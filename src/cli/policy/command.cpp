@@ -22,7 +22,7 @@ Result<Place> look() {
 }
 
 int print(const std::string& text) {
-  return sys::write_all(STDOUT_FILENO, text) ? kDone : exit_status::kCouldNot;
+  return print_answer(text) ? kDone : exit_status::kCouldNot;
 }
 
 int complain(const Invocation& typed, const Error& error, int status) {
