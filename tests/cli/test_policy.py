@@ -48,7 +48,7 @@ MISTAKES = {
     "extends-cycle": 'extends = "./bad.toml"',
     "nested-too-deep": "x = " + "[" * 40 + "]" * 40,
     "too-many-findings": "\n".join(f"x{number} = 1" for number in range(200)),
-    "too-many-entries": "[filesystem]\nread = [" + ",".join(f"'/a{number}'" for number in range(5000)) + "]",
+    "too-many-entries": "[filesystem]\nread = [" + ",".join(f"'/a{number}'" for number in range(16_385)) + "]",
 }
 
 
