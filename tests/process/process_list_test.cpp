@@ -99,20 +99,24 @@ TEST(ProcessList, FindsWhatAThreadMadeAndWhatCameSinceTheLastLook) {
   for (const bool by_thread : {false, true}) {
     TestPipe hold;
     TestPipe told;
-    std::thread maker([&] {
-      const Child child(by_thread);
-      const pid_t pid = child.pid();
-      (void)!::write(told.write.get(), &pid, sizeof pid);
-      char byte = 0;
-      (void)!::read(hold.read.get(), &byte, 1);  // its children are its own until it ends
-    });
+    const pid_t program = ::fork();
+    if (program == 0) {
+      std::thread([&] {
+        const Child child(by_thread);
+        const pid_t pid = child.pid();
+        (void)!::write(told.write.get(), &pid, sizeof pid);
+        char byte = 0;
+        (void)!::read(hold.read.get(), &byte, 1);  // its children are its own until it ends
+      }).join();
+      ::_exit(0);
+    }
     pid_t pid = 0;
     EXPECT_EQ(::read(told.read.get(), &pid, sizeof pid), sizeof pid);
     list.add_new();
     EXPECT_THAT(numbers(list), Contains(pid));
     EXPECT_THAT(std::string(list.statm(process(list, pid))), Not(IsEmpty()));
     EXPECT_EQ(::write(hold.write.get(), "x", 1), 1);
-    maker.join();
+    ::waitpid(program, nullptr, 0);
   }
   list.refresh();
   EXPECT_THAT(numbers(list), IsEmpty());
