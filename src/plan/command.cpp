@@ -362,13 +362,25 @@ Status Resolver::run_command(const std::string& name) {
     if (!real && name.starts_with("/dev/fd/"))
       return not_found("a descriptor of the caller is no script",
                        "code from a pipe: sbx run --lang NAME -");
+    if (!real && real.error().errno_value != ENOENT && real.error().errno_value != 0)
+      return fail({.kind = ErrorKind::not_found,
+                   .code = "not-found",
+                   .message = "'" + name + "' can't be reached",
+                   .errno_value = real.error().errno_value});
     if (!real) return not_found("there is no file '" + name + "'");
+    if (lookup_.is_folder(*path))
+      return fail({.kind = ErrorKind::not_executable,
+                   .code = "not-executable",
+                   .message = "'" + name + "' is a folder"});
     if (!lookup_.is_executable_file(*path))
       return fail({.kind = ErrorKind::not_executable,
                    .code = "not-executable",
                    .message = "'" + name + "' can't be executed",
                    .errno_value = EACCES});
   }
+  if (!path && !lookup_.has_search_path())
+    return not_found("there is no command '" + name + "': PATH is not set",
+                     "give the program's path, or set PATH");
   if (!path) {
     const std::string similar = lookup_.similar(name);
     return not_found("there is no command '" + name + "' on PATH" +

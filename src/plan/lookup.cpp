@@ -110,6 +110,13 @@ bool Lookup::is_executable_file(const std::string& path) const {
   return facts && facts->type == host::FileType::regular;
 }
 
+bool Lookup::is_folder(const std::string& path) const {
+  const auto target = real(path);
+  if (!target) return false;
+  const auto facts = files_.look(*target);
+  return facts && facts->type == host::FileType::directory;
+}
+
 std::string Lookup::similar(std::string_view name) const {
   if (name.size() < 2) return {};
   std::string best;

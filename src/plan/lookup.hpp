@@ -36,6 +36,8 @@ class Lookup {
   [[nodiscard]] std::optional<std::string> find_beyond(std::string_view name,
                                                        std::string_view left_out) const;
   [[nodiscard]] bool is_executable_file(const std::string& path) const;
+  [[nodiscard]] bool is_folder(const std::string& path) const;
+  [[nodiscard]] bool has_search_path() const { return !path_.empty(); }
   /// The name on the search path that looks most like `name`; empty when none does.
   [[nodiscard]] std::string similar(std::string_view name) const;
 

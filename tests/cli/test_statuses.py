@@ -53,6 +53,17 @@ class Statuses(SbxTest):
         self.ends(*SAME_STATUS)
         self.exited(self.sbx("true"))
 
+    def test_what_is_no_program_is_called_by_what_it_is(self):
+        (self.work / "loop").symlink_to("loop")
+        (self.work / "folder").mkdir()
+        self.write("text", "no program\n")
+        for command, env, status, said in (("./folder", None, 126, "'./folder' is a folder"), ("./loop", None, 127, "'./loop' can't be reached: Too many levels"),
+                                           ("./text", None, 126, "'./text' can't be executed: Permission denied"), ("./absent", None, 127, "there is no file './absent'"),
+                                           ("true", {"PATH": ""}, 127, "there is no command 'true': PATH is not set")):
+            ended = self.sbx("--", command, env=env)
+            self.assertEqual(ended.status, status, ended)
+            self.assertIn(said, ended.err.decode(), ended)
+
     def test_each_signal_that_cancels_has_its_status(self):
         """The command itself exits with 0 when it is told to end: that it was cancelled counts."""
         for number, (how, *said) in STATUSES.items():
