@@ -66,7 +66,7 @@ class BudgetTest(SbxTest):
         means = means_of(ended)
         if means in cause.unless:
             return cause.unless[means]
-        if self.missing(cause, ended):
+        if self.missing(cause, ended) and ended.verdict != cause.ends:  # where forks are slow they spend the budget themselves
             return EXITED, None, cause.without[0], "worked"
         met = None if cause.passing and means == "polled" else cause.met
         return cause.ends, met, None, None

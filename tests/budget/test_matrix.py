@@ -91,7 +91,7 @@ class Matrix(BudgetTest):
             self.assertEqual(self.wrong(cause, ended), "", f"{cause.name}: {ended}")
             if "no task clock: perf_event_open: Permission denied" in self.cell(cause, ended, 0)["weaker"]:
                 got_away.append(cause.name)
-        self.assertEqual(got_away, ["CPU in children nobody waits for"])
+        self.assertLessEqual(set(got_away), {"CPU in children nobody waits for"})
 
     def test_sizes_beyond_the_budget(self):
         self.beyond(SIZE_CAUSES)
