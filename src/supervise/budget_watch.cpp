@@ -28,9 +28,8 @@ constexpr std::uint64_t kLongestSumStep = 50'000;  // reaped times appear late i
 constexpr std::uint64_t kMeasuringShare = 20;
 constexpr std::uint64_t kCountingShare = 400;
 constexpr std::uint64_t kNearShare = 100;
-/// Memory: with waking up for it less than a hundredth, as long as that is often enough to catch a
-/// program that takes 1.5 GB/s.
-constexpr std::uint64_t kMemoryShare = 150;
+/// Memory: a hundredth, as long as that is often enough to catch a program that takes 1.5 GB/s.
+constexpr std::uint64_t kMemoryShare = 100;
 constexpr auto kLookAround = 50ms;
 constexpr int kKillLooks = 50;               ///< milliseconds between a met limit and its kill
 constexpr std::uint64_t kForksPerStep = 16;  ///< what a fork bomb makes in a millisecond

@@ -285,8 +285,7 @@ std::uint64_t next_look_microseconds(std::uint64_t bytes) {
 
 std::uint64_t often_enough_microseconds(std::uint64_t budget_bytes) {
   constexpr std::uint64_t kBytesPerMicrosecond = 1500;
-  return std::min<std::uint64_t>(allowed_beyond(budget_bytes) * 5 / 8 / kBytesPerMicrosecond,
-                                 50'000);
+  return std::min<std::uint64_t>(allowed_beyond(budget_bytes) / 2 / kBytesPerMicrosecond, 50'000);
 }
 
 }  // namespace sbx::supervise

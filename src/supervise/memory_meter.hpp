@@ -100,7 +100,7 @@ class MemoryMeter {
 /// When to look again: memory can't grow faster than 8 GB/s, so not before so much could be gone; 1 to 50 ms.
 [[nodiscard]] std::uint64_t next_look_microseconds(std::uint64_t bytes);
 
-/// How often is often enough: a program that takes 1.5 GB/s gets five eighths of what is allowed between two looks.
+/// How often is often enough: a program that takes 1.5 GB/s gets no more than half of what is allowed.
 [[nodiscard]] std::uint64_t often_enough_microseconds(std::uint64_t budget_bytes);
 
 }  // namespace sbx::supervise
