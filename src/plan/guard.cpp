@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "host/state.hpp"
+#include "plan/lookup.hpp"
 #include "plan/path_text.hpp"
 #include "plan/protected.hpp"
 
@@ -25,36 +26,6 @@ MountKind mask_kind(bool is_folder) {
 
 std::string first_part(const std::string& path) {
   return path.substr(0, path.find('/'));
-}
-
-/// The first symbolic link in an absolute path, and the path with it resolved; nothing when there is
-/// none.
-std::optional<std::pair<std::string, std::string>> first_link(const host::Files& files,
-                                                              const std::string& path) {
-  for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
-    std::string place = path.substr(0, end);
-    const auto facts = files.look(place);
-    if (!facts) return std::nullopt;
-    if (facts->type == host::FileType::symlink) {
-      const auto target = files.link_target(place);
-      if (!target) return std::nullopt;
-      const std::string rest = end == std::string::npos ? "" : path.substr(end);
-      return std::pair(std::move(place),
-                       normal(joined(parent_of(path.substr(0, end)), *target) + rest));
-    }
-    if (end == std::string::npos) return std::nullopt;
-  }
-}
-
-/// Each by its own path without links in it.
-std::vector<std::string> links_on_the_way(const host::Files& files, std::string path) {
-  constexpr std::size_t kMost = 40;  // MAXSYMLINKS
-  std::vector<std::string> links;
-  while (auto link = links.size() < kMost ? first_link(files, path) : std::nullopt) {
-    links.push_back(std::move(link->first));
-    path = std::move(link->second);
-  }
-  return links;
 }
 
 }  // namespace
@@ -143,12 +114,16 @@ void Guard::note_state(const Shown& shown, const DenyRule& rule) const {
 /// elsewhere.
 void Guard::seal_way_to_state() {
   const Origin origin{.file = "sbx's own state", .layer = Layer::builtin};
-  for (const std::string& state : host::state_folders(host_))
-    for (const std::string& link : links_on_the_way(*host_.files, state)) {
-      const std::string inside = view_.inside(link);
+  const Lookup lookup(*host_.files, {}, {});
+  for (const std::string& state : host::state_folders(host_)) {
+    std::vector<Hop> links;
+    (void)lookup.walk(state, links);  // what is missing further down can't be replaced
+    for (const Hop& link : links) {
+      const std::string inside = view_.inside(link.first);
       const Cover* over = inside.empty() ? nullptr : view_.over(inside);
       if (over != nullptr && over->live) protect(inside, MountKind::read_only, origin);
     }
+  }
 }
 
 /// What a hidden link leads to is hidden too, unless the link lies in it.

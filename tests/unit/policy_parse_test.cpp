@@ -427,16 +427,6 @@ TEST(PolicyParse, AcceptsEveryFormOfADestination) {
   EXPECT_EQ(policy.network.allow.size(), 6U);
 }
 
-TEST(PolicyParse, ListsHoldSoMuchAndNoMore) {
-  const auto names = [](int count) {
-    std::string text = "[filesystem]\ndeny = { replace = [";
-    for (int i = 0; i < count; ++i) text += "\"/srv/" + std::to_string(i) + "\",\n";
-    return text + "\"/srv/0\", \"/srv/100\"] }\n";
-  };
-  EXPECT_EQ(parsed(names(16384)).filesystem.deny.size(), 16384U) << "the same ones count once";
-  EXPECT_THAT(codes(findings_of(names(16385))), ElementsAre("too-many-entries"));
-}
-
 TEST(PolicyParse, HasNoFindingsForAnEmptyText) {
   EXPECT_TRUE(parse_text("", "p.toml", plain_context()));
 }
