@@ -28,6 +28,8 @@ constexpr std::uint64_t kLongestSumStep = 50'000;  // reaped times appear late i
 constexpr std::uint64_t kMeasuringShare = 20;
 constexpr std::uint64_t kCountingShare = 400;
 constexpr std::uint64_t kNearShare = 100;
+constexpr std::uint64_t kCountAtRest =
+    20'000;  // microseconds: waking an idle CPU costs more than to count
 /// Memory: a hundredth, as long as that is often enough to catch a program that takes 1.5 GB/s.
 constexpr std::uint64_t kMemoryShare = 100;
 constexpr auto kLookAround = 50ms;
@@ -127,10 +129,12 @@ void BudgetWatch::check_memory() {
     return hooks_.spent(Budget::memory);
   }
   const std::uint64_t cost = spent_microseconds() - before - memory_.walk_cost();
+  const bool rests = used < rested_at_ + allowed_beyond(budget) / 16;
+  rested_at_ = used;
   const std::uint64_t step = std::max(
-      {next_look_microseconds(budget - used + allowed_beyond(budget) / 2),
+      {next_look_microseconds(budget - used + allowed_beyond(budget) / 2, rests),
        std::min(cost * kMemoryShare, often_enough_microseconds(budget)), cost * kMeasuringShare});
-  loop_.after(microseconds(step), [this] { check_memory(); });
+  loop_.after(microseconds(step), [this] { check_memory(); }, microseconds(step / 2));
 }
 
 /// The last one seen alive stays.
@@ -198,13 +202,15 @@ void BudgetWatch::note_before_reaping() {
 void BudgetWatch::check_processes() {
   if (hooks_.ended()) return;
   const std::uint64_t before = spent_microseconds();
-  const std::uint64_t tasks = count_tasks();
+  const bool rests = !processes_.started_since(counted_);  // then there are no more than there were
+  const std::uint64_t tasks = rests ? tasks_ : count_tasks();
   const std::uint64_t cost = spent_microseconds() - before;
   if (seen_.processes_met) return;
   const std::uint64_t headroom = settings_.processes - tasks;
   const std::uint64_t step = std::clamp<std::uint64_t>(headroom / kForksPerStep, 1, 50) * 1000;
   const bool near = tasks + tasks / 3 >= settings_.processes;
-  const microseconds wait(std::max(step, cost * (near ? kNearShare : kCountingShare)));
+  const microseconds wait(
+      std::max({step, cost * (near ? kNearShare : kCountingShare), rests ? kCountAtRest : 0}));
   loop_.after(wait, [this] { check_processes(); }, wait / 2);
 }
 

@@ -144,7 +144,7 @@ std::uint64_t MemoryMeter::exact() {
 std::uint64_t MemoryMeter::with_shared(const Bounds& now, std::uint64_t scratch,
                                        std::uint64_t budget) {
   constexpr std::uint64_t kChanged = 1U << 20;
-  constexpr std::uint64_t kMatters = 8;
+  constexpr std::uint64_t kMatters = 4;
   const std::uint64_t most = now.anonymous + std::max(scratch, now.shared);
   const std::uint64_t doubtful = most - now.anonymous - scratch;
   const std::uint64_t change =
@@ -278,9 +278,10 @@ std::uint64_t allowed_beyond(std::uint64_t budget_bytes) {
   return std::max<std::uint64_t>(budget_bytes / 20, 16U << 20);
 }
 
-std::uint64_t next_look_microseconds(std::uint64_t bytes) {
-  constexpr std::uint64_t kBytesPerMicrosecond = 8000;
-  return std::clamp<std::uint64_t>(bytes / kBytesPerMicrosecond, 1000, 50'000);
+std::uint64_t next_look_microseconds(std::uint64_t bytes, bool rests) {
+  constexpr std::uint64_t kGrowing = 8000;  // bytes a microsecond
+  constexpr std::uint64_t kFromRest = 2000;
+  return std::clamp<std::uint64_t>(bytes / (rests ? kFromRest : kGrowing), 1000, 50'000);
 }
 
 std::uint64_t often_enough_microseconds(std::uint64_t budget_bytes) {

@@ -97,8 +97,9 @@ class MemoryMeter {
 /// What a program may get beyond its budget before it is ended: 5 % or 16 MiB.
 [[nodiscard]] std::uint64_t allowed_beyond(std::uint64_t budget_bytes);
 
-/// When to look again: memory can't grow faster than 8 GB/s, so not before so much could be gone; 1 to 50 ms.
-[[nodiscard]] std::uint64_t next_look_microseconds(std::uint64_t bytes);
+/// When to look again: not before so much could be gone, 1 to 50 ms. What grows is trusted to take up to
+/// 8 GB/s by the next look, what rests to begin with 2.
+[[nodiscard]] std::uint64_t next_look_microseconds(std::uint64_t bytes, bool rests);
 
 /// How often is often enough: a program that takes 1.5 GB/s gets no more than half of what is allowed.
 [[nodiscard]] std::uint64_t often_enough_microseconds(std::uint64_t budget_bytes);

@@ -99,7 +99,7 @@ void ProcessList::refresh() {
   count_kept();
 }
 
-/// The number of the process that was last made in this PID namespace or below it, the fifth field
+/// The number of the task that was last made in this PID namespace or below it, the fifth field
 /// of /proc/loadavg: that moves on with each (idr_alloc_cyclic), and to come round to where it was
 /// takes tens of thousands of them between two looks. Empty when it is not known.
 std::string_view ProcessList::last_started() {
@@ -115,11 +115,15 @@ std::string_view ProcessList::last_started() {
   return space == std::string_view::npos ? std::string_view() : text.substr(space + 1);
 }
 
+bool ProcessList::started_since(std::string& mark) {
+  const std::string_view last = last_started();
+  if (!last.empty() && last == mark) return false;
+  mark = last;
+  return true;
+}
+
 void ProcessList::add_new() {
-  const std::string last(last_started());  // before the list is made
-  if (!last.empty() && last == last_started_) return;
-  refresh();
-  last_started_ = last;
+  if (started_since(listed_)) refresh();
 }
 
 void ProcessList::count_kept() {

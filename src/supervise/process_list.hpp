@@ -37,6 +37,9 @@ class ProcessList {
   void refresh();
   /// The same, but who has ended may still be listed: next to nothing while no process starts.
   void add_new();
+  /// Whether any task may have started, here or elsewhere, since `mark` was last given; marks that.
+  /// Costs one read(2).
+  [[nodiscard]] bool started_since(std::string& mark);
   /// As of then, by number; each may be gone.
   [[nodiscard]] std::vector<Process>& all() { return all_; }
   [[nodiscard]] int proc() const;
@@ -81,7 +84,7 @@ class ProcessList {
   std::vector<Process> all_;
   std::array<char, 128> room_{};
   UniqueFd load_;
-  std::string last_started_;
+  std::string listed_;  ///< mark of the last add_new()
 };
 
 }  // namespace sbx::supervise

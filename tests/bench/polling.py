@@ -4,7 +4,8 @@
 A program that touches new memory as fast as it can, with budgets of several sizes: the peak that was seen beyond the budget, its
 speed, and the CPU time of the supervisor as a share of the time: of looking alone, from 100 ms after the start until nine tenths
 of the run are over, and with the end, where the kernel counts each page once for the last word. SBX is a test build
-(SBX_TEST_MEANS=polled), where this caller has cgroups.
+(SBX_TEST_MEANS=polled), where this caller has cgroups. Then a program that rests at a part of its budget, looked at for three
+seconds: what looking costs, and how often the supervisor wakes up for it.
 """
 
 import json
@@ -17,24 +18,28 @@ import time
 MIB = 1 << 20
 
 
-def cpu_seconds(pid):
-    """Of one process, by the scheduler's own count; None when it is gone."""
+def scheduled(pid):
+    """CPU seconds and turns of one process, by the scheduler's own count; None when it is gone."""
     try:
         with open(f"/proc/{pid}/schedstat", encoding="ascii") as file:
-            return int(file.read().split()[0]) / 1e9
+            nanoseconds, _, turns = file.read().split()
+            return int(nanoseconds) / 1e9, int(turns)
     except OSError:
         return None
 
 
+def polled(sbx, budget, *arguments):
+    return subprocess.Popen([sbx, "run", "-q", "--memory", f"{budget}M", *arguments], env={**os.environ, "SBX_TEST_MEANS": "polled"},
+                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
 def measure(sbx, probe, budget, report):
-    command = [sbx, "run", "-q", "--memory", f"{budget}M", "--timeout", "60s", "--report", report, "--", probe, "hold-anonymous", str(budget * 2)]
-    process = subprocess.Popen(command, env={**os.environ, "SBX_TEST_MEANS": "polled"}, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = polled(sbx, budget, "--timeout", "60s", "--report", report, "--", probe, "hold-anonymous", str(budget * 2))
     time.sleep(0.1)
     samples = []
     while process.poll() is None:
-        if (spent := cpu_seconds(process.pid)) is not None:
-            samples.append((time.monotonic(), spent))
+        if (spent := scheduled(process.pid)) is not None:
+            samples.append((time.monotonic(), spent[0]))
         time.sleep(0.01)
     with open(report, encoding="utf-8") as file:
         return json.load(file), samples
@@ -45,6 +50,19 @@ def share(samples):
     if len(samples) < 3:
         return None
     return 100 * (samples[-1][1] - samples[0][1]) / (samples[-1][0] - samples[0][0])
+
+
+def at_rest(sbx, budget, part):
+    """CPU in percent and turns a second, beside a program that holds so many percent of the budget and sleeps."""
+    hold = f"import time; held = b'x' * ({budget * part // 100 - 9} << 20); time.sleep(60)"  # 9 MiB: python's own
+    process = polled(sbx, budget, "--", "/usr/bin/python3", "-c", hold)
+    time.sleep(1.5)
+    began, (cpu, turns) = time.monotonic(), scheduled(process.pid)
+    time.sleep(3)
+    (cpu_after, turns_after), passed = scheduled(process.pid), time.monotonic() - began
+    process.terminate()
+    process.wait()
+    return 100 * (cpu_after - cpu) / passed, (turns_after - turns) / passed
 
 
 def main():
@@ -58,6 +76,10 @@ def main():
                 print(f"{budget} MiB: {record['outcome']['reason']}, {over / MIB:+.1f} MiB ({100 * over / (budget * MIB):+.1f} %) at "
                       f"{record['usage']['memory_peak_bytes'] / 1e6 / max(record['usage']['wall_ms'], 1):.2f} GB/s, supervisor {share(samples[: len(samples) * 9 // 10]) or 0:.2f} % of a CPU, "
                       f"{share(samples) or 0:.2f} % with the end", flush=True)
+        for budget, part in ((256, 10), (256, 80), (256, 90), (256, 95), (512, 90), (1024, 90)):
+            for _ in range(rounds):
+                cpu, turns = at_rest(sbx, budget, part)
+                print(f"{budget} MiB, at rest at {part} %: supervisor {cpu:.2f} % of a CPU, {turns:.0f} turns a second", flush=True)
     return 0
 
 

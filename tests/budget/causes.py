@@ -70,6 +70,7 @@ _soon = ("--timeout", "60ms")
 
 MEMORY_CAUSES = (
     _memory("anonymous memory", _probe("hold-anonymous", 1024), _probe("hold-anonymous", 16)),
+    _memory("memory after a rest", _probe("hold-after-rest", 24, 1024), _probe("hold-after-rest", 16, 8)),
     _memory("12 children of 64 MiB", _probe("hold-children", 12, 64), _probe("hold-children", 4, 16), budget=256),
     _memory("memory after forks that share", _probe("hold-after-forks", 3, 40, 1024), _probe("hold-after-forks", 3, 40, 8)),
     _memory("memory that a child borrows", _probe("hold-with-borrower", 1024), _probe("hold-with-borrower", 48)),

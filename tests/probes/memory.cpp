@@ -36,6 +36,13 @@ int hold_anonymous(Arguments arguments) {
   return worked();
 }
 
+/// N MiB, then nothing for 200 ms, then M MiB more at full speed.
+int hold_after_rest(Arguments arguments) {
+  if (!populate(mebibytes(arguments[0]))) return refused();
+  usleep(200'000);
+  return hold_anonymous(arguments + 1);
+}
+
 /// COUNT children with N MiB each, at once: each ends when all of them hold theirs.
 int hold_in_children(Arguments arguments) {
   const long count = number(arguments[0]);
@@ -230,6 +237,7 @@ int hold_buffers(Arguments arguments) {
 
 constexpr Probe kProbes[] = {
     {"hold-anonymous", "MIB", 1, hold_anonymous},
+    {"hold-after-rest", "MIB MIB", 2, hold_after_rest},
     {"hold-children", "COUNT MIB", 2, hold_in_children},
     {"hold-after-forks", "COUNT MIB MIB", 3, hold_after_forks},
     {"hold-with-borrower", "MIB", 1, hold_with_borrower},
