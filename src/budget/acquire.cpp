@@ -76,9 +76,17 @@ Acquired acquire_unified(const Place& own, bool in_own_scope) {
   return acquired;
 }
 
-Acquired acquire_legacy(const Hierarchies& hierarchies) {
+/// Nothing is made, but what holds around sbx is known as far as it can be read.
+Acquired acquire_none(const Hierarchies& hierarchies) {
   Acquired acquired;
   acquired.facts.granted = granted_by_legacy(hierarchies);
+  if (hierarchies.memory)
+    acquired.facts.outer_events = hierarchies.memory->folder() + "/memory.oom_control";
+  return acquired;
+}
+
+Acquired acquire_legacy(const Hierarchies& hierarchies) {
+  Acquired acquired = acquire_none(hierarchies);
   LegacyMade made = make_legacy(hierarchies);
   if (!made.why.empty()) acquired.facts.why = std::move(made.why);
   if (made.group) note_group(acquired, *made.group, Means::cgroup_v1, made.limits_cpus);
@@ -129,10 +137,7 @@ Acquired Acquisition::finish_unified() {
 Acquired Acquisition::finish() {
   if (why_.empty() && is_v1_ && ::geteuid() == 0) return acquire_legacy(hierarchies_);
   if (why_.empty() && !is_v1_ && hierarchies_.unified) return finish_unified();
-  Acquired acquired;
-  acquired.facts.granted = granted_by_legacy(hierarchies_);
-  if (hierarchies_.memory)
-    acquired.facts.outer_events = hierarchies_.memory->folder() + "/memory.oom_control";
+  Acquired acquired = acquire_none(hierarchies_);
   acquired.facts.why = !why_.empty() ? why_
                        : is_v1_      ? "cgroup v1 can be used by root only"
                                      : "no cgroup file system is mounted";

@@ -1,5 +1,6 @@
 """Control groups of sandboxes: one each, with its limits in force, and nothing left of them. Skipped where none can be made."""
 
+import ctypes
 import fcntl
 import os
 import pathlib
@@ -69,6 +70,19 @@ def is_dead(folder):
         return False
     finally:
         os.close(descriptor)
+
+
+def show_groups_only():
+    """Enters a mount namespace where control groups can't be made, as container engines give it to root."""
+    new_mounts, of_this_mount, everywhere = 0x20000, 4096 | 32 | 1, 16384 | 1 << 18  # CLONE_NEWNS; MS_BIND, _REMOUNT, _RDONLY; MS_REC, _PRIVATE
+    libc = ctypes.CDLL(None, use_errno=True)
+    asked = [libc.unshare(new_mounts), libc.mount(None, b"/", None, everywhere, None)]
+    for line in sbxtest.mounts().splitlines():
+        head, _, tail = line.partition(" - ")
+        if tail.startswith("cgroup"):
+            asked.append(libc.mount(None, head.split()[4].encode(), None, of_this_mount, None))
+    if any(asked):
+        raise OSError(ctypes.get_errno(), "a read-only view of control groups")
 
 
 class Groups(SbxTest):
@@ -216,28 +230,43 @@ class Limits(Groups):
 
 
 class Nested(Groups):
-    def test_smaller_limit_of_the_group_around_holds(self):
+    def setUp(self):
+        super().setUp()
         if self.enforced["memory"] != "cgroup-v1":
             self.skipTest("made for cgroup v1")
         own = next(place for place in own_places() if (place / "memory.limit_in_bytes").exists())
-        around = own / f"around-sbx-{os.getpid()}"
-        around.mkdir()
-        try:
-            (around / "memory.limit_in_bytes").write_text(str(64 << 20))
-            process = self.start_sbx("--memory", "512M", "--lang", "python", "-c", "x = bytearray(1 << 30)",
-                                     preexec_fn=lambda: (around / "cgroup.procs").write_text("0"))
-            ended = self.over_budget(self.finish(process), "memory", 137)
-            self.assertEqual(ended.record["limits"]["memory_bytes"], 64 << 20)
-            self.assertIn("limits.memory", [item["what"] for item in ended.record["degraded"]])
-            self.assertIn("cgroup", ended.outcome["detail"])
-        finally:
-            deadline = time.monotonic() + 5
-            while around.exists() and time.monotonic() < deadline:
-                try:
-                    around.rmdir()
-                except OSError:
-                    time.sleep(0.01)
-        self.assertFalse(around.exists())
+        self.around = own / f"around-sbx-{os.getpid()}"
+        self.around.mkdir()
+        self.addCleanup(self.remove_around)
+        (self.around / "memory.limit_in_bytes").write_text(str(64 << 20))
+
+    def remove_around(self):
+        deadline = time.monotonic() + 5
+        while self.around.exists() and time.monotonic() < deadline:
+            try:
+                self.around.rmdir()
+            except OSError:
+                time.sleep(0.01)
+        self.assertFalse(self.around.exists())
+
+    def hog_inside(self, size, enter=lambda: None):
+        def prepare():
+            (self.around / "cgroup.procs").write_text("0")
+            enter()
+        ended = self.finish(self.start_sbx("--memory", "512M", "--lang", "python", "-c", f"x = b'x' * {size}", preexec_fn=prepare))
+        self.assertEqual(ended.record["limits"]["memory_bytes"], 64 << 20)
+        self.assertIn("limits.memory", [item["what"] for item in ended.record["degraded"]])
+        return ended
+
+    def test_smaller_limit_of_the_group_around_holds(self):
+        ended = self.over_budget(self.hog_inside(1 << 30), "memory", 137)
+        self.assertIn("cgroup", ended.outcome["detail"])
+
+    def test_kill_by_a_container_that_shows_its_groups_only_is_named(self):
+        ended = self.over_budget(self.hog_inside(1 << 30, enter=show_groups_only), "memory", 137)
+        self.assertEqual(ended.record["enforced"]["memory"], "polled")
+        self.assertIn("want of memory", ended.outcome["detail"])
+        self.exited(self.hog_inside(1 << 20, enter=show_groups_only))
 
 
 if __name__ == "__main__":
