@@ -82,7 +82,8 @@ Finding weaker_or_ok(Finding finding, const Texts& texts) {
   constexpr std::size_t kEach = 3;
   finding.fact = "runs here";
   for (std::size_t at = kHead; at + kEach <= texts.size(); at += kEach) {
-    finding.fact += (finding.degraded.empty() ? "; by weaker means: " : ", ") + texts[at];
+    if (std::ranges::find(finding.degraded, texts[at], &Degraded::what) == finding.degraded.end())
+      finding.fact += (finding.degraded.empty() ? "; by weaker means: " : ", ") + texts[at];
     finding.degraded.push_back({texts[at], texts[at + 1], texts[at + 2]});
     finding.state = State::weaker;
   }

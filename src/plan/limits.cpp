@@ -143,12 +143,14 @@ void decide_limits(const policy::Policy& policy, const host::Host& host, Plan& p
   take_granted(host.control_group.granted, plan);
   plan.budgets.affinity = chosen_cpus(host.cpus, plan.budgets.cpus);
   add_process_limits(limits, host, plan);
-  if (plan.control_group.cpus == host::Means::none &&
+  const bool is_held_around = host.control_group.granted.cpus == plan.budgets.cpus;
+  const std::size_t whole = plan.budgets.affinity.size();
+  if (plan.control_group.cpus == host::Means::none && !is_held_around &&
       plan.budgets.cpus != std::ceil(plan.budgets.cpus) &&
       plan.budgets.cpus < static_cast<double>(host.cpus.size()))
     plan.degraded.push_back({.what = "limits.cpus",
                              .why = "a fraction of a CPU needs a cgroup",
-                             .instead = fmt::format("{} CPUs", plan.budgets.affinity.size())});
+                             .instead = fmt::format("{} CPU{}", whole, whole == 1 ? "" : "s")});
 }
 
 }  // namespace sbx::plan

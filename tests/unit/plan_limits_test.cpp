@@ -82,6 +82,12 @@ TEST_F(PlanTest, AffinityIsAsManyOfTheCallersCpusAsTheBudgetRoundsUpTo) {
   EXPECT_TRUE(is_degraded(decided, "limits.cpus"));
   set("limits.cpus", "2.0");
   EXPECT_FALSE(is_degraded(plan(), "limits.cpus"));
+  canned.host.control_group.granted.cpus = 0.5;
+  EXPECT_THAT(plan().degraded,
+              Contains(testing::Field(&Degraded::instead, "0.50 CPUs instead of 2.00")));
+  EXPECT_THAT(
+      plan().degraded,
+      testing::Not(Contains(testing::Field(&Degraded::why, testing::HasSubstr("fraction")))));
 }
 
 TEST_F(PlanTest, AffinityVaries) {
