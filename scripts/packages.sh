@@ -12,8 +12,8 @@ programs_slow="ffmpeg golang-go default-jdk-headless rustc"
 network="iproute2 curl wget openssl dnsmasq-base nginx-light redis-server redis-tools postgresql postgresql-client python3-requests"
 # The guests of tests/vm: an emulator, what unpacks Debian kernels, and what makes their disk.
 vm="qemu-system-x86 busybox-static e2fsprogs zstd lz4"
-# Their slow tests (./check -C slow -L slow): one with systemd.
-vm_slow="debootstrap"
+# Their slow tests (./check -C slow -L slow): one with systemd, one in a container.
+vm_slow="debootstrap crun"
 # What the bench targets compare with, and the library of the inner ones.
 peers="bubblewrap crun runc firejail passt slirp4netns"
 bench="libbenchmark-dev"

@@ -9,7 +9,7 @@ from archive import Archive
 APPLETS = ("cat", "chroot", "cp", "cut", "hostname", "insmod", "ip", "ln", "mkdir", "mount", "poweroff", "sh", "switch_root")
 # Programs of this machine that the tests and what they run need.
 PROGRAMS = (
-    "bash", "cat", "chgrp", "chmod", "chown", "chroot", "cp", "cut", "dash", "date", "dd", "dirname", "echo", "env", "false", "find", "grep", "head", "id", "ln",
+    "bash", "cat", "chgrp", "chmod", "chown", "chroot", "cp", "crun", "cut", "dash", "date", "dd", "dirname", "echo", "env", "false", "find", "grep", "head", "id", "ln",
     "ls", "mkdir", "mkfifo", "mktemp", "mount", "mv", "nproc", "printf", "ps", "pwd", "readlink", "rm", "rmdir", "sed", "seq",
     "setpriv", "sleep", "strace", "stty", "sort", "stat", "sync", "tail", "tee", "test", "timeout", "touch", "tr", "true", "truncate", "tty", "umount",
     "uname", "unshare", "wc", "xargs", "yes", "git", "diff", "jq", "lua", "perl",

@@ -1,4 +1,4 @@
-# Real cgroup v2: the root of the hierarchy, a subtree delegated to uid 1000, and a group that is not.
+# Real cgroup v2: the root of the hierarchy, a subtree delegated to uid 1000, a group that is not, and a container.
 . /src/tests/vm/guest.sh
 delegate_to_tester
 
@@ -12,4 +12,7 @@ tests user sandbox/test_memory.py
 
 in_group /plain
 check "user without a delegated group" /src/tests/run-as user sh -c "$SBX run --json -- true | grep -q polled"
+
+in_group /
+tests root vm/inside/test_container.py
 finish

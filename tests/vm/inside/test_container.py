@@ -1,0 +1,92 @@
+"""In a container, as Docker and Kubernetes make them: sbx stays inside what it was granted. Runs as root in a guest with cgroup v2.
+
+The container is made by crun, which is what container engines run. Its /proc is not masked (systempaths=unconfined), else
+nothing could run in it: test_refusals.py has that.
+"""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "sandbox"))
+
+import sbxtest  # noqa: E402
+from sbxtest import PROBE, SBX, SbxTest  # noqa: E402
+
+MIB = 1 << 20
+GRANTED = {"memory": {"limit": 64 * MIB}, "pids": {"limit": 40}, "cpu": {"quota": 50_000, "period": 100_000}}
+# What Docker leaves to root.
+CAPABILITIES = ["CAP_" + name for name in (
+    "CHOWN", "DAC_OVERRIDE", "FSETID", "FOWNER", "MKNOD", "NET_RAW", "SETGID", "SETUID", "SETFCAP", "SETPCAP", "NET_BIND_SERVICE", "SYS_CHROOT",
+    "KILL", "AUDIT_WRITE")]
+
+
+class Container(SbxTest):
+    def setUp(self):
+        super().setUp()
+        if not shutil.which("crun"):
+            self.skipTest("needs crun")
+        root = self.tmp / "root"
+        root.mkdir()
+        subprocess.run(["mount", "--bind", "/", root], check=True)
+        self.addCleanup(subprocess.run, ["umount", root], check=True)
+        self.bundle = self.tmp
+
+    def configure(self, uid, command):
+        settings = self.bundle / "config.json"
+        settings.unlink(missing_ok=True)
+        subprocess.run(["crun", "spec"], cwd=self.bundle, check=True)
+        config = json.loads(settings.read_text())
+        config["root"] = {"path": "root", "readonly": True}
+        config["process"].update(terminal=False, user={"uid": uid, "gid": uid}, args=command, cwd="/", env=["PATH=/usr/bin", "HOME=/nonexistent"],
+                                 capabilities={kind: CAPABILITIES if uid == 0 else [] for kind in ("bounding", "effective", "permitted")})
+        config["linux"].update(resources=GRANTED, cgroupsPath="/container")
+        for name in ("maskedPaths", "readonlyPaths", "seccomp"):
+            config["linux"].pop(name, None)
+        settings.write_text(json.dumps(config))
+
+    def inside(self, uid, *arguments):
+        self.configure(uid, [SBX, "run", "--json", *map(str, arguments)])
+        done = subprocess.run(["crun", "--cgroup-manager=cgroupfs", "run", "container"], cwd=self.bundle, stdin=subprocess.DEVNULL, capture_output=True,
+                              check=False, timeout=120)
+        try:
+            record = json.loads(done.stdout)
+        except ValueError:
+            self.fail(f"no record: {arguments}\n{done}")
+        return done.returncode, record
+
+    def each_caller(self):
+        for uid in (0, 1000):
+            with self.subTest(uid=uid):
+                yield uid
+
+    def test_smaller_of_both_holds(self):
+        for uid in self.each_caller():
+            status, record = self.inside(uid, "--memory", "1G", "--processes", "200", "--cpus", "1", "--", "true")
+            self.assertEqual(status, 0, record)
+            limits = record["limits"]
+            self.assertEqual((limits["memory_bytes"], limits["processes"], limits["cpus"]), (64 * MIB, 40, 0.5), record)
+            said = [entry["instead"] for entry in record["degraded"] if "limited to" in entry["why"]]
+            self.assertEqual(said, ["64 MiB instead of 1 GiB", "40 instead of 200", "0.50 CPUs instead of 1.00"])
+
+    def test_own_budget_is_the_smaller(self):
+        for uid in self.each_caller():
+            status, record = self.inside(uid, "--memory", "32M", "--", PROBE, "hold-anonymous", 60)
+            self.assertEqual((status, record["outcome"]["reason"]), (137, "memory"), record)
+            self.assertEqual([entry["limit"] for entry in record["limits_met"]], ["memory"], record)
+
+    def test_kill_by_the_container_is_named(self):
+        for uid in self.each_caller():
+            status, record = self.inside(uid, "--memory", "1G", "--", PROBE, "hold-anonymous", 400)
+            self.assertEqual((status, record["outcome"]["reason"]), (137, "memory"), record)
+
+    def test_within_all_of_it_a_program_ends_well(self):
+        for uid in self.each_caller():
+            status, record = self.inside(uid, "--memory", "1G", "--", PROBE, "hold-anonymous", 16)
+            self.assertEqual((status, record["outcome"]["status"], record["limits_met"]), (0, "exited", []), record)
+
+
+if __name__ == "__main__":
+    sbxtest.main()
