@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <string_view>
+#include <utility>
 
 #include "base/sys.hpp"
 #include "supervise/own_cpu.hpp"
@@ -17,6 +18,7 @@ namespace sbx::supervise {
 namespace {
 
 using std::chrono::microseconds;
+using std::chrono::milliseconds;
 using namespace std::chrono_literals;
 
 /// The command has just begun to run: there is nothing yet that a look could find.
@@ -28,11 +30,13 @@ constexpr std::uint64_t kLongestSumStep = 50'000;  // reaped times appear late i
 constexpr std::uint64_t kMeasuringShare = 20;
 constexpr std::uint64_t kCountingShare = 400;
 constexpr std::uint64_t kNearShare = 100;
-constexpr std::uint64_t kCountAtRest =
-    20'000;  // microseconds: waking an idle CPU costs more than to count
+/// Microseconds: waking an idle CPU costs more than to count.
+constexpr std::uint64_t kCountAtRest = 20'000;
 /// Memory: a hundredth, as long as that is often enough to catch a program that takes 1.5 GB/s.
 constexpr std::uint64_t kMemoryShare = 100;
 constexpr auto kLookAround = 50ms;
+/// A full disk may be empty again soon, and nothing counts what was refused.
+constexpr auto kLookWhileFilling = 5ms;
 constexpr int kKillLooks = 50;               ///< milliseconds between a met limit and its kill
 constexpr std::uint64_t kForksPerStep = 16;  ///< what a fork bomb makes in a millisecond
 
@@ -121,6 +125,7 @@ void BudgetWatch::check_memory() {
   const Reserve reserve;
   const std::uint64_t before = spent_microseconds();
   const std::uint64_t budget = settings_.memory.count;
+  look_at_disk();
   processes_.add_new();
   const std::uint64_t used = memory_.look(budget);
   if (used > budget) {
@@ -267,7 +272,9 @@ void BudgetWatch::look_around() {
       note_largest();
     }
   }
-  loop_.after(kLookAround, [this] { look_around(); }, kLookAround / 2);
+  const bool fills = std::exchange(disk_fills_, false) && !seen_.disk_met;
+  const milliseconds step = fills ? kLookWhileFilling : kLookAround;
+  loop_.after(step, [this] { look_around(); }, step / 2);
 }
 
 /// A piece of the walk at a time; between two walks as long as the room left can't be filled, but
@@ -296,6 +303,8 @@ void BudgetWatch::look_at_disk() {
   if (sandbox_.scratch < 0 || ::fstatfs(sandbox_.scratch, &facts) != 0) return;
   const std::uint64_t used =
       (facts.f_blocks - facts.f_bfree) * static_cast<std::uint64_t>(facts.f_bsize);
+  disk_fills_ = disk_fills_ || (used > disk_used_ && facts.f_bfree < facts.f_blocks / 2);
+  disk_used_ = used;
   seen_.disk_peak = std::max(seen_.disk_peak, used - std::min(used, disk_at_start_));
   seen_.disk_met = seen_.disk_met || (facts.f_blocks > 0 && facts.f_bfree == 0);
   seen_.disk_files_met = seen_.disk_files_met || (facts.f_files > 0 && facts.f_ffree == 0);

@@ -122,8 +122,10 @@ class BudgetWatch {
   std::uint64_t disk_at_start_ = 0;
   std::uint64_t outer_kills_at_start_ = 0;
   std::uint64_t written_by_processes_ = 0;
+  std::uint64_t disk_used_ = 0;  ///< bytes on the private tmpfs at the last look
+  bool disk_fills_ = false;      ///< since look_around() has asked: more, and beyond half of it
   std::uint64_t rested_at_ = 0;  ///< bytes of memory in use at the last look
-  std::uint64_t tasks_ = 0;  ///< when they were last counted
+  std::uint64_t tasks_ = 0;      ///< when they were last counted
   std::uint64_t counted_at_ = 0;
   std::string counted_;  ///< mark of the last count in check_processes()
   std::vector<Degraded> degraded_;
