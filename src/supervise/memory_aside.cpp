@@ -1,46 +1,17 @@
 #include "supervise/memory_aside.hpp"
 
-#include <fcntl.h>
 #include <sys/sysinfo.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
-#include "base/unique_fd.hpp"
+#include "supervise/fileless_memory.hpp"
 #include "supervise/process_tree.hpp"
 
 namespace sbx::supervise {
-namespace {
-
-/// As the kernel names memory of mmap(2) with MAP_SHARED and without a file (shmem_zero_setup), named
-/// by PR_SET_VMA or not, and the kinds that a policy may have granted.
-constexpr std::array<std::string_view, 4> kSharedMemory = {"/dev/zero (deleted)",
-                                                           "[anon_shmem:", "/memfd:", "/SYSV"};
-
-/// /proc/PID/maps goes on for hundreds of kilobytes; a name may lie across two pieces of it.
-bool names_shared_memory(int proc, const std::string& path) {
-  const UniqueFd file(::openat(proc, path.c_str(), O_RDONLY | O_CLOEXEC));
-  constexpr std::size_t kLongestName = 32;
-  std::array<char, 8192> room;
-  std::size_t kept = 0;
-  bool read_any = false;
-  for (;;) {
-    const ssize_t got =
-        file.valid() ? ::read(file.get(), room.data() + kept, room.size() - kept) : -1;
-    if (got <= 0) return !read_any;  // one that can't be asked may have it
-    read_any = true;
-    const std::string_view text(room.data(), kept + static_cast<std::size_t>(got));
-    if (std::ranges::any_of(kSharedMemory, [&](auto name) { return text.contains(name); }))
-      return true;
-    kept = std::min(text.size(), kLongestName);
-    std::ranges::copy(text.substr(text.size() - kept), room.data());
-  }
-}
-
-}  // namespace
 
 HostMemory host_memory() {
   struct sysinfo facts{};
@@ -52,8 +23,10 @@ HostMemory host_memory() {
 bool MemoryAside::any_has_shared_memory() {
   return std::ranges::any_of(processes_.all(), [&](ProcessList::Process& process) {
     (void)processes_.statm(process);
+    std::size_t all = SIZE_MAX;
     return process.holder != 0 &&
-           names_shared_memory(processes_.proc(), ProcessList::memory_folder(process) + "/maps");
+           fileless_memory(processes_.proc(), ProcessList::memory_folder(process) + "/maps", all)
+                   .size > 0;
   });
 }
 

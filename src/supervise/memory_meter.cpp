@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/sys.hpp"
+#include "supervise/fileless_memory.hpp"
 #include "supervise/own_cpu.hpp"
 #include "supervise/process_tree.hpp"
 
@@ -39,6 +40,11 @@ Pages pages_in(std::string_view statm) {
           .anonymous = fields[1] > fields[2] ? (fields[1] - fields[2]) * page : 0,
           .shared = fields[2] * page};
 }
+
+/// Read at each look, and in each walk. A process may have 65,000: while they are read, in 0.15 s, it
+/// could fill far more than it has left.
+constexpr std::size_t kMostMappings = 512;
+constexpr std::size_t kMostMappingsExactly = 4096;
 
 constexpr int kFaults = 10;   ///< "minflt": pages that it got without reading a disk
 constexpr int kStarted = 22;  ///< "starttime": another process by the same number has another
@@ -107,35 +113,53 @@ MemoryMeter::Bounds MemoryMeter::bounds() {
   return sum;
 }
 
-/// Of the shared pages those that belong to no file of a disk.
-std::uint64_t MemoryMeter::shared_memory() {
-  std::uint64_t shared = 0;
+/// Of the shared pages those that belong to no file of a disk. Some may be of a file of the private
+/// tmpfs, which counts already: where both are large, how many can't be is asked.
+MemoryMeter::Shared MemoryMeter::shared_memory(std::uint64_t scratch, std::uint64_t budget) {
+  const std::uint64_t matters = allowed_beyond(budget) / 4;
+  const std::uint64_t of_each = matters / std::max<std::size_t>(processes_.all().size(), 1);
+  std::size_t mappings = kMostMappings;
+  Shared sum;
   std::array<char, 4096> room;
-  for (const ProcessList::Process& process : processes_.all())
-    if (!borrows(process))
-      shared += kilobytes_of(read_small(processes_.proc(),
-                                        ProcessList::memory_folder(process) + "/status", room),
-                             "RssShmem:") *
-                1024;
-  return shared;
+  for (const ProcessList::Process& process : processes_.all()) {
+    if (borrows(process)) continue;
+    const std::string folder = ProcessList::memory_folder(process);
+    const std::uint64_t shared =
+        kilobytes_of(read_small(processes_.proc(), folder + "/status", room), "RssShmem:") * 1024;
+    sum.memory += shared;
+    if (scratch > matters && shared > of_each)
+      sum.fileless +=
+          std::min(shared, fileless_memory(processes_.proc(), folder + "/maps", mappings).size);
+  }
+  return sum;
 }
 
-std::uint64_t MemoryMeter::exact() {
-  std::uint64_t anonymous = surely_aside();
-  std::uint64_t shared = 0;
+MemoryMeter::Exact MemoryMeter::exact() {
+  const std::uint64_t scratch = scratch_used();
+  std::uint64_t anonymous = 0;
+  std::uint64_t fileless = 0;
+  std::uint64_t files = 0;  // and what of the rest was not asked for
+  std::size_t mappings = kMostMappingsExactly;
   std::array<char, 4096> room;
   for (ProcessList::Process& process : processes_.all()) {
     if (borrows(process)) continue;
-    const std::string_view text =
-        read_small(processes_.proc(), ProcessList::memory_folder(process) + "/smaps_rollup", room);
+    const std::string folder = ProcessList::memory_folder(process);
+    const std::string_view text = read_small(processes_.proc(), folder + "/smaps_rollup", room);
+    const std::uint64_t shared = kilobytes_of(text, "Pss_Shmem:") * 1024;
+    std::uint64_t without_file = 0;
+    if (shared > 0 && shared_then_.fileless > 0)
+      without_file = std::min(
+          shared, fileless_memory(processes_.proc(), folder + "/smaps", mappings).resident);
+    fileless += without_file;
+    files += shared - without_file;
     anonymous += kilobytes_of(text, "Pss_Anon:") * 1024;
-    shared += kilobytes_of(text, "Pss_Shmem:") * 1024;
     anonymous += kilobytes_of(text, "SwapPss:") * 1024;
     // A process may have made itself unreadable (PR_SET_DUMPABLE): then its upper bound stands.
     if (text.empty()) anonymous += pages_in(processes_.statm(process)).anonymous;
   }
   // A mapped file of the private tmpfs is in both: the larger of the two is what is surely there.
-  return anonymous + std::max(scratch_used(), shared);
+  files = std::max(files, std::min(scratch, scratch_used()));
+  return {.anonymous = anonymous, .rest = fileless + files + surely_aside()};
 }
 
 /// Mapped files of a disk are no memory of the program's. To tell them from shared memory costs as
@@ -145,13 +169,14 @@ std::uint64_t MemoryMeter::with_shared(const Bounds& now, std::uint64_t scratch,
                                        std::uint64_t budget) {
   constexpr std::uint64_t kChanged = 1U << 20;
   constexpr std::uint64_t kMatters = 4;
-  const std::uint64_t most = now.anonymous + std::max(scratch, now.shared);
-  const std::uint64_t doubtful = most - now.anonymous - scratch;
+  const std::uint64_t most = now.anonymous + scratch + now.shared;
   const std::uint64_t change =
       now.shared > shared_then_.all ? now.shared - shared_then_.all : shared_then_.all - now.shared;
-  if (change > kChanged || most > budget || doubtful > (budget - most) / kMatters)
-    shared_then_ = {.all = now.shared, .memory = shared_memory()};
-  return now.anonymous + std::max(scratch, shared_then_.memory);
+  if (change > kChanged || most > budget || now.shared > (budget - most) / kMatters) {
+    shared_then_ = shared_memory(scratch, budget);
+    shared_then_.all = now.shared;
+  }
+  return now.anonymous + std::max(scratch + shared_then_.fileless, shared_then_.memory);
 }
 
 std::uint64_t MemoryMeter::upper_bound(const Bounds& now, std::uint64_t scratch,
@@ -206,20 +231,24 @@ std::uint64_t MemoryMeter::decide(const Bounds& now, std::uint64_t rest, std::ui
   if (surely > budget + 2 * counter_error()) return surely;
   const std::uint64_t age = sys::now_microseconds() - walk_->began;
   const std::uint64_t used = since_walk(rest);
-  if (age < walk_->cost * (used <= budget ? kRarely : kOften)) return std::min(used, budget);
+  const bool is_same = used == walk_->used;  // not even a huge page has come
+  if (is_same || age < walk_->cost * (used <= budget ? kRarely : kOften))
+    return std::min(used, budget);
   return walk(rest);
 }
 
 std::uint64_t MemoryMeter::walk(std::uint64_t rest) {
   const std::uint64_t before = spent_microseconds();
-  Walk now{.began = sys::now_microseconds(), .rest = rest};
+  Walk now{.began = sys::now_microseconds(), .rest = rest, .scratch = scratch_used()};
   for (ProcessList::Process& process : processes_.all()) {
     if (borrows(process)) continue;
     const Memory memory = memory_of(process);
     now.largest = std::max(now.largest, memory.anonymous);
     now.processes.emplace(process.number, memory);
   }
-  now.used = exact();
+  const Exact found = exact();
+  now.used = found.anonymous + found.rest;
+  now.surely_rest = found.rest + aside_.swapped;
   for (ProcessList::Process& process : processes_.all())
     if (const auto known = now.processes.find(process.number); known != now.processes.end())
       known->second.after = pages_in(processes_.statm(process)).anonymous;
@@ -240,14 +269,17 @@ MemoryMeter::Memory MemoryMeter::memory_of(ProcessList::Process& process) {
 /// copy of now, were faults of its own. Not all (a huge page is one fault): hence a walk now and then.
 std::uint64_t MemoryMeter::since_walk(std::uint64_t rest) {
   static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  std::uint64_t used = walk_->used + (rest > walk_->rest ? rest - walk_->rest : 0);
+  const std::uint64_t scratch = scratch_used();
+  std::uint64_t used =
+      walk_->used + std::max(rest > walk_->rest ? rest - walk_->rest : 0,
+                             scratch > walk_->scratch ? scratch - walk_->scratch : 0);
   for (ProcessList::Process& process : processes_.all()) {
     if (borrows(process)) continue;
     const Memory now = memory_of(process);
     const auto known = walk_->processes.find(process.number);
+    const bool was_there = known != walk_->processes.end() && known->second.started == now.started;
     // One that was forked since began with the pages of one that was there.
-    const Memory then =
-        known != walk_->processes.end() ? known->second : Memory{.anonymous = walk_->largest};
+    const Memory then = was_there ? known->second : Memory{.anonymous = walk_->largest};
     const std::uint64_t grown = now.anonymous > then.anonymous ? now.anonymous - then.anonymous : 0;
     const std::uint64_t faults = now.faults > then.faults ? now.faults - then.faults : 0;
     used += std::max(grown, faults * page);
@@ -256,10 +288,13 @@ std::uint64_t MemoryMeter::since_walk(std::uint64_t rest) {
 }
 
 /// The last walk and what has certainly come since: a process's anonymous memory grows by pages that
-/// are new; of what went, some may still be another's.
+/// are new; of what went, some may still be another's. Of the rest, what may be fileless may as well be
+/// in a file that counts already.
 std::uint64_t MemoryMeter::surely_since_walk(std::uint64_t rest) {
   std::uint64_t used = walk_->used;
-  std::uint64_t gone = walk_->rest > rest ? walk_->rest - rest : 0;
+  const std::uint64_t surely_rest = rest - std::min(rest, shared_then_.fileless);
+  std::uint64_t gone =
+      walk_->surely_rest > surely_rest ? walk_->surely_rest - surely_rest : std::uint64_t{0};
   auto process = processes_.all().begin();
   for (const auto& [number, then] : walk_->processes) {
     while (process != processes_.all().end() && process->number < number) ++process;

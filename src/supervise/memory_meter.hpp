@@ -48,18 +48,25 @@ class MemoryMeter {
     std::uint64_t after = 0;  ///< anonymous memory when the walk was over
     std::uint64_t started = 0;
   };
+  struct Exact {
+    std::uint64_t anonymous = 0;  ///< swapped out or not
+    std::uint64_t rest = 0;
+  };
   /// Of all pages, and what was there when it began.
   struct Walk {
     std::uint64_t began = 0;  ///< microseconds, as the cost
     std::uint64_t cost = 0;
     std::uint64_t used = 0;
-    std::uint64_t rest = 0;     ///< what is not anonymous
+    std::uint64_t rest = 0;         ///< what is not anonymous, or more
+    std::uint64_t surely_rest = 0;  ///< what of that was found to be there
+    std::uint64_t scratch = 0;
     std::uint64_t largest = 0;  ///< anonymous memory of one process
     std::map<pid_t, Memory> processes;
   };
   struct Shared {
     std::uint64_t all = 0;
-    std::uint64_t memory = 0;  ///< of no file of a disk
+    std::uint64_t memory = 0;    ///< of no file of a disk
+    std::uint64_t fileless = 0;  ///< of no file at all, or more
   };
   [[nodiscard]] TmpfsUse scratch_use() const;
   /// Beside the processes' own pages and shared ones, as of the last look.
@@ -73,12 +80,12 @@ class MemoryMeter {
                                           std::uint64_t budget);
   [[nodiscard]] std::uint64_t with_shared(const Bounds& now, std::uint64_t scratch,
                                           std::uint64_t budget);
-  [[nodiscard]] std::uint64_t shared_memory();
+  [[nodiscard]] Shared shared_memory(std::uint64_t scratch, std::uint64_t budget);
   [[nodiscard]] std::uint64_t decide(const Bounds& now, std::uint64_t rest, std::uint64_t budget);
   [[nodiscard]] std::uint64_t since_walk(std::uint64_t rest);
   [[nodiscard]] std::uint64_t surely_since_walk(std::uint64_t rest);
   [[nodiscard]] std::uint64_t walk(std::uint64_t rest);
-  [[nodiscard]] std::uint64_t exact();
+  [[nodiscard]] Exact exact();
   [[nodiscard]] Memory memory_of(ProcessList::Process& process);
 
   ProcessList& processes_;

@@ -77,6 +77,8 @@ MEMORY_CAUSES = (
     _memory("memory after the first thread left", _probe("hold-without-first", 1024), _probe("hold-without-first", 16)),
     _memory("page tables", _probe("hold-page-tables", 1024), _probe("hold-page-tables", 16)),
     _memory("shared memory given up", _probe("hold-given-up", 1024), _probe("hold-given-up", 16)),
+    _memory("shared memory beside a file", _probe("hold-beside-file", "/tmp/f", 56, 0, 56, 0), _probe("hold-beside-file", "/tmp/f", 48, 48, 8, 0)),
+    _memory("memory that four share beside a file", _probe("hold-beside-file", "/tmp/f", 56, 4, 56, 3), _probe("hold-beside-file", "/tmp/f", 24, 0, 24, 3)),
     _memory("tmpfs", _probe("fill", "/tmp/f", 400 * MIB), _probe("fill", "/tmp/f", 16 * MIB)),
     _memory("/dev/shm", _probe("fill", "/dev/shm/f", 400 * MIB), _probe("fill", "/dev/shm/f", 16 * MIB)),
     _memory("memfd", _probe("hold-memfd", 400), _probe("hold-memfd", 16), unless=REFUSED),

@@ -169,6 +169,28 @@ int hold_given_up(Arguments arguments) {
   return worked();
 }
 
+/// A file of N MiB, of which M are mapped, and K MiB of memory that COUNT children share with this
+/// process, in the middle of far more that nobody touches; for 300 ms.
+int hold_beside_file(Arguments arguments) {
+  constexpr std::size_t kUntouched = 65536 * kMiB;
+  constexpr int kAccess = PROT_READ | PROT_WRITE;
+  const std::size_t mapped = mebibytes(arguments[2]);
+  const std::size_t size = mebibytes(arguments[3]);
+  const int file = open(arguments[0], O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file < 0 || write_fully(file, mebibytes(arguments[1])) != 0) return refused();
+  if (mapped > 0 &&
+      mmap(nullptr, mapped, kAccess, MAP_SHARED | MAP_POPULATE, file, 0) == MAP_FAILED)
+    return refused();
+  void* const memory =
+      mmap(nullptr, kUntouched, kAccess, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return refused();
+  long children = number(arguments[4]);
+  while (children > 0 && fork() > 0) --children;
+  std::memset(static_cast<char*>(memory) + kUntouched / 2, 1, size);
+  usleep(300'000);
+  return wait_for_children();
+}
+
 /// N MiB in System V semaphores, of 64 bytes each.
 int hold_semaphores(Arguments arguments) {
   constexpr std::size_t kInSet = 32000;  // the most, as the kernel comes
@@ -246,6 +268,7 @@ constexpr Probe kProbes[] = {
     {"hold-sysv", "MIB", 1, hold_sysv},
     {"hold-page-tables", "MIB", 1, hold_page_tables},
     {"hold-given-up", "MIB", 1, hold_given_up},
+    {"hold-beside-file", "FILE MIB MIB MIB COUNT", 5, hold_beside_file},
     {"hold-semaphores", "MIB", 1, hold_semaphores},
     {"hold-messages", "MIB", 1, hold_messages},
     {"hold-buffers", "sockets|pipes MIB", 2, hold_buffers},

@@ -3,18 +3,44 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 
 #include "base/unique_fd.hpp"
+#include "supervise/fileless_memory.hpp"
 
 namespace sbx::test {
 namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kPage = 4096;
+
+/// As /proc/PID/maps has it, of the tmpfs where this kernel keeps shared memory that is no file.
+std::string fileless_device() {
+  const UniqueFd file(::memfd_create("test", MFD_CLOEXEC));
+  struct stat facts{};
+  EXPECT_EQ(::fstat(file.get(), &facts), 0);
+  char text[24];
+  std::snprintf(text, sizeof text, "%02x:%02x", major(facts.st_dev), minor(facts.st_dev));
+  return text;
+}
+
+/// 4 MiB, with what smaps has below it.
+std::string mapping(const std::string& access, const std::string& device, const std::string& name,
+                    int resident = -1) {
+  std::string text = "7f0000000000-7f0000400000 " + access + " 00000000 " + device + " 7   " + name;
+  if (resident >= 0)
+    text += "\nSize:               4096 kB\nRss:                9999 kB\nPss:                " +
+            std::to_string(resident) + " kB\nPss_Dirty:          9999 kB\nVmFlags: rd wr";
+  return text + "\n";
+}
 
 /// A /proc of files: what a process would say that has pages in the swap space, which tests can't
 /// give it.
@@ -79,6 +105,39 @@ TEST_F(MemoryMeterTest, SwappedPagesOfSeveralCountOnceWhereThatDecides) {
   EXPECT_EQ(look(128 * kMiB), 84 * kMiB);
 }
 
+/// Two processes that share all they have, by their counts beyond the budget.
+class MemoryWalkTest : public MemoryMeterTest {
+ protected:
+  void SetUp() override {
+    MemoryMeterTest::SetUp();
+    share(50);
+    processes_.emplace(1, proc());
+    processes_->refresh();
+    meter_.emplace(*processes_, -1);
+    EXPECT_EQ(meter_->look(kBudget), 100 * kMiB);
+  }
+  void share(std::uint64_t each) {
+    for (const int number : {17, 18})
+      process(number, 512 * kMiB, 100 * kMiB, "",
+              "Pss_Anon:\t" + std::to_string(each * 1024) + " kB\n");
+  }
+  static constexpr std::uint64_t kBudget = 128 * kMiB;
+  std::optional<supervise::ProcessList> processes_;
+  std::optional<supervise::MemoryMeter> meter_;
+};
+
+TEST_F(MemoryWalkTest, IsNotRepeatedWhileNothingCame) {
+  share(90);
+  for (int i = 0; i < 1000; ++i) ASSERT_EQ(meter_->look(kBudget), 100 * kMiB);
+}
+
+TEST_F(MemoryWalkTest, IsRepeatedSomeTimeAfterAFault) {
+  share(90);
+  put(17, "stat", "17 (name) R 1 1 1 0 -1 0 1 0 0 0\n");
+  while (meter_->look(kBudget) <= kBudget) continue;
+  EXPECT_EQ(meter_->look(kBudget), 180 * kMiB);
+}
+
 /// What the machine says and /proc does not.
 class MemoryAsideTest : public MemoryMeterTest {
  protected:
@@ -93,22 +152,24 @@ class MemoryAsideTest : public MemoryMeterTest {
     (void)aside.look({.shared = 500 * kMiB}, known, {});
     return aside.look({.shared = 500 * kMiB + grown}, known, {}).unmapped;
   }
-  static constexpr const char* kShared =
-      "7f0000000000-7f0000001000 rw-s 00000000 00:01 1029  /dev/zero (deleted)\n";
+  const std::string kShared = mapping("rw-s", fileless_device(), "/dev/zero (deleted)");
+  const std::string kPrivate = mapping("rw-p", "00:00", "");
 };
 
 TEST_F(MemoryAsideTest, SharedMemoryThatNobodyMapsIsTheirsWhoHaveSome) {
   EXPECT_EQ(unmapped(200 * kMiB, kShared), 190 * kMiB);
 }
 
-TEST_F(MemoryAsideTest, ItsNameIsFoundWhereverItStands) {
-  for (const std::size_t before : {8170, 8180, 8190, 8200, 40000})
-    EXPECT_EQ(unmapped(200 * kMiB, std::string(before, 'x') + kShared), 190 * kMiB) << before;
-  EXPECT_EQ(unmapped(200 * kMiB, "7f00-7f01 rw-s 0 00:01 7  [anon_shmem:mine]\n"), 190 * kMiB);
+TEST_F(MemoryAsideTest, ItIsFoundWhereverItStands) {
+  std::string maps;
+  while (maps.size() < 40000) {
+    EXPECT_EQ(unmapped(200 * kMiB, maps + kShared), 190 * kMiB) << maps.size();
+    for (int i = 0; i < 20; ++i) maps += kPrivate;
+  }
 }
 
 TEST_F(MemoryAsideTest, ItIsAnothersWhereNobodyHasAny) {
-  EXPECT_EQ(unmapped(200 * kMiB, "7f0000000000-7f0000001000 rw-p 00000000 00:00 0\n"), 0U);
+  EXPECT_EQ(unmapped(200 * kMiB, kPrivate), 0U);
 }
 
 TEST_F(MemoryAsideTest, WhoCannotBeAskedMayHaveSome) {
@@ -117,6 +178,51 @@ TEST_F(MemoryAsideTest, WhoCannotBeAskedMayHaveSome) {
 
 TEST_F(MemoryAsideTest, WhatTheBudgetHoldsMayBeAnothers) {
   EXPECT_EQ(unmapped(70 * kMiB, kShared), 0U);
+}
+
+class FilelessMemoryTest : public MemoryMeterTest {
+ protected:
+  supervise::FilelessMemory ask(const std::string& text) {
+    put(1, "smaps", text);
+    return supervise::fileless_memory(proc(), "1/smaps", mappings_);
+  }
+  const std::string device_ = fileless_device();
+  const std::string shared_ = mapping("rw-s", device_, "/dev/zero (deleted)", 300);
+  std::size_t mappings_ = 10;
+};
+
+TEST_F(FilelessMemoryTest, IsKnownByItsDeviceWhateverItIsCalled) {
+  const auto found = ask(shared_ + mapping("r--s", device_, "[anon_shmem:Pss: 77 kB]", 40) +
+                         mapping("rw-s", "ff:ff", "/tmp/dev/zero (deleted)", 5000) +
+                         mapping("rw-p", "00:00", "", 5000));
+  EXPECT_EQ(found.size, 8 * kMiB);
+  EXPECT_EQ(found.resident, 340U * 1024);
+  EXPECT_EQ(mappings_, 6U);
+}
+
+TEST_F(FilelessMemoryTest, CopiesOfItInAPrivateMappingAreNotOfIt) {
+  const auto found = ask(mapping("rw-p", device_, "/memfd:x (deleted)", 300));
+  EXPECT_EQ(found.size, 4 * kMiB);
+  EXPECT_EQ(found.resident, 0U);
+}
+
+TEST_F(FilelessMemoryTest, ALongNameHidesNothing) {
+  EXPECT_EQ(ask(mapping("rw-p", "ff:ff", "/" + std::string(16000, 'x'), 9) + shared_).resident,
+            300U * 1024);
+}
+
+TEST_F(FilelessMemoryTest, OfMoreMappingsThanMayBeReadTheSizeIsNotKnown) {
+  mappings_ = 2;
+  const auto found = ask(shared_ + shared_ + shared_);
+  EXPECT_EQ(found.size, UINT64_MAX);
+  EXPECT_EQ(found.resident, 600U * 1024);
+  EXPECT_EQ(mappings_, 0U);
+}
+
+TEST_F(FilelessMemoryTest, OfWhoCannotBeAskedTheSizeIsNotKnown) {
+  const auto found = ask("");
+  EXPECT_EQ(found.size, UINT64_MAX);
+  EXPECT_EQ(found.resident, 0U);
 }
 
 }  // namespace
