@@ -32,6 +32,8 @@ constexpr std::uint64_t kCountingShare = 400;
 constexpr std::uint64_t kNearShare = 100;
 /// Microseconds: waking an idle CPU costs more than to count.
 constexpr std::uint64_t kCountAtRest = 20'000;
+/// A start can be hidden from started_since().
+constexpr std::uint64_t kCountAnyway = 100'000;
 /// Memory: a hundredth, as long as that is often enough to catch a program that takes 1.5 GB/s.
 constexpr std::uint64_t kMemoryShare = 100;
 constexpr auto kLookAround = 50ms;
@@ -207,7 +209,8 @@ void BudgetWatch::note_before_reaping() {
 void BudgetWatch::check_processes() {
   if (hooks_.ended()) return;
   const std::uint64_t before = spent_microseconds();
-  const bool rests = !processes_.started_since(counted_);  // then there are no more than there were
+  const bool rests = !processes_.started_since(counted_) &&  // then there are as many as there were
+                     sys::now_microseconds() < counted_at_ + kCountAnyway;
   const std::uint64_t tasks = rests ? tasks_ : count_tasks();
   const std::uint64_t cost = spent_microseconds() - before;
   if (seen_.processes_met) return;

@@ -13,6 +13,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/sys.hpp"
+#include "supervise/own_cpu.hpp"
 #include "supervise/process_tree.hpp"
 
 namespace sbx::supervise {
@@ -20,6 +22,8 @@ namespace {
 
 constexpr std::size_t kMostKept = 128;
 constexpr std::size_t kMostProcesses = 65536;
+/// To list again where nothing is known to have started may take this part of the time.
+constexpr std::uint64_t kListingShare = 100;
 
 /// An eighth of what may be open: the rest is for streams and connections.
 std::size_t most_descriptors() {
@@ -99,9 +103,9 @@ void ProcessList::refresh() {
   count_kept();
 }
 
-/// The number of the task that was last made in this PID namespace or below it, the fifth field
-/// of /proc/loadavg: that moves on with each (idr_alloc_cyclic), and to come round to where it was
-/// takes tens of thousands of them between two looks. Empty when it is not known.
+/// How many tasks there are and the number that was last given to one in this PID namespace or below
+/// it, the end of /proc/loadavg: that moves on with each (idr_alloc_cyclic), and to come round to where
+/// it was takes tens of thousands of them between two looks. Empty when it is not known.
 std::string_view ProcessList::last_started() {
   constexpr auto kProc = 0x9fa0;  // PROC_SUPER_MAGIC: a container may have put another file there
   if (!load_.valid()) {
@@ -111,8 +115,8 @@ std::string_view ProcessList::last_started() {
   }
   const ssize_t got = ::pread(load_.get(), room_.data(), room_.size(), 0);
   const std::string_view text(room_.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-  const auto space = text.rfind(' ');
-  return space == std::string_view::npos ? std::string_view() : text.substr(space + 1);
+  const auto tasks = text.rfind('/');
+  return tasks == std::string_view::npos ? std::string_view() : text.substr(tasks + 1);
 }
 
 bool ProcessList::started_since(std::string& mark) {
@@ -122,8 +126,17 @@ bool ProcessList::started_since(std::string& mark) {
   return true;
 }
 
+/// A task has its number before it can be listed, and its parent has a say in how long: between the
+/// two the kernel writes the descriptor of CLONE_PIDFD where the parent wants it (copy_process). And who
+/// is given another parent while lists are read may be in none.
 void ProcessList::add_new() {
-  if (started_since(listed_)) refresh();
+  if (!started_since(listed_) &&
+      sys::now_microseconds() < listed_at_ + listing_cost_ * kListingShare)
+    return;
+  const std::uint64_t before = spent_microseconds();
+  refresh();
+  listed_at_ = sys::now_microseconds();
+  listing_cost_ = spent_microseconds() - before;
 }
 
 void ProcessList::count_kept() {

@@ -35,10 +35,11 @@ class ProcessList {
 
   /// Who is there now.
   void refresh();
-  /// The same, but who has ended may still be listed: next to nothing while no process starts.
+  /// The same, but who has ended may still be listed: less often the more it costs while no process
+  /// starts.
   void add_new();
-  /// Whether any task may have started, here or elsewhere, since `mark` was last given; marks that.
-  /// Costs one read(2).
+  /// Whether any task is known to have started, here or elsewhere, since `mark` was last given; marks
+  /// that. Costs one read(2). A parent can hide one start from it: no reason not to look for ever.
   [[nodiscard]] bool started_since(std::string& mark);
   /// As of then, by number; each may be gone.
   [[nodiscard]] std::vector<Process>& all() { return all_; }
@@ -85,6 +86,8 @@ class ProcessList {
   std::array<char, 128> room_{};
   UniqueFd load_;
   std::string listed_;  ///< mark of the last add_new()
+  std::uint64_t listed_at_ = 0;
+  std::uint64_t listing_cost_ = 0;  ///< microseconds
 };
 
 }  // namespace sbx::supervise

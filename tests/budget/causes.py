@@ -74,6 +74,7 @@ MEMORY_CAUSES = (
     _memory("12 children of 64 MiB", _probe("hold-children", 12, 64), _probe("hold-children", 4, 16), budget=256),
     _memory("memory after forks that share", _probe("hold-after-forks", 3, 40, 1024), _probe("hold-after-forks", 3, 40, 8)),
     _memory("memory that a child borrows", _probe("hold-with-borrower", 1024), _probe("hold-with-borrower", 48)),
+    _memory("memory of a child that begins late", _probe("hold-in-late-child", 1024), _probe("hold-in-late-child", 16)),
     _memory("memory after the first thread left", _probe("hold-without-first", 1024), _probe("hold-without-first", 16)),
     _memory("page tables", _probe("hold-page-tables", 1024), _probe("hold-page-tables", 16)),
     _memory("shared memory given up", _probe("hold-given-up", 1024), _probe("hold-given-up", 16)),

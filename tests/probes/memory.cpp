@@ -2,6 +2,7 @@
 // same program also shows what happens below the budget. They run under sbx, never beside it.
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
@@ -97,6 +98,49 @@ int hold_with_borrower(Arguments arguments) {
     _exit(0);
   }
   return child < 0 ? refused() : 0;
+}
+
+/// Addresses whose tables are full, which takes no memory of their own; to change what they allow takes
+/// long, and all that time nobody writes to the first page of them.
+constexpr std::size_t kSlow = 4UL << 30;
+volatile bool changing = false;
+
+void* change_slowly(void* addresses) {
+  changing = true;
+  mprotect(addresses, kSlow, PROT_READ | PROT_WRITE);
+  return nullptr;
+}
+
+int become_holder(void* size) {
+  char name[] = "hold-anonymous";
+  char* const arguments[] = {name, name, static_cast<char*>(size), nullptr};
+  execv("/proc/self/exe", arguments);
+  return kRefused;
+}
+
+/// N MiB in a child that has its number long before it can be listed: between the two the kernel writes
+/// its descriptor, to a page that another thread has locked.
+int hold_in_late_child(Arguments arguments) {
+  constexpr std::size_t kPage = 4096;
+  constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ, Linux 5.14
+  void* const addresses =
+      mmap(nullptr, kSlow, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  char* const tables = static_cast<char*>(addresses) + kPage;
+  if (addresses == MAP_FAILED || mprotect(addresses, kPage, PROT_NONE) != 0 ||
+      madvise(tables, kSlow - kPage, MADV_NOHUGEPAGE) != 0 ||
+      madvise(tables, kSlow - kPage, kPopulateRead) != 0)
+    return refused();
+  pthread_t thread;
+  if (pthread_create(&thread, nullptr, change_slowly, addresses) != 0) return unasked("a thread");
+  while (!changing) {
+  }
+  usleep(1000);  // it has begun
+  static char stack[65536];
+  const pid_t child = clone(become_holder, stack + sizeof stack, CLONE_VM | CLONE_PIDFD | SIGCHLD,
+                            arguments[0], addresses);
+  if (child < 0) return refused();
+  pthread_join(thread, nullptr);
+  return wait_for_children();
 }
 
 void* hold_in_thread(void* arguments) {
@@ -263,6 +307,7 @@ constexpr Probe kProbes[] = {
     {"hold-children", "COUNT MIB", 2, hold_in_children},
     {"hold-after-forks", "COUNT MIB MIB", 3, hold_after_forks},
     {"hold-with-borrower", "MIB", 1, hold_with_borrower},
+    {"hold-in-late-child", "MIB", 1, hold_in_late_child},
     {"hold-without-first", "MIB", 1, hold_without_first},
     {"hold-memfd", "MIB", 1, hold_memfd},
     {"hold-sysv", "MIB", 1, hold_sysv},
