@@ -381,6 +381,10 @@ Status Resolver::run_command(const std::string& name) {
   if (!path && !lookup_.has_search_path())
     return not_found("there is no command '" + name + "': PATH is not set",
                      "give the program's path, or set PATH");
+  if (!path && !request_.after_dashes && lookup_.is_folder(absolute(name)))
+    return fail({.kind = ErrorKind::not_executable,
+                 .code = "not-executable",
+                 .message = "'" + name + "' is a folder, and no command on PATH"});
   if (!path) {
     const std::string similar = lookup_.similar(name);
     return not_found("there is no command '" + name + "' on PATH" +

@@ -203,7 +203,13 @@ Error explain_clone_failure(int errno_value) {
               .code = "no-user-namespace",
               .message = "this machine refuses to make user namespaces",
               .errno_value = errno_value};
-  if (setting_is("/proc/sys/kernel/unprivileged_userns_clone", '0'))
+  // No kernel with user namespaces answers so, whatever its settings: Docker's filter does for clone3,
+  // and sbx's own.
+  if (errno_value == ENOSYS)
+    error.hint =
+        std::string("the system-call filter of a container or of another sandbox is in the way; ") +
+        kContainerCure;
+  else if (setting_is("/proc/sys/kernel/unprivileged_userns_clone", '0'))
     error.hint = "sysctl kernel.unprivileged_userns_clone=1";
   else if (setting_is("/proc/sys/user/max_user_namespaces", '0'))
     error.hint = "sysctl user.max_user_namespaces=15000";
@@ -212,7 +218,7 @@ Error explain_clone_failure(int errno_value) {
         "install sbx's AppArmor profile, or sysctl kernel.apparmor_restrict_unprivileged_userns=0";
   else if (errno_value == EPERM && in_chroot())
     error.hint = "sbx was started in a chroot, where no user namespace can be made: run it outside";
-  else if (errno_value == EPERM || errno_value == ENOSYS)  // clone3 is ENOSYS in Docker's filter
+  else if (errno_value == EPERM)
     error.hint = std::string("a container's system-call filter is in the way; ") + kContainerCure;
   else if (errno_value == ENOSPC || errno_value == EUSERS)
     error.hint =

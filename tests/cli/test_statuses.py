@@ -6,7 +6,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.environ["SBX_SOURCE"], "tests", "sandbox"))
 import sbxtest
-from sbxtest import PROBE, SbxTest
+from sbxtest import PROBE, SBX, SbxTest
 
 SPIN = "while True: pass"
 FULL = "open('/tmp/file', 'wb').write(b'x' * (2 << 20))"
@@ -63,6 +63,14 @@ class Statuses(SbxTest):
             ended = self.sbx("--", command, env=env)
             self.assertEqual(ended.status, status, ended)
             self.assertIn(said, ended.err.decode(), ended)
+        ended = self.sbx("folder")  # not "--": it may be a file too
+        self.assertEqual(ended.status, 126, ended)
+        self.assertIn("'folder' is a folder, and no command on PATH", ended.err.decode())
+
+    def test_inside_another_sandbox_its_filter_is_named(self):
+        ended = self.sbx("--read", str(SBX), "--", str(SBX), "run", "true")
+        self.assertEqual(ended.status, 125, ended)
+        self.assertIn("the system-call filter of a container or of another sandbox is in the way", ended.err.decode() + ended.out.decode())
 
     def test_each_signal_that_cancels_has_its_status(self):
         """The command itself exits with 0 when it is told to end: that it was cancelled counts."""
