@@ -27,7 +27,8 @@ const std::string& fileless_device() {
     struct stat facts{};
     if (!file.valid() || ::fstat(file.get(), &facts) != 0) return std::string();
     std::array<char, 24> text{};
-    std::snprintf(text.data(), text.size(), "%02x:%02x", major(facts.st_dev), minor(facts.st_dev));
+    (void)std::snprintf(text.data(), text.size(), "%02x:%02x", major(facts.st_dev),
+                        minor(facts.st_dev));
     return std::string(text.data());
   }();
   return device;
@@ -38,7 +39,7 @@ class Lines {
  public:
   explicit Lines(const std::string& path, int folder)
       : file_(::fdopen(::openat(folder, path.c_str(), O_RDONLY | O_CLOEXEC), "r"), &std::fclose) {
-    if (file_) std::setvbuf(file_.get(), buffer_.data(), _IOFBF, buffer_.size());
+    if (file_) (void)std::setvbuf(file_.get(), buffer_.data(), _IOFBF, buffer_.size());
   }
   ~Lines() { std::free(line_); }  // getline(3) has allocated it
   Lines(const Lines&) = delete;
