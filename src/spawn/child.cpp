@@ -315,7 +315,12 @@ void run_init(Program& program) {
   sigset_t child_ended;
   ::sigemptyset(&child_ended);
   ::sigaddset(&child_ended, SIGCHLD);
-  ::sigprocmask(SIG_SETMASK, &child_ended, nullptr);
+  sigset_t waiting = child_ended;
+  // A terminal sends these to the caller's process group, which the command is in until it has its own
+  // session.
+  constexpr int kOfGroup[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+  for (const int signal : kOfGroup) ::sigaddset(&waiting, signal);
+  ::sigprocmask(SIG_SETMASK, &waiting, nullptr);
   const int signals = static_cast<int>(
       must(program, Stage::payload, 1, ::signalfd(-1, &child_ended, SFD_CLOEXEC | SFD_NONBLOCK)));
 

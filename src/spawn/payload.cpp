@@ -25,9 +25,25 @@
 namespace sbx::child {
 namespace {
 
+void handle_by(int signal, unsigned long handler) {
+  const struct {
+    unsigned long handler;
+    unsigned long flags;
+    void* restorer;
+    unsigned long mask;
+  } action{
+      .handler = handler, .flags = 0, .restorer = nullptr, .mask = 0};  // the kernel's sigaction
+  (void)call(SYS_rt_sigaction, signal, &action, nullptr, sizeof action.mask);
+}
+
+/// What the caller's process group was sent until now, Ctrl-C at a terminal, is the supervisor's to act
+/// on: to ignore a signal discards what is pending of it, which would end the command untold.
 void own_session(const Program& program) {
   if (!enter(program, Stage::session)) return;
   must(program, Stage::session, 0, ::setsid());
+  constexpr unsigned long kIgnore = 1;  // SIG_IGN
+  constexpr int kOfGroup[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+  for (const int signal : kOfGroup) handle_by(signal, kIgnore);
 }
 
 void connect_streams(const Program& program) {
@@ -127,15 +143,9 @@ void install_filter(Program& program) {
 /// What sbx or its caller ignored (SIGPIPE, SIGHUP under nohup) would stay ignored over execve, signal(7).
 void reset_signals() {
   constexpr int kLastSignal = 64;
-  const struct {
-    void* handler;
-    unsigned long flags;
-    void* restorer;
-    unsigned long mask;
-  } standard{};  // the kernel's struct sigaction: SIG_DFL
+  constexpr unsigned long kDefault = 0;  // SIG_DFL
   for (int signal = 1; signal <= kLastSignal; ++signal)
-    (void)call(SYS_rt_sigaction, signal, &standard, nullptr,
-               sizeof standard.mask);  // KILL and STOP: EINVAL
+    handle_by(signal, kDefault);  // KILL and STOP: EINVAL
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);

@@ -245,6 +245,12 @@ class Machine(Codes):
         self.assertEqual(status, 125, shown)
         self.assertIn(f"error[{code}]: ", shown)
 
+    def test_what_the_group_was_sent_during_the_set_up_is_left_to_the_supervisor(self):
+        """Which does not get it here: the command runs."""
+        for name in ("HUP", "INT", "QUIT", "TERM"):
+            done = self.call("run", "echo", "ran", wrapper=self.injected("setsid", f"signal={name}"))
+            self.assertEqual((done.returncode, done.stdout), (0, "ran\n"), done.stderr)
+
     def test_a_sandbox_that_dies(self):
         """PID 1 sends its sockets, its descriptors, the listener, and at last the command's end."""
         self.meets("child-died", "pivot_root", "signal=KILL")
