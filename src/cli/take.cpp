@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/too_large.hpp"
 #include "cli/operand.hpp"
 #include "policy/network_rules.hpp"
 #include "policy/syntax.hpp"
@@ -28,14 +29,6 @@ std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(" \t");
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
-/// What would be taken if its number had fewer digits.
-template <class Parse>
-bool is_too_large(std::string_view value, Parse parse) {
-  const auto rest = value.find_first_not_of("0123456789");
-  return rest != 0 && rest != std::string_view::npos &&
-         parse("1" + std::string(value.substr(rest))).has_value();
 }
 
 Status duration(Invocation& typed, std::string_view value, const char* key, const char* option) {

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <type_traits>
 
+#include "base/too_large.hpp"
+
 namespace sbx::policy {
 namespace {
 
@@ -49,21 +51,33 @@ std::string table_toml(const Key& key, std::string_view text) {
   return key.type == Type::size || key.type == Type::duration ? quoted(text) : std::string(text);
 }
 
-template <class T>
-bool in_range(const Key& key, const Node& node, T value, Reading& reading) {
+struct Range {
+  std::string_view least;
+  std::string_view most;
+};
+
+Range range_of(const Key& key) {
   const auto dots = key.accepts.find("..");
-  const std::string_view least = key.accepts.substr(0, dots);
-  const std::string_view most = key.accepts.substr(dots + 2);
-  // A NaN is neither below nor above, so it is the comparison that must hold.
-  const bool low = !(value >= *from_table<T>(least));
-  const bool high = !(value <= *from_table<T>(most));
-  if (!low && !high) return true;
+  return {.least = key.accepts.substr(0, dots), .most = key.accepts.substr(dots + 2)};
+}
+
+void out_of_range(const Key& key, const Node& node, std::string_view nearest, Reading& reading) {
+  const auto [least, most] = range_of(key);
   reading.report(
       key, node,
       {"out-of-range",
        short_text(node) + " is not from " + std::string(least) + " to " + std::string(most),
-       reading.cure(key.name, table_toml(key, low ? least : most))});
-  return false;
+       reading.cure(key.name, table_toml(key, nearest))});
+}
+
+template <class T>
+bool in_range(const Key& key, const Node& node, T value, Reading& reading) {
+  const auto [least, most] = range_of(key);
+  // A NaN is neither below nor above, so it is the comparison that must hold.
+  const bool low = !(value >= *from_table<T>(least));
+  const bool high = !(value <= *from_table<T>(most));
+  if (low || high) out_of_range(key, node, low ? least : most, reading);
+  return !low && !high;
 }
 
 std::string wrong_type_text(const Key& key, const Node& node) {
@@ -155,6 +169,10 @@ std::optional<T> read_quantity(const Key& key, const Node& node, Reading& readin
   }
   if (const auto value = parse(*text))
     return in_range(key, node, *value, reading) ? value : std::nullopt;
+  if (is_too_large(*text, parse)) {
+    out_of_range(key, node, range_of(key).most, reading);
+    return std::nullopt;
+  }
   const auto meant = text->size() < 40 ? repair(*text) : std::nullopt;
   reading.report(key, node,
                  {"bad-unit", short_text(node) + " is not " + std::string(type_name(key)),

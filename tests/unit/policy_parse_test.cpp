@@ -270,6 +270,8 @@ constexpr auto kMistakes = std::to_array<Mistake>({
     {"[limits]\nmemory = \"lots\"", "bad-unit", 2, 10, "\"lots\"", "write memory = \"512M\""},
     {"[limits]\nmemory = \"1K\"", "out-of-range", 2, 10, "\"1K\" is not from 1M to 1024T",
      "write memory = \"1M\""},
+    {"[limits]\nmemory = \"99999999999999999999G\"", "out-of-range", 2, 10,
+     "is not from 1M to 1024T", "write memory = \"1024T\""},
     {"[limits]\nwall_time = 30", "wrong-type", 2, 13, "30 is an integer, not a duration",
      "write wall_time = \"30s\""},
     {"[limits]\nwall_time = \"5 minutes\"", "bad-unit", 2, 13, "\"5 minutes\" is not a duration",
