@@ -242,7 +242,7 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "take one of them out"},
     {"uncountable-grant", CodeOf::files,
      "what is written to a live grant in memory is counted by nobody",
-     "mount a tmpfs with a size there, or grant a folder elsewhere"},
+     "mount a tmpfs with a size and a limit of inodes there, or grant a folder elsewhere"},
     {"unfit-workspace", CodeOf::files, "the home, what holds it, / and /tmp can't be the workspace",
      "work in a folder of its own"},
     {"unknown-policy", CodeOf::files, "there is no policy of that name",
