@@ -132,6 +132,7 @@ void BudgetWatch::check_memory() {
   const std::uint64_t used = memory_.look(budget);
   if (used > budget) {
     seen_.memory_over = true;
+    seen_.memory_unmapped = memory_.unmapped();
     note_largest();
     return hooks_.spent(Budget::memory);
   }

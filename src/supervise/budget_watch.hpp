@@ -23,11 +23,12 @@ namespace sbx::supervise {
 /// What was seen of the budgets that a whole tree shares.
 struct BudgetsSeen {
   std::uint64_t memory_peak = 0;
-  std::uint64_t processes_peak = 0;  ///< without PID 1
-  std::uint64_t disk_peak = 0;       ///< bytes on the private tmpfs, without what it began with
-  std::uint64_t written = 0;         ///< bytes to the host, where they count
-  std::uint64_t grown = 0;           ///< of these, what file systems in memory grew by
-  std::string unreadable;            ///< who can't be asked what it has written
+  std::uint64_t processes_peak = 0;   ///< without PID 1
+  std::uint64_t disk_peak = 0;        ///< bytes on the private tmpfs, without what it began with
+  std::uint64_t written = 0;          ///< bytes to the host, where they count
+  std::uint64_t grown = 0;            ///< of these, what file systems in memory grew by
+  std::string unreadable;             ///< who can't be asked what it has written
+  std::uint64_t memory_unmapped = 0;  ///< polled: MemoryMeter::unmapped() at the look that decided
   bool memory_killed =
       false;  ///< the kernel killed for want of memory before anything else was decided
   bool outer_kill = false;   ///< polled, and the group around sbx counted such a kill meanwhile

@@ -32,6 +32,8 @@ class MemoryMeter {
   [[nodiscard]] std::uint64_t walk_cost() const { return walk_cost_; }
   /// The largest look() so far.
   [[nodiscard]] std::uint64_t peak() const { return peak_; }
+  /// Of what was used at the last look, shared memory that nobody maps, by the machine's total.
+  [[nodiscard]] std::uint64_t unmapped() const { return aside_.unmapped; }
   /// Bytes in files of the private tmpfs.
   [[nodiscard]] std::uint64_t scratch_used() const { return scratch_use().content; }
 
@@ -85,6 +87,7 @@ class MemoryMeter {
   [[nodiscard]] std::uint64_t since_walk(std::uint64_t rest);
   [[nodiscard]] std::uint64_t surely_since_walk(std::uint64_t rest);
   [[nodiscard]] std::uint64_t walk(std::uint64_t rest);
+  [[nodiscard]] std::optional<std::uint64_t> shared_of_slow(ProcessList::Process& process);
   [[nodiscard]] Exact exact();
   [[nodiscard]] Memory memory_of(ProcessList::Process& process);
 
@@ -105,7 +108,7 @@ class MemoryMeter {
 [[nodiscard]] std::uint64_t allowed_beyond(std::uint64_t budget_bytes);
 
 /// When to look again: not before so much could be gone, 1 to 50 ms. What grows is trusted to take up to
-/// 8 GB/s by the next look, what rests to begin with 2.
+/// 8 GB/s by the next look, what rests to begin with 2.5.
 [[nodiscard]] std::uint64_t next_look_microseconds(std::uint64_t bytes, bool rests);
 
 /// How often is often enough: a program that takes 1.5 GB/s gets no more than half of what is allowed.

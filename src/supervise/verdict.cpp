@@ -56,8 +56,12 @@ std::string memory_sentence(const Settings& settings, const BudgetsSeen& seen) {
     return "the kernel killed a process for want of memory before the budget of " +
            describe(settings.memory) + " was reached (peak " + describe(Bytes{seen.memory_peak}) +
            largest + "): the host, or a cgroup around sbx, had none left";
+  std::string unmapped;
+  if (seen.memory_unmapped > 0)
+    unmapped = ", of it " + describe(Bytes{seen.memory_unmapped}) +
+               " of shared memory that nobody maps, by the machine's total";
   return "memory budget of " + describe(settings.memory) + " reached (peak " +
-         describe(Bytes{seen.memory_peak}) + largest +
+         describe(Bytes{seen.memory_peak}) + unmapped + largest +
          (settings.memory_is_granted
               ? "), the limit of the cgroup that sbx runs in"
               : "); limits.memory = \"" + twice(settings.memory) + "\" would allow more");

@@ -28,6 +28,21 @@ TEST(PolledMemory, AKillThatTheGroupAroundCountedBelowTheBudgetIsNotTheBudgets) 
             std::vector<std::string>{});
 }
 
+TEST(PolledMemory, TheVerdictSaysWhatIsKnownByTheMachinesTotalOnly) {
+  Settings settings;
+  settings.memory = Bytes{kBudget};
+  Measured measured;
+  measured.budgets = {.memory_peak = kBudget + (8U << 20), .memory_over = true};
+  EXPECT_EQ(
+      detail_of(OverBudget{Budget::memory}, settings, measured),
+      "memory budget of 256 MiB reached (peak 264 MiB); limits.memory = \"512M\" would allow more");
+  measured.budgets.memory_unmapped = kBudget;
+  EXPECT_EQ(
+      detail_of(OverBudget{Budget::memory}, settings, measured),
+      "memory budget of 256 MiB reached (peak 264 MiB, of it 256 MiB of shared memory that nobody "
+      "maps, by the machine's total); limits.memory = \"512M\" would allow more");
+}
+
 std::vector<std::string> names_after(const Verdict& verdict, std::uint64_t peak,
                                      std::uint64_t limit) {
   Settings settings;
