@@ -2,9 +2,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
@@ -110,6 +113,17 @@ Status ReportTargets::write_file(std::string_view record) const {
   if (!written)
     (void)::unlinkat(folder_.get(), temporary.c_str(), 0);  // the first error is the one to tell
   return written;
+}
+
+bool ReportTargets::take_at_once(std::size_t size) const {
+  std::array<pollfd, 3> targets{
+      {{.fd = device_.get(), .events = POLLOUT, .revents = 0},
+       {.fd = descriptor_, .events = POLLOUT, .revents = 0},
+       {.fd = to_stdout_ ? STDOUT_FILENO : -1, .events = POLLOUT, .revents = 0}}};
+  if (size > PIPE_BUF || ::poll(targets.data(), targets.size(), 0) < 0) return false;
+  return std::ranges::all_of(targets, [](const pollfd& target) {
+    return target.fd < 0 || (target.revents & POLLOUT) != 0;
+  });
 }
 
 Status ReportTargets::write(std::string_view record) const {

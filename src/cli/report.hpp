@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,9 @@ class ReportTargets {
   [[nodiscard]] bool any() const {
     return to_stdout_ || descriptor_ >= 0 || !file_name_.empty() || device_.valid();
   }
+  /// Whether no place has to wait for its reader to take so many bytes: a pipe that is ready has room
+  /// for PIPE_BUF, pipe(7).
+  [[nodiscard]] bool take_at_once(std::size_t size) const;
   /// Writes the record everywhere. Errors: host (disk full, reader gone); every place is tried.
   [[nodiscard]] Status write(std::string_view record) const;
 

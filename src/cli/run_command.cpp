@@ -1,6 +1,7 @@
 #include "cli/run_command.hpp"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <optional>
@@ -138,10 +139,21 @@ class RunCommand {
     const std::string record = record_text(facts_);
     keep(record);
     if (!targets_.any()) return status;
+    if (targets_.take_at_once(record.size())) hold_signals();
     const Status written = targets_.write(record);
+    hold_signals();
     if (written) return status;
     write_stderr(error_text(written.error(), paint_));
     return exit_status::kCouldNot;
+  }
+
+  /// A signal that comes when the record has been read: the exit status is the record's all the same.
+  /// Before a write that may wait for its reader they are not held, else nothing could end sbx.
+  static void hold_signals() {
+    sigset_t ending;
+    ::sigemptyset(&ending);
+    for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) ::sigaddset(&ending, signal);
+    ::sigprocmask(SIG_BLOCK, &ending, nullptr);
   }
 
   /// A run that failed before its settings were read looks at them now.
