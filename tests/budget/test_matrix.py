@@ -34,8 +34,9 @@ class Matrix(BudgetTest):
     @staticmethod
     def too_far(cause, ended, late):
         """Bytes by which polled memory was further beyond its budget than 5 % or 16 MiB (for each CPU, where several processes take it) at
-        the speed they are promised for, and what two programs take while nobody can look."""
-        if ended.verdict != MEMORY or means_of(ended) != "polled":
+        the speed they are promised for, and what two programs take while nobody can look. Not judged where a look costs milliseconds,
+        in an emulated machine."""
+        if ended.verdict != MEMORY or means_of(ended) != "polled" or os.environ.get("SBX_EMULATED"):
             return 0
         budget = ended.record["limits"]["memory_bytes"]
         takers = len(os.sched_getaffinity(0)) if cause.name in FROM_SEVERAL else 1

@@ -16,6 +16,7 @@ import sbxtest  # noqa: E402
 from sbxtest import PROBE, SBX, SbxTest  # noqa: E402
 
 MIB = 1 << 20
+CALLERS = (0, 1000)  # users
 GRANTED = {"memory": {"limit": 64 * MIB}, "pids": {"limit": 40}, "cpu": {"quota": 50_000, "period": 100_000}}
 # What Docker leaves to root.
 CAPABILITIES = ["CAP_" + name for name in (
@@ -57,13 +58,8 @@ class Container(SbxTest):
             self.fail(f"no record: {arguments}\n{done}")
         return done.returncode, record
 
-    def each_caller(self):
-        for uid in (0, 1000):
-            with self.subTest(uid=uid):
-                yield uid
-
     def test_smaller_of_both_holds(self):
-        for uid in self.each_caller():
+        for uid in CALLERS:
             status, record = self.inside(uid, "--memory", "1G", "--processes", "200", "--cpus", "1", "--", "true")
             self.assertEqual(status, 0, record)
             limits = record["limits"]
@@ -72,18 +68,18 @@ class Container(SbxTest):
             self.assertEqual(said, ["64 MiB instead of 1 GiB", "40 instead of 200", "0.50 CPUs instead of 1.00"])
 
     def test_own_budget_is_the_smaller(self):
-        for uid in self.each_caller():
-            status, record = self.inside(uid, "--memory", "32M", "--", PROBE, "hold-anonymous", 60)
+        for uid in CALLERS:
+            status, record = self.inside(uid, "--memory", "32M", "--", PROBE, "hold-after-rest", 48, 4)
             self.assertEqual((status, record["outcome"]["reason"]), (137, "memory"), record)
             self.assertEqual([entry["limit"] for entry in record["limits_met"]], ["memory"], record)
 
     def test_kill_by_the_container_is_named(self):
-        for uid in self.each_caller():
+        for uid in CALLERS:
             status, record = self.inside(uid, "--memory", "1G", "--", PROBE, "hold-anonymous", 400)
             self.assertEqual((status, record["outcome"]["reason"]), (137, "memory"), record)
 
     def test_within_all_of_it_a_program_ends_well(self):
-        for uid in self.each_caller():
+        for uid in CALLERS:
             status, record = self.inside(uid, "--memory", "1G", "--", PROBE, "hold-anonymous", 16)
             self.assertEqual((status, record["outcome"]["status"], record["limits_met"]), (0, "exited", []), record)
 
