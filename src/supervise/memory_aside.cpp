@@ -38,7 +38,6 @@ bool MemoryAside::any_has_shared_memory() {
 /// shared memory, is taken to be its: what other programs add meanwhile can't be told apart.
 MemoryAside::Sum MemoryAside::look(const HostMemory& host, const Known& known,
                                    const std::vector<pid_t>& borrowers) {
-  constexpr std::uint64_t kAddressesPerByteOfTable = 512;
   least_.swap = std::min(least_.swap, host.swap);
   least_.shared = std::min(least_.shared, host.shared);
   Sum sum;

@@ -9,6 +9,9 @@
 
 namespace sbx::supervise {
 
+/// A page table of 4096 bytes stands for 2 MiB.
+inline constexpr std::uint64_t kAddressesPerByteOfTable = 512;
+
 /// What the whole machine has in use, sysinfo(2), in bytes.
 struct HostMemory {
   std::uint64_t swap = 0;

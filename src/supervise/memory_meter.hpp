@@ -87,7 +87,8 @@ class MemoryMeter {
   [[nodiscard]] std::uint64_t since_walk(std::uint64_t rest);
   [[nodiscard]] std::uint64_t surely_since_walk(std::uint64_t rest);
   [[nodiscard]] std::uint64_t walk(std::uint64_t rest);
-  [[nodiscard]] std::optional<std::uint64_t> shared_of_slow(ProcessList::Process& process);
+  [[nodiscard]] std::optional<Exact> bounds_of_slow(ProcessList::Process& process,
+                                                    std::uint64_t& tables);
   [[nodiscard]] Exact exact();
   [[nodiscard]] Memory memory_of(ProcessList::Process& process);
 

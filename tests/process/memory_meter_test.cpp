@@ -105,6 +105,29 @@ TEST_F(MemoryMeterTest, SwappedPagesOfSeveralCountOnceWhereThatDecides) {
   EXPECT_EQ(look(128 * kMiB), 84 * kMiB);
 }
 
+TEST_F(MemoryMeterTest, TablesThatStandForNothingAreNotReadAndTheSwappedPagesCountAll) {
+  const std::string status = "VmPTE:\t    3072 kB\nVmSwap:\t   61440 kB\n";
+  const std::string rollup = "Pss_Anon:\t    1024 kB\nSwapPss:\t   30720 kB\n";
+  process(17, 16384 * kMiB, 2 * kMiB, status, rollup);
+  process(18, 16384 * kMiB, 2 * kMiB, status, rollup);
+  EXPECT_EQ(look(128 * kMiB), 2 * (3 + 2 + 60) * kMiB);
+}
+
+TEST_F(MemoryMeterTest, AFewOfThemAreRead) {
+  const std::string status = "VmPTE:\t    1024 kB\nVmSwap:\t   63488 kB\n";
+  const std::string rollup = "Pss_Anon:\t    1024 kB\nSwapPss:\t   31744 kB\n";
+  process(17, 16384 * kMiB, 2 * kMiB, status, rollup);
+  process(18, 16384 * kMiB, 2 * kMiB, status, rollup);
+  EXPECT_EQ(look(128 * kMiB), 2 * (1 + 1 + 31) * kMiB);
+}
+
+TEST_F(MemoryMeterTest, SoManyOfAllProcessesAreRead) {
+  const std::string status = "VmPTE:\t    1024 kB\nVmSwap:\t   40960 kB\n";
+  const std::string rollup = "Pss_Anon:\t    1024 kB\nSwapPss:\t   20480 kB\n";
+  for (const int number : {17, 18, 19}) process(number, 16384 * kMiB, 2 * kMiB, status, rollup);
+  EXPECT_EQ(look(128 * kMiB), (3 + 2 * (1 + 20) + (2 + 40)) * kMiB);
+}
+
 /// Two processes that share all they have, by their counts beyond the budget.
 class MemoryWalkTest : public MemoryMeterTest {
  protected:
