@@ -121,6 +121,29 @@ class Races(SbxTest):
     def test_signal_at_any_moment(self):
         self.signal_at_any_moment(FAST)
 
+    def test_signal_after_the_record_changes_nothing(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT) * (FAST // 4):
+            process = self.start_sbx("--", "true")
+            record = process.stdout.readline()
+            process.send_signal(number)
+            process.communicate(timeout=60)
+            self.assertEqual((json.loads(record)["outcome"]["exit_code"], process.returncode), (0, 0))
+
+    def test_signal_ends_sbx_when_nobody_reads_the_record(self):
+        read, write = os.pipe()
+        os.set_blocking(write, False)
+        with open(read, "rb"), open(write, "wb", buffering=0) as full:
+            while full.write(b"x" * 4096):
+                pass
+            os.set_blocking(write, True)
+            report = self.tmp / "first"
+            process = self.start_sbx("--report", report, "--", "true", stdout=full)
+            while not report.exists():
+                self.assertIsNone(process.poll())
+            process.terminate()
+            process.communicate(timeout=60)
+            self.assertEqual(process.returncode, -signal.SIGTERM)
+
     def test_slow_every_cause(self):
         self.every_cause(SLOW)
 
