@@ -14,6 +14,7 @@
 
 #include "base/sys.hpp"
 #include "budget/files.hpp"
+#include "budget/outliving.hpp"
 #include "budget/owned_folder.hpp"
 
 namespace sbx::budget {
@@ -174,11 +175,13 @@ LegacyMade make_legacy(const Hierarchies& hierarchies) {
   const std::optional<Place>* const places[] = {&hierarchies.memory, &hierarchies.pids,
                                                 &hierarchies.cpu, &hierarchies.cpuacct};
   const std::string name = unique_name();
-  for (std::size_t i = 0; i < kControllers; ++i) {
-    if (!*places[i]) continue;
-    const Status added = add_folder(folders, tasks, i, **places[i], name);
-    if (!added && made.why.empty()) made.why = added.error().text();
-  }
+  do_outliving([&] {  // a group without its mark would stay for ever
+    for (std::size_t i = 0; i < kControllers; ++i) {
+      if (!*places[i]) continue;
+      const Status added = add_folder(folders, tasks, i, **places[i], name);
+      if (!added && made.why.empty()) made.why = added.error().text();
+    }
+  });
   if (folders.owned.empty()) return made;
   made.limits_cpus = folders.of[static_cast<std::size_t>(Controller::cpu)] >= 0;
   made.group = std::make_unique<LegacyGroup>(std::move(folders), std::move(tasks));

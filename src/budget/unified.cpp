@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "budget/files.hpp"
+#include "budget/outliving.hpp"
 
 namespace sbx::budget {
 namespace {
@@ -123,6 +124,14 @@ std::string change_of(Controllers controllers, char sign) {
   return change;
 }
 
+/// A group without its mark would stay for ever.
+Result<OwnedFolder> make_marked(const std::string& parent) {
+  const std::string name = unique_name();
+  Result<OwnedFolder> folder;
+  do_outliving([&] { folder = OwnedFolder::make(parent, name); });
+  return folder;
+}
+
 /// sbx's own group below the one it was started in, which has no processes meanwhile.
 class Aside {
  public:
@@ -130,7 +139,7 @@ class Aside {
     Aside aside;
     aside.from_ = from;
     aside.controllers_ = controllers;
-    aside.folder_ = SBX_TRY(OwnedFolder::make(from, unique_name()));
+    aside.folder_ = SBX_TRY(make_marked(from));
     SBX_TRY(write_text(aside.folder_.fd(), "cgroup.procs", "0"));
     aside.moved_ = true;
     SBX_TRY(write_text(AT_FDCWD, from + "/cgroup.subtree_control", change_of(controllers, '+')));
@@ -285,7 +294,7 @@ Result<std::unique_ptr<Group>> make_unified(const Place& own, const Spot& spot) 
   sweep(spot.parent);
   std::optional<Aside> aside;
   if (spot.alone) aside.emplace(SBX_TRY(Aside::move(own.folder(), spot.controllers)));
-  OwnedFolder folder = SBX_TRY(OwnedFolder::make(spot.parent, unique_name()));
+  OwnedFolder folder = SBX_TRY(make_marked(spot.parent));
   return std::make_unique<UnifiedGroup>(std::move(aside), std::move(folder), spot.controllers);
 }
 

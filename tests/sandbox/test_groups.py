@@ -4,6 +4,7 @@ import ctypes
 import fcntl
 import os
 import pathlib
+import random
 import re
 import subprocess
 import time
@@ -54,12 +55,22 @@ def left(names):
     return [place / name for place in own_places() for name in names if (place / name).exists()]
 
 
+def groups_here():
+    return [folder for place in own_places() for folder in place.glob("sbx-*") if NAME.search(str(folder))]
+
+
+def is_marked(folder):
+    try:
+        return bool({"user.sbx.owner", "trusted.sbx.owner"} & set(os.listxattr(folder)))
+    except OSError:
+        return False
+
+
 def is_dead(folder):
     """Marked as sbx's, and no supervisor holds it."""
-    marks = ("user.sbx.owner", "trusted.sbx.owner")
+    if not is_marked(folder):
+        return False
     try:
-        if not set(marks) & set(os.listxattr(folder)):
-            return False
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError:
         return False
@@ -150,6 +161,20 @@ class Folders(Groups):
         self.exited(self.sbx("--", "true"))
         self.assertEqual(left(names), [])
 
+    def test_sbx_killed_at_any_moment_leaves_no_group_without_its_mark(self):
+        for turn in range(200):
+            process = self.start_sbx("--", "true", json_record=False)
+            time.sleep(random.Random(turn).uniform(0, 0.008))
+            process.kill()
+            process.communicate()
+        self.assertEqual(sbxtest.orphans_after(sbxtest.GONE_WITHIN_SECONDS), [])
+        # Those of runs beside this one are there for a moment only.
+        unmarked = [folder for folder in groups_here() if not is_marked(folder)]
+        deadline = time.monotonic() + 5
+        while unmarked and time.monotonic() < deadline:
+            unmarked = [folder for folder in unmarked if folder.exists() and not is_marked(folder)]
+        self.assertEqual(unmarked, [])
+
     def test_sbx_killed_while_it_starts_leaves_nothing_for_long(self):
         for milliseconds in (1, 2, 3, 5, 8, 13, 21):
             process = self.start_sbx("--", "sleep", "60", json_record=False)
@@ -158,7 +183,7 @@ class Folders(Groups):
             process.communicate()
             self.assertEqual(sbxtest.orphans_after(sbxtest.GONE_WITHIN_SECONDS), [])
         self.exited(self.sbx("--", "true"))
-        dead = [folder for place in own_places() for folder in place.glob("sbx-*") if is_dead(folder)]
+        dead = [folder for folder in groups_here() if is_dead(folder)]
         deadline = time.monotonic() + 5
         while dead and time.monotonic() < deadline:  # those of tests beside this one end by themselves
             self.exited(self.sbx("--", "true"))
