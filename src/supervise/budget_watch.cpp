@@ -291,6 +291,7 @@ void BudgetWatch::check_disk() {
   std::uint64_t step = std::max<std::uint64_t>(cost * kMeasuringShare, 1000);
   if (complete) {
     seen_.disk_peak = std::max(seen_.disk_peak, disk_.bytes());
+    seen_.disk_filled = seen_.disk_peak;
     seen_.disk_met = disk_.bytes() > settings_.disk.count;
     seen_.disk_files_met = !seen_.disk_met && disk_.files() > settings_.disk_files;
     if (seen_.disk_met || seen_.disk_files_met) return hooks_.spent(Budget::disk);
@@ -310,6 +311,7 @@ void BudgetWatch::look_at_disk() {
   disk_fills_ = disk_fills_ || (used > disk_used_ && facts.f_bfree < facts.f_blocks / 2);
   disk_used_ = used;
   seen_.disk_peak = std::max(seen_.disk_peak, used - std::min(used, disk_at_start_));
+  seen_.disk_filled = std::max(seen_.disk_filled, used);
   seen_.disk_met = seen_.disk_met || (facts.f_blocks > 0 && facts.f_bfree == 0);
   seen_.disk_files_met = seen_.disk_files_met || (facts.f_files > 0 && facts.f_ffree == 0);
 }

@@ -25,6 +25,7 @@ struct BudgetsSeen {
   std::uint64_t memory_peak = 0;
   std::uint64_t processes_peak = 0;   ///< without PID 1
   std::uint64_t disk_peak = 0;        ///< bytes on the private tmpfs, without what it began with
+  std::uint64_t disk_filled = 0;      ///< the same with it
   std::uint64_t written = 0;          ///< bytes to the host, where they count
   std::uint64_t grown = 0;            ///< of these, what file systems in memory grew by
   std::string unreadable;             ///< who can't be asked what it has written

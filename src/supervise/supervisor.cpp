@@ -373,7 +373,7 @@ Usage Supervisor::usage() const {
 bool Supervisor::met_file_size(const Verdict& verdict) const {
   const std::uint64_t limit = settings_.file_size.count;
   return limit > 0 && verdict != Verdict(Exited{0}) && sandbox_.scratch >= 0 &&
-         budgets_.seen().disk_peak >= limit && has_file_of_size(sandbox_.scratch, limit);
+         budgets_.seen().disk_filled >= limit && has_file_of_size(sandbox_.scratch, limit);
 }
 
 Result<Outcome> Supervisor::outcome() {

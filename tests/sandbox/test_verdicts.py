@@ -5,13 +5,17 @@ import json
 import os
 import pathlib
 import platform
+import shutil
 import signal
 import struct
+import subprocess
 import sys
 import time
 
 import sbxtest
 from sbxtest import PROBE, SbxTest
+
+WRITE_MEBIBYTES = "import sys\nwith open('/tmp/f', 'wb') as f:\n for _ in range(int(sys.argv[1])): f.write(b'x' * (1 << 20))"
 
 
 SECCOMP = {"x86_64": 317, "aarch64": 277}.get(platform.machine(), -1)
@@ -102,12 +106,20 @@ class Budgets(SbxTest):
 
     def test_file_size_that_only_refuses_is_a_limit_met(self):
         """Python ignores SIGXFSZ: it is told EFBIG, and the file stays as large as it may be."""
-        code = "import sys\nwith open('/tmp/f', 'wb') as f:\n for _ in range(int(sys.argv[1])): f.write(b'x' * (1 << 20))"
         options = ["--set", 'limits.file_size="3M"']
-        ended = self.exited(self.python(code, 9, options=options), 1)
+        ended = self.exited(self.python(WRITE_MEBIBYTES, 9, options=options), 1)
         met = [(limit["limit"], limit["value"], limit["evidence"]) for limit in ended.record["limits_met"]]
         self.assertEqual(met, [("file_size", 3 << 20, "sampled")], ended)
-        self.assertEqual(self.exited(self.python(code, 2, options=options)).record["limits_met"], [])
+        self.assertEqual(self.exited(self.python(WRITE_MEBIBYTES, 2, options=options)).record["limits_met"], [])
+
+    def test_file_size_is_met_however_late_the_supervisor_comes(self):
+        if shutil.which("strace") is None:
+            self.skipTest("strace is not installed")
+        for mebibytes, met in ((9, ["file_size"]), (2, [])):
+            command = self.command("--set", 'limits.file_size="3M"', "--lang", "python", "-c", WRITE_MEBIBYTES, mebibytes)
+            late = ["strace", "-qq", "-o", "/dev/null", "-e", "inject=recvmsg:delay_exit=150000"]
+            process = sbxtest.start([*late, *command], env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.assertEqual([limit["limit"] for limit in self.finish(process).record["limits_met"]], met)
 
     def test_full_disk_only_refuses(self):
         ended = self.sbx("--disk", "2M", "--set", 'limits.file_size="64M"', PROBE, "fill", "/tmp/file", 4 << 20)
