@@ -57,6 +57,12 @@ supervise::ExplainCall explain_with(const plan::Filter& filter) {
   };
 }
 
+bool has(const plan::Plan& plan, plan::MountKind kind) {
+  return std::ranges::any_of(plan.mounts, [&](const plan::Mount& mount) {
+    return mount.kind == kind && !mount.read_only;
+  });
+}
+
 supervise::Settings settings_of(const plan::Plan& plan, const Options& options) {
   supervise::Settings settings;
   settings.wall_time = plan.budgets.wall_time;
@@ -79,6 +85,12 @@ supervise::Settings settings_of(const plan::Plan& plan, const Options& options) 
   settings.disk_files = plan.budgets.disk_files;
   settings.disk_in_folder = plan.budgets.disk_in_folder;
   settings.file_size = plan.budgets.file_size;
+  settings.disk_begins_with_copy = has(plan, plan::MountKind::copy);
+  settings.full_files_at_start =
+      static_cast<std::uint64_t>(std::ranges::count_if(plan.mounts, [&](const plan::Mount& mount) {
+        return mount.kind == plan::MountKind::file &&
+               mount.content.size() == plan.budgets.file_size.count;
+      }));
   settings.explain = explain_with(plan.filter);
   return settings;
 }
@@ -197,12 +209,6 @@ Result<std::optional<plan::Plan>> weaker_plan(const plan::Plan& plan, const host
   else if (error.code == spawn::kListenerBusy)
     weaker = SBX_TRY(without_listener(plan));
   return weaker;
-}
-
-bool has(const plan::Plan& plan, plan::MountKind kind) {
-  return std::ranges::any_of(plan.mounts, [&](const plan::Mount& mount) {
-    return mount.kind == kind && !mount.read_only;
-  });
 }
 
 bool hides_names_in_overlays(const plan::Plan& plan) {

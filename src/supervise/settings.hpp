@@ -48,8 +48,11 @@ struct Settings {
   std::string outer_events;
   std::uint64_t processes = 0;
   Bytes disk{};
-  bool disk_is_host_too = false;  ///< what is written to the host counts against `disk`
-  bool disk_in_folder = false;    ///< `Watched::scratch` is a folder of a real file system
+  bool disk_is_host_too = false;       ///< what is written to the host counts against `disk`
+  bool disk_in_folder = false;         ///< `Watched::scratch` is a folder of a real file system
+  bool disk_begins_with_copy = false;  ///< a folder of unknown files
+  /// Files of exactly `file_size` that the run itself has put on the disk.
+  std::uint64_t full_files_at_start = 0;
   std::uint64_t disk_files = 0;
   Bytes file_size{};
   ExplainCall explain;

@@ -372,8 +372,12 @@ Usage Supervisor::usage() const {
 /// that is as large as it may be. Worth a look only when the command failed.
 bool Supervisor::met_file_size(const Verdict& verdict) const {
   const std::uint64_t limit = settings_.file_size.count;
-  return limit > 0 && verdict != Verdict(Exited{0}) && sandbox_.scratch >= 0 &&
-         budgets_.seen().disk_filled >= limit && has_file_of_size(sandbox_.scratch, limit);
+  if (limit == 0 || verdict == Verdict(Exited{0}) || sandbox_.scratch < 0) return false;
+  // What the disk began with is known by the plan: a supervisor that came late has seen it with more. Of a copy it is not.
+  const BudgetsSeen& seen = budgets_.seen();
+  const std::uint64_t filled = settings_.disk_begins_with_copy ? seen.disk_peak : seen.disk_filled;
+  return filled / limit > settings_.full_files_at_start &&
+         has_file_of_size(sandbox_.scratch, limit);
 }
 
 Result<Outcome> Supervisor::outcome() {

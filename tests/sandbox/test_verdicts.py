@@ -17,7 +17,6 @@ from sbxtest import PROBE, SbxTest
 
 WRITE_MEBIBYTES = "import sys\nwith open('/tmp/f', 'wb') as f:\n for _ in range(int(sys.argv[1])): f.write(b'x' * (1 << 20))"
 
-
 SECCOMP = {"x86_64": 317, "aarch64": 277}.get(platform.machine(), -1)
 SET_MODE_FILTER, NEW_LISTENER, ALLOW, RETURN, NO_NEW_PRIVS = 1, 1 << 3, 0x7FFF0000, 0x06, 38
 
@@ -112,13 +111,22 @@ class Budgets(SbxTest):
         self.assertEqual(met, [("file_size", 3 << 20, "sampled")], ended)
         self.assertEqual(self.exited(self.python(WRITE_MEBIBYTES, 2, options=options)).record["limits_met"], [])
 
+    def test_file_of_just_that_size_that_was_brought_in_meets_nothing(self):
+        brought = self.write("brought", "x" * (3 << 20))
+        options = ["--in", brought, "--set", 'limits.file_size="3M"']
+        ended = self.exited(self.sbx(*options, "--", "sh", "-c", "wc -c brought; exit 1"), 1)
+        self.assertEqual((ended.text, ended.record["limits_met"]), (f"{3 << 20} brought\n", []))
+        both = self.exited(self.python(WRITE_MEBIBYTES, 9, options=options), 1)
+        self.assertEqual([limit["limit"] for limit in both.record["limits_met"]], ["file_size"])
+
     def test_file_size_is_met_however_late_the_supervisor_comes(self):
         if shutil.which("strace") is None:
             self.skipTest("strace is not installed")
         for mebibytes, met in ((9, ["file_size"]), (2, [])):
             command = self.command("--set", 'limits.file_size="3M"', "--lang", "python", "-c", WRITE_MEBIBYTES, mebibytes)
             late = ["strace", "-qq", "-o", "/dev/null", "-e", "inject=recvmsg:delay_exit=150000"]
-            process = sbxtest.start([*late, *command], env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            process = sbxtest.start([*late, *command], env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL,
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             self.assertEqual([limit["limit"] for limit in self.finish(process).record["limits_met"]], met)
 
     def test_full_disk_only_refuses(self):
