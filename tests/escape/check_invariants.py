@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """Holds INVARIANTS.md against the tests that ctest knows.
 
-    check_invariants.py INVARIANTS.md CTEST BUILD [DESIGN.md]
+    check_invariants.py INVARIANTS.md CTEST BUILD
 
 A hole is: a sentence of an invariant without a row; a row without a twin; a test or twin that ctest does not know, or
-that is not run as each kind of caller the row speaks of; a test that is its own twin; and, where the design is at hand,
-an invariant whose sentences are not the design's.
+that is not run as each kind of caller the row speaks of; and a test that is its own twin.
 """
 
 import json
@@ -39,25 +38,7 @@ def is_known(name, known):
     return name in known or {f"{name}.root", f"{name}.user"} <= known
 
 
-def plain(text):
-    """Words only: the design breaks its lines elsewhere."""
-    return re.sub(r"\s+", " ", text).strip()
-
-
-def differences_from(design, sentences):
-    match = re.search(r"^### Security invariants.*?\n(.*?)^## ", design, re.MULTILINE | re.DOTALL)
-    if match is None:
-        return ["the design has no section called 'Security invariants'"]
-    theirs = {number: plain(body) for number, body in re.findall(r"^(\d+)\. (.*?)(?=^\d+\. |\Z)", match.group(1), re.MULTILINE | re.DOTALL)}
-    found = []
-    for number in sorted(set(theirs) | {key.split(".")[0] for key in sentences}):
-        ours = plain(" ".join(text for key, text in sentences.items() if key.split(".")[0] == number))
-        if ours != theirs.get(number, ""):
-            found.append(f"invariant {number} is not the design's:\n  here   {ours}\n  design {theirs.get(number)}")
-    return found
-
-
-def holes_of(text, known, design):
+def holes_of(text, known):
     sentences, order = sentences_of(text)
     holes = [] if sentences else ["no sentence was found"]
     holes += [f"{number} stands twice" for number in set(order) if order.count(number) > 1]
@@ -73,16 +54,12 @@ def holes_of(text, known, design):
         if set(tests) & set(twins):
             holes.append(f"{number} ({part}) has a test that is its own twin")
         holes += [f"{number} ({part}): ctest knows no test called {name}" for name in tests + twins if not is_known(name, known)]
-    if design is not None:
-        holes += differences_from(design, sentences)
     return holes
 
 
 def main():
     path, ctest, build = sys.argv[1:4]
-    design = pathlib.Path(sys.argv[4]) if len(sys.argv) > 4 else None
-    design_text = design.read_text() if design is not None and design.exists() else None
-    holes = holes_of(pathlib.Path(path).read_text(), known_tests(ctest, build), design_text)
+    holes = holes_of(pathlib.Path(path).read_text(), known_tests(ctest, build))
     for hole in holes:
         print(hole)
     print(f"{len(holes)} holes")
