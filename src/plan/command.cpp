@@ -4,9 +4,11 @@
 #include <cerrno>
 #include <optional>
 
+#include "plan/git_worktree.hpp"
 #include "plan/languages.hpp"
 #include "plan/launch.hpp"
 #include "plan/path_text.hpp"
+#include "plan/project_environment.hpp"
 #include "plan/shebang.hpp"
 
 namespace sbx::plan {
@@ -60,6 +62,10 @@ class Resolver {
         lookup_(*host.files, system_root, search_path(policy, host, system_root)),
         exposure_(host, lookup_, view, program_.steps, program_.explanations),
         launcher_(lookup_, {host.environment, host.working_directory, host.home}, view, exposure_) {
+    if (!policy.interpreters.venv.value.empty() || !system_root.empty()) return;
+    project_ = project_environment(host, request, lookup_, view);
+    if (project_ && !project_->folder.empty())
+      lookup_.prefer_for_python(joined(project_->folder, "bin"));
   }
 
   Result<Program> resolve();
@@ -67,6 +73,9 @@ class Resolver {
  private:
   Status check_request() const;
   Status use_environment();
+  Status run();
+  void note_project_environment();
+  void note_repository();
   Result<Launch> interpreter(const Language& language, std::string reason);
   Result<Launch> first_of(const std::vector<std::vector<std::string>>& commands,
                           const std::string& purpose);
@@ -92,6 +101,7 @@ class Resolver {
   Lookup lookup_;
   Exposure exposure_;
   Launcher launcher_;
+  std::optional<ProjectEnvironment> project_;
 };
 
 Status Resolver::check_request() const {
@@ -131,10 +141,43 @@ Status Resolver::use_environment() {
 Result<Program> Resolver::resolve() {
   SBX_TRY(check_request());
   SBX_TRY(use_environment());
-  if (request_.code || request_.code_from_stdin) {
-    SBX_TRY(run_language_code());
-    return std::move(program_);
+  SBX_TRY(run());
+  note_project_environment();
+  note_repository();
+  return std::move(program_);
+}
+
+/// git fails in a subdirectory of a repository that the run does not see as a whole.
+void Resolver::note_repository() {
+  if (base_name(program_.executable) != "git") return;
+  const std::string& here = host_.working_directory;
+  const std::string top = repository_around(*host_.files, here);
+  if (top.empty() || !view_.inside(top).empty()) return;
+  std::string way = ".";
+  if (top != here) {
+    way = "..";
+    for (int up = depth_of(here) - depth_of(top); up > 1; --up) way += "/..";
   }
+  program_.notes.push_back("the program does not see the git repository '" + top +
+                           "'; to share it copy-on-write, add --workspace " + way + ":overlay");
+}
+
+/// Said only of a python program: nobody else needs to know of the environment.
+void Resolver::note_project_environment() {
+  if (!project_) return;
+  const bool uses = !project_->folder.empty() && program_.interpreter.prefix == project_->folder;
+  if (uses) {
+    program_.notes.push_back("using the virtual environment '" + project_->folder + "'");
+    const Cover* over = view_.over(project_->folder);
+    if (over != nullptr && over->live)
+      program_.steps.push_back(plain_step(MountKind::read_only, project_->folder));
+  } else if (project_->folder.empty() && is_python_name(base_name(program_.executable))) {
+    program_.notes.push_back(project_->note);
+  }
+}
+
+Status Resolver::run() {
+  if (request_.code || request_.code_from_stdin) return run_language_code();
   const std::string& operand = request_.operands.front();
   std::optional<std::string> script;
   if (!request_.after_dashes) script = SBX_TRY(script_file(operand));
@@ -147,7 +190,7 @@ Result<Program> Resolver::resolve() {
   } else {
     SBX_TRY(run_command(operand));
   }
-  return std::move(program_);
+  return {};
 }
 
 std::string Resolver::absolute(const std::string& path) const {

@@ -16,6 +16,7 @@ struct Program {
   std::vector<Mount> steps;              ///< what must be visible for it and is not yet
   std::vector<std::string> bin_folders;  ///< inside, in front of PATH
   std::vector<std::string> explanations;
+  std::vector<std::string> notes;  ///< lines for stderr
 };
 
 /// Finds script, interpreter or command by reading files only, and adds to `view` what its steps

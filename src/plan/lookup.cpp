@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "plan/languages.hpp"
 #include "plan/path_text.hpp"
 
 namespace sbx::plan {
@@ -89,7 +90,19 @@ std::string Lookup::in_system(const std::string& path) const {
 }
 
 std::optional<std::string> Lookup::find(std::string_view name) const {
-  return find_beyond(name, {});
+  auto found = find_beyond(name, {});
+  if (environment_.empty() || name.empty() || name.contains('/')) return found;
+  std::string own = joined(environment_, name);
+  if (!is_executable_file(own)) return found;
+  if (!found || is_python_name(name) || is_python_program(*found)) return own;
+  return found;
+}
+
+/// A script whose "#!" line names python, as those of pip and pytest do.
+bool Lookup::is_python_program(const std::string& path) const {
+  constexpr std::size_t kLineLimit = 256;
+  const std::string head = files_.read_head(path, kLineLimit).value_or(std::string());
+  return head.starts_with("#!") && head.substr(0, head.find('\n')).contains("python");
 }
 
 std::optional<std::string> Lookup::find_beyond(std::string_view name,

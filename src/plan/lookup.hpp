@@ -21,6 +21,10 @@ class Lookup {
   Lookup(const host::Files& files, std::string root, std::vector<std::string> path)
       : files_(files), root_(std::move(root)), path_(std::move(path)) {}
 
+  /// Looks in `folder` first for python, for programs that the search path lacks, and for those that
+  /// are Python programs there too. A project can't put its own `git` before the caller's.
+  void prefer_for_python(std::string folder) { environment_ = std::move(folder); }
+
   [[nodiscard]] const host::Files& files() const { return files_; }
   [[nodiscard]] const std::vector<std::string>& path() const { return path_; }
 
@@ -42,9 +46,12 @@ class Lookup {
   [[nodiscard]] std::string similar(std::string_view name) const;
 
  private:
+  [[nodiscard]] bool is_python_program(const std::string& path) const;
+
   const host::Files& files_;
   std::string root_;
   std::vector<std::string> path_;
+  std::string environment_;  ///< the programs of a virtual environment
 };
 
 }  // namespace sbx::plan

@@ -80,6 +80,7 @@ Status decide_files(const policy::Policy& policy, const host::Host& host, const 
   append(plan.notes, std::move(places.notes));
   append(plan.explanations, std::move(places.explanations));
   append(plan.explanations, std::move(program.explanations));
+  append(plan.notes, std::move(program.notes));
   return {};
 }
 

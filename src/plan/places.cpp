@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "plan/git_worktree.hpp"
 #include "plan/grants.hpp"
 #include "plan/guard.hpp"
 #include "plan/inside.hpp"
@@ -56,6 +57,7 @@ class Placer {
  private:
   Status collect(const policy::SourcedList<policy::PathGrant>& grants, Access access);
   Status collect_all();
+  Status collect_worktree(const Grant& workspace);
   Status insert(Grant grant);
   [[nodiscard]] bool is_superseded(const Grant& grant) const;
   Status add(const Grant& grant);
@@ -320,6 +322,22 @@ Status Placer::collect_all() {
   return {};
 }
 
+/// A linked worktree of git is nothing without its repository: git commands fail in it.
+Status Placer::collect_worktree(const Grant& workspace) {
+  if (workspace.access == Access::empty || workspace.source.empty()) return {};
+  const std::string repository = worktree_repository(*host_.files, workspace.source);
+  if (repository.empty() || !view_.inside(repository).empty() ||
+      denials_.covers(repository) != nullptr || !host_.files->may_read(repository))
+    return {};
+  places_.explanations.push_back("'" + workspace.source + "' is a worktree of the repository '" +
+                                 repository + "'");
+  return insert({.access = Access::read,
+                 .source = repository,
+                 .target = repository,
+                 .facts = SBX_TRY(host_.files->look(repository)),
+                 .origin = workspace.origin});
+}
+
 Result<Places> Placer::place() {
   WorkspaceChoice workspace =
       SBX_TRY(choose_workspace(host_, policy_.filesystem.workspace, denials_));
@@ -328,6 +346,7 @@ Result<Places> Placer::place() {
   const bool below_empty = workspace.grant.access == Access::empty &&
                            places_.working_directory != workspace.grant.target;
   const std::string source = workspace.grant.source;
+  SBX_TRY(collect_worktree(workspace.grant));
   SBX_TRY(insert(std::move(workspace.grant)));
   SBX_TRY(collect_all());
   for (Grant& grant : grants_) {

@@ -31,7 +31,7 @@ constexpr auto kKeys = std::to_array<Key>({
   {"enforcement", Type::word, Order::smaller, SBX_AT(enforcement), "strict", "strict|best-effort", "what to do when this machine can't enforce a rule: strict refuses to run; best-effort is for rules that a run can do without, and this version has none: it refuses too"},
 
   {"interpreters.allow", Type::texts, Order::subset_of_all, SBX_AT(interpreters.allow), "", "", "when not empty: only these may be the top-level command", Entry::command},
-  {"interpreters.venv", Type::text, Order::fixed, SBX_AT(interpreters.venv), "", "", "a virtual environment whose interpreter and packages are used, read-only", Entry::path},
+  {"interpreters.venv", Type::text, Order::fixed, SBX_AT(interpreters.venv), "", "", "a virtual environment whose interpreter and packages are used, read-only; empty: the project's own .venv, if the workspace shows one", Entry::path},
   {"interpreters.extensions", Type::list_table, Order::fixed, SBX_AT(interpreters.extensions),
     "R:Rscript bash:bash cjs:node js:node lua:lua mjs:node php:php pl:perl py:python3 r:Rscript rb:ruby sh:sh ts:tsx", "", "which interpreter runs a script with this file name extension", Entry::command},
 

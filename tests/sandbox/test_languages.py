@@ -220,6 +220,59 @@ class Environment(SbxTest):
         self.assertIn(f"the virtual environment '{self.venv}' is shown, read-only", ended.err.decode(), ended)
 
 
+class ProjectEnvironment(SbxTest):
+    """A `.venv` beside the script, which nobody named."""
+
+    CODE = "import own, sys\nprint(own.NAME, sys.prefix)\n"
+
+    def setUp(self):
+        super().setUp()
+        self.venv = self.work / ".venv"
+        made = subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", self.venv], capture_output=True, check=False)
+        if made.returncode != 0:
+            self.skipTest("python3-venv is not installed")
+        (package,) = (self.venv / "lib").glob("python3*/site-packages")
+        (package / "own.py").write_text("NAME = 'of the project'\n")
+        self.own = package / "own.py"
+
+    def test_is_used_and_named_once(self):
+        ended = self.sbx("-p", "python", self.write("job.py", self.CODE))
+        self.assertEqual(self.exited(ended).text, f"of the project {self.venv}\n", ended)
+        self.assertIn(str(self.venv), ended.record["interpreter"]["reason"], ended)
+        told = self.sbx("-p", "python", "job.py", json_record=False)
+        self.assertEqual(told.err.decode(), f"sbx: using the virtual environment '{self.venv}'\n", told)
+
+    def test_an_empty_workspace_does_not_show_it(self):
+        ended = self.sbx(self.write("job.py", self.CODE))
+        self.assertEqual(ended.status, 1, ended)
+        self.assertNotIn(b"virtual environment", ended.err)
+
+    def test_a_live_workspace_keeps_it_as_it_is(self):
+        code = f"open({str(self.own)!r}, 'w')"
+        ended = self.sbx("-p", "python", "--workspace", ".:read-write", self.write("job.py", code))
+        self.assertEqual(ended.status, 1, ended)
+        self.assertIn("Read-only file system", ended.record["stderr"]["text"] or ended.err.decode(), ended)
+        self.assertIn("of the project", self.own.read_text())
+        ended = self.sbx("-p", "python", "--workspace", ".:read-write", "/usr/bin/python3", "job.py")
+        self.assertEqual(ended.status, 0, ended)
+        self.assertEqual(self.own.read_text(), "")
+
+    def test_an_interpreter_that_nobody_knows_is_not_shown_unasked(self):
+        hidden = self.home / "private"
+        (hidden / "bin").mkdir(parents=True)
+        (hidden / "lib").mkdir()
+        shutil.copy(pathlib.Path("/usr/bin/python3").resolve(), hidden / "bin" / "python3.99")
+        (self.venv / "bin" / "python").unlink()
+        (self.venv / "bin" / "python").symlink_to(hidden / "bin" / "python3.99")
+        self.home.chmod(0o711)
+        code = f"import os; print(os.path.exists({str(hidden / 'lib')!r}))"
+        ended = self.sbx("-p", "python", self.write("job.py", code))
+        self.assertEqual(self.exited(ended).text, "False\n", ended)
+        told = self.sbx("-p", "python", "job.py", json_record=False)
+        self.assertIn(b"is not used: its interpreter", told.err)
+        self.assertEqual(self.exited(self.sbx("-p", "python", "--venv", ".venv", "job.py")).text, "True\n")
+
+
 class CallersPython(SbxTest):
     """`python3` as the caller's own PATH has it: a shim below the home, where there is one."""
 

@@ -448,6 +448,56 @@ class Watched(Workspace):
             self.assertEqual(self.events_of(), b"")
 
 
+class GitRepositories(Workspace):
+    """Agents work in linked worktrees and in subdirectories."""
+
+    def setUp(self):
+        super().setUp()
+        if shutil.which("git") is None:
+            self.skipTest("git is not installed")
+        self.write("src/main.py", "print(1)\n")
+        self.git("init", "-q")
+        self.git("remote", "add", "origin", "https://me:sesame@example.org/x.git")
+        self.git("add", "src")
+        self.git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first")
+        self.tree_folder = self.tmp / "a work tree"
+        self.git("worktree", "add", "-q", "-b", "topic", self.tree_folder)
+
+    def git(self, *arguments):
+        return subprocess.run(["git", *arguments], cwd=self.work, env=self.environment(), capture_output=True, check=True).stdout
+
+    def inside(self, *arguments, cwd):
+        return self.sbx("-p", "shell", "--", "git", *arguments, cwd=cwd)
+
+    def test_a_worktree_works(self):
+        self.write("src/main.py", "print(2)\n", folder=self.tree_folder)
+        self.assertEqual(self.exited(self.inside("status", "--porcelain", cwd=self.tree_folder)).text, " M src/main.py\n")
+        self.assertIn("topic", self.exited(self.inside("log", "--oneline", "--decorate", cwd=self.tree_folder)).text)
+
+    def test_the_repository_of_a_worktree_is_read_only_and_without_credentials(self):
+        ended = self.sbx("-p", "shell", "--", "touch", self.work / ".git" / "x", cwd=self.tree_folder)
+        self.assertEqual(ended.status, 1, ended)
+        self.assertIn("Read-only file system", ended.record["stderr"]["text"], ended)
+        text = self.exited(self.inside("remote", "-v", cwd=self.tree_folder)).text
+        self.assertIn("https://example.org/x.git", text)
+        self.assertNotIn("sesame", text)
+
+    def test_a_forged_worktree_shows_nothing(self):
+        forged = self.tmp / "forged"
+        forged.mkdir()
+        (forged / ".git").write_text((self.tree_folder / ".git").read_text())
+        ended = self.sbx("-p", "shell", "--", "ls", self.work / ".git", cwd=forged)
+        self.assertNotEqual(ended.status, 0, ended)
+        self.exited(self.sbx("-p", "shell", "--", "ls", self.work / ".git", cwd=self.tree_folder))
+
+    def test_a_subdirectory_names_the_option_that_works(self):
+        cwd = self.work / "src"
+        told = self.sbx("-p", "shell", "--", "git", "status", cwd=cwd, json_record=False)
+        self.assertIn(b"add --workspace ..:overlay", told.err, told)
+        ended = self.sbx("-p", "shell", "--workspace", "..:overlay", "--", "git", "status", "--porcelain", cwd=cwd)
+        self.assertEqual(self.exited(ended).text, "", ended)
+
+
 class TheStory(Workspace):
     """A clean-up script that a model wrote would delete work that is in no commit."""
 

@@ -193,6 +193,116 @@ TEST_F(VenvTest, InAGrantItNeedsNothingMore) {
   EXPECT_EQ(step_at(decided, "/srv/venv/lib"), nullptr);
 }
 
+class ProjectEnvironmentTest : public PlanTest {
+ protected:
+  ProjectEnvironmentTest() {
+    set("filesystem.workspace.mode", "\"overlay\"");
+    canned.files->file("/home/me/project/job.py", "")
+        .file("/home/me/project/app/tool.py", "")
+        .file("/home/me/project/.venv/pyvenv.cfg", "home = /usr/bin\n")
+        .link("/home/me/project/.venv/bin/python", "/usr/bin/python3")
+        .link("/home/me/project/.venv/bin/python3", "python");
+  }
+  static constexpr const char* kPython = "/home/me/project/.venv/bin/python3";
+};
+
+TEST_F(ProjectEnvironmentTest, IsUsedAndNamedOnce) {
+  const Plan decided = plan({"job.py"});
+  EXPECT_EQ(decided.executable, kPython);
+  EXPECT_EQ(decided.interpreter.prefix, "/home/me/project/.venv");
+  EXPECT_THAT(decided.notes,
+              ElementsAre("using the virtual environment '/home/me/project/.venv'"));
+}
+
+TEST_F(ProjectEnvironmentTest, IsFoundAboveTheScript) {
+  EXPECT_EQ(plan({"app/tool.py"}).executable, kPython);
+  canned.host.working_directory = "/home/me/project/app";
+  EXPECT_NE(plan({"tool.py"}).executable, kPython) << "the directory above is not shown";
+}
+
+TEST_F(ProjectEnvironmentTest, CodeAndCommandsUseItToo) {
+  RunRequest asked;
+  asked.language = "python";
+  asked.code = "1";
+  EXPECT_EQ(plan(asked).executable, kPython);
+  EXPECT_EQ(plan({"python3"}).executable, kPython);
+}
+
+TEST_F(ProjectEnvironmentTest, OtherProgramsDoNotSpeakOfIt) {
+  const Plan decided = plan({"true"});
+  EXPECT_THAT(decided.notes, testing::IsEmpty());
+}
+
+TEST_F(ProjectEnvironmentTest, AnEmptyWorkspaceHasNone) {
+  set("filesystem.workspace.mode", "\"empty\"");
+  EXPECT_EQ(plan({"job.py"}).executable, "/usr/bin/python3.11");
+}
+
+TEST_F(ProjectEnvironmentTest, AnActivatedOneIsTheCallersChoice) {
+  canned.host.environment["VIRTUAL_ENV"] = "/srv/venv";
+  canned.host.path.insert(canned.host.path.begin(), "/srv/venv/bin");
+  EXPECT_EQ(plan({"job.py"}).executable, "/usr/bin/python3.11");
+}
+
+TEST_F(ProjectEnvironmentTest, AnUnknownInterpreterIsNotShownUnasked) {
+  canned.files->program("/home/me/private/bin/python3.12")
+      .folder("/home/me/private/lib")
+      .link("/home/me/project/.venv/bin/python", "/home/me/private/bin/python3.12");
+  const Plan decided = plan({"job.py"});
+  EXPECT_EQ(decided.executable, "/usr/bin/python3.11");
+  EXPECT_EQ(step_at(decided, "/home/me/private/lib"), nullptr);
+  ASSERT_EQ(decided.notes.size(), 1U);
+  EXPECT_THAT(decided.notes[0], HasSubstr("is not used: its interpreter"));
+  EXPECT_THAT(decided.notes[0], HasSubstr("--venv '/home/me/project/.venv'"));
+  set("interpreters.venv", "\"/home/me/project/.venv\"");
+  EXPECT_NE(step_at(plan({"job.py"}), "/home/me/private/lib"), nullptr) << "named, it is";
+}
+
+TEST_F(ProjectEnvironmentTest, AVersionManagersInterpreterIsKnown) {
+  canned.files->program("/home/me/.local/share/uv/python/cpython-3.12/bin/python3.12")
+      .link("/home/me/project/.venv/bin/python",
+            "/home/me/.local/share/uv/python/cpython-3.12/bin/python3.12");
+  EXPECT_EQ(plan({"job.py"}).executable, kPython);
+}
+
+TEST_F(ProjectEnvironmentTest, AProgramThatLeadsOutIsRefused) {
+  canned.files->program("/home/me/private/tool")
+      .link("/home/me/project/.venv/bin/pytest", "/home/me/private/tool");
+  const Plan decided = plan({"job.py"});
+  EXPECT_EQ(decided.executable, "/usr/bin/python3.11");
+  ASSERT_EQ(decided.notes.size(), 1U);
+  EXPECT_THAT(decided.notes[0], HasSubstr("'pytest' leads to '/home/me/private/tool'"));
+}
+
+TEST_F(ProjectEnvironmentTest, ALinkIsRefused) {
+  canned.files->file("/srv/venv/pyvenv.cfg", "home = /usr/bin\n")
+      .link("/srv/venv/bin/python", "/usr/bin/python3")
+      .link("/home/me/project/app/.venv", "/srv/venv");
+  const Plan decided = plan({"app/tool.py"});
+  EXPECT_EQ(decided.executable, "/usr/bin/python3.11");
+  ASSERT_EQ(decided.notes.size(), 1U);
+  EXPECT_THAT(decided.notes[0], HasSubstr("it is a symbolic link"));
+}
+
+TEST_F(ProjectEnvironmentTest, ItsProgramsDoNotHideThoseOfTheSystem) {
+  constexpr const char* kOwn = "#!/home/me/project/.venv/bin/python\n";
+  canned.files->script("/home/me/project/.venv/bin/git", kOwn)
+      .script("/home/me/project/.venv/bin/pytest", kOwn)
+      .script("/home/me/project/.venv/bin/only-here", kOwn)
+      .program("/usr/bin/git")
+      .script("/usr/bin/pytest", "#!/usr/bin/python3\n");
+  EXPECT_EQ(plan({"git"}).executable, "/usr/bin/git");
+  EXPECT_THAT(plan({"pytest"}).command,
+              testing::Contains("/home/me/project/.venv/bin/pytest"));
+  EXPECT_THAT(plan({"only-here"}).command,
+              testing::Contains("/home/me/project/.venv/bin/only-here"));
+}
+
+TEST_F(ProjectEnvironmentTest, ALiveWorkspaceShowsItReadOnly) {
+  set("filesystem.workspace.mode", "\"read-write\"");
+  EXPECT_THAT(plan({"job.py"}), HasStep(MountKind::read_only, "/home/me/project/.venv"));
+}
+
 TEST_F(PlanTest, AsRootAPrefixThatOthersCannotReadIsIdmapped) {
   canned.privileged();
   canned.host.path.insert(canned.host.path.begin(), "/opt/py/bin");

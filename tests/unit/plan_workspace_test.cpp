@@ -32,6 +32,66 @@ TEST_F(PlanTest, EachModeHasItsStep) {
   EXPECT_FALSE(step_at(decided, kProject)->read_only);
 }
 
+class WorktreeTest : public PlanTest {
+ protected:
+  static constexpr const char* kRepository = "/home/me/main/.git";
+  WorktreeTest() {
+    set("filesystem.workspace.mode", "\"overlay\"");
+    canned.files->file("/home/me/project/.git", "gitdir: /home/me/main/.git/worktrees/project\n")
+        .file("/home/me/main/.git/worktrees/project/gitdir", "/home/me/project/.git\n")
+        .file("/home/me/main/.git/worktrees/project/commondir", "../..\n")
+        .file("/home/me/main/.git/HEAD", "ref: refs/heads/main\n")
+        .folder("/home/me/main/.git/objects")
+        .folder("/home/me/main/.git/refs");
+  }
+};
+
+TEST_F(WorktreeTest, ItsRepositoryIsShownReadOnly) {
+  const Plan decided = plan();
+  ASSERT_THAT(decided, HasStep(MountKind::overlay, kRepository));
+  EXPECT_TRUE(step_at(decided, kRepository)->read_only);
+}
+
+TEST_F(WorktreeTest, AnEmptyWorkspaceNeedsNone) {
+  set("filesystem.workspace.mode", "\"empty\"");
+  EXPECT_EQ(step_at(plan(), kRepository), nullptr);
+}
+
+TEST_F(WorktreeTest, ARepositoryThatDoesNotNameTheWorktreeIsNotShown) {
+  canned.files->file("/home/me/main/.git/worktrees/project/gitdir", "/home/me/other/.git\n");
+  EXPECT_EQ(step_at(plan(), kRepository), nullptr);
+}
+
+TEST_F(WorktreeTest, ADirectoryThatIsNoRepositoryIsNotShown) {
+  for (const char* common : {"../../..", "..", "/home/me"}) {
+    canned.files->file("/home/me/main/.git/worktrees/project/commondir", common);
+    const Plan decided = plan();
+    for (const char* place : {kRepository, "/home/me", "/home/me/main"})
+      EXPECT_EQ(step_at(decided, place), nullptr) << common << ' ' << place;
+  }
+}
+
+TEST_F(WorktreeTest, ALinkInItsPlaceIsNotFollowed) {
+  canned.files->file("/home/me/dot-git", "gitdir: /home/me/main/.git/worktrees/project\n")
+      .link("/home/me/project/.git", "/home/me/dot-git");
+  EXPECT_EQ(step_at(plan(), kRepository), nullptr);
+}
+
+TEST_F(PlanTest, GitInASubdirectoryIsToldTheOption) {
+  set("filesystem.workspace.mode", "\"overlay\"");
+  canned.files->program("/usr/bin/git").folder("/home/me/project/.git").folder(
+      "/home/me/project/src/deep");
+  EXPECT_THAT(plan({"git", "status"}).notes, IsEmpty());
+  canned.host.working_directory = "/home/me/project/src/deep";
+  EXPECT_THAT(plan({"true"}).notes, IsEmpty());
+  EXPECT_THAT(plan({"git", "status"}).notes,
+              ElementsAre("the program does not see the git repository '/home/me/project'; to share "
+                          "it copy-on-write, add --workspace ../..:overlay"));
+  policy = policy_with({{"filesystem.workspace.source", "\"../..\""},
+                        {"filesystem.workspace.mode", "\"overlay\""}});
+  EXPECT_THAT(plan({"git", "status"}).notes, IsEmpty());
+}
+
 TEST_F(PlanTest, AFolderThatIsNoProjectGivesAnEmptyOneAndALine) {
   set("filesystem.workspace.mode", "\"overlay\"");
   for (const char* folder : {"/", "/tmp", "/home/me", "/home", "/etc", ""}) {
