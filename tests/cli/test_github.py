@@ -1,8 +1,10 @@
 """Inside a GitHub workflow: the fence, the action and the hooks."""
 
+import json
 import os
+import pathlib
 import re
-import shutil
+import signal
 import subprocess
 import sys
 import unittest
@@ -52,23 +54,72 @@ class Github(SbxTest):
         ended = self.sbx("--github", "true")
         self.assertEqual((ended.status, ended.verdict), (125, ("setup-failed", "usage")), str(ended))
 
-    def test_the_steps_of_the_action(self):
+    def step(self, script, **inputs):
+        """(exit status, stdout, outputs, summary) of a step of the action."""
+        files = {name: self.write(name, "") for name in ("output", "summary")}
+        environment = self.environment({"GITHUB_OUTPUT": str(files["output"]), "GITHUB_STEP_SUMMARY": str(files["summary"]),
+                                        "RUNNER_TEMP": str(self.tmp), "SBX_PROGRAM": SBX, "SBX_POLICY_NAME": "strict", **inputs})
+        done = subprocess.run([SOURCE / "share/github" / script], env=environment, cwd=self.work, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.stderr, "")
+        outputs = dict(line.split("=", 1) for line in files["output"].read_text().splitlines())
+        return done.returncode, done.stdout, outputs, files["summary"].read_text()
+
+    def test_steps_of_the_action(self):
+        self.assertEqual(self.step("program")[2], {"program": os.path.realpath(SBX)})
+        status, out, outputs, summary = self.step("run", SBX_OPTIONS="--timeout\n10s", SBX_RUN="echo '::warning::x'; exit 4", SBX_SHELL="sh")
+        self.assertEqual(status, 4, out)
+        self.assertIn("::warning::x", FENCE.match(out).group(2))
+        self.assertEqual((outputs["status"], outputs["exit-code"]), ("exited", "4"))
+        self.assertEqual(json.loads(pathlib.Path(outputs["record"]).read_text())["outcome"]["exit_code"], 4)
+        self.assertTrue(summary.startswith("### sbx: exited, exit status 4\n\n    r_"), summary)
+
+    def test_action_wants_this_sbx(self):
+        for other in ("/bin/false", "/nonexistent/sbx"):
+            status, out, outputs, _ = self.step("program", SBX_PROGRAM=other)
+            self.assertEqual((status, outputs), (1, {}), other)
+            self.assertIn("does not name this sbx", out)
+
+    def test_action_stops_at_the_first_failure(self):
+        """The shells of GitHub's run steps do, and so a step that forgets `set -e` must not be green."""
+        for shell, line, expected in (("bash", "false\necho after", 1), ("sh", "false\necho after", 1), ("bash", "false | true\necho after", 1),
+                                      ("bash", "true\necho after", 0), ("sh", "false | true\necho after", 0)):
+            status, out, outputs, _ = self.step("run", SBX_RUN=line, SBX_SHELL=shell, SBX_POLICY_NAME="default")
+            self.assertEqual((status, "after" in out), (expected, expected == 0), (shell, line, out))
+            self.assertEqual(outputs["exit-code"], str(expected))
+        status, out, outputs, _ = self.step("run", SBX_RUN="false", SBX_SHELL="fish")
+        self.assertEqual((status, outputs), (125, {}))
+        self.assertIn("::error title=sbx::unknown shell", out)
+
+    def test_action_options_are_words(self):
+        """A star is a word: the file that it would match is not a policy to run under."""
+        self.write("work/a.toml", "schema = 1\n")
+        status, out, outputs, summary = self.step("run", SBX_RUN="true", SBX_OPTIONS="--policy *.toml")
+        self.assertEqual((status, outputs["status"]), (125, "setup-failed"))
+        self.assertIn("*.toml", out)
+        self.assertTrue(summary.startswith("### sbx: setup-failed, exit status 125\n"), summary)
+
+    def test_action_summary_holds_what_a_program_chose_as_text(self):
+        """Each line is part of an indented block, which nothing within can close."""
+        name = "```\\r</pre>"
+        code = f"import ctypes; libc = ctypes.CDLL(None); libc.prctl(15, b'{name}'); libc.ptrace(0, 0, 0, 0)"
+        _, _, _, summary = self.step("run", SBX_RUN=code, SBX_SHELL="python3")
+        self.assertIn("ptrace", summary)
+        self.assertNotIn("\r", summary)
+        for line in summary.splitlines()[1:]:
+            self.assertTrue(not line.strip() or line.startswith("    "), line)
+
+    def test_cancelled_action_leaves_its_record(self):
         output = self.write("output", "")
-        environment = self.environment({"GITHUB_OUTPUT": str(output), "RUNNER_TEMP": str(self.tmp), "SBX_PROGRAM": SBX, "SBX_POLICY": "strict",
-                                        "SBX_OPTIONS": "--timeout 10s", "SBX_RUN": "echo '::warning::x'; exit 4", "SBX_SHELL": "sh"})
-        done = subprocess.run([SOURCE / "share/github/program"], env=environment, cwd=self.work, capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn(f"program={SBX}\n", output.read_text())
-        done = subprocess.run([SOURCE / "share/github/run"], env=environment, cwd=self.work, capture_output=True, text=True)
-        self.assertEqual(done.returncode, 4, done.stderr)
-        self.assertIn("::warning::x", FENCE.match(done.stdout).group(2))
-        record = re.search(r"^record=(.*)$", output.read_text(), re.MULTILINE).group(1)
-        self.assertTrue(os.path.getsize(record) > 0)
-        other = shutil.which("true")
-        done = subprocess.run([SOURCE / "share/github/program"], env={**environment, "SBX_PROGRAM": "/bin/false"}, cwd=self.work,
-                              capture_output=True, text=True)
-        self.assertEqual(done.returncode, 1, other)
-        self.assertIn("is not this sbx", done.stdout)
+        environment = self.environment({"GITHUB_OUTPUT": str(output), "RUNNER_TEMP": str(self.tmp), "SBX_PROGRAM": SBX, "SBX_POLICY_NAME": "default",
+                                        "SBX_RUN": "echo started; sleep 30"})
+        step = sbxtest.start([SOURCE / "share/github/run"], env=environment, cwd=self.work, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        while b"started" not in (line := step.stdout.readline()):
+            self.assertNotEqual(line, b"", "it ended before it was cancelled")
+        os.kill(step.pid, signal.SIGINT)
+        step.communicate(timeout=30)
+        self.assertEqual(step.returncode, 143)
+        self.assertIn("status=cancelled\nexit-code=143\n", output.read_text())
 
     @unittest.skipIf(yaml is None, "python3-yaml is not installed")
     def test_definitions_name_what_there_is(self):
@@ -77,15 +128,23 @@ class Github(SbxTest):
         for step in action["runs"]["steps"]:
             # An input within a script is text that a stranger may have written.
             self.assertNotIn("${{", step["run"])
+            self.assertTrue(step["shell"] and step["env"], step)
             path = re.search(r"GITHUB_ACTION_PATH/([^\"]+)", step["run"]).group(1)
             self.assertTrue(os.access(SOURCE / path, os.X_OK), path)
             for value in step["env"].values():
                 name = re.search(r"(inputs|outputs)\.(\w+)", value).group(2)
                 self.assertTrue(name in action["inputs"] or name == "program", value)
-        for hook in yaml.safe_load((SOURCE / ".pre-commit-hooks.yaml").read_text()):
+        outputs = set(re.findall(r'echo "([a-z-]+)=', "".join((SOURCE / "share/github" / name).read_text() for name in ("program", "run"))))
+        self.assertEqual(outputs, set(action["outputs"]))
+        hooks = yaml.safe_load((SOURCE / ".pre-commit-hooks.yaml").read_text())
+        for hook in hooks:
             command = hook["entry"].split()
             done = subprocess.run([SBX, *command[1:], "--help"], capture_output=True)
             self.assertEqual((command[0], done.returncode), ("sbx", 0), hook["id"])
+        checked = next(hook["files"] for hook in hooks if hook["id"] == "sbx-policy-check")
+        for name, is_policy in (("policies/a.toml", True), ("a/.sbx/b.toml", True), ("sbx.toml", True), ("x/sbx-ci.toml", True),
+                                ("ci.sbx.toml", True), ("pyproject.toml", False), ("asbx.toml", False), ("policies/a/b.toml", False)):
+            self.assertEqual(bool(re.search(checked, name)), is_policy, name)
 
 
 if __name__ == "__main__":
