@@ -1,8 +1,11 @@
 # Two packages, `sbx` and `libsbx-dev`, as .deb and as a tarball: cpack --config BUILD/CPackConfig.cmake -G DEB
 set(CPACK_PACKAGE_NAME ${SBX_PROGRAM_NAME})
 set(CPACK_PACKAGE_VENDOR "The sbx authors")
-set(CPACK_PACKAGE_CONTACT "The sbx authors <maintainers@sbx.invalid>")
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "runs programs that nobody has read, under a policy")
+set(SBX_MAINTAINER "The sbx authors <maintainers@sbx.invalid>" CACHE STRING "Maintainer that the packages name")
+set(SBX_HOMEPAGE "" CACHE STRING "Address of the project that the packages name")
+set(CPACK_PACKAGE_CONTACT "${SBX_MAINTAINER}")
+set(CPACK_PACKAGE_HOMEPAGE_URL "${SBX_HOMEPAGE}")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "runs untrusted programs under a policy")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_SET_DESTDIR OFF)
 set(CPACK_STRIP_FILES ON)
@@ -13,7 +16,7 @@ if(SBX_STATIC)
   file(READ ${PROJECT_SOURCE_DIR}/share/debian/static.lintian-overrides.in overrides)
   string(CONFIGURE "${overrides}" SBX_STATIC_OVERRIDES @ONLY)
 endif()
-foreach(text postinst postrm changelog program.lintian-overrides development.lintian-overrides)
+foreach(text postinst prerm postrm changelog program.lintian-overrides development.lintian-overrides)
   configure_file(${PROJECT_SOURCE_DIR}/share/debian/${text}.in ${PROJECT_BINARY_DIR}/debian/${text} @ONLY
     FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 endforeach()
@@ -36,11 +39,11 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME ${SBX_PROGRAM_NAME})
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION utils)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_CONTROL_EXTRA
-  ${PROJECT_BINARY_DIR}/debian/postinst ${PROJECT_BINARY_DIR}/debian/postrm)
+  ${PROJECT_BINARY_DIR}/debian/postinst ${PROJECT_BINARY_DIR}/debian/prerm ${PROJECT_BINARY_DIR}/debian/postrm)
 set(CPACK_DEBIAN_PROGRAM_DESCRIPTION "It gives a program what a policy grants and nothing else, stops it when a
-budget is spent, and says truthfully how the run ended, by which limit, and
-what was refused under which line of the policy. It needs no daemon, no
-image, no set-user-ID bit and no account.")
+budget is spent, and reports how the run ended, by which limit, and what was
+refused under which line of the policy. It needs no daemon, no image, no
+set-user-ID bit and no account.")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME lib${SBX_PROGRAM_NAME}-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${SBX_PROGRAM_NAME} (= ${PROJECT_VERSION}-1)")

@@ -9,9 +9,11 @@ trap 'rm -rf "$scratch"' EXIT
 "$cmake" --install "$build" --prefix "$scratch/prefix" >"$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }
 for installed in bin/sbx include/sbx/run.hpp share/man/man1/sbx-run.1 share/man/man5/sbx-record.5 \
     share/bash-completion/completions/sbx share/zsh/site-functions/_sbx share/fish/vendor_completions.d/sbx.fish \
-    share/sbx/schema/sbx.run.1.json; do
+    share/sbx/schema/sbx.run.1.json share/doc/sbx/examples/data-analysis/analyse.py; do
   [ -s "$scratch/prefix/$installed" ] || { echo "not installed: $installed"; exit 1; }
 done
+
+grep -q "\"$scratch/prefix/bin/sbx\"" "$scratch/prefix/share/sbx/apparmor/sbx" || { echo "the AppArmor profile names another prefix"; exit 1; }
 
 "$cmake" -S "$client" -B "$scratch/client" -DCMAKE_PREFIX_PATH="$scratch/prefix" -DCMAKE_CXX_COMPILER="$compiler" >"$scratch/log" 2>&1 &&
   "$cmake" --build "$scratch/client" >"$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }

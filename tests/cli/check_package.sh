@@ -38,6 +38,8 @@ if [ "${1:-}" != --inside ]; then
   lintian --allow-root --suppress-tags unused-override --display-info --pedantic --fail-on error,warning,info,pedantic "$scratch"/packages/*.deb ||
     { echo "lintian finds something"; exit 1; }
   tar -C "$scratch" -xzf "$scratch"/packages/*.tar.gz
+  grep -q "^profile $name \"/usr/local/bin/$name\" " "$scratch/$name"-*/share/sbx/apparmor/"$name" ||
+    { echo "the AppArmor profile of the tarball names a scratch directory"; exit 1; }
   "$scratch/$name"-*/bin/"$name" run --lang sh -c 'echo from the tarball' | grep -q 'from the tarball'
   cp -r "$source/tests/cli/client" "$source/tests/cli/check_package.sh" "$scratch/"
   unshare --mount --propagation private sh "$0" --inside "$scratch" "$compiler" "$name"
@@ -66,10 +68,14 @@ if [ "$name" != sbx ]; then
 fi
 # AppArmor as where only profiled programs may make user namespaces: there the package brings its profile.
 mkdir -p /etc/apparmor.d/abi && : >/etc/apparmor.d/abi/4.0
+printf '#!/bin/sh\necho "$*" >>"%s/apparmor"\n' "$scratch" >/usr/sbin/apparmor_parser && chmod 755 /usr/sbin/apparmor_parser
+profile=/etc/apparmor.d/$name
+loads() { grep -qx -- "$1 $profile" "$scratch/apparmor" && : >"$scratch/apparmor"; }
 dpkg -i "$scratch"/packages/*.deb >"$scratch/log" 2>&1 || { cat "$scratch/log"; fail "dpkg can't install the packages"; }
 as_user "$name" run --lang sh -c 'echo installed and used' | grep -q 'installed and used' || fail "the installed $name does not run"
 as_user "$name" policy init | head -1 | grep -q '^#:schema /usr/share/sbx/schema/' || fail "the installed schema is not found"
-grep -q "^profile $name /usr/bin/$name " "/etc/apparmor.d/$name" || fail "the AppArmor profile is not at its place, or names another path"
+loads -r || fail "the AppArmor profile is not loaded"
+grep -q "^profile $name \"/usr/bin/$name\" " "$profile" || fail "the AppArmor profile is not at its place, or names another path"
 for page in man1/$name.1 man1/$name-run.1 man5/$name-policy.5 man5/$name-record.5 man7/$name-security.7; do
   gzip -dc "/usr/share/man/$page.gz" >"$scratch/page" || fail "a page is missing: $page"
   if [ "$name" != sbx ] && grep -E '(Nm|Xr) sbx' "$scratch/page"; then fail "$page is about sbx"; fi
@@ -87,7 +93,19 @@ if [ "$name" != sbx ]; then
   [ "$(as_user sbx)" = "$foreign" ] || fail "the foreign sbx is another one now"
   rm /usr/bin/sbx
 fi
+[ -s "/usr/share/doc/$name/examples/data-analysis/analyse.py" ] || fail "the examples are not in the package"
+# The profile goes with the program; one that was changed stays until purge. None stays loaded.
+as_root() { dpkg "$@" >"$scratch/log" 2>&1 || { cat "$scratch/log"; fail "dpkg $1 fails"; }; }
+as_root -r "lib$name-dev" "$name"
+loads -R || fail "the AppArmor profile stays loaded after the removal"
+[ ! -e "$profile" ] || fail "the AppArmor profile stays after the removal"
+as_root -i "$scratch"/packages/*.deb
+echo "# changed" >>"$profile"
+as_root -r "lib$name-dev" "$name"
+[ -e "$profile" ] || fail "a changed AppArmor profile is gone before purge"
+: >"$scratch/apparmor"
 dpkg -P "lib$name-dev" "$name" >"$scratch/log" 2>&1 || { cat "$scratch/log"; fail "dpkg can't remove the packages"; }
+loads -R || fail "a changed AppArmor profile stays loaded after purge"
 left=$(find /usr /etc -xdev \( -path '*/sbx/*' -o -name 'sbx*' -o -name 'libsbx*' -o -name "*$name*" \) -not -path '/usr/local/*' \
   -newer "$scratch/client" 2>/dev/null || :)
 [ -z "$left" ] || fail "left after removal: $left"
