@@ -113,7 +113,7 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "the message shows where"},
     {"no-such-argument", CodeOf::policy, "a rule is about an argument that the call does not have",
      "arguments count from 0"},
-    {"not-settable", CodeOf::policy, "schema and extends belong to a file",
+    {"not-settable", CodeOf::policy, "the keys schema and extends belong to a file",
      "name further policies with -p"},
     {"nul-in-text", CodeOf::policy, "a text holds a NUL",
      "the kernel ends every text there: take it out"},

@@ -134,7 +134,7 @@ std::span<const OptionRow> no_options() {
 }
 
 constexpr CommandRow kCommands[] = {
-    {"", "COMMAND", "Run a program that nobody has read yet, under a policy.", kWorks, top_options},
+    {"", "COMMAND", "Run an untrusted program under a policy.", kWorks, top_options},
     {"run", "SCRIPT|COMMAND [ARGS...]", "Run a script or a command in a sandbox.", kWorks,
      run_options},
     {"policy list", "", "List the policies that have a name.", kWorks, plain_options},

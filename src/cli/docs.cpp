@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <functional>
 
 #include <sbx/outcome.hpp>
 
@@ -71,20 +72,33 @@ std::string argument(std::string_view text) {
   return result;
 }
 
-std::string capitalised(std::string_view text) {
+/// True for what must be typed or read exactly so: "sbx", "limits.disk_on", "--lang", "sbx-run(1)".
+/// Prose begins with letters and hyphens only.
+bool is_literal(std::string_view word) {
+  while (word.ends_with(',') || word.ends_with(':') || word.ends_with(';')) word.remove_suffix(1);
+  return word == "sbx" || !std::all_of(word.begin(), word.end(), [](unsigned char c) {
+           return std::isalpha(c) != 0 || c == '-' || c == '\'';
+         });
+}
+
+/// A sentence: its first word with a capital letter unless that is a literal, and one mark at its
+/// end.
+std::string sentence(std::string_view text) {
   std::string result(text);
-  if (!result.empty())
+  if (result.empty()) return result;
+  if (!is_literal(text.substr(0, text.find(' '))))
     result[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(result[0])));
+  if (!result.ends_with('.') && !result.ends_with('?') && !result.ends_with('!')) result += '.';
   return result;
 }
 
 // --- options
 
-/// "Fl p , Fl \-policy Ar POLICY"
-std::string option_item(const OptionDoc& option) {
-  std::string item = ".It";
+/// "Fl p , Fl \-policy Ar POLICY"; in a synopsis a bar stands between the names.
+std::string option_item(const OptionDoc& option, std::string_view between = " ,") {
+  std::string item;
   if (!option.short_name.empty()) item += " Fl " + option.short_name.substr(1);
-  if (!option.short_name.empty() && !option.long_name.empty()) item += " ,";
+  if (!option.short_name.empty() && !option.long_name.empty()) item += between;
   if (!option.long_name.empty()) item += " Fl \\-" + option.long_name.substr(2);
   if (option.value.starts_with('['))
     item += " Ns Op = Ns Ar " + argument(option.value.substr(1, option.value.size() - 2));
@@ -92,11 +106,11 @@ std::string option_item(const OptionDoc& option) {
     item += " Ar NAME";
   else if (!option.value.empty())
     item += " Ar " + argument(option.value);
-  return item + "\n";
+  return item;
 }
 
 std::string option_entry(const OptionDoc& option) {
-  std::string entry = option_item(option) + sentences(option.text);
+  std::string entry = ".It" + option_item(option) + "\n" + sentences(option.text);
   if (option.choices.size() > 4) {
     entry += ".Ar NAME\nis one of\n";
     for (std::size_t i = 0; i < option.choices.size(); ++i)
@@ -127,21 +141,62 @@ std::string run_options() {
   return options_of("run");
 }
 
+/// The options that belong to this command alone: what each command has is told once, in prose.
+std::vector<OptionDoc> own_options(const CommandDoc& doc) {
+  std::vector<OptionDoc> own;
+  for (const OptionDoc& option : doc.options)
+    if (doc.name != "run" && option.long_name != "--help" && option.long_name != "--color")
+      own.push_back(option);
+  return own;
+}
+
+/// "Nm sbx Cm policy show Oo Fl \-origin Oc Ar POLICY": each option in brackets of its own, or
+/// "options" for many. (Op would take the rest of the line.)
+std::string synopsis(const CommandDoc& doc, const std::vector<OptionDoc>& options) {
+  constexpr std::size_t kShown = 5;
+  std::string text = fmt::format("Nm sbx Cm {}", doc.name);
+  if (doc.name == "run" || options.size() > kShown) {
+    text += " Oo Ar options Oc";
+  } else {
+    for (const OptionDoc& option : options)
+      text += fmt::format(" Oo{} Oc", option_item(option, " |"));
+  }
+  return doc.operands.empty() ? text : text + " Ar " + argument(doc.operands);
+}
+
+/// The options of `run` that another command takes as they are: sbx-run(1) describes them.
+std::string options_of_run(const std::vector<OptionDoc>& options) {
+  std::string text = ".Pp\nThe options\n";
+  for (std::size_t i = 0; i < options.size(); ++i)
+    text += fmt::format(".Fl \\-{}{}\n", options[i].long_name.substr(2),
+                        i + 2 < options.size()    ? " ,"
+                        : i + 2 == options.size() ? "\nand"
+                                                  : "");
+  return text + "are those of\n.Cm run ,\nsee\n.Xr sbx-run 1 .\n";
+}
+
 std::string commands() {
+  const std::vector<CommandDoc> tree = describe_tree();
+  const auto run = std::find_if(tree.begin(), tree.end(),
+                                [](const CommandDoc& doc) { return doc.name == "run"; });
+  const auto is_of_run = [&](const OptionDoc& option) {
+    return std::any_of(run->options.begin(), run->options.end(), [&](const OptionDoc& each) {
+      return each.long_name == option.long_name && each.text == option.text;
+    });
+  };
   std::string text = ".Bl -tag -width Ds\n";
-  for (const CommandDoc& doc : describe_tree()) {
+  for (const CommandDoc& doc : tree) {
     if (doc.name.empty()) continue;
-    text += fmt::format(".It Nm sbx Cm {}", doc.name);
-    for (const OptionDoc& option : doc.options)
-      if (doc.name != "run" && option.group == "Options" && option.long_name != "--help" &&
-          option.long_name != "--color")
-        text += fmt::format(
-            " Op {}Fl \\-{}",
-            option.short_name.empty() ? "" : fmt::format("Fl {} | ", option.short_name[1]),
-            option.long_name.substr(2));
-    if (doc.name == "run") text += " Op Ar options";
-    if (!doc.operands.empty()) text += " Ar " + argument(doc.operands);
-    text += "\n" + sentences(doc.text);
+    std::vector<OptionDoc> options = own_options(doc);
+    text += fmt::format(".It {}\n{}", synopsis(doc, options), sentences(doc.text));
+    const auto shared =
+        std::stable_partition(options.begin(), options.end(), std::not_fn(is_of_run));
+    if (shared != options.begin()) {
+      text += ".Bl -tag -width Ds\n";
+      for (auto option = options.begin(); option != shared; ++option) text += option_entry(*option);
+      text += ".El\n";
+    }
+    if (shared != options.end()) text += options_of_run({shared, options.end()});
   }
   return text + ".El\n";
 }
@@ -218,15 +273,15 @@ std::string accepted(const policy::Key& key) {
 }
 
 std::string key_entry(const policy::Key& key) {
-  std::string entry =
-      fmt::format(".It Ic {}\n{}.\n.br\n", key.name, escaped(capitalised(key.documentation)));
+  const std::string entry =
+      fmt::format(".It Ic {}\n{}\n.br\n", key.name, escaped(sentence(key.documentation)));
   const std::string accepts = accepted(key);
-  entry += escaped(fmt::format("{}{}{}", capitalised(policy::type_name(key)),
-                               accepts.empty() ? "" : ": ", accepts));
-  if (!key.of_text()) entry += escaped(fmt::format("; default {}", policy::initial_toml(key)));
-  if (!key.of_text()) entry += escaped(fmt::format("; below a lock it {}", order_text(key.order)));
-  entry += ".\n";
-  return entry;
+  std::string form =
+      fmt::format("{}{}{}", policy::type_name(key), accepts.empty() ? "" : ": ", accepts);
+  if (!key.of_text())
+    form += fmt::format("; default {}; below a lock it {}", policy::initial_toml(key),
+                        order_text(key.order));
+  return entry + escaped(sentence(form)) + "\n";
 }
 
 std::string keys() {
@@ -239,8 +294,9 @@ std::string groups() {
   std::string text = ".Bl -tag -width Ds\n";
   for (std::size_t i = 0; i < plan::group_count(); ++i) {
     const plan::GroupText& group = plan::text_of(static_cast<plan::Group>(i));
-    text += fmt::format(".It Cm {}\n{}.\n", group.name, escaped(capitalised(group.description)));
-    if (group.risk[0] != '\0') text += fmt::format("Granted, {}.\n", escaped(group.risk));
+    text += fmt::format(".It Cm {}\n{}\n", group.name, escaped(sentence(group.description)));
+    if (group.risk[0] != '\0')
+      text += escaped(sentence(fmt::format("granted, {}", group.risk))) + "\n";
     if (group.needs_privilege)
       text += "The kernel refuses these to the sandbox whatever a filter says.\n";
   }
@@ -267,8 +323,8 @@ std::string error_codes() {
       text += fmt::format("{}About {}:\n.Bl -tag -width Ds\n", text.empty() ? "" : ".El\n.Pp\n",
                           place_name(code.of));
     of = code.of;
-    text += fmt::format(".It Cm {}\n{}.\n", code.code, escaped(capitalised(code.meaning)));
-    if (!code.cure.empty()) text += fmt::format("{}.\n", escaped(capitalised(code.cure)));
+    text += fmt::format(".It Cm {}\n{}\n", code.code, escaped(sentence(code.meaning)));
+    if (!code.cure.empty()) text += escaped(sentence(code.cure)) + "\n";
   }
   return text + ".El\n";
 }
@@ -282,6 +338,15 @@ constexpr std::array kRegions{
     Region{"exit status", exit_statuses}, Region{"policy keys", keys},
     Region{"system call groups", groups}, Region{"built-in policies", builtin_policies},
     Region{"error codes", error_codes}};
+
+/// The line ".Os" names the product and its version: else a page's foot names the system that
+/// formats it.
+std::string with_version(std::string page) {
+  constexpr std::string_view kLine = "\n.Os";
+  const auto begin = page.find(kLine);
+  if (begin == std::string::npos) return page;
+  return page.replace(begin, page.find('\n', begin + 1) - begin, "\n.Os sbx " SBX_VERSION);
+}
 
 std::unexpected<Error> broken(std::string message) {
   return fail(
@@ -313,7 +378,7 @@ Result<std::string> with_generated_regions(std::string_view page) {
     page.remove_prefix(kEnd.size());
   }
   result += page;
-  return result;
+  return with_version(std::move(result));
 }
 
 std::vector<std::string_view> generated_regions() {

@@ -9,8 +9,8 @@
 /// The parts of the documents that come from tables. Linked into sbx-docs only.
 namespace sbx::cli {
 
-/// A page with its generated regions made anew. A region lies between the comment lines
-/// `.\" generated: NAME` and `.\" end generated`. Errors: internal (unknown region, no end).
+/// A page with its generated regions made anew, and this version in its line `.Os`. A region lies
+/// between the comment lines `.\" generated: NAME` and `.\" end generated`. Errors: internal (unknown region, no end).
 [[nodiscard]] Result<std::string> with_generated_regions(std::string_view page);
 
 /// The names that with_generated_regions() knows.

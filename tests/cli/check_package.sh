@@ -81,6 +81,7 @@ for page in man1/$name.1 man1/$name-run.1 man5/$name-policy.5 man5/$name-record.
   if [ "$name" != sbx ] && grep -E '(Nm|Xr) sbx' "$scratch/page"; then fail "$page is about sbx"; fi
   grep -q "^[.]Nm $name" "$scratch/page" || fail "$page names no $name"
 done
+[ -s /usr/share/man/man3/sbx.3.gz ] || fail "the page of the library is missing"
 offered() { bash --norc -c ". /usr/share/bash-completion/completions/$name; COMP_WORDS=($name do); COMP_CWORD=1
   \$(complete -p $name | sed 's/.*-F \\([^ ]*\\).*/\\1/'); echo \"\${COMPREPLY[*]}\""; }
 [ "$(offered)" = doctor ] || fail "bash completes nothing for $name: $(offered)"

@@ -56,6 +56,22 @@ def check_groups(source):
         expect(group in completion, f"the completions lack the group {group}")
 
 
+# What a generator or a hand gets wrong, and no linter reports.
+MALFORMED = [
+    (r"^\.It .*\bOp\b.*\bOp\b", "Op takes the rest of the line: write Oo ... Oc"),
+    (r"^(Sbx\b|(?!Node\.js)[A-Z][a-z]+(-[a-z]+)?(\.[a-z_]+|\([1-9]\)))", "a name that must be typed so begins with a capital letter"),
+    (r"[?!.]\.$(?<!\.\.\.)", "two marks at the end of a sentence"),
+    (r"^\.[PDB]?q Ql .* No ", "the closing quotation mark comes too late: write Po ... Pc"),
+]
+
+
+def check_form(source):
+    for page in sorted((source / "man").glob("*.[0-9]")):
+        for number, line in enumerate(page.read_text().splitlines(), 1):
+            for pattern, words in MALFORMED:
+                expect(not re.search(pattern, line), f"{page.name}:{number}: {words}: {line}")
+
+
 def check_lint(source):
     try:
         lint = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", *sorted(map(str, (source / "man").glob("*.[0-9]")))],
@@ -71,6 +87,7 @@ def main():
     check_options(source, sbx)
     check_record(source)
     check_groups(source)
+    check_form(source)
     check_lint(source)
     print("\n".join(problems) or "every option, field and group is documented and completed")
     sys.exit(1 if problems else 0)
