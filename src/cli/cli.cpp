@@ -13,6 +13,7 @@
 #include "cli/help.hpp"
 #include "cli/policy/command.hpp"
 #include "cli/run_command.hpp"
+#include "cli/runs_command.hpp"
 #include "cli/why.hpp"
 #include "cli/words.hpp"
 #include "spawn/faults.hpp"
@@ -85,6 +86,7 @@ int dispatch(const Invocation& typed, const Process& process) {
   if (typed.command == "help") return help_command(typed);
   if (typed.command == "completions") return completions_command(typed);
   if (typed.command == "doctor") return doctor_command(typed);
+  if (typed.command == "ps" || typed.command == "stop") return runs_command(typed);
   if (typed.command == "why") return why_command(typed);
   if (typed.command.starts_with("changes ")) return changes_command(typed);
   return policy_command(typed);

@@ -42,6 +42,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "write it to a file, or to standard input: --lang NAME -"},
     {"no-command", CodeOf::command_line, "there is no command to run",
      "name a script or a command"},
+    {"no-such-run", CodeOf::command_line, "no run of this user that is under way has that id",
+     "\"sbx ps\" lists them"},
     {"no-such-set", CodeOf::command_line, "no changes are kept under that name",
      "\"sbx changes list\" names what is kept"},
     {"nobody-to-ask", CodeOf::command_line, "somebody is asked before changes are applied, and there is no terminal",
@@ -258,6 +260,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
     {"workspace-replaced", CodeOf::files, "the workspace is another folder than at the start",
      "run again"},
     // machine
+    {"not-ended", CodeOf::machine, "a run that was asked to end is still there",
+     "look at its process: \"sbx ps\" names it"},
     {"cannot-publish", CodeOf::machine, "a port of network.publish can't be opened on the host",
      "another program has it, or it is below 1024: choose another one"},
     {"listener-busy", CodeOf::machine, "a system-call listener outside of sbx is in the way",

@@ -30,6 +30,10 @@ Status take_format(Invocation& typed, std::string_view value) {
   typed.format = std::string(value);
   return {};
 }
+Status take_all(Invocation& typed, std::string_view) {
+  typed.all = true;
+  return {};
+}
 Status take_name(Invocation& typed, std::string_view value) {
   if (value.empty())
     return fail(Error{.kind = ErrorKind::usage,
@@ -129,6 +133,12 @@ std::span<const OptionRow> apply_options() {
   return rows;
 }
 
+std::span<const OptionRow> stop_options() {
+  static const Rows rows =
+      with_usual({{"--all", "", kOptions, kOnce, "Stop all of them.", take_all}});
+  return rows;
+}
+
 std::span<const OptionRow> no_options() {
   return {};
 }
@@ -157,6 +167,10 @@ constexpr CommandRow kCommands[] = {
      "standard "
      "input; without FILE the kept record is read.",
      kWorks, plain_options},
+    {"ps", "", "List the runs of this user that are under way.", kWorks, json_options},
+    {"stop", "ID...",
+     "Stop runs, as SIGTERM does: the program gets the signal, and 2 s later all of it ends.", kWorks,
+     stop_options},
     {"changes list", "", "List the change sets that --keep has kept.", kWorks, json_options},
     {"changes show", "SET", "List the changes of a set.", kWorks, json_options},
     {"changes diff", "SET", "Show the changes of a set, texts line by line.", kWorks,

@@ -54,6 +54,9 @@ struct Invocation {
   std::string format;      ///< policy check --format, empty for people
   std::string name;        ///< policy init --name
 
+  bool die_with_parent = false;
+  bool all = false;               ///< stop --all
+
   std::vector<policy::PolicyOperand> policies;
   std::vector<policy::Override> sets;         ///< --set, weaker than the named options
   std::vector<policy::Override> named;        ///< --timeout and its like

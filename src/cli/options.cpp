@@ -115,6 +115,10 @@ constexpr OptionRow kRunOptions[] = {
      "In a GitHub workflow: no line that the program prints is taken for a workflow command, and "
      "what went wrong is an annotation. stderr goes to stdout too.",
      take_github},
+    {"--die-with-parent", "", kAnswer, kOnce,
+     "Cancel the run when the process that started sbx ends. Without it a run is cancelled when the "
+     "record goes to a pipe only and its reader has left.",
+     take_die_with_parent},
     {"--dry-run", "", kAnswer, kOnce,
      "Print what would be done and why; run nothing. Only an attempt tells what can keep the "
      "budgets: where a control group can be made, an empty one is, and removed again.",

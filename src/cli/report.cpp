@@ -126,6 +126,19 @@ bool ReportTargets::take_at_once(std::size_t size) const {
   });
 }
 
+std::vector<int> ReportTargets::readers() const {
+  if (!file_name_.empty() || device_.valid()) return {};
+  std::vector<int> list;
+  for (const int target : {descriptor_, to_stdout_ ? STDOUT_FILENO : -1}) {
+    if (target < 0) continue;
+    struct stat facts{};
+    if (::fstat(target, &facts) != 0 || !(S_ISFIFO(facts.st_mode) || S_ISSOCK(facts.st_mode)))
+      return {};
+    list.push_back(target);
+  }
+  return list;
+}
+
 Status ReportTargets::write(std::string_view record) const {
   Status result;
   const auto note = [&result](Status status) {

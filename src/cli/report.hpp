@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
@@ -25,6 +26,8 @@ class ReportTargets {
   /// Whether no place has to wait for its reader to take so many bytes: a pipe that is ready has room
   /// for PIPE_BUF, pipe(7).
   [[nodiscard]] bool take_at_once(std::size_t size) const;
+  /// Pipes and sockets, where all records go to such: when their readers have left nobody waits.
+  [[nodiscard]] std::vector<int> readers() const;
   /// Writes the record everywhere. Errors: host (disk full, reader gone); every place is tried.
   [[nodiscard]] Status write(std::string_view record) const;
 

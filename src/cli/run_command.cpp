@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <optional>
@@ -57,6 +58,7 @@ class RunCommand {
 
  private:
   int steps() {
+    if (typed_.die_with_parent) parent_ = open_parent();
     // First, so that every later mistake is in the record too.
     if (const auto prepared = prepare_report(); !prepared) return could_not(prepared.error());
     stamp("command line");
@@ -80,6 +82,12 @@ class RunCommand {
     return typed_.output.dry_run ? dry_run() : run_plan();
   }
 
+  /// A descriptor and not PR_SET_PDEATHSIG, which follows the parent's thread, prctl(2). A parent that
+  /// ended before this is not seen.
+  static UniqueFd open_parent() {
+    return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, ::getppid(), 0)));
+  }
+
   [[nodiscard]] static Error json_with_github() {
     return {.kind = ErrorKind::usage,
             .code = "usage",
@@ -98,7 +106,7 @@ class RunCommand {
   Status prepare_report() {
     auto targets = ReportTargets::prepare(typed_.output);
     targets_ = targets ? std::move(*targets) : ReportTargets::stdout_only(typed_.output);
-    if (targets_.any() || !typed_.bring_out.keep.empty()) facts_.id = run::make_run_id();
+    facts_.id = run::make_run_id();
     if (!targets) return fail(std::move(targets.error()));
     return {};
   }
@@ -135,7 +143,6 @@ class RunCommand {
   /// failed before.
   int report(int status) {
     if (!targets_.any() && !keeps_record()) return status;
-    if (facts_.id.empty()) facts_.id = run::make_run_id();
     const std::string record = record_text(facts_);
     keep(record);
     if (!targets_.any()) return status;
@@ -213,6 +220,10 @@ class RunCommand {
                              .copy = bring_out.copy(targets_.any() || keeps_record()),
                              .state_folder = host::state_folder(host_),
                              .group = acquired_.group.get(),
+                             .id = facts_.id,
+                             .policy = policy_.name.value,
+                             .readers = targets_.readers(),
+                             .parent = parent_.get(),
                              .started_microseconds = process_.started});
     acquired_.group.reset();
     if (!outcome) return could_not(outcome.error());
@@ -250,6 +261,7 @@ class RunCommand {
   Paint paint_;
   RunFacts facts_;
   ReportTargets targets_;
+  UniqueFd parent_;  ///< --die-with-parent
   host::Host host_;
   budget::Acquired acquired_;
   policy::Policy policy_;

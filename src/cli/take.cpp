@@ -256,6 +256,11 @@ Status take_json(Invocation& typed, std::string_view) {
   return {};
 }
 
+Status take_die_with_parent(Invocation& typed, std::string_view) {
+  typed.die_with_parent = true;
+  return {};
+}
+
 Status take_report(Invocation& typed, std::string_view value) {
   if (value.empty()) return wrong("--report needs a file");
   typed.output.report_file = std::string(value);

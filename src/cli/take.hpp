@@ -25,6 +25,7 @@ Take take_read;
 Take take_write;
 Take take_in;
 Take take_venv;
+Take take_die_with_parent;
 Take take_workspace;
 Take take_net;
 Take take_allow_host;

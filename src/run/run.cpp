@@ -19,6 +19,7 @@
 #include "plan/enforcement.hpp"
 #include "run/network.hpp"
 #include "run/sought.hpp"
+#include "run/under_way.hpp"
 #include "supervise/supervisor.hpp"
 #include "workspace/copy.hpp"
 #include "workspace/duplicate.hpp"
@@ -91,6 +92,8 @@ supervise::Settings settings_of(const plan::Plan& plan, const Options& options) 
         return mount.kind == plan::MountKind::file &&
                mount.content.size() == plan.budgets.file_size.count;
       }));
+  settings.readers = options.readers;
+  settings.parent = options.parent;
   settings.explain = explain_with(plan.filter);
   return settings;
 }
@@ -268,6 +271,14 @@ class OwnDisk {
   timespec filled_{};
 };
 
+/// The run is listed for as long as it is supervised.
+void list_in(supervise::Settings& settings, Announcement& announcement) {
+  settings.attach = [&announcement, inner = std::move(settings.attach)](EventLoop& loop) -> Status {
+    SBX_TRY(announcement.attach(loop));
+    return inner ? inner(loop) : Status();
+  };
+}
+
 /// PID 1 is dead: what the program wrote stands still. The run counts whether it can be read or not.
 void keep_copy(const plan::Plan& plan, const spawn::Sandbox& sandbox, timespec started,
                workspace::Copy& copy, Outcome& outcome) {
@@ -309,6 +320,8 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   supervise::Settings settings = settings_of(plan, options);
   network.live_in(settings);
   std::ranges::move(sought.notes(), std::back_inserter(settings.notes));
+  std::optional<Announcement> announcement;  // after the clone: nothing of it is the sandbox's
+  if (!options.id.empty()) list_in(settings, announcement.emplace(options.id, options.policy));
   Outcome outcome = SBX_TRY(supervise::supervise(settings, watch(sandbox, options.group, growth),
                                                  std::move(streams.supervisor), signals));
   network.put_into(outcome);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include <sbx/outcome.hpp>
 
@@ -25,6 +26,10 @@ struct Options {
   std::string state_folder;  ///< ~/.local/state/sbx; empty: the caller has no home
   /// The run's control group, from budget::Acquisition; null: budgets are polled.
   budget::Group* group = nullptr;
+  std::string id;  ///< the run is listed under it while it is under way (under_way.hpp)
+  std::string policy;  ///< its name, for that list
+  std::vector<int> readers;  ///< supervise::Settings::readers
+  int parent = -1;           ///< supervise::Settings::parent
   std::uint64_t started_microseconds = 0;  ///< CLOCK_MONOTONIC at which stamps begin
   /// A run for the sake of `degraded`: what a short run does not come to is begun at once.
   bool trial = false;

@@ -55,6 +55,9 @@ struct Settings {
   std::uint64_t full_files_at_start = 0;
   std::uint64_t disk_files = 0;
   Bytes file_size{};
+  /// Pipes and sockets whose readers wait for the answer: when all have left, the run is cancelled.
+  std::vector<int> readers;
+  int parent = -1;  ///< a pidfd: the run is cancelled when this process ends; -1: none
   ExplainCall explain;
   /// What to do about each call that the filter notifies although it allows it.
   std::vector<Note> notes;

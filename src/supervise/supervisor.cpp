@@ -58,6 +58,7 @@ class Supervisor {
   Status watch_everything();
   Status start_streams();
   Status start_input();
+  Status watch_callers();
   void start_timers();
   OutputRelay::Options output_options(const char* name, Bytes cap);
 
@@ -106,6 +107,7 @@ class Supervisor {
   bool frozen_ = false;
   std::uint64_t ended_ = 0;
   std::vector<std::string> notes_;
+  std::vector<UniqueFd> readers_;  ///< of settings_.readers, those that are there
 };
 
 Supervisor::Supervisor(EventLoop loop, const Settings& settings, const Watched& sandbox,
@@ -150,9 +152,31 @@ Status Supervisor::watch_everything() {
   SBX_TRY(loop_.watch(sandbox_.pid1, EPOLLIN, [this](std::uint32_t) { pid1_ended(); }));
   SBX_TRY(loop_.watch(sandbox_.control, EPOLLIN, [this](std::uint32_t) { read_control(); }));
   SBX_TRY(loop_.watch(signals_.fd(), EPOLLIN, [this](std::uint32_t) { handle_signals(); }));
+  SBX_TRY(watch_callers());
   SBX_TRY(start_streams());
   start_timers();
   return budgets_.start();
+}
+
+/// Where nobody waits for the answer any more, the run ends as after a hang-up.
+Status Supervisor::watch_callers() {
+  // A hang-up is always reported, epoll_ctl(2); edge-triggered, because urgent data is nothing to us.
+  constexpr std::uint32_t kHangUp = EPOLLERR | EPOLLHUP;
+  for (const int reader : settings_.readers) {
+    const int own = readers_.emplace_back(duplicate(reader)).get();
+    SBX_TRY(loop_.watch(own, EPOLLPRI | EPOLLET, [this, own](std::uint32_t events) {
+      if ((events & kHangUp) == 0) return;
+      loop_.forget(own);
+      std::erase_if(readers_, [own](const UniqueFd& each) { return each.get() == own; });
+      if (readers_.empty()) cancel(SIGHUP);
+    }));
+  }
+  if (settings_.parent < 0) return {};
+  return loop_.watch(settings_.parent, EPOLLIN, [this](std::uint32_t) {
+    loop_.forget(settings_.parent);
+    notes_.emplace_back("the process that started sbx has ended (--die-with-parent)");
+    cancel(SIGHUP);
+  });
 }
 
 Status Supervisor::start_streams() {
