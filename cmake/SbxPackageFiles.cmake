@@ -51,6 +51,7 @@ foreach(root IN LISTS components)
     endif()
   endforeach()
   file(GLOB_RECURSE plain ${root}/usr/share/* ${root}/usr/include/* ${root}/usr/lib/*)
+  list(FILTER plain EXCLUDE REGEX "/examples/") # which has programs
   foreach(file IN LISTS plain)
     file(CHMOD ${file} PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
   endforeach()

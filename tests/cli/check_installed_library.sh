@@ -15,6 +15,11 @@ done
 
 grep -q "\"$scratch/prefix/bin/sbx\"" "$scratch/prefix/share/sbx/apparmor/sbx" || { echo "the AppArmor profile names another prefix"; exit 1; }
 
+# The page's example.
+sed -n '/^#include/,/^}/s/[\]en/\\n/;/^#include/,/^}/p' "$scratch/prefix/share/man/man3/sbx.3" >"$scratch/example.cpp"
+"$compiler" -std=c++20 -Wall -Wextra -Wno-missing-field-initializers -Werror -fsyntax-only -I "$scratch/prefix/include" "$scratch/example.cpp" ||
+  { echo "the example of sbx(3) does not compile"; exit 1; }
+
 "$cmake" -S "$client" -B "$scratch/client" -DCMAKE_PREFIX_PATH="$scratch/prefix" -DCMAKE_CXX_COMPILER="$compiler" >"$scratch/log" 2>&1 &&
   "$cmake" --build "$scratch/client" >"$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }
 "$scratch/client/client" "$sbx"

@@ -94,7 +94,8 @@ if [ "$name" != sbx ]; then
   [ "$(as_user sbx)" = "$foreign" ] || fail "the foreign sbx is another one now"
   rm /usr/bin/sbx
 fi
-[ -s "/usr/share/doc/$name/examples/data-analysis/analyse.py" ] || fail "the examples are not in the package"
+[ -s "/usr/share/doc/$name/examples/data-analysis/analyse.py" ] && [ -x "/usr/share/doc/$name/examples/shebang/hello" ] ||
+  fail "the examples are not in the package, or can't be run"
 # The profile goes with the program; one that was changed stays until purge. None stays loaded.
 as_root() { dpkg "$@" >"$scratch/log" 2>&1 || { cat "$scratch/log"; fail "dpkg $1 fails"; }; }
 as_root -r "lib$name-dev" "$name"

@@ -1,0 +1,3 @@
+// Uses a package of this project's node_modules.
+const greet = require("greeting");
+console.log(greet("the project's node_modules"));

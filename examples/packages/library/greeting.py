@@ -1,0 +1,2 @@
+def greet(where):
+    return f"hello from {where}"
