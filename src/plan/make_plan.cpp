@@ -112,7 +112,7 @@ Status decide_filter(const policy::Policy& policy, const host::Host& host, Plan&
   // A cgroup's quota holds on whatever CPUs, and its memory is counted wherever it is.
   context.affinity_is_budget = host.control_group.cpus == host::Means::none;
   context.memory_is_polled = host.control_group.memory == host::Means::none;
-  context.writes_are_polled = has_live_grant(plan);
+  context.writes_are_polled = context.files_reach_host = has_live_grant(plan);
   if (plan.network.notes_connect()) context.noted.push_back(SYS_connect);
   plan.filter = SBX_TRY(compile_filter(policy.syscalls, context));
   plan.denied = policy.syscalls.denied.value;

@@ -147,6 +147,17 @@ TEST(CompileFilter, KeepsHotCallsOnTheKernelsBitmap) {
   EXPECT_TRUE(ask(filter.program, 72).looked_at_arguments);  // the twin: fcntl has a rule
 }
 
+TEST(CompileFilter, GivesHotCallsARuleWhereFilesReachTheHostAlone) {
+  FilterContext context = kPlain;
+  context.files_reach_host = true;
+  const Filter filter = compiled(syscalls(), context);
+  for (const Call& call : calls()) {
+    if (!is_hot(call)) continue;
+    const bool makes_files = call.decision.guard == Guard::new_mode;
+    EXPECT_EQ(ask(filter.program, call.number).looked_at_arguments, makes_files) << call.name;
+  }
+}
+
 TEST(CompileFilter, StaysSmallAndShallow) {
   const Filter filter = compiled(syscalls());
   EXPECT_LT(filter.program.size(), 400U);

@@ -5,6 +5,7 @@
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <csignal>
 
@@ -203,6 +204,99 @@ TEST(GuardsWithRules, ARangeOfValuesLiftsNoGuard) {
   EXPECT_EQ(ask(filter, "ioctl", {0, TCGETS}), kAllow);
   EXPECT_EQ(ask(filter, "ioctl", {0, TIOCSTI}), kNotify);
   EXPECT_EQ(ask(filter, "ioctl", {0, 0}), kNotify);
+}
+
+class FileGuards : public testing::Test {
+ protected:
+  static Filter compiled(bool special, const policy::Syscalls& rules = syscalls()) {
+    FilterContext context = kPlain;
+    context.files_reach_host = true;
+    context.special_files_reach_host = special;
+    return compile_filter(rules, context).value();
+  }
+  const Filter filter_ = compiled(false);
+  const Filter copy_ = compile_filter(syscalls(), kPlain).value();
+};
+
+TEST_F(FileGuards, RefuseSetIdModesWhereFilesReachTheHost) {
+  const struct {
+    const char* call;
+    test::Arguments arguments;
+    unsigned mode;
+  } makers[] = {{"chmod", {0x1000}, 1},
+                {"fchmod", {3}, 1},
+                {"fchmodat", {3, 0x1000}, 2},
+                {"fchmodat2", {3, 0x1000, 0, 0x100}, 2},
+                {"open", {0x1000, 0102}, 2},
+                {"openat", {3, 0x1000, 0102}, 3},
+                {"open", {0x1000, 020200002}, 2},
+                {"openat", {3, 0x1000, 020200002}, 3},
+                {"creat", {0x1000}, 1},
+                {"mknod", {0x1000, 0, 0}, 1},
+                {"mknodat", {3, 0x1000, 0, 0}, 2},
+                {"mkdir", {0x1000}, 1},
+                {"mkdirat", {3, 0x1000}, 2}};
+  for (const auto& maker : makers) {
+    for (const std::uint64_t mode : {04755, 02755, 06000, 0104755}) {
+      test::Arguments arguments = maker.arguments;
+      arguments[maker.mode] = kUpper | mode;
+      EXPECT_EQ(ask(filter_, maker.call, arguments), kNotify) << maker.call << mode;
+      EXPECT_EQ(ask(copy_, maker.call, arguments), kAllow) << maker.call << mode;
+    }
+    for (const std::uint64_t mode : {0755, 01777, 0}) {
+      test::Arguments arguments = maker.arguments;
+      arguments[maker.mode] = kUpper | mode;
+      EXPECT_EQ(ask(filter_, maker.call, arguments), kAllow) << maker.call << mode;
+    }
+  }
+}
+
+TEST_F(FileGuards, LeaveTheModeOfAFileThatIsNotMadeAlone) {
+  EXPECT_EQ(ask(filter_, "open", {0x1000, 0, 06755}), kAllow);
+  EXPECT_EQ(ask(filter_, "openat", {3, 0x1000, 02, 06755}), kAllow);
+  EXPECT_EQ(ask(filter_, "openat", {3, 0x1000, 0200000, 06755}), kAllow);  // O_DIRECTORY
+}
+
+TEST_F(FileGuards, RefuseAModeThatLiesInMemoryQuietly) {
+  EXPECT_EQ(ask(filter_, "openat2", {3, 0x1000, 0x1000, 24}), quiet_answer(ENOSYS));
+  EXPECT_EQ(ask(copy_, "openat2", {3, 0x1000, 0x1000, 24}), kAllow);
+}
+
+TEST_F(FileGuards, RefuseDevicesAndWhiteouts) {
+  for (const std::uint64_t type : {S_IFCHR, S_IFBLK}) {
+    EXPECT_EQ(ask(filter_, "mknod", {0x1000, type | 0644, 0}), kNotify);
+    EXPECT_EQ(ask(filter_, "mknodat", {3, 0x1000, type | 0644, 0}), kNotify);
+    EXPECT_EQ(ask(copy_, "mknodat", {3, 0x1000, type | 0644, 0}), kAllow);
+  }
+  EXPECT_EQ(ask(filter_, "renameat2", {3, 0x1000, 3, 0x1000, 4}), kNotify);
+  EXPECT_EQ(ask(filter_, "renameat2", {3, 0x1000, 3, 0x1000, 2}), kAllow);
+  EXPECT_EQ(ask(copy_, "renameat2", {3, 0x1000, 3, 0x1000, 4}), kAllow);
+}
+
+TEST_F(FileGuards, RefuseFifosAndSocketsWhereNothingElseDoes) {
+  const Filter special = compiled(true);
+  for (const std::uint64_t type : {S_IFIFO, S_IFSOCK}) {
+    EXPECT_EQ(ask(special, "mknodat", {3, 0x1000, type | 0644, 0}), kNotify);
+    EXPECT_EQ(ask(filter_, "mknodat", {3, 0x1000, type | 0644, 0}), kAllow);
+  }
+  EXPECT_EQ(ask(special, "mknodat", {3, 0x1000, S_IFREG | 0644, 0}), kAllow);
+}
+
+TEST_F(FileGuards, NameTheModeAndTheCure) {
+  const Refusal refusal = explain(filter_, "fchmodat", {3, 0x1000, 04755});
+  EXPECT_EQ(refusal.what, "fchmodat(04755)");
+  EXPECT_EQ(refusal.errno_value, EPERM);
+  EXPECT_EQ(refusal.allow_with, "syscalls.allow = [\"fchmodat\"]");
+  EXPECT_EQ(explain(filter_, "mknod", {0x1000, S_IFCHR | 0644}).what, "mknod(S_IFCHR)");
+  EXPECT_EQ(explain(filter_, "renameat2", {3, 0, 3, 0, 4}).what, "renameat2(RENAME_WHITEOUT)");
+  policy::Syscalls named = syscalls();
+  named.allow = {item("fchmodat"), item("openat"), item("openat2"), item("mknod")};
+  const Filter lifted = compiled(true, named);
+  EXPECT_EQ(ask(lifted, "fchmodat", {3, 0x1000, 04755}), kAllow);
+  EXPECT_EQ(ask(lifted, "openat", {3, 0x1000, 0102, 04755}), kAllow);
+  EXPECT_EQ(ask(lifted, "openat2", {3, 0x1000, 0x1000, 24}), kAllow);
+  EXPECT_EQ(ask(lifted, "mknod", {0x1000, S_IFIFO | 0644}), kAllow);
+  EXPECT_EQ(ask(lifted, "chmod", {0x1000, 04755}), kNotify);
 }
 
 }  // namespace

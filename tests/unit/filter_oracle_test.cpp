@@ -76,6 +76,37 @@ void add_unguarded(Oracle& oracle, const Call& call) {
   }
 }
 
+/// The guards of calls that make files, where files reach the host.
+void add_file_guard(Oracle& oracle, const Call& call) {
+  const int n = call.number;
+  const auto mode = static_cast<unsigned>(std::string_view(call.arguments).find('h'));
+  switch (call.decision.guard) {
+    case Guard::new_mode:
+      oracle.add(SCMP_ACT_ALLOW, n, {masked(mode - 1, 020000100, 0)});
+      [[fallthrough]];
+    case Guard::mode:
+      oracle.add(SCMP_ACT_ALLOW, n, {masked(mode, 06000, 0)});
+      break;
+    case Guard::node:
+      for (std::uint64_t type = 0; type < 16; ++type) {
+        if (type != 2 && type != 6)  // devices
+          oracle.add(SCMP_ACT_ALLOW, n, {masked(mode, 0176000, type << 12)});
+      }
+      break;
+    case Guard::whiteout:
+      oracle.add(SCMP_ACT_ALLOW, n, {masked(4, 4, 0)});
+      break;
+    default:
+      break;  // openat2: never
+  }
+}
+
+bool makes_files(const Call& call) {
+  return call.decision.guard == Guard::mode || call.decision.guard == Guard::new_mode ||
+         call.decision.guard == Guard::unseen_mode || call.decision.guard == Guard::node ||
+         call.decision.guard == Guard::whiteout;
+}
+
 void add_guarded(Oracle& oracle, const Call& call) {
   const int n = call.number;
   switch (call.decision.guard) {
@@ -120,29 +151,31 @@ bool oracle_knows(const Call& call) {
          call.decision.guard != Guard::seccomp;
 }
 
-const std::uint64_t kSamples[] = {0,           1,
-                                  2,           3,
-                                  6,           9,
-                                  10,          16,
-                                  17,          262,
-                                  0x10000,     0x3d0f00,
-                                  0x10000000,  0x40000000,
-                                  0xffffffff,  0x100000000,
-                                  0x100000001, 0x200000002,
-                                  0x80000,     0x80801,
-                                  0x80003,     ~std::uint64_t{0}};
+const std::uint64_t kSamples[] = {0, 1, 2, 3, 6, 9, 10, 16, 17, 262, 0x10000, 0x3d0f00, 0x10000000,
+                                  0x40000000, 0xffffffff, 0x100000000, 0x100000001, 0x200000002,
+                                  0x80000, 0x80801, 0x80003, ~std::uint64_t{0},
+                                  // modes and flags of new files
+                                  04755, 02000, 0100644, 0104755, 010644, 020000, 0140000, 0102,
+                                  020200002, 4, 0x100000ed, 0xfff0000000000fed};
 
 bool allows(const std::vector<sock_filter>& program, int number, const test::Arguments& arguments) {
   return test::ask(program, static_cast<std::uint32_t>(number), arguments).action == test::kAllow;
 }
 
-TEST(FilterOracle, AgreesWithLibseccompOnTheDefaultBase) {
+void compare_default_base(bool files_reach_host) {
   Oracle oracle;
   for (const Call& call : calls()) {
-    call.decision.guard == Guard::none ? add_unguarded(oracle, call) : add_guarded(oracle, call);
+    if (makes_files(call) && files_reach_host)
+      add_file_guard(oracle, call);
+    else if (call.decision.guard == Guard::none || makes_files(call))
+      add_unguarded(oracle, call);
+    else
+      add_guarded(oracle, call);
   }
   const std::vector<sock_filter> theirs = oracle.program();
-  const Filter ours = compile_filter(test::syscalls(), in_kernel()).value();
+  FilterContext context = in_kernel();
+  context.files_reach_host = files_reach_host;
+  const Filter ours = compile_filter(test::syscalls(), context).value();
   std::mt19937_64 random(20261121);
   const auto sample = [&] { return kSamples[random() % std::size(kSamples)]; };
   for (const Call& call : calls()) {
@@ -160,6 +193,14 @@ TEST(FilterOracle, AgreesWithLibseccompOnTheDefaultBase) {
       }
     }
   }
+}
+
+TEST(FilterOracle, AgreesWithLibseccompOnTheDefaultBase) {
+  compare_default_base(false);
+}
+
+TEST(FilterOracle, AgreesWithLibseccompWhereFilesReachTheHost) {
+  compare_default_base(true);
 }
 
 TEST(FilterOracle, AgreesWithLibseccompOnRandomPolicies) {
@@ -242,7 +283,10 @@ TEST(FilterOracle, TheProgramAndExplainAgree) {
       if (random() % 2 == 0)
         (random() % 2 == 0 ? rules.allow : rules.deny).push_back(test::item(group));
     }
-    const Filter filter = compile_filter(rules, in_kernel()).value();
+    FilterContext context = in_kernel();
+    context.files_reach_host = round % 2 == 0;
+    context.special_files_reach_host = round % 4 == 0;
+    const Filter filter = compile_filter(rules, context).value();
     ASSERT_TRUE(test::is_valid_bpf(filter.program));
     longest = std::max(longest, filter.program.size());
     for (const Call& call : calls()) {

@@ -19,6 +19,8 @@ namespace {
 
 using Arguments = const std::uint64_t (&)[6];
 
+constexpr std::uint32_t kFileType = 0170000;  // S_IFMT
+
 std::uint32_t word(std::uint64_t value) {
   return static_cast<std::uint32_t>(value);
 }
@@ -30,6 +32,12 @@ std::string quoted(std::string_view text) {
 std::string hex(std::uint32_t value) {
   std::array<char, 16> text{};
   (void)std::snprintf(text.data(), text.size(), "0x%x", value);  // at most ten characters
+  return text.data();
+}
+
+std::string octal(std::uint32_t value) {
+  std::array<char, 16> text{};
+  (void)std::snprintf(text.data(), text.size(), "0%o", value);  // at most twelve characters
   return text.data();
 }
 
@@ -105,12 +113,20 @@ class Teller {
         return name + "(" + hex(argument(0)) + ")";
       case Cause::second_listener:
         return name + "(SECCOMP_FILTER_FLAG_NEW_LISTENER)";
+      case Cause::set_id_mode:
+        return name + "(" + octal(mode() & ~kFileType) + ")";
+      case Cause::special_file:
+        return name + "(" + constant("S_IF", mode() & kFileType) + ")";
+      case Cause::whiteout:
+        return name + "(RENAME_WHITEOUT)";
       case Cause::rule:
         return name + rule_argument();
       default:
         return name;
     }
   }
+
+  [[nodiscard]] std::uint32_t mode() const { return argument(mode_argument(call_)) & 0xffff; }
 
   [[nodiscard]] std::string option() const {
     constexpr std::uint32_t kPrSchedCore = 62;
@@ -155,6 +171,14 @@ class Teller {
       case Cause::polled_writes:
       case Cause::unreadable:
         return "limits.disk is enforced in live grants by looking at the processes";
+      case Cause::set_id_mode:
+        return "a live grant has no set-user-ID or set-group-ID files";
+      case Cause::unseen_mode:
+        return "openat2 hides the mode of a new file, and there is a live grant";
+      case Cause::special_file:
+        return "a live grant has no FIFOs, sockets and devices";
+      case Cause::whiteout:
+        return "a live grant has no devices";
       default:
         return guard_text() + base_place();
     }
@@ -214,6 +238,10 @@ class Teller {
         return deny_without_entry();
       case Cause::personality:
       case Cause::polled_memory:
+      case Cause::set_id_mode:
+      case Cause::unseen_mode:
+      case Cause::special_file:
+      case Cause::whiteout:
         return allow_name(call_.name);
       case Cause::polled_writes:
         return std::string_view(call_.name) == "ioctl" ? allow_value(1, hex(argument(1)))
@@ -278,6 +306,12 @@ class Teller {
       case Cause::polled_writes:
       case Cause::unreadable:
         return "the program can write more into live grants than limits.disk";
+      case Cause::set_id_mode:
+      case Cause::unseen_mode:
+        return "the program can leave files on the host that run with their owner's rights";
+      case Cause::special_file:
+      case Cause::whiteout:
+        return "the program can leave files on the host that programs there block on";
       default:
         return text_of(call_.group).risk;
     }

@@ -26,6 +26,11 @@ struct FilterContext {
   /// ioctls that do the same, which no process's count has, are a quiet EOPNOTSUPP, and to become
   /// unreadable is refused.
   bool writes_are_polled = false;
+  /// There is a live grant. The mounts are nosuid and nodev inside alone, so no file gets a
+  /// set-user-ID or set-group-ID mode and no device is made.
+  bool files_reach_host = false;
+  /// Landlock can't keep FIFOs and sockets out of the live grants: mknod makes none at all.
+  bool special_files_reach_host = false;
   /// Numbers of calls that are notified where they are allowed: the supervisor looks at them, for
   /// naming, and lets them go on. Without a listener nobody looks.
   std::vector<int> noted{};

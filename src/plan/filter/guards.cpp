@@ -1,14 +1,17 @@
 #include "plan/filter/guards.hpp"
 
 #include <asm/ioctls.h>
+#include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <cerrno>
+#include <string_view>
 
 namespace sbx::plan {
 namespace {
@@ -183,9 +186,88 @@ Tree::Id socketpair_guard(Tree& tree, const GuardRequest& request) {
                      tree.leaf(deny(EAFNOSUPPORT, Cause::socketpair_family)));
 }
 
+Condition mode_masked(const GuardRequest& request, std::uint64_t mask, std::uint64_t value) {
+  return {.argument = static_cast<std::uint8_t>(mode_argument(request.call)),
+          .bits = 16,
+          .compare = Compare::masked_equal,
+          .value = value,
+          .mask = mask};
+}
+
+bool is_lifted(const GuardRequest& request) {
+  return request.by_name || vouched(request, mode_argument(request.call));
+}
+
+Tree::Id mode_guard(Tree& tree, const GuardRequest& request, Tree::Id admitted) {
+  return tree.branch(mode_masked(request, S_ISUID | S_ISGID, 0), admitted,
+                     tree.leaf(deny(EPERM, Cause::set_id_mode)));
+}
+
+// The kernel ignores the mode unless a file may be made (build_open_how), and what stands in its
+// register then is arbitrary: glibc passes none.
+Tree::Id new_mode_guard(Tree& tree, const GuardRequest& request) {
+  constexpr std::uint64_t kNameless = O_TMPFILE & ~O_DIRECTORY;
+  const Tree::Id admitted = tree.leaf(allow());
+  return tree.branch(word_masked(mode_argument(request.call) - 1, O_CREAT | kNameless, 0), admitted,
+                     mode_guard(tree, request, admitted));
+}
+
+// A device of number 0:0, a whiteout, needs no privilege since Linux 5.8.
+Tree::Id node_guard(Tree& tree, const GuardRequest& request) {
+  const Tree::Id refusal = tree.leaf(deny(EPERM, Cause::special_file));
+  Tree::Id node = tree.leaf(allow());
+  if (request.context.special_files_reach_host)
+    node = tree.any({mode_masked(request, S_IFMT, S_IFIFO), mode_masked(request, S_IFMT, S_IFSOCK)},
+                    refusal, node);
+  node = tree.any({mode_masked(request, S_IFMT, S_IFCHR), mode_masked(request, S_IFMT, S_IFBLK)},
+                  refusal, node);
+  return mode_guard(tree, request, node);
+}
+
+// Leaves a device 0:0 behind, without a capability since Linux 5.8; Landlock takes it for a rename.
+Tree::Id whiteout_guard(Tree& tree, const GuardRequest& request) {
+  constexpr unsigned kFlags = 4;
+  constexpr std::uint64_t kWhiteout = 4;  // RENAME_WHITEOUT
+  if (request.by_name || vouched(request, kFlags)) return tree.leaf(allow());
+  return tree.branch(word_masked(kFlags, kWhiteout, 0), tree.leaf(allow()),
+                     tree.leaf(deny(EPERM, Cause::whiteout)));
+}
+
+Tree::Id file_guard(Tree& tree, const GuardRequest& request) {
+  const Guard guard = request.call.decision.guard;
+  if (guard == Guard::whiteout) return whiteout_guard(tree, request);
+  if (guard == Guard::unseen_mode)
+    return tree.leaf(request.by_name ? allow() : quiet(ENOSYS, Cause::unseen_mode));
+  if (is_lifted(request)) return tree.leaf(allow());
+  if (guard == Guard::new_mode) return new_mode_guard(tree, request);
+  if (guard == Guard::node) return node_guard(tree, request);
+  return mode_guard(tree, request, tree.leaf(allow()));
+}
+
 }  // namespace
 
-Tree::Id guard_tree(Tree& tree, Guard guard, const GuardRequest& request) {
+unsigned mode_argument(const Call& call) {
+  return static_cast<unsigned>(std::string_view(call.arguments).find('h'));
+}
+
+bool may_refuse(Guard guard, const FilterContext& context) {
+  switch (guard) {
+    case Guard::none:
+      return false;
+    case Guard::mode:
+    case Guard::new_mode:
+    case Guard::unseen_mode:
+    case Guard::node:
+    case Guard::whiteout:
+      return context.files_reach_host;
+    default:
+      return true;
+  }
+}
+
+Tree::Id guard_tree(Tree& tree, const GuardRequest& request) {
+  const Guard guard = request.call.decision.guard;
+  if (!may_refuse(guard, request.context)) return tree.leaf(allow());
   switch (guard) {
     case Guard::none:
       return tree.leaf(allow());
@@ -216,6 +298,12 @@ Tree::Id guard_tree(Tree& tree, Guard guard, const GuardRequest& request) {
       return tree.leaf(request.context.writes_are_polled && !request.by_name
                            ? quiet(EOPNOTSUPP, Cause::polled_writes)
                            : allow());
+    case Guard::mode:
+    case Guard::new_mode:
+    case Guard::unseen_mode:
+    case Guard::node:
+    case Guard::whiteout:
+      return file_guard(tree, request);
   }
   return tree.leaf(deny(EPERM, Cause::not_in_base));
 }

@@ -10,6 +10,7 @@
 namespace sbx::plan {
 
 struct GuardRequest {
+  const Call& call;
   const FilterContext& context;
   /// Bit k: an allow rule named the very value of argument k, so the guard's own check of it is
   /// left out.
@@ -21,8 +22,13 @@ struct GuardRequest {
   Action spawn_refusal{};
 };
 
-/// The decision of `guard` for an admitted call.
-[[nodiscard]] Tree::Id guard_tree(Tree& tree, Guard guard, const GuardRequest& request);
+/// The decision of its guard for an admitted call.
+[[nodiscard]] Tree::Id guard_tree(Tree& tree, const GuardRequest& request);
+/// False: the guard admits every call in this context. A hot call then needs no rule of its own.
+[[nodiscard]] bool may_refuse(Guard guard, const FilterContext& context);
+
+/// Position of the only argument of 16 bits, the mode of a file.
+[[nodiscard]] unsigned mode_argument(const Call& call);
 
 inline constexpr std::uint32_t kNamespaceFlags =
     0x7E020000;  ///< CLONE_NEWNS, CGROUP, UTS, IPC, USER, PID, NET

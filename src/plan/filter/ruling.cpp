@@ -315,7 +315,7 @@ Ruling::Verdict Ruling::verdict(const Call& call) const {
   const bool ruled =
       std::ranges::any_of(rules_, [&](const Rule& rule) { return rule.number == call.number; });
   const bool guarded =
-      call.decision.guard != Guard::none && view.action.kind == Action::Kind::allow;
+      may_refuse(call.decision.guard, context_) && view.action.kind == Action::Kind::allow;
   return {.conditional = ruled || guarded, .action = view.action};
 }
 
@@ -329,12 +329,12 @@ struct Ruling::Walk {
 
   [[nodiscard]] Tree::Id end(unsigned vouched, bool granted) const {
     if (view.action.kind != Action::Kind::allow && !granted) return tree.leaf(view.action);
-    return guard_tree(tree, call.decision.guard,
-                      {.context = ruling.context_,
-                       .vouched = vouched,
-                       .by_name = view.by_name,
-                       .spawns = view.spawns,
-                       .spawn_refusal = view.spawn_refusal});
+    return guard_tree(tree, {.call = call,
+                             .context = ruling.context_,
+                             .vouched = vouched,
+                             .by_name = view.by_name,
+                             .spawns = view.spawns,
+                             .spawn_refusal = view.spawn_refusal});
   }
 
   [[nodiscard]] Tree::Id match(const Rule& rule, Tree::Id yes, Tree::Id no) const {

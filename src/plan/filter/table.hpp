@@ -29,6 +29,11 @@ enum class Guard : std::uint8_t {
   affinity,       ///< not where the affinity is the CPU budget
   unseen_memory,  ///< not where memory is polled: no process need map what it holds
   unseen_writes,  ///< not where writes are polled: no process's count has them
+  mode,           ///< where files reach the host: no set-user-ID or set-group-ID bit
+  new_mode,       ///< the same for a file that open(2) makes
+  unseen_mode,    ///< not where files reach the host: the mode lies in memory
+  node,           ///< as mode; no devices; FIFOs and sockets where Landlock keeps them in
+  whiteout,       ///< renameat2: no whiteout where files reach the host
 };
 
 enum class Group : std::uint8_t {

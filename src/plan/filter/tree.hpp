@@ -35,6 +35,10 @@ enum class Cause : std::uint8_t {
   polled_memory,
   polled_writes,  ///< fallocate
   unreadable,     ///< prctl
+  set_id_mode,
+  unseen_mode,   ///< openat2
+  special_file,  ///< mknod
+  whiteout,      ///< renameat2
 };
 inline constexpr std::uint32_t kNoIndex = UINT32_MAX;
 
