@@ -14,7 +14,7 @@ import shlex
 import sys
 
 # What the commands get: see sbx-run(1). Name hosts with "--allow-host", directories with "--read".
-SANDBOX = ["sbx", "run", "--policy", "shell", "--workspace", ".:read-write", "--timeout", "10m"]
+SANDBOX = ["sbx", "run", "--policy", "shell", "--workspace", ".:read-write", "--timeout", "10m", "--die-with-parent"]
 # "ask" shows the command to the user first; "allow" runs it without a question.
 DECISION = os.environ.get("SBX_HOOK_DECISION", "ask")
 

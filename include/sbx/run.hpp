@@ -37,8 +37,8 @@ struct RunAnswer {
   RunError error;  ///< when there is no result
 };
 
-/// Waits for the end of the run. Standard input is the caller's. Thread-safe; a SIGKILL of the
-/// calling process does not end the run before its wall time.
+/// Waits for the end of the run. Standard input is the caller's. Thread-safe. The run is cancelled
+/// when the calling process ends.
 [[nodiscard]] RunAnswer run_program(const RunOptions& options);
 
 }  // namespace sbx

@@ -60,7 +60,8 @@ std::string program_of(const RunOptions& options) {
 }
 
 std::vector<std::string> command_line(const RunOptions& options) {
-  std::vector<std::string> words{program_of(options), "run", "--report-fd",
+  // Without the caller nobody reads the answer.
+  std::vector<std::string> words{program_of(options), "run", "--die-with-parent", "--report-fd",
                                  std::to_string(kReportDescriptor)};
   // --json keeps the output for the records; the one on stdout is dropped.
   if (options.capture) words.emplace_back("--json");

@@ -23,3 +23,14 @@ sed -n '/^#include/,/^}/s/[\]en/\\n/;/^#include/,/^}/p' "$scratch/prefix/share/m
 "$cmake" -S "$client" -B "$scratch/client" -DCMAKE_PREFIX_PATH="$scratch/prefix" -DCMAKE_CXX_COMPILER="$compiler" >"$scratch/log" 2>&1 &&
   "$cmake" --build "$scratch/client" >"$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }
 "$scratch/client/client" "$sbx"
+
+# The run of a client that is killed ends with it: nobody has the FIFO open any more. More than a pipe holds goes into it only when
+# the run has begun.
+mkfifo "$scratch/input"
+"$scratch/client/client" "$sbx" wait <"$scratch/input" &
+exec 4>"$scratch/input"
+head -c 1000000 /dev/zero >&4
+kill -KILL $!
+status=0
+timeout 30 cat /dev/zero >&4 2>/dev/null || status=$?
+[ $status != 124 ] || { echo "a run outlives the client that was killed"; exit 1; }

@@ -1,8 +1,12 @@
 #include <sbx/run.hpp>
 
 #include <cstdio>
+#include <string>
 
-int main(int, char** argv) {
+// client SBX: asks the library about runs of each kind. client SBX wait: a run that reads a million bytes and then takes a minute.
+int main(int argc, char** argv) {
+  if (argc > 2 && std::string(argv[2]) == "wait")
+    return sbx::run_program({argv[1], {}, {"--", "sh", "-c", "head -c 1000000 >/dev/null; sleep 60"}}).result ? 0 : 6;
   const sbx::RunAnswer exited = sbx::run_program(
       {argv[1], {"--policy", "strict"}, {"--", "sh", "-c", "echo \"outcome\"; exit 7"}});
   if (!exited.result || exited.result->exit_status != 7 || exited.result->success) return 1;
