@@ -79,6 +79,17 @@ class Github(SbxTest):
             self.assertEqual((status, outputs), (1, {}), other)
             self.assertIn("does not name this sbx", out)
 
+    def test_action_finds_what_an_earlier_step_built(self):
+        """A program of another vendor that is called sbx is not used."""
+        (self.tmp / "sbx-build").mkdir()
+        (self.tmp / "sbx-build/sbx").symlink_to(os.path.abspath(SBX))
+        self.write("bin/sbx", "#!/bin/sh\nexit 1\n", mode=0o755)
+        path = f"{self.work}/bin:/usr/bin:/bin"
+        self.assertEqual(self.step("program", SBX_PROGRAM="", PATH=path)[2], {"program": str(self.tmp / "sbx-build/sbx")})
+        (self.work / "bin/sbx").unlink()
+        (self.work / "bin/sbx").symlink_to(os.path.abspath(SBX))
+        self.assertEqual(self.step("program", SBX_PROGRAM="", PATH=path)[2], {"program": str(self.work / "bin/sbx")})
+
     def test_action_stops_at_the_first_failure(self):
         """The shells of GitHub's run steps do, and so a step that forgets `set -e` must not be green."""
         for shell, line, expected in (("bash", "false\necho after", 1), ("sh", "false\necho after", 1), ("bash", "false | true\necho after", 1),
