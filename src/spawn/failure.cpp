@@ -18,6 +18,10 @@ using plan::MountKind;
 
 constexpr const char* kContainerCure =
     "in Docker: --security-opt seccomp=unconfined --security-opt systempaths=unconfined";
+/// The profile's own comment says where it belongs and how it is loaded.
+constexpr const char* kAppArmorCure =
+    "install sbx's AppArmor profile (share/sbx/apparmor below the prefix of its installation), or "
+    "sysctl kernel.apparmor_restrict_unprivileged_userns=0";
 
 bool setting_is(const char* path, char value) {
   const auto text = sys::read_file(path, 16);
@@ -105,9 +109,7 @@ Error explain_no_rights(Error error) {
   error.kind = ErrorKind::host;
   error.code = "no-rights-in-namespace";
   error.message = "this machine makes user namespaces but gives no rights in them";
-  error.hint =
-      "AppArmor's restriction: install sbx's AppArmor profile, or sysctl "
-      "kernel.apparmor_restrict_unprivileged_userns=0";
+  error.hint = std::string("AppArmor's restriction: ") + kAppArmorCure;
   if (!setting_is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1'))
     error.hint = std::string("a container's system-call filter is in the way (") + kContainerCure +
                  "), or " + error.hint;
@@ -214,8 +216,7 @@ Error explain_clone_failure(int errno_value) {
   else if (setting_is("/proc/sys/user/max_user_namespaces", '0'))
     error.hint = "sysctl user.max_user_namespaces=15000";
   else if (setting_is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1'))
-    error.hint =
-        "install sbx's AppArmor profile, or sysctl kernel.apparmor_restrict_unprivileged_userns=0";
+    error.hint = kAppArmorCure;
   else if (errno_value == EPERM && in_chroot())
     error.hint = "sbx was started in a chroot, where no user namespace can be made: run it outside";
   else if (errno_value == EPERM)
