@@ -17,10 +17,10 @@ CPU_TIME = os.environ.get("CPU_TIME", "1s")  # more on a slow machine
 LIMITS = ["-p", "python", "--timeout", "30s", "--cpu-time", CPU_TIME, "--memory", "256M", "--output", "64K"]
 
 
-def run(program, folder):
+def run(program, directory):
     """The record of one run. sbx's exit status is not needed: the record says what happened."""
-    (pathlib.Path(folder) / "program.py").write_text(program)
-    done = subprocess.run([SBX, "run", "--json", *LIMITS, "program.py"], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
+    (pathlib.Path(directory) / "program.py").write_text(program)
+    done = subprocess.run([SBX, "run", "--json", *LIMITS, "program.py"], cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
     return json.loads(done.stdout)
 
 
@@ -48,9 +48,9 @@ def network_is_off(record):
 
 def solve(task, programs):
     print(f"task: {task}")
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as directory:
         for attempt, program in enumerate(programs, start=1):
-            record = run(program, folder)
+            record = run(program, directory)
             words, again = feedback(record)
             if again and network_is_off(record):
                 words, again = "This is policy, retrying can't help: the program has no network.", False

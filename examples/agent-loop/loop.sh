@@ -4,8 +4,8 @@ set -eu
 
 sbx=${SBX:-sbx}
 programs=$(dirname "$0")/programs.json
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+directory=$(mktemp -d)
+trap 'rm -rf "$directory"' EXIT
 
 # One line for the model; status 0: it is solved, 1: try again, 2: trying again can't help.
 feedback() {
@@ -29,10 +29,10 @@ while [ "$task" -lt "$tasks" ]; do
   attempts=$(jq --argjson t "$task" '.[$t].programs | length' "$programs")
   attempt=0
   while [ "$attempt" -lt "$attempts" ]; do
-    jq -rj --argjson t "$task" --argjson a "$attempt" '.[$t].programs[$a]' "$programs" >"$folder/program.py"
-    "$sbx" run --json -p python --workspace "$folder:overlay" --timeout 30s --cpu-time "${CPU_TIME:-1s}" --memory 256M --output 64K \
-      "$folder/program.py" </dev/null >"$folder/record" || [ -s "$folder/record" ]
-    words=$(feedback "$folder/record")
+    jq -rj --argjson t "$task" --argjson a "$attempt" '.[$t].programs[$a]' "$programs" >"$directory/program.py"
+    "$sbx" run --json -p python --workspace "$directory:overlay" --timeout 30s --cpu-time "${CPU_TIME:-1s}" --memory 256M --output 64K \
+      "$directory/program.py" </dev/null >"$directory/record" || [ -s "$directory/record" ]
+    words=$(feedback "$directory/record")
     attempt=$((attempt + 1))
     echo "  attempt $attempt: ${words#? }"
     case $words in

@@ -230,6 +230,8 @@ class Ci(SbxTest):
         job = self.job()
         step = next(step for step in job["steps"] if step.get("id") == "sandbox")
         self.assertLessEqual(set(step["with"]), set(action["inputs"]))
+        (cached,) = (step["with"]["path"] for step in job["steps"] if step.get("uses", "").startswith("actions/cache@"))
+        self.assertIn(cached.replace("${{ runner.temp }}", "$RUNNER_TEMP"), (SOURCE / "share/github/program").read_text())
         used = set(re.findall(r"steps\.sandbox\.outputs\.([a-z-]+)", json.dumps(job)))
         self.assertTrue(used and used <= set(action["outputs"]), used)
         hooks = {hook["id"] for hook in yaml.safe_load((SOURCE / ".pre-commit-hooks.yaml").read_text())}
