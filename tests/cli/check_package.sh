@@ -98,6 +98,11 @@ fi
   fail "the examples are not in the package, or can't be run"
 # The profile goes with the program; one that was changed stays until purge. None stays loaded.
 as_root() { dpkg "$@" >"$scratch/log" 2>&1 || { cat "$scratch/log"; fail "dpkg $1 fails"; }; }
+# Stands in for an older version's: what is shipped has the same text.
+sed -i 's/^# For systems/# For old systems/' "/usr/share/sbx/apparmor/$name" "$profile"
+as_root -i "$scratch"/packages/*.deb
+grep -q '^# For systems' "$profile" || fail "an upgrade leaves the old AppArmor profile"
+loads -r || fail "an upgrade does not load the new AppArmor profile"
 as_root -r "lib$name-dev" "$name"
 loads -R || fail "the AppArmor profile stays loaded after the removal"
 [ ! -e "$profile" ] || fail "the AppArmor profile stays after the removal"
