@@ -13,10 +13,11 @@ VARYING = [(r"\b[0-9a-f]{32}\b", "TOKEN"), (r"\d{4}-\d\d-\d\d \d\d:\d\d", "DATE"
 PORT = "18081"  # in the README; the test's server has another one
 
 
-def recipe(number):
-    """[(command, the output that the README shows)] of a recipe."""
+def recipe(title):
+    """[(command, the output that the README shows)] of a recipe, by its number, or of a section."""
     text = (SOURCE / "README.md").read_text()
-    body = re.search(rf"^\*\*{number}\. .*?(?=^\*\*|^More:)", text, re.MULTILINE | re.DOTALL).group()
+    begin, end = (rf"\*\*{title}\. ", r"\*\*|More:") if isinstance(title, int) else (f"## {title}\n", "## ")
+    body = re.search(rf"^{begin}.*?(?=^(?:{end}))", text, re.MULTILINE | re.DOTALL).group()
     steps = []
     for line in body.splitlines():
         if line.startswith("    $ "):
@@ -60,10 +61,10 @@ class Recipes(SbxTest):
             text = re.sub(pattern, words, text)
         return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
 
-    def follow(self, number):
+    def follow(self, title):
         """Types the commands of a recipe into one shell, and compares what each says."""
-        steps = recipe(number)
-        self.assertTrue(steps, f"recipe {number} has no command")
+        steps = recipe(title)
+        self.assertTrue(steps, f"{title} has no command")
         port = self.serve() if any(PORT in command for command, _ in steps) else PORT
         steps = [(command.replace(PORT, port), shown) for command, shown in steps if not command.endswith("&")]
         typed = "".join(f"{command}\nprintf '\\036'\n" for command, _ in steps)
@@ -74,7 +75,7 @@ class Recipes(SbxTest):
         self.assertEqual(len(said), len(steps) + 1, out)
         for (command, shown), got in zip(steps, said):
             pattern = re.escape(self.normal(shown)).replace("…", ".*")
-            self.assertRegex(self.normal(got), re.compile(rf"\A{pattern}\Z", re.DOTALL), f"recipe {number}: $ {command}")
+            self.assertRegex(self.normal(got), re.compile(rf"\A{pattern}\Z", re.DOTALL), f"{title}: $ {command}")
 
     def test_recipe_1_tool_call(self):
         self.follow(1)
@@ -112,6 +113,9 @@ class Recipes(SbxTest):
 
     def test_recipe_10_shebang(self):
         self.follow(10)
+
+    def test_recipe_policy_of_your_own(self):
+        self.follow("A policy of your own")
 
 
 if __name__ == "__main__":
