@@ -122,6 +122,13 @@ struct Appeared {
                            ///< which programs of the host are made to run or trust something
 };
 
+/// What a run left in a live grant that programs of the host may stumble over: new or changed since
+/// the run began, whoever made it.
+struct Hazard {
+  std::string path;  ///< on the host, as bytes
+  std::string why;   ///< "a link out of the granted directory"
+};
+
 struct Outcome {
   Verdict verdict = Exited{};
   std::string detail;  ///< one sentence for people and agents
@@ -139,6 +146,8 @@ struct Outcome {
   std::vector<Change> changes;         ///< of a copy-on-write workspace, by path
   std::uint64_t changes_left_out = 0;  ///< beyond what is listed
   std::vector<Appeared> appeared;      ///< in live folders, by path
+  std::vector<Hazard> hazards;         ///< in live grants, by path
+  std::uint64_t hazards_left_out = 0;  ///< beyond what is listed
 };
 
 /// The exit status of `sbx run` (sbx(1), "EXIT STATUS").

@@ -269,6 +269,17 @@ Json appeared_json(const std::vector<Appeared>& appeared) {
   return list;
 }
 
+Json hazards_json(const std::vector<Hazard>& hazards) {
+  Json list = Json::array();
+  for (const Hazard& each : hazards) {
+    Json json;
+    put_name(json, "path", each.path);
+    json["why"] = each.why;
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
 Json collected_json(const RunFacts& facts) {
   Json json;
   if (facts.typed != nullptr) put_name(json, "folder", facts.typed->bring_out.folder);
@@ -391,6 +402,8 @@ std::string record_text(const RunFacts& facts) {
   json["changes"] = changes_json(outcome.changes);
   if (outcome.changes_left_out > 0) json["changes_left_out"] = outcome.changes_left_out;
   if (!outcome.appeared.empty()) json["appeared"] = appeared_json(outcome.appeared);
+  if (!outcome.hazards.empty()) json["hazards"] = hazards_json(outcome.hazards);
+  if (outcome.hazards_left_out > 0) json["hazards_left_out"] = outcome.hazards_left_out;
   if (facts.collected != nullptr) json["out"] = collected_json(facts);
   if (facts.kept != nullptr)
     json["kept"] = {

@@ -114,6 +114,7 @@ class Teller {
     outcome();
     denials();
     limits();
+    hazards();
     streams();
     degraded();
     return std::move(text_);
@@ -288,6 +289,16 @@ class Teller {
       if (value > 0) detail("to allow", twice(*limit, value));
       detail("risk", std::string(limit->risk));
     }
+  }
+
+  void hazards() {
+    const Json& list = part(record_, "hazards");
+    if (!list.is_array() || list.empty()) return;
+    title("Left in live grants");
+    for (const Json& hazard : list)
+      text_ += fmt::format("  {}: {}\n", paint_.bold(text(hazard, "path")), text(hazard, "why"));
+    if (const auto more = number(record_, "hazards_left_out"))
+      text_ += fmt::format("  and {} more\n", *more);
   }
 
   void streams() {

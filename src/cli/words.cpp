@@ -255,6 +255,15 @@ void append_appeared(std::string& text, const std::vector<Appeared>& appeared, b
   if (count > kMostNames) text += fmt::format("  and {} more\n", count - kMostNames);
 }
 
+/// One line for all of them: `sbx why` has the list.
+void append_hazards(std::string& text, const Outcome& outcome) {
+  if (outcome.hazards.empty()) return;
+  const Hazard& first = outcome.hazards.front();
+  const std::uint64_t more = outcome.hazards.size() - 1 + outcome.hazards_left_out;
+  say(text, "warning: left in a live grant: {}: {}{}", printable(first.path), first.why,
+      more == 0 ? std::string() : fmt::format("; and {} more (sbx why lists them)", more));
+}
+
 }  // namespace
 
 std::string outcome_words(const plan::Plan& plan, const Outcome& outcome, bool verbose,
@@ -271,6 +280,7 @@ std::string outcome_words(const plan::Plan& plan, const Outcome& outcome, bool v
       ", under names that programs of the host run or trust: look before you work there");
   append_appeared(text, outcome.appeared, true,
                   ", under names that filesystem.deny means: the program could see them");
+  append_hazards(text, outcome);
   if (verbose) {
     append_degraded(text, plan.degraded);
     append_degraded(text, outcome.degraded);

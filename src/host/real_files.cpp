@@ -49,7 +49,8 @@ class RealFiles final : public Files {
                      .size = static_cast<std::uint64_t>(facts.st_size),
                      .device_number = static_cast<std::uint32_t>(facts.st_rdev),
                      .links = static_cast<std::uint32_t>(facts.st_nlink),
-                     .stored = static_cast<std::uint64_t>(facts.st_blocks) * 512};
+                     .stored = static_cast<std::uint64_t>(facts.st_blocks) * 512,
+                     .changed = facts.st_ctim.tv_sec * 1'000'000'000 + facts.st_ctim.tv_nsec};
   }
 
   Result<std::string> canonical(const std::string& path) const override {

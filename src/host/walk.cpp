@@ -22,7 +22,7 @@ namespace {
 constexpr std::uint64_t kBeneath =
     RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
 constexpr unsigned kWanted = STATX_TYPE | STATX_MODE | STATX_NLINK | STATX_UID | STATX_GID |
-                             STATX_INO | STATX_SIZE | STATX_BLOCKS;
+                             STATX_INO | STATX_SIZE | STATX_BLOCKS | STATX_CTIME;
 constexpr int kHow = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
 
 FileFacts facts_of(const struct statx& seen) {
@@ -36,7 +36,8 @@ FileFacts facts_of(const struct statx& seen) {
           .device_number =
               static_cast<std::uint32_t>(makedev(seen.stx_rdev_major, seen.stx_rdev_minor)),
           .links = seen.stx_nlink,
-          .stored = seen.stx_blocks * 512};
+          .stored = seen.stx_blocks * 512,
+          .changed = seen.stx_ctime.tv_sec * 1'000'000'000 + seen.stx_ctime.tv_nsec};
 }
 
 class Walker {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "plan/deny.hpp"
+#include "plan/hazards.hpp"
 #include "plan/path_text.hpp"
 #include "plan/protected.hpp"
 
@@ -12,12 +13,15 @@ namespace {
 
 class Look {
  public:
-  Look(const LiveFolder& folder, const Denials& denials, std::uint64_t most, Outcome& outcome)
-      : folder_(folder), denials_(denials), most_(most), outcome_(outcome) {}
+  Look(const LiveFolder& folder, const Denials& denials, Hazards& hazards, std::uint64_t most,
+       Outcome& outcome)
+      : folder_(folder), denials_(denials), hazards_(hazards), most_(most), outcome_(outcome) {}
 
   void run(const host::Files& files) {
     const host::Visit visit = [this](const host::Seen& seen) { return look(seen); };
-    const host::Shut shut = [](const std::string&) {};  // the caller can't look there either
+    const host::Shut shut = [this](const std::string& folder) {
+      hazards_.note_closed(folder.empty() ? folder_.source : joined(folder_.source, folder));
+    };
     const Status walked = files.walk(folder_.source, visit, shut);
     if (!walked)
       tell(walked.error().text());
@@ -33,6 +37,7 @@ class Look {
     const bool hidden = denials_.hides(absolute(seen.folder), seen.name) != nullptr;
     const bool is_folder = seen.facts.type == host::FileType::directory;
     const bool guarded = is_guarded(above, seen.name, is_folder);
+    if (!seen.is_mount) hazards_.look(joined(absolute(seen.folder), seen.name), seen.facts);
     if (!hidden && !guarded) return seen.is_mount ? host::Walk::past : host::Walk::into;
     std::string path = seen.folder.empty() ? std::string() : std::string(seen.folder) + "/";
     path += seen.name;
@@ -54,11 +59,12 @@ class Look {
   void tell(std::string why) {
     outcome_.degraded.push_back({.what = "'" + folder_.source + "'",
                                  .why = std::move(why),
-                                 .instead = "guarded names that appeared in it are not listed"});
+                                 .instead = "guarded names and hazards that appeared in it are not listed"});
   }
 
   const LiveFolder& folder_;
   const Denials& denials_;
+  Hazards& hazards_;
   std::uint64_t most_;
   Outcome& outcome_;
   std::uint64_t entries_ = 0;
@@ -68,15 +74,19 @@ class Look {
 
 }  // namespace
 
-void note_appeared(const Plan& plan, const host::Host& host, Outcome& outcome) {
+void note_appeared(const Plan& plan, const host::Host& host, std::int64_t began,
+                   Outcome& outcome) {
   if (plan.live.empty()) return;
   std::vector<DenyRule> rules;
   for (const std::string& pattern : plan.hidden_names)
     rules.push_back({pattern, {.layer = Layer::builtin}});
   const Denials denials(std::move(rules), host.files.get());
-  for (const LiveFolder& folder : plan.live)
-    Look(folder, denials, plan.most_entries, outcome).run(*host.files);
+  for (const LiveFolder& folder : plan.live) {
+    Hazards hazards(folder, *host.files, began, outcome);
+    Look(folder, denials, hazards, plan.most_entries, outcome).run(*host.files);
+  }
   std::ranges::stable_sort(outcome.appeared, {}, &Appeared::path);
+  std::ranges::stable_sort(outcome.hazards, {}, &Hazard::path);
 }
 
 }  // namespace sbx::plan

@@ -97,7 +97,11 @@ Opening read(const Policy& policy) {
 Opening write(const Policy& policy) {
   const auto& list = policy.filesystem.write;
   if (list.empty()) return {0, "nothing outside the workspace is changed on the host"};
-  return {any_broad(list) ? 100 : 70, "changed on the host for real: " + listed(list),
+  const bool special =
+      std::ranges::any_of(list, [](const auto& entry) { return entry.value.special; });
+  return {any_broad(list) ? 100 : 70,
+          "changed on the host for real: " + listed(list) +
+              (special ? "; FIFOs and sockets can be made there" : ""),
           first_origin(list)};
 }
 

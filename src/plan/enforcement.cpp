@@ -7,6 +7,8 @@
 #include <optional>
 #include <string_view>
 
+#include "plan/path_text.hpp"
+
 namespace sbx::plan {
 namespace {
 
@@ -60,11 +62,40 @@ Status check_one(std::string_view name, const Plan& plan) {
   return why ? Status(unmet(name, *why)) : Status();
 }
 
+bool is_writable(const Mount& mount) {
+  const bool can_be = mount.kind == MountKind::scratch || mount.kind == MountKind::bind ||
+                      mount.kind == MountKind::overlay || mount.kind == MountKind::copy;
+  return can_be && !mount.read_only;
+}
+
+bool is_live(const Mount& mount) {
+  return mount.kind == MountKind::bind && !mount.read_only;
+}
+
 }  // namespace
 
 bool has_live_grant(const Plan& plan) {
-  return std::ranges::any_of(plan.mounts, [](const Mount& mount) {
-    return mount.kind == MountKind::bind && !mount.read_only;
+  return std::ranges::any_of(plan.mounts, is_live);
+}
+
+void keep_special_files_out(Plan& plan) {
+  for (const Mount& live : plan.mounts) {
+    if (!is_live(live) || live.special) continue;
+    for (Mount& above : plan.mounts) {
+      const bool counts = is_writable(above) && above.special && above.target != live.target;
+      if (!counts || !is_within(live.target, above.target)) continue;
+      above.special = false;
+      plan.explanations.push_back("no FIFOs and sockets can be made in '" + above.target +
+                                  "', because the live grant '" + live.target +
+                                  "' lies in it (special = true allows them in both)");
+    }
+  }
+}
+
+bool special_files_reach_host(const Plan& plan) {
+  const bool kept_in = plan.landlock_abi > 0 && plan.landlock_files;
+  return !kept_in && std::ranges::any_of(plan.mounts, [](const Mount& mount) {
+    return is_live(mount) && !mount.special;
   });
 }
 
@@ -94,6 +125,12 @@ void note_machine(const host::Host& host, Plan& plan) {
                              .instead = "counted by looking at the processes every 2 to 50 ms: "
                                         "short-lived writers for whom nobody waits are not "
                                         "counted, nor are the names of files and folders"});
+  if (special_files_reach_host(plan))
+    plan.degraded.push_back({.what = "filesystem.write",
+                             .why = "FIFOs and sockets can't be kept out of a live grant without "
+                                    "Landlock",
+                             .instead = "mknod makes none anywhere in the sandbox; bind(2) can "
+                                        "make sockets"});
   if (!plan.live_in_memory.empty())
     plan.degraded.push_back(
         {.what = "limits.disk",

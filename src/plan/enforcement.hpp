@@ -14,6 +14,12 @@ inline constexpr int kLandlockScopes = 6;
 /// Whether the program writes into folders of the host for real.
 [[nodiscard]] bool has_live_grant(const Plan& plan);
 
+/// Takes the right to make FIFOs and sockets from what a live grant without `special` lies in: rules
+/// of Landlock add up on the way from the root, so that what may be made above may be made below.
+void keep_special_files_out(Plan& plan);
+/// There is a live grant without `special`, and Landlock can't keep FIFOs and sockets out of it.
+[[nodiscard]] bool special_files_reach_host(const Plan& plan);
+
 /// Adds to `degraded` the second walls that are missing here.
 void note_machine(const host::Host& host, Plan& plan);
 

@@ -91,7 +91,8 @@ Result<std::optional<Grant>> resolve_grant(const host::Host& host,
                  .target = normal(grant.value.target.empty() ? written : grant.value.target),
                  .facts = {},
                  .origin = grant.origin,
-                 .chosen_target = !grant.value.target.empty()};
+                 .chosen_target = !grant.value.target.empty(),
+                 .special = grant.value.special};
   for (const std::string& path : {resolved.source, resolved.target})
     if (is_forbidden(path))
       return refuse(

@@ -22,6 +22,7 @@ struct Grant {
   host::FileFacts facts;
   Origin origin;
   bool chosen_target = false;  ///< the policy names it; else it is where the source is on the host
+  bool special = false;        ///< live: FIFOs and sockets may be made in it
 };
 
 /// Nothing for a missing path that is optional.

@@ -113,6 +113,7 @@ Status decide_filter(const policy::Policy& policy, const host::Host& host, Plan&
   context.affinity_is_budget = host.control_group.cpus == host::Means::none;
   context.memory_is_polled = host.control_group.memory == host::Means::none;
   context.writes_are_polled = context.files_reach_host = has_live_grant(plan);
+  context.special_files_reach_host = special_files_reach_host(plan);
   if (plan.network.notes_connect()) context.noted.push_back(SYS_connect);
   plan.filter = SBX_TRY(compile_filter(policy.syscalls, context));
   plan.denied = policy.syscalls.denied.value;
@@ -143,6 +144,7 @@ Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
   SBX_TRY(decide_files(policy, host, request, plan));
   decide_limits(policy, host, plan);
   SBX_TRY(decide_disk(plan, policy.limits.disk_on.value, host));
+  keep_special_files_out(plan);
   SBX_TRY(decide_filter(policy, host, plan));
   note_machine(host, plan);
   plan.required = request.require;

@@ -123,7 +123,10 @@ Status Placer::insert(Grant grant) {
                       grant.target + "'",
                   grant.origin,
                   "give one of them another target (the other: " + same->origin.text() + ")");
-  if (same->access < grant.access) *same = std::move(grant);
+  if (same->access < grant.access)
+    *same = std::move(grant);
+  else if (same->access == grant.access)
+    same->special = same->special || grant.special;
   return {};
 }
 
@@ -194,7 +197,8 @@ Result<Below> Placer::submounts(const Grant& grant) {
                            .source = mount.path,
                            .target = std::move(target),
                            .facts = *facts,
-                           .origin = grant.origin});
+                           .origin = grant.origin,
+                           .special = grant.special});
   }
   return found;
 }
@@ -229,6 +233,7 @@ void Placer::add_step(const Grant& grant, Extent extent) {
   step.read_only =
       grant.access == Access::read || (!step.is_folder && grant.access == Access::copy);
   step.recursive = extent == Extent::with_submounts;
+  step.special = grant.access != Access::live || grant.special;
   step.needs_idmap =
       host_.privileged && (step.is_folder || !step.read_only || !usable_by_others(grant));
   step.origin = grant.origin;

@@ -61,6 +61,7 @@ struct Mount {
   std::string target;
   bool read_only = true;
   bool executable = true;          ///< false: noexec
+  bool special = true;             ///< writable: FIFOs and sockets may be made in it
   bool recursive = false;          ///< bind: with the mounts below it
   mode_t mode = 0755;              ///< directory, file
   std::string content;             ///< file
@@ -85,6 +86,7 @@ struct Mount {
 struct LiveFolder {
   std::string source;
   std::vector<std::string> guarded;  ///< names below that are hidden or read-only, in order
+  bool special = false;              ///< FIFOs and sockets may be made in it
 };
 
 /// A limit that each process inherits.

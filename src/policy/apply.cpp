@@ -61,14 +61,33 @@ std::optional<std::string> grant_target(const Key& key, const Node& node, Readin
   return grant_path(key, node, reading);
 }
 
-/// "PATH" or { source = "PATH", target = "PATH", optional = true }.
+/// Sets `flag` if the table has it; false when it is no boolean.
+bool read_flag(const Key& key, const Node& table, std::string_view name, bool& flag,
+               Reading& reading) {
+  const Member* const member = table.member(name);
+  if (member == nullptr) return true;
+  const auto* value = member->value.as<bool>();
+  if (value == nullptr) {
+    reading.report(
+        key, member->value,
+        {"wrong-type",
+         std::string(name) + " = " + short_text(member->value) + " is not true or false",
+         "write " + std::string(name) + " = true"});
+    return false;
+  }
+  flag = *value;
+  return true;
+}
+
+/// "PATH" or { source = "PATH", target = "PATH", optional = true, special = true }.
 std::optional<PathGrant> read_grant(const Key& key, const Node& node, Reading& reading) {
   const auto* table = node.as<Node::Table>();
   if (table == nullptr) {
     auto source = grant_path(key, node, reading);
     return source ? std::optional(PathGrant{.source = std::move(*source)}) : std::nullopt;
   }
-  constexpr auto kKnown = std::to_array<std::string_view>({"source", "target", "optional"});
+  constexpr auto kKnown =
+      std::to_array<std::string_view>({"source", "target", "optional", "special"});
   report_unknown(*table, kKnown, key.name, reading);
   PathGrant grant;
   bool right = true;
@@ -87,16 +106,13 @@ std::optional<PathGrant> read_grant(const Key& key, const Node& node, Reading& r
     grant.target = std::move(target).value_or("");
     if (grant.target == grant.source) grant.target.clear();
   }
-  if (const Member* member = node.member("optional")) {
-    const auto* optional = member->value.as<bool>();
-    if (optional == nullptr) {
-      reading.report(
-          key, member->value,
-          {"wrong-type", "optional = " + short_text(member->value) + " is not true or false",
-           "write optional = true"});
-    }
-    right = right && optional != nullptr;
-    grant.optional = optional != nullptr && *optional;
+  right = read_flag(key, node, "optional", grant.optional, reading) && right;
+  right = read_flag(key, node, "special", grant.special, reading) && right;
+  if (grant.special && key.name != "filesystem.write") {
+    reading.report(key, node.member("special")->value,
+                   {"wrong-type", "special = true has no meaning in " + std::string(key.name),
+                    "only filesystem.write lets the program make FIFOs and sockets on the host"});
+    right = false;
   }
   return right ? std::optional(std::move(grant)) : std::nullopt;
 }
@@ -108,7 +124,7 @@ std::optional<T> read_item(const Key& key, const Node& node, Reading& reading) {
   if constexpr (std::is_same_v<T, SyscallRule>) return read_rule(node, reading);
 }
 
-/// The same entry for the purpose of a list: a grant said again replaces its `optional`.
+/// The same entry for the purpose of a list: a grant said again replaces its `optional` and `special`.
 template <class T>
 bool same_entry(const T& left, const T& right) {
   if constexpr (std::is_same_v<T, PathGrant>)

@@ -67,7 +67,8 @@ class KeyCheck {
     return std::ranges::any_of(list, [&](const auto& there) {
       // Whether a grant may be missing says nothing about what it allows.
       if constexpr (std::is_same_v<T, PathGrant>)
-        return there.value.source == value.source && there.value.target == value.target;
+        return there.value.source == value.source && there.value.target == value.target &&
+               there.value.special >= value.special;
       else
         return there.value == value;
     });

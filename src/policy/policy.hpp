@@ -38,6 +38,7 @@ struct PathGrant {
   std::string source;
   std::string target;
   bool optional = false;
+  bool special = false;  ///< of filesystem.write: FIFOs and sockets may be made in it
   bool operator==(const PathGrant&) const = default;
 };
 

@@ -89,10 +89,12 @@ std::string entry_toml(const std::string& text) {
 }
 
 std::string entry_toml(const PathGrant& grant) {
-  if (grant.target.empty() && !grant.optional) return quoted(grant.source);
+  if (grant.target.empty() && !grant.optional && !grant.special) return quoted(grant.source);
   std::string text = "{ source = " + quoted(grant.source);
   if (!grant.target.empty()) text += ", target = " + quoted(grant.target);
-  return text + (grant.optional ? ", optional = true }" : " }");
+  if (grant.optional) text += ", optional = true";
+  if (grant.special) text += ", special = true";
+  return text + " }";
 }
 
 std::string entry_toml(const SyscallRule& rule) {

@@ -289,6 +289,14 @@ void keep_copy(const plan::Plan& plan, const spawn::Sandbox& sandbox, timespec s
     outcome.degraded.push_back({"changes", opened.error().text(), ""});
 }
 
+/// Not ahead of any stamp that a file gets from now on: those are of this clock, since Linux 6.13 or
+/// of a finer one.
+std::int64_t coarse_clock_nanoseconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
+
 Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Options& options,
                         Stamps& stamps) {
   const spawn::Identity identity = SBX_TRY(spawn::acquire_identity(host));
@@ -304,6 +312,7 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   RunNetwork network(plan.network);
   SBX_TRY(network.prepare());
   const timespec started = workspace::file_clock();
+  const std::int64_t began = coarse_clock_nanoseconds();
   OwnDisk disk;
   SBX_TRY(disk.prepare(plan, identity, options.state_folder));
   spawn::ChildStreams child_streams{std::move(streams.child_in), std::move(streams.child_out),
@@ -332,7 +341,7 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   outcome.degraded.insert(outcome.degraded.begin(), sandbox.degraded.begin(),
                           sandbox.degraded.end());
   disk.tell(outcome);
-  plan::note_appeared(plan, host, outcome);
+  plan::note_appeared(plan, host, began, outcome);
   if (options.copy != nullptr) {
     keep_copy(plan, sandbox, started, *options.copy, outcome);
     disk.hand_to(*options.copy);

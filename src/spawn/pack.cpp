@@ -62,8 +62,11 @@ std::uint64_t rights_of(const Mount& mount, std::uint64_t handled) {
     case MountKind::scratch:
     case MountKind::bind:
     case MountKind::overlay:
-    case MountKind::copy:
-      return mount.read_only ? 0 : handled & ~(landlock::make_char | landlock::make_block);
+    case MountKind::copy: {
+      std::uint64_t none = landlock::make_char | landlock::make_block;
+      if (!mount.special) none |= landlock::make_fifo | landlock::make_sock;
+      return mount.read_only ? 0 : handled & ~none;
+    }
     default:
       return 0;
   }

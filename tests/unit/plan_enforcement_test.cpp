@@ -86,5 +86,44 @@ TEST_F(PlanTest, WithoutScopesTheHostsNetworkCostsUnixSockets) {
   EXPECT_TRUE(is_degraded(plan(), "network.mode"));
 }
 
+TEST_F(PlanTest, ALiveGrantAndWhatItLiesInMakeNoSpecialFiles) {
+  canned.files->folder("/tmp/data");
+  canned.files->folder("/srv/data");
+  policy = policy_with({{"filesystem.write", R"(["/tmp/data"])"}});
+  Plan decided = plan();
+  EXPECT_FALSE(step_at(decided, "/tmp/data")->special);
+  EXPECT_FALSE(step_at(decided, "/tmp")->special);
+  EXPECT_TRUE(step_at(decided, "/home/sandbox")->special);
+  EXPECT_TRUE(decided.filter.context.files_reach_host);
+  EXPECT_FALSE(decided.filter.context.special_files_reach_host);
+
+  policy = policy_with({{"filesystem.write", R"([{ source = "/tmp/data", special = true }])"}});
+  decided = plan();
+  EXPECT_TRUE(step_at(decided, "/tmp/data")->special);
+  EXPECT_TRUE(step_at(decided, "/tmp")->special);
+
+  policy = policy_with({{"filesystem.write", R"(["/srv/data"])"}});
+  EXPECT_TRUE(step_at(plan(), "/tmp")->special);
+  policy = policy_with({{"filesystem.read", R"(["/srv/data"])"}});
+  EXPECT_FALSE(plan().filter.context.files_reach_host);
+}
+
+TEST_F(PlanTest, WithoutLandlockTheFilterKeepsSpecialFilesOut) {
+  canned.files->folder("/srv/data");
+  for (const bool has_landlock : {false, true}) {
+    canned.host.landlock_abi = has_landlock ? 7 : 0;
+    policy = policy_with({{"filesystem.write", R"(["/srv/data"])"},
+                          {"filesystem.landlock", has_landlock ? "false" : "true"}});
+    Plan decided = plan();
+    EXPECT_TRUE(decided.filter.context.special_files_reach_host);
+    EXPECT_TRUE(is_degraded(decided, "filesystem.write"));
+    policy = policy_with({{"filesystem.write", R"([{ source = "/srv/data", special = true }])"},
+                          {"filesystem.landlock", has_landlock ? "false" : "true"}});
+    decided = plan();
+    EXPECT_FALSE(decided.filter.context.special_files_reach_host);
+    EXPECT_FALSE(is_degraded(decided, "filesystem.write"));
+  }
+}
+
 }  // namespace
 }  // namespace sbx::plan

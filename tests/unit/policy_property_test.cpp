@@ -76,7 +76,8 @@ rc::Gen<PathGrant> random_grant(const Key& key) {
   return rc::gen::exec([&key] {
     return PathGrant{.source = *text_of(key),
                      .target = *rc::gen::element<std::string>("", "/data", "/in side"),
-                     .optional = *rc::gen::arbitrary<bool>()};
+                     .optional = *rc::gen::arbitrary<bool>(),
+                     .special = key.name == "filesystem.write" && *rc::gen::arbitrary<bool>()};
   });
 }
 

@@ -37,11 +37,12 @@ Json table_of(const Json& value) {
   return json;
 }
 
-Json grant_items() {
+Json grant_items(const Key& key) {
   const Json text{{"type", "string"}};
-  const Json table =
-      closed({{"source", text}, {"target", text}, {"optional", {{"type", "boolean"}}}},
-             Json::array({"source"}));
+  const Json flag{{"type", "boolean"}};
+  Json members{{"source", text}, {"target", text}, {"optional", flag}};
+  if (key.name == "filesystem.write") members["special"] = flag;
+  const Json table = closed(std::move(members), Json::array({"source"}));
   return {{"anyOf", Json::array({text, table})}};
 }
 
@@ -95,7 +96,7 @@ Json value_schema(const Key& key) {
     case Type::texts:
       return list_of({{"type", "string"}});
     case Type::grants:
-      return list_of(grant_items());
+      return list_of(grant_items(key));
     case Type::rules:
       return list_of(rule_items());
     case Type::text_table:

@@ -72,6 +72,7 @@ Json grant_json(const policy::PathGrant& grant) {
   put_name(json, "source", grant.source);
   if (!grant.target.empty()) put_name(json, "target", grant.target);
   if (grant.optional) json["optional"] = true;
+  if (grant.special) json["special"] = true;
   return json;
 }
 

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <sbx/outcome.hpp>
+
+#include "host/host.hpp"
+#include "plan/plan.hpp"
+
+/// What a run left in a live grant that programs of the host may stumble over.
+namespace sbx::plan {
+
+/// At most this many are listed.
+inline constexpr std::size_t kMostHazards = 1000;
+
+/// True for a name with control characters, or with characters that reorder the text around them.
+[[nodiscard]] bool is_misleading(std::string_view name);
+
+/// True when a link at `path` with this text leads out of `folder`, as far as the text says.
+[[nodiscard]] bool leads_out(std::string_view path, std::string_view text, std::string_view folder);
+
+/// Collects the hazards of one live grant.
+class Hazards {
+ public:
+  /// `began`: nanoseconds of the real-time clock. What was changed later counts, whoever did.
+  Hazards(const LiveFolder& folder, const host::Files& files, std::int64_t began, Outcome& outcome)
+      : folder_(folder), files_(files), began_(began), outcome_(outcome) {}
+
+  void look(const std::string& path, const host::FileFacts& facts);
+  /// A directory that the caller can't list.
+  void note_closed(const std::string& path);
+
+ private:
+  void add(const std::string& path, std::string why);
+  [[nodiscard]] std::string danger_of(const std::string& path, const host::FileFacts& facts);
+  [[nodiscard]] std::string danger_of_file(const host::FileFacts& facts);
+  [[nodiscard]] bool link_leads_out(const std::string& path) const;
+
+  const LiveFolder& folder_;
+  const host::Files& files_;
+  std::int64_t began_;
+  Outcome& outcome_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, bool> linked_;  ///< files told of, by inode
+};
+
+}  // namespace sbx::plan
