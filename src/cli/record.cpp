@@ -46,6 +46,16 @@ Json rule_of(const policy::Policy* policy, const std::string& limit) {
       fmt::format("{} = {} ({})", key->name, said.front().toml, said.front().at.text()));
 }
 
+/// The limit that was spent: limits.disk_files ends a run as limits.disk does.
+std::string spent_limit(const Outcome& outcome, Budget budget) {
+  const auto met = [&](std::string_view limit) {
+    return std::ranges::any_of(outcome.limits_met,
+                               [&](const LimitMet& each) { return each.limit == limit; });
+  };
+  if (budget == Budget::disk && met("disk_files") && !met("disk")) return "disk_files";
+  return budget_name(budget);
+}
+
 struct OutcomeJson {
   const std::string& detail;
 
@@ -95,7 +105,7 @@ Json outcome_json(const RunFacts& facts) {
     const std::string detail = with_advice(*facts.outcome);
     Json json = std::visit(OutcomeJson{detail}, facts.outcome->verdict);
     if (const auto* over = std::get_if<OverBudget>(&facts.outcome->verdict))
-      json["rule"] = rule_of(facts.policy, budget_name(over->budget));
+      json["rule"] = rule_of(facts.policy, spent_limit(*facts.outcome, over->budget));
     return json;
   }
   const Error unknown{.message = "nothing ran"};

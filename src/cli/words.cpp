@@ -116,6 +116,7 @@ std::string limit_value(const std::string& limit, std::uint64_t value) {
 const char* refusal_of(const LimitMet& met) {
   const std::string& limit = met.limit;
   if (limit == "disk" && met.peak.value_or(0) > met.value) return "more was written";
+  if (limit == "disk_files" && met.peak.value_or(0) > met.value) return "more were made";
   if (limit == "processes") return "new processes or threads were refused";
   if (limit == "disk" || limit == "disk_files") return "writes were refused";
   if (limit == "file_size") return "writes beyond it were refused";
@@ -126,7 +127,8 @@ const char* refusal_of(const LimitMet& met) {
 void append_limits(std::string& text, const Outcome& outcome) {
   const bool disk_ended_it = outcome.verdict == Verdict(OverBudget{Budget::disk});
   for (const LimitMet& met : outcome.limits_met)
-    if (met.limit != "memory" && !(met.limit == "disk" && disk_ended_it))  // the verdict says it
+    if (met.limit != "memory" &&
+        !(met.limit.starts_with("disk") && disk_ended_it))  // the verdict says it
       say(text, "limits.{} of {} was met: {}", met.limit, limit_value(met.limit, met.value),
           refusal_of(met));
 }

@@ -16,7 +16,16 @@
 /// Facts about the machine and the caller, looked at once per run and passed on as values.
 namespace sbx::host {
 
-enum class FileType : std::uint8_t { regular, directory, symlink, socket, fifo, character, block, other };
+enum class FileType : std::uint8_t {
+  regular,
+  directory,
+  symlink,
+  socket,
+  fifo,
+  character,
+  block,
+  other
+};
 
 struct FileFacts {
   FileType type = FileType::other;
@@ -62,7 +71,8 @@ class Files {
   [[nodiscard]] virtual Result<std::string> canonical(const std::string& path) const = 0;
   [[nodiscard]] virtual Result<std::string> link_target(const std::string& path) const = 0;
   /// At most `limit` bytes from the start of a regular file.
-  [[nodiscard]] virtual Result<std::string> read_head(const std::string& path, std::size_t limit) const = 0;
+  [[nodiscard]] virtual Result<std::string> read_head(const std::string& path,
+                                                      std::size_t limit) const = 0;
   /// What a folder holds, sorted by name, without "." and ".." and without what is not wanted.
   [[nodiscard]] virtual Result<std::vector<Entry>> list(const std::string& path,
                                                         const Wanted& wanted) const = 0;
@@ -138,7 +148,8 @@ struct Host {
   std::vector<gid_t> groups;  ///< supplementary
   /// CAP_SYS_ADMIN, CAP_SETUID and CAP_SETGID over the initial user namespace: idmapped mounts and a uid of its own.
   bool privileged = false;
-  std::string home;               ///< $HOME if an absolute folder owned by the caller, else of the passwd entry; may be empty
+  std::string
+      home;  ///< $HOME if an absolute folder owned by the caller, else of the passwd entry; may be empty
   std::string working_directory;  ///< canonical; empty when it can't be read
   std::map<std::string, std::string> environment;
   std::vector<std::string> path;  ///< PATH, absolute entries only

@@ -57,9 +57,10 @@ class Look {
   }
 
   void tell(std::string why) {
-    outcome_.degraded.push_back({.what = "'" + folder_.source + "'",
-                                 .why = std::move(why),
-                                 .instead = "guarded names and hazards that appeared in it are not listed"});
+    outcome_.degraded.push_back(
+        {.what = "'" + folder_.source + "'",
+         .why = std::move(why),
+         .instead = "guarded names and hazards that appeared in it are not listed"});
   }
 
   const LiveFolder& folder_;
@@ -74,8 +75,7 @@ class Look {
 
 }  // namespace
 
-void note_appeared(const Plan& plan, const host::Host& host, std::int64_t began,
-                   Outcome& outcome) {
+void note_appeared(const Plan& plan, const host::Host& host, std::int64_t began, Outcome& outcome) {
   if (plan.live.empty()) return;
   std::vector<DenyRule> rules;
   for (const std::string& pattern : plan.hidden_names)

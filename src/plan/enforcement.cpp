@@ -17,7 +17,7 @@ struct Requirement {
   std::string_view name;
   std::string_view degraded;      ///< the entry of `degraded` that contradicts it; empty: none does
   std::string_view missing = {};  ///< why no version of a plan has it; empty: plans have it
-  host::Means host::ControlGroup::* group = nullptr;  ///< what must be kept by a cgroup
+  host::Means host::ControlGroup::*group = nullptr;  ///< what must be kept by a cgroup
 };
 
 constexpr std::array<Requirement, 7> kRequirements = {{
@@ -124,7 +124,14 @@ void note_machine(const host::Host& host, Plan& plan) {
                              .why = "no kernel counts what is written into live grants",
                              .instead = "counted by looking at the processes every 2 to 50 ms: "
                                         "short-lived writers for whom nobody waits are not "
-                                        "counted, nor are the names of files and folders"});
+                                        "counted"});
+  if (has_live_grant(plan))
+    plan.degraded.push_back({.what = "limits.disk_files",
+                             .why = "no kernel counts the names that are made in live grants",
+                             .instead =
+                                 "the grants are walked every 10 to 500 ms, or less often if "
+                                 "they are large: what other programs make there counts too, "
+                                 "and what is removed between two walks does not"});
   if (special_files_reach_host(plan))
     plan.degraded.push_back({.what = "filesystem.write",
                              .why = "FIFOs and sockets can't be kept out of a live grant without "

@@ -303,9 +303,8 @@ void Guard::note_live(const Shown& shown) {
   const Survey& found = *shown.survey;
   if (shown.grant.access != Access::live || shown.grant.facts.type != host::FileType::directory)
     return;
-  LiveFolder folder{.source = shown.grant.source,
-                    .guarded = found.protected_,
-                    .special = shown.grant.special};
+  LiveFolder folder{
+      .source = shown.grant.source, .guarded = found.protected_, .special = shown.grant.special};
   for (const Hidden& name : found.hidden)
     if (name.is_there) folder.guarded.push_back(name.path);
   std::ranges::sort(folder.guarded);

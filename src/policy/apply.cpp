@@ -68,11 +68,10 @@ bool read_flag(const Key& key, const Node& table, std::string_view name, bool& f
   if (member == nullptr) return true;
   const auto* value = member->value.as<bool>();
   if (value == nullptr) {
-    reading.report(
-        key, member->value,
-        {"wrong-type",
-         std::string(name) + " = " + short_text(member->value) + " is not true or false",
-         "write " + std::string(name) + " = true"});
+    reading.report(key, member->value,
+                   {"wrong-type",
+                    std::string(name) + " = " + short_text(member->value) + " is not true or false",
+                    "write " + std::string(name) + " = true"});
     return false;
   }
   flag = *value;

@@ -111,7 +111,7 @@ supervise::StdinFrom stdin_from(plan::StdinMode mode) {
 }
 
 supervise::Watched watch(const spawn::Sandbox& sandbox, budget::Group* group,
-                         supervise::GrowthMeter& growth) {
+                         supervise::GrowthMeter& growth, supervise::EntryMeter& entries) {
   return {.pid = sandbox.pid,
           .pid1 = sandbox.pid1.get(),
           .control = sandbox.control.get(),
@@ -120,13 +120,20 @@ supervise::Watched watch(const spawn::Sandbox& sandbox, budget::Group* group,
           .processes = sandbox.processes.get(),
           .terminal = sandbox.terminal.get(),
           .group = group,
-          .growth = &growth};
+          .growth = &growth,
+          .entries = &entries};
 }
 
 /// budget and spawn don't know each other: PID 1 gets into its control group by these.
 spawn::Placement placement_in(budget::Group* group) {
   if (group == nullptr) return {};
   return {.folder = group->folder(), .joins = group->joins()};
+}
+
+std::vector<std::string> live_folders(const plan::Plan& plan) {
+  std::vector<std::string> folders;
+  for (const plan::LiveFolder& folder : plan.live) folders.push_back(folder.source);
+  return folders;
 }
 
 Status set_limits(const plan::Budgets& budgets, budget::Group* group) {
@@ -317,6 +324,7 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   SBX_TRY(disk.prepare(plan, identity, options.state_folder));
   spawn::ChildStreams child_streams{std::move(streams.child_in), std::move(streams.child_out),
                                     std::move(streams.child_err)};
+  supervise::EntryMeter entries(live_folders(plan));
   auto growth = SBX_TRY(supervise::GrowthMeter::make(plan.live_in_memory, plan.live_on_overlay));
   auto spawned =
       spawn::spawn(plan, host, identity, network.request(), disk.disk(), std::move(child_streams),
@@ -331,8 +339,9 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   std::ranges::move(sought.notes(), std::back_inserter(settings.notes));
   std::optional<Announcement> announcement;  // after the clone: nothing of it is the sandbox's
   if (!options.id.empty()) list_in(settings, announcement.emplace(options.id, options.policy));
-  Outcome outcome = SBX_TRY(supervise::supervise(settings, watch(sandbox, options.group, growth),
-                                                 std::move(streams.supervisor), signals));
+  Outcome outcome =
+      SBX_TRY(supervise::supervise(settings, watch(sandbox, options.group, growth, entries),
+                                   std::move(streams.supervisor), signals));
   network.put_into(outcome);
   std::ranges::move(sought.denials(), std::back_inserter(outcome.denials));
   if (plan.control_group.cpu_time != host::Means::none)

@@ -29,6 +29,7 @@ constexpr std::uint64_t kLongestSumStep = 50'000;  // reaped times appear late i
 /// Measuring may take this part of the time.
 constexpr std::uint64_t kMeasuringShare = 20;
 constexpr std::uint64_t kCountingShare = 400;
+constexpr std::uint64_t kEntriesShare = 50;
 constexpr std::uint64_t kNearShare = 100;
 /// Microseconds: waking an idle CPU costs more than to count.
 constexpr std::uint64_t kCountAtRest = 20'000;
@@ -84,6 +85,7 @@ Status BudgetWatch::start() {
     loop_.after(kFirstLook, [this] { check_processes(); });
   if (settings_.disk_is_host_too) loop_.after(kFirstLook, [this] { check_writes(); });
   if (grows()) loop_.after(kFirstLook, [this] { check_growth(); });
+  if (counts_entries()) loop_.after(kFirstLook, [this] { check_entries(); });
   if (settings_.cpu_time.count() > 0) {
     loop_.after(kFirstLook, [this] { check_cpu(); });
     if (!group_has_cpu_time() && settings_.trial)
@@ -142,7 +144,8 @@ void BudgetWatch::check_memory() {
   const std::uint64_t step = std::max(
       {next_look_microseconds(budget - used + allowed_beyond(budget) / 2, rests),
        std::min(cost * kMemoryShare, often_enough_microseconds(budget)), cost * kMeasuringShare});
-  loop_.after(microseconds(step), [this] { check_memory(); }, microseconds(step / 2));
+  loop_.after(
+      microseconds(step), [this] { check_memory(); }, microseconds(step / 2));
 }
 
 /// The last one seen alive stays.
@@ -177,7 +180,8 @@ void BudgetWatch::check_cpu() {
   std::uint64_t step = (budget - used) / static_cast<std::uint64_t>(std::max(settings_.cpus, 1));
   if (!cpu_.has_clock() && !group_has_cpu_time()) step = std::min(step, kLongestSumStep);
   step = std::max({step, kShortestCpuStep, cost * kMeasuringShare});
-  loop_.after(microseconds(step), [this] { check_cpu(); }, microseconds(step / 2));
+  loop_.after(
+      microseconds(step), [this] { check_cpu(); }, microseconds(step / 2));
 }
 
 // ---- processes, where no counter tells of refusals: being at the limit is the evidence ----
@@ -220,7 +224,8 @@ void BudgetWatch::check_processes() {
   const bool near = tasks + tasks / 3 >= settings_.processes;
   const microseconds wait(
       std::max({step, cost * (near ? kNearShare : kCountingShare), rests ? kCountAtRest : 0}));
-  loop_.after(wait, [this] { check_processes(); }, wait / 2);
+  loop_.after(
+      wait, [this] { check_processes(); }, wait / 2);
 }
 
 // ---- what is written to the host, in live grants: there is no counter for all of it ----
@@ -262,6 +267,35 @@ void BudgetWatch::note_written(std::uint64_t by_processes) {
   seen_.grown = grown;
 }
 
+void BudgetWatch::note_entries() {
+  seen_.live_files = std::max(seen_.live_files, sandbox_.entries->made());
+}
+
+/// As check_disk(), with a smaller share: a walk through a large grant is never over for long.
+void BudgetWatch::check_entries() {
+  if (hooks_.ended()) return;
+  const Reserve reserve;
+  const std::uint64_t before = spent_microseconds();
+  EntryMeter& entries = *sandbox_.entries;
+  const bool complete = entries.step(settings_.disk_files);
+  // What is renamed during a walk may be counted twice.
+  if (complete && entries.made() > settings_.disk_files) entries.walk(settings_.disk_files);
+  const std::uint64_t cost = spent_microseconds() - before;
+  std::uint64_t step = std::max<std::uint64_t>(cost * kEntriesShare, 1000);
+  if (complete) {
+    note_entries();
+    seen_.unlisted = entries.closed();
+    if (seen_.live_files > settings_.disk_files || !seen_.unlisted.empty())
+      return hooks_.spent(Budget::disk);
+    constexpr std::uint64_t kMicrosecondsPerName = 4;
+    const std::uint64_t room = (settings_.disk_files - seen_.live_files) * kMicrosecondsPerName;
+    const std::uint64_t longest = entries.is_doubtful() ? 50'000 : 500'000;
+    step = std::max(step, std::clamp<std::uint64_t>(room, 10'000, longest));
+  }
+  loop_.after(
+      microseconds(step), [this] { check_entries(); }, microseconds(step / 2));
+}
+
 // ---- now and then ----
 
 void BudgetWatch::look_around() {
@@ -278,7 +312,8 @@ void BudgetWatch::look_around() {
   }
   const bool fills = std::exchange(disk_fills_, false) && !seen_.disk_met;
   const milliseconds step = fills ? kLookWhileFilling : kLookAround;
-  loop_.after(step, [this] { look_around(); }, step / 2);
+  loop_.after(
+      step, [this] { look_around(); }, step / 2);
 }
 
 /// A piece of the walk at a time; between two walks as long as the room left can't be filled, but
@@ -304,7 +339,7 @@ void BudgetWatch::check_disk() {
 
 void BudgetWatch::look_at_disk() {
   if (settings_.disk_in_folder) return;  // check_disk() does
-  struct statfs facts{};
+  struct statfs facts {};
   if (sandbox_.scratch < 0 || ::fstatfs(sandbox_.scratch, &facts) != 0) return;
   const std::uint64_t used =
       (facts.f_blocks - facts.f_bfree) * static_cast<std::uint64_t>(facts.f_bsize);
@@ -346,6 +381,10 @@ void BudgetWatch::note_counters() {
 void BudgetWatch::note_at_end(CpuTime of_pid1, std::uint64_t written_by_pid1) {
   // What was written between the last look and the end: each process was waited for, by PID 1 at the latest.
   if (settings_.disk_is_host_too) note_written(written_by_pid1);
+  if (counts_entries()) {
+    sandbox_.entries->walk(settings_.disk_files);
+    note_entries();
+  }
   look_at_disk();
   note_counters();
   used_.user_microseconds = std::max(used_.user_microseconds, of_pid1.user_microseconds);

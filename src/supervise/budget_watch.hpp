@@ -11,6 +11,7 @@
 #include "base/tree_counters.hpp"
 #include "supervise/cpu_meter.hpp"
 #include "supervise/disk_meter.hpp"
+#include "supervise/entry_meter.hpp"
 #include "supervise/growth_meter.hpp"
 #include "supervise/largest.hpp"
 #include "supervise/memory_meter.hpp"
@@ -29,6 +30,8 @@ struct BudgetsSeen {
   std::uint64_t written = 0;          ///< bytes to the host, where they count
   std::uint64_t grown = 0;            ///< of these, what file systems in memory grew by
   std::string unreadable;             ///< who can't be asked what it has written
+  std::uint64_t live_files = 0;       ///< names that live grants have gained
+  std::string unlisted;               ///< a directory there that can't be listed any more
   std::uint64_t memory_unmapped = 0;  ///< polled: MemoryMeter::unmapped() at the look that decided
   bool memory_killed =
       false;  ///< the kernel killed for want of memory before anything else was decided
@@ -53,6 +56,7 @@ class BudgetWatch {
     int processes = -1;
     TreeCounters* group = nullptr;
     GrowthMeter* growth = nullptr;
+    EntryMeter* entries = nullptr;
   };
   struct Hooks {
     std::function<bool()> ended;  ///< nothing is left to decide
@@ -90,6 +94,8 @@ class BudgetWatch {
   std::uint64_t count_tasks();
   void check_writes();
   void check_growth();
+  void check_entries();
+  void note_entries();
   void note_written(std::uint64_t by_processes);
   void look_around();
   void look_at_disk();
@@ -104,6 +110,9 @@ class BudgetWatch {
   }
   [[nodiscard]] bool grows() const {
     return sandbox_.growth != nullptr && sandbox_.growth->is_needed();
+  }
+  [[nodiscard]] bool counts_entries() const {
+    return sandbox_.entries != nullptr && sandbox_.entries->is_needed() && settings_.disk_files > 0;
   }
   [[nodiscard]] bool group_has_cpu_time() const {
     return group_ != nullptr && group_->counts_cpu_time();

@@ -133,7 +133,8 @@ Supervisor::Supervisor(EventLoop loop, const Settings& settings, const Watched& 
                 .scratch = sandbox.scratch,
                 .processes = sandbox.processes,
                 .group = sandbox.group,
-                .growth = sandbox.growth},
+                .growth = sandbox.growth,
+                .entries = sandbox.entries},
                {.ended = [this] { return decided_ || main_status_ || reaped_; },
                 .spent = [this](Budget budget) { decide_and_kill(OverBudget{budget}); }}) {}
 

@@ -6,6 +6,7 @@
 
 #include "base/result.hpp"
 #include "base/tree_counters.hpp"
+#include "supervise/entry_meter.hpp"
 #include "supervise/growth_meter.hpp"
 #include "supervise/settings.hpp"
 #include "supervise/signals.hpp"
@@ -26,6 +27,7 @@ struct Watched {
   int terminal = -1;
   TreeCounters* group = nullptr;  ///< the sandbox's control group, where it has one
   GrowthMeter* growth = nullptr;  ///< of live grants in memory, from before the command ran
+  EntryMeter* entries = nullptr;  ///< of all live grants, from before the command ran
 };
 
 /// Waits for the end; called at `ready`, from where wall_time counts. The caller has closed its

@@ -74,6 +74,13 @@ std::string disk_sentence(const Settings& settings, const BudgetsSeen& seen) {
   if (settings.disk_in_folder && seen.disk_met)
     return "disk budget of " + describe(settings.disk) + " reached, " +
            describe(Bytes{seen.disk_peak}) + " on the private disk (limits.disk)";
+  const bool written_over = settings.disk_is_host_too && seen.written > settings.disk.count;
+  if (!written_over && seen.live_files > settings.disk_files)
+    return "more than " + std::to_string(settings.disk_files) +
+           " new files and directories in live grants (limits.disk_files)";
+  if (!written_over && !seen.unlisted.empty())
+    return "new files in a live grant can't be counted: '" + seen.unlisted +
+           "' can't be listed any more (limits.disk_files)";
   if (!seen.unreadable.empty() && seen.written <= settings.disk.count)
     return "what " + seen.unreadable +
            " writes to live grants can't be counted: it runs a program that it may not read, or "
@@ -157,10 +164,11 @@ std::vector<LimitMet> limits_met(const Verdict& verdict, const Settings& setting
          .value = settings.disk.count,
          .peak = written_over ? seen.written : std::max(seen.disk_peak, settings.disk.count),
          .evidence = Evidence::sampled});
-  if (seen.disk_files_met)
+  const bool live_files_over = settings.disk_is_host_too && seen.live_files > settings.disk_files;
+  if (seen.disk_files_met || live_files_over)
     met.push_back({.limit = "disk_files",
                    .value = settings.disk_files,
-                   .peak = settings.disk_files,
+                   .peak = live_files_over ? seen.live_files : settings.disk_files,
                    .evidence = Evidence::sampled});
   if (seen.processes_met || failed_near_process_limit(verdict, settings, seen))
     met.push_back({.limit = "processes",

@@ -4,11 +4,14 @@ import os
 import pathlib
 import stat
 import sys
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "sandbox"))
 
 import sbxtest
 from sbxtest import SbxTest
+
+CLOCK_REALTIME_COARSE = 5
 
 # Each call of x86-64 that gives a file its mode, as a program makes it without the C library. `mode` is set by the caller.
 CALLS = """
@@ -80,6 +83,222 @@ class Traps(SbxTest):
         self.exited(self.python("import os\nos.mkdir('d'); open('d/f', 'w')", options=self.live))
         self.assertTrue((self.work / "d").stat().st_mode & stat.S_ISGID)
         self.assertFalse((self.work / "d/f").stat().st_mode & (stat.S_ISUID | stat.S_ISGID))
+
+
+MAKERS = {
+    "fifo": "os.mkfifo({0} + '/fifo')",
+    "fifo by mknod": "os.mknod({0} + '/node', 0o010644)",
+    "socket": "socket.socket(socket.AF_UNIX).bind({0} + '/socket')",
+    "socket by mknod": "os.mknod({0} + '/made', 0o140644)",
+    "whiteout": "os.mknod({0} + '/whiteout', 0o020000)",
+    "whiteout by rename": "rename({0})",
+}
+MAKE = """
+import ctypes, errno, os, socket, sys
+libc = ctypes.CDLL(None, use_errno=True)
+def rename(place):
+    open(place + '/old', 'w').close()
+    if libc.renameat2(-100, (place + '/old').encode(), -100, (place + '/new').encode(), 4) != 0:
+        raise OSError(ctypes.get_errno(), 'renameat2')
+for name, way in """ + repr(MAKERS) + """.items():
+    try:
+        eval(way.format('sys.argv[1]'))
+        print(name, '= made')
+    except OSError as error:
+        print(name, '=', errno.errorcode[error.errno])
+"""
+SPECIAL_TYPES = {"fifo", "fifo by mknod", "socket", "socket by mknod"}
+
+
+class SpecialFiles(SbxTest):
+    def setUp(self):
+        super().setUp()
+        self.tmp.chmod(0o755)
+        self.live = ["--workspace", f"{self.work}:read-write"]
+
+    def made(self, place, *options):
+        text = self.exited(self.python(MAKE, str(place), options=options)).text
+        answers = dict(line.split(" = ") for line in text.splitlines())
+        self.assertEqual(set(answers), set(MAKERS))
+        self.assertLessEqual(set(answers.values()), {"made", "EACCES", "EPERM", "EINVAL"})  # the last of overlayfs, asked for a whiteout
+        return {name for name, answer in answers.items() if answer == "made"}
+
+    def special_files(self):
+        return [path.name for path in self.work.rglob("*") if not (path.is_file() or path.is_dir())]
+
+    def test_no_special_file_is_made_in_a_live_grant(self):
+        (self.work / "below").mkdir()
+        grants = (self.live, ["--write", str(self.work)], ["--set", f'filesystem.write=[{{ source = "{self.work}", target = "/data" }}]'])
+        for options in grants:
+            place = "/data" if "target" in options[-1] else self.work
+            for folder in ("", "/below"):
+                self.assertEqual(self.made(f"{place}{folder}", *options), set())
+                self.assertEqual(self.special_files(), [])
+
+    def test_a_copy_and_private_directories_take_fifos_and_sockets(self):
+        self.assertGreaterEqual(self.made(self.work, "--workspace", f"{self.work}:overlay"), SPECIAL_TYPES)
+        for private in ("/home/sandbox", "/dev/shm"):
+            self.assertEqual(self.made(private, *self.live), SPECIAL_TYPES)
+
+    def test_a_private_directory_that_holds_a_live_grant_makes_no_special_file(self):
+        grant = f'{{ source = "{self.work}", target = "/home/sandbox/data" }}'
+        self.assertEqual(self.made("/home/sandbox", "--set", f"filesystem.write=[{grant}]"), set())
+        self.assertEqual(self.made("/home/sandbox/data", "--set", f"filesystem.write=[{grant}]"), set())
+
+    def test_special_files_are_made_where_the_grant_lets_them(self):
+        grant = ["--set", f'filesystem.write=[{{ source = "{self.work}", special = true }}]']
+        for options in (grant, [*self.live, *grant]):
+            self.assertEqual(self.made(self.work, *options), SPECIAL_TYPES)
+            for path in self.work.iterdir():
+                path.unlink()
+
+    def test_without_landlock_the_filter_refuses_them_and_says_what_it_cannot(self):
+        options = [*self.live, "--set", "filesystem.landlock=false"]
+        self.assertEqual(self.made(self.work, *options), {"socket"})
+        self.assertEqual(self.made("/dev/shm", *options), {"socket"})
+        self.assertIn("bind(2)", str(self.exited(self.sbx(*options, "true")).record["degraded"]))
+        self.assertNotIn("bind(2)", str(self.exited(self.sbx(*self.live, "true")).record["degraded"]))
+
+    def test_no_file_of_the_host_gets_a_name_in_a_live_grant(self):
+        other = self.write("secret", "x", folder=self.tmp)
+        other.chmod(0o644)
+        code = "import errno, os, sys\ntry:\n    os.link(sys.argv[1], 'name')\nexcept OSError as error:\n    print(errno.errorcode[error.errno])"
+        ended = self.exited(self.python(code, str(other), options=[*self.live, "--read", str(other)]))
+        self.assertEqual(ended.text, "EXDEV\n")
+        self.write("own", "x")
+        self.assertEqual(self.exited(self.python(code, str(self.work / "own"), options=self.live)).text, "")
+
+
+class Hazards(SbxTest):
+    def setUp(self):
+        super().setUp()
+        self.tmp.chmod(0o755)
+        self.live = ["--workspace", f"{self.work}:read-write"]
+
+    def hazards(self, ended):
+        return {os.path.relpath(each["path"], self.work): each["why"] for each in ended.record.get("hazards", [])}
+
+    def told(self, code, *options):
+        return self.hazards(self.exited(self.python("import os\n" + code, options=[*self.live, *options])))
+
+    def test_links_out_are_listed(self):
+        told = self.told("os.mkdir('d'); os.symlink('/etc/passwd', 'a'); os.symlink('../../x', 'd/b'); os.symlink('d', 'c'); os.symlink('../c/x', 'd/e')\n"
+                         "os.symlink('gone', 'f'); os.symlink('../work/d', 'g')\nos.symlink(os.getcwd() + '/d', 'h')")
+        self.assertEqual(set(told), {"a", "d/b", "g"})
+        self.assertIn("symbolic link out of", told["a"])
+
+    def test_hard_links_and_misleading_names_are_listed(self):
+        told = self.told("open('f', 'w'); os.link('f', 'g'); open('a\\nb', 'w'); open('c\\u202etxt', 'w'); open('d\\x7f', 'w'); open('\\u00e4\\u00f6', 'w')")
+        self.assertEqual(len(told), 4, told)
+        self.assertIn("hard link", next(why for name, why in told.items() if name in ("f", "g")))
+
+    def test_special_files_and_set_id_modes_are_listed_where_they_were_let_through(self):
+        allow = 'syscalls.allow=["chmod", "fchmodat"]'
+        told = self.told("open('f', 'w'); os.chmod('f', 0o4755)", "--set", allow)
+        self.assertIn("set-user-ID", told["f"])
+        # The host makes one meanwhile: what is listed is what is there.
+        process = self.start_sbx(*self.live, "--", "sh", "-c", "echo ready; read x", json_record=False, stdin=sbxtest.subprocess.PIPE)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        os.mkfifo(self.work / "fifo")
+        self.assertIn(b"FIFO", self.finish(process, data=b"\n", json_record=False).err)
+
+    def test_what_was_there_before_is_not_listed(self):
+        (self.work / "a").symlink_to("/etc/passwd")
+        self.write("f", "x")
+        os.link(self.work / "f", self.work / "g")
+        while time.clock_gettime_ns(CLOCK_REALTIME_COARSE) <= (self.work / "g").stat().st_ctime_ns:
+            pass  # files are stamped by this clock, which goes on by milliseconds
+        self.assertEqual(self.told("open('h', 'w'); os.mkdir('d'); os.symlink('h', 'd/i')"), {})
+        self.assertEqual(self.sbx(*self.live, "touch", "x", json_record=False).err, b"")
+
+    def test_a_copy_has_no_hazards(self):
+        ended = self.exited(self.python("import os; os.symlink('/etc', 'a'); os.mkfifo('b')", options=["--workspace", f"{self.work}:overlay"]))
+        self.assertNotIn("hazards", ended.record)
+
+    def test_people_are_told_in_one_line(self):
+        ended = self.sbx(*self.live, "--", "sh", "-c", "ln -s /etc 'a\033[2J'; ln -s / b; ln -s /usr c", json_record=False)
+        self.assertEqual(len(ended.err.splitlines()), 1, ended)
+        self.assertNotIn(b"\033", ended.err)
+        self.assertIn(b"and 3 more", ended.err)
+
+    def test_why_lists_them(self):
+        report = self.tmp / "report.json"
+        self.sbx(*self.live, "--report", report, "--", "ln", "-s", "/etc", "a", json_record=False)
+        said = sbxtest.subprocess.run([sbxtest.SBX, "why", report], capture_output=True, text=True, env=self.environment(), check=True).stdout
+        self.assertIn("Left in live grants", said)
+        self.assertIn("a symbolic link out of the granted directory", said)
+
+
+MAKE_NAMES = """
+import os, sys, time
+for i in range(int(sys.argv[1])):
+    os.close(os.open(f'{sys.argv[2]}/{i}', os.O_CREAT | os.O_WRONLY))
+if sys.argv[3:]:
+    time.sleep(100)
+"""
+CLOSE_AND_STAY = """
+import os, time
+os.mkdir('d'); os.mkdir('d/e'); os.chmod('d', 0o300)
+time.sleep(100 if os.environ['STAY'] == '1' else 0)
+"""
+
+
+class Entries(SbxTest):
+    """limits.disk_files in live grants."""
+
+    def setUp(self):
+        super().setUp()
+        self.tmp.chmod(0o755)
+        self.limit = ["--set", "limits.disk_files=1000"]
+        self.live = ["--workspace", f"{self.work}:read-write", *self.limit]
+        (self.work / "sub").mkdir()
+
+    def make(self, count, *more, options=None, place="sub"):
+        return self.python(MAKE_NAMES, str(count), place, *more, options=options or self.live)
+
+    def test_too_many_new_names_end_the_run(self):
+        for options in (self.live, ["--write", self.work, *self.limit]):
+            ended = self.make(3000, "stay", options=options, place=self.work / "sub")
+            self.assertEqual((ended.verdict, ended.status), (("over-budget", "disk"), 153), ended)
+            [met] = ended.record["limits_met"]
+            self.assertEqual((met["limit"], met["value"], met["evidence"]), ("disk_files", 1000, "sampled"))
+            self.assertIn("limits.disk_files", ended.outcome["detail"])
+            for path in (self.work / "sub").iterdir():
+                path.unlink()
+
+    def test_too_many_names_that_nobody_saw_being_made_are_told_of(self):
+        met = self.make(1200).record["limits_met"]
+        self.assertEqual([each["limit"] for each in met], ["disk_files"])
+
+    def test_as_many_names_as_allowed_pass(self):
+        for count in (900, 0):
+            self.assertEqual(self.exited(self.make(count)).record["limits_met"], [])
+
+    def test_names_that_were_there_do_not_count(self):
+        for i in range(1500):
+            (self.work / f"old{i}").touch()
+        self.assertEqual(self.exited(self.make(900)).record["limits_met"], [])
+        again = "import os\nfor i in range(1500): os.rename(f'old{i}', f'new{i}')"
+        self.assertEqual(self.exited(self.python(again, options=self.live)).record["limits_met"], [])
+
+    def test_a_grant_in_a_grant_is_counted_once(self):
+        self.assertEqual(self.exited(self.make(900, options=[*self.live, "--write", self.work / "sub"])).record["limits_met"], [])
+
+    def test_a_directory_that_is_closed_to_the_count_ends_the_run(self):
+        stay = [*self.live, "--set", 'environment.set={STAY="1"}']
+        soon = ["--timeout", "3s"] if sbxtest.IS_ROOT else []  # who can list it
+        ended = self.python(CLOSE_AND_STAY, options=[*stay, *soon])
+        self.assertEqual(ended.verdict, ("over-budget", "wall_time" if sbxtest.IS_ROOT else "disk"), ended)
+        if not sbxtest.IS_ROOT:
+            self.assertIn("can't be listed any more", ended.outcome["detail"])
+            self.assertIn("can't be listed", str(ended.record["hazards"]))
+        (self.work / "sub/../d").chmod(0o700)
+
+    def test_a_directory_that_was_closed_before_does_not_end_the_run(self):
+        closed = self.work / "closed"
+        closed.mkdir(mode=0o300)
+        self.addCleanup(closed.chmod, 0o700)
+        self.exited(self.python("import time; time.sleep(1)", options=self.live))
 
 
 if __name__ == "__main__":
