@@ -72,6 +72,29 @@ bool is_live(const Mount& mount) {
   return mount.kind == MountKind::bind && !mount.read_only;
 }
 
+/// A rule of Landlock holds for a directory wherever it is shown: /tmp and /var/tmp can be one.
+bool shows_the_same(const Mount& mount, const Mount& other) {
+  return mount.target == other.target ||
+         (mount.kind == MountKind::scratch && other.kind == MountKind::scratch &&
+          mount.source == other.source);
+}
+
+/// But for a grant that lets special files be made in that very directory of the host.
+bool lies_in(const Mount& live, const Mount& above) {
+  const bool is_allowed = is_live(above) && above.special && is_within(live.source, above.source);
+  return !is_allowed && live.target != above.target && is_within(live.target, above.target);
+}
+
+void withhold_special_files(Plan& plan, const Mount& from, const Mount& live) {
+  for (Mount& mount : plan.mounts) {
+    if (!is_writable(mount) || !mount.special || !shows_the_same(mount, from)) continue;
+    mount.special = false;
+    plan.explanations.push_back("no FIFOs and sockets can be made in '" + mount.target +
+                                "', because the live grant '" + live.target + "' lies in '" +
+                                from.target + "' (special = true allows them in both)");
+  }
+}
+
 }  // namespace
 
 bool has_live_grant(const Plan& plan) {
@@ -80,22 +103,16 @@ bool has_live_grant(const Plan& plan) {
 
 void keep_special_files_out(Plan& plan) {
   for (const Mount& live : plan.mounts) {
-    if (!is_live(live) || live.special) continue;
-    for (Mount& above : plan.mounts) {
-      const bool counts = is_writable(above) && above.special && above.target != live.target;
-      if (!counts || !is_within(live.target, above.target)) continue;
-      above.special = false;
-      plan.explanations.push_back("no FIFOs and sockets can be made in '" + above.target +
-                                  "', because the live grant '" + live.target +
-                                  "' lies in it (special = true allows them in both)");
-    }
+    if (!is_live(live) || !live.is_folder || live.special) continue;
+    for (const Mount& above : plan.mounts)
+      if (is_writable(above) && lies_in(live, above)) withhold_special_files(plan, above, live);
   }
 }
 
 bool special_files_reach_host(const Plan& plan) {
   const bool kept_in = plan.landlock_abi > 0 && plan.landlock_files;
   return !kept_in && std::ranges::any_of(plan.mounts, [](const Mount& mount) {
-    return is_live(mount) && !mount.special;
+    return is_live(mount) && mount.is_folder && !mount.special;
   });
 }
 
@@ -125,7 +142,7 @@ void note_machine(const host::Host& host, Plan& plan) {
                              .instead = "counted by looking at the processes every 2 to 50 ms: "
                                         "short-lived writers for whom nobody waits are not "
                                         "counted"});
-  if (has_live_grant(plan))
+  if (!plan.live.empty())
     plan.degraded.push_back({.what = "limits.disk_files",
                              .why = "no kernel counts the names that are made in live grants",
                              .instead =

@@ -41,9 +41,9 @@ class KeyComparison {
       return;
     }
     for (const auto& entry : second)
-      if (!contains(first, entry.value)) added(entry);
+      if (!covers(first, entry.value)) added(entry);
     for (const auto& entry : first)
-      if (!contains(second, entry.value)) gone(entry);
+      if (!covers(second, entry.value)) gone(entry);
   }
 
   template <class Table>
@@ -62,6 +62,18 @@ class KeyComparison {
   }
 
  private:
+  /// The same entry, or the same grant that allows more.
+  template <class T>
+  static bool covers(const SourcedList<T>& list, const T& value) {
+    if (contains(list, value)) return true;
+    if constexpr (std::is_same_v<T, PathGrant>) {
+      T wider = value;
+      wider.special = true;
+      return contains(list, wider);
+    }
+    return false;
+  }
+
   static std::string said(const std::string& toml) { return toml.empty() ? "nothing" : toml; }
   static std::string text(const std::string& value) { return quoted(value); }
   static std::string text(const std::vector<std::string>& values) {

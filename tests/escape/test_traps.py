@@ -144,6 +144,10 @@ class SpecialFiles(SbxTest):
         grant = f'{{ source = "{self.work}", target = "/home/sandbox/data" }}'
         self.assertEqual(self.made("/home/sandbox", "--set", f"filesystem.write=[{grant}]"), set())
         self.assertEqual(self.made("/home/sandbox/data", "--set", f"filesystem.write=[{grant}]"), set())
+        for place in ("/tmp", "/var/tmp"):  # one private directory by two names
+            grant = ["--set", f'filesystem.write=[{{ source = "{self.work}", target = "{place}/data" }}]']
+            for asked in (f"{place}/data", "/tmp"):
+                self.assertEqual(self.made(asked, *grant), set())
 
     def test_special_files_are_made_where_the_grant_lets_them(self):
         grant = ["--set", f'filesystem.write=[{{ source = "{self.work}", special = true }}]']

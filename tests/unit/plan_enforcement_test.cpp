@@ -102,6 +102,19 @@ TEST_F(PlanTest, ALiveGrantAndWhatItLiesInMakeNoSpecialFiles) {
   EXPECT_TRUE(step_at(decided, "/tmp/data")->special);
   EXPECT_TRUE(step_at(decided, "/tmp")->special);
 
+  policy = policy_with({{"filesystem.write", R"([{ source = "/tmp", target = "/t", special = true },
+                                { source = "/tmp/data", target = "/t/data" }])"}});
+  EXPECT_TRUE(step_at(plan(), "/t")->special);
+  canned.files->file("/tmp/file", "");
+  policy = policy_with({{"filesystem.write", R"(["/tmp/file"])"}});
+  EXPECT_TRUE(step_at(plan(), "/tmp")->special);
+
+  canned.files->folder("/var/tmp/data");  // the same private directory by another name
+  policy = policy_with({{"filesystem.write", R"(["/var/tmp/data"])"}});
+  decided = plan();
+  EXPECT_FALSE(step_at(decided, "/var/tmp")->special);
+  EXPECT_FALSE(step_at(decided, "/tmp")->special);
+
   policy = policy_with({{"filesystem.write", R"(["/srv/data"])"}});
   EXPECT_TRUE(step_at(plan(), "/tmp")->special);
   policy = policy_with({{"filesystem.read", R"(["/srv/data"])"}});

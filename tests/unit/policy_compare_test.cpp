@@ -39,6 +39,16 @@ TEST(PolicyCompare, FollowsTheOrderOfTheKey) {
               testing::ElementsAre("environment.set also A = \"b\""));
 }
 
+TEST(PolicyCompare, AGrantThatAllowsSpecialFilesIsTheWiderOne) {
+  constexpr std::string_view kPlain = "[filesystem]\nwrite = [\"/srv\"]";
+  constexpr std::string_view kSpecial =
+      "[filesystem]\nwrite = [{ source = \"/srv\", special = true }]";
+  EXPECT_THAT(words_of(kPlain, kSpecial, Direction::wider), SizeIs(1));
+  EXPECT_THAT(words_of(kPlain, kSpecial, Direction::narrower), IsEmpty());
+  EXPECT_THAT(words_of(kSpecial, kPlain, Direction::narrower), SizeIs(1));
+  EXPECT_THAT(words_of(kSpecial, kPlain, Direction::wider), IsEmpty());
+}
+
 TEST(PolicyCompare, ReversesWithItsSides) {
   constexpr std::string_view kOther =
       "[filesystem]\nread = [\"/srv\"]\n[limits]\ncpus = 3.0\n[output]\nexceed = \"kill\"";
