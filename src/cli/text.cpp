@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/reordering.hpp"
+
 namespace sbx::cli {
 namespace {
 
@@ -38,9 +40,11 @@ bool second_byte_fits(unsigned char lead, unsigned char second) {
   }
 }
 
-bool is_control(std::string_view sequence) {
+/// Control characters, and those that reorder the text around them.
+bool is_steering(std::string_view sequence) {
   const auto first = static_cast<unsigned char>(sequence[0]);
   if (sequence.size() == 1) return first < 0x20 || first == 0x7f;
+  if (begins_with_reordering(sequence)) return true;
   return first == 0xc2 && static_cast<unsigned char>(sequence[1]) < 0xa0;  // U+0080 to U+009F
 }
 
@@ -110,7 +114,7 @@ std::string printable(std::string_view bytes) {
   while (!bytes.empty()) {
     const std::size_t length = sequence_length(bytes);
     const std::string_view sequence = bytes.substr(0, length == 0 ? 1 : length);
-    if (length == 0 || is_control(sequence))
+    if (length == 0 || is_steering(sequence))
       append_escaped(text, sequence);
     else
       text += sequence;

@@ -2,23 +2,17 @@
 
 #include <sys/stat.h>
 
+#include "base/reordering.hpp"
 #include "plan/path_text.hpp"
 
 namespace sbx::plan {
 namespace {
 
-/// The bytes of U+061C, U+200E, U+200F, U+202A to U+202E and U+2066 to U+2069 in UTF-8, and the C1
-/// control characters, U+0080 to U+009F.
-bool begins_with_invisible(std::string_view text) {
-  const auto byte = [&](std::size_t at) {
-    return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U;
-  };
-  if (byte(0) == 0xc2) return byte(1) >= 0x80 && byte(1) <= 0x9f;
-  if (byte(0) == 0xd8) return byte(1) == 0x9c;
-  if (byte(0) != 0xe2) return false;
-  const unsigned last = byte(2);
-  if (byte(1) == 0x80) return last == 0x8e || last == 0x8f || (last >= 0xaa && last <= 0xae);
-  return byte(1) == 0x81 && last >= 0xa6 && last <= 0xa9;
+/// U+0080 to U+009F in UTF-8.
+bool begins_with_c1(std::string_view text) {
+  if (text.size() < 2 || static_cast<unsigned char>(text[0]) != 0xc2) return false;
+  const auto second = static_cast<unsigned char>(text[1]);
+  return second >= 0x80 && second <= 0x9f;
 }
 
 }  // namespace
@@ -26,7 +20,9 @@ bool begins_with_invisible(std::string_view text) {
 bool is_misleading(std::string_view name) {
   for (std::size_t at = 0; at < name.size(); ++at) {
     const auto byte = static_cast<unsigned char>(name[at]);
-    if (byte < 0x20 || byte == 0x7f || begins_with_invisible(name.substr(at))) return true;
+    const std::string_view rest = name.substr(at);
+    if (byte < 0x20 || byte == 0x7f || begins_with_c1(rest) || begins_with_reordering(rest))
+      return true;
   }
   return false;
 }

@@ -45,6 +45,8 @@ TEST(Text, ControlCharactersNeverReachATerminal) {
                       "31m"),
             "\\xc2\\x9b31m");
   EXPECT_EQ(printable("\xff\xc3\xa9"), "\\xff\xc3\xa9");
+  EXPECT_EQ(printable("\u202e\u2066\u061c\u2026"),
+            "\\xe2\\x80\\xae\\xe2\\x81\\xa6\\xd8\\x9c\u2026");
 }
 
 TEST(Text, Sha256OfKnownTexts) {

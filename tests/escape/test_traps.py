@@ -220,9 +220,10 @@ class Hazards(SbxTest):
         self.assertNotIn("hazards", ended.record)
 
     def test_people_are_told_in_one_line(self):
-        ended = self.sbx(*self.live, "--", "sh", "-c", "ln -s /etc 'a\033[2J'; ln -s / b; ln -s /usr c", json_record=False)
+        ended = self.sbx(*self.live, "--", "sh", "-c", "ln -s /etc 'a\033[2J\u202e'; ln -s / b; ln -s /usr c", json_record=False)
         self.assertEqual(len(ended.err.splitlines()), 1, ended)
         self.assertNotIn(b"\033", ended.err)
+        self.assertNotIn("\u202e", ended.err.decode())
         self.assertIn(b"and 3 more", ended.err)
 
     def test_why_lists_them(self):
