@@ -109,6 +109,19 @@ void keep_special_files_out(Plan& plan) {
   }
 }
 
+void move_temporary_files(Plan& plan) {
+  const auto takes_sockets = [&](std::string_view target) {
+    const auto last =
+        std::ranges::find(plan.mounts.rbegin(), plan.mounts.rend(), target, &Mount::target);
+    return last != plan.mounts.rend() && is_writable(*last) && last->special;
+  };
+  const auto variable = std::ranges::find(plan.environment, "TMPDIR=/tmp");
+  if (variable == plan.environment.end() || takes_sockets("/tmp") || !takes_sockets("/dev/shm"))
+    return;
+  *variable = "TMPDIR=/dev/shm";
+  plan.explanations.emplace_back("TMPDIR is /dev/shm: no sockets can be made in /tmp");
+}
+
 bool special_files_reach_host(const Plan& plan) {
   const bool kept_in = plan.landlock_abi > 0 && plan.landlock_files;
   return !kept_in && std::ranges::any_of(plan.mounts, [](const Mount& mount) {

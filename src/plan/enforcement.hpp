@@ -17,6 +17,8 @@ inline constexpr int kLandlockScopes = 6;
 /// Takes the right to make FIFOs and sockets from what a live grant without `special` lies in: rules
 /// of Landlock add up on the way from the root, so that what may be made above may be made below.
 void keep_special_files_out(Plan& plan);
+/// Moves TMPDIR out of /tmp where that takes no sockets: programs make theirs there.
+void move_temporary_files(Plan& plan);
 /// There is a live grant without `special`, and Landlock can't keep FIFOs and sockets out of it.
 [[nodiscard]] bool special_files_reach_host(const Plan& plan);
 

@@ -145,6 +145,7 @@ Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
   decide_limits(policy, host, plan);
   SBX_TRY(decide_disk(plan, policy.limits.disk_on.value, host));
   keep_special_files_out(plan);
+  move_temporary_files(plan);
   SBX_TRY(decide_filter(policy, host, plan));
   note_machine(host, plan);
   plan.required = request.require;

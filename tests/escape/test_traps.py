@@ -156,6 +156,13 @@ class SpecialFiles(SbxTest):
             for path in self.work.iterdir():
                 path.unlink()
 
+    def test_a_program_still_finds_a_place_for_its_sockets(self):
+        code = ("import os, socket, tempfile\nplace = tempfile.mkdtemp()\nsocket.socket(socket.AF_UNIX).bind(place + '/s')\n"
+                "os.mkfifo(place + '/f'); print(os.environ['TMPDIR'])")
+        for target, expected in (("/tmp/data", "/dev/shm"), ("/data", "/tmp")):
+            grant = ["--set", f'filesystem.write=[{{ source = "{self.work}", target = "{target}" }}]']
+            self.assertEqual(self.exited(self.python(code, options=grant)).text, f"{expected}\n")
+
     def test_without_landlock_the_filter_refuses_them_and_says_what_it_cannot(self):
         options = [*self.live, "--set", "filesystem.landlock=false"]
         self.assertEqual(self.made(self.work, *options), {"socket"})

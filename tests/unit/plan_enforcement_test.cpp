@@ -93,6 +93,7 @@ TEST_F(PlanTest, ALiveGrantAndWhatItLiesInMakeNoSpecialFiles) {
   Plan decided = plan();
   EXPECT_FALSE(step_at(decided, "/tmp/data")->special);
   EXPECT_FALSE(step_at(decided, "/tmp")->special);
+  EXPECT_EQ(variable(decided, "TMPDIR"), "/dev/shm");
   EXPECT_TRUE(step_at(decided, "/home/sandbox")->special);
   EXPECT_TRUE(decided.filter.context.files_reach_host);
   EXPECT_FALSE(decided.filter.context.special_files_reach_host);
@@ -101,6 +102,7 @@ TEST_F(PlanTest, ALiveGrantAndWhatItLiesInMakeNoSpecialFiles) {
   decided = plan();
   EXPECT_TRUE(step_at(decided, "/tmp/data")->special);
   EXPECT_TRUE(step_at(decided, "/tmp")->special);
+  EXPECT_EQ(variable(decided, "TMPDIR"), "/tmp");
 
   policy = policy_with({{"filesystem.write", R"([{ source = "/tmp", target = "/t", special = true },
                                 { source = "/tmp/data", target = "/t/data" }])"}});
