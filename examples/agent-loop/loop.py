@@ -35,6 +35,8 @@ def feedback(record):
         return "This is policy, retrying can't help. Refused: " + "; ".join(lines), False
     if outcome["status"] == "over-budget":
         return f"Stopped: {outcome['detail']}. Write a program that needs less.", True
+    if outcome["status"] == "lost":
+        return f"It was ended from outside, and what it did until then is done: {outcome['detail']}", False
     if outcome["status"] == "setup-failed":
         return f"sbx could not run it, which is not the program's fault: {outcome['detail']}", False
     last = record["stderr"]["text"].strip().splitlines()[-1:] or [outcome["detail"]]

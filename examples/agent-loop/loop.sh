@@ -15,6 +15,7 @@ feedback() {
     elif ([.denials[] | select(.kind != "path")] | length) > 0 then
       "2 This is policy, retrying can'"'"'t help. Refused: \([.denials[] | select(.kind != "path") | "\(.what): \(.rule)"] | join("; "))"
     elif .outcome.status == "over-budget" then "1 Stopped: \(.outcome.detail). Write a program that needs less."
+    elif .outcome.status == "lost" then "2 It was ended from outside, and what it did until then is done: \(.outcome.detail)"
     elif .outcome.status == "setup-failed" then "2 sbx could not run it, which is not the program'"'"'s fault: \(.outcome.detail)"
     elif (.stderr.text | test("name resolution|service not known|unreachable")) then
       "2 This is policy, retrying can'"'"'t help: the program has no network."

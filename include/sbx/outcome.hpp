@@ -37,7 +37,11 @@ struct Cancelled {
   int signal = 0;
   bool operator==(const Cancelled&) const = default;
 };
-using Verdict = std::variant<Exited, Signaled, OverBudget, Denied, Cancelled>;
+/// The sandbox's init was killed from outside after the command began: how the command ended is not known.
+struct Lost {
+  bool operator==(const Lost&) const = default;
+};
+using Verdict = std::variant<Exited, Signaled, OverBudget, Denied, Cancelled, Lost>;
 
 /// One of the child's output streams.
 struct Stream {
@@ -63,8 +67,11 @@ struct Denial {
   std::uint64_t count = 0;
   std::string process;  ///< comm of the first that tried; empty when unknown
   std::string rule;     ///< which rule or default decided, with its place
-  std::string allow_with;
+  std::string allow_with;    ///< the line of a policy that would allow it
   std::string risk;
+  /// The options of `sbx run` that would allow it, for lists without dropping what they hold: {"--allow-host",
+  /// "example.org:443"}; empty where no option does.
+  std::vector<std::string> options{};
 };
 
 /// What went through one rule of network.allow or network.publish.

@@ -22,7 +22,7 @@ struct RunOptions {
 struct RunResult {
   int exit_status = 0;   ///< of `sbx run`, sbx-run(1), "EXIT STATUS"
   bool success = false;  ///< the command exited with 0
-  std::string status;    ///< "exited", "over-budget", "setup-failed": outcome.status of the record
+  std::string status;    ///< "exited", "over-budget", "lost", "setup-failed": outcome.status of the record
   std::string record;    ///< JSON, sbx-record(5); empty when sbx itself could not write one
 };
 

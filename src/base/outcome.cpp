@@ -25,6 +25,7 @@ struct StatusOf {
   int operator()(const OverBudget& end) const { return budget_status(end.budget); }
   int operator()(const Denied&) const { return exit_status::kDeniedCall; }
   int operator()(const Cancelled& end) const { return 128 + end.signal; }
+  int operator()(const Lost&) const { return exit_status::kCouldNot; }
 };
 
 }  // namespace

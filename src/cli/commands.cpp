@@ -160,7 +160,7 @@ constexpr CommandRow kCommands[] = {
     {"policy init", "", "Print a commented first policy, made from options of run.", kWorks,
      init_options},
     {"policy audit", "POLICY", "Grade what a policy leaves open.", kWorks, json_options},
-    {"doctor", "", "Say what this machine can enforce, what not, and the cure.", kWorks,
+    {"doctor", "", "Check what this machine can enforce and how to fix what it can't.", kWorks,
      doctor_options},
     {"why", "[FILE]",
      "Explain a record: how the run ended, what was refused, what would allow it. \"-\" is "

@@ -213,10 +213,10 @@ std::array<StatusRow, 14> status_rows() {
   const auto number = [](int value) { return std::to_string(value); };
   return {{
       {"n", "the command exited with n"},
-      {"128+N", "the command died of signal N by itself"},
+      {"128+N", "the command was killed by signal N"},
       {number(status::kWallTime), "the wall time was over"},
       {number(status::kCouldNot),
-       "sbx could not do its job: usage, policy, set-up, or a missing feature"},
+       "sbx could not do its job: usage, policy, set-up, a missing feature; or its init was killed"},
       {number(status::kNotExecutable), "the command can't be executed"},
       {number(status::kNotFound), "the command was not found"},
       {number(status::kMemory), "the memory budget was reached"},

@@ -68,7 +68,7 @@ constexpr std::string_view kRunExamples =
     "  echo 'print(6*7)' | sbx run --lang python -\n";
 
 constexpr std::string_view kRunStatus =
-    "  The command's own; 128+N when it died of signal N; 124 wall time; 125 sbx could not do its\n"
+    "  The command's own; 128+N when signal N killed it; 124 wall time; 125 sbx could not do its\n"
     "  job; 126 not executable; 127 not found; 137 memory; 152 CPU time; 153 size; 159 denied "
     "call.\n";
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include <sbx/outcome.hpp>
 
@@ -12,11 +11,10 @@
 
 namespace sbx::cli {
 
-/// After a failure: the one option that would most likely have helped, at most one line. A hint,
-/// not a denial.
-[[nodiscard]] std::vector<std::string> hints_after(const Outcome& outcome,
-                                                   const policy::Policy& policy,
-                                                   const plan::Plan& plan, const host::Host& host,
-                                                   const Invocation& typed);
+/// After a failure whose cause is not known: what certainly stood in the way, or at least often does, with the option that
+/// helps. Empty: nothing is known to be true.
+[[nodiscard]] std::string hint_after_failure(const Outcome& outcome, const policy::Policy& policy,
+                                             const plan::Plan& plan, const host::Host& host,
+                                             const Invocation& typed);
 
 }  // namespace sbx::cli

@@ -32,7 +32,7 @@ constexpr OptionRow kRunOptions[] = {
      "memory.cgroup|cpu.cgroup|processes.cgroup|landlock|syscalls.named|network.named|trusted-"
      "policy|all",
      kPolicy, kEach,
-     "Refuse to run when this could only be enforced by weaker means, or not at all.",
+     "Refuse to run when this could only be enforced in a weaker way, or not at all.",
      take_require},
     {"--timeout", "TIME", kLimits, kOnce, "Wall time: limits.wall_time.", take_timeout},
     {"--cpu-time", "TIME", kLimits, kOnce, "CPU time of all processes together: limits.cpu_time.",
@@ -128,7 +128,7 @@ constexpr OptionRow kRunOptions[] = {
     {"-q,--quiet", "", kAnswer, kOnce, "Say nothing on stderr unless the program can't be run.",
      take_quiet},
     {"-v,--verbose", "", kAnswer, kOnce,
-     "Say also what was bound and why, and what is enforced by weaker means.", take_verbose},
+     "Say also what was bound and why, and list weaker enforcement.", take_verbose},
     {"--color", "auto|always|never", kAnswer, kOnce, "Colour sbx's own messages.", take_color},
     {"-h,--help", "", kAnswer, kOnce, "Print this help.", take_help},
 };

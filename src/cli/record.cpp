@@ -74,6 +74,11 @@ struct OutcomeJson {
   Json operator()(const Cancelled& end) const {
     return make("cancelled", nullptr, nullptr, end.signal, false);
   }
+  Json operator()(const Lost&) const {
+    Json json = make("lost", nullptr, nullptr, nullptr, false);
+    json["code"] = "init-killed";
+    return json;
+  }
 
   [[nodiscard]] Json make(const char* status, const Json& reason, const Json& code,
                           const Json& signal, bool success) const {
@@ -180,6 +185,7 @@ Json denials_json(const std::vector<Denial>& denials) {
     put_name(json, "rule", denial.rule);
     put_name(json, "allow_with", denial.allow_with);
     json["risk"] = denial.risk;
+    if (!denial.options.empty()) put_names(json, "options", denial.options);
     list.push_back(std::move(json));
   }
   return list;

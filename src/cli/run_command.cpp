@@ -227,7 +227,7 @@ class RunCommand {
                              .started_microseconds = process_.started});
     acquired_.group.reset();
     if (!outcome) return could_not(outcome.error());
-    for (std::string& hint : hints_after(*outcome, policy_, plan_, host_, typed_))
+    if (std::string hint = hint_after_failure(*outcome, policy_, plan_, host_, typed_); !hint.empty())
       outcome->notes.push_back(std::move(hint));
     facts_.outcome = &*outcome;
     if (exit_status_of(outcome->verdict) != 0)

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -19,6 +18,7 @@
 #include "cli/context.hpp"
 #include "cli/json.hpp"
 #include "cli/kept_record.hpp"
+#include "cli/limit_texts.hpp"
 #include "cli/text.hpp"
 #include "host/host.hpp"
 #include "host/state.hpp"
@@ -51,59 +51,6 @@ const Json& part(const Json& object, const char* key) {
   return found == object.end() ? nothing : *found;
 }
 
-/// What is known about a limit beyond the record.
-struct LimitText {
-  std::string_view name;
-  std::string_view attempted;  ///< what the program did when it met the limit
-  std::string_view option;     ///< the option of run, or the key for --set
-  std::string_view risk;       ///< of raising it
-};
-constexpr auto kLimits = std::to_array<LimitText>({
-    {"wall_time", "it ran longer than it may", "--timeout",
-     "a program that hangs holds its caller longer"},
-    {"cpu_time", "its processes computed longer than they may", "--cpu-time",
-     "the machine is busy longer"},
-    {"memory", "its processes held more memory than they may", "--memory",
-     "the host has less for everything else"},
-    {"output", "it printed more than it may", "--output", "logs and records get larger"},
-    {"file_size", "it wrote a file larger than it may", "limits.file_size",
-     "one file may take the whole disk budget"},
-    {"disk", "it wrote more than it may", "--disk",
-     "what is written there is memory of the host, unless limits.disk_on is \"folder\""},
-    {"disk_files", "it made more files than it may", "limits.disk_files",
-     "each file takes some memory of the host"},
-    {"processes", "it started more processes or threads than it may", "--processes",
-     "a fork bomb gets further"},
-    {"open_files", "it opened more files than it may", "limits.open_files",
-     "the host's table of open files is shared"},
-});
-
-const LimitText* find_limit(std::string_view name) {
-  const auto found = std::ranges::find(kLimits, name, &LimitText::name);
-  return found == kLimits.end() ? nullptr : &*found;
-}
-
-bool is_size(std::string_view limit) {
-  return limit == "memory" || limit == "disk" || limit == "file_size" || limit == "output";
-}
-
-std::string amount(std::string_view limit, std::uint64_t value) {
-  if (is_size(limit)) return describe(Bytes{value});
-  if (limit.ends_with("_time")) return describe(Milliseconds(static_cast<std::int64_t>(value)));
-  return std::to_string(value);
-}
-
-/// Twice as much, as the option or key wants it.
-std::string twice(const LimitText& limit, std::uint64_t value) {
-  std::string more = std::to_string(value * 2);
-  if (is_size(limit.name)) more = to_text(Bytes{value * 2});
-  if (limit.name.ends_with("_time"))
-    more = to_text(Milliseconds(static_cast<std::int64_t>(value * 2)));
-  if (limit.option.starts_with("--")) return fmt::format("{} {}", limit.option, more);
-  return fmt::format("--set '{}={}'", limit.option,
-                     is_size(limit.name) ? "\"" + more + "\"" : more);
-}
-
 /// Writes the parts of one explanation.
 class Teller {
  public:
@@ -113,6 +60,7 @@ class Teller {
     head();
     outcome();
     denials();
+    network();
     limits();
     hazards();
     streams();
@@ -153,34 +101,47 @@ class Teller {
     text_ += fmt::format("  {}: {}\n", status, sentence.empty() ? "no more is known" : sentence);
     if (status == "over-budget") return over_budget(outcome);
     if (status == "setup-failed") return setup_failed(outcome);
-    if (status == "denied")
-      line("decided", "syscalls.denied = \"kill\": a refused call ends the run");
+    if (status == "denied") line("rule", "syscalls.denied = \"kill\": a refused call ends the run");
     if (status == "cancelled")
-      line("decided", "sbx was told to stop; whatever the program returned, this is the outcome");
+      line("effect", "sbx was told to stop; whatever the program returned, this is the outcome");
+    if (status == "lost") lost(outcome);
+  }
+
+  void lost(const Json& outcome) {
+    line("effect", "the command had begun: what it did until then is done, also to granted files");
+    const CodeText* known = find_code(text(outcome, "code"));
+    if (known != nullptr)
+      line("code", fmt::format("{}: {}", text(outcome, "code"), known->meaning));
+    line("to see", "whether the kernel was out of memory, in its log (dmesg)");
+  }
+
+  /// What may have made the command fail, and is told in a section of its own.
+  [[nodiscard]] bool has_known_cause() const {
+    const auto holds = [](const Json& list) { return list.is_array() && !list.empty(); };
+    return holds(part(record_, "denials")) || holds(part(record_, "limits_met")) ||
+           holds(part(part(record_, "network"), "failed"));
   }
 
   void exited(const Json& outcome) {
     const std::uint64_t code = number(outcome, "exit_code").value_or(0);
-    text_ += fmt::format("  the command exited with {} by itself\n", code);
+    text_ += fmt::format("  exited with status {}\n", code);
     if (code == 0) return;
-    const bool refused = !part(record_, "denials").empty() || !part(record_, "limits_met").empty();
+    if (has_known_cause()) {
+      text_ += "  what is listed below may be the reason\n";
+      return;
+    }
     text_ +=
-        refused ? "  what was refused below may be the reason\n"
-                : "  sbx knows of no refusal: the reason is the program's own, a file that was not "
-                  "granted and looks absent, or a limit that only the program was told of\n";
-    if (!refused)
-      line("to see", "its own messages; sbx run --dry-run shows which files it was given");
+        "  sbx refused nothing: the reason is the program's own, or a file outside the policy, "
+        "which looks absent\n";
+    line("to see", "its own messages; sbx run --explain names the files that it looked for in vain");
   }
 
   void signaled(const Json& outcome, const std::string& sentence) {
     const auto signal = static_cast<int>(number(outcome, "signal").value_or(0));
-    const char* name = ::sigabbrev_np(signal);
-    text_ += fmt::format("  the command died of {} by itself{}\n",
-                         name != nullptr ? fmt::format("SIG{}", name) : std::to_string(signal),
-                         sentence.empty() ? "" : ": " + sentence);
+    text_ += fmt::format("  {}\n",
+                         sentence.empty() ? fmt::format("killed by signal {}", signal) : sentence);
     if (signal == SIGSYS)
-      line("decided", "a call of a foreign architecture: the filter ends the process");
-    if (signal == SIGXFSZ) line("decided", "limits.file_size");
+      line("rule", "a call of a foreign architecture: the filter ends the process");
   }
 
   [[nodiscard]] bool was_met(std::string_view limit) const {
@@ -191,8 +152,8 @@ class Teller {
 
   /// A live grant, where only what a process lets be read of it can be counted.
   void not_counted(const Json& outcome) {
-    line("attempted", "it wrote, or could, what sbx can't count");
-    line("decided", text(outcome, "rule"));
+    line("action", "it wrote, or could, what sbx can't count");
+    line("rule", text(outcome, "rule"));
     line("to allow",
          "a copy in place of the live grant (--workspace DIR:overlay): there the kernel counts");
   }
@@ -207,10 +168,15 @@ class Teller {
     const std::string unit = reason.ends_with("_time") ? "_ms" : is_size(reason) ? "_bytes" : "";
     auto value = number(limits, (reason + unit).c_str());
     if (reason == "output") value = output_cap();
-    line("attempted", std::string(limit->attempted));
-    line("decided", text(outcome, "rule"));
-    if (value) line("to allow", twice(*limit, *value));
+    line("action", std::string(limit->action));
+    line("rule", text(outcome, "rule"));
+    if (value) line("to allow", limit_cure(*limit, *value));
     line("risk", std::string(limit->risk));
+  }
+
+  /// Of output each stream has a key of its own: only the option is for both.
+  static std::string limit_cure(const LimitText& limit, std::uint64_t value) {
+    return limit.name == "output" ? twice(limit, value) : cure_of(limit, value);
   }
 
   [[nodiscard]] std::optional<std::uint64_t> output_cap() const {
@@ -222,15 +188,15 @@ class Teller {
 
   void setup_failed(const Json& outcome) {
     const std::string code = text(outcome, "code");
-    line("means", "nothing ran");
+    line("effect", "nothing ran");
     const CodeText* known = find_code(code);
     line("code",
          code.empty() || known == nullptr ? code : fmt::format("{}: {}", code, known->meaning));
     const std::string hint = text(outcome, "hint");
     if (!hint.empty())
-      line("cure", hint);
+      line("fix", hint);
     else if (known != nullptr)
-      line("cure", std::string(known->cure));
+      line("fix", std::string(known->cure));
     if (text(outcome, "reason") == "host") line("see", "sbx doctor");
   }
 
@@ -252,6 +218,19 @@ class Teller {
     return kind;
   }
 
+  /// The options as they are typed; a record of another version has none.
+  static std::string cure_of_denial(const Json& denial) {
+    const std::string allow = text(denial, "allow_with");
+    std::string typed;
+    const Json& options = part(denial, "options");
+    if (options.is_array())
+      for (const Json& word : options)
+        if (word.is_string())
+          typed += (typed.empty() ? "" : " ") + shell_word(printable(word.get<std::string>()));
+    if (typed.empty()) return allow.empty() ? "no option or line of a policy does" : allow;
+    return allow.empty() ? typed : fmt::format("{}, or {} in the policy", typed, allow);
+  }
+
   void denials() {
     const Json& list = part(record_, "denials");
     if (!list.is_array() || list.empty()) return;
@@ -262,11 +241,24 @@ class Teller {
       text_ += fmt::format("  {}{}{}\n", paint_.bold(text(denial, "what")),
                            process.empty() ? "" : " by " + process,
                            count > 1 ? fmt::format(", {} times", count) : "");
-      detail("attempted", attempt_of(denial));
-      detail("decided", text(denial, "rule"));
-      const std::string allow = text(denial, "allow_with");
-      detail("to allow", allow.empty() ? "no line of a policy does" : allow);
+      detail("action", attempt_of(denial));
+      detail("rule", text(denial, "rule"));
+      detail("to allow", cure_of_denial(denial));
       detail("risk", text(denial, "risk"));
+    }
+  }
+
+  /// Destinations that the policy allows and that were not reached.
+  void network() {
+    const Json& list = part(part(record_, "network"), "failed");
+    if (!list.is_array() || list.empty()) return;
+    title("What the network did not reach");
+    for (const Json& failure : list) {
+      const std::uint64_t count = number(failure, "count").value_or(1);
+      text_ += fmt::format("  {}{}\n", paint_.bold(text(failure, "what")),
+                           count > 1 ? fmt::format(", {} times", count) : "");
+      detail("reason", text(failure, "why"));
+      detail("effect", "the program saw a connection that was accepted and then reset");
     }
   }
 
@@ -278,15 +270,15 @@ class Teller {
     for (const Json& met : list) {
       const std::string name = text(met, "limit");
       if (name == ended) continue;  // told already
-      if (std::exchange(first, false)) title("Limits that were met");
+      if (std::exchange(first, false)) title("Limits that were reached");
       const LimitText* limit = find_limit(name);
       const std::uint64_t value = number(met, "value").value_or(0);
-      text_ += fmt::format("  {} of {}\n", paint_.bold("limits." + name), amount(name, value));
+      text_ += fmt::format("  {} = {}\n", paint_.bold("limits." + name), toml_value(name, value));
       if (limit == nullptr) continue;
-      detail("attempted", std::string(limit->attempted));
-      detail("decided", text(met, "rule"));
+      detail("action", std::string(limit->action));
+      detail("rule", text(met, "rule"));
       detail("known by", text(met, "evidence"));
-      if (value > 0) detail("to allow", twice(*limit, value));
+      if (value > 0) detail("to allow", cure_of(*limit, value));
       detail("risk", std::string(limit->risk));
     }
   }
@@ -317,7 +309,7 @@ class Teller {
   void degraded() {
     const Json& list = part(record_, "degraded");
     if (!list.is_array() || list.empty()) return;
-    title("Enforced by weaker means");
+    title("Weaker enforcement");
     for (const Json& item : list) {
       const std::string instead = text(item, "instead");
       text_ += fmt::format("  {}: {}{}\n", text(item, "what"), text(item, "why"),

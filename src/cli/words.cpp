@@ -12,6 +12,7 @@
 
 #include "base/sys.hpp"
 #include "cli/codes.hpp"
+#include "cli/limit_texts.hpp"
 #include "cli/record.hpp"
 #include "cli/text.hpp"
 
@@ -71,10 +72,10 @@ struct VerdictSentence {
 
   std::string operator()(const Exited&) const { return {}; }
   std::string operator()(const Signaled& end) const {
-    return otherwise(fmt::format("the command died of {}", signal_name(end.signal)));
+    return otherwise(fmt::format("killed by {}", signal_name(end.signal)));
   }
   std::string operator()(const OverBudget& end) const {
-    return "stopped: " + otherwise(fmt::format("{} budget reached", budget_name(end.budget)));
+    return "stopped: " + otherwise(fmt::format("limits.{} reached", budget_name(end.budget)));
   }
   std::string operator()(const Denied& end) const {
     return "stopped: " + otherwise(fmt::format("{} is denied", end.call));
@@ -82,46 +83,79 @@ struct VerdictSentence {
   std::string operator()(const Cancelled& end) const {
     return otherwise(fmt::format("cancelled by {}", signal_name(end.signal)));
   }
+  std::string operator()(const Lost&) const {
+    return "lost: " + otherwise("the sandbox's init was killed from outside");
+  }
   [[nodiscard]] std::string otherwise(std::string own) const {
     return outcome.detail.empty() ? own : printable(outcome.detail);
   }
 };
 
+std::string times(std::uint64_t count) {
+  return count > 1 ? fmt::format(", {} times", count) : "";
+}
+
+/// The option first: it adds to what the run has, and needs no file.
+std::string cure_of(const Denial& denial) {
+  if (denial.options.empty()) return printable(denial.allow_with);
+  std::string option;
+  for (const std::string& word : denial.options)
+    option += (option.empty() ? "" : " ") + shell_word(word);
+  if (denial.allow_with.empty()) return printable(option);
+  return fmt::format("{}, or {} in the policy", printable(option), printable(denial.allow_with));
+}
+
+/// A path that --explain saw.
+std::string looked_for(const Denial& denial, const Paint& paint) {
+  if (denial.process.empty()) return fmt::format("{}: {}", printable(denial.what), printable(denial.rule));
+  const bool hidden = denial.allow_with.empty();
+  return fmt::format("{} looked for {}{}, {}", printable(denial.process),
+                     paint.bold(printable(denial.what)), times(denial.count),
+                     hidden ? "which filesystem.deny hides" : "which the policy does not grant");
+}
+
+std::string refused(const Denial& denial, const Paint& paint) {
+  const std::string by =
+      denial.process.empty() ? "" : fmt::format(" by {}", printable(denial.process));
+  const std::string rule = denial.rule.empty() ? "" : fmt::format(": {}", printable(denial.rule));
+  return fmt::format("{} {}{}{}{}", paint.bold("denied:"), printable(denial.what), by,
+                     times(denial.count), rule);
+}
+
 void append_denials(std::string& text, const std::vector<Denial>& denials, const Paint& paint) {
   bool paths = false;
   for (std::size_t i = 0; i < denials.size() && i < kDenialsShown; ++i) {
     const Denial& denial = denials[i];
-    const std::string times = denial.count > 1 ? fmt::format(", {} times", denial.count) : "";
-    const std::string by =
-        denial.process.empty() ? "" : fmt::format(" by {}", printable(denial.process));
-    const std::string rule = denial.rule.empty() ? "" : fmt::format(": {}", printable(denial.rule));
     const bool is_path = denial.kind == "path";
     paths |= is_path;
-    say(text, "{} {}{}{}{}", paint.bold(is_path ? "not granted:" : "denied:"),
-        printable(denial.what), by, times, is_path ? "" : rule);
-    if (!denial.allow_with.empty())
-      say(text, "  to allow it: {}{}", printable(denial.allow_with),
+    say(text, "{}", is_path ? looked_for(denial, paint) : refused(denial, paint));
+    if (const std::string cure = cure_of(denial); !cure.empty())
+      say(text, "  to allow it: {}{}", cure,
           denial.risk.empty() ? "" : fmt::format("  # {}", printable(denial.risk)));
   }
-  if (paths) say(text, "paths are what --explain saw; a program can mislead it");
+  if (paths) say(text, "note: observed by tracing; a program can fake such look-ups");
   if (denials.size() > kDenialsShown)
     say(text, "and {} more denials: --report FILE has them all", denials.size() - kDenialsShown);
 }
 
-std::string limit_value(const std::string& limit, std::uint64_t value) {
-  if (limit == "disk" || limit == "file_size" || limit == "memory") return describe(Bytes{value});
-  return std::to_string(value);
+void append_network_failures(std::string& text, const std::vector<NetworkFailure>& failures,
+                             const Paint& paint) {
+  for (std::size_t i = 0; i < failures.size() && i < kDenialsShown; ++i) {
+    const NetworkFailure& failure = failures[i];
+    say(text, "{} {}{}{}", paint.bold("network:"), printable(failure.what),
+        failure.why.empty() ? " failed" : ": " + printable(failure.why), times(failure.count));
+  }
+  if (failures.size() > kDenialsShown)
+    say(text, "network: and {} more destinations failed: --report FILE has them all",
+        failures.size() - kDenialsShown);
 }
 
-const char* refusal_of(const LimitMet& met) {
-  const std::string& limit = met.limit;
-  if (limit == "disk" && met.peak.value_or(0) > met.value) return "more was written";
-  if (limit == "disk_files" && met.peak.value_or(0) > met.value) return "more were made";
-  if (limit == "processes") return "new processes or threads were refused";
-  if (limit == "disk" || limit == "disk_files") return "writes were refused";
-  if (limit == "file_size") return "writes beyond it were refused";
-  if (limit == "open_files") return "opening more was refused";
-  return "more was refused";
+std::string refusal_of(const LimitMet& met) {
+  if (met.limit == "disk" && met.peak.value_or(0) > met.value) return "more was written";
+  if (met.limit == "disk_files" && met.peak.value_or(0) > met.value) return "more were made";
+  const LimitText* limit = find_limit(met.limit);
+  return limit == nullptr || limit->refusal.empty() ? "more was refused"
+                                                    : std::string(limit->refusal);
 }
 
 void append_limits(std::string& text, const Outcome& outcome) {
@@ -129,7 +163,7 @@ void append_limits(std::string& text, const Outcome& outcome) {
   for (const LimitMet& met : outcome.limits_met)
     if (met.limit != "memory" &&
         !(met.limit.starts_with("disk") && disk_ended_it))  // the verdict says it
-      say(text, "limits.{} of {} was met: {}", met.limit, limit_value(met.limit, met.value),
+      say(text, "limit reached: limits.{} = {}; {}", met.limit, toml_value(met.limit, met.value),
           refusal_of(met));
 }
 
@@ -142,10 +176,44 @@ void append_truncation(std::string& text, const char* name, const Stream& stream
       describe(Bytes{stream.bytes - kept}), name, to_text(cap));
 }
 
+std::string degraded_words(const Degraded& item) {
+  return fmt::format("{}: {}{}", item.what, item.why,
+                     item.instead.empty() ? "" : fmt::format("; instead: {}", item.instead));
+}
+
 void append_degraded(std::string& text, const std::vector<Degraded>& degraded) {
-  for (const Degraded& item : degraded)
-    say(text, "weaker: {}: {}{}", item.what, item.why,
-        item.instead.empty() ? "" : fmt::format("; instead: {}", item.instead));
+  for (const Degraded& item : degraded) say(text, "weaker enforcement: {}", degraded_words(item));
+}
+
+/// What would have let the run go on. Nothing where no option would: a limit around sbx, or what can't be counted.
+std::string cure_of_verdict(const plan::Plan& plan, const Outcome& outcome) {
+  const auto* over = std::get_if<OverBudget>(&outcome.verdict);
+  if (over == nullptr) return {};
+  const plan::Budgets& budgets = plan.budgets;
+  const auto was_met = [&](std::string_view name) {
+    return std::ranges::find(outcome.limits_met, name, &LimitMet::limit) != outcome.limits_met.end();
+  };
+  const auto cure = [](std::string_view name, auto value) {
+    return cure_of(*find_limit(name), static_cast<std::uint64_t>(value));
+  };
+  switch (over->budget) {
+    case Budget::wall_time:
+      return cure("wall_time", budgets.wall_time.count());
+    case Budget::cpu_time:
+      return cure("cpu_time", budgets.cpu_time.count());
+    case Budget::memory:
+      return was_met("memory") && plan.control_group.granted.memory_bytes != budgets.memory.count
+                 ? cure("memory", budgets.memory.count)
+                 : "";
+    case Budget::file_size:
+      return cure("file_size", budgets.file_size.count);
+    case Budget::disk:
+      if (was_met("disk_files")) return cure("disk_files", budgets.disk_files);
+      return was_met("disk") ? cure("disk", budgets.disk.count) : "";
+    case Budget::output:
+      break;  // the verdict names the stream's own key
+  }
+  return {};
 }
 
 std::string mount_words(const plan::Mount& mount) {
@@ -276,6 +344,7 @@ std::string outcome_words(const plan::Plan& plan, const Outcome& outcome, bool v
   append_truncation(text, "stdout", outcome.out, plan.output.stdout_cap);
   append_truncation(text, "stderr", outcome.err, plan.output.stderr_cap);
   append_denials(text, outcome.denials, paint);
+  append_network_failures(text, outcome.network_failures, paint);
   append_limits(text, outcome);
   append_appeared(
       text, outcome.appeared, false,
@@ -290,6 +359,8 @@ std::string outcome_words(const plan::Plan& plan, const Outcome& outcome, bool v
   text += note_lines(outcome.notes);
   const std::string verdict = std::visit(VerdictSentence{outcome}, outcome.verdict);
   if (!verdict.empty()) say(text, "{}", paint.bold(verdict));
+  if (const std::string cure = cure_of_verdict(plan, outcome); !cure.empty())
+    say(text, "  to allow more: {}", cure);
   if (verbose)
     say(text, "{} wall, {} user, {} system", describe(Milliseconds(outcome.usage.wall_ms)),
         describe(Milliseconds(outcome.usage.user_ms)),
@@ -324,8 +395,7 @@ std::string plan_words(const policy::Policy& policy, const plan::Plan& plan) {
     text += fmt::format("  {}{}\n", mount_words(mount), rule);
   }
   for (const Degraded& item : plan.degraded)
-    text += fmt::format("weaker      {}: {}{}\n", item.what, item.why,
-                        item.instead.empty() ? "" : fmt::format("; instead: {}", item.instead));
+    text += fmt::format("weaker      {}\n", degraded_words(item));
   for (const std::string& note : plan.notes)
     text += fmt::format("note        {}\n", printable(note));
   return text;

@@ -91,6 +91,7 @@ std::string placed(std::string rule, const Origin& origin) {
 void decide_network(const policy::Network& network, NetworkPlan& plan) {
   plan.own_namespace = network.mode.value != policy::NetworkMode::host;
   plan.allow_list = network.mode.value == policy::NetworkMode::allow_list;
+  plan.none_was_typed = !plan.allow_list && network.mode.origin.file == "--net";
   plan.private_ = network.private_.value;
   plan.match_sni = network.match_sni.value;
   plan.match_sni_rule = placed("network.match_sni = true", network.match_sni.origin);

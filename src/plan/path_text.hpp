@@ -25,6 +25,16 @@ namespace sbx::plan {
   return slash == 0 || slash == std::string_view::npos ? "/" : std::string(path.substr(0, slash));
 }
 
+/// A path as `--read PATH:TARGET` takes it: a colon or backslash of its name behind a backslash.
+[[nodiscard]] inline std::string operand_text(std::string_view path) {
+  std::string text;
+  for (const char c : path) {
+    if (c == ':' || c == '\\') text += '\\';
+    text += c;
+  }
+  return text;
+}
+
 /// True for `folder` itself and everything below it. Both absolute and normal.
 [[nodiscard]] inline bool is_within(std::string_view path, std::string_view folder) {
   if (folder == "/") return path.starts_with('/');

@@ -138,6 +138,7 @@ struct NetworkPlan {
   bool private_ = false;  ///< may a name lead to an address that is not globally reachable?
   bool match_sni = true;
   bool named = true;           ///< refused destinations are named
+  bool none_was_typed = false;  ///< --net none: --allow-host beside it is an error
   std::string rule;            ///< what refuses: "not in network.allow (web-fetch.toml:21)"
   std::string match_sni_rule;  ///< "network.match_sni = true (web-fetch.toml:25)"
 

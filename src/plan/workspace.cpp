@@ -30,18 +30,18 @@ bool is_needed(const std::string& folder) {
 
 /// Why a folder is not taken as a workspace; empty when it may be one.
 std::string unfit(const host::Host& host, const std::string& folder, policy::WorkspaceMode mode) {
-  if (folder == "/") return "the root folder";
-  if (folder == "/tmp") return "the folder for temporary files of all";
+  if (folder == "/") return "the root directory";
+  if (folder == "/tmp") return "the shared temporary directory";
   if (!host.home.empty()) {
     const auto canonical = host.files->canonical(host.home);
     const std::string& home = canonical ? *canonical : host.home;
-    if (folder == home) return "the home";
-    if (is_within(home, folder)) return "above the home";
+    if (folder == home) return "the home directory";
+    if (is_within(home, folder)) return "above the home directory";
   }
-  if (is_within(kHome, folder)) return "where the home of the sandbox is";
+  if (is_within(kHome, folder)) return "where the sandbox has its home directory";
   if (is_forbidden(folder) || folder == "/etc" ||
       (mode == policy::WorkspaceMode::empty && is_needed(folder)))
-    return "a folder of the system";
+    return "a system directory";
   return {};
 }
 
@@ -83,18 +83,18 @@ WorkspaceChoice default_workspace(const host::Host& host, const policy::Workspac
   const std::string& folder = host.working_directory;
   std::string reason;
   if (folder.empty() || !host.files->may_read(folder))
-    reason = "can't be read";
+    reason = "it can't be read";
   else if (const std::string why = unfit(host, folder, workspace.mode.value); !why.empty())
-    reason = "is " + why;
+    reason = why;
   else if (const DenyRule* rule = denials.covers(folder))
-    reason = "is hidden by " + describe(*rule);
+    reason = "hidden by " + describe(*rule);
   const auto facts = host.files->look(folder);
-  if (reason.empty() && !facts) reason = "can't be read";
+  if (reason.empty() && !facts) reason = "it can't be read";
   if (!reason.empty())
     return fallback(workspace.source.origin,
-                    "the working directory " + (folder.empty() ? "" : "'" + folder + "' ") +
-                        reason + ": the command runs in an empty " + kFallbackWorkspace +
-                        " (--workspace DIR chooses a folder)");
+                    (folder.empty() ? "the working directory" : "'" + folder + "'") +
+                        " can't be used as the workspace (" + reason + "); running in an empty " +
+                        kFallbackWorkspace + "; --workspace DIR chooses another");
   return {.grant = {.access = access_of(workspace.mode.value),
                     .source = folder,
                     .target = folder,

@@ -77,9 +77,8 @@ std::vector<supervise::Note> Sought::notes() {
 void Sought::look(const supervise::NotedCall& call, const supervise::CallerMemory& memory) {
   const auto asked = std::ranges::find(plan::path_calls(), call.number, &plan::PathCall::number);
   if (asked == plan::path_calls().end()) return;
-  // What a program makes itself is not looked for.
-  if (asked->flags != plan::PathCall::kNoFlags && (call.arguments[asked->flags] & O_CREAT) != 0)
-    return;
+  const bool makes =
+      asked->flags != plan::PathCall::kNoFlags && (call.arguments[asked->flags] & O_CREAT) != 0;
   const auto text = memory.text(call.arguments[asked->path], kPathLimit);
   if (!text || text->empty()) return;
   std::string path = *text;
@@ -88,14 +87,21 @@ void Sought::look(const supervise::NotedCall& call, const supervise::CallerMemor
     if (folder.empty()) return;
     path = plan::joined(folder, path);
   }
+  if (makes) return note_made(plan::normal(path));
   const bool used = asked->flags != plan::PathCall::kNoFlags || call.number == SYS_execve ||
                     call.number == SYS_execveat || call.number == SYS_chdir;
   remember(plan::normal(path), memory, used);
 }
 
+/// What a program makes itself is not looked for, then or later.
+void Sought::note_made(const std::string& path) {
+  if (made_.size() < kMostPaths && !seen_.contains(path)) made_.insert(path);
+}
+
 void Sought::remember(const std::string& path, const supervise::CallerMemory& memory, bool used) {
   auto known = seen_.find(path);
   if (known == seen_.end()) {
+    if (made_.contains(path)) return;
     Place place = place_of(path);
     if (place.host.empty()) return;
     if (seen_.size() >= kMostPaths) {
@@ -129,7 +135,9 @@ Sought::Place Sought::place_of(const std::string& path) const {
   if (deepest->source == "home" && !host_.home.empty())
     return {.host = host_.home + std::string(plan::below(path, deepest->target)),
             .below_home = true};
-  if (deepest->source == "tmp") return {.host = path};
+  const bool is_empty_here =
+      deepest->source == "work" && deepest->target == host_.working_directory;
+  if (deepest->source == "tmp" || is_empty_here) return {.host = path};
   return {};
 }
 
@@ -146,15 +154,18 @@ Denial Sought::denial(const std::string& path, const Seen& seen, bool is_folder)
     denial.rule = "hidden by filesystem.deny";
     return denial;
   }
-  denial.rule = "looked for, not granted (seen by --explain, which a program can mislead)";
+  denial.rule = "looked for, not granted (seen by --explain; a program can fake such look-ups)";
   denial.risk = is_folder ? "the program can read all that is in it" : "the program can read it";
-  if (!place.below_home)
+  if (!place.below_home) {
     denial.allow_with = fmt::format("filesystem.read = [{}]", quoted(place.host));
-  else if (is_folder)
+    denial.options = {"--read", plan::operand_text(place.host)};
+  } else if (is_folder) {
     denial.allow_with = fmt::format("filesystem.read = [{{ source = {}, target = {} }}]",
                                     quoted(place.host), quoted(path));
-  else
+    denial.options = {"--read", plan::operand_text(place.host) + ":" + plan::operand_text(path)};
+  } else {
     denial.allow_with = fmt::format("filesystem.seed = [{}]", quoted(place.host));
+  }
   return denial;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,7 @@ class Sought {
   };
 
   void look(const supervise::NotedCall& call, const supervise::CallerMemory& memory);
+  void note_made(const std::string& path);
   void remember(const std::string& path, const supervise::CallerMemory& memory, bool used);
   /// Empty host: nothing to say about it.
   [[nodiscard]] Place place_of(const std::string& path) const;
@@ -49,6 +51,7 @@ class Sought {
   const plan::Plan& plan_;
   const host::Host& host_;
   std::map<std::string, Seen> seen_;  ///< by path inside
+  std::set<std::string> made_;        ///< paths inside that the program made before it looked for them
   std::uint64_t left_out_ = 0;        ///< calls whose path found no room
 };
 

@@ -81,7 +81,7 @@ class Supervisor {
   void note_unread_terminal();
   [[nodiscard]] bool over() const { return reaped_ && out_.done() && err_.done(); }
   [[nodiscard]] bool met_file_size(const Verdict& verdict) const;
-  Result<Outcome> outcome();
+  Outcome outcome();
   [[nodiscard]] Usage usage() const;
 
   EventLoop loop_;
@@ -375,8 +375,7 @@ void Supervisor::give_up_streams() {
 void Supervisor::note_unread_terminal() {
   if (was_read(streams_.stdin_witness.get()))
     notes_.emplace_back(
-        "the command read standard input, which is your terminal and was not given "
-        "to it; -i gives it a terminal of its own");
+        "stdin is a terminal and was not passed to the command; use -i for an interactive session");
 }
 
 Usage Supervisor::usage() const {
@@ -405,7 +404,7 @@ bool Supervisor::met_file_size(const Verdict& verdict) const {
          has_file_of_size(sandbox_.scratch, limit);
 }
 
-Result<Outcome> Supervisor::outcome() {
+Outcome Supervisor::outcome() {
   // The kernel may have killed PID 1 or the main process itself.
   if (!decided_ && budgets_.seen().memory_killed) decided_ = OverBudget{Budget::memory};
   // Polled, a limit further out may have been quicker; others' kills count there too, so only with
@@ -414,10 +413,7 @@ Result<Outcome> Supervisor::outcome() {
       main_status_ && WIFSIGNALED(*main_status_) && WTERMSIG(*main_status_) == SIGKILL;
   if (!decided_ && main_was_killed && budgets_.seen().outer_kill)
     decided_ = OverBudget{Budget::memory};
-  if (!decided_ && !main_status_)
-    return fail({.kind = ErrorKind::setup,
-                 .code = "init-killed",
-                 .message = "the sandbox's init was killed from outside before the command ended"});
+  if (!decided_ && !main_status_) decided_ = Lost{};
   Outcome outcome;
   const CpuTime used = budgets_.cpu_time();
   outcome.verdict = decided_ ? *decided_ : verdict_of_status(*main_status_, settings_, used);

@@ -32,7 +32,7 @@ struct Watched {
 
 /// Waits for the end; called at `ready`, from where wall_time counts. The caller has closed its
 /// copies of the child's ends. Errors: internal (epoll); everything a program or user can cause is
-/// in the Outcome, except that PID 1 died before it reported, which is Error setup "init-killed".
+/// in the Outcome, also that PID 1 died before it reported how the command ended (Lost).
 /// On return PID 1 is reaped, on an error killed first.
 [[nodiscard]] Result<Outcome> supervise(const Settings& settings, const Watched& sandbox,
                                         Streams streams, const SignalScope& signals);

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <cctype>
 
 namespace sbx::supervise {
 namespace {
@@ -39,32 +40,21 @@ bool failed_near_process_limit(const Verdict& verdict, const Settings& settings,
          settings.processes >= kSmallest && seen.processes_peak >= near;
 }
 
-/// "2G", as a policy has it: twice as much, in whole mebibytes.
-std::string twice(Bytes size) {
-  constexpr std::uint64_t kMebi = std::uint64_t{1} << 20;
-  const std::uint64_t mebibytes = std::max<std::uint64_t>(size.count * 2 / kMebi, 1);
-  if (mebibytes % 1024 == 0) return std::to_string(mebibytes / 1024) + "G";
-  return std::to_string(mebibytes) + "M";
-}
-
 std::string memory_sentence(const Settings& settings, const BudgetsSeen& seen) {
-  std::string largest;
-  if (!seen.largest.name.empty())
-    largest =
-        ", largest process " + seen.largest.name + " with " + describe(Bytes{seen.largest.bytes});
+  // Without its size: what one process held is measured at another moment than the peak, and can exceed it.
+  const std::string& name = seen.largest.name;
   if (killed_from_outside(seen))
-    return "the kernel killed a process for want of memory before the budget of " +
-           describe(settings.memory) + " was reached (peak " + describe(Bytes{seen.memory_peak}) +
-           largest + "): the host, or a cgroup around sbx, had none left";
-  std::string unmapped;
+    return "the kernel killed a process for want of memory before the limit of " +
+           describe(settings.memory) + " was reached (" +
+           (name.empty() ? "" : "largest process: " + name + "; ") + "peak " +
+           describe(Bytes{seen.memory_peak}) + "): the host, or a cgroup around sbx, had none left";
+  std::string facts = name.empty() ? "" : "largest process: " + name;
   if (seen.memory_unmapped > 0)
-    unmapped = ", of it " + describe(Bytes{seen.memory_unmapped}) +
-               " of shared memory that nobody maps, by the machine's total";
-  return "memory budget of " + describe(settings.memory) + " reached (peak " +
-         describe(Bytes{seen.memory_peak}) + unmapped + largest +
-         (settings.memory_is_granted
-              ? "), the limit of the cgroup that sbx runs in"
-              : "); limits.memory = \"" + twice(settings.memory) + "\" would allow more");
+    facts += (facts.empty() ? "" : "; ") + describe(Bytes{seen.memory_unmapped}) +
+             " of shared memory that no process maps, by the machine's total";
+  return "memory limit of " + describe(settings.memory) + " reached" +
+         (facts.empty() ? "" : " (" + facts + ")") +
+         (settings.memory_is_granted ? ", the limit of the cgroup that sbx runs in" : "");
 }
 
 std::string disk_sentence(const Settings& settings, const BudgetsSeen& seen) {
@@ -103,8 +93,14 @@ struct Sentence {
   }
   std::string operator()(const Signaled& end) const {
     const char* const words = ::sigdescr_np(end.signal);
-    std::string text = "the command died of " + signal_name(end.signal);
-    if (words != nullptr) text += std::string(" (") + words + ")";
+    std::string text = "killed by signal " + std::to_string(end.signal);
+    const char* const name = ::sigabbrev_np(end.signal);
+    if (name != nullptr) text += std::string(", SIG") + name;
+    if (end.signal == SIGXFSZ) return text + ": limits.file_size exceeded";
+    if (words == nullptr) return text;
+    text += std::string(" (") + words + ")";
+    const std::size_t first = text.find('(') + 1;
+    text[first] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[first])));
     return text;
   }
   std::string operator()(const Denied& end) const {
@@ -112,6 +108,10 @@ struct Sentence {
   }
   std::string operator()(const Cancelled& end) const {
     return "cancelled by " + signal_name(end.signal);
+  }
+  std::string operator()(const Lost&) const {
+    return "the sandbox's init was killed from outside: the command had begun, and how it ended is "
+           "not known";
   }
   std::string operator()(const OverBudget& end) const {
     switch (end.budget) {

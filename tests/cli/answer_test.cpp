@@ -120,6 +120,8 @@ TEST(Record, EveryVerdictHasItsOwnShape) {
   EXPECT_EQ(outcome_of(OverBudget{Budget::cpu_time})["reason"], "cpu_time");
   EXPECT_EQ(outcome_of(Denied{"ptrace"})["reason"], "syscall");
   EXPECT_EQ(outcome_of(Cancelled{2})["status"], "cancelled");
+  EXPECT_EQ(outcome_of(Lost{})["status"], "lost");
+  EXPECT_EQ(outcome_of(Lost{})["code"], "init-killed");
 }
 
 TEST(Record, ASetUpFailureSaysWhatWasMissing) {

@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 
@@ -162,15 +163,86 @@ class Words(SbxTest):
         (self.work / "data.csv").write_text("1\n")
         ended = self.sbx("--", "cat", "data.csv", json_record=False)
         self.assertNotEqual(ended.status, 0)
-        self.assertIn(b"--read data.csv", ended.err)
+        self.assertIn(b"add --read data.csv", ended.err)
         shown = self.sbx("--read", "data.csv", "--", "cat", str(self.work / "data.csv"), json_record=False)
         self.assertEqual((shown.out, shown.err), (b"1\n", b""), str(shown))
 
-    def test_an_empty_workspace_gets_a_hint_when_the_command_fails(self):
+    def said(self, *words):
+        ended = self.sbx(*words, json_record=False)
+        return [line for line in ended.err.decode().splitlines() if line.startswith("sbx: ")]
+
+    def test_an_empty_workspace_gets_a_hint_when_something_of_it_was_looked_for(self):
         (self.work / "something").write_text("")
-        self.assertIn(b"--workspace .:overlay", self.sbx("false", json_record=False).err)
-        self.assertEqual(self.sbx("true", json_record=False).err, b"")
-        self.assertEqual(self.sbx("--workspace", ".:overlay", "false", json_record=False).err, b"")
+        share = ["sbx: the working directory inside the sandbox is empty; to share this one copy-on-write, add --workspace .:overlay"]
+        self.assertEqual(self.said("--", "sh", "-c", "cd ./nosuch || cat ."), share)
+        self.assertEqual(self.said("true"), [])
+        for words in (("false",), ("--", "sh", "-c", "exit 42"), ("--", "sh", "-c", "exit 2"), ("--", "cat", "nosuchfile"),
+                      ("--workspace", ".:overlay", "false")):
+            with self.subTest(words):
+                self.assertEqual(self.said(*words), [])
+        looked = self.said("--explain", "--", "sh", "-c", 'name=some; cat "${name}thing"')
+        self.assertIn(f"sbx: cat looked for {self.work}/something, which the policy does not grant", looked)
+        self.assertEqual(looked[-1:], share)
+
+    def test_a_program_that_looks_for_its_file_by_itself_gets_the_hint(self):
+        if shutil.which("make", path=self.environment()["PATH"]) is None:
+            self.skipTest("make is not installed")
+        self.assertEqual(self.said("make"), [])
+        (self.work / "Makefile").write_text("all:\n\techo made\n")
+        self.assertIn("--workspace .:overlay", self.said("make")[0])
+        self.assertEqual(self.exit_of("--workspace", ".:overlay", "make"), 0)
+
+    def exit_of(self, *words):
+        return self.sbx(*words, json_record=False).status
+
+    def test_a_hint_stands_beside_no_known_cause(self):
+        (self.work / "something").write_text("")
+        for known, words in (("denied: ptrace", ("--lang", "python", "-c", TRACE_ME + "; open('something')", "something")),
+                             ("limit reached", ("--processes", "4", "--", "sh", "-c", "for i in 1 2 3 4 5 6; do sleep 60 & done; cat something")),
+                             ("killed by signal 11, SIGSEGV (segmentation fault)", ("--", "sh", "-c", "kill -SEGV $$"))):
+            with self.subTest(known):
+                said = self.said(*words)
+                self.assertTrue(any(known in line for line in said), said)
+                self.assertFalse([line for line in said if "exists here" in line or "working directory" in line or "note:" in line], said)
+
+    def test_a_failed_script_gets_one_note_and_no_option(self):
+        note = "sbx: note: files outside the policy look absent; rerun with --explain to see which"
+        self.assertEqual(self.said("--lang", "python", "-c", "open('/nosuch')"), [note])
+        self.assertEqual(self.said("--explain", "--lang", "python", "-c", "open('/nosuch')"), [])
+        self.assertEqual(self.said("--lang", "python", "-c", "raise SystemExit(3)"), [])
+
+    def test_a_hidden_file_is_not_offered(self):
+        (self.work / ".env").write_text("A=1\n")
+        [said] = self.said("--", "cat", ".env")
+        self.assertIn('".env" exists here but not in the sandbox: hidden by filesystem.deny "**/.env"', said)
+        self.assertNotIn("--read", said)
+
+    def test_a_name_in_a_shell_line_is_looked_for(self):
+        (self.work / "a b").mkdir()
+        (self.work / "a b" / "data:1.csv").write_text("1\n")
+        [said] = self.said("--", "cat", "a b/data:1.csv")
+        self.assertTrue(said.endswith("add --read 'a b/data\\:1.csv'"), said)
+        self.assertEqual(self.said("--read", "a b/data\\:1.csv", "--", "cat", "a b/data:1.csv"), [])
+        (self.work / "build.sh").write_text("#!/bin/sh\n")
+        self.assertEqual(self.said("--", "sh", "-c", "echo x; ./build.sh; exit 127"),
+                         ['sbx: "./build.sh" exists here but not in the sandbox; to show it, add --read ./build.sh'])
+
+    def test_a_budget_that_ended_the_run_has_its_option_first(self):
+        self.assertEqual(self.said("--timeout", "200ms", "--", "sleep", "60"),
+                         ["sbx: stopped: wall-time budget of 200 ms spent (limits.wall_time)",
+                          'sbx:   to allow more: --timeout 400ms, or limits.wall_time = "400ms" in the policy'])
+
+    def test_what_a_denial_offers_adds_to_what_is_allowed(self):
+        """--set with the line of a policy would replace the list."""
+        asked = ["--allow-host", "a.invalid:443", "--", "getent", "hosts", "b.invalid"]
+        said = self.said(*asked)
+        [cure] = [line for line in said if "to allow it" in line]
+        self.assertIn('to allow it: --allow-host b.invalid:443, or network.allow = ["b.invalid:443"] in the policy', cure)
+        self.assertEqual(self.said("--allow-host", "b.invalid:443", *asked), [])
+
+    def test_low_options_of_a_denial_are_words(self):
+        [denial] = self.sbx("--allow-host", "a.invalid", "--", "bash", "-c", "exec 3<>/dev/tcp/2001:db8::1/443").record["denials"]
+        self.assertEqual(denial["options"], ["--allow-host", "[2001:db8::1]:443"])
 
     def test_names_from_inside_cannot_steer_a_terminal(self):
         code = TRACE_ME.replace("libc.ptrace", "libc.prctl(15, b'a\\033[2Jb'); libc.ptrace")

@@ -24,13 +24,13 @@ class Why(SbxTest):
 
     def test_a_denial_has_attempt_rule_cure_and_risk(self):
         text = self.explained(self.python(TRACE_ME))
-        for part in ("the command exited with 0 by itself", "ptrace by python3", "attempted  controls another process", "(@debug)",
-                     'decided    not in syscalls.base = "default" (default.toml:', 'to allow   syscalls.allow = ["ptrace"]', "risk       "):
+        for part in ("  exited with status 0\n", "ptrace by python3", "action     controls another process", "(@debug)",
+                     'rule       not in syscalls.base = "default" (default.toml:', 'to allow   syscalls.allow = ["ptrace"]', "risk       "):
             self.assertIn(part, text)
 
     def test_a_budget_has_rule_cure_and_risk(self):
         text = self.explained(self.sbx("--timeout", "200ms", "--", "sleep", "60"))
-        for part in ("over-budget: ", 'decided    limits.wall_time = "200ms" (--timeout)', "to allow   --timeout 400ms", "risk       "):
+        for part in ("over-budget: ", 'rule       limits.wall_time = "200ms" (--timeout)', 'to allow   --timeout 400ms, or limits.wall_time = "400ms" in the policy', "risk       "):
             self.assertIn(part, text)
         text = self.explained(self.sbx("--output", "1K", "--", "seq", "10000"))
         for part in ("stdout was cut", "1 KiB kept", "to allow   --output 2K"):
@@ -50,9 +50,30 @@ class Why(SbxTest):
             [cure] = [line for line in told.splitlines() if "to allow" in line]
             self.assertIn(wanted, cure)
 
+    def test_a_destination_that_failed_is_named(self):
+        text = self.explained(self.sbx("--allow-host", "nosuch.invalid:443", "--", "bash", "-c",
+                                       "exec 3<>/dev/tcp/nosuch.invalid/443; read -u 3"))
+        for part in ("What the network did not reach\n  nosuch.invalid:443\n", "reason     ", "effect     the program saw a connection that was"):
+            self.assertIn(part, text)
+        self.assertNotIn("refused nothing", text)
+
+    def test_options_come_before_lines(self):
+        text = self.explained(self.sbx("--allow-host", "a.invalid:443", "--", "getent", "hosts", "b.invalid"))
+        self.assertIn('to allow   --allow-host b.invalid:443, or network.allow = ["b.invalid:443"] in the policy', text)
+
+    def test_a_signal_is_told_once(self):
+        text = self.explained(self.sbx("--", "sh", "-c", "kill -SEGV $$"))
+        self.assertIn("How it ended\n  killed by signal 11, SIGSEGV (segmentation fault)\n", text)
+
+    def test_a_lost_run_is_not_one_that_could_not_be(self):
+        record = {"schema": "sbx.run/1", "outcome": {"status": "lost", "code": "init-killed", "detail": "x", "success": False}}
+        text = self.why("-", stdin=json.dumps(record))
+        for part in ("  lost: x\n", "effect     the command had begun", "init-killed: "):
+            self.assertIn(part, text)
+
     def test_a_run_that_could_not_be_has_its_code_and_cure(self):
         text = self.explained(self.sbx("-p", "nosuchpolicy", "true"))
-        for part in ("setup-failed: ", "unknown-policy: there is no policy of that name", "cure "):
+        for part in ("setup-failed: ", "unknown-policy: there is no policy of that name", "fix  ", "effect     nothing ran"):
             self.assertIn(part, text)
 
     def test_a_record_is_a_strangers_text(self):
@@ -73,7 +94,7 @@ class Why(SbxTest):
         ended = self.sbx("--", "sh", "-c", "exit 5", json_record=False)
         self.assertEqual((ended.status, ended.out, ended.err), (5, b"", b""))
         self.assertEqual((state.stat().st_mode & 0o777, state.parent.stat().st_mode & 0o777), (0o600, 0o700))
-        self.assertIn("the command exited with 5 by itself", self.why())
+        self.assertIn("  exited with status 5\n", self.why())
         self.sbx("--bogus", "true", json_record=False)
         self.assertIn("unknown-option", self.why())
         self.assertEqual(os.listdir(state.parent), ["last.json"])

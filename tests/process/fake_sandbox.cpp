@@ -151,6 +151,7 @@ struct VerdictText {
   std::string operator()(const Cancelled& v) const {
     return "cancelled " + std::to_string(v.signal);
   }
+  std::string operator()(const Lost&) const { return "lost"; }
 };
 
 /// Length, newline, bytes.

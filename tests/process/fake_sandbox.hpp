@@ -43,7 +43,7 @@ struct FakeRun {
 
 /// What the supervisor process saw.
 struct Seen {
-  std::string verdict;  ///< "exited 3", "signaled 13", "over-budget wall_time", "error init-killed"
+  std::string verdict;  ///< "exited 3", "signaled 13", "over-budget wall_time", "lost"
   std::string detail;
   std::string notes;     ///< one a line
   std::string denials;   ///< "what*count@process errno-free", one a line

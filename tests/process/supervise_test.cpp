@@ -41,7 +41,7 @@ TEST(Verdicts, AnExitStatusIsPassedOn) {
 TEST(Verdicts, ASignalIsNamed) {
   const Seen seen = run_to_end({.main = [] { return ::raise(SIGKILL); }});
   EXPECT_EQ(seen.verdict, "signaled 9");
-  EXPECT_EQ(seen.detail, "the command died of SIGKILL (Killed)");
+  EXPECT_EQ(seen.detail, "killed by signal 9, SIGKILL (killed)");
 }
 
 TEST(Verdicts, WallTimeEndsASleeper) {
@@ -158,10 +158,10 @@ TEST(Verdicts, SigxfszIsTheFileSizeBudget) {
   EXPECT_EQ(seen.limits, "file_size=1000\n");
 }
 
-TEST(Verdicts, AnInitThatEndsWithoutAWordIsAnError) {
+TEST(Verdicts, AnInitThatEndsWithoutAWordIsLost) {
   FakeRun run{.main = [] { return 0; }};
   run.reports = false;
-  EXPECT_EQ(run_to_end(run).verdict, "error init-killed");
+  EXPECT_EQ(run_to_end(run).verdict, "lost");
 }
 
 TEST(Verdicts, AnInitThatStaysIsKilledAndTheCommandsStatusStands) {

@@ -35,12 +35,16 @@ TEST(PolledMemory, TheVerdictSaysWhatIsKnownByTheMachinesTotalOnly) {
   measured.budgets = {.memory_peak = kBudget + (8U << 20), .memory_over = true};
   EXPECT_EQ(
       detail_of(OverBudget{Budget::memory}, settings, measured),
-      "memory budget of 256 MiB reached (peak 264 MiB); limits.memory = \"512M\" would allow more");
+      "memory limit of 256 MiB reached");
+  measured.budgets.largest = {.name = "python3.11", .bytes = 2 * kBudget};
+  EXPECT_EQ(detail_of(OverBudget{Budget::memory}, settings, measured),
+            "memory limit of 256 MiB reached (largest process: python3.11)");
+  measured.budgets.largest = {};
   measured.budgets.memory_unmapped = kBudget;
   EXPECT_EQ(
       detail_of(OverBudget{Budget::memory}, settings, measured),
-      "memory budget of 256 MiB reached (peak 264 MiB, of it 256 MiB of shared memory that nobody "
-      "maps, by the machine's total); limits.memory = \"512M\" would allow more");
+      "memory limit of 256 MiB reached (256 MiB of shared memory that no process maps, by the "
+      "machine's total)");
 }
 
 std::vector<std::string> names_after(const Verdict& verdict, std::uint64_t peak,

@@ -32,7 +32,7 @@ class Explain(SbxTest):
         self.assertEqual(ended.text, "No such file or directory\n" * 2)
         (denial,) = self.paths(ended).values()
         self.assertEqual((denial["what"], denial["count"], denial["process"]), (str(self.data), 1, "python3.11"), ended)
-        self.assertIn("mislead", denial["rule"])
+        self.assertIn("fake", denial["rule"])
         key, _, value = denial["allow_with"].partition(" = ")
         again = self.explained(LOOK, self.data, options=("--set", f"{key}={value}"))
         self.assertEqual((again.text, self.paths(again)), ("opened\n", {}), again)
@@ -87,9 +87,20 @@ class Explain(SbxTest):
     def test_words_say_where_the_names_come_from(self):
         ended = self.sbx("-p", "python", "--explain", "--lang", "python", "-c", LOOK, self.data, json_record=False)
         said = ended.err.decode()
-        self.assertIn(f"not granted: {self.data} by python3.11", said)
-        self.assertIn("a program can mislead it", said)
-        self.assertIn(f'filesystem.read = ["{self.data}"]', said)
+        self.assertIn(f"sbx: python3.11 looked for {self.data}, which the policy does not grant\n", said)
+        self.assertIn("note: observed by tracing; a program can fake such look-ups", said)
+        self.assertIn(f'to allow it: --read {self.data}, or filesystem.read = ["{self.data}"] in the policy', said)
+
+    def test_what_an_empty_workspace_lacks_is_named(self):
+        self.write("here", "")
+        ended = self.sbx("--explain", "--lang", "python", "-c", LOOK, "here")
+        self.assertEqual([(denial["what"], denial["options"]) for denial in ended.record["denials"]],
+                         [(str(self.work / "here"), ["--read", str(self.work / "here")])], ended)
+
+    def test_what_the_program_makes_itself_is_not_named(self):
+        self.write("made", "")
+        code = "open('made', 'w').close(); open('made').close()"
+        self.assertEqual(self.sbx("--explain", "--lang", "python", "-c", code).record["denials"], [])
 
     def test_hidden_file_of_the_workspace_is_named_as_hidden(self):
         self.write(".env", "SECRET=1\n")

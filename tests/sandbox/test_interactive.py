@@ -87,8 +87,8 @@ class Interactive(SbxTest):
 
     def test_an_interrupted_program_gets_no_hint_about_files(self):
         self.write("file", "")
-        hint = "working folder is empty"
-        for code, keys, status in (("echo ready; exec sleep 60", CTRL_C, 130), ("echo ready; read answer; exit 1", "\r", 1)):
+        hint = "exists here but not in the sandbox"
+        for code, keys, status in (("echo ready; exec sleep 60 || cat file", CTRL_C, 130), ("echo ready; read answer; cat file", "\r", 1)):
             session = Session(self, self.command("-i", "--", "sh", "-c", code, json_record=False))
             session.expect("ready")
             session.type(keys)

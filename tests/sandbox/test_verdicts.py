@@ -207,6 +207,32 @@ class CouldNot(SbxTest):
         self.assertEqual(ended.verdict, ("setup-failed", "not-executable"), ended)
 
 
+class Lost(SbxTest):
+    """PID 1 of a sandbox, killed by somebody outside."""
+
+    def test_after_the_command_began(self):
+        process = self.start_sbx("--report", self.tmp / "record", "--", "sh", "-c", "echo ready; exec sleep 60", json_record=False)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        [init] = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        os.kill(int(init), signal.SIGKILL)
+        ended = self.finish(process, json_record=False)
+        outcome = json.loads((self.tmp / "record").read_text())["outcome"]
+        self.assertEqual((ended.status, outcome["status"], outcome["code"], outcome["success"]), (125, "lost", "init-killed", False), outcome)
+        self.assertEqual((outcome["reason"], outcome["exit_code"], outcome["signal"]), (None, None, None))
+        self.assertIn(b"sbx: lost: the sandbox's init was killed from outside", ended.err)
+
+    def test_of_a_command_that_began_what_it_did_stays(self):
+        """Why it is not setup-failed, after which a caller may try again."""
+        process = self.start_sbx("--write", self.work, "--report", self.tmp / "record", "--", "sh", "-c",
+                                 f"echo done > {self.work}/effect; echo ready; exec sleep 60", json_record=False)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        [init] = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        os.kill(int(init), signal.SIGKILL)
+        self.finish(process, json_record=False)
+        self.assertEqual(json.loads((self.tmp / "record").read_text())["outcome"]["status"], "lost")
+        self.assertEqual((self.work / "effect").read_text(), "done\n")
+
+
 class Cancelled(SbxTest):
     def cancelled_by(self, number, program, *extra):
         process = self.start_sbx("--report", self.tmp / "r.json", PROBE, *program, json_record=False)
