@@ -20,6 +20,16 @@ std::string allow_line(const plan::NetworkPlan& plan, const std::string& place) 
                          : "network = { mode = \"allow-list\", allow = [\"" + place + "\"] }";
 }
 
+std::vector<std::string> allow_options(const plan::NetworkPlan& plan, const std::string& place) {
+  if (plan.none_was_typed) return {};
+  return {"--allow-host", place};
+}
+
+void offer_nothing(Denial& denial) {
+  denial.allow_with = denial.risk = "";
+  denial.options.clear();
+}
+
 }  // namespace
 
 Denial refused_name(const plan::NetworkPlan& plan, std::string_view shown,
@@ -27,7 +37,9 @@ Denial refused_name(const plan::NetworkPlan& plan, std::string_view shown,
   Denial denial{.kind = "network", .what = "name " + std::string(shown), .rule = plan.rule};
   if (canonical.empty()) return denial;
   // A question has no port: most programs that ask for a name go on to 443.
-  denial.allow_with = allow_line(plan, std::string(canonical) + ":443");
+  const std::string place = std::string(canonical) + ":443";
+  denial.allow_with = allow_line(plan, place);
+  denial.options = allow_options(plan, place);
   denial.risk = std::string(kRisk) + "; put the port that the program uses";
   return denial;
 }
@@ -36,11 +48,13 @@ Denial refused_destination(const plan::NetworkPlan& plan, policy::Transport tran
                            const std::string& host, std::uint16_t port) {
   const bool udp = transport == policy::Transport::udp;
   const std::string place = host + ":" + std::to_string(port);
+  const std::string rule = udp ? "udp://" + place : place;
   return {.kind = "network",
           .what = (udp ? "udp " : "tcp ") + place,
           .rule = plan.rule,
-          .allow_with = allow_line(plan, udp ? "udp://" + place : place),
-          .risk = kRisk};
+          .allow_with = allow_line(plan, rule),
+          .risk = kRisk,
+          .options = allow_options(plan, rule)};
 }
 
 Denial refused_address(const plan::NetworkPlan& plan, policy::Transport transport,
@@ -48,7 +62,7 @@ Denial refused_address(const plan::NetworkPlan& plan, policy::Transport transpor
   Denial denial = refused_destination(plan, transport, rule_text(address), port);
   const policy::SpecialRange* const range = policy::special_range(address);
   const bool hopeless = range != nullptr && range->special == policy::Special::never;
-  if (hopeless || is_synthetic(address) || port == 0) denial.allow_with = denial.risk = "";
+  if (hopeless || is_synthetic(address) || port == 0) offer_nothing(denial);
   return denial;
 }
 
@@ -64,6 +78,8 @@ void tell(Tally& tally, const plan::NetworkPlan& plan, const Destination& destin
   Denial denial = refused_destination(plan, transport, host, destination.port);
   denial.rule = failure.why;
   denial.allow_with = failure.allow_with;
+  denial.options = failure.options;
+  if (denial.allow_with.empty()) offer_nothing(denial);
   tally.deny(std::move(denial));
 }
 
@@ -74,7 +90,7 @@ Denial refused_connect(const plan::NetworkPlan& plan, std::optional<policy::Tran
   const std::string place = rule_text(address) + ":" + std::to_string(port);
   if (!transport) denial.what = "address " + place;
   // No rule allows port 53, multicast and the like.
-  if (!policy::parse_network_rule(place)) denial.allow_with = denial.risk = "";
+  if (!policy::parse_network_rule(place)) offer_nothing(denial);
   return denial;
 }
 

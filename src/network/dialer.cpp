@@ -68,7 +68,7 @@ struct Dialer::Dial {
   std::string last_failure;
 };
 
-Dialer::Dialer(EventLoop& loop, bool may_be_private) : loop_(loop), private_(may_be_private) {}
+Dialer::Dialer(EventLoop& loop, const plan::NetworkPlan& plan) : loop_(loop), plan_(plan) {}
 
 Dialer::~Dialer() {
   while (!dials_.empty()) cancel(dials_.begin()->first);
@@ -152,11 +152,13 @@ void Dialer::check(Dial& dial, const std::vector<Address>& addresses) {
   const Destination& to = dial.destination;
   const HostAddresses& host = host_addresses();
   if (!host_known_) return end_later(dial, {.why = "the host's own addresses can't be read"});
-  Usable usable = network::usable(to.rule->rule, private_, addresses, to.port, host);
+  Usable usable =
+      network::usable(to.rule->rule, plan_.private_, addresses, to.port, host, plan_.rules);
   if (usable.addresses.empty())
     return end_later(dial, {.why = std::move(usable.refused.why),
                             .refused_by_policy = true,
-                            .allow_with = std::move(usable.refused.allow_with)});
+                            .allow_with = std::move(usable.refused.allow_with),
+                            .options = std::move(usable.refused.options)});
   dial.addresses = std::move(usable.addresses);
   if (dial.addresses.size() > kMostTried) dial.addresses.resize(kMostTried);
   try_next(dial);

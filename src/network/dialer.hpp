@@ -13,6 +13,7 @@
 #include "base/unique_fd.hpp"
 #include "network/resolver.hpp"
 #include "network/special.hpp"
+#include "plan/plan.hpp"
 
 namespace sbx::network {
 
@@ -31,7 +32,8 @@ struct Destination {
 struct Unreached {
   std::string why;  ///< "no such name", "refused by 192.0.2.1", "timed out after 10 s"
   bool refused_by_policy = false;
-  std::string allow_with;  ///< when refused by policy
+  std::string allow_with;              ///< when refused by policy
+  std::vector<std::string> options{};  ///< the same as options of sbx run
 };
 
 /// Reaches destinations on the host's network: resolves names now, drops addresses that may not be
@@ -42,8 +44,8 @@ class Dialer {
   using Reached = std::function<void(std::expected<UniqueFd, Unreached>)>;
   using DialId = std::uint64_t;
 
-  /// `private_`: network.private.
-  Dialer(EventLoop& loop, bool private_);
+  /// Of the plan: network.private, and all rules. It outlives this.
+  Dialer(EventLoop& loop, const plan::NetworkPlan& plan);
   Dialer(const Dialer&) = delete;
   Dialer& operator=(const Dialer&) = delete;
   ~Dialer();
@@ -68,7 +70,7 @@ class Dialer {
   const HostAddresses& host_addresses();
 
   EventLoop& loop_;
-  bool private_;
+  const plan::NetworkPlan& plan_;
   std::unique_ptr<Resolver> resolver_;
   std::unordered_map<DialId, std::unique_ptr<Dial>> dials_;
   DialId last_ = 0;

@@ -31,7 +31,7 @@ SocketWish wish(int domain, int type, int protocol = 0) {
 struct Gateway::Served {
   Served(EventLoop& in, Gateway& gateway)
       : loop(in),
-        dialer(in, gateway.plan_.private_),
+        dialer(in, gateway.plan_),
         tcp(in, gateway.plan_, dialer, gateway.tally_),
         udp(in, gateway.plan_, dialer, gateway.tally_, gateway.pool_.space()),
         attempts(in, [&gateway](const Attempts::Packet& packet) { gateway.seen(packet); }),

@@ -32,23 +32,51 @@ std::optional<Address> address_of(const sockaddr* address) {
   return std::nullopt;
 }
 
-std::string allow_line(const Address& address, const NetworkRule& rule, std::uint16_t port) {
-  const NetworkRule one{.transport = rule.transport,
-                        .kind = NetworkRule::Kind::prefix,
-                        .prefix = {.address = address, .length = address.bits()},
-                        .exact = true,
-                        .ports = {{port, port}}};
-  return "network.allow = [" + policy::quoted(one.text()) + "]";
-}
-
-std::string why_special(const SpecialRange& range) {
-  return std::string(range.reason) + " (" + std::string(range.registry) + ")";
-}
-
 /// The host's loopback: reached by its own name, whatever else is refused.
 bool is_loopback(const Address& address) {
   return address.family == Family::v4 ? address.bytes[0] == 127
                                       : address == *policy::parse_v6("::1");
+}
+
+/// What `host.sbx.internal` leads to.
+bool is_host_loopback(const Address& address) {
+  return address == Address::v4(127, 0, 0, 1) || address == *policy::parse_v6("::1");
+}
+
+/// Refused, with the rule that would allow it; without one where no rule can (sbx-policy(5), "Rules").
+Refused refused_but_for(std::string why, const Address& address, const NetworkRule& rule,
+                        std::uint16_t port) {
+  NetworkRule one{.transport = rule.transport, .ports = {{port, port}}};
+  if (is_host_loopback(address)) {
+    one.kind = NetworkRule::Kind::host;
+    one.name = policy::kHostLoopbackName;
+  } else {
+    one.kind = NetworkRule::Kind::prefix;
+    one.prefix = {.address = address, .length = address.bits()};
+    one.exact = true;
+  }
+  const std::string text = one.text();
+  if (!policy::parse_network_rule(text)) return {std::move(why), {}};
+  return {std::move(why), "network.allow = [" + policy::quoted(text) + "]", {"--allow-host", text}};
+}
+
+Refused refused_unless_private(std::string why) {
+  return {std::move(why), "network.private = true", {"--set", "network.private=true"}};
+}
+
+/// Whether a rule other than the one that was asked by allows exactly this address.
+bool is_named(std::span<const policy::PlacedRule> rules, policy::Transport transport,
+              const Address& address, std::uint16_t port) {
+  return std::ranges::any_of(rules, [&](const policy::PlacedRule& placed) {
+    const NetworkRule& rule = placed.rule;
+    if (rule.transport != transport || !rule.has_port(port)) return false;
+    if (rule.kind == NetworkRule::Kind::host) return is_host_loopback(address);
+    return rule.kind == NetworkRule::Kind::prefix && rule.exact && rule.prefix.address == address;
+  });
+}
+
+std::string why_special(const SpecialRange& range) {
+  return std::string(range.reason) + " (" + std::string(range.registry) + ")";
 }
 
 /// What a rule by name may not lead to.
@@ -58,12 +86,11 @@ std::optional<Refused> refused_by_name(bool private_, const SpecialRange* range,
   const bool only_exact = own || (range != nullptr && range->special == Special::exact);
   const bool never = range != nullptr && range->special == Special::never;
   if (never) return Refused{why_special(*range), {}};
-  if (only_exact) {
-    return Refused{range != nullptr && !own ? why_special(*range) : std::string(kOwnAddress),
-                   allow_line(address, rule, port)};
-  }
+  if (only_exact)
+    return refused_but_for(range != nullptr && !own ? why_special(*range) : std::string(kOwnAddress),
+                           address, rule, port);
   if (range == nullptr || range->special == Special::global || private_) return std::nullopt;
-  return Refused{why_special(*range), "network.private = true"};
+  return refused_unless_private(why_special(*range));
 }
 
 /// What a rule by address may not lead to although it has the address.
@@ -72,12 +99,11 @@ std::optional<Refused> refused_by_prefix(const SpecialRange* range, bool own,
                                          std::uint16_t port) {
   if (range != nullptr && range->special == Special::never) return Refused{why_special(*range), {}};
   if (rule.exact) return std::nullopt;
-  const std::string line = allow_line(address, rule, port);
-  if (own) return Refused{std::string(kOwnAddress), line};
+  if (own) return refused_but_for(std::string(kOwnAddress), address, rule, port);
   if (range == nullptr || range->special == Special::global) return std::nullopt;
   if (range->special == Special::reserved && range->prefix.contains(rule.prefix))
     return std::nullopt;
-  return Refused{why_special(*range), line};
+  return refused_but_for(why_special(*range), address, rule, port);
 }
 
 /// "private" where a reader would call all of them that; else the reason of the first.
@@ -130,17 +156,18 @@ std::optional<Refused> refused(const NetworkRule& rule, bool private_, const Add
   if (rule.kind != NetworkRule::Kind::prefix)
     return refused_by_name(private_, range, own, address, rule, port);
   if (!rule.prefix.contains(address))
-    return Refused{"outside of " + rule.prefix.text(), allow_line(address, rule, port)};
+    return refused_but_for("outside of " + rule.prefix.text(), address, rule, port);
   return refused_by_prefix(range, own, address, rule, port);
 }
 
 Usable usable(const NetworkRule& rule, bool private_, const std::vector<Address>& resolved,
-              std::uint16_t port, const HostAddresses& host) {
+              std::uint16_t port, const HostAddresses& host,
+              std::span<const policy::PlacedRule> rules) {
   Usable result;
   std::optional<Refused> first;
   for (const Address& address : resolved) {
     auto no = refused(rule, private_, address, port, host);
-    if (!no)
+    if (!no || is_named(rules, rule.transport, address, port))
       result.addresses.push_back(address);
     else if (!first || (first->allow_with.empty() && !no->allow_with.empty()))
       first = std::move(no);
@@ -148,8 +175,8 @@ Usable usable(const NetworkRule& rule, bool private_, const std::vector<Address>
   if (!result.addresses.empty() || !first) return result;
   const bool own = std::ranges::all_of(
       resolved, [&](const Address& address) { return is_loopback(address) || host.has(address); });
-  result.refused = {group_reason(resolved, own) + " (" + listed(resolved) + ")",
-                    std::move(first->allow_with)};
+  result.refused = std::move(*first);
+  result.refused.why = group_reason(resolved, own) + " (" + listed(resolved) + ")";
   return result;
 }
 

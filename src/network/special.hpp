@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ struct Refused {
   /// What would allow it: "network.private = true", "network.allow = [\"10.0.0.1:80\"]"; empty
   /// where nothing does.
   std::string allow_with;
+  std::vector<std::string> options{};  ///< of sbx run: the same
 };
 
 /// Whether `rule` may lead to `address` (for a prefix rule: that it has the address is checked
@@ -40,7 +42,8 @@ struct Refused {
                                              const policy::Address& address, std::uint16_t port,
                                              const HostAddresses& host);
 
-/// What is left of a lookup's answer.
+/// What is left of a lookup's answer. An address that one of `rules` names exactly is left too: the program may
+/// connect to it anyway.
 struct Usable {
   std::vector<policy::Address> addresses;
   /// When none is left: "leads only to private addresses (10.1.2.3)", "leads only to addresses of
@@ -49,6 +52,7 @@ struct Usable {
 };
 [[nodiscard]] Usable usable(const policy::NetworkRule& rule, bool private_,
                             const std::vector<policy::Address>& resolved, std::uint16_t port,
-                            const HostAddresses& host);
+                            const HostAddresses& host,
+                            std::span<const policy::PlacedRule> rules = {});
 
 }  // namespace sbx::network

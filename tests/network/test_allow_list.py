@@ -269,6 +269,16 @@ class AllowList(SbxTest):
             record = json.loads((self.tmp / "record").read_text())
             self.assertEqual(record["network"]["used"], [{"rule": "127.0.0.1:8081:8000", "connections": 1, "bytes_in": 5, "bytes_out": 18}])
 
+    def test_published_port_may_be_a_low_one_inside(self):
+        process = self.start_sbx("--set", 'network.publish=["127.0.0.1:8081:80"]', "--lang", "python", "-c", SERVE.replace("8000", "80"),
+                                 json_record=False)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        with socket.create_connection(("127.0.0.1", 8081), 10) as client:
+            client.sendall(b"hello")
+            client.shutdown(socket.SHUT_WR)
+            self.assertEqual(client.makefile("rb").read(), b"from inside: hello")
+        self.finish(process, json_record=False)
+
     def test_published_port_that_is_taken_is_an_error(self):
         with socket.create_server(("127.0.0.1", 8081)):
             ended = self.sbx("--set", 'network.publish=["127.0.0.1:8081:8000"]', "--", "true")
@@ -357,10 +367,25 @@ class AllowList(SbxTest):
             self.assertIn(ended.outcome["exit_code"], RESET, ended)
             self.assertEqual([denial["what"] for denial in ended.record["denials"]], [f"tcp {name}:80"])
 
+    def test_what_is_offered_for_a_name_of_the_host_helps(self):
+        for name, address in (("loop.example.org", "127.0.0.1"), ("host.example.org", internet.HOST4)):
+            with self.subTest(name=name), socket.create_server((address, 8083)):
+                refused = self.python(TALK, name, 8083, "x", options=self.allowed(f"{name}:8083"))
+                self.assertEqual((refused.denied, self.used(refused)), ({f"tcp {name}:8083": 1}, {}), refused)
+                cure = refused.record["denials"][0]["options"]
+                allowed = self.connect(name, 8083, f"{name}:8083", options=cure)
+                self.assertEqual((allowed.denied, self.used(allowed)[f"{name}:8083"][0]), ({}, 1), allowed)
+                other = self.python(TALK, name, 8084, "x", options=[*self.allowed(f"{name}:8084"), *cure])
+                self.assertEqual(other.denied, {f"tcp {name}:8084": 1}, other)
+
     def test_missing_name_is_a_named_failure(self):
         ended = self.fetch("http://missing.example.org/", *self.allowed("missing.example.org:80"))
         self.assertIn(ended.outcome["exit_code"], RESET, ended)
         self.assertEqual(self.failed(ended), {"missing.example.org:80": "no such name"})
+        said = self.sbx(*self.allowed("missing.example.org:80"), "--", "bash", "-c", "exec 3<>/dev/tcp/missing.example.org/80; read -u 3",
+                        json_record=False).err.decode()
+        self.assertEqual([line for line in said.splitlines() if line.startswith("sbx:")],
+                         ["sbx: network: missing.example.org:80: no such name"])
 
     def test_server_that_refuses_is_a_named_failure(self):
         ended = self.fetch("http://web.example.org:81/", *self.allowed("web.example.org:81"))

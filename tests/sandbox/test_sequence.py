@@ -15,7 +15,7 @@ KINDS = (
     (SHOW, 0),
     (("--timeout", "30ms", "--", "sleep", "60"), 124),
     (SHOW, 0),
-    (("--allow-host", "127.0.0.1:9", "--", "true"), 0),
+    (("--allow-host", "host.sbx.internal:9", "--", "true"), 0),
     (SHOW, 0),
     (("--memory", "24M", "--", PROBE, "hold-anonymous", "64"), 137),
     (SHOW, 0),

@@ -62,8 +62,7 @@ INSTANTIATE_TEST_SUITE_P(
         Form{"[2001:db8::/32]:443", "[2001:db8::/32]:443"},
         Form{"[2001:DB8:0:0:0:0:0:1]:443", "[2001:db8::1]:443"},
         Form{"[2001:db8::1/128]:443", "[2001:db8::1/128]:443"},
-        Form{"udp://[fd00::/8]:5", "udp://[fd00::/8]:5"}, Form{"[::1]:80", "[::1]:80"},
-        Form{"127.0.0.1:80", "127.0.0.1:80"}, Form{"169.254.169.254:80", "169.254.169.254:80"},
+        Form{"udp://[fd00::/8]:5", "udp://[fd00::/8]:5"}, Form{"169.254.169.254:80", "169.254.169.254:80"},
         Form{"host.sbx.internal:5432", "host.sbx.internal:5432"},
         Form{"HOST.sbx.internal.:5432", "host.sbx.internal:5432"}));
 
@@ -224,6 +223,10 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"[ff02::fb]:5353", "multicast", "leave it out"},
         Mistake{"255.255.255.255:80", "broadcast", "leave it out"},
         Mistake{"198.18.0.5:80", "inside of sandboxes", "leave it out"},
+        Mistake{"127.0.0.1:80", "the sandbox's own loopback", "\"host.sbx.internal:80\""},
+        Mistake{"udp://127.1.2.3:80", "the sandbox's own loopback", "\"udp://host.sbx.internal:80\""},
+        Mistake{"[::1]:80", "the sandbox's own loopback", "\"host.sbx.internal:80\""},
+        Mistake{"[fd00:ec2::254/128]:80", "only a single address", "\"[fd00:ec2::254]:80\""},
         Mistake{"127.0.0.0/8:80", "only a single address", "\"host.sbx.internal:80\""},
         Mistake{"127.0.0.1/32:80", "only a single address", "\"host.sbx.internal:80\""},
         Mistake{"[::1/128]:80", "only a single address", "\"host.sbx.internal:80\""},
@@ -324,7 +327,7 @@ TEST(NetworkRuleLock, MoreIsNotNarrower) {
   EXPECT_FALSE(narrows("a.example:442-443", {"a.example:443"}));
   EXPECT_FALSE(narrows("a.example:80-82", {"a.example:80", "a.example:82"}));
   EXPECT_FALSE(narrows("10.0.0.0/8:443", {"10.0.0.0/9:443"}));
-  EXPECT_FALSE(narrows("host.sbx.internal:80", {"*.internal:80", "127.0.0.1:80"}));
+  EXPECT_FALSE(narrows("host.sbx.internal:80", {"*.internal:80", "169.254.169.254:80"}));
 }
 
 TEST(NetworkRuleLock, APrefixDoesNotGiveWhatOnlyANarrowerOneReaches) {
@@ -335,7 +338,7 @@ TEST(NetworkRuleLock, APrefixDoesNotGiveWhatOnlyANarrowerOneReaches) {
   // One address without a length may be the machine's own.
   EXPECT_FALSE(narrows("10.1.2.3:443", {"10.0.0.0/8:443"}));
   EXPECT_FALSE(narrows("169.254.169.254:80", {"169.254.0.0/16:80"}));
-  EXPECT_FALSE(narrows("127.0.0.1:80", {"0.0.0.0/0:80"}));
+  EXPECT_FALSE(narrows("169.254.169.254:80", {"0.0.0.0/0:80"}));
 }
 
 }  // namespace

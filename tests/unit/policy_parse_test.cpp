@@ -199,7 +199,7 @@ TEST(PolicyParse, NegativeRuleValueIsARegister) {
 TEST(PolicyParse, AcceptsEveryFormOfADestination) {
   const Policy policy = parsed(
       "[network]\nallow = [\"example.com:443\", \"a-b.example.com:54-65535\", \"*.x.org:*\", "
-      "\"10.0.0.1:80\", \"[::1]:80\", \"udp://[fd00::/8]:5\"]");
+      "\"10.0.0.1:80\", \"[fd00::1]:80\", \"udp://[fd00::/8]:5\"]");
   EXPECT_EQ(policy.network.allow.size(), 6U);
 }
 

@@ -200,8 +200,7 @@ TEST(RefusedByPrefix, OnlyOneAddressReachesTheHostAndItsCredentials) {
   EXPECT_NE(answer("203.0.114.0/24:80", "203.0.114.5"), "allowed");
   EXPECT_EQ(answer("169.254.169.254:80", "169.254.169.254"), "allowed");
   EXPECT_EQ(answer("10.7.7.7:80", "10.7.7.7"), "allowed");
-  EXPECT_EQ(answer("127.0.0.1:80", "127.0.0.1"), "allowed");
-  EXPECT_NE(answer("127.0.0.1:80", "127.0.0.2"), "allowed");
+  EXPECT_NE(answer("10.7.7.7:80", "10.7.7.8"), "allowed");
 }
 
 TEST(RefusedByHostName, TheHostsLoopbackAndNothingElse) {
@@ -227,9 +226,44 @@ TEST(Usable, KeepsWhatIsAllowedAndSaysWhyNothingIs) {
 
   const auto own = usable(name, true, {address("127.0.0.1"), address("10.7.7.7")}, 80, kHost);
   EXPECT_EQ(own.refused.why, "leads only to addresses of this machine (127.0.0.1, 10.7.7.7)");
-  EXPECT_EQ(own.refused.allow_with, "network.allow = [\"127.0.0.1:80\"]");
+  EXPECT_EQ(own.refused.allow_with, "network.allow = [\"host.sbx.internal:80\"]");
+  EXPECT_THAT(own.refused.options, testing::ElementsAre("--allow-host", "host.sbx.internal:80"));
 
   EXPECT_EQ(usable(name, false, {}, 80, kHost).refused.why, "");
+}
+
+/// What a refusal offers is a rule, and beside the name's rule it lets the name through.
+TEST(Usable, WhatIsOfferedHelpsOrNothingIs) {
+  const NetworkRule name = rule("a.example:80");
+  for (const char* const to :
+       {"127.0.0.1", "::1", "10.7.7.7", "203.0.114.5", "2a00::5", "169.254.169.254"}) {
+    const auto no = usable(name, false, {address(to)}, 80, kHost).refused;
+    ASSERT_EQ(no.options.size(), 2U) << to;
+    const std::vector<policy::PlacedRule> rules{{name, {}}, {rule(no.options[1]), {}}};
+    EXPECT_EQ(usable(name, false, {address(to)}, 80, kHost, rules).addresses,
+              std::vector<Address>{address(to)});
+    EXPECT_TRUE(usable(name, false, {address(to)}, 81, kHost, rules).addresses.empty()) << to;
+  }
+  for (const char* const to : {"127.0.1.1", "::ffff:127.0.0.1", "fe80::1"}) {
+    const auto no = usable(name, false, {address(to)}, 80, kHost).refused;
+    EXPECT_EQ(no.allow_with, "") << to;
+    EXPECT_TRUE(no.options.empty()) << to;
+  }
+}
+
+TEST(Usable, ARuleForOneAddressLetsNamesToNoOther) {
+  const NetworkRule name = rule("a.example:80");
+  const auto reached = [&](std::string_view other, std::string_view to) {
+    const std::vector<policy::PlacedRule> rules{{name, {}}, {rule(other), {}}};
+    return !usable(name, false, {address(to)}, 80, kHost, rules).addresses.empty();
+  };
+  EXPECT_TRUE(reached("10.7.7.7:80", "10.7.7.7"));
+  EXPECT_FALSE(reached("10.7.7.7:80", "127.0.0.1"));
+  EXPECT_FALSE(reached("udp://10.7.7.7:80", "10.7.7.7"));
+  EXPECT_FALSE(reached("10.0.0.0/8:80", "10.7.7.7"));
+  EXPECT_FALSE(reached("10.7.7.7/32:80", "10.7.7.7"));
+  EXPECT_FALSE(reached("host.sbx.internal:80", "10.7.7.7"));
+  EXPECT_FALSE(reached("host.sbx.internal:80", "127.0.0.2"));
 }
 
 TEST(HostAddresses, ThatCanNotBeListedAreAnError) {
