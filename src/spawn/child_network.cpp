@@ -35,17 +35,24 @@ long open_network_space() {
   return ::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
 }
 
-/// Every address is the gateway's own, so that it would answer each ping. Where /proc/sys is
-/// read-only (containers) it does.
+/// /proc/sys/net shows the settings of the network namespace of whoever looks, so that this changes nothing of the
+/// host's. Where /proc/sys is read-only (containers) it changes nothing at all.
+void set_network(const char* setting, char value) {
+  const int fd = ::open(setting, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  (void)!::write(fd, &value, 1);
+  ::close(fd);
+}
+
+/// Every address is the gateway's own, so that it would answer each ping.
 void ignore_echo() {
-  static constexpr const char* kSettings[] = {"/proc/sys/net/ipv4/icmp_echo_ignore_all",
-                                              "/proc/sys/net/ipv6/icmp/echo_ignore_all"};
-  for (const char* const setting : kSettings) {
-    const int fd = ::open(setting, O_WRONLY | O_CLOEXEC);
-    if (fd < 0) continue;
-    (void)!::write(fd, "1", 1);
-    ::close(fd);
-  }
+  set_network("/proc/sys/net/ipv4/icmp_echo_ignore_all", '1');
+  set_network("/proc/sys/net/ipv6/icmp/echo_ignore_all", '1');
+}
+
+/// Servers bind to 80 and 443 without CAP_NET_BIND_SERVICE: no other program shares these ports.
+void open_low_ports() {
+  set_network("/proc/sys/net/ipv4/ip_unprivileged_port_start", '0');
 }
 
 int make_socket(const Program& program, Stage stage, std::size_t index, const SocketWish& wish) {
@@ -105,6 +112,7 @@ void make_network(const Program& program) {
   if (!program.own_network) return;
   Handed handed;
   if (program.gateway) make_gateway(program, handed);
+  open_low_ports();
   raise_loopback(program);
   make_own_sockets(program, handed);
   if (handed.count == 0) return;

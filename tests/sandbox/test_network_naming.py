@@ -1,5 +1,6 @@
 """network.mode = "none": nothing is reached, and what was tried is named."""
 
+import pathlib
 import socket
 
 import sbxtest
@@ -104,6 +105,18 @@ class NetworkNaming(SbxTest):
         ended = self.exited(self.python(OWN_SERVER))
         self.assertEqual(ended.text, "hello\nhello\n127.0.0.1 127.0.0.1\n")
         self.assertEqual(ended.record["denials"], [])
+
+    def test_low_ports_are_the_programs_in_a_network_of_its_own_only(self):
+        setting = pathlib.Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
+        before = setting.read_text()
+        bind = "import socket\nfor family, address in ((2, '0.0.0.0'), (10, '::1')):\n  with socket.socket(family) as s: s.bind((address, 80)); s.listen()"
+        for options in ((), ("--set", 'network.mode="allow-list"')):
+            self.exited(self.python(bind, options=options))
+        self.assertEqual(setting.read_text(), before)
+        if int(before) <= 80:
+            self.skipTest("the host gives everybody these ports")
+        ended = self.python(bind, options=("--net", "host"))
+        self.assertIn("PermissionError", ended.record["stderr"]["text"], ended)
 
     def test_a_refusal_of_the_own_loopback_is_not_named(self):
         answers, named, ended = self.tried("127.0.0.1,9", "::1,9", "0.0.0.0,9", "::ffff:127.0.0.1,9")
