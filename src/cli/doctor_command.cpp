@@ -62,8 +62,23 @@ std::string line(const Finding& finding, const Paint& paint) {
   std::string text = fmt::format("  {}{:<21}{}", mark(finding.state, paint), finding.name,
                                  printable(finding.fact));
   if (!finding.consequence.empty()) text += "; " + printable(finding.consequence);
-  if (!finding.cure.empty()) text += "; cure: " + printable(finding.cure);
+  if (!finding.cure.empty()) text += "; fix: " + printable(finding.cure);
   return text + "\n";
+}
+
+/// An interpreter that is not installed is no fault of the machine: one line for all of them.
+bool is_absent(const Finding& finding) {
+  return finding.state == State::missing && finding.code == "not-found";
+}
+
+std::string absent_line(const std::vector<Finding>& findings) {
+  std::string names;
+  for (const Finding& finding : findings)
+    if (is_absent(finding)) names += (names.empty() ? "" : ", ") + printable(finding.name);
+  if (names.empty()) return {};
+  return fmt::format(
+      "  {:<8}{}; not on PATH, needed only for their scripts (another name: [interpreters.extensions])\n",
+      "absent", names);
 }
 
 std::string for_people(const std::vector<Section>& sections, bool quiet, const Paint& paint) {
@@ -71,7 +86,9 @@ std::string for_people(const std::vector<Section>& sections, bool quiet, const P
   for (const Section& section : sections) {
     std::string lines;
     for (const Finding& finding : section.findings)
-      if (!quiet || finding.state != State::ok) lines += line(finding, paint);
+      if (!is_absent(finding) && (!quiet || finding.state != State::ok))
+        lines += line(finding, paint);
+    if (!quiet) lines += absent_line(section.findings);
     if (!lines.empty())
       text += (text.empty() ? "" : "\n") + paint.bold(section.title) + "\n" + lines;
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,10 @@ namespace sbx::doctor {
 
 enum class State : std::uint8_t { ok, weaker, missing };
 
+/// The budgets that `examine_means` tells of, in its order.
+inline constexpr std::array<std::string_view, 5> kBudgets = {
+    "limits.memory", "limits.cpu_time", "limits.cpus", "limits.processes", "limits.disk"};
+
 /// One line of the answer.
 struct Finding {
   std::string name;  ///< "user namespaces", "python3", a policy
@@ -24,6 +29,7 @@ struct Finding {
   std::string cure;                ///< empty where there is none
   std::string code;                ///< of a missing policy: the error's code
   std::vector<Degraded> degraded;  ///< of a policy: what its runs list
+  std::vector<std::string> means;  ///< of a policy that runs: what enforces each of kBudgets
 };
 
 /// What the kernel and the account give: namespaces, filters, file systems, groups.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "budget/acquire.hpp"
 #include "doctor/child.hpp"
@@ -53,6 +54,29 @@ Texts error_texts(const Error& error) {
   return {"error", error.code, error.text(), error.hint};
 }
 
+/// "cgroup v1", as people write it.
+std::string means_words(host::Means means, const char* without) {
+  switch (means) {
+    case host::Means::cgroup_v1:
+      return "cgroup v1";
+    case host::Means::cgroup_v2:
+      return "cgroup v2";
+    case host::Means::none:
+      break;
+  }
+  return without;
+}
+
+/// What enforces each of kBudgets where nothing is degraded.
+Texts means_of(const plan::Plan& plan, const Outcome& outcome) {
+  const host::ControlGroup& group = plan.control_group;
+  const bool counts_itself = outcome.cpu_time_means == "task-clock";
+  return {means_words(group.memory, "polled"),
+          means_words(group.cpu_time, counts_itself ? "task clock" : "summed by process"),
+          means_words(group.cpus, "CPU affinity"), means_words(group.processes, "RLIMIT_NPROC"),
+          "size of a private tmpfs"};
+}
+
 /// In a child: the supervisor of a run hides its own memory and can't make a second one. All that a
 /// run makes is made, its control group too.
 Texts run_it(host::Host host, const policy::Policy& policy, const std::string& state_folder) {
@@ -68,6 +92,7 @@ Texts run_it(host::Host host, const policy::Policy& policy, const std::string& s
                                  .trial = true});
   if (!outcome) return error_texts(outcome.error());
   Texts texts{"ran", std::to_string(exit_status_of(outcome->verdict)), outcome->detail};
+  std::ranges::move(means_of(*plan, *outcome), std::back_inserter(texts));
   for (const auto* list : {&plan->degraded, &outcome->degraded})
     for (const Degraded& item : *list) {
       texts.push_back(item.what);
@@ -78,12 +103,16 @@ Texts run_it(host::Host host, const policy::Policy& policy, const std::string& s
 }
 
 Finding weaker_or_ok(Finding finding, const Texts& texts) {
-  constexpr std::size_t kHead = 3;
+  constexpr std::size_t kMeans = 3;
+  constexpr std::size_t kHead = kMeans + kBudgets.size();
   constexpr std::size_t kEach = 3;
   finding.fact = "runs here";
+  if (texts.size() >= kHead)
+    finding.means.assign(texts.begin() + kMeans,
+                         texts.begin() + static_cast<std::ptrdiff_t>(kHead));
   for (std::size_t at = kHead; at + kEach <= texts.size(); at += kEach) {
     if (std::ranges::find(finding.degraded, texts[at], &Degraded::what) == finding.degraded.end())
-      finding.fact += (finding.degraded.empty() ? "; by weaker means: " : ", ") + texts[at];
+      finding.fact += (finding.degraded.empty() ? "; weaker enforcement: " : ", ") + texts[at];
     finding.degraded.push_back({texts[at], texts[at + 1], texts[at + 2]});
     finding.state = State::weaker;
   }
@@ -101,6 +130,7 @@ Finding interpreter(const host::Host& host, const policy::Policy& policy, const 
     finding.state = State::missing;
     finding.fact = plan.error().text();
     finding.consequence = fmt::format("scripts {} can't be run", extensions);
+    finding.code = plan.error().code;
     finding.cure = "install it, or name another under [interpreters.extensions]";
     return finding;
   }
@@ -127,14 +157,16 @@ std::vector<Finding> examine_means(const std::vector<Finding>& policies) {
   std::vector<Finding> list;
   if (std::ranges::all_of(policies, [](const auto& each) { return each.state == State::missing; }))
     return list;
-  for (const char* budget :
-       {"limits.memory", "limits.cpu_time", "limits.cpus", "limits.processes", "limits.disk"})
-    list.push_back({.name = budget, .fact = "by its own means"});
+  // The machine is the same for all of them.
+  const auto known = std::ranges::find_if(policies, [](const auto& each) { return !each.means.empty(); });
+  for (std::size_t i = 0; i < kBudgets.size(); ++i)
+    list.push_back({.name = std::string(kBudgets[i]),
+                    .fact = known == policies.end() ? "" : known->means[i]});
   for (const Finding& policy : policies) {
     for (const Degraded& item : policy.degraded) {
-      auto known = std::ranges::find(list, item.what, &Finding::name);
-      if (known == list.end()) known = list.insert(known, Finding{.name = item.what});
-      *known = {.name = item.what,
+      auto place = std::ranges::find(list, item.what, &Finding::name);
+      if (place == list.end()) place = list.insert(place, Finding{.name = item.what});
+      *place = {.name = item.what,
                 .state = State::weaker,
                 .fact = item.why,
                 .consequence = item.instead,

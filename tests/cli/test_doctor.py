@@ -135,11 +135,24 @@ class Doctor(SbxTest):
     def test_people_get_one_line_for_each(self):
         done = self.call("doctor", "-p", "strict")
         for line in done.stdout.splitlines():
-            self.assertRegex(line, r"^(  (ok|weaker|missing) +\S.*|[A-Z].*|)$")
+            self.assertRegex(line, r"^(  (ok|weaker|missing|absent) +\S.*|[A-Z].*|)$")
         quiet = self.call("doctor", "-q", "-p", "strict").stdout
         self.assertNotIn("  ok ", quiet)
         self.assertEqual(self.call("doctor", "--quiet", "--policy", "strict").stdout, quiet)
         self.assertEqual(self.call("doctor", "strict").returncode, 2)
+
+    def test_interpreters_that_are_not_there_share_a_line(self):
+        path = self.policy('[interpreters.extensions]\nxyz = ["nosuchone"]\nxyy = ["nosuchtwo"]')
+        [absent] = [line for line in self.call("doctor", "-p", path).stdout.splitlines() if line.startswith("  absent ")]
+        for name in ("nosuchone", "nosuchtwo"):
+            self.assertIn(name, absent)
+        self.assertNotIn("nosuch", self.call("doctor", "-q", "-p", path).stdout)
+
+    def test_what_enforces_a_budget_is_named(self):
+        means = self.doctor("-p", "strict")["means"]
+        for name in ("limits.memory", "limits.cpu_time", "limits.cpus", "limits.processes", "limits.disk"):
+            if means[name]["state"] == "ok":
+                self.assertRegex(means[name]["fact"], "^(cgroup v[12]|CPU affinity|RLIMIT_NPROC|task clock|summed by process|size of a private tmpfs)$")
 
 
 if __name__ == "__main__":
