@@ -158,11 +158,17 @@ std::string refusal_of(const LimitMet& met) {
                                                     : std::string(limit->refusal);
 }
 
+/// The verdict names what ended the run.
+bool is_verdict(const LimitMet& met, const Verdict& verdict) {
+  const auto* over = std::get_if<OverBudget>(&verdict);
+  if (over == nullptr) return false;
+  return over->budget == Budget::disk ? met.limit.starts_with("disk")
+                                      : met.limit == budget_name(over->budget);
+}
+
 void append_limits(std::string& text, const Outcome& outcome) {
-  const bool disk_ended_it = outcome.verdict == Verdict(OverBudget{Budget::disk});
   for (const LimitMet& met : outcome.limits_met)
-    if (met.limit != "memory" &&
-        !(met.limit.starts_with("disk") && disk_ended_it))  // the verdict says it
+    if (met.limit != "memory" && !is_verdict(met, outcome.verdict))
       say(text, "limit reached: limits.{} = {}; {}", met.limit, toml_value(met.limit, met.value),
           refusal_of(met));
 }

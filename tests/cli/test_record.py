@@ -231,6 +231,9 @@ class Words(SbxTest):
         self.assertEqual(self.said("--timeout", "200ms", "--", "sleep", "60"),
                          ["sbx: stopped: wall-time budget of 200 ms spent (limits.wall_time)",
                           'sbx:   to allow more: --timeout 400ms, or limits.wall_time = "400ms" in the policy'])
+        said = self.said("--set", 'limits.file_size="64K"', "--", "dd", "if=/dev/zero", "of=/tmp/f", "bs=1K", "count=100", "status=none")
+        self.assertEqual(said, ["sbx: stopped: a file would have grown over 64 KiB (limits.file_size)",
+                                "sbx:   to allow more: --set 'limits.file_size=\"128K\"', or limits.file_size = \"128K\" in the policy"])
 
     def test_what_a_denial_offers_adds_to_what_is_allowed(self):
         """--set with the line of a policy would replace the list."""
