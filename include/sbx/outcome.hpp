@@ -51,6 +51,13 @@ struct Stream {
   bool truncated = false;
   std::uint64_t head_bytes = 0;  ///< bytes of `text` (or of what was passed on) before the gap
   std::uint64_t tail_bytes = 0;  ///< bytes of `text` after the gap
+  bool joined = false;  ///< of stderr: it is one file with stdout, in whose counts its bytes are
+};
+
+/// Output that was passed through and could not be written.
+struct WriteError {
+  std::string stream;  ///< "stdout"
+  int errno_value = 0;
 };
 
 enum class Evidence : std::uint8_t { kernel_counter, signal, sampled };
@@ -141,6 +148,7 @@ struct Outcome {
   std::string detail;  ///< one sentence for people and agents
   Stream out;
   Stream err;
+  std::optional<WriteError> write_error;  ///< the first; sbx run ends with 125 then
   std::vector<LimitMet> limits_met;
   std::vector<Denial> denials;
   std::vector<NetworkUse> network_used;

@@ -1,10 +1,13 @@
 #include "base/sys.hpp"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <time.h>
 
 namespace sbx::sys {
@@ -42,6 +45,22 @@ Result<Pipe> make_pipe() {
   return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
+namespace {
+
+/// A pipe without a name, as a shell makes for <(command): it has had a writer.
+bool is_anonymous(int fifo) {
+  struct statfs facts{};
+  return ::fstatfs(fifo, &facts) == 0 && facts.f_type == PIPEFS_MAGIC;
+}
+
+/// tee(2) takes nothing from a pipe and gives 0 where it is empty and nobody writes.
+Result<bool> has_writer(int fifo) {
+  const Pipe scratch = SBX_TRY(make_pipe());
+  return ::tee(fifo, scratch.write.get(), 1, SPLICE_F_NONBLOCK) != 0;
+}
+
+}  // namespace
+
 Result<std::pair<UniqueFd, UniqueFd>> make_packet_pair() {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
@@ -62,8 +81,24 @@ Result<std::string> read_all(int fd, std::size_t limit) {
   return text;
 }
 
+Result<UniqueFd> open_to_read(const std::string& path) {
+  UniqueFd file = SBX_TRY(open_at(AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
+  struct stat facts{};
+  if (::fstat(file.get(), &facts) != 0 || S_ISREG(facts.st_mode)) return file;
+  if (S_ISFIFO(facts.st_mode) && !is_anonymous(file.get()) && !SBX_TRY(has_writer(file.get())))
+    return fail(Error{.kind = ErrorKind::host,
+                      .code = "no-writer",
+                      .message = "'" + path + "' is a FIFO that no process has open for writing",
+                      .errno_value = 0,
+                      .hint = "start its writer first"});
+  // From here on reading waits: the flag is this description's own.
+  ::fcntl(file.get(), F_SETFL, O_RDONLY);
+  return file;
+}
+
 Result<std::string> read_file(const std::string& path, std::size_t limit) {
-  const UniqueFd file = SBX_TRY(open_at(AT_FDCWD, path, O_RDONLY));
+  // A FIFO in the place of a file must not be waited for.
+  const UniqueFd file = SBX_TRY(open_at(AT_FDCWD, path, O_RDONLY | O_NONBLOCK));
   auto text = read_all(file.get(), limit);
   if (!text) text.error().message = "cannot read '" + path + "'";
   return text;

@@ -42,6 +42,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "write it to a file, or to standard input: --lang NAME -"},
     {"no-command", CodeOf::command_line, "there is no command to run",
      "name a script or a command"},
+    {"no-writer", CodeOf::command_line, "a FIFO was named that no process has open for writing",
+     "start its writer first"},
     {"no-such-run", CodeOf::command_line, "no run of this user that is under way has that id",
      "\"sbx ps\" lists them"},
     {"no-such-set", CodeOf::command_line, "no changes are kept under that name",

@@ -221,7 +221,7 @@ std::array<StatusRow, 14> status_rows() {
       {number(status::kNotFound), "the command was not found"},
       {number(status::kMemory), "the memory budget was reached"},
       {number(status::kCpuTime), "the CPU-time budget was reached"},
-      {number(status::kSize), "SIGXFSZ; output with exceed = \"kill\"; disk on a live grant"},
+      {number(status::kSize), "SIGXFSZ; more output than output.passed; disk on a live grant"},
       {number(status::kDeniedCall), "a system call was denied and denied = \"kill\""},
       {"130", "cancelled by SIGINT"},
       {"143", "cancelled by SIGTERM"},

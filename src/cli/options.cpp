@@ -46,8 +46,7 @@ constexpr OptionRow kRunOptions[] = {
     {"--disk", "SIZE", kLimits, kOnce,
      "Space for everything the program writes that is not granted: limits.disk.", take_disk},
     {"--output", "SIZE", kLimits, kOnce,
-     "Bytes of output, each of stdout and stderr: output.stdout and "
-     "output.stderr.",
+     "Bytes of output, each of stdout and stderr: output.stdout, output.stderr and output.passed.",
      take_output},
     {"--workspace", "DIR[:MODE]", kFiles, kOnce,
      "The program's working folder, and how it is given: overlay (changes vanish), read-only, "
@@ -83,7 +82,8 @@ constexpr OptionRow kRunOptions[] = {
      take_env_fd},
     {"--stdin", "inherit|null|FILE", kInput, kOnce, "What the program reads on standard input.",
      take_stdin},
-    {"-i,--interactive", "", kInput, kOnce, "Give the program a terminal of the sandbox's own.",
+    {"-i,--interactive", "", kInput, kOnce,
+     "Give the program a terminal of the sandbox's own; if standard input is no terminal, pipes.",
      take_interactive},
     {"--out", "DIR", kChanges, kOnce,
      "Copy what the program made, and filesystem.outputs.collect means, to a folder at the end.",

@@ -1,6 +1,7 @@
 #include "cli/record.hpp"
 
 #include <fmt/format.h>
+#include <string.h>
 
 #include <algorithm>
 
@@ -36,9 +37,9 @@ const char* error_reason(ErrorKind kind) {
 }
 
 /// `limits.wall_time = "60s" (default.toml:93)`: what set a budget. Null without a policy.
-Json rule_of(const policy::Policy* policy, const std::string& limit) {
-  const policy::Key* key =
-      policy::find_key(limit == "output" ? "output.exceed" : "limits." + limit);
+Json rule_of(const policy::Policy* policy, const std::string& limit,
+             const std::string& output_key = "output.exceed") {
+  const policy::Key* key = policy::find_key(limit == "output" ? output_key : "limits." + limit);
   if (policy == nullptr || key == nullptr) return nullptr;
   const std::vector<policy::SaidValue> said = policy::said_values(*key, *policy);
   if (said.empty()) return nullptr;
@@ -110,7 +111,8 @@ Json outcome_json(const RunFacts& facts) {
     const std::string detail = with_advice(*facts.outcome);
     Json json = std::visit(OutcomeJson{detail}, facts.outcome->verdict);
     if (const auto* over = std::get_if<OverBudget>(&facts.outcome->verdict))
-      json["rule"] = rule_of(facts.policy, spent_limit(*facts.outcome, over->budget));
+      json["rule"] = rule_of(facts.policy, spent_limit(*facts.outcome, over->budget),
+                             facts.outcome->out.text ? "output.exceed" : "output.passed");
     return json;
   }
   const Error unknown{.message = "nothing ran"};
@@ -144,7 +146,14 @@ Json stream_json(const Stream& stream) {
   json["encoding"] = captured.is_base64 ? "base64" : "utf-8";
   json["head_bytes"] = captured.head_bytes;
   json["tail_bytes"] = captured.tail_bytes;
+  if (stream.joined) json["joined"] = true;
   return json;
+}
+
+Json write_error_json(const WriteError& error) {
+  return {{"stream", error.stream},
+          {"error", ::strerrordesc_np(error.errno_value)},
+          {"errno", error.errno_value}};
 }
 
 const char* evidence_name(Evidence evidence) {
@@ -215,7 +224,8 @@ Json usage_json(const Usage& usage) {
 
 Json limits_json(const plan::Plan& plan) {
   const plan::Budgets& budgets = plan.budgets;
-  return {{"wall_time_ms", budgets.wall_time.count()},
+  const bool timed = budgets.wall_time.count() > 0;
+  return {{"wall_time_ms", timed ? Json(budgets.wall_time.count()) : Json(nullptr)},
           {"cpu_time_ms", budgets.cpu_time.count()},
           {"cpus", budgets.cpus},
           {"memory_bytes", budgets.memory.count},
@@ -224,7 +234,8 @@ Json limits_json(const plan::Plan& plan) {
           {"disk_bytes", budgets.disk.count},
           {"disk_files", budgets.disk_files},
           {"stdout_bytes", plan.output.stdout_cap.count},
-          {"stderr_bytes", plan.output.stderr_cap.count}};
+          {"stderr_bytes", plan.output.stderr_cap.count},
+          {"passed_bytes", plan.output.passed_cap.count}};
 }
 
 std::vector<Degraded> all_degraded(const RunFacts& facts) {
@@ -265,7 +276,7 @@ Json enforced_json(const plan::Plan& plan, const std::vector<Degraded>& degraded
   json["network"] = plan.network.allow_list      ? Json("gateway")
                     : plan.network.own_namespace ? Json("namespace")
                                                  : Json(nullptr);
-  json["wall_time"] = "timer";
+  json["wall_time"] = plan.budgets.wall_time.count() > 0 ? Json("timer") : Json(nullptr);
   json["cpu_time"] = means_of("limits.cpu_time", cpu_time_means.c_str(), degraded);
   json["cpus"] = means_or(plan.control_group.cpus, "affinity");
   json["memory"] = means_or(plan.control_group.memory, "polled");
@@ -410,6 +421,7 @@ std::string record_text(const RunFacts& facts) {
   json["outcome"] = outcome_json(facts);
   json["stdout"] = stream_json(outcome.out);
   json["stderr"] = stream_json(outcome.err);
+  if (outcome.write_error) json["write_error"] = write_error_json(*outcome.write_error);
   json["limits_met"] = limits_met_json(outcome.limits_met, facts.policy);
   json["denials"] = denials_json(outcome.denials);
   json["network"] = network_json(outcome);

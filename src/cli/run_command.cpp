@@ -200,6 +200,8 @@ class RunCommand {
   Result<plan::RunRequest> complete_request() {
     plan::RunRequest request = typed_.request;
     request.environment = SBX_TRY(read_variables(typed_.variables));
+    // As docker does: what is piped in has an end, which a terminal would not pass on as it is.
+    request.interactive = request.interactive && ::isatty(STDIN_FILENO) == 1;
     return request;
   }
 
@@ -245,6 +247,7 @@ class RunCommand {
     if (bring_out.applied()) facts_.applied = &*bring_out.applied();
     if (!finished) return report(tell(finished.error()));
     if (bring_out.has_failures()) return report(tell(not_brought_out()));
+    if (outcome->write_error) return report(exit_status::kCouldNot);
     if (bring_out.signal() != 0) return report(exit_status_of(Cancelled{bring_out.signal()}));
     return report(exit_status_of(outcome->verdict));
   }

@@ -123,7 +123,8 @@ Status take_disk(Invocation& typed, std::string_view value) {
 
 Status take_output(Invocation& typed, std::string_view value) {
   SBX_TRY(size(typed, value, "output.stdout", "--output"));
-  return size(typed, value, "output.stderr", "--output");
+  SBX_TRY(size(typed, value, "output.stderr", "--output"));
+  return size(typed, value, "output.passed", "--output");
 }
 
 Status take_cpus(Invocation& typed, std::string_view value) {

@@ -40,14 +40,15 @@ Result<std::string> read_bounded(int fd, std::string_view from) {
 }
 
 Result<Variables> from_file(const std::string& name) {
-  UniqueFd file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-  if (!file.valid())
+  auto file = sys::open_to_read(name);
+  if (!file && file.error().code == "no-writer") return fail(std::move(file).error());
+  if (!file)
     return fail(Error{.kind = ErrorKind::usage,
                       .code = "no-such-file",
                       .message = fmt::format("--env-file: cannot open \"{}\"", name),
-                      .errno_value = errno});
+                      .errno_value = file.error().errno_value});
   const std::string from = fmt::format("--env-file \"{}\"", name);
-  return parse_variables(SBX_TRY(read_bounded(file.get(), from)), from);
+  return parse_variables(SBX_TRY(read_bounded(file->get(), from)), from);
 }
 
 Result<Variables> from_descriptor(int descriptor) {

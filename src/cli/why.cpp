@@ -181,9 +181,15 @@ class Teller {
 
   [[nodiscard]] std::optional<std::uint64_t> output_cap() const {
     for (const char* name : {"stdout", "stderr"})
-      if (part(part(record_, name), "truncated") == true)
-        return number(part(record_, "limits"), (std::string(name) + "_bytes").c_str());
+      if (part(part(record_, name), "truncated") == true) return output_cap(name);
     return std::nullopt;
+  }
+
+  /// What of a stream is captured, or passed through.
+  [[nodiscard]] std::optional<std::uint64_t> output_cap(const char* name) const {
+    const bool passed = part(part(record_, name), "text").is_null();
+    return number(part(record_, "limits"),
+                  passed ? "passed_bytes" : (std::string(name) + "_bytes").c_str());
   }
 
   void setup_failed(const Json& outcome) {
@@ -298,7 +304,7 @@ class Teller {
       const Json& stream = part(record_, name);
       if (part(stream, "truncated") != true) continue;
       title(fmt::format("{} was cut", name));
-      const auto cap = number(part(record_, "limits"), (std::string(name) + "_bytes").c_str());
+      const auto cap = output_cap(name);
       text_ += fmt::format("  {} written, {} kept\n",
                            describe(Bytes{number(stream, "bytes").value_or(0)}),
                            describe(Bytes{cap.value_or(0)}));
@@ -337,7 +343,8 @@ Result<std::string> record_of(const Invocation& typed) {
   }
   const std::string& operand = typed.operands.front();
   if (operand == "-") return sys::read_all(STDIN_FILENO, kLargestRecord);
-  return sys::read_file(operand, kLargestRecord);
+  const UniqueFd file = SBX_TRY(sys::open_to_read(operand));
+  return sys::read_all(file.get(), kLargestRecord);
 }
 
 }  // namespace

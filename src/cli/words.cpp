@@ -173,13 +173,17 @@ void append_limits(std::string& text, const Outcome& outcome) {
           refusal_of(met));
 }
 
-void append_truncation(std::string& text, const char* name, const Stream& stream, Bytes cap) {
-  if (!stream.truncated || stream.bytes <= cap.count)
+void append_truncation(std::string& text, const char* name, const Stream& stream,
+                       const plan::OutputPlan& plan) {
+  const bool captured = stream.text.has_value();
+  const Bytes own = name == std::string_view("stderr") ? plan.stderr_cap : plan.stdout_cap;
+  const Bytes cap = captured ? own : plan.passed_cap;
+  if (!stream.truncated || stream.head_bytes + stream.tail_bytes < cap.count)
     return;  // else a note says what was in the way
   const std::uint64_t kept =
       std::min<std::uint64_t>(stream.bytes, stream.head_bytes + stream.tail_bytes);
   say(text, "{}: {} written, {} left out (output.{} = \"{}\")", name, describe(Bytes{stream.bytes}),
-      describe(Bytes{stream.bytes - kept}), name, to_text(cap));
+      describe(Bytes{stream.bytes - kept}), captured ? name : "passed", to_text(cap));
 }
 
 std::string degraded_words(const Degraded& item) {
@@ -347,8 +351,8 @@ std::string outcome_words(const plan::Plan& plan, const Outcome& outcome, bool v
   std::string text;
   if (verbose) text += note_lines(plan.explanations);
   text += note_lines(plan.notes);  // those of the policy are among them
-  append_truncation(text, "stdout", outcome.out, plan.output.stdout_cap);
-  append_truncation(text, "stderr", outcome.err, plan.output.stderr_cap);
+  append_truncation(text, "stdout", outcome.out, plan.output);
+  append_truncation(text, "stderr", outcome.err, plan.output);
   append_denials(text, outcome.denials, paint);
   append_network_failures(text, outcome.network_failures, paint);
   append_limits(text, outcome);
@@ -387,7 +391,8 @@ std::string plan_words(const policy::Policy& policy, const plan::Plan& plan) {
   for (const std::string& name : variable_names(plan)) text += " " + printable(name);
   const plan::Budgets& budgets = plan.budgets;
   text += fmt::format("\nlimits      {} wall, {} CPU, {} CPUs, {} memory, {} disk, {} processes\n",
-                      describe(budgets.wall_time), describe(budgets.cpu_time), budgets.cpus,
+                      budgets.wall_time.count() > 0 ? describe(budgets.wall_time) : "no limit of",
+                      describe(budgets.cpu_time), budgets.cpus,
                       describe(budgets.memory), describe(budgets.disk), budgets.processes);
   text += fmt::format("network     {}\n", plan.network.allow_list
                                               ? "what network.allow names, through a gateway"

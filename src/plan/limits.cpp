@@ -126,12 +126,21 @@ void take_granted(const host::ControlGroup::Granted& granted, Plan& plan) {
   }
 }
 
+/// 0, no limit: for a person at a terminal the time does not apply that nobody chose, the key's default
+/// and that of the policy "default".
+Milliseconds wall_time_of(const policy::Limits& limits, bool interactive) {
+  const Origin& origin = limits.wall_time.origin;
+  const bool chosen = origin.layer != Layer::key_default &&
+                      (origin.layer != Layer::builtin || origin.file != "default.toml");
+  return interactive && !chosen ? Milliseconds{0} : limits.wall_time.value;
+}
+
 }  // namespace
 
 void decide_limits(const policy::Policy& policy, const host::Host& host, Plan& plan) {
   const policy::Limits& limits = policy.limits;
   plan.control_group = host.control_group;
-  plan.budgets = {.wall_time = limits.wall_time.value,
+  plan.budgets = {.wall_time = wall_time_of(limits, plan.interactive),
                   .cpu_time = limits.cpu_time.value,
                   .grace = limits.grace.value,
                   .cpus = limits.cpus.value,

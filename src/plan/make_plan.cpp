@@ -136,7 +136,8 @@ Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
   plan.landlock_files = policy.filesystem.landlock.value;
   plan.output = {.stdout_cap = policy.output.stdout_.value,
                  .stderr_cap = policy.output.stderr_.value,
-                 .kill_on_exceed = policy.output.exceed.value == policy::Exceed::kill};
+                 .passed_cap = policy.output.passed.value,
+                 .exceed = policy.output.exceed.value};
   plan.enforced_namespaces = {"user", "mount", "pid", "ipc", "uts", "cgroup"};
   if (plan.network.own_namespace)
     plan.enforced_namespaces.insert(plan.enforced_namespaces.begin() + 3, "net");

@@ -123,7 +123,8 @@ struct Budgets {
 struct OutputPlan {
   Bytes stdout_cap{};
   Bytes stderr_cap{};
-  bool kill_on_exceed = false;
+  Bytes passed_cap{};
+  policy::Exceed exceed = policy::Exceed::automatic;
 };
 
 struct NetworkPlan {

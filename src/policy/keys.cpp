@@ -79,9 +79,10 @@ constexpr auto kKeys = std::to_array<Key>({
   {"limits.disk_on", Type::word, Order::fixed, SBX_AT(limits.disk_on), "memory", "memory|folder", "where it lies: memory, or a folder of the state home for builds larger than memory"},
   {"limits.grace", Type::duration, Order::smaller, SBX_AT(limits.grace), "0s", "0s..1h", "SIGTERM this long before the kill when wall_time ends"},
 
-  {"output.stdout", Type::size, Order::smaller, SBX_AT(output.stdout_), "1M", "0B..1024T", "bytes of standard output that are kept or passed on"},
-  {"output.stderr", Type::size, Order::smaller, SBX_AT(output.stderr_), "1M", "0B..1024T", "bytes of standard error that are kept or passed on"},
-  {"output.exceed", Type::word, Order::smaller, SBX_AT(output.exceed), "truncate", "kill|truncate", "what more output does: end the run, or get counted and dropped"},
+  {"output.stdout", Type::size, Order::smaller, SBX_AT(output.stdout_), "1M", "0B..1024T", "bytes of standard output that are captured (--json): the first and the last half"},
+  {"output.stderr", Type::size, Order::smaller, SBX_AT(output.stderr_), "1M", "0B..1024T", "bytes of standard error that are captured (--json): the first and the last half"},
+  {"output.passed", Type::size, Order::smaller, SBX_AT(output.passed), "256M", "0B..1024T", "bytes of each stream that are passed through at once"},
+  {"output.exceed", Type::word, Order::smaller, SBX_AT(output.exceed), "auto", "kill|auto|truncate", "what more output does: end the run, get counted and dropped, or auto: end the run if the output is passed into a file or a pipe, else be dropped"},
 });
 // clang-format on
 #undef SBX_AT

@@ -28,7 +28,7 @@ enum class SyscallBase : std::uint8_t { none, minimal, default_ };
 enum class DeniedCall : std::uint8_t { kill, errno_ };
 enum class NetworkMode : std::uint8_t { none, allow_list, host };
 enum class DiskOn : std::uint8_t { memory, folder };
-enum class Exceed : std::uint8_t { kill, truncate };
+enum class Exceed : std::uint8_t { kill, automatic, truncate };
 enum class RuleOperator : std::uint8_t { eq, ne, lt, le, gt, ge, in, masked_eq };
 enum class RuleAction : std::uint8_t { allow, deny };
 
@@ -120,6 +120,7 @@ struct Limits {
 struct Output {
   Sourced<Bytes> stdout_;
   Sourced<Bytes> stderr_;
+  Sourced<Bytes> passed;
   Sourced<Exceed> exceed;
 };
 

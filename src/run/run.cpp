@@ -64,6 +64,18 @@ bool has(const plan::Plan& plan, plan::MountKind kind) {
   });
 }
 
+supervise::OnExceed on_exceed(policy::Exceed exceed) {
+  switch (exceed) {
+    case policy::Exceed::kill:
+      return supervise::OnExceed::end_run;
+    case policy::Exceed::automatic:
+      return supervise::OnExceed::by_sink;
+    case policy::Exceed::truncate:
+      return supervise::OnExceed::drop;
+  }
+  return supervise::OnExceed::end_run;
+}
+
 supervise::Settings settings_of(const plan::Plan& plan, const Options& options) {
   supervise::Settings settings;
   settings.wall_time = plan.budgets.wall_time;
@@ -72,7 +84,8 @@ supervise::Settings settings_of(const plan::Plan& plan, const Options& options) 
   settings.cpus = static_cast<int>(std::ceil(plan.budgets.cpus));
   settings.stdout_cap = plan.output.stdout_cap;
   settings.stderr_cap = plan.output.stderr_cap;
-  settings.kill_on_exceed = plan.output.kill_on_exceed;
+  settings.passed_cap = plan.output.passed_cap;
+  settings.on_exceed = on_exceed(plan.output.exceed);
   settings.capture = options.capture;
   settings.trial = options.trial;
   settings.kill_on_denied = plan.denied == policy::DeniedCall::kill;
@@ -96,6 +109,11 @@ supervise::Settings settings_of(const plan::Plan& plan, const Options& options) 
   settings.parent = options.parent;
   settings.explain = explain_with(plan.filter);
   return settings;
+}
+
+supervise::OutputForm output_form(const plan::Plan& plan, const Options& options) {
+  if (plan.interactive) return supervise::OutputForm::terminal;
+  return options.capture ? supervise::OutputForm::captured : supervise::OutputForm::passed;
 }
 
 supervise::StdinFrom stdin_from(plan::StdinMode mode) {
@@ -309,7 +327,7 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   const spawn::Identity identity = SBX_TRY(spawn::acquire_identity(host));
   const uid_t owner = identity.changes_ids ? identity.uid_on_host : static_cast<uid_t>(-1);
   supervise::StreamPair streams = SBX_TRY(supervise::make_streams(
-      stdin_from(plan.stdin_mode), plan.stdin_file, plan.interactive, owner));
+      stdin_from(plan.stdin_mode), plan.stdin_file, output_form(plan, options), owner));
   const supervise::SignalScope signals = SBX_TRY(supervise::SignalScope::make());
   SBX_TRY(set_limits(plan.budgets, options.group));
   stamps.add("acquire");

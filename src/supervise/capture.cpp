@@ -10,9 +10,11 @@ constexpr std::size_t kWorthwhile = 16384;  // below it, reading into place is m
 
 }  // namespace
 
-Capture::Capture(Bytes cap)
-    : head_cap_(static_cast<std::size_t>(cap.count - cap.count / 2)),
-      ring_cap_(static_cast<std::size_t>(cap.count / 2)) {}
+Capture::Capture(Bytes cap) : Capture(Bytes{cap.count - cap.count / 2}, Bytes{cap.count / 2}) {}
+
+Capture::Capture(Bytes head, Bytes tail)
+    : head_cap_(static_cast<std::size_t>(head.count)),
+      ring_cap_(static_cast<std::size_t>(tail.count)) {}
 
 std::span<char> Capture::space() {
   const bool into_ring = head_.size() == head_cap_ && ring_.size() == ring_cap_;

@@ -18,6 +18,8 @@ namespace sbx::supervise {
 class Capture {
  public:
   explicit Capture(Bytes cap);
+  /// Keeps so much of the beginning and so much of the end.
+  Capture(Bytes head, Bytes tail);
 
   /// Where the next bytes may be read to directly; never empty. Then commit what was read.
   [[nodiscard]] std::span<char> space();

@@ -25,6 +25,7 @@ constexpr std::uint64_t kWindow = 1000;      ///< microseconds
 constexpr std::uint64_t kMuch = 256 * 1024;  ///< bytes in a window
 constexpr auto kRest = std::chrono::microseconds(60);
 constexpr int kLargePipe = 1 << 20;  ///< what fs.pipe-max-size allows everybody
+constexpr std::uint64_t kTail = 64 * 1024;  ///< bytes that a terminal is shown at the end
 
 bool is_pipe(int fd) {
   struct stat facts{};
@@ -120,6 +121,7 @@ OutputRelay::Step OutputRelay::step() {
   if (pending_at_ < pending_.size()) return flush();
   if (at_end_) return Step::end;
   if (capture_) return step_capture();
+  if (filter_ && !sink_lost_ && allowance() == 0) return step_keep_tail();
   if (dropping()) return step_discard();
   return !filter_ && null_.valid() && sink_.takes_splice() ? step_splice() : step_copy();
 }
@@ -132,6 +134,7 @@ OutputRelay::Step OutputRelay::source_said(ssize_t answer) {
   if (filter_ && !sink_lost_) {
     pending_.clear();
     pending_at_ = 0;
+    show_tail();
     filter_->finish(pending_);
   }
   return pending_.empty() ? Step::end : Step::again;
@@ -141,7 +144,13 @@ void OutputRelay::count(std::size_t bytes) {
   bytes_ += bytes;
   if (bytes_ <= options_.cap.count || said_exceeded_) return;
   said_exceeded_ = true;
-  if (options_.exceeded) options_.exceeded();
+  if (ends_run()) options_.exceeded();
+}
+
+bool OutputRelay::ends_run() const {
+  if (!options_.exceeded) return false;
+  if (options_.on_exceed != OnExceed::by_sink) return options_.on_exceed == OnExceed::end_run;
+  return !capture_ && !sink_.is_terminal() && !sink_.discards();
 }
 
 OutputRelay::Step OutputRelay::step_capture() {
@@ -203,6 +212,26 @@ OutputRelay::Step OutputRelay::step_discard() {
   return Step::again;
 }
 
+OutputRelay::Step OutputRelay::step_keep_tail() {
+  if (!over_) over_.emplace(Bytes{0}, Bytes{std::min(kTail, options_.cap.count)});
+  const std::span<char> space = over_->space();
+  const ssize_t got = ::read(source_.get(), space.data(), space.size());
+  if (got <= 0) return source_said(got);
+  over_->commit(static_cast<std::size_t>(got));
+  count(static_cast<std::size_t>(got));
+  return Step::again;
+}
+
+/// What the terminal was not shown at once, as far as it was kept.
+void OutputRelay::show_tail() {
+  if (!over_) return;
+  const Stream kept = over_->take();
+  tail_ = kept.tail_bytes;
+  if (const std::uint64_t left_out = kept.bytes - tail_; left_out > 0)
+    filter_->feed("\n… " + std::to_string(left_out) + " bytes left out …\n", pending_);
+  filter_->feed(kept.text.value_or(std::string()), pending_);
+}
+
 OutputRelay::Step OutputRelay::flush() {
   if (sink_lost_) {
     pending_at_ = pending_.size();
@@ -222,6 +251,7 @@ OutputRelay::Step OutputRelay::sink_said(const Taken& taken) {
   sink_lost_ = true;
   // Closing our end gives the program the SIGPIPE that it would have had without us.
   if (taken.state == SinkState::gone) return Step::end;
+  write_error_ = taken.error;
   notes_.push_back("cannot write " + options_.name + ": " + ::strerrordesc_np(taken.error) +
                    "; the rest of it is dropped");
   return Step::again;
@@ -262,7 +292,10 @@ void OutputRelay::finish() {
 
 Stream OutputRelay::take() {
   if (capture_) return capture_->take();
-  return Stream{.bytes = bytes_, .truncated = bytes_ > passed_, .head_bytes = passed_};
+  return Stream{.bytes = bytes_,
+                .truncated = bytes_ > passed_ + tail_,
+                .head_bytes = passed_,
+                .tail_bytes = tail_};
 }
 
 }  // namespace sbx::supervise

@@ -14,12 +14,14 @@
 #include "supervise/block.hpp"
 #include "supervise/capture.hpp"
 #include "supervise/escape_filter.hpp"
+#include "supervise/settings.hpp"
 #include "supervise/sink.hpp"
 
 namespace sbx::supervise {
 
 /// Passes one output stream of the sandbox on, or keeps it, while it is written: the first `cap`
-/// bytes go out at once, the rest is counted and dropped. Memory does not grow with the stream.
+/// bytes go out at once, the rest is counted and dropped; a terminal gets the last bytes at the end.
+/// Memory does not grow with the stream.
 class OutputRelay {
  public:
   struct Options {
@@ -27,7 +29,8 @@ class OutputRelay {
     Bytes cap{};
     bool capture = false;
     EscapePolicy escapes = EscapePolicy::visible;  ///< when the sink is a terminal
-    std::function<void()> exceeded;                ///< once, at the first byte over the cap
+    OnExceed on_exceed = OnExceed::drop;
+    std::function<void()> exceeded;  ///< once, at the first byte over the cap that ends the run
     std::function<void()> finished;                ///< once: nothing more will be read or written
   };
 
@@ -51,6 +54,8 @@ class OutputRelay {
   [[nodiscard]] Stream take();
   /// What a user should know: "cannot write stdout: No space left on device …".
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+  /// The errno for which bytes were lost; 0: none were.
+  [[nodiscard]] int write_error() const { return write_error_; }
 
  private:
   enum class Step : std::uint8_t { again, wait_source, wait_sink, end };
@@ -61,6 +66,9 @@ class OutputRelay {
   Step step_splice();
   Step step_copy();
   Step step_discard();
+  Step step_keep_tail();
+  void show_tail();
+  [[nodiscard]] bool ends_run() const;
   Step flush();
   Step source_said(ssize_t answer);
   void count(std::size_t bytes);
@@ -81,12 +89,15 @@ class OutputRelay {
   Options options_;
   std::optional<Capture> capture_;
   std::optional<EscapeFilter> filter_;
+  std::optional<Capture> over_;  ///< what a terminal is shown at the end
   UniqueFd null_;  ///< where splice drops what is over the cap
   Block block_;
   std::string pending_;  ///< read and counted, not yet taken by the sink
   std::size_t pending_at_ = 0;
   std::uint64_t bytes_ = 0;   ///< written by the sandbox
   std::uint64_t passed_ = 0;  ///< of these, meant for the sink
+  std::uint64_t tail_ = 0;    ///< of these, shown at the end
+  int write_error_ = 0;
   bool sink_lost_ = false;
   bool sink_watched_ = false;
   bool complete_ = false;

@@ -29,15 +29,23 @@ struct Note {
   std::function<void(const NotedCall& call, const CallerMemory& memory)> look;
 };
 
+/// What happens to output over its cap.
+enum class OnExceed : std::uint8_t {
+  end_run,  ///< over-budget output
+  by_sink,  ///< ends the run where nobody would see that a part is missing: in a file or a pipe
+  drop,     ///< counted and dropped
+};
+
 /// A budget of 0 is none.
 struct Settings {
   Milliseconds wall_time{};
   Milliseconds cpu_time{};
   Milliseconds grace{};
   int cpus = 1;  ///< CPUs that can run the tree at once: bounds how fast cpu_time can pass
-  Bytes stdout_cap{};
-  Bytes stderr_cap{};
-  bool kill_on_exceed = false;
+  Bytes stdout_cap{};  ///< captured
+  Bytes stderr_cap{};  ///< captured
+  Bytes passed_cap{};  ///< passed through, of each stream
+  OnExceed on_exceed = OnExceed::by_sink;
   bool capture = false;  ///< keep head and tail for the record; false: pass through to fds 1 and 2
   bool kill_on_denied = false;
   bool interactive = false;

@@ -55,16 +55,35 @@ bool is_regular(int fd) {
   return ::fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode);
 }
 
-/// A folder opens as well as a file, and only reading it fails.
-Result<UniqueFd> open_source(const std::string& file) {
-  UniqueFd source = SBX_TRY(sys::open_at(AT_FDCWD, file, O_RDONLY));
+bool is_directory(int fd) {
   struct stat facts{};
-  if (::fstat(source.get(), &facts) == 0 && S_ISDIR(facts.st_mode))
-    return fail(Error{.kind = ErrorKind::usage,
-                      .code = "not-a-file",
-                      .message = "--stdin: '" + file + "' is a folder",
-                      .hint = "name a file, or show the folder inside: --read DIR"});
+  return ::fstat(fd, &facts) == 0 && S_ISDIR(facts.st_mode);
+}
+
+/// A directory opens as well as a file, and only reading it fails.
+std::unexpected<Error> directory_as_input(const std::string& what) {
+  return fail(Error{.kind = ErrorKind::usage,
+                    .code = "not-a-file",
+                    .message = what + " is a directory",
+                    .hint = "name a file, or show the directory inside: --read DIR"});
+}
+
+/// A FIFO that nobody has opened for writing yet is waited for in the loop, not here: the wall time
+/// counts.
+Result<UniqueFd> open_source(const std::string& file) {
+  UniqueFd source = SBX_TRY(sys::open_at(AT_FDCWD, file, O_RDONLY | O_NONBLOCK | O_NOCTTY));
+  if (is_directory(source.get())) return directory_as_input("--stdin: '" + file + "'");
   return source;
+}
+
+/// Whether stdout and stderr of the caller are one file, pipe or terminal. /dev/null is no place where
+/// an order could be seen.
+bool outputs_are_one() {
+  struct stat out{};
+  struct stat err{};
+  if (::fstat(STDOUT_FILENO, &out) != 0 || ::fstat(STDERR_FILENO, &err) != 0) return false;
+  if (S_ISCHR(out.st_mode) && ::isatty(STDOUT_FILENO) != 1) return false;
+  return out.st_dev == err.st_dev && out.st_ino == err.st_ino;
 }
 
 Status make_stdin(StreamPair& pair, StdinFrom from, const std::string& file, uid_t uid) {
@@ -76,6 +95,8 @@ Status make_stdin(StreamPair& pair, StdinFrom from, const std::string& file, uid
   sys::Pipe pipe = SBX_TRY(child_pipe(uid));
   pair.child_in = std::move(pipe.read);
   if (from == StdinFrom::null || (from == StdinFrom::inherit && !readable(STDIN_FILENO))) return {};
+  if (from == StdinFrom::inherit && is_directory(STDIN_FILENO))
+    return directory_as_input("standard input");
   pair.supervisor.in = std::move(pipe.write);
   if (from == StdinFrom::inherit && is_regular(STDIN_FILENO))
     pair.supervisor.in_gauge = UniqueFd(::fcntl(pair.child_in.get(), F_DUPFD_CLOEXEC, 3));
@@ -95,18 +116,24 @@ Status hold_standard_descriptors() {
   return {};
 }
 
-Result<StreamPair> make_streams(StdinFrom from, const std::string& stdin_file, bool interactive,
+Result<StreamPair> make_streams(StdinFrom from, const std::string& stdin_file, OutputForm form,
                                 uid_t child_uid) {
   SBX_TRY(hold_standard_descriptors());
   StreamPair pair;
-  if (interactive) return pair;
+  if (form == OutputForm::terminal) return pair;
   SBX_TRY(make_stdin(pair, from, stdin_file, child_uid));
   sys::Pipe out = SBX_TRY(child_pipe(child_uid));
-  sys::Pipe err = SBX_TRY(child_pipe(child_uid));
-  pair.child_out = std::move(out.write);
-  pair.child_err = std::move(err.write);
   pair.supervisor.out = std::move(out.read);
-  pair.supervisor.err = std::move(err.read);
+  pair.supervisor.joined = form == OutputForm::passed && outputs_are_one();
+  if (pair.supervisor.joined) {
+    pair.child_err = UniqueFd(::fcntl(out.write.get(), F_DUPFD_CLOEXEC, 3));
+    if (!pair.child_err.valid()) return no_stream("the command's output streams");
+  } else {
+    sys::Pipe err = SBX_TRY(child_pipe(child_uid));
+    pair.child_err = std::move(err.write);
+    pair.supervisor.err = std::move(err.read);
+  }
+  pair.child_out = std::move(out.write);
   return pair;
 }
 

@@ -16,7 +16,8 @@ namespace sbx::supervise {
 struct Streams {
   UniqueFd in;         ///< write end; invalid when there is nothing to relay
   UniqueFd out;        ///< read end
-  UniqueFd err;        ///< read end
+  UniqueFd err;        ///< read end; invalid where `out` carries both streams
+  bool joined = false;  ///< it does
   UniqueFd in_source;  ///< --stdin FILE; invalid: the caller's fd 0
   UniqueFd
       in_gauge;  ///< a read end of `in`, when what is not taken can be given back to the caller
@@ -32,16 +33,18 @@ struct StreamPair {
 };
 
 enum class StdinFrom : std::uint8_t { inherit, null, file };
+enum class OutputForm : std::uint8_t { passed, captured, terminal };
 
 /// Fills closed descriptors 0 to 2 with ones that refuse to be read or written, so that nothing
 /// opened later can take their place. The first thing a process does. Errors: setup.
 [[nodiscard]] Status hold_standard_descriptors();
 
 /// Pipes, made so that the uid `child_uid` can open them again by /dev/stdout (fchown needs
-/// CAP_CHOWN; -1: leave). Interactive: no streams at all, the pty is PID 1's. Correct with closed
-/// fds 0 to 2. Errors: setup; host (`stdin_file` can't be opened).
+/// CAP_CHOWN; -1: leave). Terminal: no streams at all, the pty is PID 1's. Where stdout and stderr of
+/// the caller are one file, one pipe carries both, so that their order stays. Correct with closed fds
+/// 0 to 2. Errors: setup; usage, host (`stdin_file` can't be read).
 [[nodiscard]] Result<StreamPair> make_streams(StdinFrom from, const std::string& stdin_file,
-                                              bool interactive, uid_t child_uid);
+                                              OutputForm form, uid_t child_uid);
 
 /// Whether the child read from the witness (Streams::stdin_witness).
 [[nodiscard]] bool was_read(int witness);

@@ -138,11 +138,14 @@ Supervisor::Supervisor(EventLoop loop, const Settings& settings, const Watched& 
                {.ended = [this] { return decided_ || main_status_ || reaped_; },
                 .spent = [this](Budget budget) { decide_and_kill(OverBudget{budget}); }}) {}
 
-OutputRelay::Options Supervisor::output_options(const char* name, Bytes cap) {
-  OutputRelay::Options options{.name = name, .cap = cap, .capture = settings_.capture};
+/// `captured`: the cap of what is kept for the record.
+OutputRelay::Options Supervisor::output_options(const char* name, Bytes captured) {
+  OutputRelay::Options options{.name = name,
+                               .cap = settings_.capture ? captured : settings_.passed_cap,
+                               .capture = settings_.capture,
+                               .on_exceed = settings_.on_exceed};
   if (settings_.interactive) options.escapes = EscapePolicy::interactive;
-  if (settings_.kill_on_exceed)
-    options.exceeded = [this, stream = std::string(name)] { over_output(stream); };
+  options.exceeded = [this, stream = std::string(name)] { over_output(stream); };
   return options;
 }
 
@@ -423,6 +426,10 @@ Outcome Supervisor::outcome() {
   outcome.detail = detail_of(outcome.verdict, settings_, measured_);
   outcome.out = out_.take();
   outcome.err = err_.take();
+  outcome.err.joined = streams_.joined;
+  for (const auto& [relay, name] : {std::pair(&out_, "stdout"), std::pair(&err_, "stderr")})
+    if (relay->write_error() != 0 && !outcome.write_error)
+      outcome.write_error = WriteError{.stream = name, .errno_value = relay->write_error()};
   outcome.limits_met = limits_met(outcome.verdict, settings_, measured_);
   outcome.denials = notifier_.take();
   outcome.usage = usage();

@@ -84,6 +84,16 @@ std::string disk_sentence(const Settings& settings, const BudgetsSeen& seen) {
          describe(Bytes{seen.written}) + " written to live grants" + grown + " (limits.disk)";
 }
 
+std::string output_sentence(const Settings& settings, const Measured& measured) {
+  if (!settings.capture)
+    return "more than " + describe(settings.passed_cap) + " written to " + measured.stream +
+           " (output.passed)";
+  return "more than " +
+         describe(measured.stream == "stderr" ? settings.stderr_cap : settings.stdout_cap) +
+         " written to " + measured.stream + " (output." + measured.stream +
+         ", with output.exceed = \"kill\")";
+}
+
 struct Sentence {
   const Settings& settings;
   const Measured& measured;
@@ -121,9 +131,7 @@ struct Sentence {
         return "CPU-time budget of " + describe(settings.cpu_time) + " spent, " +
                describe(milliseconds(measured.cpu_microseconds)) + " used (limits.cpu_time)";
       case Budget::output:
-        return "output budget of " +
-               describe(measured.stream == "stderr" ? settings.stderr_cap : settings.stdout_cap) +
-               " exceeded (output." + measured.stream + ", with output.exceed = \"kill\")";
+        return output_sentence(settings, measured);
       case Budget::file_size:
         return "a file would have grown over " + describe(settings.file_size) +
                " (limits.file_size)";

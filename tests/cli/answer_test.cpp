@@ -184,9 +184,15 @@ TEST(Words, DenialsAreBounded) {
 TEST(Words, TruncationNamesTheKeyAndWhatIsMissing) {
   plan::Plan plan;
   plan.output.stdout_cap = Bytes{1024};
-  const Outcome outcome{.out = {.bytes = 3072, .truncated = true, .head_bytes = 1024}};
+  plan.output.passed_cap = Bytes{2048};
+  Outcome outcome{.out = {.text = "…", .bytes = 3072, .truncated = true, .head_bytes = 1024}};
   EXPECT_EQ(outcome_words(plan, outcome, false, {}),
             "sbx: stdout: 3 KiB written, 2 KiB left out (output.stdout = \"1K\")\n");
+  outcome.out = {.bytes = 3072, .truncated = true, .head_bytes = 2048};
+  EXPECT_EQ(outcome_words(plan, outcome, false, {}),
+            "sbx: stdout: 3 KiB written, 1 KiB left out (output.passed = \"2K\")\n");
+  outcome.out = {.bytes = 3072, .truncated = true, .head_bytes = 100};
+  EXPECT_EQ(outcome_words(plan, outcome, false, {}), "") << "no cap was the cause";
 }
 
 TEST(Completions, OfAProgramWithAnotherNameCallAndCompleteThatOne) {

@@ -178,6 +178,8 @@ class Files(Codes):
 class ChangeSets(Codes):
     def test_sets_that_are_not_there_or_not_whole(self):
         self.says("no-such-set", "changes", "show", "nowhere")
+        os.mkfifo(self.work / "fifo")
+        self.refuses("no-writer", "--env-file", "fifo", "true")
         self.says("bad-set-name", "changes", "show", "a/b")
         (self.keep("once") / "manifest").write_text("junk\n")
         self.says("broken-set", "changes", "show", "once", status=125)

@@ -125,7 +125,7 @@ class Policy(SbxTest):
         self.assertEqual(answer["limits.memory"]["value"], "2G")
         self.assertEqual(answer["limits.memory"]["origin"], {"layer": "file", "file": "child.toml", "line": 4, "column": 10})
         self.assertEqual(answer["limits.open_files"]["origin"]["file"], "default.toml")
-        self.assertEqual(answer["output.exceed"]["value"], "truncate")
+        self.assertEqual(answer["output.exceed"]["value"], "auto")
         set_one = json.loads(self.call("show", "--json", "--set", "limits.processes=7", "child.toml"))["keys"]["limits.processes"]
         self.assertEqual((set_one["value"], set_one["origin"]["layer"]), (7, "command-line"))
 
@@ -207,7 +207,7 @@ action = "deny"
         self.write("made.toml", made)
         answer = json.loads(self.call("diff", "--json", "strict", "made.toml", status=1))
         changed = {entry["key"] for side in ("wider", "narrower", "different") for entry in answer[side]}
-        self.assertEqual(changed, {"limits.cpu_time", "limits.cpus", "limits.processes", "limits.disk", "output.stdout", "output.stderr",
+        self.assertEqual(changed, {"limits.cpu_time", "limits.cpus", "limits.processes", "limits.disk", "output.stdout", "output.stderr", "output.passed",
                                    "filesystem.workspace.source", "filesystem.workspace.mode", "filesystem.write", "interpreters.venv", "network.mode"})
 
     def test_explain_knows_keys_sections_groups_calls_and_codes(self):

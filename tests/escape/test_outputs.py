@@ -203,8 +203,11 @@ class Captured(SbxTest):
 
     def test_passed_output_is_capped(self):
         ended = self.sbx("--output", "64K", PROBE, "flood-output", 10 * MIB, json_record=False)
+        self.assertEqual((ended.status, len(ended.out)), (153, 64 * 1024))
+        self.assertIn(b"output.passed", ended.err)
+        ended = self.sbx("--output", "64K", "--set", 'output.exceed="truncate"', PROBE, "flood-output", 10 * MIB, json_record=False)
         self.assertEqual((ended.status, len(ended.out)), (0, 64 * 1024))
-        self.assertIn(b"sbx: ", ended.err)
+        self.assertIn(b"left out (output.passed", ended.err)
 
     def test_passed_output_below_the_cap_is_whole_and_silent(self):
         ended = self.sbx(PROBE, "flood-output", 600000, json_record=False)

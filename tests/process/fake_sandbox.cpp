@@ -211,6 +211,9 @@ std::string describe_outcome(const Outcome& outcome) {
   put(text, outcome.cpu_time_means);
   put(text, outcome.out);
   put(text, outcome.err);
+  put(text, outcome.write_error ? outcome.write_error->stream + " " +
+                                      std::to_string(outcome.write_error->errno_value)
+                                : std::string());
   put(text, outcome.usage.wall_ms);
   put(text, outcome.usage.user_ms);
   put(text, outcome.usage.system_ms);
@@ -230,6 +233,11 @@ std::uint64_t own_cpu_ms() {
          static_cast<std::uint64_t>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000;
 }
 
+supervise::OutputForm form_of(const FakeRun& run) {
+  if (run.terminal) return supervise::OutputForm::terminal;
+  return run.settings.capture ? supervise::OutputForm::captured : supervise::OutputForm::passed;
+}
+
 std::string supervise_fake(const FakeRun& run) {
   std::string failed;
   const auto fail_text = [&failed](const Error& error) {
@@ -241,7 +249,7 @@ std::string supervise_fake(const FakeRun& run) {
   auto signals = supervise::SignalScope::make();
   if (!signals) return fail_text(signals.error());
   auto pair =
-      supervise::make_streams(run.from, run.stdin_file, run.terminal, static_cast<uid_t>(-1));
+      supervise::make_streams(run.from, run.stdin_file, form_of(run), static_cast<uid_t>(-1));
   if (!pair) return fail_text(pair.error());
   auto control = sys::make_packet_pair();
   if (!control) return fail_text(control.error());
@@ -316,6 +324,7 @@ Seen Running::finish() {
   seen.cpu_time_means = reader.next();
   seen.out = get_stream(reader);
   seen.err = get_stream(reader);
+  seen.write_error = reader.next();
   seen.usage.wall_ms = reader.number();
   seen.usage.user_ms = reader.number();
   seen.usage.system_ms = reader.number();

@@ -26,7 +26,9 @@ inline constexpr std::int64_t kMostGrowthKib = std::int64_t{8} * 1024;
 
 struct FakeRun {
   std::function<int()> main;  ///< in the main process; its value is the exit status
-  supervise::Settings settings{.stdout_cap = Bytes{1 << 20}, .stderr_cap = Bytes{1 << 20}};
+  supervise::Settings settings{.stdout_cap = Bytes{1 << 20},
+                               .stderr_cap = Bytes{1 << 20},
+                               .passed_cap = Bytes{1 << 20}};
   int in = kNull;  ///< descriptors 0 to 2 of the supervisor
   int out = kNull;
   int err = kNull;
@@ -52,6 +54,7 @@ struct Seen {
   std::string cpu_time_means;
   Stream out;
   Stream err;
+  std::string write_error;  ///< "stdout 28"; empty when there was none
   Usage usage;
   std::uint64_t elapsed_ms = 0;
   std::uint64_t cpu_ms = 0;    ///< of the supervisor process

@@ -66,7 +66,8 @@ TEST(Streams, PassThroughToPipesByteForByte) {
 TEST(Streams, TheFirstBytesUpToTheCapGoOutAndTheRestIsCounted) {
   const UniqueFd file = temporary_file();
   FakeRun run{.main = [] { return say("0123456789abcdef", "xyz"); }};
-  run.settings.stdout_cap = Bytes{10};
+  run.settings.passed_cap = Bytes{10};
+  run.settings.on_exceed = supervise::OnExceed::drop;
   run.out = file.get();
   const Seen seen = run_to_end(run);
   EXPECT_EQ(seen.verdict, "exited 0");
@@ -80,8 +81,8 @@ TEST(Streams, TheFirstBytesUpToTheCapGoOutAndTheRestIsCounted) {
 TEST(Streams, ExactlyTheCapIsNotTruncated) {
   const UniqueFd file = temporary_file();
   FakeRun run{.main = [] { return say("0123456789"); }};
-  run.settings.stdout_cap = Bytes{10};
-  run.settings.kill_on_exceed = true;
+  run.settings.passed_cap = Bytes{10};
+  run.settings.on_exceed = supervise::OnExceed::end_run;
   run.out = file.get();
   const Seen seen = run_to_end(run);
   EXPECT_EQ(seen.verdict, "exited 0");
@@ -92,13 +93,58 @@ TEST(Streams, ExceedKillEndsTheRunAsOutputOverBudget) {
   TestPipe out;
   FakeRun run = passing_to(out);
   run.main = [] { return flood(UINT64_MAX); };
-  run.settings.stdout_cap = Bytes{1000};
-  run.settings.kill_on_exceed = true;
+  run.settings.passed_cap = Bytes{1000};
+  run.settings.on_exceed = supervise::OnExceed::end_run;
   const Seen seen = run_to_end(run);
   out.write.reset();
   EXPECT_EQ(seen.verdict, "over-budget output");
   EXPECT_EQ(out.read_all().size(), 1000U);
-  EXPECT_NE(seen.detail.find("output.stdout"), std::string::npos) << seen.detail;
+  EXPECT_NE(seen.detail.find("output.passed"), std::string::npos) << seen.detail;
+}
+
+TEST(Streams, AFileWithAPartMissingEndsTheRun) {
+  const UniqueFd file = temporary_file();
+  FakeRun run{.main = [] { return flood(UINT64_MAX); }};
+  run.settings.passed_cap = Bytes{1000};
+  run.settings.on_exceed = supervise::OnExceed::by_sink;
+  run.out = file.get();
+  EXPECT_EQ(run_to_end(run).verdict, "over-budget output");
+  EXPECT_EQ(content_of(file.get()).size(), 1000U);
+}
+
+TEST(Streams, WhereNobodyLooksNothingIsMissing) {
+  FakeRun run{.main = [] { return flood(100'000); }};
+  run.settings.passed_cap = Bytes{1000};
+  run.settings.on_exceed = supervise::OnExceed::by_sink;
+  EXPECT_EQ(run_to_end(run).verdict, "exited 0") << "/dev/null";
+  run.settings.capture = true;
+  run.settings.stdout_cap = Bytes{1000};
+  EXPECT_EQ(run_to_end(run).verdict, "exited 0") << "the record says so";
+}
+
+TEST(Streams, ATerminalIsShownHeadAndTail) {
+  int master = -1;
+  int slave = -1;
+  ASSERT_EQ(::openpty(&master, &slave, nullptr, nullptr, nullptr), 0);
+  const UniqueFd screen(::fcntl(master, F_DUPFD_CLOEXEC, 801));
+  UniqueFd terminal(::fcntl(slave, F_DUPFD_CLOEXEC, 801));
+  ::close(master);
+  ::close(slave);
+  FakeRun run{.main = [] { return say("0123456789abcdefghijklmnopqrstuvwxyz"); }};
+  run.settings.passed_cap = Bytes{10};
+  run.settings.on_exceed = supervise::OnExceed::by_sink;
+  run.out = terminal.get();
+  const Seen seen = run_to_end(run);
+  EXPECT_EQ(seen.verdict, "exited 0");
+  EXPECT_TRUE(seen.out.truncated);
+  EXPECT_EQ(seen.out.head_bytes, 10U);
+  EXPECT_EQ(seen.out.tail_bytes, 10U);
+  terminal.reset();
+  std::string shown;
+  char block[200];
+  for (ssize_t got = 0; (got = ::read(screen.get(), block, sizeof block)) > 0;)
+    shown.append(block, static_cast<std::size_t>(got));
+  EXPECT_EQ(shown, "0123456789\r\n… 16 bytes left out …\r\nqrstuvwxyz");
 }
 
 TEST(Streams, AppendToAFileOpenedForAppending) {
@@ -128,7 +174,7 @@ TEST(Streams, ANonBlockingSinkThatFillsUpLosesNothingAndKeepsItsFlags) {
   ::fcntl(out.write.get(), F_SETFL, flags);
   FakeRun run = passing_to(out);
   run.main = [] { return flood(1 << 20); };
-  run.settings.stdout_cap = Bytes{1 << 20};
+  run.settings.passed_cap = Bytes{1 << 20};
   Running running = start(run);
   std::string text;
   std::thread reader([&] {
@@ -177,7 +223,7 @@ TEST(Streams, ABlockingSocketThatNobodyReadsDoesNotHoldUpTheWallTime) {
   const UniqueFd there(::fcntl(ends[1], F_DUPFD_CLOEXEC, 801));
   FakeRun run{.main = [] { return flood(1 << 24); }};
   run.out = there.get();
-  run.settings.stdout_cap = Bytes{1 << 24};
+  run.settings.passed_cap = Bytes{1 << 24};
   run.settings.wall_time = 100ms;
   EXPECT_EQ(run_to_end(run).verdict, "over-budget wall_time");
 }
@@ -186,7 +232,7 @@ TEST(Streams, AReaderWhoLeavesGivesTheProgramASigpipe) {
   TestPipe out;
   FakeRun run = passing_to(out);
   run.main = [] { return flood(UINT64_MAX); };
-  run.settings.stdout_cap = Bytes{UINT64_MAX};
+  run.settings.passed_cap = Bytes{UINT64_MAX};
   Running running = start(run);
   char byte = 0;
   ASSERT_EQ(::read(out.read.get(), &byte, 1), 1);
@@ -204,6 +250,7 @@ TEST(Streams, AFullDiskIsSaidOnceAndTheStatusStaysTheCommands) {
   EXPECT_EQ(seen.verdict, "exited 5");
   EXPECT_EQ(seen.notes,
             "cannot write stdout: No space left on device; the rest of it is dropped\n");
+  EXPECT_EQ(seen.write_error, "stdout 28");
   EXPECT_TRUE(seen.out.truncated);
 }
 
@@ -246,6 +293,7 @@ TEST_P(Flood, Of200MegabytesIsCountedAndTheSupervisorStaysSmall) {
   FakeRun run = passing_to(out);
   run.main = [] { return flood(kTotal); };
   run.settings.capture = GetParam();
+  run.settings.on_exceed = supervise::OnExceed::drop;
   run.out = kNull;
   const Seen seen = run_to_end(run);
   EXPECT_EQ(seen.verdict, "exited 0");

@@ -1,5 +1,6 @@
 """Standard streams: byte for byte, without waiting for input, with the reader's pace."""
 
+import json
 import os
 import subprocess
 import time
@@ -68,7 +69,7 @@ class Streams(SbxTest):
     def test_a_folder_is_no_input(self):
         marked = self.write("marked/file", "").parent
         ended = self.sbx("--stdin", marked, "--workspace", ".:read-write", "--", "touch", "made")
-        self.could_not(ended, "not-a-file", f"'{marked}' is a folder")
+        self.could_not(ended, "not-a-file", f"'{marked}' is a directory")
         self.assertFalse((self.work / "made").exists())
         self.exited(self.sbx("--stdin", marked / "file", "--workspace", ".:read-write", "--", "touch", "made"))
         self.assertTrue((self.work / "made").exists())
@@ -89,6 +90,108 @@ class Streams(SbxTest):
         self.assertTrue(ended.text.endswith("99998\n99999\n"))
 
 
+class Passed(SbxTest):
+    """What goes to a file or a pipe is whole, or the run says that it is not."""
+
+    ORDER = "for i in 1 2 3 4 5 6 7 8 9; do echo o$i; echo e$i >&2; done"
+    IN_ORDER = b"".join(b"o%d\ne%d\n" % (i, i) for i in range(1, 10))
+
+    def test_more_than_a_megabyte_goes_through_a_pipe(self):
+        ended = self.sbx("--", "seq", "1", "400000", json_record=False)
+        self.assertEqual((ended.status, ended.out.splitlines()[-1], ended.err), (0, b"400000", b""))
+
+    def test_a_pipe_with_a_part_missing_ends_the_run(self):
+        report = self.tmp / "r.json"
+        ended = self.sbx("--output", "10K", "--report", report, "--", "seq", "1", "400000", json_record=False)
+        self.assertEqual((ended.status, len(ended.out)), (153, 10240), ended)
+        record = json.loads(report.read_text())
+        self.assertEqual((record["outcome"]["status"], record["outcome"]["reason"]), ("over-budget", "output"))
+        self.assertIn("output.passed", record["outcome"]["rule"])
+        why = subprocess.run([SBX, "why", report], env=self.environment(), cwd=self.work, capture_output=True, check=True).stdout
+        self.assertIn(b"--output 20K", why)
+        self.assertEqual(self.sbx("--output", "10M", "--", "seq", "1", "400000", json_record=False).status, 0)
+
+    def test_one_file_for_both_streams_keeps_their_order(self):
+        for mode in ("wb", "ab"):
+            path = self.tmp / mode
+            with open(path, mode) as log:
+                self.finish(self.start_sbx("--", "sh", "-c", self.ORDER, json_record=False, stdout=log, stderr=log), json_record=False)
+            self.assertEqual(path.read_bytes(), self.IN_ORDER)
+        ended = self.sbx("--report", self.tmp / "r.json", "--", "sh", "-c", self.ORDER, json_record=False, stderr=subprocess.STDOUT)
+        self.assertEqual(ended.out, self.IN_ORDER)
+        record = json.loads((self.tmp / "r.json").read_text())
+        self.assertEqual((record["stdout"]["bytes"], record["stderr"]["bytes"], record["stderr"]["joined"]), (54, 0, True))
+
+    def test_two_pipes_stay_two(self):
+        ended = self.sbx("--", "sh", "-c", self.ORDER, json_record=False)
+        lines = self.IN_ORDER.splitlines(keepends=True)
+        self.assertEqual((ended.out, ended.err), (b"".join(lines[0::2]), b"".join(lines[1::2])))
+
+    def test_output_that_cannot_be_written_is_125(self):
+        report = self.tmp / "r.json"
+        with open("/dev/full", "wb") as full:
+            ended = self.finish(self.start_sbx("--report", report, "--", "head", "-c", "3000000", "/dev/zero", json_record=False, stdout=full), json_record=False)
+        self.assertEqual(ended.status, 125, ended)
+        self.assertEqual(ended.err, b"sbx: cannot write stdout: No space left on device; the rest of it is dropped\n")
+        record = json.loads(report.read_text())
+        self.assertEqual(record["write_error"], {"stream": "stdout", "error": "No space left on device", "errno": 28})
+        self.assertEqual((record["outcome"]["status"], record["outcome"]["exit_code"]), ("exited", 0))
+
+    def test_a_full_disk_is_125(self):
+        if not sbxtest.IS_ROOT:
+            self.skipTest("needs root, to mount a small disk")
+        place = self.tmp / "small"
+        place.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", place], check=True)
+        self.addCleanup(subprocess.run, ["umount", place], check=True)
+        for size, status in ((200_000, 125), (20_000, 0)):
+            with open(place / "o", "wb") as file:
+                ended = self.finish(self.start_sbx("--", "head", "-c", size, "/dev/zero", json_record=False, stdout=file), json_record=False)
+            self.assertEqual(ended.status, status, ended)
+
+    def test_github_keeps_the_order(self):
+        ended = self.sbx("--github", "--", "sh", "-c", self.ORDER, json_record=False)
+        self.assertIn(self.IN_ORDER, ended.out)
+
+
+class Fifos(SbxTest):
+    """A FIFO that nobody writes to holds nothing up."""
+
+    def setUp(self):
+        super().setUp()
+        self.fifo = self.work / "fifo"
+        os.mkfifo(self.fifo)
+
+    def test_files_of_the_caller_are_not_waited_for(self):
+        for command in (["why", self.fifo], ["run", "--env-file", self.fifo, "--", "true"], ["run", "-p", "./fifo", "--", "true"],
+                        ["policy", "check", self.fifo]):
+            done = subprocess.run([SBX, *command], env=self.environment(), cwd=self.work, capture_output=True, timeout=20, stdin=subprocess.DEVNULL)
+            self.assertNotEqual(done.returncode, 0, command)
+            self.assertIn(b"fifo", (done.stdout + done.stderr).lower(), command)
+        done = subprocess.run([SBX, "why", self.fifo], env=self.environment(), cwd=self.work, capture_output=True)
+        self.assertIn(b"error[no-writer]", done.stderr)
+
+    def test_a_pipe_with_a_writer_is_read(self):
+        script = f"exec '{SBX}' run --env-file <(echo A=b) -- sh -c 'echo $A'"
+        done = subprocess.run(["bash", "-c", script], env=self.environment(), cwd=self.work, capture_output=True, stdin=subprocess.DEVNULL)
+        self.assertEqual(done.stdout, b"b\n", done)
+
+    def test_standard_input_from_one_ends_with_the_wall_time(self):
+        ended = self.sbx("--stdin", self.fifo, "--timeout", "300ms", "--", "cat")
+        self.over_budget(ended, "wall_time", 124)
+
+    def test_standard_input_from_one_is_read_when_somebody_writes(self):
+        process = self.start_sbx("--stdin", self.fifo, "--", "cat")
+        self.fifo.write_text("late\n")
+        self.assertEqual(self.exited(self.finish(process)).text, "late\n")
+
+    def test_a_directory_is_no_standard_input(self):
+        folder = os.open(self.tmp, os.O_RDONLY | os.O_DIRECTORY)
+        self.addCleanup(os.close, folder)
+        ended = self.finish(self.start_sbx("--", "cat", stdin=folder))
+        self.assertEqual((ended.status, ended.outcome["code"]), (125, "not-a-file"), ended)
+
+
 class Terminal(SbxTest):
     def test_terminal_is_not_given_unasked(self):
         status, text = self.on_terminal(self.command("--", "sh", "-c", "cat; echo end", json_record=False))
@@ -103,6 +206,30 @@ class Terminal(SbxTest):
     def test_interactive_program_has_a_terminal(self):
         status, text = self.on_terminal(self.command("-i", "--", "sh", "-c", "test -t 0 && test -t 1 && test -t 2 && echo yes", json_record=False))
         self.assertEqual((status, text.replace("\r", "")), (0, "yes\n"))
+
+    def test_interactive_with_piped_input_has_pipes(self):
+        code = "test -t 0 || test -t 1 || echo pipes; cat"
+        ended = self.sbx("-i", "--", "sh", "-c", code, stdin=b"no newline at the end", json_record=False)
+        self.assertEqual((ended.status, ended.out), (0, b"pipes\nno newline at the end"), ended)
+        ended = self.sbx("-i", "--", "bash", stdin=b"echo hi", json_record=False)
+        self.assertEqual((ended.status, ended.out), (0, b"hi\n"), ended)
+
+    def test_the_default_wall_time_is_not_for_a_person(self):
+        limits = []
+        for options in (("-i",), (), ("-i", "--timeout", "50s"), ("-i", "-p", "strict")):
+            report = self.tmp / "r.json"
+            status, text = self.on_terminal(self.command("--report", report, *options, "--", "true", json_record=False))
+            self.assertEqual(status, 0, text)
+            limits.append(json.loads(report.read_text())["limits"]["wall_time_ms"])
+        self.assertEqual(limits, [None, 60_000, 50_000, 10_000])
+
+    def test_terminal_is_shown_head_and_tail(self):
+        status, text = self.on_terminal(self.command("--output", "1K", "--", "seq", "1", "40000", json_record=False))
+        self.assertEqual(status, 0, text)
+        text = text.replace("\r", "")
+        self.assertTrue(text.startswith("1\n2\n"), text[:100])
+        self.assertIn(" bytes left out …\n", text)
+        self.assertIn("\n40000\n", text)
 
     def test_terminal_is_restored_on_every_end(self):
         ends = (("--", "true"), (PROBE, "die", "9"), ("--timeout", "300ms", PROBE, "stubborn"), ("--", "no-such-command"))

@@ -70,7 +70,8 @@ TEST(PolicyKeys, DefaultsAreThoseOfTheContract) {
   EXPECT_EQ(policy.syscalls.base.value, SyscallBase::default_);
   EXPECT_EQ(policy.syscalls.denied.value, DeniedCall::errno_);
   EXPECT_EQ(policy.enforcement.value, Enforcement::strict);
-  EXPECT_EQ(policy.output.exceed.value, Exceed::truncate);
+  EXPECT_EQ(policy.output.passed.value, Bytes{256ULL << 20});
+  EXPECT_EQ(policy.output.exceed.value, Exceed::automatic);
   EXPECT_TRUE(policy.filesystem.landlock.value);
   EXPECT_TRUE(policy.filesystem.deny.empty());
   EXPECT_EQ(policy.interpreters.extensions.at("py").value, std::vector<std::string>{"python3"});

@@ -85,6 +85,7 @@ grace = "3s"
 [output]
 stdout = "64K"
 stderr = "0B"
+passed = "2M"
 exceed = "kill"
 )";
 
@@ -144,6 +145,7 @@ TEST(PolicyParse, TakesEveryKey) {
   EXPECT_EQ(policy.limits.grace.value, Milliseconds{3000});
   EXPECT_EQ(policy.output.stdout_.value, Bytes{65'536});
   EXPECT_EQ(policy.output.stderr_.value, Bytes{0});
+  EXPECT_EQ(policy.output.passed.value, Bytes{2 << 20});
   EXPECT_EQ(policy.output.exceed.value, Exceed::kill);
 }
 
