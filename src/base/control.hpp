@@ -35,11 +35,13 @@ enum class FromPid1 : std::uint32_t {
             ///< namespace where `value` is 1; the sockets that were wished for, in their order
   child_ended,  ///< not the main process; it is waited for at Order reap (only where no group counts processes)
   main_ended,   ///< `value` is the wait status
-  left_behind,  ///< `value` other processes were there at that moment, ended ones too that nobody had waited for; the last message
+  left_behind,  ///< `value` other processes were there at that moment, ended ones too that nobody had waited for; the last message.
+                ///< With `own_peak`
 };
 struct Report {
   FromPid1 what;
   std::int32_t value;
+  std::int32_t own_peak = 0;  ///< KiB: the largest resident set of PID 1 itself
 };
 
 }  // namespace sbx::control

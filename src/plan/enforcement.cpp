@@ -145,10 +145,13 @@ void note_machine(const host::Host& host, Plan& plan) {
     plan.degraded.push_back(
         {.what = "limits.memory",
          .why = plan.control_group.why,
-         .instead =
-             "polled: looked at every 1 to 50 ms, so that it can be over for a moment; socket "
-             "and pipe buffers are not seen, limits.open_files bounds them; of shared memory that "
-             "no process maps only the host's total is seen"});
+         .instead = "polled: looked at every 1 to 50 ms, so that it can be over for a moment; pipe "
+                    "buffers and shared memory that no process maps don't count"});
+  if (plan.control_group.memory == host::Means::none && !plan.network.own_namespace)
+    plan.degraded.push_back({.what = "limits.memory",
+                             .why = "the sockets of network.mode = \"host\" are listed with those "
+                                    "of all programs",
+                             .instead = "what sockets hold does not count"});
   if (has_live_grant(plan))
     plan.degraded.push_back({.what = "limits.disk",
                              .why = "no kernel counts what is written into live grants",

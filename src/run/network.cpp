@@ -11,6 +11,7 @@
 
 #include "spawn/links.hpp"
 #include "supervise/reserve.hpp"
+#include "supervise/socket_meter.hpp"
 
 namespace sbx::run {
 namespace {
@@ -45,13 +46,19 @@ Status RunNetwork::prepare() {
   }
   if (plan_.names_attempts()) request_.sockets = network::Offline::wishes();
   if (publisher_ || plan_.allow_list) SBX_TRY(allow_many_descriptors());
-  if (!plan_.allow_list) return {};
-  request_.gateway = true;
-  request_.sockets = network::Gateway::wishes(plan_, spawn::has_ipv6());
+  if (plan_.allow_list) {
+    request_.gateway = true;
+    request_.sockets = network::Gateway::wishes(plan_, spawn::has_ipv6());
+  }
+  if (counts_sockets_) request_.sockets.push_back(supervise::SocketMeter::wish());
   return {};
 }
 
 Status RunNetwork::take(spawn::NetworkEnds ends) {
+  if (counts_sockets_) {
+    diagnosis_ = std::move(ends.sockets.back());
+    ends.sockets.pop_back();
+  }
   if (publisher_ != nullptr)
     publisher_->lead_into(network::Space(std::move(ends.space), kInside, kInside));
   if (plan_.allow_list)
@@ -113,6 +120,17 @@ void RunNetwork::live_in(supervise::Settings& settings) {
                               }});
   settings.attach = [this](EventLoop& loop) { return attach(loop); };
   settings.detach = [this] { detach(); };
+}
+
+supervise::SocketDiagnosis RunNetwork::sockets() const {
+  const auto is_tcp = [](const SocketWish& wish) {
+    return !wish.in_gateway && wish.domain == AF_INET && wish.type == SOCK_STREAM;
+  };
+  const auto& made = request_.sockets;
+  return {
+      .fd = diagnosis_.get(),
+      .sockets = static_cast<unsigned>(std::ranges::count(made, false, &SocketWish::in_gateway)),
+      .tcp = static_cast<unsigned>(std::ranges::count_if(made, is_tcp))};
 }
 
 void RunNetwork::put_into(Outcome& outcome) {

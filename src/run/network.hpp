@@ -19,7 +19,9 @@ namespace sbx::run {
 class RunNetwork {
  public:
   /// The plan is borrowed.
-  explicit RunNetwork(const plan::NetworkPlan& plan) : plan_(plan) {}
+  /// `counts_sockets`: what its sockets hold is asked for.
+  RunNetwork(const plan::NetworkPlan& plan, bool counts_sockets)
+      : plan_(plan), counts_sockets_(counts_sockets && plan.own_namespace) {}
   RunNetwork(const RunNetwork&) = delete;
   RunNetwork& operator=(const RunNetwork&) = delete;
 
@@ -29,6 +31,8 @@ class RunNetwork {
   [[nodiscard]] const spawn::NetworkRequest& request() const { return request_; }
   /// Adds the network to what lives in the supervisor's loop.
   void live_in(supervise::Settings& settings);
+  /// Borrowed: valid as long as this is.
+  [[nodiscard]] supervise::SocketDiagnosis sockets() const;
   void put_into(Outcome& outcome);
 
  private:
@@ -38,7 +42,9 @@ class RunNetwork {
   void look_at_connect(const supervise::NotedCall& call, const supervise::CallerMemory& memory);
 
   const plan::NetworkPlan& plan_;
+  const bool counts_sockets_;
   spawn::NetworkRequest request_;
+  UniqueFd diagnosis_;
   std::unique_ptr<network::Publisher> publisher_;
   std::unique_ptr<network::Gateway> gateway_;
   std::unique_ptr<network::Offline> offline_;

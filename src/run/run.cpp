@@ -128,8 +128,13 @@ supervise::StdinFrom stdin_from(plan::StdinMode mode) {
   return supervise::StdinFrom::null;
 }
 
+bool memory_is_polled(const plan::Plan& plan, const budget::Group* group) {
+  return plan.budgets.memory.count > 0 && (group == nullptr || !group->limits_memory());
+}
+
 supervise::Watched watch(const spawn::Sandbox& sandbox, budget::Group* group,
-                         supervise::GrowthMeter& growth, supervise::EntryMeter& entries) {
+                         supervise::GrowthMeter& growth, supervise::EntryMeter& entries,
+                         const RunNetwork& network) {
   return {.pid = sandbox.pid,
           .pid1 = sandbox.pid1.get(),
           .control = sandbox.control.get(),
@@ -139,7 +144,8 @@ supervise::Watched watch(const spawn::Sandbox& sandbox, budget::Group* group,
           .terminal = sandbox.terminal.get(),
           .group = group,
           .growth = &growth,
-          .entries = &entries};
+          .entries = &entries,
+          .sockets = network.sockets()};
 }
 
 /// budget and spawn don't know each other: PID 1 gets into its control group by these.
@@ -334,7 +340,7 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
 
   for (const std::string& place : plan.state_folders)
     SBX_TRY(workspace::make_state_reserved(place));
-  RunNetwork network(plan.network);
+  RunNetwork network(plan.network, memory_is_polled(plan, options.group));
   SBX_TRY(network.prepare());
   const timespec started = workspace::file_clock();
   const std::int64_t began = coarse_clock_nanoseconds();
@@ -357,9 +363,9 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   std::ranges::move(sought.notes(), std::back_inserter(settings.notes));
   std::optional<Announcement> announcement;  // after the clone: nothing of it is the sandbox's
   if (!options.id.empty()) list_in(settings, announcement.emplace(options.id, options.policy));
-  Outcome outcome =
-      SBX_TRY(supervise::supervise(settings, watch(sandbox, options.group, growth, entries),
-                                   std::move(streams.supervisor), signals));
+  Outcome outcome = SBX_TRY(
+      supervise::supervise(settings, watch(sandbox, options.group, growth, entries, network),
+                           std::move(streams.supervisor), signals));
   network.put_into(outcome);
   std::ranges::move(sought.denials(), std::back_inserter(outcome.denials));
   if (plan.control_group.cpu_time != host::Means::none)

@@ -169,6 +169,13 @@ struct Service {
   bool asked;  ///< Report child_ended is not answered yet
 };
 
+/// The payload's own figure begins with it: execve(2) keeps the peak of the memory that it replaces, which is PID 1's.
+std::int32_t own_peak() {
+  rusage used{};
+  (void)call(SYS_getrusage, RUSAGE_SELF, &used);
+  return static_cast<std::int32_t>(used.ru_maxrss);
+}
+
 /// What the kernel does too when PID 1 ends, but here they are counted: a program that was refused one
 /// process more is gone before anybody outside has looked.
 [[noreturn]] void end_all(const Program& program) {
@@ -179,7 +186,7 @@ struct Service {
     if (pid > 0) ++count;
     pid = ::waitpid(-1, nullptr, __WALL);
   }
-  (void)send_report(program, {control::FromPid1::left_behind, count}, nullptr, 0);
+  (void)send_report(program, {control::FromPid1::left_behind, count, own_peak()}, nullptr, 0);
   ::_exit(0);
 }
 

@@ -69,7 +69,8 @@ BudgetWatch::BudgetWatch(EventLoop& loop, const Settings& settings, Sandbox sand
       hooks_(std::move(hooks)),
       processes_(sandbox.pid, sandbox.processes),
       cpu_(sandbox.pid, processes_),
-      memory_(processes_, settings.disk_in_folder ? -1 : sandbox.scratch),
+      sockets_(sandbox.sockets, sandbox.pid, sandbox.processes),
+      memory_(processes_, settings.disk_in_folder ? -1 : sandbox.scratch, &sockets_),
       disk_(settings.disk_in_folder ? sandbox.scratch : -1),
       writes_(processes_) {
   disk_at_start_ = memory_.scratch_used();
@@ -134,7 +135,7 @@ void BudgetWatch::check_memory() {
   const std::uint64_t used = memory_.look(budget);
   if (used > budget) {
     seen_.memory_over = true;
-    seen_.memory_unmapped = memory_.unmapped();
+    seen_.memory_in_sockets = memory_.in_sockets();
     note_largest();
     return hooks_.spent(Budget::memory);
   }
@@ -152,6 +153,28 @@ void BudgetWatch::check_memory() {
 void BudgetWatch::note_largest() {
   Largest found = largest_process(processes_);
   if (!found.name.empty()) seen_.largest = std::move(found);
+}
+
+/// What may be the sandbox's and may be others', or nobody's: it is said, and decides nothing.
+void BudgetWatch::note_doubts_of_memory() {
+  if (group_has_memory() || settings_.memory.count == 0) return;
+  const auto note = [this](std::string why, const char* instead) {
+    degraded_.push_back({.what = "limits.memory", .why = std::move(why), .instead = instead});
+  };
+  if (memory_.may_keep_unmapped())
+    note(
+        "the shared memory of the whole machine grew by more than the budget: pages that the "
+        "command keeps without mapping them can't be told from other programs'",
+        "only mapped pages count");
+  if (!sockets_.unlisted().empty())
+    note("this kernel doesn't list sockets of these kinds: " + sockets_.unlisted(),
+         "what they hold does not count");
+  if (sockets_.may_hide() > settings_.memory.count)
+    note(
+        "the kernel doesn't list sockets that were closed, reset or disconnected while they hold "
+        "data: there were " +
+            std::to_string(sockets_.hidden()),
+        "what they hold does not count");
 }
 
 // ---- CPU time ----
@@ -339,7 +362,7 @@ void BudgetWatch::check_disk() {
 
 void BudgetWatch::look_at_disk() {
   if (settings_.disk_in_folder) return;  // check_disk() does
-  struct statfs facts {};
+  struct statfs facts{};
   if (sandbox_.scratch < 0 || ::fstatfs(sandbox_.scratch, &facts) != 0) return;
   const std::uint64_t used =
       (facts.f_blocks - facts.f_bfree) * static_cast<std::uint64_t>(facts.f_bsize);
@@ -387,6 +410,7 @@ void BudgetWatch::note_at_end(CpuTime of_pid1, std::uint64_t written_by_pid1) {
   }
   look_at_disk();
   note_counters();
+  note_doubts_of_memory();
   used_.user_microseconds = std::max(used_.user_microseconds, of_pid1.user_microseconds);
   used_.system_microseconds = std::max(used_.system_microseconds, of_pid1.system_microseconds);
   if (group_has_cpu_time()) {

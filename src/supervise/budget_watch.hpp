@@ -17,6 +17,7 @@
 #include "supervise/memory_meter.hpp"
 #include "supervise/process_list.hpp"
 #include "supervise/settings.hpp"
+#include "supervise/socket_meter.hpp"
 #include "supervise/write_meter.hpp"
 
 namespace sbx::supervise {
@@ -24,15 +25,15 @@ namespace sbx::supervise {
 /// What was seen of the budgets that a whole tree shares.
 struct BudgetsSeen {
   std::uint64_t memory_peak = 0;
-  std::uint64_t processes_peak = 0;   ///< without PID 1
-  std::uint64_t disk_peak = 0;        ///< bytes on the private tmpfs, without what it began with
-  std::uint64_t disk_filled = 0;      ///< the same with it
-  std::uint64_t written = 0;          ///< bytes to the host, where they count
-  std::uint64_t grown = 0;            ///< of these, what file systems in memory grew by
-  std::string unreadable;             ///< who can't be asked what it has written
-  std::uint64_t live_files = 0;       ///< names that live grants have gained
-  std::string unlisted;               ///< a directory there that can't be listed any more
-  std::uint64_t memory_unmapped = 0;  ///< polled: MemoryMeter::unmapped() at the look that decided
+  std::uint64_t processes_peak = 0;     ///< without PID 1
+  std::uint64_t disk_peak = 0;          ///< bytes on the private tmpfs, without what it began with
+  std::uint64_t disk_filled = 0;        ///< the same with it
+  std::uint64_t written = 0;            ///< bytes to the host, where they count
+  std::uint64_t grown = 0;              ///< of these, what file systems in memory grew by
+  std::string unreadable;               ///< who can't be asked what it has written
+  std::uint64_t live_files = 0;         ///< names that live grants have gained
+  std::string unlisted;                 ///< a directory there that can't be listed any more
+  std::uint64_t memory_in_sockets = 0;  ///< polled: of it, at the look that decided
   bool memory_killed =
       false;  ///< the kernel killed for want of memory before anything else was decided
   bool outer_kill = false;   ///< polled, and the group around sbx counted such a kill meanwhile
@@ -57,6 +58,7 @@ class BudgetWatch {
     TreeCounters* group = nullptr;
     GrowthMeter* growth = nullptr;
     EntryMeter* entries = nullptr;
+    SocketDiagnosis sockets;
   };
   struct Hooks {
     std::function<bool()> ended;  ///< nothing is left to decide
@@ -88,6 +90,7 @@ class BudgetWatch {
   void confirm_memory_kill(int looks_left);
   void check_memory();
   void note_largest();
+  void note_doubts_of_memory();
   void begin_cpu_clock();
   void check_cpu();
   void check_processes();
@@ -125,6 +128,7 @@ class BudgetWatch {
   const Hooks hooks_;
   ProcessList processes_;
   CpuMeter cpu_;
+  SocketMeter sockets_;
   MemoryMeter memory_;
   DiskMeter disk_;
   WriteMeter writes_;

@@ -20,30 +20,31 @@ HostMemory host_memory() {
           .shared = facts.sharedram * facts.mem_unit};
 }
 
+/// Read of each process; of one with more it is not known, and that is enough for a doubt.
+constexpr std::size_t kMostMappings = 512;
+
 bool MemoryAside::any_has_shared_memory() {
   return std::ranges::any_of(processes_.all(), [&](ProcessList::Process& process) {
     (void)processes_.statm(process);
-    std::size_t all = SIZE_MAX;
+    std::size_t mappings = kMostMappings;
     return process.holder != 0 &&
-           fileless_memory(processes_.proc(), ProcessList::memory_folder(process) + "/maps", all)
+           fileless_memory(processes_.proc(), ProcessList::memory_folder(process) + "/maps",
+                           mappings)
                    .size > 0;
   });
 }
 
 /// Tables: a page of them stands for 2 MiB of addresses, filled or only read from once, so that with
 /// enough of them they are memory without any. Swapped: MADV_PAGEOUT of madvise(2) moves pages to the
-/// swap space. Unmapped: pages of shared memory stay when they are unmapped or given up
-/// (MADV_DONTNEED), as long as any page of it is mapped anywhere, and no file of /proc tells of them
-/// but the total of the machine. So much more of that than the whole budget, while a process here has
-/// shared memory, is taken to be its: what other programs add meanwhile can't be told apart.
+/// swap space.
 MemoryAside::Sum MemoryAside::look(const HostMemory& host, const Known& known,
                                    const std::vector<pid_t>& borrowers) {
   least_.swap = std::min(least_.swap, host.swap);
   least_.shared = std::min(least_.shared, host.shared);
   Sum sum;
   const std::uint64_t shared = host.shared - least_.shared;
-  if (shared > known.shared + known.budget && any_has_shared_memory())
-    sum.unmapped = shared - known.shared;
+  if (!may_keep_unmapped_ && shared > known.shared + known.budget)
+    may_keep_unmapped_ = any_has_shared_memory();
   if (known.addresses / kAddressesPerByteOfTable < known.matters &&
       host.swap - least_.swap < known.matters)
     return sum;

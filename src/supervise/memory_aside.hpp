@@ -24,9 +24,8 @@ struct HostMemory {
 class MemoryAside {
  public:
   struct Sum {
-    std::uint64_t tables = 0;    ///< page tables
-    std::uint64_t swapped = 0;   ///< pages that several share count in each
-    std::uint64_t unmapped = 0;  ///< shared memory
+    std::uint64_t tables = 0;   ///< page tables
+    std::uint64_t swapped = 0;  ///< pages that several share count in each
   };
   /// What the resident sizes and the private tmpfs say.
   struct Known {
@@ -38,6 +37,11 @@ class MemoryAside {
 
   explicit MemoryAside(ProcessList& processes) : processes_(processes) {}
 
+  /// Whether pages of shared memory may be kept that nobody maps, as long as any page of it is mapped. No file of /proc counts
+  /// them but the total of the machine, which is other programs' too: it decides nothing. Said once the total has grown by more
+  /// than the whole budget while a process here had shared memory.
+  [[nodiscard]] bool may_keep_unmapped() const { return may_keep_unmapped_; }
+
   /// Of the processes as listed; `borrowers`, sorted, run in another's memory.
   [[nodiscard]] Sum look(const HostMemory& host, const Known& known,
                          const std::vector<pid_t>& borrowers);
@@ -46,6 +50,7 @@ class MemoryAside {
   [[nodiscard]] bool any_has_shared_memory();
 
   ProcessList& processes_;
+  bool may_keep_unmapped_ = false;
   HostMemory least_{.swap = UINT64_MAX, .shared = UINT64_MAX};  ///< of all looks
 };
 

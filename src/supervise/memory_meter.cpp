@@ -221,8 +221,23 @@ std::uint64_t MemoryMeter::upper_bound(const Bounds& now, std::uint64_t scratch,
   return with_shared(now, scratch, budget) + surely_aside() + aside_.swapped;
 }
 
+/// What the last listing found in sockets may be gone by now, and be in use elsewhere: it ends no run before they are listed again.
 std::uint64_t MemoryMeter::look(std::uint64_t budget) {
   walk_cost_ = 0;
+  in_sockets_ = sockets_ == nullptr ? 0 : sockets_->look();
+  socket_cost_ = sockets_ == nullptr ? 0 : sockets_->cost();
+  std::uint64_t used = estimate(budget);
+  if (used > budget && in_sockets_ > 0) {
+    in_sockets_ = sockets_->look_at_all();
+    socket_cost_ += sockets_->cost();
+    walk_.reset();
+    used = estimate(budget);
+  }
+  peak_ = std::max(peak_, used);
+  return used;
+}
+
+std::uint64_t MemoryMeter::estimate(std::uint64_t budget) {
   borrowers_.clear();
   Bounds now = bounds();
   const TmpfsUse use = scratch_use();
@@ -245,7 +260,6 @@ std::uint64_t MemoryMeter::look(std::uint64_t budget) {
   else if (!walk_ && now.largest + scratch + entries_ + near < upper)
     (void)walk(upper - now.anonymous);
   in_doubt_ = upper > budget;
-  peak_ = std::max(peak_, used);
   return used;
 }
 

@@ -9,6 +9,7 @@
 
 #include "supervise/memory_aside.hpp"
 #include "supervise/process_list.hpp"
+#include "supervise/socket_meter.hpp"
 #include "supervise/tmpfs_use.hpp"
 
 namespace sbx::supervise {
@@ -16,24 +17,26 @@ namespace sbx::supervise {
 /// Memory of a sandbox where no cgroup counts it: the anonymous memory of its processes, and what its private tmpfs and
 /// shared mappings hold, page tables and what was swapped out; of the tmpfs its entries too, kEntryMemory each. Not seen: memory
 /// of a memfd that nobody has mapped, what System V's calls make (the filter refuses memfd_create, shmget, semget and msgget under
-/// this means), socket and pipe buffers.
+/// this means), pipe buffers. The model and what each estimate guarantees: sbx-security(7), "How memory is polled".
 class MemoryMeter {
  public:
   /// `scratch`: a borrowed descriptor on the private tmpfs, or -1.
-  MemoryMeter(ProcessList& processes, int scratch)
-      : processes_(processes), scratch_(scratch), beside_(processes) {}
+  /// `sockets`: borrowed, or null.
+  MemoryMeter(ProcessList& processes, int scratch, SocketMeter* sockets = nullptr)
+      : processes_(processes), scratch_(scratch), sockets_(sockets), beside_(processes) {}
 
   /// Bytes in use by the processes as listed. A cheap upper bound while that is within `budget`: pages
   /// that several processes share since a fork count in each. Beyond it a lower bound, if that is too:
   /// what the largest holds alone. Between the two the proportional set sizes decide, which count each
   /// page once and cost milliseconds.
   [[nodiscard]] std::uint64_t look(std::uint64_t budget);
-  /// Of that, microseconds of CPU time for the proportional set sizes: they keep to a share of their own.
-  [[nodiscard]] std::uint64_t walk_cost() const { return walk_cost_; }
+  /// CPU time (us) that the last look() spent reading smaps and lists of sockets; each has a share of its own.
+  [[nodiscard]] std::uint64_t walk_cost() const { return walk_cost_ + socket_cost_; }
   /// The largest look() so far.
   [[nodiscard]] std::uint64_t peak() const { return peak_; }
-  /// Of what was used at the last look, shared memory that nobody maps, by the machine's total.
-  [[nodiscard]] std::uint64_t unmapped() const { return aside_.unmapped; }
+  /// Of what was used at the last look, bytes in sockets.
+  [[nodiscard]] std::uint64_t in_sockets() const { return in_sockets_; }
+  [[nodiscard]] bool may_keep_unmapped() const { return beside_.may_keep_unmapped(); }
   /// Bytes in files of the private tmpfs.
   [[nodiscard]] std::uint64_t scratch_used() const { return scratch_use().content; }
 
@@ -73,8 +76,9 @@ class MemoryMeter {
   [[nodiscard]] TmpfsUse scratch_use() const;
   /// Beside the processes' own pages and shared ones, as of the last look.
   [[nodiscard]] std::uint64_t surely_aside() const {
-    return aside_.tables + aside_.unmapped + entries_;
+    return aside_.tables + in_sockets_ + entries_;
   }
+  [[nodiscard]] std::uint64_t estimate(std::uint64_t budget);
   [[nodiscard]] Bounds bounds();
   void find_borrowers();
   [[nodiscard]] bool borrows(const ProcessList::Process& process) const;
@@ -94,12 +98,15 @@ class MemoryMeter {
 
   ProcessList& processes_;
   int scratch_;
+  SocketMeter* sockets_;
   bool in_doubt_ = false;         ///< beyond the budget by no more than a counter may be off
   std::vector<pid_t> borrowers_;  ///< processes that run in another's memory, sorted
   MemoryAside beside_;
-  MemoryAside::Sum aside_;     ///< as of the last look
-  std::uint64_t entries_ = 0;  ///< bytes for those of the private tmpfs, as of the last look
-  Shared shared_then_;         ///< when they were last told apart
+  MemoryAside::Sum aside_;         ///< as of the last look
+  std::uint64_t in_sockets_ = 0;   ///< as of the last listing
+  std::uint64_t socket_cost_ = 0;  ///< of the last look, as the walk's
+  std::uint64_t entries_ = 0;      ///< bytes for those of the private tmpfs, as of the last look
+  Shared shared_then_;             ///< when they were last told apart
   std::uint64_t walk_cost_ = 0;
   std::optional<Walk> walk_;  ///< the last one, while the upper bound is near the budget
   std::uint64_t peak_ = 0;

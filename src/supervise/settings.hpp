@@ -36,7 +36,14 @@ enum class OnExceed : std::uint8_t {
   drop,     ///< counted and dropped
 };
 
-/// A budget of 0 is none.
+/// Tells of the sockets in a sandbox's network namespace.
+struct SocketDiagnosis {
+  int fd = -1;           ///< of NETLINK_SOCK_DIAG, made there; -1: none
+  unsigned sockets = 0;  ///< how many of the namespace are the supervisor's, `fd` too
+  unsigned tcp = 0;      ///< of these, TCP over IPv4
+};
+
+/// 0 means unlimited.
 struct Settings {
   Milliseconds wall_time{};
   Milliseconds cpu_time{};

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -77,11 +78,13 @@ class Supervisor {
   void decide_and_kill(const Verdict& verdict);
   void kill();
   void pid1_ended();
+  void note_resident(long largest_kib);
   void give_up_streams();
   void note_unread_terminal();
   [[nodiscard]] bool over() const { return reaped_ && out_.done() && err_.done(); }
   [[nodiscard]] bool met_file_size(const Verdict& verdict) const;
   Outcome outcome();
+  [[nodiscard]] std::optional<std::uint64_t> memory_peak() const;
   [[nodiscard]] Usage usage() const;
 
   EventLoop loop_;
@@ -102,6 +105,8 @@ class Supervisor {
   Measured measured_;
   std::optional<int> main_status_;
   bool killed_ = false;
+  long pid1_peak_kib_ = 0;           ///< 0: not told
+  std::uint64_t resident_peak_ = 0;  ///< bytes, of one process; 0: not above what PID 1 had
   bool reaped_ = false;
   bool stopping_ = false;
   bool frozen_ = false;
@@ -134,7 +139,8 @@ Supervisor::Supervisor(EventLoop loop, const Settings& settings, const Watched& 
                 .processes = sandbox.processes,
                 .group = sandbox.group,
                 .growth = sandbox.growth,
-                .entries = sandbox.entries},
+                .entries = sandbox.entries,
+                .sockets = sandbox.sockets},
                {.ended = [this] { return decided_ || main_status_ || reaped_; },
                 .spent = [this](Budget budget) { decide_and_kill(OverBudget{budget}); }}) {}
 
@@ -233,8 +239,10 @@ void Supervisor::read_control() {
       order(FromSupervisor::reap);
     }
     // With the main process itself.
-    if (report.what == FromPid1::left_behind)
+    if (report.what == FromPid1::left_behind) {
       budgets_.note_tasks(static_cast<std::uint64_t>(std::max(report.value, 0)) + 1);
+      pid1_peak_kib_ = report.own_peak;
+    }
     if (report.what != FromPid1::main_ended || main_status_) continue;
     main_status_ = report.value;
     loop_.after(kInitExit, [this] { kill(); });
@@ -359,6 +367,7 @@ void Supervisor::pid1_ended() {
                         .system_microseconds = microseconds_of(times.ru_stime)},
                        static_cast<std::uint64_t>(times.ru_oublock) * kBlock);
   read_control();  // its last message may still be unread
+  note_resident(times.ru_maxrss);
   reaped_ = true;
   in_.reset();
   out_.source_is_complete();
@@ -368,6 +377,27 @@ void Supervisor::pid1_ended() {
     if (ended_by_us || !out_.blocked()) out_.abandon();
     if (ended_by_us || !err_.blocked()) err_.abandon();
   });
+}
+
+/// The largest resident set of any process that was waited for, PID 1 included, whose own is no part of the run. Where PID 1 was
+/// killed before it told its own, that is not above ours: it began as a copy of this process.
+void Supervisor::note_resident(long largest_kib) {
+  if (pid1_peak_kib_ <= 0) {
+    rusage own{};
+    (void)::getrusage(RUSAGE_SELF, &own);
+    pid1_peak_kib_ = own.ru_maxrss;
+  }
+  if (largest_kib > pid1_peak_kib_) resident_peak_ = static_cast<std::uint64_t>(largest_kib) * 1024;
+}
+
+/// Nothing where it can't be told from what sbx itself needs: a look after the start may have seen a part only.
+std::optional<std::uint64_t> Supervisor::memory_peak() const {
+  const BudgetsSeen& seen = budgets_.seen();
+  const bool is_counted = sandbox_.group != nullptr && sandbox_.group->limits_memory();
+  const auto own = static_cast<std::uint64_t>(std::max(pid1_peak_kib_, 0L)) * 1024;
+  const std::uint64_t peak = std::max(seen.memory_peak, resident_peak_);
+  if (peak == 0 || (!is_counted && resident_peak_ == 0 && peak < own)) return std::nullopt;
+  return peak;
 }
 
 void Supervisor::give_up_streams() {
@@ -389,8 +419,9 @@ Usage Supervisor::usage() const {
   Usage usage{.wall_ms = (ended_ - started_) / 1000,
               .user_ms = user_ms,
               .system_ms = used.total() / 1000 - user_ms};
-  if (seen.memory_peak > 0) usage.memory_peak_bytes = seen.memory_peak;
-  if (seen.processes_peak > 0) usage.processes_peak = seen.processes_peak;
+  usage.memory_peak_bytes = memory_peak();
+  if (seen.processes_evidence == Evidence::kernel_counter && seen.processes_peak > 0)
+    usage.processes_peak = seen.processes_peak;
   usage.written_bytes = seen.disk_peak + seen.written;
   return usage;
 }

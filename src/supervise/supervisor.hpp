@@ -28,6 +28,7 @@ struct Watched {
   TreeCounters* group = nullptr;  ///< the sandbox's control group, where it has one
   GrowthMeter* growth = nullptr;  ///< of live grants in memory, from before the command ran
   EntryMeter* entries = nullptr;  ///< of all live grants, from before the command ran
+  SocketDiagnosis sockets;        ///< where memory is polled and the network namespace is its own
 };
 
 /// Waits for the end; called at `ready`, from where wall_time counts. The caller has closed its

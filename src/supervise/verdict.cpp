@@ -49,9 +49,8 @@ std::string memory_sentence(const Settings& settings, const BudgetsSeen& seen) {
            (name.empty() ? "" : "largest process: " + name + "; ") + "peak " +
            describe(Bytes{seen.memory_peak}) + "): the host, or a cgroup around sbx, had none left";
   std::string facts = name.empty() ? "" : "largest process: " + name;
-  if (seen.memory_unmapped > 0)
-    facts += (facts.empty() ? "" : "; ") + describe(Bytes{seen.memory_unmapped}) +
-             " of shared memory that no process maps, by the machine's total";
+  if (seen.memory_in_sockets > settings.memory.count / 16)
+    facts += (facts.empty() ? "" : "; ") + describe(Bytes{seen.memory_in_sockets}) + " in sockets";
   return "memory limit of " + describe(settings.memory) + " reached" +
          (facts.empty() ? "" : " (" + facts + ")") +
          (settings.memory_is_granted ? ", the limit of the cgroup that sbx runs in" : "");

@@ -72,9 +72,10 @@ def main():
         for budget in (256, 512, 1024, 4096):
             for _ in range(rounds):
                 record, samples = measure(sbx, probe, budget, f"{folder}/record")
-                over = record["usage"]["memory_peak_bytes"] - budget * MIB
+                peak = next(limit["peak"] for limit in record["limits_met"] if limit["limit"] == "memory")
+                over = peak - budget * MIB
                 print(f"{budget} MiB: {record['outcome']['reason']}, {over / MIB:+.1f} MiB ({100 * over / (budget * MIB):+.1f} %) at "
-                      f"{record['usage']['memory_peak_bytes'] / 1e6 / max(record['usage']['wall_ms'], 1):.2f} GB/s, supervisor {share(samples[: len(samples) * 9 // 10]) or 0:.2f} % of a CPU, "
+                      f"{peak / 1e6 / max(record['usage']['wall_ms'], 1):.2f} GB/s, supervisor {share(samples[: len(samples) * 9 // 10]) or 0:.2f} % of a CPU, "
                       f"{share(samples) or 0:.2f} % with the end", flush=True)
         for budget, part in ((256, 10), (256, 80), (256, 90), (256, 95), (512, 90), (1024, 90)):
             for _ in range(rounds):

@@ -77,7 +77,7 @@ MEMORY_CAUSES = (
     _memory("memory of a child that begins late", _probe("hold-in-late-child", 1024), _probe("hold-in-late-child", 16)),
     _memory("memory after the first thread left", _probe("hold-without-first", 1024), _probe("hold-without-first", 16)),
     _memory("page tables", _probe("hold-page-tables", 1024), _probe("hold-page-tables", 16)),
-    _memory("shared memory given up", _probe("hold-given-up", 1024), _probe("hold-given-up", 16)),
+    _memory("shared memory given up", _probe("hold-given-up", 1024), _probe("hold-given-up", 16), unless=UNSEEN),
     _memory("shared memory beside a file", _probe("hold-beside-file", "/tmp/f", 56, 0, 56, 0), _probe("hold-beside-file", "/tmp/f", 48, 48, 8, 0)),
     _memory("memory that four share beside a file", _probe("hold-beside-file", "/tmp/f", 56, 4, 56, 3), _probe("hold-beside-file", "/tmp/f", 24, 0, 24, 3)),
     _memory("tmpfs", _probe("fill", "/tmp/f", 400 * MIB), _probe("fill", "/tmp/f", 16 * MIB)),
@@ -86,7 +86,10 @@ MEMORY_CAUSES = (
     _memory("System V memory", _probe("hold-sysv", 400), _probe("hold-sysv", 16), unless=REFUSED),
     _memory("System V semaphores", _probe("hold-semaphores", 128), _probe("hold-semaphores", 16), unless=REFUSED),
     _memory("System V queues", _probe("hold-messages", 200), _probe("hold-messages", 16), unless=REFUSED),
-    _memory("sockets filled", _probe("hold-buffers", "sockets", 256), _probe("hold-buffers", "sockets", 8), unless=UNSEEN),
+    _memory("unix streams filled", _probe("hold-buffers", "sockets", 256), _probe("hold-buffers", "sockets", 8)),
+    _memory("unix streams filled and closed", _probe("hold-buffers", "sockets", 256, "closed"), _probe("hold-buffers", "sockets", 8, "closed")),
+    _memory("unix datagrams", _probe("hold-buffers", "datagrams", 256), _probe("hold-buffers", "datagrams", 8)),
+    _memory("UDP on the loopback", _probe("hold-buffers", "udp", 256), _probe("hold-buffers", "udp", 8)),
     _memory("pipes filled", _probe("hold-buffers", "pipes", 256), _probe("hold-buffers", "pipes", 8), unless=UNSEEN),
 )
 PROCESS_CAUSES = (

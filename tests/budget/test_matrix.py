@@ -41,7 +41,7 @@ class Matrix(BudgetTest):
         budget = ended.record["limits"]["memory_bytes"]
         takers = len(os.sched_getaffinity(0)) if cause.name in FROM_SEVERAL else 1
         allowed = int(max(budget // 20, 16 * MIB) * takers * faster_than_promised()) + late * 4 * MIB
-        return max(ended.record["usage"]["memory_peak_bytes"] - budget - allowed, 0)
+        return max(next(limit["peak"] for limit in ended.record["limits_met"] if limit["limit"] == "memory") - budget - allowed, 0)
 
     def beyond(self, causes):
         problems = []

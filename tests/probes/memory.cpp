@@ -1,6 +1,8 @@
 // Programs that take up memory of one kind each, in one particular way, and so much of it that the
 // same program also shows what happens below the budget. They run under sbx, never beside it.
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -272,16 +274,55 @@ std::size_t fill_buffers(const int (&ends)[2]) {
   return taken;
 }
 
-/// N MiB in buffers of sockets ("sockets") or pipes ("pipes") that nobody reads, in as many children
-/// as the limit of open files asks for.
+bool connect_on_loopback(int type, int (&ends)[2]) {
+  const int server = socket(AF_INET, type, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  socklen_t size = sizeof address;
+  ends[1] = type == SOCK_STREAM ? -1 : server;
+  ends[0] = socket(AF_INET, type, 0);
+  const bool connected = server >= 0 && ends[0] >= 0 && bind(server, generic, size) == 0 &&
+                         (type != SOCK_STREAM || listen(server, 1) == 0) &&
+                         getsockname(server, generic, &size) == 0 &&
+                         connect(ends[0], generic, size) == 0 &&
+                         (type != SOCK_STREAM || (ends[1] = accept(server, nullptr, nullptr)) >= 0);
+  if (type == SOCK_STREAM) close(server);
+  if (!connected) close(ends[0]);
+  return connected;
+}
+
+/// Nobody is told of a datagram that has no room: as many as are sure to fill it.
+std::size_t fill_with_datagrams(const int (&ends)[2]) {
+  int room = kMiB;
+  socklen_t size = sizeof room;
+  setsockopt(ends[1], SOL_SOCKET, SO_RCVBUF, &room, size);
+  getsockopt(ends[1], SOL_SOCKET, SO_RCVBUF, &room, &size);
+  for (int sent = 0; sent < room; sent += 8192)
+    if (write(ends[0], block, 8192) < 0) return 0;
+  return static_cast<std::size_t>(room) / 2;
+}
+
+bool make_ends(const char* kind, int (&ends)[2]) {
+  if (std::strcmp(kind, "pipes") == 0) return pipe(ends) == 0;
+  if (std::strcmp(kind, "tcp") == 0) return connect_on_loopback(SOCK_STREAM, ends);
+  if (std::strcmp(kind, "udp") == 0) return connect_on_loopback(SOCK_DGRAM, ends);
+  const int type = std::strcmp(kind, "datagrams") == 0 ? SOCK_DGRAM : SOCK_STREAM;
+  return socketpair(AF_UNIX, type, 0, ends) == 0;
+}
+
+/// N MiB in buffers that nobody reads: of unix sockets ("sockets", "datagrams"; with "closed" their senders are), of "tcp" and
+/// "udp" on the loopback or of "pipes"; in as many children as the limit of open files asks for.
 int hold_buffers(Arguments arguments) {
-  const bool sockets = std::strcmp(arguments[0], "sockets") == 0;
+  const char* const kind = arguments[0];
+  const bool closes = arguments[2] != nullptr && std::strcmp(arguments[2], "closed") == 0;
   const std::size_t size = mebibytes(arguments[1]);
   signal(SIGPIPE, SIG_IGN);
   std::size_t held = 0;
   while (held < size) {
     int ends[2];
-    if ((sockets ? socketpair(AF_UNIX, SOCK_STREAM, 0, ends) : pipe(ends)) != 0) {
+    if (!make_ends(kind, ends)) {
       if (errno != EMFILE) return refused();
       // Full here: a child goes on with a table of its own, this process keeps what it has.
       const pid_t child = fork();
@@ -294,9 +335,10 @@ int hold_buffers(Arguments arguments) {
       closefrom(3);
       continue;
     }
-    if (!sockets)
+    if (std::strcmp(kind, "pipes") == 0)
       fcntl(ends[1], F_SETPIPE_SZ, kMiB);  // refused beyond the user's share: then 64 KiB
-    held += fill_buffers(ends);
+    held += std::strcmp(kind, "udp") == 0 ? fill_with_datagrams(ends) : fill_buffers(ends);
+    if (closes) close(ends[0]);
   }
   return worked();
 }
@@ -316,7 +358,7 @@ constexpr Probe kProbes[] = {
     {"hold-beside-file", "FILE MIB MIB MIB COUNT", 5, hold_beside_file},
     {"hold-semaphores", "MIB", 1, hold_semaphores},
     {"hold-messages", "MIB", 1, hold_messages},
-    {"hold-buffers", "sockets|pipes MIB", 2, hold_buffers},
+    {"hold-buffers", "sockets|datagrams|tcp|udp|pipes MIB [closed]", 2, hold_buffers},
 };
 
 }  // namespace
