@@ -48,11 +48,11 @@ std::string memory_sentence(const Settings& settings, const BudgetsSeen& seen) {
            describe(settings.memory) + " was reached (" +
            (name.empty() ? "" : "largest process: " + name + "; ") + "peak " +
            describe(Bytes{seen.memory_peak}) + "): the host, or a cgroup around sbx, had none left";
-  std::string facts = name.empty() ? "" : "largest process: " + name;
+  std::string facts = "limits.memory";
+  if (!name.empty()) facts += "; largest process: " + name;
   if (seen.memory_in_sockets > settings.memory.count / 16)
-    facts += (facts.empty() ? "" : "; ") + describe(Bytes{seen.memory_in_sockets}) + " in sockets";
-  return "memory limit of " + describe(settings.memory) + " reached" +
-         (facts.empty() ? "" : " (" + facts + ")") +
+    facts += "; " + describe(Bytes{seen.memory_in_sockets}) + " in sockets";
+  return "memory limit of " + describe(settings.memory) + " reached (" + facts + ")" +
          (settings.memory_is_granted ? ", the limit of the cgroup that sbx runs in" : "");
 }
 

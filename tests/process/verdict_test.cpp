@@ -35,14 +35,14 @@ TEST(PolledMemory, TheVerdictSaysWhatSocketsHold) {
   measured.budgets = {.memory_peak = kBudget + (8U << 20), .memory_over = true};
   EXPECT_EQ(
       detail_of(OverBudget{Budget::memory}, settings, measured),
-      "memory limit of 256 MiB reached");
+      "memory limit of 256 MiB reached (limits.memory)");
   measured.budgets.largest = {.name = "python3.11", .bytes = 2 * kBudget};
   EXPECT_EQ(detail_of(OverBudget{Budget::memory}, settings, measured),
-            "memory limit of 256 MiB reached (largest process: python3.11)");
+            "memory limit of 256 MiB reached (limits.memory; largest process: python3.11)");
   measured.budgets.largest = {};
   measured.budgets.memory_in_sockets = kBudget / 2;
   EXPECT_EQ(detail_of(OverBudget{Budget::memory}, settings, measured),
-            "memory limit of 256 MiB reached (128 MiB in sockets)");
+            "memory limit of 256 MiB reached (limits.memory; 128 MiB in sockets)");
 }
 
 std::vector<std::string> names_after(const Verdict& verdict, std::uint64_t peak,

@@ -149,7 +149,7 @@ class Memory(SbxTest):
 
     def test_limit_its_rule_and_the_largest_process_are_named(self):
         outcome = self.hog(SLOW_HOG).outcome
-        for words in ("128 MiB", "largest process: python3"):
+        for words in ("128 MiB", "limits.memory", "largest process: python3"):
             self.assertIn(words, outcome["detail"])
         self.assertIn('limits.memory = "128M"', outcome["rule"])
 
