@@ -9,10 +9,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <climits>
 #include <cstdio>
-#include <cstdlib>
-#include <memory>
 
 #include "base/sys.hpp"
 
@@ -26,14 +25,14 @@ std::unexpected<Error> unwritable(const std::string& shown, int errno_value) {
                     .errno_value = errno_value});
 }
 
-Status check_descriptor(int descriptor) {
+Status check_descriptor(int descriptor, std::string_view option) {
   const int flags = ::fcntl(descriptor, F_GETFL);
   const bool writable = flags >= 0 && (flags & O_ACCMODE) != O_RDONLY && (flags & O_PATH) == 0;
   if (!writable)
     return fail(Error{
         .kind = ErrorKind::usage,
         .code = "report-unwritable",
-        .message = fmt::format("--report-fd: descriptor {} is not open for writing", descriptor),
+        .message = fmt::format("{}: descriptor {} is not open for writing", option, descriptor),
         .hint = "in a shell: sbx run --report-fd 3 ... 3>record.json"});
   // The child must not inherit it.
   if (descriptor > STDERR_FILENO) (void)::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
@@ -47,33 +46,52 @@ Status deliver(int fd, std::string_view record, const std::string& place) {
   return written;
 }
 
-/// The file that a chain of links ends at, so that the link stays and the file is replaced.
-std::string resolved(const std::string& path) {
-  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
-                                                         &std::free);
-  return real ? std::string(real.get()) : path;
+/// N of "/dev/fd/N" and its like, -1 for any other path.
+int descriptor_named(std::string_view path) {
+  if (path == "/dev/stdout") return STDOUT_FILENO;
+  if (path == "/dev/stderr") return STDERR_FILENO;
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!path.starts_with(folder)) continue;
+    const std::string_view digits = path.substr(folder.size());
+    int number = -1;
+    const auto [end, error] = std::from_chars(digits.begin(), digits.end(), number);
+    if (error == std::errc{} && end == digits.end()) return number;
+  }
+  return -1;
+}
+
+/// A program of an earlier run may have made the link: what it leads to is not the caller's choice.
+std::unexpected<Error> is_a_link(const std::string& path) {
+  return fail(Error{.kind = ErrorKind::usage,
+                    .code = "report-unwritable",
+                    .message = fmt::format("\"{}\" is a symbolic link; --report follows none", path),
+                    .hint = "name the file itself, /dev/stdout, /dev/stderr or /dev/fd/N"});
 }
 
 }  // namespace
 
 Status ReportTargets::prepare_file(const std::string& path) {
   shown_ = path;
+  // The descriptor itself: a file opened anew would be written from its beginning.
+  if (const int named = descriptor_named(path); named >= 0) {
+    SBX_TRY(check_descriptor(named, path));
+    device_ = UniqueFd(::fcntl(named, F_DUPFD_CLOEXEC, 3));
+    return device_.valid() ? Status() : unwritable(path, errno);
+  }
   struct stat facts{};
-  std::string target = path;
-  if (::stat(path.c_str(), &facts) == 0) {
+  if (::lstat(path.c_str(), &facts) == 0) {
+    if (S_ISLNK(facts.st_mode)) return is_a_link(path);
     if (S_ISDIR(facts.st_mode)) return unwritable(path, EISDIR);
     if (!S_ISREG(facts.st_mode)) {
-      device_ = UniqueFd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
-      if (!device_.valid()) return unwritable(path, errno);
-      return {};
+      device_ = UniqueFd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW));
+      return device_.valid() ? Status() : unwritable(path, errno);
     }
-    target = resolved(path);
   }
-  const auto slash = target.rfind('/');
+  const auto slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "."
                              : slash == 0               ? "/"
-                                                        : target.substr(0, slash);
-  file_name_ = slash == std::string::npos ? target : target.substr(slash + 1);
+                                                        : path.substr(0, slash);
+  file_name_ = slash == std::string::npos ? path : path.substr(slash + 1);
   if (file_name_.empty() || file_name_ == "." || file_name_ == "..")
     return unwritable(path, EISDIR);
   folder_ = UniqueFd(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -88,7 +106,7 @@ Result<ReportTargets> ReportTargets::prepare(const OutputOptions& options) {
   ReportTargets targets;
   targets.to_stdout_ = options.json;
   targets.descriptor_ = options.report_fd;
-  if (options.report_fd >= 0) SBX_TRY(check_descriptor(options.report_fd));
+  if (options.report_fd >= 0) SBX_TRY(check_descriptor(options.report_fd, "--report-fd"));
   if (!options.report_file.empty()) SBX_TRY(targets.prepare_file(options.report_file));
   return targets;
 }

@@ -74,13 +74,30 @@ class Record(SbxTest):
     def test_a_report_file_is_replaced_in_one_step(self):
         path = self.tmp / "r.json"
         path.write_text("before")
-        link = self.tmp / "link"
-        link.symlink_to(path)
-        ended = self.sbx("--report", link, "--", "sh", "-c", "exit 3", json_record=False)
+        ended = self.sbx("--report", path, "--", "sh", "-c", "exit 3", json_record=False)
         self.assertEqual(ended.status, 3)
-        self.assertTrue(link.is_symlink())
         self.assertEqual(json.loads(path.read_text())["outcome"]["exit_code"], 3)
-        self.assertEqual(sorted(each.name for each in self.tmp.iterdir()), ["home", "link", "r.json", "work"])
+        self.assertEqual(sorted(each.name for each in self.tmp.iterdir()), ["home", "r.json", "work"])
+
+    def test_a_report_is_never_written_through_a_link(self):
+        victim = self.write("victim", "mine", folder=self.tmp)
+        for target in (victim, self.tmp / "nowhere", "/dev/null"):
+            link = self.tmp / "link"
+            link.symlink_to(target)
+            ended = self.sbx("--report", link, "touch", "ran", json_record=False)
+            self.assertEqual((ended.status, b"symbolic link" in ended.err, link.is_symlink()), (125, True, True), ended)
+            link.unlink()
+        self.assertEqual((victim.read_text(), (self.tmp / "nowhere").exists()), ("mine", False))
+
+    def test_a_report_goes_to_descriptors_by_their_names(self):
+        for name in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
+            ended = self.sbx("--report", name, "true", json_record=False)
+            self.assertEqual((ended.status, json.loads(ended.out)["outcome"]["exit_code"]), (0, 0), ended)
+        path = self.tmp / "log"
+        with open(path, "wb") as log:
+            self.sbx("--report", "/dev/stdout", "echo", "said", json_record=False, stdout=log)
+        said, record = path.read_text().split("\n", 1)
+        self.assertEqual((said, json.loads(record)["outcome"]["exit_code"]), ("said", 0))
 
     def test_a_report_that_cannot_be_written_stops_the_run_before_it_starts(self):
         for path in (self.tmp / "missing" / "r.json", self.tmp):
