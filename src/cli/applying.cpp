@@ -89,7 +89,7 @@ bool answered_yes(HeldSignals& signals) {
 std::string unmet_words(const std::vector<std::string>& patterns) {
   std::string text;
   for (const std::string& each : patterns)
-    text += "sbx: no change has such a name: " + printable(each) + "\n";
+    text += "sbx: no changed file matches '" + printable(each) + "'\n";
   return text;
 }
 
@@ -123,7 +123,7 @@ std::string unread_words(const workspace::Left& unread) {
 void leave_incomplete(const workspace::Selection& selection, const workspace::ChangeSet& changes,
                       bool silent, workspace::Applied& applied) {
   const std::string why = "the list of changes is not complete";
-  std::string words = "sbx: nothing was applied: " + why;
+  std::string words = "sbx: not applied: " + why;
   if (!changes.unread.empty()) words += ": " + unread_words(changes.unread.front());
   if (!silent) write_stderr(words + "\n");
   applied.left = selection.left;
@@ -134,7 +134,7 @@ void leave_incomplete(const workspace::Selection& selection, const workspace::Ch
 
 void leave_all(const workspace::Selection& selection, const std::string& why, bool silent,
                workspace::Applied& applied) {
-  if (!silent) write_stderr("sbx: nothing was applied: " + why + "\n");
+  if (!silent) write_stderr("sbx: not applied: " + why + "\n");
   applied.left = selection.left;
   for (const Change& change : selection.changes) applied.left.push_back({change.path, why});
 }
@@ -145,8 +145,7 @@ Status check_asking(bool asks) {
   if (!asks || (::isatty(STDIN_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1)) return {};
   return fail(Error{.kind = ErrorKind::usage,
                     .code = "nobody-to-ask",
-                    .message = "somebody is asked before changes are applied, and there is no "
-                               "terminal",
+                    .message = "cannot ask for confirmation: no terminal",
                     .hint = "--yes applies without asking"});
 }
 
@@ -164,13 +163,14 @@ Result<ApplyEnd> apply_changes(const workspace::Copy& copy, const workspace::Cha
   end.all_met = unmet.empty();
   const bool is_empty = selection.changes.empty();
   if (!wish.silent)
-    write_stderr((is_empty ? "sbx: there is nothing to apply\n" : "") +
+    write_stderr((is_empty ? "sbx: nothing to apply\n" : "") +
                  (changes.changes.empty() ? std::string() : unmet_words(unmet)) +
                  (is_empty ? left_words(selection.left) : std::string()));
   if (is_empty) {
     end.applied.left = selection.left;
     return end;
   }
+  SBX_TRY(workspace::check_in_place(copy));  // nobody is asked in vain
   HeldSignals signals;
   if (wish.asks && !agreed(copy, selection, wish, paint, signals)) {
     end.signal = signals.arrived();

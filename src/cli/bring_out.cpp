@@ -28,6 +28,12 @@ std::unexpected<Error> usage(std::string code, std::string message, std::string 
                     .hint = std::move(hint)});
 }
 
+std::string ending_words(const Outcome& outcome) {
+  if (const auto* exited = std::get_if<Exited>(&outcome.verdict))
+    return fmt::format("the command exited with status {}", exited->code);
+  return outcome.detail;
+}
+
 bool succeeded(const Outcome& outcome) {
   const auto* exited = std::get_if<Exited>(&outcome.verdict);
   return exited != nullptr && exited->code == 0;
@@ -39,13 +45,6 @@ Status BringOut::check_out() const {
   if (!workspace::has_copy(plan_))
     return usage("nothing-to-bring-out", "--out needs a workspace that is private to the run",
                  "--workspace .:overlay; what is written to a live folder is there already");
-  if (policy_.filesystem.outputs.collect.empty())
-    return fail(
-        Error{.kind = ErrorKind::policy,
-              .code = "nothing-to-collect",
-              .message = fmt::format("the policy \"{}\" lets nothing be brought out by --out",
-                                     policy_.name.value),
-              .hint = R"(name patterns: --set 'filesystem.outputs.collect=["*.png", "out/**"]')"});
   return {};
 }
 
@@ -68,6 +67,10 @@ Status BringOut::prepare_store() {
 }
 
 Status BringOut::prepare() {
+  if (options_.yes && !options_.apply)
+    return usage("usage", "--yes without --apply has no effect", "to apply the changes: --apply --yes");
+  if (!options_.collect.empty() && options_.folder.empty())
+    return usage("usage", "--collect without --out has no effect", "to copy the files: --out DIR");
   if (options_.diff || options_.apply || !options_.keep.empty()) SBX_TRY(check_overlay());
   if (options_.apply) SBX_TRY(check_asking(!options_.yes));
   if (!options_.keep.empty()) SBX_TRY(prepare_store());
@@ -77,9 +80,12 @@ Status BringOut::prepare() {
   return {};
 }
 
+bool BringOut::is_asked() const {
+  return options_.diff || options_.apply || !options_.folder.empty() || !options_.keep.empty();
+}
+
 workspace::Copy* BringOut::copy(bool for_record) {
-  const bool wanted = options_.diff || options_.apply || !options_.folder.empty() ||
-                      !options_.keep.empty() || (for_record && workspace::has_overlay(plan_));
+  const bool wanted = is_asked() || (for_record && workspace::has_overlay(plan_));
   return wanted ? &copy_ : nullptr;
 }
 
@@ -94,6 +100,7 @@ std::vector<std::string> BringOut::policy_files() const {
 }
 
 Status BringOut::finish(Outcome& outcome, const std::string& run, bool silent, const Paint& paint) {
+  if (copy_.failure && is_asked()) return fail(*copy_.failure);
   if (copy_.empty()) return {};
   workspace::ChangeSet changes = SBX_TRY(workspace::read_changes(copy_));
   Status first;
@@ -105,11 +112,21 @@ Status BringOut::finish(Outcome& outcome, const std::string& run, bool silent, c
   if (target_.valid()) note(collect(changes, silent));
   if (options_.apply) note(apply(changes, outcome, silent, paint));
   if (!copy_.is_overlay) return first;
+  if (is_asked()) note(in_place());
   for (const workspace::Left& each : changes.unread)
     outcome.degraded.push_back({"changes", each.path + ": " + each.why, ""});
   outcome.changes = std::move(changes.changes);
   outcome.changes_left_out = changes.left_out;
   return first;
+}
+
+/// What was brought out or kept is whole; it belongs to a directory that is somewhere else now.
+Status BringOut::in_place() const {
+  Status there = workspace::check_in_place(copy_);
+  if (!there && kept_)
+    there.error().hint = fmt::format(
+        "the changes are kept: put the directory back, then: sbx changes apply {}", kept_->name);
+  return there;
 }
 
 Status BringOut::keep(const workspace::ChangeSet& changes, const Outcome& outcome,
@@ -148,13 +165,15 @@ Status BringOut::collect(const workspace::ChangeSet& changes, bool silent) {
                              .max_files = outputs.max_files.value,
                              .max_depth = outputs.max_depth.value,
                              .policy_files = policy_files()};
-  for (const auto& pattern : outputs.collect) what.patterns.push_back(pattern.value);
+  what.patterns = options_.collect;
+  if (what.patterns.empty())
+    for (const auto& pattern : outputs.collect) what.patterns.push_back(pattern.value);
   what.waiting.begins = [this] {
-    write_stderr("sbx: waiting: another sbx brings files out to " + printable(options_.folder) +
+    write_stderr("sbx: waiting: another sbx copies files to " + printable(options_.folder) +
                  "\n");
   };
   collected_ = SBX_TRY(workspace::collect(copy_, changes, target_.get(), what));
-  if (!silent) write_stderr(collected_words(*collected_, options_.folder));
+  if (!silent) write_stderr(collected_words(*collected_, what.patterns, options_.folder));
   return {};
 }
 
@@ -166,8 +185,8 @@ Status BringOut::apply(const workspace::ChangeSet& changes, const Outcome& outco
                   .preview = options_.diff ? Preview::none : Preview::everything,
                   .silent = silent};
   if (options_.yes && !succeeded(outcome)) {
-    const std::string why = "the command did not exit with 0";
-    if (!silent) write_stderr("sbx: nothing was applied: " + why + "\n");
+    const std::string why = ending_words(outcome);
+    if (!silent) write_stderr("sbx: not applied: " + why + "\n");
     const workspace::Selection selection =
         workspace::select(copy_, changes, wish.patterns, wish.policy_files);
     applied_.emplace(workspace::Applied{.left = selection.left});
@@ -177,7 +196,12 @@ Status BringOut::apply(const workspace::ChangeSet& changes, const Outcome& outco
   ApplyEnd end = SBX_TRY(apply_changes(copy_, changes, wish, paint));
   applied_ = std::move(end.applied);
   signal_ = end.signal;
+  all_met_ = end.all_met;
   return {};
+}
+
+bool BringOut::is_incomplete() const {
+  return applied_ && (!applied_->conflicts.empty() || !all_met_);
 }
 
 bool BringOut::has_failures() const {

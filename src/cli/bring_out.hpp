@@ -43,8 +43,13 @@ class BringOut {
   [[nodiscard]] int signal() const { return signal_; }
   /// Files that sbx was asked to write and could not.
   [[nodiscard]] bool has_failures() const;
+  /// --apply met a conflict, or a pattern that matches no change.
+  [[nodiscard]] bool is_incomplete() const;
 
  private:
+  /// An option asked for the changes, not only the record.
+  [[nodiscard]] bool is_asked() const;
+  [[nodiscard]] Status in_place() const;
   [[nodiscard]] Status check_out() const;
   [[nodiscard]] Status check_overlay() const;
   [[nodiscard]] Status prepare_store();
@@ -66,6 +71,7 @@ class BringOut {
   std::optional<workspace::KeptFacts> kept_;
   std::optional<workspace::Applied> applied_;
   int signal_ = 0;
+  bool all_met_ = true;
 };
 
 }  // namespace sbx::cli

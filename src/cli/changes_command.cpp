@@ -117,7 +117,6 @@ Json head_json() {
 }
 
 std::string list_words(const std::vector<KeptFacts>& sets) {
-  if (sets.empty()) return "nothing is kept; \"sbx run --keep NAME\" keeps the changes of a run\n";
   std::size_t widest = 4;
   for (const KeptFacts& each : sets) widest = std::max(widest, each.name.size());
   std::string text = fmt::format("{:<{}}  {:<16}  {:>7}  {:>10}  {}\n", "NAME", widest, "KEPT",
@@ -137,6 +136,10 @@ int list(const Invocation& typed) {
   if (!store) return complain(typed, store.error());
   const auto sets = store->list();
   if (!sets) return complain(typed, sets.error());
+  if (!typed.output.json && sets->empty()) {  // a program that reads stdout finds no sets there
+    write_stderr("nothing is kept; \"sbx run --keep NAME\" keeps the changes of a run\n");
+    return kDone;
+  }
   if (!typed.output.json) return print(list_words(*sets));
   Json json = head_json();
   json["sets"] = Json::array();

@@ -194,7 +194,8 @@ class Listing {
 
 void append_list(std::string& text, const char* what, const std::vector<workspace::Left>& list) {
   for (std::size_t i = 0; i < list.size() && i < kLeftShown; ++i)
-    text += fmt::format("sbx: {}: {}: {}\n", what, printable(list[i].path), printable(list[i].why));
+    text += fmt::format("sbx: {}{}: {}\n", list[i].partly ? std::string() : fmt::format("{}: ", what),
+                        printable(list[i].path), printable(list[i].why));
   if (list.size() > kLeftShown) text += fmt::format("sbx: and {} more\n", list.size() - kLeftShown);
 }
 
@@ -233,16 +234,27 @@ std::string changes_words(const workspace::Copy& copy, const workspace::ChangeSe
       listing_words(copy, changes, texts, paint, rest);
   if (changes.left_out > 0)
     text += fmt::format("sbx: {} more changes are not listed anywhere\n", changes.left_out);
-  append_list(text, "could not be looked into", changes.unread);
+  append_list(text, "cannot be read", changes.unread);
   return text;
 }
 
-std::string collected_words(const workspace::Collected& collected, const std::string& folder) {
+std::string collected_words(const workspace::Collected& collected,
+                            const std::vector<std::string>& patterns, const std::string& folder) {
   std::uint64_t bytes = 0;
   for (const Change& file : collected.files) bytes += file.bytes;
-  return fmt::format("sbx: brought {}, {}, out to {}\n", plural(collected.files.size(), "file"),
-                     describe(Bytes{bytes}), printable(folder)) +
-         left_words(collected.left);
+  std::string text =
+      fmt::format("sbx: copied {}, {}, to {}\n", plural(collected.files.size(), "file"),
+                  describe(Bytes{bytes}), printable(folder));
+  append_list(text, "not copied", collected.left);
+  if (collected.unmatched > 0) {
+    std::string list;
+    for (const std::string& each : patterns) list += (list.empty() ? "" : " ") + printable(each);
+    text += fmt::format("sbx: {} created and not matched by {}; --collect GLOB chooses others\n",
+                        plural(collected.unmatched, "file"), list);
+  }
+  if (collected.files.empty() && collected.left.empty())
+    text += "sbx: only files below the working directory are copied, none of the program's /tmp\n";
+  return text;
 }
 
 std::string applied_words(const workspace::Applied& applied, const std::string& folder) {
@@ -259,7 +271,7 @@ std::string conflict_words(const std::vector<workspace::Left>& conflicts) {
 
 std::string left_words(const std::vector<workspace::Left>& left) {
   std::string text;
-  append_list(text, "left behind", left);
+  append_list(text, "not applied", left);
   return text;
 }
 

@@ -26,6 +26,7 @@ enum class Texts : bool { left_out, shown };
 /// "3 changes: 1 deleted, 2 modified".
 [[nodiscard]] std::string tally_words(const std::vector<Change>& changes);
 [[nodiscard]] std::string collected_words(const workspace::Collected& collected,
+                                          const std::vector<std::string>& patterns,
                                           const std::string& folder);
 [[nodiscard]] std::string applied_words(const workspace::Applied& applied,
                                         const std::string& folder);

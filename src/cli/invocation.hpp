@@ -29,6 +29,7 @@ struct OutputOptions {
 /// What becomes of the private workspace.
 struct BringOutOptions {
   std::string folder;  ///< --out, empty if none
+  std::vector<std::string> collect;  ///< --collect; none: the policy's patterns
   bool diff = false;
   bool apply = false;
   std::vector<std::string> patterns;  ///< of --apply; none: everything

@@ -86,17 +86,21 @@ constexpr OptionRow kRunOptions[] = {
      "Give the program a terminal of the sandbox's own; if standard input is no terminal, pipes.",
      take_interactive},
     {"--out", "DIR", kChanges, kOnce,
-     "Copy what the program made, and filesystem.outputs.collect means, to a folder at the end.",
+     "After the run, copy the files that the program created in its working directory to DIR: all, "
+     "or those that match --collect or else filesystem.outputs.collect.",
      take_out},
+    {"--collect", "GLOB", kChanges, kEach,
+     "With --out, copy only files that match, created or modified. Replaces the policy's patterns.",
+     take_collect},
     {"--diff", "", kChanges, kOnce,
-     "Show on stderr what the program changed in a copy-on-write workspace.", take_diff},
+     "Show on stderr what the program changed. Where the policy's workspace is empty, this option, "
+     "--apply and --keep make it a copy-on-write one.", take_diff},
     {"--apply", "[GLOB]", kChanges, kEach,
-     "Do the program's changes, or those that GLOB means, to the workspace for real. Shows them "
-     "and "
-     "asks first. A file that changed on the host meanwhile is a conflict and stays.",
+     "Apply the program's changes (only files matching GLOB, if given) to the workspace. Shows them "
+     "and asks first. A file that changed on the host meanwhile is a conflict and stays.",
      take_apply},
     {"--yes", "", kChanges, kOnce,
-     "Apply without asking, but only what a command that exited with 0 did.", take_yes},
+     "With --apply, do not ask; apply only if the command exits with status 0.", take_yes},
     {"--keep", "NAME", kChanges, kOnce,
      "Keep the changes under a name, to look at and apply them later: see sbx-changes(1).",
      take_keep},

@@ -30,6 +30,8 @@ void write_stderr(const std::string& text) {
   (void)sys::write_all(STDERR_FILENO, text);  // a closed or full stderr can't be told anywhere
 }
 
+constexpr int kNotAllApplied = 1;  // as `sbx changes apply` ends; the command's own status wins
+
 /// One `sbx run`, step by step; each step that fails has told people and record why.
 class RunCommand {
  public:
@@ -193,8 +195,23 @@ class RunCommand {
     auto policy = policy::load(typed_.policies, overrides, *context);
     if (!policy) return could_not(policy.error());
     policy_ = std::move(*policy);
+    imply_overlay();
     facts_.policy = &policy_;
     return -1;
+  }
+
+  /// An empty workspace has no changes to show, apply or keep. Who typed "empty" gets that as an error.
+  void imply_overlay() {
+    const BringOutOptions& wish = typed_.bring_out;
+    auto& mode = policy_.filesystem.workspace.mode;
+    const char* const option = wish.apply           ? "--apply"
+                               : !wish.keep.empty() ? "--keep"
+                               : wish.diff          ? "--diff"
+                                                    : nullptr;
+    if (option == nullptr || mode.value != policy::WorkspaceMode::empty ||
+        mode.origin.layer == Layer::command_line)
+      return;
+    mode = {policy::WorkspaceMode::overlay, {.file = option, .layer = Layer::command_line}};
   }
 
   Result<plan::RunRequest> complete_request() {
@@ -249,7 +266,8 @@ class RunCommand {
     if (bring_out.has_failures()) return report(tell(not_brought_out()));
     if (outcome->write_error) return report(exit_status::kCouldNot);
     if (bring_out.signal() != 0) return report(exit_status_of(Cancelled{bring_out.signal()}));
-    return report(exit_status_of(outcome->verdict));
+    const int status = exit_status_of(outcome->verdict);
+    return report(status == 0 && bring_out.is_incomplete() ? kNotAllApplied : status);
   }
 
   [[nodiscard]] std::string stamp_lines() const {

@@ -108,6 +108,8 @@ class Splitter {
     }
     // An optional value is taken from "--name=value" only: the next word may be the program.
     if (value_is_optional(*row)) {
+      if (equals + 1 == word.size())  // an unset variable must not mean "everything"
+        return usage("missing-value", fmt::format("{}= has an empty value", name));
       result_.own.back() = word;
       return {};
     }

@@ -323,8 +323,14 @@ Status take_help(Invocation& typed, std::string_view) {
 // --- bringing things out
 
 Status take_out(Invocation& typed, std::string_view value) {
-  if (value.empty()) return wrong("--out needs a folder");
+  if (value.empty()) return wrong("--out needs a directory");
   typed.bring_out.folder = std::string(value);
+  return {};
+}
+
+Status take_collect(Invocation& typed, std::string_view value) {
+  if (value.empty()) return wrong("--collect needs a pattern", "for example --collect '*.png'");
+  typed.bring_out.collect.emplace_back(value);
   return {};
 }
 

@@ -49,6 +49,7 @@ Take take_verbose;
 Take take_color;
 Take take_help;
 Take take_out;
+Take take_collect;
 Take take_diff;
 Take take_apply;
 Take take_keep;

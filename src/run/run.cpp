@@ -312,12 +312,16 @@ void list_in(supervise::Settings& settings, Announcement& announcement) {
 
 /// PID 1 is dead: what the program wrote stands still. The run counts whether it can be read or not.
 void keep_copy(const plan::Plan& plan, const spawn::Sandbox& sandbox, timespec started,
-               workspace::Copy& copy, Outcome& outcome) {
-  auto opened = workspace::open_copy(plan, sandbox.scratch.get(), started);
-  if (opened)
+               Result<std::vector<UniqueFd>> lowers, workspace::Copy& copy, Outcome& outcome) {
+  auto opened = lowers ? workspace::open_copy(plan, sandbox.scratch.get(), started,
+                                              std::move(*lowers))
+                       : std::unexpected(std::move(lowers).error());
+  if (opened) {
     copy = std::move(*opened);
-  else
-    outcome.degraded.push_back({"changes", opened.error().text(), ""});
+    return;
+  }
+  outcome.degraded.push_back({"changes", opened.error().text(), ""});
+  copy.failure = std::move(opened).error();
 }
 
 /// Not ahead of any stamp that a file gets from now on: those are of this clock, since Linux 6.13 or
@@ -342,6 +346,7 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
     SBX_TRY(workspace::make_state_reserved(place));
   RunNetwork network(plan.network, memory_is_polled(plan, options.group));
   SBX_TRY(network.prepare());
+  auto lowers = options.copy != nullptr ? workspace::open_lowers(plan) : std::vector<UniqueFd>();
   const timespec started = workspace::file_clock();
   const std::int64_t began = coarse_clock_nanoseconds();
   OwnDisk disk;
@@ -376,7 +381,7 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   disk.tell(outcome);
   plan::note_appeared(plan, host, began, outcome);
   if (options.copy != nullptr) {
-    keep_copy(plan, sandbox, started, *options.copy, outcome);
+    keep_copy(plan, sandbox, started, std::move(lowers), *options.copy, outcome);
     disk.hand_to(*options.copy);
   }
   return outcome;

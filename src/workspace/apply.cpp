@@ -184,23 +184,23 @@ class Application {
     switch (change.change) {
       case ChangeKind::deleted:
         if (!spot.exists || change.type == FileType::folder) return std::nullopt;
-        if (is_folder) return "it is a folder on the host now";
+        if (is_folder) return "a directory on the host now";
         break;
       case ChangeKind::created:
         if (!spot.exists || (is_folder && change.type == FileType::folder)) return std::nullopt;
         if (change.type == FileType::folder) return "something else is there on the host";
-        return "it is on the host too, made since the run began";
+        return "created on the host too since the run began";
       case ChangeKind::modified:
-        if (!spot.exists) return "it was deleted on the host since the run began";
+        if (!spot.exists) return "deleted on the host since the run began";
         break;
       case ChangeKind::mode:
-        if (!spot.exists) return "it was deleted on the host since the run began";
+        if (!spot.exists) return "deleted on the host since the run began";
         if (type_of(spot.facts.st_mode) != change.type)
           return "something else is there on the host";
         if (is_folder) return std::nullopt;
         break;
     }
-    if (spot.changed) return "it changed on the host since the run began";
+    if (spot.changed) return "changed on the host since the run began; left as is";
     return std::nullopt;
   }
 
@@ -377,6 +377,7 @@ Result<Applied> apply(const Copy& copy, const Selection& selection, const Applyi
       nothing.left.push_back({each.path, locked.error().message});
     return nothing;
   }
+  SBX_TRY(check_in_place(copy));  // after the wait, which may have been long
   Applied applied = Application(copy, how).run(selection.changes);
   (void)::flock(folder, LOCK_UN);  // closing it would do the same
   applied.left.insert(applied.left.begin(), selection.left.begin(), selection.left.end());

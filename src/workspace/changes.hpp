@@ -16,6 +16,7 @@ struct Left {
   std::string path;
   std::string why;
   bool failed = false;  ///< it was tried; else it was never meant to be done
+  bool partly = false;  ///< it was done, but for what `why` says
 };
 
 struct ChangeSet {

@@ -19,6 +19,8 @@
 namespace sbx::workspace {
 namespace {
 
+constexpr std::uint64_t kUnmatchedNamed = 20;
+
 class Collector {
  public:
   Collector(const Copy& copy, int target, const Collecting& what, Owner owner)
@@ -28,18 +30,32 @@ class Collector {
     const bool has_content =
         change.change == ChangeKind::created || change.change == ChangeKind::modified;
     if (!has_content || change.type == FileType::folder) return;
-    if (!matches_any(what_.patterns, change.path)) return;
+    if (what_.patterns.empty()) {
+      if (change.change != ChangeKind::created || change.type != FileType::file) return;
+    } else if (!matches_any(what_.patterns, change.path)) {
+      return pass_over(change);
+    }
     if (std::string why = reason_against(change); !why.empty())
       return leave(change, std::move(why));
     if (const auto done = bring(change); !done) return leave(change, done.error().text(), true);
     bytes_ += change.bytes;
-    if ((change.mode & 07000) != 0) leave(change, "its set-uid, set-gid or sticky bit");
+    if ((change.mode & 07000) != 0)
+      collected_.left.push_back({.path = change.path,
+                                 .why = "copied without its set-uid, set-gid or sticky bit",
+                                 .partly = true});
     collected_.files.push_back(change);
   }
 
   [[nodiscard]] Collected result() { return std::move(collected_); }
 
  private:
+  /// The user may have meant it: what the patterns don't match is named, a bounded part of it.
+  void pass_over(const Change& change) {
+    if (change.change != ChangeKind::created || change.type != FileType::file) return;
+    if (++collected_.unmatched > kUnmatchedNamed) return;
+    leave(change, "matches no pattern");
+  }
+
   [[nodiscard]] std::string reason_against(const Change& change) const {
     if (change.type != FileType::file) return std::string(describe(change.type));
     if (has_temporary_name(change.path)) return kTemporaryName;
@@ -47,7 +63,7 @@ class Collector {
     if (std::ranges::find(what_.policy_files, on_host) != what_.policy_files.end())
       return "a policy file of this run";
     if (is_protected(change.path, change.type) && !is_named(what_.patterns, change.path))
-      return "a protected name: filesystem.outputs.collect must name it";
+      return "a protected name: --collect must name it";
     const auto depth = std::ranges::count(change.path, '/');
     if (static_cast<std::uint64_t>(depth) > what_.max_depth)
       return "deeper than filesystem.outputs.max_depth = " + std::to_string(what_.max_depth);

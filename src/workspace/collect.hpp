@@ -11,7 +11,7 @@
 namespace sbx::workspace {
 
 struct Collecting {
-  std::vector<std::string> patterns;  ///< filesystem.outputs.collect
+  std::vector<std::string> patterns;  ///< none: every regular file that was created
   std::uint64_t max_bytes = 0;
   std::uint64_t max_files = 0;
   std::uint64_t max_depth = 0;
@@ -22,12 +22,13 @@ struct Collecting {
 struct Collected {
   std::vector<Change> files;
   std::vector<Left> left;
+  std::uint64_t unmatched = 0;  ///< files that were created and match no pattern; `left` has the first
 };
 
 /// Opens the folder; makes it when only its last part is missing. Errors: usage.
 [[nodiscard]] Result<UniqueFd> prepare_target(const std::string& folder);
 
-/// Copies each created or modified file that a pattern means. What can't be, or may not be, is in
+/// Copies each created or modified file that a pattern matches. What can't be, or may not be, is in
 /// `left` with the reason; no failure of one file keeps back another. Errors: host.
 [[nodiscard]] Result<Collected> collect(const Copy& copy, const ChangeSet& changes, int target,
                                         const Collecting& what);

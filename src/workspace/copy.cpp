@@ -69,7 +69,7 @@ std::vector<std::string> made_in(const plan::Plan& plan, const std::string& targ
 
 }  // namespace
 
-// One that was replaced meanwhile is not what the program worked on.
+// A directory that was replaced meanwhile is not the one that was planned with.
 Result<UniqueFd> open_lower(const Mount& mount) {
   UniqueFd lower =
       SBX_TRY(sys::open_at(AT_FDCWD, mount.source, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
@@ -78,8 +78,38 @@ Result<UniqueFd> open_lower(const Mount& mount) {
       facts.st_ino != mount.inode)
     return fail(Error{.kind = ErrorKind::host,
                       .code = "workspace-replaced",
-                      .message = "the folder '" + mount.source + "' was replaced during the run"});
+                      .message = "the directory '" + mount.source + "' was replaced during the run"});
   return lower;
+}
+
+Result<std::vector<UniqueFd>> open_lowers(const plan::Plan& plan) {
+  std::vector<UniqueFd> lowers;
+  for (const Mount& mount : plan.mounts)
+    if (is_writable_overlay(mount)) lowers.push_back(SBX_TRY(open_lower(mount)));
+  return lowers;
+}
+
+Status check_in_place(const Copy& copy) {
+  for (const Layer& layer : copy.layers) {
+    if (!layer.lower.valid()) continue;
+    const std::string path = !layer.source.empty()   ? layer.source
+                             : layer.prefix == "." ? copy.folder
+                                                   : join(copy.folder, layer.prefix);
+    const auto there = sys::open_resolved(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_NOFOLLOW,
+                                          RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+    struct stat now{};
+    struct stat then{};
+    if (there && ::fstat(there->get(), &now) == 0 && ::fstat(layer.lower.get(), &then) == 0 &&
+        now.st_dev == then.st_dev && now.st_ino == then.st_ino)
+      continue;
+    const bool is_gone = !there && there.error().errno_value == ENOENT;
+    return fail(Error{.kind = ErrorKind::host,
+                      .code = is_gone ? "workspace-gone" : "workspace-replaced",
+                      .message = "the workspace '" + path + "' was " +
+                                 (is_gone ? "renamed or removed" : "replaced") +
+                                 " after the run began"});
+  }
+  return {};
 }
 
 bool has_overlay(const plan::Plan& plan) {
@@ -90,17 +120,21 @@ bool has_copy(const plan::Plan& plan) {
   return has_overlay(plan) || std::ranges::any_of(plan.mounts, is_empty_workspace);
 }
 
-Result<Copy> open_copy(const plan::Plan& plan, int scratch, timespec started) {
+Result<Copy> open_copy(const plan::Plan& plan, int scratch, timespec started,
+                       std::vector<UniqueFd> lowers) {
   Copy copy{.started = started};
   std::vector<plan::DenyRule> rules;
   for (const std::string& pattern : plan.hidden_names) rules.push_back({pattern, {}});
   copy.hidden = std::make_unique<plan::Denials>(std::move(rules));
   std::size_t overlays = 0;  // the child numbers every overlay, read-only ones too
+  auto lower = lowers.begin();
   for (const Mount& mount : plan.mounts) {
     const std::size_t number = overlays;
     overlays += mount.kind == MountKind::overlay || mount.kind == MountKind::copy ? 1 : 0;
     const bool over = is_writable_overlay(mount);
     if (!over && !is_empty_workspace(mount)) continue;
+    UniqueFd below_it;
+    if (over) below_it = std::move(*lower++);
     if (copy.layers.empty()) copy.folder = mount.target;
     const auto prefix = below(mount.target, copy.folder);
     if (!prefix) continue;
@@ -112,7 +146,7 @@ Result<Copy> open_copy(const plan::Plan& plan, int scratch, timespec started) {
         SBX_TRY(open_private_folder(scratch, over ? own + "/upper" : std::string("work")));
     layer.made = made_in(plan, mount.target, layer.upper.get());
     if (!mount.veils.empty()) layer.veil = SBX_TRY(open_private_folder(scratch, own + "/veil"));
-    if (over) layer.lower = SBX_TRY(open_lower(mount));
+    layer.lower = std::move(below_it);
     copy.is_overlay |= over;
     copy.layers.push_back(std::move(layer));
   }

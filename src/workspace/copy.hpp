@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -62,6 +63,7 @@ struct Copy {
   bool is_overlay = false;
   std::unique_ptr<plan::Denials> hidden;  ///< filesystem.deny; never null when there are layers
   std::unique_ptr<const Stored> stored;   ///< null: the layers' own upper folders
+  std::optional<Error> failure;           ///< why there are no layers, where there should be some
 
   [[nodiscard]] bool empty() const { return layers.empty(); }
 };
@@ -89,10 +91,18 @@ struct Place {
 
 /// A host folder of a mount as the plan saw it. Errors: host "workspace-replaced".
 [[nodiscard]] Result<UniqueFd> open_lower(const plan::Mount& mount);
+/// Those of all writable overlays, in the order of the mounts. Opened before the run and held, so that
+/// its changes can be read whatever becomes of the path meanwhile. Errors: host.
+[[nodiscard]] Result<std::vector<UniqueFd>> open_lowers(const plan::Plan& plan);
+
+/// The directories below the layers are still at their paths: what is applied arrives where the user
+/// looks for it. Errors: host "workspace-gone", "workspace-replaced".
+[[nodiscard]] Status check_in_place(const Copy& copy);
 
 /// Opens what is left of a run in its private tmpfs. No layers when the workspace is none of the
-/// run's own. Errors: host.
-[[nodiscard]] Result<Copy> open_copy(const plan::Plan& plan, int scratch, timespec started);
+/// run's own. `lowers`: of open_lowers(). Errors: host.
+[[nodiscard]] Result<Copy> open_copy(const plan::Plan& plan, int scratch, timespec started,
+                                     std::vector<UniqueFd> lowers);
 
 /// The clock of Copy::started, now.
 [[nodiscard]] timespec file_clock();

@@ -52,7 +52,7 @@ class Arguments(SbxTest):
 
     def test_an_answer_that_can_not_be_written_is_told(self):
         path = self.policy("")
-        for words in (["--version"], ["policy", "list"], ["changes", "list"], ["doctor"], ["policy", "check", path], ["run", "--dry-run", "true"]):
+        for words in (["--version"], ["policy", "list"], ["changes", "list", "--json"], ["doctor"], ["policy", "check", path], ["run", "--dry-run", "true"]):
             command = [SBX, *map(str, words)]
             with open("/dev/full", "wb") as full:
                 done = subprocess.run(command, env=self.environment(), cwd=self.work, stdout=full, stderr=subprocess.PIPE, check=False)

@@ -93,10 +93,9 @@ class CommandLine(Codes):
         self.refuses("no-code-option", "--lang", "typescript", "-c", "1", env=environment)
 
     def test_what_is_to_be_brought_out(self):
-        self.refuses("no-changes-kept", "--diff", "true")
+        self.refuses("no-changes-kept", "--workspace", ".:read-write", "--diff", "true")
         self.refuses("nobody-to-ask", *OVERLAY, "--apply", "true")
         self.refuses("nothing-to-bring-out", "--workspace", ".:read-write", "--out", "out", "true")
-        self.refuses("nothing-to-collect", "--out", "out", "true")
         self.refuses("out-unusable", "--set", 'filesystem.outputs.collect=["*"]', "--out", self.write("file", ""), "true")
         self.refuses("bad-set-name", *OVERLAY, "--keep", "a/b", "true")
         self.keep("once")
