@@ -224,17 +224,18 @@ std::uint64_t MemoryMeter::upper_bound(const Bounds& now, std::uint64_t scratch,
 /// What the last listing found in sockets may be gone by now, and be in use elsewhere: it ends no run before they are listed again.
 std::uint64_t MemoryMeter::look(std::uint64_t budget) {
   walk_cost_ = 0;
-  in_sockets_ = sockets_ == nullptr ? 0 : sockets_->look();
+  const std::uint64_t room = budget - std::min(budget, used_);
+  in_sockets_ = sockets_ == nullptr ? 0 : sockets_->look(room);
   socket_cost_ = sockets_ == nullptr ? 0 : sockets_->cost();
-  std::uint64_t used = estimate(budget);
-  if (used > budget && in_sockets_ > 0) {
-    in_sockets_ = sockets_->look_at_all();
+  used_ = estimate(budget);
+  if (used_ > budget && in_sockets_ > 0) {
+    in_sockets_ = sockets_->look_at_all(room);
     socket_cost_ += sockets_->cost();
     walk_.reset();
-    used = estimate(budget);
+    used_ = estimate(budget);
   }
-  peak_ = std::max(peak_, used);
-  return used;
+  peak_ = std::max(peak_, used_);
+  return used_;
 }
 
 std::uint64_t MemoryMeter::estimate(std::uint64_t budget) {

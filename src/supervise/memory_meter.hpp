@@ -103,6 +103,7 @@ class MemoryMeter {
   std::vector<pid_t> borrowers_;  ///< processes that run in another's memory, sorted
   MemoryAside beside_;
   MemoryAside::Sum aside_;         ///< as of the last look
+  std::uint64_t used_ = 0;         ///< by the last look
   std::uint64_t in_sockets_ = 0;   ///< as of the last listing
   std::uint64_t socket_cost_ = 0;  ///< of the last look, as the walk's
   std::uint64_t entries_ = 0;      ///< bytes for those of the private tmpfs, as of the last look

@@ -26,9 +26,13 @@
 namespace sbx::supervise {
 namespace {
 
-/// Listing takes this part of the time, and one look this many microseconds at most: the rest of a long list is read at
-/// later looks.
-constexpr std::uint64_t kListingShare = 100;
+/// Listing takes a twentieth of the time at most, and a four-hundredth at least. Between the two what is left of the budget
+/// decides, as it does when to look(): next_look_microseconds().
+constexpr std::uint64_t kShareAtMost = 20;
+constexpr std::uint64_t kShareAtLeast = 400;
+constexpr std::uint64_t kGrowing = 8000;  // bytes a microsecond
+constexpr std::uint64_t kFromRest = 2500;
+/// Microseconds: the rest of a long list is read at later looks.
 constexpr std::uint64_t kMostAtOnce = 1000;
 constexpr std::size_t kRoom = 32768;  // what the kernel fills at most in one turn
 
@@ -144,7 +148,7 @@ SocketMeter::Counts SocketMeter::counts() {
   return now;
 }
 
-std::uint64_t SocketMeter::look() {
+std::uint64_t SocketMeter::look(std::uint64_t room) {
   cost_ = 0;
   if (own_.fd < 0) return 0;
   const std::uint64_t before = spent_microseconds();
@@ -152,16 +156,18 @@ std::uint64_t SocketMeter::look() {
   if (reads_) go_on(kMostAtOnce);
   cost_ = spent_microseconds() - before;
   listing_cost_ += cost_;
+  if (reads_ && lists_.empty()) finish(room);
   return std::max(known_, sum_.bytes);
 }
 
-std::uint64_t SocketMeter::look_at_all() {
+std::uint64_t SocketMeter::look_at_all(std::uint64_t room) {
   constexpr std::uint64_t kAnyTime = UINT64_MAX / 2;
   const std::uint64_t before = spent_microseconds();
   if (reads_) go_on(kAnyTime);  // to its end: the socket answers one question at a time
   begin(counts());
   if (reads_) go_on(kAnyTime);
-  cost_ = spent_microseconds() - before;
+  cost_ = listing_cost_ = spent_microseconds() - before;
+  if (reads_) finish(room);
   return known_;
 }
 
@@ -191,13 +197,15 @@ void SocketMeter::go_on(std::uint64_t most_microseconds) {
     lists_.pop_back();
     ask_next();
   }
-  if (lists_.empty()) finish();
 }
 
-void SocketMeter::finish() {
+void SocketMeter::finish(std::uint64_t room) {
+  const bool rests = sum_.bytes <= known_ + known_ / 16;
   reads_ = false;
   known_ = sum_.bytes;
-  begins_at_ = sys::now_microseconds() + listing_cost_ * kListingShare;
+  begins_at_ = sys::now_microseconds() + std::clamp(room / (rests ? kFromRest : kGrowing),
+                                                    listing_cost_ * kShareAtMost,
+                                                    listing_cost_ * kShareAtLeast);
   const std::uint64_t all = std::min(at_begin_.all, counts().all);
   if (all != UINT64_MAX) hidden_ = std::max(hidden_, all - std::min(all, sum_.sockets));
 }

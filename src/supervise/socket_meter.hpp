@@ -26,11 +26,11 @@ class SocketMeter {
   /// `processes`: a borrowed procfs of the sandbox, or -1 for the host's, where PID 1 is `pid1`.
   SocketMeter(const SocketDiagnosis& own, pid_t pid1, int processes);
 
-  /// Bytes that are surely there. Reads a part of the kernel's lists at a time, and begins again so that listing takes
-  /// a hundredth of the time. Where there is no diagnosis: 0.
-  [[nodiscard]] std::uint64_t look();
+  /// Bytes that are surely there. Reads a part of the kernel's lists at a time, and begins again before the
+  /// sockets could hold `room` bytes more, as far as the share of listing allows. Where there is no diagnosis: 0.
+  [[nodiscard]] std::uint64_t look(std::uint64_t room);
   /// Lists all of them now, however long that takes.
-  [[nodiscard]] std::uint64_t look_at_all();
+  [[nodiscard]] std::uint64_t look_at_all(std::uint64_t room);
   /// Microseconds of CPU time that the last of these took.
   [[nodiscard]] std::uint64_t cost() const { return cost_; }
   /// Sockets that no list had, the most of all listings, and the bytes that they could hold.
@@ -59,7 +59,7 @@ class SocketMeter {
   [[nodiscard]] Counts counts();
   void begin(const Counts& now);
   void go_on(std::uint64_t most_microseconds);
-  void finish();
+  void finish(std::uint64_t room);
   [[nodiscard]] bool ask(const List& list) const;
   void ask_next();
   /// Whether the list goes on.

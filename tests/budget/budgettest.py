@@ -87,8 +87,8 @@ class BudgetTest(SbxTest):
         said = not cause.said or cause.said in (ended.text or "")
         if met and said and not named:
             found.append(f"{met} is not in limits_met")
-        if reason and status == "over-budget" and f"limits.{reason}" not in ended.outcome["detail"] and reason != "output":
-            found.append("the detail does not name the key")
+        if reason and status == "over-budget" and f"limits.{reason}" not in (ended.outcome["rule"] or "") and reason != "output":
+            found.append("the rule does not name the key")
         if weaker and weaker not in [entry["what"] for entry in ended.record["degraded"]]:
             found.append(f"{weaker} is not in degraded")
         if printed and printed not in (ended.text or ""):

@@ -86,10 +86,9 @@ MEMORY_CAUSES = (
     _memory("System V memory", _probe("hold-sysv", 400), _probe("hold-sysv", 16), unless=REFUSED),
     _memory("System V semaphores", _probe("hold-semaphores", 128), _probe("hold-semaphores", 16), unless=REFUSED),
     _memory("System V queues", _probe("hold-messages", 200), _probe("hold-messages", 16), unless=REFUSED),
-    _memory("unix streams filled", _probe("hold-buffers", "sockets", 256), _probe("hold-buffers", "sockets", 8)),
-    _memory("unix streams filled and closed", _probe("hold-buffers", "sockets", 256, "closed"), _probe("hold-buffers", "sockets", 8, "closed")),
-    _memory("unix datagrams", _probe("hold-buffers", "datagrams", 256), _probe("hold-buffers", "datagrams", 8)),
-    _memory("UDP on the loopback", _probe("hold-buffers", "udp", 256), _probe("hold-buffers", "udp", 8)),
+    _memory("unix streams filled", _probe("hold-buffers", "sockets", 256, "stay"), _probe("hold-buffers", "sockets", 8)),
+    _memory("unix streams filled and closed", _probe("hold-buffers", "sockets", 256, "closed", "stay"), _probe("hold-buffers", "sockets", 8, "closed")),
+    _memory("unix datagrams", _probe("hold-buffers", "datagrams", 256, "stay"), _probe("hold-buffers", "datagrams", 8)),
     _memory("pipes filled", _probe("hold-buffers", "pipes", 256), _probe("hold-buffers", "pipes", 8), unless=UNSEEN),
 )
 PROCESS_CAUSES = (

@@ -313,10 +313,15 @@ bool make_ends(const char* kind, int (&ends)[2]) {
 }
 
 /// N MiB in buffers that nobody reads: of unix sockets ("sockets", "datagrams"; with "closed" their senders are), of "tcp" and
-/// "udp" on the loopback or of "pipes"; in as many children as the limit of open files asks for.
+/// "udp" on the loopback or of "pipes"; with "stay" for good. In as many children as the limit of open files asks for.
 int hold_buffers(Arguments arguments) {
   const char* const kind = arguments[0];
-  const bool closes = arguments[2] != nullptr && std::strcmp(arguments[2], "closed") == 0;
+  bool closes = false;
+  bool stays = false;
+  for (Arguments word = arguments + 2; *word != nullptr; ++word) {
+    closes = closes || std::strcmp(*word, "closed") == 0;
+    stays = stays || std::strcmp(*word, "stay") == 0;
+  }
   const std::size_t size = mebibytes(arguments[1]);
   signal(SIGPIPE, SIG_IGN);
   std::size_t held = 0;
@@ -340,6 +345,7 @@ int hold_buffers(Arguments arguments) {
     held += std::strcmp(kind, "udp") == 0 ? fill_with_datagrams(ends) : fill_buffers(ends);
     if (closes) close(ends[0]);
   }
+  if (stays) pause();
   return worked();
 }
 
@@ -358,7 +364,7 @@ constexpr Probe kProbes[] = {
     {"hold-beside-file", "FILE MIB MIB MIB COUNT", 5, hold_beside_file},
     {"hold-semaphores", "MIB", 1, hold_semaphores},
     {"hold-messages", "MIB", 1, hold_messages},
-    {"hold-buffers", "sockets|datagrams|tcp|udp|pipes MIB [closed]", 2, hold_buffers},
+    {"hold-buffers", "sockets|datagrams|tcp|udp|pipes MIB [closed] [stay]", 2, hold_buffers},
 };
 
 }  // namespace

@@ -185,7 +185,7 @@ class Polled(SbxTest):
     def fills(self, *words, ways=((),)):
         for options in ways:
             with self.subTest(options=options):
-                over = self.over_budget(self.fill("128M", *words, options=options), "memory", 137)
+                over = self.over_budget(self.fill("128M", *words, "stay", options=options), "memory", 137)
                 self.assertIn("in sockets", over.outcome["detail"])
                 within = self.exited(self.fill("1G", *words, options=options))
                 self.assertEqual(within.record["limits_met"], [], within)
