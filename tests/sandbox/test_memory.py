@@ -205,6 +205,15 @@ class Polled(SbxTest):
     def test_udp_on_the_loopback_is_over_budget(self):
         self.fills("udp", "256")
 
+    def test_what_sockets_held_and_gave_back_does_not_count(self):
+        """80 MiB in sockets and then 80 MiB of memory, in turns, within 128 MiB: a list of sockets that is out of date ends nothing."""
+        turns = "import socket\nfor _ in range(10):\n  held = []\n  while len(held) < 400:\n    a, b = socket.socketpair()\n    held += [a, b]\n" \
+                "    for end in (a, b):\n      end.setblocking(False)\n      try:\n        while True: end.send(b'x' * 65536)\n" \
+                "      except BlockingIOError: pass\n  for end in held: end.close()\n  del held, a, b, end\n  x = b'x' * (80 << 20)\n  del x\nprint('done')"
+        ended = self.exited(self.python(turns, options=["--memory", "128M"], env=self.POLLED))
+        self.assertEqual(ended.text, "done\n", ended)
+        self.assertGreater(ended.record["usage"]["memory_peak_bytes"], 70 * MIB)
+
     def doubts(self, ended):
         return [item["why"] for item in ended.record["degraded"] if item["what"] == "limits.memory"][1:]
 
