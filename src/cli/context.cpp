@@ -40,6 +40,7 @@ Result<Surroundings> surroundings(const host::Host& host) {
   context.policy_folders.push_back(folder + "/policies");
   const policy::Config config = SBX_TRY(config_in(folder));
   context.default_policy = config.policy;
+  context.default_policy_file = folder + "/config.toml";
   result.keeps_record = config.keep_record;
   return result;
 }

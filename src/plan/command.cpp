@@ -82,6 +82,7 @@ class Resolver {
   Status run_language_code();
   Status run_recipe(const Language& spoken, Launch compiler, SourceFrom from, std::string source);
   Status run_script(const std::string& typed, const std::string& real);
+  Status check_link(const std::string& typed, const std::string& real) const;
   Result<Launch> script_launch(const std::string& typed, const std::string& real);
   Result<Launch> launch_by_extension(const std::string& typed);
   Result<Launch> launch_in(const Language& spoken, std::string reason);
@@ -346,6 +347,18 @@ Result<Launch> Resolver::script_launch(const std::string& typed, const std::stri
   return launch_by_extension(typed);
 }
 
+/// An earlier run may have made a link in the project. It must not choose a file of the caller's.
+Status Resolver::check_link(const std::string& typed, const std::string& real) const {
+  const std::string& project = host_.working_directory;
+  const std::string place = normal(absolute(typed));
+  const bool leads_out = !project.empty() && is_within(place, project) && !is_within(real, project);
+  if (!leads_out || !view_.inside(real).empty()) return {};
+  return fail({.kind = ErrorKind::policy,
+               .code = "link-leads-out",
+               .message = "'" + typed + "' leads to '" + real + "', outside the working directory",
+               .hint = "name that file, or grant it: --read " + real});
+}
+
 Status Resolver::run_script(const std::string& typed, const std::string& real) {
   if (!host_.files->may_read(real))
     return fail({.kind = ErrorKind::not_executable,
@@ -353,6 +366,7 @@ Status Resolver::run_script(const std::string& typed, const std::string& real) {
                  .message = "cannot read '" + typed + "'",
                  .errno_value = EACCES});
   SBX_TRY(view_.check_not_hidden("run '" + typed + "'", real, false));
+  SBX_TRY(check_link(typed, real));
   const std::string path = absolute(typed);
   const std::string head = host_.files->read_head(real, 4).value_or(std::string());
   if (request_.language.empty() && is_elf(head)) {

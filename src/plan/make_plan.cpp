@@ -15,6 +15,7 @@
 #include "plan/path_calls.hpp"
 #include "plan/places.hpp"
 #include "plan/seed.hpp"
+#include "policy/warnings.hpp"
 
 namespace sbx::plan {
 namespace {
@@ -142,6 +143,9 @@ Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
   if (plan.network.own_namespace)
     plan.enforced_namespaces.insert(plan.enforced_namespaces.begin() + 3, "net");
   append(plan.notes, policy.notes);
+  for (policy::Warning& warning : policy::warnings(policy, host.home))
+    (warning.weight == policy::Weight::always_told ? plan.notes : plan.explanations)
+        .push_back("warning: " + std::move(warning.message));
 
   SBX_TRY(decide_files(policy, host, request, plan));
   decide_limits(policy, host, plan);

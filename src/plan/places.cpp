@@ -38,6 +38,23 @@ bool usable_by_others(const Grant& grant) {
   return others_may_use(grant.facts);
 }
 
+/// Why somebody else than the caller and root can change a file or put another in its place; empty when
+/// nobody can. In a sticky directory, as /tmp is, only the owner of an entry replaces it.
+std::string stranger_over(const host::Host& host, const std::string& file) {
+  constexpr mode_t kOthersWrite = 022;
+  constexpr mode_t kSticky = 01000;
+  for (std::string place = file;; place = parent_of(place)) {
+    const auto facts = host.files->look(place);
+    if (!facts) return "'" + place + "' can't be looked at";
+    if (facts->uid != 0 && facts->uid != host.uid)
+      return "'" + place + "' belongs to another user";
+    const bool is_directory = facts->type == host::FileType::directory;
+    const bool kept = is_directory && (facts->mode & kSticky) != 0;
+    if ((facts->mode & kOthersWrite) != 0 && !kept) return "others can write '" + place + "'";
+    if (place == "/") return {};
+  }
+}
+
 enum class Extent : std::uint8_t { alone, with_submounts };
 
 /// What is mounted in a granted folder.
@@ -68,7 +85,7 @@ class Placer {
   void add_empty(const Grant& grant);
   void add_step(const Grant& grant, Extent extent);
   void add_copies(const Grant& grant, const Below& below_it);
-  void seal_policy_files(const std::string& workspace, Guard& guard);
+  void seal_policy_files(Guard& guard);
   [[nodiscard]] const DenyRule* hiding_rule(const Grant& grant) const;
 
   const policy::Policy& policy_;
@@ -293,14 +310,22 @@ Status Placer::add(const Grant& grant) {
   return {};
 }
 
-void Placer::seal_policy_files(const std::string& workspace, Guard& guard) {
+void Placer::seal_policy_files(Guard& guard) {
   for (const std::string& file : policy_.files) {
     const auto real = host_.files->canonical(file);
-    if (real && !workspace.empty() && is_within(*real, workspace))
-      places_.degraded.push_back({.what = "trusted-policy",
-                                  .why = "the policy file '" + file + "' lies inside the workspace",
-                                  .instead = "it is read-only inside"});
     const std::string inside = real ? view_.inside(*real) : std::string();
+    const Cover* over = inside.empty() ? nullptr : view_.over(inside);
+    std::string why = real ? stranger_over(host_, *real) : "it can't be found again";
+    if (over != nullptr && over->live) {
+      why = "its directory is granted for writing";
+      places_.notes.push_back("warning: policy '" + file +
+                              "' is in a directory that this run can write: a program could change "
+                              "what the next run allows");
+    }
+    if (!why.empty())
+      places_.degraded.push_back({.what = "trusted-policy",
+                                  .why = "the policy file '" + file + "': " + why,
+                                  .instead = inside.empty() ? "" : "it is read-only inside"});
     if (!inside.empty()) guard.seal(inside, {.file = file, .layer = Layer::file});
   }
 }
@@ -350,7 +375,6 @@ Result<Places> Placer::place() {
   if (!workspace.note.empty()) places_.notes.push_back(std::move(workspace.note));
   const bool below_empty = workspace.grant.access == Access::empty &&
                            places_.working_directory != workspace.grant.target;
-  const std::string source = workspace.grant.source;
   SBX_TRY(collect_worktree(workspace.grant));
   SBX_TRY(insert(std::move(workspace.grant)));
   SBX_TRY(collect_all());
@@ -364,7 +388,7 @@ Result<Places> Placer::place() {
       policy_, host_, view_, denials_, grants_,
       {places_.steps, places_.live, places_.degraded, places_.explanations, places_.state_folders});
   SBX_TRY(guard.run(shown_));
-  seal_policy_files(source, guard);
+  seal_policy_files(guard);
   sort_by_depth(places_.steps);
   return std::move(places_);
 }

@@ -38,7 +38,7 @@ constexpr auto kKeys = std::to_array<Key>({
   {"filesystem.system", Type::text, Order::fixed, SBX_AT(filesystem.system), "host", "", "\"host\": /usr, /bin, /lib* and a curated /etc, read-only; or a folder that holds a root file system", Entry::system},
   {"filesystem.read", Type::grants, Order::subset, SBX_AT(filesystem.read), "", "", "files and folders that can be read", Entry::path},
   {"filesystem.write", Type::grants, Order::subset, SBX_AT(filesystem.write), "", "", "files and folders that are changed on the host for real, while it runs", Entry::path},
-  {"filesystem.deny", Type::texts, Order::superset, SBX_AT(filesystem.deny), "", "", "names and paths that stay hidden within what is granted; wins", Entry::hidden},
+  {"filesystem.deny", Type::texts, Order::superset, SBX_AT(filesystem.deny), "", "", "names and paths that stay hidden within what is granted; wins; by default the list of credentials of the policy default, to which others are added", Entry::hidden},
   {"filesystem.sockets", Type::texts, Order::subset, SBX_AT(filesystem.sockets), "", "", "unix sockets of the host that may be connected to", Entry::path},
   {"filesystem.scan", Type::count, Order::smaller, SBX_AT(filesystem.scan), "200000", "1..100000000", "entries looked at for denied names, hard links and foreign groups"},
   {"filesystem.landlock", Type::boolean, Order::larger, SBX_AT(filesystem.landlock), "true", "", "a second wall around files; false leaves its scopes only, and each open is 0.3 µs cheaper"},

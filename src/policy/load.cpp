@@ -1,5 +1,7 @@
 #include "policy/load.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <deque>
 #include <iterator>
@@ -19,11 +21,11 @@ class Merger {
  public:
   explicit Merger(const LoadContext& context) : context_(context), policy_(initial_policy()) {}
 
-  void add_operand(const std::string& operand) {
+  void add_operand(const std::string& operand, std::string said_by = "--policy") {
     auto text = locate(operand, {.folder = context_.working_directory}, context_);
     if (!text)
-      return add_error(std::move(text).error(), {.file = "--policy", .layer = Layer::command_line},
-                       operand);
+      return add_error(std::move(text).error(),
+                       {.file = std::move(said_by), .layer = Layer::command_line}, operand);
     add_text(std::move(*text));
   }
 
@@ -42,6 +44,8 @@ class Merger {
     stack_.push_back(&text);
     add_parents(*document, reading);
     stack_.pop_back();
+    if (text.identity == "default" && text.builtin != nullptr) has_defaults_ = true;
+    begin_with_defaults();
     applied_.push_back(text.identity);
     policy_.name = {text.stem, {.file = text.name, .layer = text.layer}};
     policy_.description = {};
@@ -71,9 +75,9 @@ class Merger {
   }
 
   std::expected<Policy, Findings> finish() && {
-    if (!findings_.empty()) return std::unexpected(std::move(findings_));
-    note_workspace();
-    return std::move(policy_);
+    if (findings_.empty()) return std::move(policy_);
+    for (Error& error : findings_) withhold(error);
+    return std::unexpected(std::move(findings_));
   }
 
  private:
@@ -81,6 +85,54 @@ class Merger {
     return {.file = text.name,
             .layer = text.layer,
             .base = {.folder = text.folder, .home = context_.home}};
+  }
+
+  /// Of a file that may not be quoted, a mistake is told by its code and place alone.
+  void withhold(Error& error) const {
+    if (!error.origin || error.origin->layer != Layer::file) return;
+    const auto text = std::ranges::find(texts_, error.origin->file, &PolicyText::name);
+    if (text == texts_.end() || may_be_quoted(*text)) return;
+    error.message = "this line is no policy (" + error.code + ")";
+    error.source_line.clear();
+    error.hint = "its text is shown only of files called NAME.toml";
+  }
+
+  /// What `extends` names may be chosen by a stranger: a file must look like a policy and belong to
+  /// somebody whom the caller trusts.
+  static Status check_parent(const PolicyText& text) {
+    const auto refuse = [&](std::string why, std::string hint) {
+      return fail({.kind = ErrorKind::policy,
+                   .code = "untrusted-parent",
+                   .message = "extends: " + quoted(text.name) + " " + std::move(why),
+                   .hint = std::move(hint)});
+    };
+    if (text.layer == Layer::builtin) return {};
+    if (!may_be_quoted(text))
+      return refuse("is not called NAME.toml", "rename the file that it leads to");
+    if (text.owner != 0 && text.owner != ::geteuid())
+      return refuse("belongs to another user", "copy it: a policy is trusted as its owner is");
+    return {};
+  }
+
+  /// Without a parent a policy begins with the keys' defaults. The list of credentials stands in the
+  /// policy "default", for people to read.
+  void begin_with_defaults() {
+    if (has_defaults_) return;
+    has_defaults_ = true;
+    const Key* deny = find_key("filesystem.deny");
+    for (const PackedPolicy& builtin : packed_policies()) {
+      if (builtin.name != "default") continue;
+      const Node document = unpack(builtin);
+      const Member* filesystem = document.member("filesystem");
+      const Member* list = filesystem != nullptr ? filesystem->value.member("deny") : nullptr;
+      if (list == nullptr) continue;
+      Reading reading(builtin.toml,
+                      {.file = "default.toml",
+                       .layer = Layer::builtin,
+                       .base = {.folder = {}, .home = context_.home}},
+                      findings_);
+      apply(*deny, list->value, ListMode::append, reading, policy_);
+    }
   }
 
   static std::string syntax_hint(const SyntaxError& error) {
@@ -135,6 +187,9 @@ class Merger {
     if (!text)
       return add_error(std::move(text).error(), reading.origin(at),
                        std::string(line_of(child.text(), at.line)));
+    if (auto trusted = check_parent(*text); !trusted)
+      return add_error(std::move(trusted).error(), reading.origin(at),
+                       std::string(line_of(child.text(), at.line)));
     const auto same = [&](const PolicyText* other) { return other->identity == text->identity; };
     if (const auto first = std::ranges::find_if(stack_, same); first != stack_.end()) {
       std::string cycle;
@@ -154,7 +209,6 @@ class Merger {
     policy_.source = text.layer == Layer::builtin ? "built-in" : text.identity;
     if (text.layer == Layer::builtin || text.self_contained) return;
     policy_.files.push_back(text.identity);
-    if (!text.by_name) by_path_.push_back(text.identity);
   }
 
   void add_override(const Override& one) {
@@ -270,26 +324,13 @@ class Merger {
     return text == texts_.end() ? std::string{} : std::string(line_of(text->text(), origin.line));
   }
 
-  /// The author of a project may have written the policy that lies in it.
-  void note_workspace() {
-    const std::string& source = policy_.filesystem.workspace.source.value;
-    const std::string folder =
-        normal_path(source.starts_with('/') ? source : context_.working_directory + "/" + source);
-    if (folder == "/" || folder == context_.home)
-      return;  // plan takes no such folder as the workspace
-    for (const std::string& file : by_path_) {
-      if (!file.starts_with(folder + "/")) continue;
-      policy_.notes.push_back("policy file " + quoted(file) + " lies inside the workspace");
-    }
-  }
-
   const LoadContext& context_;
   Policy policy_;
   Findings findings_;
   std::deque<PolicyText> texts_;
   std::vector<const PolicyText*> stack_;
   std::vector<std::string> applied_;  ///< identities
-  std::vector<std::string> by_path_;
+  bool has_defaults_ = false;
   std::optional<Seal> seal_;
 };
 
@@ -300,7 +341,8 @@ std::expected<Policy, Findings> load(const std::vector<PolicyOperand>& policies,
                                      const LoadContext& context) {
   Merger merger(context);
   if (policies.empty())
-    merger.add_operand(context.default_policy.empty() ? "default" : context.default_policy);
+    merger.add_operand(context.default_policy.empty() ? "default" : context.default_policy,
+                       context.default_policy_file);
   for (const PolicyOperand& operand : policies) merger.add_operand(operand.text);
   merger.add_overrides(overrides, false);
   merger.add_overrides(overrides, true);

@@ -25,6 +25,7 @@ struct LoadContext {
   std::vector<std::string> policy_folders;
   /// The default policy named in ~/.config/sbx/config.toml; empty for "default".
   std::string default_policy;
+  std::string default_policy_file = "--policy";  ///< what names it, for messages
 };
 
 /// One layer of the command line, in the order typed.

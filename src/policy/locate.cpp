@@ -93,7 +93,8 @@ Result<PolicyText> read_file(const std::string& path, const std::string& shown) 
                     .name = shown,
                     .stem = stem_of(path),
                     .identity = canonical_of(fd.get(), path),
-                    .folder = std::string(parent_path(path))};
+                    .folder = std::string(parent_path(path)),
+                    .owner = facts.st_uid};
 }
 
 bool exists(const std::string& path) {
@@ -198,6 +199,10 @@ Result<PolicyText> by_path(const std::string& operand, const LookIn& where,
 }
 
 }  // namespace
+
+bool may_be_quoted(const PolicyText& text) {
+  return text.builtin != nullptr || text.self_contained || text.identity.ends_with(kEnding);
+}
 
 std::vector<Builtin> builtins() {
   std::vector<Builtin> list;

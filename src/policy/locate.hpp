@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,7 @@ struct PolicyText {
   std::string folder;  ///< what its relative paths start from; empty for a built-in
   Layer layer = Layer::file;
   bool by_name = false;         ///< found by its name, not by its path
+  std::uint32_t owner = 0;      ///< uid of a file
   bool self_contained = false;  ///< given as text: only built-ins can be its parents
   std::string note;             ///< worth a line on stderr
 
@@ -25,6 +27,10 @@ struct PolicyText {
     return builtin != nullptr ? builtin->toml : content;
   }
 };
+
+/// Whether lines and words of the text may be shown: of a file only if its resolved name ends in
+/// ".toml". A policy in a pull request may be a link to somebody's secrets.
+[[nodiscard]] bool may_be_quoted(const PolicyText& text);
 
 /// Where a NAME or FILE is looked for.
 struct LookIn {

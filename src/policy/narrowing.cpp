@@ -104,9 +104,14 @@ class KeyCheck {
 
   template <class T>
   void all_sealed(const SourcedList<T>& sealed, const SourcedList<T>& now) {
+    // A list that was replaced lacks them all: one finding tells it.
+    const auto is_gone = [&](const auto& entry) { return !contains(now, entry.value); };
+    const auto gone = std::ranges::count_if(sealed, is_gone);
     for (const auto& entry : sealed) {
-      if (!contains(now, entry.value))
-        add(layer_, entry_toml(entry.value) + " is gone", entry.origin);
+      if (!is_gone(entry)) continue;
+      const std::string others =
+          gone > 1 ? " and " + std::to_string(gone - 1) + " others are gone" : " is gone";
+      return add(layer_, entry_toml(entry.value) + others, entry.origin);
     }
   }
 

@@ -236,5 +236,98 @@ action = "deny"
             self.assertFalse(validator.is_valid(tomllib.loads(text)), code)
 
 
+class Strangers(SbxTest):
+    """A policy of a stranger shows no secret, hides what it must, and is not trusted blindly."""
+
+    call = Policy.call
+
+    SECRET = "API_KEY=abc123secret\n"
+
+    def every_answer(self, file):
+        for arguments in (["policy", "check", file], *(["policy", "check", "--format", form, file] for form in ("json", "sarif", "github")),
+                          ["run", "-p", file, "--", "true"], ["policy", "audit", file], ["policy", "show", "--effective", file]):
+            done = subprocess.run([SBX, *map(str, arguments)], env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, timeout=60)
+            yield arguments, done.stdout + done.stderr
+
+    def test_no_line_of_another_file_is_shown(self):
+        self.write("env", self.SECRET)
+        self.write(".env", self.SECRET)
+        (self.work / "link.toml").symlink_to("env")
+        self.write("by-parent.toml", 'schema = 1\nextends = "./.env"\n')
+        (self.work / "parent.toml").symlink_to(".env")
+        self.write("by-link.toml", 'schema = 1\nextends = "./parent.toml"\n')
+        for file in ("./link.toml", "./by-parent.toml", "./by-link.toml", "./env"):
+            for arguments, answer in self.every_answer(file):
+                self.assertNotIn("abc123", answer, arguments)
+                self.assertNotIn("API_KEY", answer, arguments)
+        self.write("twin.toml", self.SECRET)
+        self.assertIn("abc123", "".join(answer for _, answer in self.every_answer("./twin.toml")))
+
+    def test_a_parent_of_another_user_is_refused(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root, to give a file away")
+        self.write("base.toml", "schema = 1\n")
+        self.write("p.toml", 'schema = 1\nextends = "./base.toml"\n')
+        self.call("check", "p.toml")
+        os.chown(self.work / "base.toml", 4321, 4321)
+        self.assertIn("belongs to another user", self.call("check", "p.toml", status=1))
+
+    def test_credentials_stay_hidden_without_extends(self):
+        self.write(".ssh/id_rsa", "SECRETKEY", folder=self.work)
+        self.write("open.toml", f'schema = 1\n[filesystem]\nread = ["{self.work}"]\ndeny = {{ replace = [] }}\n', folder=self.tmp)
+        self.write("plain.toml", f'schema = 1\n[filesystem]\nread = ["{self.work}"]\n', folder=self.tmp)
+        key = self.work / ".ssh/id_rsa"
+        plain = self.sbx("-p", self.tmp / "plain.toml", "--", "cat", key)
+        self.assertNotIn("SECRETKEY", json.dumps(plain.record))
+        opened = self.sbx("-v", "-p", self.tmp / "open.toml", "--", "cat", key)
+        self.assertEqual(self.exited(opened).text, "SECRETKEY")
+        for answer in (opened.err.decode(), self.call("check", self.tmp / "open.toml")):
+            self.assertIn("credentials within a grant are not hidden", answer)
+        self.assertNotIn("warning", self.call("check", self.tmp / "plain.toml"))
+
+    def test_live_grants_of_the_system_are_warned_of(self):
+        for place, what in (("/etc", "/etc"), ("/usr", "/usr"), ("~", "the home directory"), (".", "the directory of the policy")):
+            self.write("live.toml", f'schema = 1\n[filesystem]\nwrite = ["{place}"]\n')
+            self.assertIn(what, self.call("check", "live.toml"), place)
+        answer = json.loads(self.call("check", "--format", "json", "live.toml"))
+        self.assertEqual(len(answer["files"][0]["warnings"]), 1)
+        ended = self.sbx("-p", "./live.toml", "--", "true", json_record=False)
+        self.assertIn(b"warning: filesystem.write", ended.err)
+        self.write("live.toml", f'schema = 1\n[filesystem]\nwrite = ["{self.tmp}/data"]\n')
+        self.assertNotIn("warning", self.call("check", "live.toml"))
+
+    def test_an_allow_list_that_nothing_reads_is_warned_of(self):
+        self.write("net.toml", 'schema = 1\n[network]\nallow = ["example.com:443"]\n')
+        self.assertIn("network.allow has no effect", self.call("check", "net.toml"))
+        self.write("net.toml", 'schema = 1\n[network]\nmode = "allow-list"\nallow = ["example.com:443"]\n')
+        self.assertNotIn("warning", self.call("check", "net.toml"))
+
+    def test_only_a_policy_out_of_others_reach_is_trusted(self):
+        folder = self.tmp / "cfg"
+        folder.mkdir(mode=0o755)
+        file = self.write("p.toml", 'schema = 1\nextends = "default"\n', folder=folder)
+        demand = ("--require", "trusted-policy", "-p", file)
+        self.exited(self.sbx(*demand, "--", "true"))
+        for path, mode in ((file, 0o666), (folder, 0o777)):
+            before = path.stat().st_mode & 0o7777
+            path.chmod(mode)
+            self.could_not(self.sbx(*demand, "--", "true"), "requirement-not-met", "others can write")
+            path.chmod(before)
+        self.could_not(self.sbx(*demand, "--write", folder, "--", "true"), "requirement-not-met", "granted for writing")
+        self.exited(self.sbx(*demand, "--", "true"))
+
+    def test_the_file_that_names_the_default_policy_is_blamed(self):
+        self.write(".config/sbx/config.toml", 'policy = "nope"\n', folder=self.home)
+        ended = self.sbx("--", "true", json_record=False)
+        self.assertIn(b"config.toml", ended.err, ended)
+
+    def test_a_link_does_not_choose_the_script(self):
+        outside = self.write("outside.py", "print('outside')\n", folder=self.tmp)
+        (self.work / "out.py").symlink_to(outside)
+        self.could_not(self.sbx("-p", "python", "out.py"), "link-leads-out", str(outside))
+        self.assertEqual(self.exited(self.sbx("-p", "python", outside)).text, "outside\n")
+
+
 if __name__ == "__main__":
     sbxtest.main()

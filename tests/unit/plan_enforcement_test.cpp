@@ -66,11 +66,61 @@ TEST_F(PlanTest, RequirementsThatAreMetPass) {
   plan(requiring({"trusted-policy", "syscalls.named"}));
 }
 
-TEST_F(PlanTest, APolicyInTheWorkspaceIsNotTrusted) {
-  canned.files->file("/home/me/project/p.toml");
-  policy.files = {"/home/me/project/p.toml"};
-  EXPECT_TRUE(is_degraded(plan(), "trusted-policy"));
-  EXPECT_EQ(error(requiring({"trusted-policy"})).code, "requirement-not-met");
+class TrustedPolicy : public PlanTest {
+ protected:
+  static constexpr const char* kFile = "/home/me/cfg/p.toml";
+  TrustedPolicy() {
+    canned.files->file(kFile).file("/home/me/project/p.toml");
+    policy.files = {kFile};
+  }
+  void use(policy::Policy other, const char* file = kFile) {
+    policy = std::move(other);
+    policy.files = {file};
+  }
+  void expect_untrusted(const char* why) {
+    EXPECT_TRUE(is_degraded(plan(), "trusted-policy")) << why;
+    EXPECT_EQ(error(requiring({"trusted-policy"})).code, "requirement-not-met") << why;
+  }
+};
+
+TEST_F(TrustedPolicy, OfTheCallerAloneIsTrusted) {
+  EXPECT_FALSE(is_degraded(plan(), "trusted-policy"));
+  plan(requiring({"trusted-policy"}));
+}
+
+TEST_F(TrustedPolicy, ThatOthersCanWriteIsNot) {
+  for (const mode_t mode : {0666, 0664}) {
+    canned.files->file(kFile, "", mode);
+    expect_untrusted("file");
+  }
+  canned.files->file(kFile, "", 0644).folder("/home/me/cfg", 0777);
+  expect_untrusted("directory");
+  canned.files->folder("/home/me/cfg", 01777);
+  EXPECT_FALSE(is_degraded(plan(), "trusted-policy")) << "sticky, as /tmp";
+}
+
+TEST_F(TrustedPolicy, OfAnotherUserIsNot) {
+  canned.files->owner(kFile, 4321, 4321);
+  expect_untrusted("file");
+  canned.files->owner(kFile, 0, 0);
+  EXPECT_FALSE(is_degraded(plan(), "trusted-policy"));
+  canned.files->owner("/home/me/cfg", 4321, 4321);
+  expect_untrusted("directory");
+}
+
+TEST_F(TrustedPolicy, InReachOfTheRunIsNotAndTheConsequenceIsSaid) {
+  use(policy_with({{"filesystem.write", "[\"/home/me/cfg\"]"}}));
+  expect_untrusted("live grant");
+  EXPECT_THAT(plan().notes, testing::Contains(HasSubstr("a program could change what the next")));
+  use(policy_with({{"filesystem.read", "[\"/home/me/cfg\"]"}}));
+  EXPECT_FALSE(is_degraded(plan(), "trusted-policy"));
+  for (const char* mode : {"\"empty\"", "\"overlay\"", "\"read-only\""}) {
+    use(policy_with({{"filesystem.workspace.mode", mode}}), "/home/me/project/p.toml");
+    EXPECT_FALSE(is_degraded(plan(), "trusted-policy")) << mode;
+    EXPECT_THAT(plan().notes, testing::IsEmpty()) << mode;
+  }
+  use(policy_with({{"filesystem.workspace.mode", "\"read-write\""}}), "/home/me/project/p.toml");
+  expect_untrusted("live workspace");
 }
 
 TEST_F(PlanTest, AnUnknownRequirementIsAUsageError) {

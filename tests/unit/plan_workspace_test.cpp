@@ -198,7 +198,24 @@ TEST_F(PlanTest, AScriptOutsideIsShownAtItsRealPath) {
   const Plan decided = plan({"../../../srv/real/job.py"});
   EXPECT_THAT(decided, HasStep(MountKind::bind, "/srv/real/job.py"));
   EXPECT_THAT(decided.command, ElementsAre("python3", "../../../srv/real/job.py"));
-  EXPECT_THAT(plan({"link.py"}).command, ElementsAre("python3", "/srv/real/job.py"));
+}
+
+TEST_F(PlanTest, ALinkOutOfTheProjectIsNotFollowedUnasked) {
+  canned.files->file("/srv/real/job.py", "")
+      .link("/home/me/project/link.py", "/srv/real/job.py")
+      .link("/home/me/project/up.py", "../other/job.py")
+      .file("/home/me/other/job.py", "")
+      .link("/home/me/project/own.py", "job.py")
+      .file("/home/me/project/job.py", "");
+  for (const char* mode : {"\"empty\"", "\"overlay\""}) {
+    set("filesystem.workspace.mode", mode);
+    for (const char* link : {"link.py", "./link.py", "up.py", "/home/me/project/link.py"})
+      EXPECT_EQ(error({link}).code, "link-leads-out") << link;
+    plan({"own.py"});
+  }
+  plan({"/srv/real/job.py"});
+  set("filesystem.read", R"(["/srv/real"])");
+  plan({"link.py"});
 }
 
 TEST_F(PlanTest, ANameThatGoesThroughAFolderWhichIsNotShownIsReplaced) {
@@ -209,7 +226,8 @@ TEST_F(PlanTest, ANameThatGoesThroughAFolderWhichIsNotShownIsReplaced) {
 
 TEST_F(PlanTest, ALinkInAShownWorkspaceIsKeptAsTyped) {
   canned.files->file("/srv/real/job.py", "").link("/home/me/project/link.py", "/srv/real/job.py");
-  set("filesystem.workspace.mode", "\"overlay\"");
+  policy = policy_with(
+      {{"filesystem.workspace.mode", "\"overlay\""}, {"filesystem.read", "[\"/srv/real/job.py\"]"}});
   const Plan decided = plan({"./link.py"});
   EXPECT_THAT(decided.command, ElementsAre("python3", "./link.py"));
   EXPECT_THAT(decided, HasStep(MountKind::bind, "/srv/real/job.py"));

@@ -140,13 +140,30 @@ TEST_F(PolicyLocate, FileBelowAFileIsUnreadable) {
   EXPECT_EQ(error.errno_value, ENOTDIR);
 }
 
-TEST_F(PolicyLocate, PolicyInsideTheWorkspaceIsSaid) {
-  write_file("work/p.toml", "");
-  EXPECT_THAT(loaded({"./p.toml"}).notes, ElementsAre(HasSubstr("lies inside the workspace")));
-  write_file("outside.toml", "");
-  EXPECT_THAT(loaded({path("outside.toml")}).notes, IsEmpty());
-  write_file("outside.toml", "[filesystem.workspace]\nsource = \"..\"");
-  EXPECT_THAT(loaded({path("outside.toml")}).notes, ElementsAre(HasSubstr(path("outside.toml"))));
+TEST_F(PolicyLocate, AParentMustBeCalledLikeAPolicy) {
+  write_file("work/.env", "KEY = \"secret\"");
+  write_file("work/p.toml", "extends = \"./.env\"");
+  Error error = finding({"./p.toml"});
+  EXPECT_EQ(error.code, "untrusted-parent");
+  EXPECT_THAT(error.text() + error.source_line, testing::Not(HasSubstr("secret")));
+  ASSERT_EQ(::symlink(path("work/.env").c_str(), path("work/base.toml").c_str()), 0);
+  write_file("work/p.toml", "extends = \"./base.toml\"");
+  EXPECT_EQ(finding({"./p.toml"}).code, "untrusted-parent");
+}
+
+TEST_F(PolicyLocate, OnlyFilesCalledLikePoliciesAreQuoted) {
+  write_file("work/secrets", "API_KEY=abc123");
+  ASSERT_EQ(::symlink(path("work/secrets").c_str(), path("work/p.toml").c_str()), 0);
+  for (const char* text : {"API_KEY=abc123", "API_KEY=\"abc123\"", "[limits]\nmemory=\"abc123\""}) {
+    write_file("work/secrets", text);
+    const Error error = finding({"./p.toml"});
+    EXPECT_EQ(error.source_line, "");
+    EXPECT_THAT(error.text() + error.hint, testing::Not(HasSubstr("abc123")));
+    EXPECT_THAT(error.text(), testing::Not(HasSubstr("API_KEY")));
+    EXPECT_GT(error.origin->line, 0);
+    write_file("work/twin.toml", text);
+    EXPECT_NE(finding({"./twin.toml"}).source_line, "") << "the twin is a policy by its name";
+  }
 }
 
 TEST_F(PolicyLocate, EveryFileThatWasReadIsListed) {

@@ -7,6 +7,7 @@
 #include "cli/policy/findings.hpp"
 #include "cli/text.hpp"
 #include "cli/words.hpp"
+#include "policy/warnings.hpp"
 
 namespace sbx::cli::policy_verb {
 namespace {
@@ -17,6 +18,8 @@ std::string for_people(const std::vector<Checked>& files, const Paint& paint) {
   for (const Checked& checked : files) {
     text += checked.findings.empty() ? fmt::format("{}: good\n", printable(checked.file))
                                      : findings_text(checked.findings, paint);
+    for (const std::string& warning : checked.warnings)
+      text += fmt::format("  {} {}\n", paint.bold("warning:"), printable(warning));
     count += checked.findings.size();
   }
   if (count > 0) text += fmt::format("{} finding{}\n", count, count == 1 ? "" : "s");
@@ -41,7 +44,13 @@ int check(const Invocation& typed) {
   for (const std::string& file : typed.operands) {
     auto policy = policy::load({{file}}, {}, place->context);
     good = good && policy.has_value();
-    files.push_back({file, policy ? policy::Findings{} : std::move(policy).error()});
+    Checked& checked = files.emplace_back(Checked{.file = file});
+    if (!policy) {
+      checked.findings = std::move(policy).error();
+      continue;
+    }
+    for (policy::Warning& warning : policy::warnings(*policy, place->context.home))
+      checked.warnings.push_back(std::move(warning.message));
   }
   const int printed = print(text_of(files, typed));
   return printed != kDone ? printed : good ? kDone : kFindings;

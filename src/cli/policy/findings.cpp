@@ -113,6 +113,11 @@ std::string findings_json(const std::vector<Checked>& files) {
     Json findings = Json::array();
     for (const Error& error : checked.findings) findings.push_back(finding_json(checked, error));
     file["findings"] = std::move(findings);
+    if (!checked.warnings.empty()) {
+      Json warnings = Json::array();
+      for (const std::string& warning : checked.warnings) warnings.push_back(lossy_utf8(warning));
+      file["warnings"] = std::move(warnings);
+    }
     list.push_back(std::move(file));
     count += checked.findings.size();
   }
@@ -124,6 +129,9 @@ std::string findings_json(const std::vector<Checked>& files) {
 std::string findings_github(const std::vector<Checked>& files) {
   std::string text;
   for (const Checked& checked : files) {
+    for (const std::string& warning : checked.warnings)
+      text += fmt::format("::warning file={},title=sbx policy::{}\n",
+                          github_property(checked.file), github_data(warning));
     for (const Error& error : checked.findings) {
       text += fmt::format("::error file={}", github_property(file_of(checked, error)));
       if (line_of(error) > 0) text += fmt::format(",line={}", line_of(error));

@@ -10,7 +10,8 @@ namespace sbx::cli::policy_verb {
 
 struct Checked {
   std::string file;           ///< as typed
-  policy::Findings findings;  ///< none: the file is good
+  policy::Findings findings{};           ///< none: the file is good
+  std::vector<std::string> warnings{};  ///< of a good file
 };
 
 /// One JSON object: schema "sbx.check/1".
