@@ -10,6 +10,8 @@ namespace {
 // clang-format off: one code is one entry, in the order of sbx-record(5).
 constexpr auto kCodes = std::to_array<CodeText>({
     // command line
+    {"allow-host-with-none", CodeOf::command_line, "a destination was named beside --net none",
+     "leave out one of the two"},
     {"allow-host-with-host", CodeOf::command_line, "a destination was named while the policy allows the host's whole network",
      "leave out --allow-host, or set network.mode to \"allow-list\""},
     {"bad-descriptor", CodeOf::command_line, "a descriptor that was named is not open, or open in the wrong direction",

@@ -405,6 +405,13 @@ bool Resolver::works_as_typed(const std::string& typed, const std::string& real)
          });
 }
 
+/// As a shell takes it for one word.
+std::string single_quoted(std::string_view text) {
+  std::string quoted = "'";
+  for (const char letter : text) quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
+  return quoted + "'";
+}
+
 Status Resolver::run_command(const std::string& name) {
   const auto not_found = [](std::string message, std::string hint = {}) {
     return fail({.kind = ErrorKind::not_found,
@@ -442,6 +449,9 @@ Status Resolver::run_command(const std::string& name) {
     return fail({.kind = ErrorKind::not_executable,
                  .code = "not-executable",
                  .message = "'" + name + "' is a folder, and no command on PATH"});
+  if (!path && name.find_first_of(" \t\n|&;<>") != std::string::npos)
+    return not_found("there is no command '" + name + "'",
+                     "for a shell line: sbx run --lang bash -c " + single_quoted(name));
   if (!path) {
     const std::string similar = lookup_.similar(name);
     return not_found("there is no command '" + name + "' on PATH" +

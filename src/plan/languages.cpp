@@ -93,6 +93,28 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 23> kExtensi
     {"java", "java"},
 }};
 
+using OtherName = std::pair<std::string_view, std::string_view>;
+/// What models and the fences of markdown call a language, besides its extensions.
+constexpr auto kOtherNames = std::to_array<OtherName>({
+    {"python3", "python"},
+    {"py3", "python"},
+    {"node", "javascript"},
+    {"nodejs", "javascript"},
+    {"ecmascript", "javascript"},
+    {"tsx", "typescript"},
+    {"rscript", "r"},
+    {"shell", "bash"},
+    {"console", "bash"},
+    {"shell-session", "bash"},
+    {"posix", "sh"},
+    {"c99", "c"},
+    {"c11", "c"},
+    {"gcc", "c"},
+    {"g++", "c++"},
+    {"golang", "go"},
+    {"perl5", "perl"},
+});
+
 constexpr std::array<std::string_view, 33> kInterpreters = {
     "python",  "pypy",   "node",  "nodejs",  "deno",  "bun",    "ruby", "jruby", "perl",
     "lua",     "luajit", "R",     "Rscript", "php",   "julia",  "java", "tclsh", "guile",
@@ -108,8 +130,17 @@ std::string_view stem(std::string_view name) {
 }  // namespace
 
 const Language* language(std::string_view name) {
-  const auto found = std::ranges::find(languages(), name, &Language::name);
-  return found == languages().end() ? nullptr : &*found;
+  std::string lower(name);
+  std::ranges::transform(lower, lower.begin(), [](unsigned char letter) {
+    return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + ('a' - 'A'))
+                                          : static_cast<char>(letter);
+  });
+  const auto other = std::ranges::find(kOtherNames, lower, &OtherName::first);
+  if (other != kOtherNames.end()) lower = other->second;
+  const auto found = std::ranges::find(languages(), lower, &Language::name);
+  if (found != languages().end()) return &*found;
+  const auto extension = std::ranges::find(kExtensions, lower, &OtherName::first);
+  return extension == kExtensions.end() ? nullptr : language(extension->second);
 }
 
 std::string language_names() {

@@ -23,7 +23,8 @@ struct Language {
   std::string_view recipe_command = {};
 };
 
-/// Null when there is no such language.
+/// By its name or another that is in use ("python3", "js", "golang"), in upper or lower case. Null when
+/// there is no such language.
 [[nodiscard]] const Language* language(std::string_view name);
 /// "python, javascript, …"
 [[nodiscard]] std::string language_names();

@@ -291,6 +291,14 @@ class Merger {
   void allow_host() {
     Sourced<NetworkMode>& mode = policy_.network.mode;
     const Origin option{.file = "--allow-host", .layer = Layer::command_line};
+    // The stricter word must not lose in silence.
+    if (mode.value == NetworkMode::none && mode.origin.file == "--net")
+      return findings_.push_back({.kind = ErrorKind::policy,
+                                  .code = "allow-host-with-none",
+                                  .message = "--allow-host names a destination, and --net none "
+                                             "allows none",
+                                  .origin = option,
+                                  .hint = "leave out one of the two"});
     if (mode.value == NetworkMode::none) mode = {NetworkMode::allow_list, option};
     if (mode.value != NetworkMode::host) return;
     findings_.push_back(

@@ -71,6 +71,8 @@ class CommandLine(Codes):
         self.refuses("nothing-to-run")
         self.refuses("needs-language", "-c", "print(1)")
         self.refuses("unknown-language", "--lang", "klingon", "-")
+        for options in (("--net", "none", "--allow-host", "example.org"), ("--allow-host", "example.org", "--net", "none")):
+            self.refuses("allow-host-with-none", *options, "true")
         self.refuses("language-with-command", "--lang", "python", "--", "true")
         self.refuses("unknown-option", "--tiemout", "1s", "true")
 

@@ -6,6 +6,7 @@ The stages come from the table in src/spawn/handshake.hpp by way of `sbx --list-
 import ctypes
 import json
 import os
+import pty
 import pathlib
 import subprocess
 import sys
@@ -151,13 +152,21 @@ class Mutation(SbxTest):
         self.write("in-workspace", "y")
         self.write(".env", "hidden")
         options = ["--workspace", f"{self.work}:overlay", "--read", granted]
-        if left_out == "terminal":
-            options.append("-i")
+        streams = self.terminal(options) if left_out == "terminal" else {}
         if left_out in GATEWAY:
             options += ["--set", 'network.mode="allow-list"']
-        return self.sbx("--json", *options, "--lang", "python", "-c", USES_EVERYTHING, granted, self.work,
-                        *(["gateway"] if left_out in GATEWAY else []),
-                        json_record=False, env={"SBX_TEST_SKIP": left_out})
+        process = self.start_sbx("--json", *options, "--lang", "python", "-c", USES_EVERYTHING, granted, self.work,
+                                 *(["gateway"] if left_out in GATEWAY else []),
+                                 json_record=False, env={"SBX_TEST_SKIP": left_out}, **streams)
+        return self.finish(process, json_record=False)
+
+    def terminal(self, options):
+        """Only a caller with a terminal gets one for the program."""
+        master, slave = pty.openpty()
+        self.addCleanup(os.close, master)
+        self.addCleanup(os.close, slave)
+        options.append("-i")
+        return {"stdin": slave}
 
     def all_works(self, ended):
         try:
@@ -186,12 +195,11 @@ class Mutation(SbxTest):
         for name in self.here([name for name, _, _ in self.stages]):
             with self.subTest(stage=name):
                 options = ["--workspace", f"{self.work}:overlay", "--read", granted]
-                if name == "terminal":
-                    options.append("-i")
+                streams = self.terminal(options) if name == "terminal" else {}
                 if name in GATEWAY:
                     options += ["--set", 'network.mode="allow-list"']
                 marker = self.work / "ran"
-                ended = self.sbx(*options, PROBE, "write", marker, env={"SBX_TEST_FAIL": f"{name}:EIO"})
+                ended = self.finish(self.start_sbx(*options, PROBE, "write", marker, env={"SBX_TEST_FAIL": f"{name}:EIO"}, **streams))
                 if name == "exec":  # the kernel's refusal to run this file: the file's fault, not the set-up's
                     self.assertEqual((ended.status, ended.verdict), (126, ("setup-failed", "not-executable")), ended)
                 else:

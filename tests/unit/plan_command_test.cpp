@@ -1,3 +1,4 @@
+#include "plan/languages.hpp"
 #include "plan/shebang.hpp"
 #include "plan_fixture.hpp"
 
@@ -149,9 +150,23 @@ TEST_F(PlanTest, TheExtensionTableOfThePolicyWins) {
   EXPECT_THAT(plan({"job.py"}).command, ElementsAre("pypy3", "-O", "job.py"));
 }
 
+TEST_F(PlanTest, AShellLineIsToldItsForm) {
+  EXPECT_EQ(error({"ls | wc -l"}).hint,
+            "for a shell line: sbx run --lang bash -c 'ls | wc -l'");
+  EXPECT_EQ(error({"echo it's"}).hint, "for a shell line: sbx run --lang bash -c 'echo it'\\''s'");
+  canned.files->file("/home/me/project/my job.py", "");
+  plan({"my job.py"});
+}
+
 TEST_F(PlanTest, CodeNeedsALanguage) {
   EXPECT_EQ(error(code("", "1")).code, "needs-language");
   EXPECT_EQ(error(code("cobol", "1")).code, "unknown-language");
+  for (const char* name : {"python3", "py", "Python", "PY"})
+    EXPECT_EQ(plan(code(name, "1")).executable, plan(code("python", "1")).executable) << name;
+  for (const auto& [name, meant] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"js", "javascript"}, {"Node", "javascript"}, {"ts", "typescript"}, {"cpp", "c++"},
+           {"golang", "go"}, {"rs", "rust"}, {"shell", "bash"}, {"R", "r"}, {"rb", "ruby"}})
+    EXPECT_EQ(language(name), language(meant)) << name;
   EXPECT_EQ(error(code("cobol", "1")).kind, ErrorKind::usage);
 }
 
