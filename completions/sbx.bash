@@ -115,7 +115,7 @@ _sbx_other() {
     'stop') options="--all --color -h --help"; : ;;
     'changes list') options="--json --color -h --help"; : ;;
     'changes show') options="--json --color -h --help"; _sbx_sets ;;
-    'changes diff') options="--color -h --help"; _sbx_sets ;;
+    'changes diff') options="--patch --color -h --help"; _sbx_sets ;;
     'changes apply') options="--yes --json --color -h --help"; _sbx_sets ;;
     'changes drop') options="--color -h --help"; _sbx_sets ;;
     'completions') options="--color -h --help"; _sbx_words "bash zsh fish" ;;

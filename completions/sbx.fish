@@ -167,6 +167,7 @@ complete -c sbx -n '__sbx_is changes show' -l json -d 'Print the answer as JSON.
 complete -c sbx -n '__sbx_is changes show' -l color -x -a 'auto always never' -d 'Colour sbx\'s own messages.'
 complete -c sbx -n '__sbx_is changes show' -s h -l help -d 'Print this help.'
 complete -c sbx -n '__sbx_is changes show' -a '(__sbx_sets)'
+complete -c sbx -n '__sbx_is changes diff' -l patch -d 'Print a patch that "git apply" takes'
 complete -c sbx -n '__sbx_is changes diff' -l color -x -a 'auto always never' -d 'Colour sbx\'s own messages.'
 complete -c sbx -n '__sbx_is changes diff' -s h -l help -d 'Print this help.'
 complete -c sbx -n '__sbx_is changes diff' -a '(__sbx_sets)'

@@ -15,6 +15,7 @@
 #include "host/state.hpp"
 #include "policy/keys.hpp"
 #include "workspace/kept.hpp"
+#include "workspace/patch.hpp"
 
 namespace sbx::cli {
 namespace {
@@ -182,6 +183,24 @@ int show(const Invocation& typed, Texts texts) {
   return texts == Texts::shown ? status : printed;
 }
 
+/// For `git apply`, which is asked for nothing that `sbx changes apply` would not do either.
+int patch(const Invocation& typed) {
+  if (typed.operands.size() != 1) return complain(typed, usage(typed, "needs one name"));
+  auto kept = load(typed.operands.front());
+  if (!kept) return complain(typed, kept.error());
+  if (const Status there = workspace::open_folders(*kept); !there)
+    return complain(typed, there.error());
+  workspace::Selection selection =
+      workspace::select(kept->copy, kept->changes, {}, kept->facts.policy_files);
+  const workspace::Patch made = workspace::make_patch(kept->copy, selection.changes);
+  const int printed = print(made.text);
+  selection.left.insert(selection.left.end(), made.left.begin(), made.left.end());
+  for (const workspace::Left& each : selection.left)
+    write_stderr("sbx: not in the patch: " + printable(each.path) + ": " + each.why + "\n");
+  write_stderr(conflict_words(workspace::conflicts_now(kept->copy, selection.changes)));
+  return printed != kDone || selection.left.empty() ? printed : kFindings;
+}
+
 // --- apply
 
 int apply_status(const ApplyEnd& end) {
@@ -233,6 +252,7 @@ int drop(const Invocation& typed) {
 int changes_command(const Invocation& typed) {
   if (typed.command == "changes list") return list(typed);
   if (typed.command == "changes show") return show(typed, Texts::left_out);
+  if (typed.command == "changes diff" && typed.patch) return patch(typed);
   if (typed.command == "changes diff") return show(typed, Texts::shown);
   if (typed.command == "changes apply") return apply(typed);
   return drop(typed);

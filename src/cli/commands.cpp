@@ -26,6 +26,11 @@ Status take_origin(Invocation& typed, std::string_view) {
   typed.origin = true;
   return {};
 }
+Status take_patch(Invocation& typed, std::string_view) {
+  typed.patch = true;
+  return {};
+}
+
 Status take_format(Invocation& typed, std::string_view value) {
   typed.format = std::string(value);
   return {};
@@ -127,6 +132,15 @@ std::span<const OptionRow> doctor_options() {
   return rows;
 }
 
+std::span<const OptionRow> diff_options() {
+  static const Rows rows = with_usual(
+      {{"--patch", "", kOptions, kOnce,
+        "Print a patch that \"git apply\" takes. What it can't hold, such as binary files, is named "
+        "on stderr.",
+        take_patch}});
+  return rows;
+}
+
 std::span<const OptionRow> apply_options() {
   static const Rows rows = with_usual(
       {shared("--yes", "Apply without asking."), shared("--json", "Print the answer as JSON.")});
@@ -174,7 +188,7 @@ constexpr CommandRow kCommands[] = {
     {"changes list", "", "List the change sets that --keep has kept.", kWorks, json_options},
     {"changes show", "SET", "List the changes of a set.", kWorks, json_options},
     {"changes diff", "SET", "Show the changes of a set, texts line by line.", kWorks,
-     plain_options},
+     diff_options},
     {"changes apply", "SET [GLOB...]",
      "Do the changes of a set, or those that GLOB means, to the folder that they were made in.",
      kWorks, apply_options},

@@ -56,6 +56,7 @@ struct Invocation {
   std::string name;        ///< policy init --name
 
   bool die_with_parent = false;
+  bool patch = false;             ///< changes diff --patch
   bool all = false;               ///< stop --all
 
   std::vector<policy::PolicyOperand> policies;

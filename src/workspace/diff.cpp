@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -19,11 +20,14 @@ constexpr int kMostEdits = 1000;  // memory is the square of it
 
 using Lines = std::vector<std::string_view>;
 
-Lines lines_of(std::string_view text) {
+enum class Newlines : std::uint8_t { cut, kept };
+
+Lines lines_of(std::string_view text, Newlines newlines) {
   Lines lines;
   while (!text.empty()) {
     const auto end = text.find('\n');
-    lines.push_back(text.substr(0, end));
+    const bool with_it = newlines == Newlines::kept && end != std::string_view::npos;
+    lines.push_back(text.substr(0, with_it ? end + 1 : end));
     text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
   }
   return lines;
@@ -130,12 +134,8 @@ std::string range_text(std::size_t first, std::size_t count) {
          (count == 1 ? "" : "," + std::to_string(count));
 }
 
-}  // namespace
-
-std::vector<std::string> unified_diff(const std::string& before, const std::string& after,
-                                      std::size_t most) {
-  const Lines old_lines = lines_of(before);
-  const Lines new_lines = lines_of(after);
+std::vector<std::string> diff_of(const Lines& old_lines, const Lines& new_lines,
+                                 std::size_t most) {
   const std::vector<Edit> edits = edits_between(old_lines, new_lines);
   std::vector<std::string> text;
   std::size_t left_out = 0;
@@ -178,6 +178,18 @@ std::vector<std::string> unified_diff(const std::string& before, const std::stri
     }
   }
   return text;
+}
+
+}  // namespace
+
+std::vector<std::string> unified_diff(const std::string& before, const std::string& after,
+                                      std::size_t most) {
+  return diff_of(lines_of(before, Newlines::cut), lines_of(after, Newlines::cut), most);
+}
+
+std::vector<std::string> exact_diff(const std::string& before, const std::string& after) {
+  return diff_of(lines_of(before, Newlines::kept), lines_of(after, Newlines::kept),
+                 std::numeric_limits<std::size_t>::max());
 }
 
 bool is_text(const std::string& content) {

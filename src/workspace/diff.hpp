@@ -15,6 +15,10 @@ namespace sbx::workspace {
 [[nodiscard]] std::vector<std::string> unified_diff(const std::string& before,
                                                     const std::string& after, std::size_t most);
 
+/// All of it, and each line with the newline that it has: a last line without one is another line.
+[[nodiscard]] std::vector<std::string> exact_diff(const std::string& before,
+                                                  const std::string& after);
+
 /// No zero byte in it.
 [[nodiscard]] bool is_text(const std::string& content);
 

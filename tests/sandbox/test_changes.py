@@ -462,6 +462,69 @@ class CopiedOut(Changes):
         self.assertEqual(self.out("--set", 'filesystem.outputs.collect=["*.txt"]', "--collect", "sub/*")[1], ["sub/x"])
 
 
+class Patches(Changes):
+    """`sbx changes diff --patch` into `git apply`: the same tree as `sbx changes apply` makes."""
+
+    def setUp(self):
+        super().setUp()
+        if shutil.which("git") is None:
+            self.skipTest("git is not installed")
+
+    def applied(self, code, ends_with=0):
+        """The tree that git makes of the patch, beside the folder."""
+        copy = self.tmp / "copy"
+        shutil.copytree(self.work, copy, symlinks=True)
+        self.keep(code)
+        made = self.changes("diff", "--patch", "set", ends_with=ends_with)
+        done = subprocess.run(["git", "apply", "-"], input=made.out, cwd=copy, capture_output=True, check=False,
+                              env=self.environment({"GIT_CEILING_DIRECTORIES": str(self.tmp)}))
+        self.assertEqual(done.returncode, 0, (done.stderr, made.out))
+        return {str(path.relative_to(copy)): (os.readlink(path) if path.is_symlink() else path.read_bytes(), path.lstat().st_mode & 0o100)
+                for path in copy.rglob("*") if path.is_symlink() or path.is_file()}, made
+
+    def test_files_are_made_changed_and_deleted(self):
+        self.write("same", "same\n")
+        self.write("edited", "".join(f"{i}\n" for i in range(100)))
+        self.write("dropped/one", "1\n")
+        self.write("dropped/empty", "")
+        self.write("script", "#!/bin/sh\n")
+        files, made = self.applied(
+            "import os, shutil\nlines = open('edited').readlines(); lines[3] = 'three\\n'; del lines[50]; lines.append('end')\n"
+            "open('edited', 'w').writelines(lines); shutil.rmtree('dropped'); os.chmod('script', 0o755)\n"
+            "os.mkdir('new'); open('new/empty', 'w'); open('new/no-end', 'w').write('x'); open('new/text', 'w').write('a\\nb\\n')")
+        edited = [f"{i}\n" for i in range(100)]
+        edited[3] = "three\n"
+        del edited[50]
+        self.assertEqual(files, {"same": (b"same\n", 0), "edited": ("".join([*edited, "end"]).encode(), 0), "script": (b"#!/bin/sh\n", 0o100),
+                                 "new/empty": (b"", 0), "new/no-end": (b"x", 0), "new/text": (b"a\nb\n", 0)}, made)
+
+    def test_only_the_last_newline_changes(self):
+        self.write("gains", "x")
+        self.write("loses", "x\n")
+        files, _ = self.applied("open('gains', 'w').write('x\\n'); open('loses', 'w').write('x')")
+        self.assertEqual((files["gains"][0], files["loses"][0]), (b"x\n", b"x"))
+
+    def test_any_name_is_quoted(self):
+        names = ["a b", "new\nline", 'quo"te', "back\\slash", "tab\tend", "\u00fc", "-rf", "b/../c".replace("/", "|"), "diff --git a b", "\x1b[31m"]
+        files, made = self.applied(f"import os\nfor n in {names!r}: open(n, 'w').write('x'); open(n + ' empty', 'w')")
+        self.assertEqual(set(files), {*names, *(f"{name} empty" for name in names)}, made)
+
+    def test_links_are_links(self):
+        self.write("file", "text")
+        (self.work / "moved").symlink_to("before")
+        files, _ = self.applied("import os\nos.symlink('/etc/passwd', 'link'); os.remove('file'); os.symlink('x', 'file')\n"
+                                "os.remove('moved'); os.symlink('after', 'moved')")
+        self.assertEqual({name: content for name, (content, _) in files.items()}, {"link": "/etc/passwd", "file": "x", "moved": "after"})
+
+    def test_what_it_can_not_hold_is_named(self):
+        files, made = self.applied("import os\nopen('binary', 'wb').write(bytes(8)); open('long', 'w').write('x' * (1 << 21)); os.mkfifo('pipe')\n"
+                                   "os.makedirs('.git/hooks'); open('.git/hooks/post-apply', 'w').write('x'); open('text', 'w').write('x')",
+                                   ends_with=1)
+        self.assertEqual(set(files), {"text"})
+        for words in (b"binary: a binary file", b"long: longer than 1 MiB", b"pipe: ", b".git/hooks/post-apply: a protected name"):
+            self.assertIn(b"not in the patch: " + words, made.err)
+
+
 class Edited(Changes):
     """A set that somebody edited by hand leads nowhere else."""
 
