@@ -305,11 +305,17 @@ class Teller {
       if (part(stream, "truncated") != true) continue;
       title(fmt::format("{} was cut", name));
       const auto cap = output_cap(name);
+      const std::uint64_t kept = number(stream, "head_bytes").value_or(0) +
+                                 number(stream, "tail_bytes").value_or(0);
       text_ += fmt::format("  {} written, {} kept\n",
                            describe(Bytes{number(stream, "bytes").value_or(0)}),
-                           describe(Bytes{cap.value_or(0)}));
-      if (cap) line("to allow", fmt::format("--output {}", to_text(Bytes{*cap * 2})));
+                           describe(Bytes{kept}));
+      if (cap && kept >= *cap) line("to allow", fmt::format("--output {}", to_text(Bytes{*cap * 2})));
     }
+    const Json& lost = part(record_, "write_error");
+    if (!lost.is_object()) return;
+    title(fmt::format("{} could not be written", text(lost, "stream")));
+    text_ += fmt::format("  {}: the exit status of sbx is 125\n", text(lost, "error"));
   }
 
   void degraded() {

@@ -136,6 +136,10 @@ class Passed(SbxTest):
         record = json.loads(report.read_text())
         self.assertEqual(record["write_error"], {"stream": "stdout", "error": "No space left on device", "errno": 28})
         self.assertEqual((record["outcome"]["status"], record["outcome"]["exit_code"]), ("exited", 0))
+        why = subprocess.run([SBX, "why", report], env=self.environment(), cwd=self.work, capture_output=True, check=True).stdout
+        self.assertIn(b"stdout could not be written", why)
+        self.assertIn(b"No space left on device: the exit status of sbx is 125", why)
+        self.assertNotIn(b"--output", why)
 
     def test_a_full_disk_is_125(self):
         if not sbxtest.IS_ROOT:
