@@ -8,6 +8,7 @@
 #include "cli/operand.hpp"
 #include "policy/network_rules.hpp"
 #include "policy/syntax.hpp"
+#include "policy/values.hpp"
 
 namespace sbx::cli {
 namespace {
@@ -31,13 +32,20 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
+std::string as_meant(const char* option, const std::optional<std::string>& meant,
+                     const char* examples) {
+  if (!meant) return examples;
+  return "did you mean " + std::string(option) + " " + *meant + "? " + examples;
+}
+
 Status duration(Invocation& typed, std::string_view value, const char* key, const char* option) {
   const char* const examples = "for example 250ms, 30s, 5m or 1h";
   const std::string got = "\"" + std::string(value) + "\"";
   if (!parse_duration(value))
     return is_too_large(value, parse_duration)
                ? wrong(std::string(option) + ": " + got + " is too large", examples)
-               : wrong(std::string(option) + " needs a time with a unit, got " + got, examples);
+               : wrong(std::string(option) + " needs a time such as 30s, got " + got,
+                       as_meant(option, policy::meant_duration(value), examples));
   set_key(typed.named, key, policy::quoted(value), option);
   return {};
 }
@@ -48,7 +56,9 @@ Status size(Invocation& typed, std::string_view value, const char* key, const ch
   if (!parse_bytes(value))
     return is_too_large(value, parse_bytes)
                ? wrong(std::string(option) + ": " + got + " is too large", examples)
-               : wrong(std::string(option) + " needs a size with a unit, got " + got, examples);
+               : wrong(std::string(option) + " needs a size such as 512M, got " + got,
+                       as_meant(option, policy::meant_size(value),
+                                "for example 64K, 512M or 2G: 1M is 1 MiB"));
   set_key(typed.named, key, policy::quoted(value), option);
   return {};
 }

@@ -131,13 +131,16 @@ bool Lookup::is_folder(const std::string& path) const {
 }
 
 std::string Lookup::similar(std::string_view name) const {
-  if (name.size() < 2) return {};
+  if (name.empty()) return {};
+  // At most one mistake in three letters, two in all, and none in the first letter.
+  constexpr std::size_t kMost = 2;
   std::string best;
-  std::size_t least = name.size() < 4 ? 2 : 3;  // one mistake in a short name, two in a longer one
+  std::size_t least = std::min(name.size() / 3, kMost) + 1;
   for (const std::string& folder : path_) {
     const auto entries = files_.list(folder);
     if (!entries) continue;
     for (const host::Entry& entry : *entries) {
+      if (!entry.name.starts_with(name.front())) continue;
       const std::size_t lengths[] = {entry.name.size(), name.size()};
       if (std::max(lengths[0], lengths[1]) - std::min(lengths[0], lengths[1]) >= least) continue;
       const std::size_t distance = edit_distance(name, entry.name);

@@ -108,21 +108,36 @@ bool only_digits(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// "512MB", "512 MiB", "1g": what was meant, or nothing.
-std::optional<std::string> repaired_size(std::string_view text) {
+/// "1m30s": the sum; nothing for anything else.
+std::optional<Milliseconds> sum_of_parts(std::string_view text) {
+  Milliseconds sum{};
+  while (!text.empty()) {
+    const std::size_t unit = text.find_first_not_of("0123456789.");
+    if (unit == std::string_view::npos || unit == 0) return std::nullopt;
+    const std::size_t next = std::min(text.find_first_of("0123456789", unit), text.size());
+    const auto part = parse_duration(text.substr(0, next));
+    if (!part) return std::nullopt;
+    sum += *part;
+    text.remove_prefix(next);
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::optional<std::string> meant_size(std::string_view text) {
   std::string trial = without_spaces(text, upper);
   if (only_digits(trial)) trial += trial.size() < 5 ? "M" : "B";
-  for (const std::string_view ending : {"IB", "B"}) {
+  for (const std::string_view ending : {"IB", "B", "I"}) {
     if (trial.size() > ending.size() + 1 && trial.ends_with(ending) && !parse_bytes(trial)) {
       trial.resize(trial.size() - ending.size());
     }
   }
   const auto value = parse_bytes(trial);
-  return value ? std::optional(to_text(*value)) : std::nullopt;
+  return value && value->count > 0 ? std::optional(to_text(*value)) : std::nullopt;
 }
 
-/// "30", "30 sec", "5 min", "1 hour": what was meant, or nothing.
-std::optional<std::string> repaired_duration(std::string_view text) {
+std::optional<std::string> meant_duration(std::string_view text) {
   constexpr auto kNames =
       std::to_array<std::pair<std::string_view, std::string_view>>({{"milliseconds", "ms"},
                                                                     {"millis", "ms"},
@@ -150,9 +165,12 @@ std::optional<std::string> repaired_duration(std::string_view text) {
       trial.size() < 5) {
     trial = std::to_string(24 * std::stoul(trial)) + "h";
   }
-  const auto value = parse_duration(trial);
-  return value ? std::optional(to_text(*value)) : std::nullopt;
+  auto value = parse_duration(trial);
+  if (!value) value = sum_of_parts(trial);
+  return value && value->count() > 0 ? std::optional(to_text(*value)) : std::nullopt;
 }
+
+namespace {
 
 /// Sizes and durations are strings with a unit.
 template <class T>
@@ -225,13 +243,13 @@ std::optional<double> read_value<double>(const Key& key, const Node& node, Readi
 
 template <>
 std::optional<Bytes> read_value<Bytes>(const Key& key, const Node& node, Reading& reading) {
-  return read_quantity<Bytes>(key, node, reading, parse_bytes, repaired_size, "B, K, M, G, T");
+  return read_quantity<Bytes>(key, node, reading, parse_bytes, meant_size, "B, K, M, G, T");
 }
 
 template <>
 std::optional<Milliseconds> read_value<Milliseconds>(const Key& key, const Node& node,
                                                      Reading& reading) {
-  return read_quantity<Milliseconds>(key, node, reading, parse_duration, repaired_duration,
+  return read_quantity<Milliseconds>(key, node, reading, parse_duration, meant_duration,
                                      "ms, s, m, h");
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "policy/reading.hpp"
 
@@ -10,6 +12,11 @@ namespace sbx::policy {
 /// One read from a node, with its type, unit and range checked; a reported problem gives nothing.
 template <class T>
 [[nodiscard]] std::optional<T> read_value(const Key& key, const Node& node, Reading& reading);
+
+/// "512MB", "512 MiB", "1g": the size that was meant, as a policy has it; nothing: none can be told.
+[[nodiscard]] std::optional<std::string> meant_size(std::string_view text);
+/// "30", "30 sec", "1 hour", "1m30s": the same for a time.
+[[nodiscard]] std::optional<std::string> meant_duration(std::string_view text);
 
 /// A scalar slot's value as TOML ("\"512M\"", "true", "1.5"); empty for lists and tables.
 [[nodiscard]] std::string scalar_toml(const Key& key, const Slot& slot);

@@ -38,7 +38,7 @@ class Arguments(SbxTest):
         for option, value in (("--memory", "99999999999999999999G"), ("--timeout", "99999999999999999999h"), ("--disk", "99999999T")):
             self.could_not(self.sbx(option, value, "true", json_record=False), f'{option}: "{value}" is too large')
         for option, value in (("--memory", "99999999999999999999"), ("--memory", "5"), ("--timeout", "9x"), ("--disk", "G")):
-            self.could_not(self.sbx(option, value, "true", json_record=False), "with a unit")
+            self.could_not(self.sbx(option, value, "true", json_record=False), "such as")
 
     def test_mistakes_of_other_commands_end_with_2(self):
         for arguments in ([], ["rnu"], ["policy"], ["policy", "show"], ["completions", "tcsh"], ["serve"]):

@@ -1,7 +1,9 @@
 #include "policy/keys.hpp"
 
+#include <array>
 #include <set>
 
+#include "policy/values.hpp"
 #include "policy_fixture.hpp"
 
 namespace sbx::policy {
@@ -119,6 +121,28 @@ TEST(PolicyKeys, NamesTypesAndExamplesForEveryKey) {
     else
       EXPECT_GE(words(key).size(), 2U) << key.name;
   }
+}
+
+TEST(PolicyValues, WhatWasMeantIsOfferedOnlyWhereItIsTaken) {
+  for (const auto& [typed, meant] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"256MiB", "256M"}, {"256m", "256M"}, {"1Gi", "1G"}, {"512 MB", "512M"}, {"7", "7M"}})
+    EXPECT_EQ(meant_size(typed), meant) << typed;
+  for (const auto& [typed, meant] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"1m30s", "90s"}, {"1h30m", "90m"}, {"5", "5s"}, {"5 min", "5m"}, {"1m30", nullptr}})
+    EXPECT_EQ(meant_duration(typed),
+              meant == nullptr ? std::nullopt : std::optional<std::string>(meant))
+        << typed;
+  for (const char* nothing : {"0", "", "lots", "-1", "MiB"}) EXPECT_FALSE(meant_size(nothing)) << nothing;
+  for (const char* nothing : {"0", "", "soon", "-1s", "s"}) EXPECT_FALSE(meant_duration(nothing)) << nothing;
+}
+
+TEST(PolicyKeys, NearestIsNoNonsense) {
+  constexpr std::array<std::string_view, 6> kOptions{"--in", "--out", "--set", "--write", "--memory",
+                                                     "--timeout"};
+  for (const char* typed : {"--bind", "--mount", "--user", "--private", "--x"})
+    EXPECT_EQ(nearest(typed, kOptions), "") << typed;
+  EXPECT_EQ(nearest("--memroy", kOptions), "--memory");
+  EXPECT_EQ(nearest("--timeot", kOptions), "--timeout");
 }
 
 }  // namespace
