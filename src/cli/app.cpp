@@ -152,6 +152,8 @@ std::unexpected<Error> unknown_command(std::span<const char* const> arguments) {
   for (const CommandRow& row : commands())
     if (row.standing != Standing::reserved) names.emplace_back(row.name);
   const std::string_view meant = policy::nearest(typed, names);
+  if (typed == "version")
+    return usage("unknown-command", "unknown command \"version\"", "sbx --version");
   if (!meant.empty())
     return usage("unknown-command", fmt::format("unknown command \"{}\"", typed),
                  fmt::format("did you mean \"sbx {}\"?", meant));
@@ -208,6 +210,17 @@ bool is_run(std::span<const char* const> arguments) {
   return !arguments.empty() && std::string_view(arguments.front()) == "run";
 }
 
+/// `sbx --timeout 5s run x`: an option of run that stands before it.
+Status check_place(std::span<const char* const> arguments) {
+  if (arguments.empty()) return {};
+  const std::string_view option = arguments.front();
+  const CommandRow* const run = choose(std::array<const char*, 1>{"run"}).row;
+  const std::string name(option.substr(0, option.find('=')));
+  if (find_option(top_row(), name) != nullptr || find_option(*run, name) == nullptr) return {};
+  return usage("misplaced-option", fmt::format("the command comes before {}", name),
+               fmt::format("sbx run {} ...", name));
+}
+
 Result<Invocation> parse_command_line(std::span<const char* const> arguments) {
   Invocation typed;
   const bool bare = arguments.empty() || *arguments.front() == '-';
@@ -219,6 +232,7 @@ Result<Invocation> parse_command_line(std::span<const char* const> arguments) {
   }
   if (chosen.row == nullptr) return unknown_command(arguments);
   typed.command = chosen.row->name;
+  if (bare) SBX_TRY(check_place(arguments));
   if (chosen.row->standing == Standing::reserved)
     return usage("reserved",
                  fmt::format("\"sbx {}\" is reserved for a later version", typed.command));

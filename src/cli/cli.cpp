@@ -14,6 +14,7 @@
 #include "cli/policy/command.hpp"
 #include "cli/run_command.hpp"
 #include "cli/runs_command.hpp"
+#include "cli/text.hpp"
 #include "cli/why.hpp"
 #include "cli/words.hpp"
 #include "spawn/faults.hpp"
@@ -58,7 +59,9 @@ int completions_command(const Invocation& typed) {
   const std::string text = completion_script(describe_tree(), shell);
   if (text.empty())
     return complain(
-        usage_error("\"sbx completions\" needs the name of a shell", "bash, zsh or fish"),
+        usage_error(shell.empty() ? "\"sbx completions\" needs the name of a shell"
+                                  : fmt::format("no completions for \"{}\"", printable(shell)),
+                    "bash, zsh or fish"),
         typed.output.color, kUsage);
   return print(for_program(text, SBX_PROGRAM_NAME));
 }

@@ -151,7 +151,9 @@ int doctor_command(const Invocation& typed) {
   const auto context = load_context(*host);
   if (!context) return complain(typed, context.error(), exit_status::kCouldNot);
   const auto policies = policies_of(typed, *context);
-  if (!policies) return complain(typed, policies.error(), kMissing);
+  if (!policies)
+    return complain(typed, policies.error(),
+                    policies.error().code == "unknown-policy" ? kUsage : kMissing);
   std::vector<Finding> trials;
   for (const policy::Policy& policy : *policies)
     trials.push_back(doctor::try_policy(*host, policy, host::state_folder(*host)));

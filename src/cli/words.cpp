@@ -390,9 +390,9 @@ std::string plan_words(const policy::Policy& policy, const plan::Plan& plan) {
   text += "variables  ";
   for (const std::string& name : variable_names(plan)) text += " " + printable(name);
   const plan::Budgets& budgets = plan.budgets;
-  text += fmt::format("\nlimits      {} wall, {} CPU, {} CPUs, {} memory, {} disk, {} processes\n",
+  text += fmt::format("\nlimits      {} wall, {} CPU time, {} CPU{}, {} memory, {} disk, {} processes\n",
                       budgets.wall_time.count() > 0 ? describe(budgets.wall_time) : "no limit of",
-                      describe(budgets.cpu_time), budgets.cpus,
+                      describe(budgets.cpu_time), budgets.cpus, budgets.cpus == 1 ? "" : "s",
                       describe(budgets.memory), describe(budgets.disk), budgets.processes);
   text += fmt::format("network     {}\n", plan.network.allow_list
                                               ? "what network.allow names, through a gateway"

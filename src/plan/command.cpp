@@ -419,6 +419,7 @@ Status Resolver::run_command(const std::string& name) {
                  .message = std::move(message),
                  .hint = std::move(hint)});
   };
+  if (name.empty()) return not_found("the name of the command is empty");
   std::optional<std::string> path = lookup_.find(name);
   if (!path && name.contains('/')) {
     path = absolute(name);
@@ -452,6 +453,10 @@ Status Resolver::run_command(const std::string& name) {
   if (!path && name.find_first_of(" \t\n|&;<>") != std::string::npos)
     return not_found("there is no command '" + name + "'",
                      "for a shell line: sbx run --lang bash -c " + single_quoted(name));
+  const auto here = path ? Result<host::FileFacts>({}) : host_.files->look(absolute(name));
+  if (!path && request_.after_dashes && here && here->type == host::FileType::regular)
+    return not_found("there is no command '" + name + "' on PATH",
+                     "for the file here write ./" + name + ", or leave out --");
   if (!path) {
     const std::string similar = lookup_.similar(name);
     return not_found("there is no command '" + name + "' on PATH" +

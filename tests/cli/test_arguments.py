@@ -40,6 +40,16 @@ class Arguments(SbxTest):
         for option, value in (("--memory", "99999999999999999999"), ("--memory", "5"), ("--timeout", "9x"), ("--disk", "G")):
             self.could_not(self.sbx(option, value, "true", json_record=False), "such as")
 
+    def test_common_slips_are_told_the_right_form(self):
+        self.write("a.py", "")
+        for arguments, status, words in ((("--timeout", "5s", "run", "true"), 2, "sbx run --timeout"), (("version",), 2, "sbx --version"),
+                                         (("run", "--", "a.py"), 127, "write ./a.py"), (("run", ""), 127, "the command is empty"),
+                                         (("completions", "pwsh"), 2, 'no completions for "pwsh"'),
+                                         (("doctor", "-p", "nosuch"), 2, "unknown-policy"), (("policy", "audit", "nosuch"), 2, "unknown-policy")):
+            done = self.call(*arguments)
+            self.assertEqual(done.returncode, status, arguments)
+            self.assertIn(words, done.stderr if isinstance(done.stderr, str) else done.stderr.decode(), arguments)
+
     def test_mistakes_of_other_commands_end_with_2(self):
         for arguments in ([], ["rnu"], ["policy"], ["policy", "show"], ["completions", "tcsh"], ["serve"]):
             self.assertEqual(self.call(*arguments).returncode, 2, arguments)

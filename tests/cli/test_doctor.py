@@ -106,7 +106,7 @@ class Doctor(SbxTest):
         self.assertEqual(answer["policies"]["test-policy"]["code"], "missing-grant")
         self.assertEqual(self.run_of(path)[1]["outcome"]["code"], "missing-grant")
         done = self.call("doctor", "-p", "nosuchpolicy")
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, 2)
         self.assertIn("unknown-policy", done.stderr)
 
     def test_interpreters_are_those_of_runs(self):

@@ -35,7 +35,7 @@ int complain(const Invocation& typed, const Error& error, int status) {
 int complain(const Invocation& typed, const policy::Findings& findings) {
   (void)sys::write_all(STDERR_FILENO,
                        findings_text(findings, paint_for(typed.output.color, STDERR_FILENO)));
-  return kFindings;
+  return findings.front().code == "unknown-policy" ? kUsage : kFindings;
 }
 
 int usage(const Invocation& typed, std::string message, std::string hint) {
