@@ -184,7 +184,7 @@ bool reaches(const Network& network, Transport transport, const std::string& hos
 bool reaches_no_more(const Network& less, const Network& more) {
   for (const Transport transport : {Transport::tcp, Transport::udp}) {
     for (const char* host : {"a.b.org", "x.b.org", "x.y.b.org", "b.org", "c-d.org", "a.c-d.org",
-                             "10.0.0.1", "10.1.0.1", "11.0.0.1", "::1", "::2"}) {
+                             "10.0.0.1", "10.1.0.1", "11.0.0.1", "fd00::1", "fd00::2", "::2"}) {
       for (const std::uint16_t port :
            std::to_array<std::uint16_t>({1, 2, 3, 4, 5, 9, 10, 53, 80, 443, 65535})) {
         if (reaches(less, transport, host, port) && !reaches(more, transport, host, port))
@@ -202,7 +202,8 @@ bool allows_no_more(const Policy& before, const Policy& now) {
       return std::ranges::any_of(more, [&](const auto& there) {
         if constexpr (requires { entry.value.target; })
           return entry.value.source == there.value.source &&
-                 entry.value.target == there.value.target;
+                 entry.value.target == there.value.target &&
+                 entry.value.special <= there.value.special;
         else
           return entry.value == there.value;
       });
@@ -260,6 +261,7 @@ bool allows_no_more(const Policy& before, const Policy& now) {
       l.grace.value <= l0.grace.value;
   const bool output = now.output.stdout_.value <= before.output.stdout_.value &&
                       now.output.stderr_.value <= before.output.stderr_.value &&
+                      now.output.passed.value <= before.output.passed.value &&
                       now.output.exceed.value <= before.output.exceed.value;
   return grants && interpreters && environment && calls && network && limits && output &&
          now.enforcement.value <= before.enforcement.value &&
