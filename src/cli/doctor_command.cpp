@@ -109,7 +109,10 @@ Json finding_json(const Finding& finding) {
   if (!finding.code.empty()) json["code"] = finding.code;
   if (!finding.degraded.empty()) {
     Json names = Json::array();
-    for (const Degraded& item : finding.degraded) names.push_back(item.what);
+    // A rule with two weaknesses is one name; each has its line for people.
+    for (const Degraded& item : finding.degraded)
+      if (std::find(names.begin(), names.end(), Json(item.what)) == names.end())
+        names.push_back(item.what);
     json["degraded"] = std::move(names);
   }
   return json;
