@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "cli/text.hpp"
-#include "plan/deny.hpp"
-#include "plan/path_text.hpp"
+#include "plan/files/deny.hpp"
+#include "plan/files/path_text.hpp"
 
 namespace sbx::cli {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <string>
 
-#include "plan/deny.hpp"
-#include "plan/hazards.hpp"
-#include "plan/path_text.hpp"
-#include "plan/protected.hpp"
+#include "plan/files/deny.hpp"
+#include "plan/files/hazards.hpp"
+#include "plan/files/path_text.hpp"
+#include "plan/files/protected.hpp"
 
 namespace sbx::plan {
 namespace {

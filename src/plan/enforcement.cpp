@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "plan/path_text.hpp"
+#include "plan/files/path_text.hpp"
 
 namespace sbx::plan {
 namespace {

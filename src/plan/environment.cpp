@@ -5,7 +5,7 @@
 #include <map>
 #include <string_view>
 
-#include "plan/inside.hpp"
+#include "plan/files/inside.hpp"
 
 namespace sbx::plan {
 namespace {

@@ -4,17 +4,17 @@
 
 #include <iterator>
 
-#include "plan/command.hpp"
-#include "plan/disk.hpp"
+#include "plan/program/command.hpp"
+#include "plan/files/disk.hpp"
 #include "plan/enforcement.hpp"
 #include "plan/environment.hpp"
-#include "plan/guard.hpp"
-#include "plan/inputs.hpp"
-#include "plan/inside.hpp"
+#include "plan/files/guard.hpp"
+#include "plan/files/inputs.hpp"
+#include "plan/files/inside.hpp"
 #include "plan/limits.hpp"
 #include "plan/path_calls.hpp"
-#include "plan/places.hpp"
-#include "plan/seed.hpp"
+#include "plan/files/places.hpp"
+#include "plan/files/seed.hpp"
 #include "policy/warnings.hpp"
 
 namespace sbx::plan {

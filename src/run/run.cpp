@@ -15,7 +15,7 @@
 #include "base/sys.hpp"
 #include "budget/group.hpp"
 #include "plan/appeared.hpp"
-#include "plan/disk.hpp"
+#include "plan/files/disk.hpp"
 #include "plan/enforcement.hpp"
 #include "run/network.hpp"
 #include "run/sought.hpp"

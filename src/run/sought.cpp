@@ -11,9 +11,9 @@
 #include <string_view>
 #include <utility>
 
-#include "plan/inside.hpp"
+#include "plan/files/inside.hpp"
 #include "plan/path_calls.hpp"
-#include "plan/path_text.hpp"
+#include "plan/files/path_text.hpp"
 
 namespace sbx::run {
 namespace {

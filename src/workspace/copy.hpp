@@ -15,7 +15,7 @@
 
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
-#include "plan/deny.hpp"
+#include "plan/files/deny.hpp"
 #include "plan/plan.hpp"
 #include "workspace/disk.hpp"
 

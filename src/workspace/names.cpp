@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "plan/pattern.hpp"
-#include "plan/protected.hpp"
+#include "plan/files/pattern.hpp"
+#include "plan/files/protected.hpp"
 
 namespace sbx::workspace {
 

@@ -14,7 +14,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "plan/pattern.hpp"
+#include "plan/files/pattern.hpp"
 #include "workspace/tree.hpp"
 
 namespace sbx::workspace {

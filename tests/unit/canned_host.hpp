@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "host/host.hpp"
-#include "plan/path_text.hpp"
+#include "plan/files/path_text.hpp"
 
 /// A host that exists in memory only: for tests and benchmarks of what is decided before a run.
 namespace sbx::host {

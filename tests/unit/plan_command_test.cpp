@@ -1,5 +1,5 @@
-#include "plan/languages.hpp"
-#include "plan/shebang.hpp"
+#include "plan/program/languages.hpp"
+#include "plan/program/shebang.hpp"
 #include "plan_fixture.hpp"
 
 namespace sbx::plan {

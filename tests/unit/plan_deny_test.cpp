@@ -1,6 +1,6 @@
-#include "plan/deny.hpp"
+#include "plan/files/deny.hpp"
 
-#include "plan/survey.hpp"
+#include "plan/files/survey.hpp"
 #include "plan_fixture.hpp"
 
 namespace sbx::plan {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "plan/hazards.hpp"
+#include "plan/files/hazards.hpp"
 
 namespace sbx::plan {
 namespace {

@@ -1,4 +1,4 @@
-#include "plan/inputs.hpp"
+#include "plan/files/inputs.hpp"
 #include "plan_fixture.hpp"
 
 namespace sbx::plan {

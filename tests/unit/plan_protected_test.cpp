@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "plan/protected.hpp"
+#include "plan/files/protected.hpp"
 
 namespace sbx::plan {
 namespace {

@@ -1,0 +1,57 @@
+#include "plan/files/disk.hpp"
+
+#include <algorithm>
+
+namespace sbx::plan {
+namespace {
+
+bool is_writable_overlay(const Mount& mount) {
+  return mount.kind == MountKind::overlay && !mount.read_only;
+}
+
+}  // namespace
+
+void use_copies(Plan& plan, const std::string& why) {
+  for (Mount& mount : plan.mounts) {
+    if (!is_writable_overlay(mount)) continue;
+    mount.kind = MountKind::copy;
+    plan.degraded.push_back({.what = "filesystem.workspace.mode",
+                             .why = "'" + mount.target + "' can't be an overlay: " + why,
+                             .instead = "it is a copy, made when the run began"});
+  }
+}
+
+Status decide_disk(Plan& plan, policy::DiskOn asked, const host::Host& host) {
+  std::uint64_t bytes = 0;
+  std::uint64_t entries = 0;
+  for (const Mount& mount : plan.mounts) {
+    if (mount.kind != MountKind::copy) continue;
+    bytes += mount.stored_bytes;
+    entries += mount.entries;
+    if (bytes > plan.budgets.disk.count || entries > plan.budgets.disk_files)
+      return fail({.kind = ErrorKind::policy,
+                   .code = "workspace-too-large",
+                   .message = "'" + mount.source + "' must be copied here and holds " +
+                              describe(Bytes{bytes}) + " in " + std::to_string(entries) +
+                              " names, more than limits.disk and limits.disk_files allow",
+                   .origin = mount.origin,
+                   .hint = "raise them (--disk), or name a smaller folder"});
+  }
+  std::string why;
+  if (asked == policy::DiskOn::folder)
+    why = "limits.disk_on = \"folder\"";
+  else if (bytes > plan.budgets.disk.count / 2 || entries > plan.budgets.disk_files / 2)
+    why = "the copy of the workspace takes more than half of it";
+  else if (std::ranges::any_of(plan.mounts, is_writable_overlay) &&
+           !host.files->memory_takes_attributes())
+    why = "this kernel's tmpfs can't hold what an overlay writes (before Linux 6.6)";
+  if (why.empty() || plan.budgets.disk_in_folder) return {};
+  plan.budgets.disk_in_folder = true;
+  plan.degraded.push_back({.what = "limits.disk",
+                           .why = "the private disk is a folder of the state home: " + why,
+                           .instead = "it is measured while the program runs, so that it can be "
+                                      "over for a moment; files without a name are not counted"});
+  return {};
+}
+
+}  // namespace sbx::plan

@@ -1,0 +1,185 @@
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <string_view>
+
+#include "base/network_addresses.hpp"
+#include "plan/files/inside.hpp"
+#include "plan/files/path_text.hpp"
+
+namespace sbx::plan {
+namespace {
+
+// Not all zeros: that is no valid machine-id(5). The same everywhere, so that it tells nothing.
+constexpr const char* kMachineId = "5b785b785b785b785b785b785b785b78\n";
+constexpr const char* kPasswd =
+    "root:x:0:0:root:/:/usr/sbin/nologin\n"
+    "sandbox:x:1000:1000:sandbox:/home/sandbox:/bin/sh\n"
+    "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n";
+constexpr const char* kGroup = "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n";
+constexpr const char* kHosts = "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost\n";
+// One short try: what listens on the sandbox's loopback answers at once, and with nobody there the
+// refusal is immediate.
+constexpr const char* kResolver = "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n";
+constexpr const char* kNameServices = "passwd: files\ngroup: files\nshadow: files\n";
+constexpr const char* kHostLookup = "hosts: files dns\n";
+constexpr std::size_t kTextLimit = std::size_t{256} << 10;
+
+/// Files and folders of /etc that are taken as they are; '*' stands for any text. Interpreters read
+/// their configuration folders at every start.
+constexpr std::array<std::string_view, 32> kTaken = {"alternatives",
+                                                     "ld.so.cache",
+                                                     "ld.so.conf",
+                                                     "ld.so.conf.d",
+                                                     "localtime",
+                                                     "timezone",
+                                                     "ssl/certs",
+                                                     "ca-certificates*",
+                                                     "fonts",
+                                                     "mime.types",
+                                                     "services",
+                                                     "protocols",
+                                                     "python2*",
+                                                     "python3*",
+                                                     "pypy*",
+                                                     "perl",
+                                                     "R",
+                                                     "lua*",
+                                                     "node",
+                                                     "nodejs",
+                                                     "java-*",
+                                                     "php",
+                                                     "php.d",
+                                                     "php.ini",
+                                                     "ruby*",
+                                                     "julia",
+                                                     "octave*",
+                                                     "ImageMagick*",
+                                                     "matplotlibrc",
+                                                     "crypto-policies/back-ends",
+                                                     "pki/tls/certs",
+                                                     "pki/ca-trust/extracted"};
+
+// A copy costs less than a mount up to about this size.
+constexpr std::uint64_t kCopyLimit = std::uint64_t{16} << 10;
+
+/// `pattern` with at most one '*'.
+bool matches(std::string_view name, std::string_view pattern) {
+  const std::size_t star = pattern.find('*');
+  if (star == std::string_view::npos) return name == pattern;
+  const std::string_view head = pattern.substr(0, star);
+  const std::string_view tail = pattern.substr(star + 1);
+  return name.size() >= head.size() + tail.size() && name.starts_with(head) && name.ends_with(tail);
+}
+
+/// The item as it is: a link into /usr stays a link, a small file is copied, the rest is bound.
+/// What only root can read and what can't be looked at is left out: nothing here is anybody's
+/// grant.
+void add_item(const host::Files& files, const std::string& root, const std::string& place,
+              std::vector<Mount>& steps) {
+  std::string source = root + place;
+  auto facts = files.look(source);
+  if (!facts) return;
+  if (facts->type == host::FileType::symlink) {
+    const auto text = files.link_target(source);
+    if (!text) return;
+    if (is_within(normal(joined(parent_of(place), *text)), "/usr")) {
+      steps.push_back(symlink_step(*text, place));
+      return;
+    }
+    auto real = files.canonical(source);
+    if (!real) return;
+    source = std::move(*real);
+    facts = files.look(source);
+    if (!facts) return;
+  }
+  if (!others_may_use(*facts)) return;
+  if (facts->type == host::FileType::regular && facts->size <= kCopyLimit) {
+    auto content = files.read_head(source, facts->size);
+    if (content) steps.push_back(file_step(std::move(*content), place));
+  } else if (facts->type == host::FileType::regular || facts->type == host::FileType::directory) {
+    steps.push_back(bind_step(source, place, *facts));
+    steps.back().executable = false;
+  }
+}
+
+/// The patterns that a name of /etc may match, a bit each, by its first byte.
+constexpr auto kByFirst = [] {
+  std::array<std::uint32_t, 256> patterns{};
+  static_assert(kTaken.size() <= 32);
+  for (std::size_t i = 0; i < kTaken.size(); ++i)
+    patterns[static_cast<unsigned char>(kTaken[i].front())] |= std::uint32_t{1} << i;
+  return patterns;
+}();
+
+/// Those that it does match: of "ssl/certs" the folder.
+std::uint32_t matching(std::string_view name) {
+  std::uint32_t found = 0;
+  for (std::uint32_t left = kByFirst[static_cast<unsigned char>(name.front())]; left != 0;
+       left &= left - 1) {
+    const std::string_view pattern = kTaken[static_cast<std::size_t>(std::countr_zero(left))];
+    if (matches(name, pattern.substr(0, pattern.find('/')))) found |= left & -left;
+  }
+  return found;
+}
+
+void add_taken(const host::Files& files, const std::string& root, std::vector<Mount>& steps) {
+  const auto names =
+      files.list(root + "/etc", [](std::string_view name) { return matching(name) != 0; });
+  if (!names) return;
+  for (const auto& [name, type] : *names) {
+    for (std::uint32_t left = matching(name); left != 0; left &= left - 1) {
+      const std::string_view pattern = kTaken[static_cast<std::size_t>(std::countr_zero(left))];
+      std::string place = "/etc/" + name;
+      if (const std::size_t slash = pattern.find('/'); slash != std::string_view::npos)
+        place += pattern.substr(slash);
+      add_item(files, root, place, steps);
+    }
+  }
+}
+
+std::string host_text(const host::Files& files, const char* path, const char* otherwise) {
+  auto text = files.read_head(path, kTextLimit);
+  return text ? std::move(*text) : std::string(otherwise);
+}
+
+/// The "hosts:" line of nsswitch.conf(5), with its newline.
+std::string host_lookup(std::string_view services) {
+  while (!services.empty()) {
+    const std::size_t end = services.find('\n');
+    const std::string_view line = services.substr(0, end);
+    if (line.starts_with("hosts:")) return std::string(line) + "\n";
+    services.remove_prefix(end == std::string_view::npos ? services.size() : end + 1);
+  }
+  return kHostLookup;
+}
+
+}  // namespace
+
+std::vector<Mount> etc_steps(const host::Host& host, const std::string& system_root,
+                             policy::NetworkMode network) {
+  const host::Files& files = *host.files;
+  std::vector<Mount> steps;
+  steps.push_back(directory_step("/etc"));
+  steps.push_back(file_step(kPasswd, "/etc/passwd"));
+  steps.push_back(file_step(kGroup, "/etc/group"));
+  steps.push_back(file_step("sandbox\n", "/etc/hostname"));
+  steps.push_back(file_step(kMachineId, "/etc/machine-id", 0444));
+  std::string lookup = kHostLookup;
+  std::string hosts = kHosts;
+  std::string resolver = kResolver;
+  if (network == policy::NetworkMode::allow_list)
+    resolver = std::string("nameserver ") + kGateway4 + "\noptions timeout:5 attempts:2\n";
+  if (network == policy::NetworkMode::host) {
+    lookup = host_lookup(host_text(files, "/etc/nsswitch.conf", kHostLookup));
+    hosts = host_text(files, "/etc/hosts", kHosts);
+    resolver = host_text(files, "/etc/resolv.conf", "");
+  }
+  steps.push_back(file_step(kNameServices + lookup, "/etc/nsswitch.conf"));
+  steps.push_back(file_step(std::move(hosts), "/etc/hosts"));
+  steps.push_back(file_step(std::move(resolver), "/etc/resolv.conf"));
+  add_taken(files, system_root, steps);
+  return steps;
+}
+
+}  // namespace sbx::plan

@@ -1,0 +1,130 @@
+#include "plan/files/grants.hpp"
+
+#include <cerrno>
+
+#include "plan/files/inside.hpp"
+#include "plan/files/path_text.hpp"
+
+namespace sbx::plan {
+namespace {
+
+std::unexpected<Error> refuse(std::string code, std::string message, const Origin& origin,
+                              std::string hint = {}, int errno_value = 0) {
+  return fail({.kind = ErrorKind::policy,
+               .code = std::move(code),
+               .message = std::move(message),
+               .errno_value = errno_value,
+               .origin = origin,
+               .hint = std::move(hint)});
+}
+
+bool is_missing(const Error& error) {
+  return error.errno_value == ENOENT || error.errno_value == ENOTDIR;
+}
+
+Status check_kind(const Grant& grant, const std::string& written) {
+  switch (grant.facts.type) {
+    case host::FileType::regular:
+    case host::FileType::directory:
+      return {};
+    case host::FileType::socket:
+      return refuse("not-grantable", "cannot grant '" + written + "': it is a socket", grant.origin,
+                    "filesystem.sockets is for sockets");
+    default:
+      return refuse("not-grantable",
+                    "cannot grant '" + written + "': it is neither a file nor a folder",
+                    grant.origin);
+  }
+}
+
+}  // namespace
+
+std::string obstacle_on_the_way(const host::Host& host, const std::string& place,
+                                const std::string& top) {
+  for (std::string folder = parent_of(place); is_within(folder, top); folder = parent_of(folder)) {
+    const auto facts = host.files->look(folder);
+    if (!facts) continue;
+    const auto real = host.files->canonical(folder);
+    if (facts->type == host::FileType::symlink || !real || *real != folder)
+      return "'" + folder + "' is reached through a symbolic link";
+    return facts->type == host::FileType::directory ? "" : "'" + folder + "' is no folder";
+  }
+  return {};
+}
+
+bool is_forbidden(const std::string& path) {
+  if (path == "/") return true;
+  if (is_within(path, "/dev/shm") && path != "/dev/shm") return false;
+  return is_within(path, "/proc") || is_within(path, "/sys") || is_within(path, "/dev");
+}
+
+const char* describe(Access access) {
+  switch (access) {
+    case Access::empty:
+      return "empty";
+    case Access::read:
+      return "read-only";
+    case Access::copy:
+      return "copy-on-write";
+    case Access::live:
+      return "live";
+  }
+  return "";
+}
+
+Result<std::optional<Grant>> resolve_grant(const host::Host& host,
+                                           const policy::Sourced<policy::PathGrant>& grant,
+                                           Access access) {
+  const std::string& written = grant.value.source;
+  auto source = host.files->canonical(written);
+  if (!source) {
+    if (grant.value.optional && is_missing(source.error())) return std::nullopt;
+    return refuse(
+        "missing-grant", "cannot grant '" + written + "'", grant.origin,
+        is_missing(source.error())
+            ? "{ source = \"" + written + "\", optional = true } leaves out what is missing"
+            : "",
+        source.error().errno_value);
+  }
+  Grant resolved{.access = access,
+                 .source = std::move(*source),
+                 .target = normal(grant.value.target.empty() ? written : grant.value.target),
+                 .facts = {},
+                 .origin = grant.origin,
+                 .chosen_target = !grant.value.target.empty(),
+                 .special = grant.value.special};
+  for (const std::string& path : {resolved.source, resolved.target})
+    if (is_forbidden(path))
+      return refuse(
+          "forbidden-grant", "'" + path + "' is never granted", grant.origin,
+          "grant the folders that the program needs; /dev, /proc and /tmp of its own are there");
+  if (is_within(kHome, resolved.target) && resolved.target != kHome)
+    return refuse("forbidden-grant",
+                  "'" + resolved.target + "' would cover the home of the sandbox, '" +
+                      std::string(kHome) + "'",
+                  grant.origin, "grant folders below it, or give it another target");
+  resolved.facts = SBX_TRY(host.files->look(resolved.source));
+  SBX_TRY(check_kind(resolved, written));
+  if (!host.files->may_read(resolved.source))
+    return refuse("unreadable-grant", "cannot grant '" + written + "'", grant.origin, {}, EACCES);
+  return resolved;
+}
+
+Result<Grant> resolve_socket(const host::Host& host, const policy::Sourced<std::string>& socket) {
+  auto source = host.files->canonical(socket.value);
+  if (!source)
+    return refuse("missing-grant", "cannot hand in the socket '" + socket.value + "'",
+                  socket.origin, {}, source.error().errno_value);
+  Grant grant{.access = Access::read,
+              .source = std::move(*source),
+              .target = normal(socket.value),
+              .facts = {},
+              .origin = socket.origin};
+  grant.facts = SBX_TRY(host.files->look(grant.source));
+  if (grant.facts.type != host::FileType::socket)
+    return refuse("not-a-socket", "'" + socket.value + "' is not a socket", socket.origin,
+                  "filesystem.read and filesystem.write are for files and folders");
+  return grant;
+}
+
+}  // namespace sbx::plan

@@ -1,0 +1,361 @@
+#include "plan/files/guard.hpp"
+
+#include <algorithm>
+
+#include "host/state.hpp"
+#include "plan/program/lookup.hpp"
+#include "plan/files/path_text.hpp"
+#include "plan/files/protected.hpp"
+
+namespace sbx::plan {
+namespace {
+
+constexpr std::size_t kMostSettings = 1U << 20;
+
+/// "a/b" of /x/a/b below /x; empty for the folder itself.
+std::string relative(const std::string& path, const std::string& folder) {
+  std::string_view rest = below(path, folder);
+  while (rest.starts_with('/')) rest.remove_prefix(1);
+  return std::string(rest);
+}
+
+/// An empty file that can't be written, not /dev/null: what is written there must not seem kept.
+MountKind mask_kind(bool is_folder) {
+  return is_folder ? MountKind::mask_folder : MountKind::content;
+}
+
+std::string first_part(const std::string& path) {
+  return path.substr(0, path.find('/'));
+}
+
+}  // namespace
+
+std::string Guard::inside_path(const Shown& shown, const std::string& path) const {
+  return path.empty() ? shown.grant.target : joined(shown.grant.target, path);
+}
+
+/// Another grant's mount is what is seen there.
+bool Guard::is_covered(const Shown& shown, const std::string& inside) const {
+  const Cover* over = view_.over(inside);
+  return over != nullptr && over->target.size() > shown.grant.target.size();
+}
+
+bool Guard::is_granted_socket(const std::string& source) const {
+  return std::ranges::any_of(grants_, [&](const Grant& grant) {
+    return grant.facts.type == host::FileType::socket && grant.source == source;
+  });
+}
+
+Status Guard::run(std::vector<Shown>& shown) {
+  for (Shown& each : shown) {
+    each.survey = SBX_TRY(survey(host_, each.grant, denials_, policy_.filesystem.scan));
+    add_literals(each);
+  }
+  follow_links(shown);
+  SBX_TRY(find_other_names(shown));
+  SBX_TRY(check_files());
+  for (Shown& each : shown) {
+    Mount& step = guarded_.steps[each.step];
+    step.stored_bytes = each.survey->bytes;
+    step.entries = each.survey->entries;
+    if (each.layered && !step.read_only && !each.survey->foreign.empty()) copy_instead(each);
+    hide_all(each);
+    seal_names(each);
+    note_live(each);
+    tell(each);
+  }
+  seal_way_to_state();
+  return {};
+}
+
+/// A path that a rule names is hidden whether it is there or not: a folder above it that is missing
+/// is hidden in its place, lest it appears with it.
+void Guard::add_literals(Shown& shown) const {
+  const auto holds_own_state = [&](const std::string& path) {
+    return std::ranges::any_of(denials_.literals(), [&](const DenyRule* rule) {
+      return rule->own_state && rule->pattern != path && is_within(rule->pattern, path);
+    });
+  };
+  for (const DenyRule* rule : denials_.literals()) {
+    const std::string& path = rule->pattern;
+    if (path == shown.grant.source || !is_within(path, shown.grant.source)) continue;
+    if (rule->own_state) note_state(shown, *rule);
+    std::string rest = relative(path, shown.grant.source);
+    std::string place;
+    while (!rest.empty()) {
+      const std::string part = first_part(rest);
+      place += (place.empty() ? "" : "/") + part;
+      rest.erase(0, std::min(rest.size(), part.size() + 1));
+      const auto facts = host_.files->look(joined(shown.grant.source, place));
+      const bool is_folder = facts && facts->type == host::FileType::directory;
+      if (is_folder && !rest.empty()) continue;
+      // What sbx itself makes before the mounts: hiding it would hide what else is made there later.
+      if (!facts && !shown.layered && !rest.empty() &&
+          holds_own_state(joined(shown.grant.source, place)))
+        continue;
+      if (facts && !rest.empty()) break;  // a file on the way: there is nothing below it
+      shown.survey->hidden.push_back({.path = place,
+                                      .is_folder = is_folder,
+                                      .is_there = facts.has_value() || rule->own_state});
+      break;
+    }
+  }
+}
+
+/// A folder that is not there can't be masked, and what the program made in its place a later run would
+/// trust.
+void Guard::note_state(const Shown& shown, const DenyRule& rule) const {
+  const bool known =
+      std::ranges::find(guarded_.state_folders, rule.pattern) != guarded_.state_folders.end();
+  if (!shown.layered && !known) guarded_.state_folders.push_back(rule.pattern);
+}
+
+/// A link on the way to sbx's own state that the program could replace would lead a later run
+/// elsewhere.
+void Guard::seal_way_to_state() {
+  const Origin origin{.file = "sbx's own state", .layer = Layer::builtin};
+  const Lookup lookup(*host_.files, {}, {});
+  for (const std::string& state : host::state_folders(host_)) {
+    std::vector<Hop> links;
+    (void)lookup.walk(state, links);  // what is missing further down can't be replaced
+    for (const Hop& link : links) {
+      const std::string inside = view_.inside(link.first);
+      const Cover* over = inside.empty() ? nullptr : view_.over(inside);
+      if (over != nullptr && over->live) protect(inside, MountKind::read_only, origin);
+    }
+  }
+}
+
+/// What a hidden link leads to is hidden too, unless the link lies in it.
+void Guard::follow_links(std::vector<Shown>& shown) const {
+  std::vector<std::string> targets;
+  for (const Shown& each : shown)
+    for (const Hidden& name : each.survey->hidden) {
+      if (!name.is_link) continue;
+      const std::string link = joined(each.grant.source, name.path);
+      auto target = host_.files->canonical(link);
+      if (target && !is_within(link, *target)) targets.push_back(std::move(*target));
+    }
+  for (const std::string& target : targets)
+    for (Shown& each : shown) {
+      if (target == each.grant.source || !is_within(target, each.grant.source)) continue;
+      const auto facts = host_.files->look(target);
+      if (facts)
+        each.survey->hidden.push_back({.path = relative(target, each.grant.source),
+                                       .is_folder = facts->type == host::FileType::directory});
+    }
+}
+
+/// Hard links: the same file under a name that no rule means.
+Status Guard::find_other_names(std::vector<Shown>& shown) {
+  const bool any_linked =
+      std::ranges::any_of(shown, [](const Shown& each) { return !each.survey->linked.empty(); }) ||
+      std::ranges::any_of(grants_, [](const Grant& grant) { return grant.facts.links > 1; });
+  if (!any_linked) return {};
+  for (const Shown& each : shown) {
+    const Survey& found = *each.survey;
+    hidden_files_.insert(hidden_files_.end(), found.hidden_files.begin(), found.hidden_files.end());
+    for (const Hidden& name : found.hidden)
+      SBX_TRY(add_linked_files(host_, joined(each.grant.source, name.path), policy_.filesystem.scan,
+                               hidden_files_));
+  }
+  for (const DenyRule* rule : denials_.literals())
+    SBX_TRY(add_linked_files(host_, rule->pattern, policy_.filesystem.scan, hidden_files_));
+  std::ranges::sort(hidden_files_);
+  for (Shown& each : shown)
+    for (const Linked& name : each.survey->linked)
+      if (std::ranges::binary_search(hidden_files_, name.file))
+        each.survey->hidden.push_back({.path = name.path});
+  return {};
+}
+
+/// A file granted alone that is a hidden one under another name.
+Status Guard::check_files() const {
+  for (const Grant& grant : grants_) {
+    if (grant.facts.type != host::FileType::regular || grant.facts.links < 2) continue;
+    if (!std::ranges::binary_search(hidden_files_, FileId{grant.facts.device, grant.facts.inode}))
+      continue;
+    return fail(
+        {.kind = ErrorKind::policy,
+         .code = "denied-grant",
+         .message = "'" + grant.source + "' is another name of a file that filesystem.deny hides",
+         .origin = grant.origin,
+         .hint = "leave out the grant, or say filesystem.deny = { replace = […] }"});
+  }
+  return {};
+}
+
+/// Writing to such a file through an overlay is EOVERFLOW: its owner can't be kept.
+void Guard::copy_instead(const Shown& shown) {
+  guarded_.steps[shown.step].kind = MountKind::copy;
+  guarded_.degraded.push_back({.what = "filesystem.workspace.mode",
+                               .why = "'" + joined(shown.grant.source, shown.survey->foreign) +
+                                      "' belongs to a user or group that has no id inside",
+                               .instead = "the folder is a copy, made when the run began"});
+}
+
+void Guard::hide_all(Shown& shown) {
+  std::vector<Hidden>& hidden = shown.survey->hidden;
+  std::ranges::sort(hidden, {}, &Hidden::path);
+  std::vector<std::string> done;
+  for (const Hidden& name : hidden) {
+    std::string above = name.path;  // what lies in a hidden folder is hidden with it
+    bool is_done = false;
+    while (!is_done && !above.empty()) {
+      is_done = std::ranges::binary_search(done, above);
+      const std::size_t slash = above.rfind('/');
+      above.resize(slash == std::string::npos ? 0 : slash);
+    }
+    if (is_done) continue;
+    hide(shown, name);
+    done.insert(std::ranges::upper_bound(done, name.path), name.path);
+  }
+  for (const std::string& path : shown.survey->git_settings) clean_settings(shown, path);
+  std::ranges::sort(guarded_.steps[shown.step].veils, {}, &Veil::path);
+}
+
+void Guard::hide(const Shown& shown, const Hidden& name) {
+  const std::string inside = inside_path(shown, name.path);
+  if (is_covered(shown, inside)) return;
+  if (shown.layered)
+    add_veil(shown, {.kind = VeilKind::hidden, .path = name.path});
+  else
+    protect(inside, mask_kind(name.is_folder), shown.grant.origin);
+  guarded_.explanations.push_back("'" + inside + "' is hidden (filesystem.deny)");
+}
+
+/// The folders above come first, made like those below.
+void Guard::add_veil(const Shown& shown, Veil veil) {
+  std::vector<Veil>& veils = guarded_.steps[shown.step].veils;
+  for (std::size_t slash = veil.path.find('/'); slash != std::string::npos;
+       slash = veil.path.find('/', slash + 1)) {
+    std::string folder = veil.path.substr(0, slash);
+    if (veil_folders_.emplace(shown.step, folder).second)
+      veils.push_back({.kind = VeilKind::folder, .path = std::move(folder)});
+  }
+  veils.push_back(std::move(veil));
+}
+
+/// A repository's own settings may hold a password in a URL or a token in a header.
+void Guard::clean_settings(const Shown& shown, const std::string& path) {
+  const std::string file = joined(shown.grant.source, path);
+  const auto real = host_.files->canonical(file);
+  if (!real || !is_within(*real, shown.grant.source)) return;  // a link that leads nowhere inside
+  const std::string name = relative(*real, shown.grant.source);
+  const auto text = host_.files->read_head(*real, kMostSettings + 1);
+  if (!text || text->size() > kMostSettings) return hide(shown, {.path = name});
+  auto clean = without_credentials(*text);
+  if (!clean || is_covered(shown, inside_path(shown, name))) return;
+  if (shown.layered)
+    add_veil(shown, {.kind = VeilKind::content, .path = name, .content = std::move(*clean)});
+  else
+    protect(inside_path(shown, name), MountKind::content, shown.grant.origin, std::move(*clean));
+  guarded_.explanations.push_back("'" + inside_path(shown, name) +
+                                  "' is shown as a copy without credentials");
+}
+
+/// Through an overlay the host's sockets can't be connected to; through a bind they can.
+void Guard::seal_names(const Shown& shown) {
+  if (shown.grant.access == Access::live)
+    for (const std::string& name : shown.survey->protected_)
+      if (const std::string inside = inside_path(shown, name); !is_covered(shown, inside))
+        seal(inside, shown.grant.origin);
+  if (shown.layered) return;
+  for (const std::string& name : shown.survey->sockets) {
+    const std::string inside = inside_path(shown, name);
+    if (!is_granted_socket(joined(shown.grant.source, name)) && !is_covered(shown, inside))
+      protect(inside, MountKind::mask_file, shown.grant.origin);
+  }
+}
+
+void Guard::seal(const std::string& inside, const Origin& origin) {
+  const Cover* over = view_.over(inside);
+  if (over != nullptr && over->writable) protect(inside, MountKind::read_only, origin);
+}
+
+bool Guard::is_mounted(const std::string& target) {
+  for (; known_steps_ < guarded_.steps.size(); ++known_steps_)
+    mounted_.insert(guarded_.steps[known_steps_].target);
+  return mounted_.contains(target);
+}
+
+/// Puts `kind` over a path in a live grant, and makes mount points of the folders above it: a name
+/// is guarded only as long as no folder above can be renamed away.
+void Guard::protect(const std::string& inside, MountKind kind, const Origin& origin,
+                    std::string content) {
+  const Cover* over = view_.over(inside);
+  if (over == nullptr) return;
+  std::vector<Mount>& steps = guarded_.steps;
+  if (over->live) {
+    for (std::string folder = parent_of(inside); folder != over->target && folder != "/";
+         folder = parent_of(folder))
+      if (!is_mounted(folder)) steps.push_back(plain_step(MountKind::pinned, folder));
+  }
+  Mount step = plain_step(kind, inside);
+  step.read_only = true;
+  step.origin = origin;
+  step.content = std::move(content);
+  steps.push_back(std::move(step));
+}
+
+/// For a look at the end of the run: what is there then and was not now.
+void Guard::note_live(const Shown& shown) {
+  const Survey& found = *shown.survey;
+  if (shown.grant.access != Access::live || shown.grant.facts.type != host::FileType::directory)
+    return;
+  LiveFolder folder{
+      .source = shown.grant.source, .guarded = found.protected_, .special = shown.grant.special};
+  for (const Hidden& name : found.hidden)
+    if (name.is_there) folder.guarded.push_back(name.path);
+  std::ranges::sort(folder.guarded);
+  guarded_.live.push_back(std::move(folder));
+}
+
+void Guard::tell(const Shown& shown) {
+  for (const std::string& folder : shown.survey->half_hidden)
+    guarded_.degraded.push_back(
+        {.what = "filesystem.deny",
+         .why = "'" + joined(shown.grant.source, folder) +
+                "' can be entered but not listed, so what a wildcard means was not found in it",
+         .instead = "names without a wildcard are hidden"});
+  if (shown.layered || shown.grant.facts.type != host::FileType::directory) return;
+  const bool live = shown.grant.access == Access::live;
+  guarded_.degraded.push_back(
+      {.what = "'" + shown.grant.target + "'",
+       .why = live ? "what the host makes in a live grant during the run is not covered: sockets "
+                     "can be reached, denied names are seen, protected ones (.git/hooks, .envrc …) "
+                     "can be made"
+                   : "it holds mounts, so it is bound: sockets that the host makes in it during "
+                     "the run can be reached, and denied names that it makes or replaces are seen",
+       .instead = live ? "those that are there at the start are hidden or read-only"
+                       : "those that are there at the start are hidden"});
+}
+
+void hide_in_binds(const Denials& denials, const host::Host& host, std::size_t count,
+                   std::vector<Mount>& steps, std::vector<Degraded>& degraded) {
+  if (denials.literals().empty()) return;
+  std::vector<Mount> masks;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Mount& step = steps[i];
+    if (step.kind != MountKind::bind) continue;
+    for (const DenyRule* rule : denials.literals()) {
+      const bool whole = is_within(step.source, rule->pattern);
+      if (!whole && !is_within(rule->pattern, step.source)) continue;
+      const auto facts = host.files->look(whole ? step.source : rule->pattern);
+      if (!facts) continue;
+      std::string target = step.target;
+      if (!whole) target += below(rule->pattern, step.source);
+      Mount mask =
+          plain_step(mask_kind(facts->type == host::FileType::directory), std::move(target));
+      mask.read_only = true;
+      mask.origin = rule->origin;
+      degraded.push_back({.what = "filesystem.deny",
+                          .why = "'" + mask.target + "' lies in a part of the system",
+                          .instead = "what is there at the start is masked"});
+      masks.push_back(std::move(mask));
+    }
+  }
+  for (Mount& mask : masks) steps.push_back(std::move(mask));
+}
+
+}  // namespace sbx::plan

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plan/files/deny.hpp"
+#include "plan/files/grants.hpp"
+#include "plan/files/steps.hpp"
+#include "plan/files/survey.hpp"
+
+/// What is hidden and sealed within granted folders.
+namespace sbx::plan {
+
+/// A granted folder, or a mount in one, and the step that shows it.
+struct Shown {
+  Grant grant;
+  std::size_t step = 0;  ///< in the list of steps
+  bool layered = false;  ///< through overlayfs: hidden names go into a layer over it
+  std::optional<Survey> survey{};
+};
+
+/// What a guard adds to.
+struct Guarded {
+  std::vector<Mount>& steps;
+  std::vector<LiveFolder>& live;
+  std::vector<Degraded>& degraded;
+  std::vector<std::string>& explanations;
+  std::vector<std::string>& state_folders;
+};
+
+class Guard {
+ public:
+  Guard(const policy::Policy& policy, const host::Host& host, const View& view,
+        const Denials& denials, const std::vector<Grant>& grants, Guarded guarded)
+      : policy_(policy),
+        host_(host),
+        view_(view),
+        denials_(denials),
+        grants_(grants),
+        guarded_(guarded) {}
+
+  /// Surveys every folder, then hides and seals. Errors: policy, host.
+  Status run(std::vector<Shown>& shown);
+  /// Makes a path of a live grant, or of a writable view, read-only.
+  void seal(const std::string& inside, const Origin& origin);
+
+ private:
+  Status find_other_names(std::vector<Shown>& shown);
+  Status check_files() const;
+  void follow_links(std::vector<Shown>& shown) const;
+  void add_literals(Shown& shown) const;
+  void note_state(const Shown& shown, const DenyRule& rule) const;
+  void seal_way_to_state();
+  void copy_instead(const Shown& shown);
+  void hide_all(Shown& shown);
+  void hide(const Shown& shown, const Hidden& name);
+  void clean_settings(const Shown& shown, const std::string& path);
+  void seal_names(const Shown& shown);
+  void note_live(const Shown& shown);
+  void tell(const Shown& shown);
+  void add_veil(const Shown& shown, Veil veil);
+  [[nodiscard]] bool is_mounted(const std::string& target);
+  void protect(const std::string& inside, MountKind kind, const Origin& origin,
+               std::string content = {});
+  [[nodiscard]] std::string inside_path(const Shown& shown, const std::string& path) const;
+  [[nodiscard]] bool is_covered(const Shown& shown, const std::string& inside) const;
+  [[nodiscard]] bool is_granted_socket(const std::string& source) const;
+
+  const policy::Policy& policy_;
+  const host::Host& host_;
+  const View& view_;
+  const Denials& denials_;
+  const std::vector<Grant>& grants_;
+  Guarded guarded_;
+  std::vector<FileId> hidden_files_;
+  std::set<std::pair<std::size_t, std::string>> veil_folders_;  ///< by step, that have a veil
+  std::set<std::string> mounted_;  ///< targets of the first known_steps_ steps
+  std::size_t known_steps_ = 0;
+};
+
+/// Masks over what literal rules hide within the binds of the system and of interpreters.
+void hide_in_binds(const Denials& denials, const host::Host& host, std::size_t count,
+                   std::vector<Mount>& steps, std::vector<Degraded>& degraded);
+
+}  // namespace sbx::plan

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/files/deny.hpp"
+#include "plan/request.hpp"
+#include "plan/files/steps.hpp"
+
+/// `--in FILE[:TARGET]`: files that are copied in. The copy is the program's own: writable, and
+/// gone with the run unless it is changed and brought out.
+namespace sbx::plan {
+
+/// All files of one run together: they travel through sbx's memory.
+inline constexpr std::uint64_t kMostInputBytes = std::uint64_t{64} << 20;
+
+/// What an input may not stand in the way of, and where it may lie.
+struct InputPlaces {
+  const View& view;
+  const std::string& working_directory;  ///< inside
+  const std::vector<Mount>& steps;       ///< of grants, workspace and program
+};
+
+/// One step for each file, to come after those of `places`.
+/// Errors: usage "bad-input", "input-too-large"; policy "denied-grant", "widens-locked".
+[[nodiscard]] Result<std::vector<Mount>> input_steps(const policy::Policy& policy,
+                                                     const host::Host& host,
+                                                     const std::vector<Input>& inputs,
+                                                     const Denials& denials,
+                                                     const InputPlaces& places);
+
+}  // namespace sbx::plan

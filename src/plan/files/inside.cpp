@@ -1,0 +1,126 @@
+#include "plan/files/inside.hpp"
+
+#include <sys/sysmacros.h>
+
+#include <array>
+#include <string_view>
+
+#include "plan/files/path_text.hpp"
+
+namespace sbx::plan {
+namespace {
+
+constexpr std::array<const char*, 6> kTopLevel = {"/bin",   "/sbin",  "/lib",
+                                                  "/lib32", "/lib64", "/libx32"};
+
+/// A folder of the system at its place: bound, or the link that a merged /usr has there.
+Status add_system_folder(const host::Host& host, const std::string& root, const char* place,
+                         const Origin& origin, std::vector<Mount>& steps, View& view) {
+  const std::string path = root + place;
+  const auto facts = host.files->look(path);
+  if (!facts) return {};  // no /lib32 is nothing to speak of
+  if (facts->type == host::FileType::symlink) {
+    std::string text = SBX_TRY(host.files->link_target(path));
+    view.add_link(place, text);
+    steps.push_back(symlink_step(std::move(text), place));
+    return {};
+  }
+  if (facts->type != host::FileType::directory) return {};
+  Mount step = bind_step(path, place, *facts);
+  step.needs_idmap = host.privileged && !others_may_use(*facts);
+  step.origin = origin;
+  steps.push_back(std::move(step));
+  view.add({.source = path, .target = place, .system = true});
+  return {};
+}
+
+struct Device {
+  const char* path;
+  unsigned major;
+  unsigned minor;
+};
+constexpr std::array<Device, 5> kDevices = {{{"/dev/null", 1, 3},
+                                             {"/dev/zero", 1, 5},
+                                             {"/dev/full", 1, 7},
+                                             {"/dev/random", 1, 8},
+                                             {"/dev/urandom", 1, 9}}};
+
+Mount device_step(const Device& device) {
+  Mount step = plain_step(MountKind::device, device.path, device.path);
+  step.device_number = static_cast<std::uint32_t>(makedev(device.major, device.minor));
+  return step;
+}
+
+// What an ordinary uid could read, or what tells about the host; the rest is 0400 root and
+// unreadable for the sandbox.
+constexpr std::array<const char*, 9> kMaskedFiles = {
+    "/proc/keys",  "/proc/key-users",     "/proc/timer_list", "/proc/kallsyms",   "/proc/cmdline",
+    "/proc/kcore", "/proc/sysrq-trigger", "/proc/kmsg",       "/proc/sched_debug"};
+constexpr std::array<const char*, 5> kMaskedFolders = {"/proc/fs", "/proc/irq", "/proc/bus",
+                                                       "/proc/acpi", "/proc/scsi"};
+
+}  // namespace
+
+Result<std::vector<Mount>> system_steps(const host::Host& host, const std::string& system_root,
+                                        const Origin& origin, View& view) {
+  std::vector<Mount> steps;
+  SBX_TRY(add_system_folder(host, system_root, "/usr", origin, steps, view));
+  if (steps.empty())
+    return fail(
+        {.kind = ErrorKind::policy,
+         .code = "no-system",
+         .message = "'" + (system_root.empty() ? "/" : system_root) + "' holds no folder 'usr'",
+         .origin = origin,
+         .hint = "filesystem.system is \"host\" or a folder that holds a root file system"});
+  for (const char* place : kTopLevel)
+    SBX_TRY(add_system_folder(host, system_root, place, origin, steps, view));
+  return steps;
+}
+
+std::vector<Mount> kernel_steps(bool interactive) {
+  std::vector<Mount> steps;
+  steps.push_back(plain_step(MountKind::proc, "/proc"));
+  for (const char* path : kMaskedFiles) steps.push_back(plain_step(MountKind::mask_file, path));
+  for (const char* path : kMaskedFolders) steps.push_back(plain_step(MountKind::mask_folder, path));
+  steps.push_back(plain_step(MountKind::read_only, "/proc/sys"));
+  steps.back().read_only = true;
+
+  steps.push_back(directory_step("/dev"));
+  for (const Device& device : kDevices) steps.push_back(device_step(device));
+  if (interactive) steps.push_back(device_step({"/dev/tty", 5, 0}));
+  steps.push_back(plain_step(MountKind::scratch, "/dev/shm", "shm"));
+  steps.push_back(plain_step(MountKind::devpts, "/dev/pts"));
+  steps.push_back(symlink_step("pts/ptmx", "/dev/ptmx"));
+  steps.push_back(symlink_step("/proc/self/fd", "/dev/fd"));
+  steps.push_back(symlink_step("/proc/self/fd/0", "/dev/stdin"));
+  steps.push_back(symlink_step("/proc/self/fd/1", "/dev/stdout"));
+  steps.push_back(symlink_step("/proc/self/fd/2", "/dev/stderr"));
+  return steps;
+}
+
+std::vector<Mount> private_steps() {
+  std::vector<Mount> steps;
+  steps.push_back(plain_step(MountKind::scratch, "/tmp", "tmp"));
+  steps.push_back(plain_step(MountKind::scratch, kHome, "home"));
+  steps.push_back(directory_step("/run"));
+  steps.push_back(directory_step("/var"));
+  steps.push_back(symlink_step("/tmp", "/var/tmp"));
+  steps.push_back(symlink_step("/run", "/var/run"));
+  return steps;
+}
+
+void make_room(std::vector<Mount>& view_steps, const std::vector<Mount>& more) {
+  for (const Mount& step : more) {
+    std::erase_if(view_steps, [&](const Mount& present) {
+      return present.target == step.target &&
+             (present.kind == MountKind::symlink || present.kind == MountKind::file);
+    });
+    for (Mount& present : view_steps) {
+      if (present.kind != MountKind::symlink || !is_within(step.target, present.target)) continue;
+      present = present.target == "/var/tmp" ? plain_step(MountKind::scratch, present.target, "tmp")
+                                             : directory_step(present.target);
+    }
+  }
+}
+
+}  // namespace sbx::plan

@@ -1,0 +1,403 @@
+#include "plan/files/places.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <string_view>
+
+#include "plan/files/git_worktree.hpp"
+#include "plan/files/grants.hpp"
+#include "plan/files/guard.hpp"
+#include "plan/files/inside.hpp"
+#include "plan/files/medium.hpp"
+#include "plan/files/path_text.hpp"
+
+namespace sbx::plan {
+namespace {
+
+// What the kernel makes up, or what shows another part of the host: never shown through a folder
+// that holds it.
+constexpr std::array<std::string_view, 17> kKernelTypes = {
+    "proc",    "sysfs",    "devtmpfs",    "devpts",  "cgroup", "cgroup2",
+    "debugfs", "tracefs",  "securityfs",  "bpf",     "mqueue", "configfs",
+    "pstore",  "efivarfs", "binfmt_misc", "fusectl", "nsfs"};
+
+std::unexpected<Error> refuse(std::string code, std::string message, const Origin& origin,
+                              std::string hint) {
+  return fail({.kind = ErrorKind::policy,
+               .code = std::move(code),
+               .message = std::move(message),
+               .origin = origin,
+               .hint = std::move(hint)});
+}
+
+/// Who connects to a socket must be able to write to it, unix(7).
+bool usable_by_others(const Grant& grant) {
+  if (grant.facts.type == host::FileType::socket) return (grant.facts.mode & 02U) != 0;
+  return others_may_use(grant.facts);
+}
+
+/// Why somebody else than the caller and root can change a file or put another in its place; empty when
+/// nobody can. In a sticky directory, as /tmp is, only the owner of an entry replaces it.
+std::string stranger_over(const host::Host& host, const std::string& file) {
+  constexpr mode_t kOthersWrite = 022;
+  constexpr mode_t kSticky = 01000;
+  for (std::string place = file;; place = parent_of(place)) {
+    const auto facts = host.files->look(place);
+    if (!facts) return "'" + place + "' can't be looked at";
+    if (facts->uid != 0 && facts->uid != host.uid)
+      return "'" + place + "' belongs to another user";
+    const bool is_directory = facts->type == host::FileType::directory;
+    const bool kept = is_directory && (facts->mode & kSticky) != 0;
+    if ((facts->mode & kOthersWrite) != 0 && !kept) return "others can write '" + place + "'";
+    if (place == "/") return {};
+  }
+}
+
+enum class Extent : std::uint8_t { alone, with_submounts };
+
+/// What is mounted in a granted folder.
+struct Below {
+  std::string first;         ///< path of one; empty: there is none
+  std::vector<Grant> shown;  ///< but for those that filesystem.deny hides
+};
+
+/// Turns resolved grants into steps.
+class Placer {
+ public:
+  Placer(const policy::Policy& policy, const host::Host& host, const Denials& denials, View& view)
+      : policy_(policy), host_(host), denials_(denials), view_(view) {}
+
+  Result<Places> place();
+
+ private:
+  Status collect(const policy::SourcedList<policy::PathGrant>& grants, Access access);
+  Status collect_all();
+  Status collect_worktree(const Grant& workspace);
+  Status insert(Grant grant);
+  [[nodiscard]] bool is_superseded(const Grant& grant) const;
+  Status add(const Grant& grant);
+  Status check_mount_point(Grant& grant, bool& visible) const;
+  Status read_mounts();
+  Result<Below> submounts(const Grant& grant);
+  Status note_medium(const Grant& grant);
+  void add_empty(const Grant& grant);
+  void add_step(const Grant& grant, Extent extent);
+  void add_copies(const Grant& grant, const Below& below_it);
+  void seal_policy_files(Guard& guard);
+  [[nodiscard]] const DenyRule* hiding_rule(const Grant& grant) const;
+
+  const policy::Policy& policy_;
+  const host::Host& host_;
+  const Denials& denials_;
+  View& view_;
+  std::vector<Grant> grants_;                      ///< one for each target
+  std::map<std::string, std::size_t> granted_at_;  ///< their positions, while they are collected
+  std::vector<Shown> shown_;                       ///< folders, and mounts in them
+  Places places_;
+  std::optional<std::vector<host::MountPoint>> mounts_;  ///< once asked for
+};
+
+Status Placer::collect(const policy::SourcedList<policy::PathGrant>& grants, Access access) {
+  for (const auto& each : grants) {
+    auto grant = SBX_TRY(resolve_grant(host_, each, access));
+    if (!grant) {
+      places_.explanations.push_back("'" + each.value.source + "' is optional and missing");
+      continue;
+    }
+    if (const DenyRule* rule = hiding_rule(*grant)) {
+      if (!each.value.optional)
+        return denied_grant("grant '" + each.value.source + "'", *rule, each.origin);
+      places_.explanations.push_back("'" + each.value.source + "' is optional and hidden by " +
+                                     describe(*rule));
+      continue;
+    }
+    grant->target = view_.settled(grant->target);
+    SBX_TRY(insert(std::move(*grant)));
+  }
+  return {};
+}
+
+/// A name that is hidden stays so when it is a link to something else.
+const DenyRule* Placer::hiding_rule(const Grant& grant) const {
+  const DenyRule* rule = denials_.covers(grant.source);
+  if (rule == nullptr && !grant.chosen_target) rule = denials_.covers(grant.target);
+  return rule;
+}
+
+/// At one place the strongest access stands.
+Status Placer::insert(Grant grant) {
+  const auto [known, is_new] = granted_at_.emplace(grant.target, grants_.size());
+  if (is_new) {
+    grants_.push_back(std::move(grant));
+    return {};
+  }
+  Grant* const same = &grants_[known->second];
+  if (same->access != Access::empty && same->source != grant.source)
+    return refuse("two-grants",
+                  "both '" + same->source + "' and '" + grant.source + "' are granted at '" +
+                      grant.target + "'",
+                  grant.origin,
+                  "give one of them another target (the other: " + same->origin.text() + ")");
+  if (same->access < grant.access)
+    *same = std::move(grant);
+  else if (same->access == grant.access)
+    same->special = same->special || grant.special;
+  return {};
+}
+
+/// Below a folder of the host a mount point must exist: sbx makes none there.
+Status Placer::check_mount_point(Grant& grant, bool& visible) const {
+  const Cover* over = view_.over(grant.target);
+  if (over == nullptr || over->source.empty()) return {};
+  const bool same = view_.inside(grant.source) == grant.target;
+  visible = over->system && same && grant.access == Access::read;
+  if (visible) return {};
+  const std::string place = over->source + std::string(below(grant.target, over->target));
+  const auto real = host_.files->canonical(place);
+  if (real && *real != place && !grant.chosen_target) {
+    // A link in what is shown already: the program follows it, so the grant stands where it leads.
+    grant.target = grant.source;
+    visible = view_.inside(grant.source) == grant.source && grant.access == Access::read;
+    return {};
+  }
+  if (real && *real == place) {
+    const host::FileFacts facts = SBX_TRY(host_.files->look(place));
+    if ((facts.type == host::FileType::directory) ==
+        (grant.facts.type == host::FileType::directory))
+      return {};
+  } else if (over->writable && !over->live) {
+    const std::string obstacle = obstacle_on_the_way(host_, place, over->source);
+    if (obstacle.empty() && !host_.files->look(place)) return {};  // made in the private copy
+    return refuse("no-mount-point",
+                  "cannot mount on '" + grant.target +
+                      "': " + (obstacle.empty() ? "it is a symbolic link" : obstacle),
+                  grant.origin, "write the path that it leads to, or choose another target");
+  }
+  return refuse("no-mount-point",
+                "'" + grant.target + "' lies in '" + over->target + "', which has no such " +
+                    (grant.facts.type == host::FileType::directory ? "folder" : "file") +
+                    " to mount on",
+                grant.origin, "choose a target outside of it");
+}
+
+Status Placer::read_mounts() {
+  if (!mounts_) mounts_ = SBX_TRY(host::mounts(*host_.files));
+  return {};
+}
+
+/// A grant of its own for each mount below: what is mounted on a folder is not part of the folder.
+/// What lies under a hidden mount is hidden by its name, like the mount where that comes with its folder.
+Result<Below> Placer::submounts(const Grant& grant) {
+  Below found;
+  if (grant.facts.type != host::FileType::directory) return found;
+  SBX_TRY(read_mounts());
+  for (const host::MountPoint& mount : *mounts_) {
+    if (mount.path == grant.source || !is_within(mount.path, grant.source)) continue;
+    std::string target = grant.target;
+    target += below(mount.path, grant.source);
+    if (found.first.empty()) found.first = mount.path;
+    if (denials_.covers(mount.path) != nullptr) continue;
+    if (std::ranges::find(found.shown, target, &Grant::target) != found.shown.end())
+      continue;  // stacked
+    const auto facts = host_.files->look(mount.path);
+    const bool usable = facts && (facts->type == host::FileType::directory ||
+                                  facts->type == host::FileType::regular);
+    if (!usable || std::ranges::find(kKernelTypes, mount.type) != kKernelTypes.end())
+      return refuse("unusable-submount",
+                    "cannot grant '" + grant.source + "': '" + mount.path +
+                        "' in it is a mount of type " + mount.type +
+                        (facts ? "" : " that can't be looked at"),
+                    grant.origin, "grant the folders beside it one by one");
+    found.shown.push_back({.access = grant.access,
+                           .source = mount.path,
+                           .target = std::move(target),
+                           .facts = *facts,
+                           .origin = grant.origin,
+                           .special = grant.special});
+  }
+  return found;
+}
+
+Status Placer::note_medium(const Grant& grant) {
+  if (grant.access != Access::live) return {};
+  SBX_TRY(read_mounts());
+  const Medium medium = medium_of(grant.source, *mounts_);
+  if (medium == Medium::uncountable)
+    return refuse("uncountable-grant",
+                  "cannot grant '" + grant.source +
+                      "' for writing: its file system, in memory, does not count what lies on it, "
+                      "so limits.disk can't be kept there",
+                  grant.origin, "mount a tmpfs with a size there, or grant a folder elsewhere");
+  if (medium == Medium::memory) places_.live_in_memory.push_back(grant.source);
+  if (medium == Medium::unseen) places_.live_on_overlay.push_back(grant.source);
+  return {};
+}
+
+void Placer::add_empty(const Grant& grant) {
+  Mount step = plain_step(MountKind::scratch, grant.target, "work");
+  step.origin = grant.origin;
+  places_.steps.push_back(std::move(step));
+  view_.add({.source = {}, .target = grant.target, .writable = true});
+}
+
+void Placer::add_step(const Grant& grant, Extent extent) {
+  Mount step = bind_step(grant.source, grant.target, grant.facts);
+  // Through an overlay the host's sockets can't be connected to; through a bind they can.
+  if (step.is_folder && grant.access != Access::live && extent == Extent::alone)
+    step.kind = MountKind::overlay;
+  step.read_only =
+      grant.access == Access::read || (!step.is_folder && grant.access == Access::copy);
+  step.recursive = extent == Extent::with_submounts;
+  step.special = grant.access != Access::live || grant.special;
+  step.needs_idmap =
+      host_.privileged && (step.is_folder || !step.read_only || !usable_by_others(grant));
+  step.origin = grant.origin;
+  view_.add({.source = grant.source,
+             .target = grant.target,
+             .writable = !step.read_only,
+             .live = grant.access == Access::live});
+  if (step.is_folder)
+    shown_.push_back(
+        {.grant = grant, .step = places_.steps.size(), .layered = step.kind == MountKind::overlay});
+  places_.steps.push_back(std::move(step));
+}
+
+/// Each mount by itself: a copy hides nothing that was mounted on.
+void Placer::add_copies(const Grant& grant, const Below& below_it) {
+  add_step(grant, Extent::alone);
+  places_.steps.back().kind = MountKind::copy;
+  for (const Grant& submount : below_it.shown) {
+    add_step(submount, Extent::alone);
+    if (places_.steps.back().is_folder) places_.steps.back().kind = MountKind::copy;
+  }
+  places_.degraded.push_back(
+      {.what = "filesystem.workspace.mode",
+       .why = "'" + below_it.first + "' is a mount in '" + grant.source +
+              "', and to an ordinary user the kernel refuses an overlay then",
+       .instead = "the folder is a copy, made when the run began"});
+}
+
+Status Placer::add(const Grant& grant) {
+  if (grant.access == Access::empty) {
+    add_empty(grant);
+    return {};
+  }
+  const Below below_it = SBX_TRY(submounts(grant));
+  SBX_TRY(note_medium(grant));
+  for (const Grant& submount : below_it.shown) SBX_TRY(note_medium(submount));
+  // To an ordinary user a mount and those on it are one: a user namespace may not see what they hide, so neither a bind
+  // nor an overlay of it alone is possible (EINVAL). As root each is taken by itself: one that can't be idmapped would
+  // fail all.
+  const bool as_one = !host_.privileged && !below_it.first.empty();
+  const bool copied = as_one && grant.access == Access::copy;
+  if (copied) {
+    add_copies(grant, below_it);
+  } else {
+    add_step(grant, as_one ? Extent::with_submounts : Extent::alone);
+    if (!as_one)
+      for (const Grant& submount : below_it.shown) add_step(submount, Extent::alone);
+    if (as_one)
+      for (const Grant& submount : below_it.shown)
+        if (submount.facts.type == host::FileType::directory)
+          shown_.push_back({.grant = submount, .step = places_.steps.size() - 1});
+  }
+  places_.explanations.push_back(
+      "'" + grant.source + "' is shown " + describe(grant.access) +
+      (grant.source == grant.target ? "" : " at '" + grant.target + "'") + " (" +
+      grant.origin.text() + ")");
+  return {};
+}
+
+void Placer::seal_policy_files(Guard& guard) {
+  for (const std::string& file : policy_.files) {
+    const auto real = host_.files->canonical(file);
+    const std::string inside = real ? view_.inside(*real) : std::string();
+    const Cover* over = inside.empty() ? nullptr : view_.over(inside);
+    std::string why = real ? stranger_over(host_, *real) : "it can't be found again";
+    if (over != nullptr && over->live) {
+      why = "its directory is granted for writing";
+      places_.notes.push_back("warning: policy '" + file +
+                              "' is in a directory that this run can write: a program could change "
+                              "what the next run allows");
+    }
+    if (!why.empty())
+      places_.degraded.push_back({.what = "trusted-policy",
+                                  .why = "the policy file '" + file + "': " + why,
+                                  .instead = inside.empty() ? "" : "it is read-only inside"});
+    if (!inside.empty()) guard.seal(inside, {.file = file, .layer = Layer::file});
+  }
+}
+
+/// An empty folder is for want of anything better: a grant that shows the folder is.
+bool Placer::is_superseded(const Grant& grant) const {
+  if (grant.access != Access::empty || grant.source.empty()) return false;
+  const Cover* over = view_.over(grant.target);
+  return over != nullptr && !over->system && view_.inside(grant.source) == grant.target;
+}
+
+Status Placer::collect_all() {
+  SBX_TRY(collect(policy_.filesystem.read, Access::read));
+  SBX_TRY(collect(policy_.filesystem.write, Access::live));
+  for (const auto& each : policy_.filesystem.sockets) {
+    Grant socket = SBX_TRY(resolve_socket(host_, each));
+    if (const DenyRule* rule = hiding_rule(socket))
+      return denied_grant("hand in the socket '" + each.value + "'", *rule, each.origin);
+    socket.target = view_.settled(socket.target);
+    SBX_TRY(insert(std::move(socket)));
+  }
+  // A deeper one changes what a shallower one shows, so the shallow one comes first.
+  std::ranges::stable_sort(grants_, {}, [](const Grant& grant) { return depth_of(grant.target); });
+  return {};
+}
+
+/// A linked worktree of git is nothing without its repository: git commands fail in it.
+Status Placer::collect_worktree(const Grant& workspace) {
+  if (workspace.access == Access::empty || workspace.source.empty()) return {};
+  const std::string repository = worktree_repository(*host_.files, workspace.source);
+  if (repository.empty() || !view_.inside(repository).empty() ||
+      denials_.covers(repository) != nullptr || !host_.files->may_read(repository))
+    return {};
+  places_.explanations.push_back("'" + workspace.source + "' is a worktree of the repository '" +
+                                 repository + "'");
+  return insert({.access = Access::read,
+                 .source = repository,
+                 .target = repository,
+                 .facts = SBX_TRY(host_.files->look(repository)),
+                 .origin = workspace.origin});
+}
+
+Result<Places> Placer::place() {
+  WorkspaceChoice workspace =
+      SBX_TRY(choose_workspace(host_, policy_.filesystem.workspace, denials_));
+  places_.working_directory = workspace.working_directory;
+  if (!workspace.note.empty()) places_.notes.push_back(std::move(workspace.note));
+  const bool below_empty = workspace.grant.access == Access::empty &&
+                           places_.working_directory != workspace.grant.target;
+  SBX_TRY(collect_worktree(workspace.grant));
+  SBX_TRY(insert(std::move(workspace.grant)));
+  SBX_TRY(collect_all());
+  for (Grant& grant : grants_) {
+    bool visible = is_superseded(grant);
+    if (grant.access != Access::empty) SBX_TRY(check_mount_point(grant, visible));
+    if (!visible) SBX_TRY(add(grant));
+  }
+  if (below_empty) places_.steps.push_back(directory_step(places_.working_directory));
+  Guard guard(
+      policy_, host_, view_, denials_, grants_,
+      {places_.steps, places_.live, places_.degraded, places_.explanations, places_.state_folders});
+  SBX_TRY(guard.run(shown_));
+  seal_policy_files(guard);
+  sort_by_depth(places_.steps);
+  return std::move(places_);
+}
+
+}  // namespace
+
+Result<Places> decide_places(const policy::Policy& policy, const host::Host& host,
+                             const Denials& denials, View& view) {
+  return Placer(policy, host, denials, view).place();
+}
+
+}  // namespace sbx::plan

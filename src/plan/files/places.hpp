@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/files/deny.hpp"
+#include "plan/plan.hpp"
+#include "plan/files/steps.hpp"
+
+/// Workspace and granted paths.
+namespace sbx::plan {
+
+struct Places {
+  std::vector<Mount> steps;  ///< shallow to deep
+  std::string working_directory;
+  std::vector<LiveFolder> live;
+  std::vector<std::string> live_in_memory;
+  std::vector<std::string> live_on_overlay;
+  std::vector<std::string> state_folders;
+  std::vector<Degraded> degraded;
+  std::vector<std::string> notes;
+  std::vector<std::string> explanations;
+};
+
+/// Resolves every grant and decides what stands where. Adds what becomes visible to `view`.
+/// Errors: policy (missing, forbidden, denied or contradicting grants), host.
+[[nodiscard]] Result<Places> decide_places(const policy::Policy& policy, const host::Host& host,
+                                           const Denials& denials, View& view);
+
+}  // namespace sbx::plan

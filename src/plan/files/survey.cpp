@@ -1,0 +1,181 @@
+#include "plan/files/survey.hpp"
+
+#include <cerrno>
+
+#include "plan/files/path_text.hpp"
+#include "plan/files/protected.hpp"
+
+namespace sbx::plan {
+namespace {
+
+constexpr uid_t kMappedIds = 65'536;
+
+std::unexpected<Error> too_many(const std::string& folder,
+                                const policy::Sourced<std::uint64_t>& most, const Origin& origin) {
+  return fail(
+      {.kind = ErrorKind::policy,
+       .code = "too-many-entries",
+       .message = "'" + folder + "' holds more than " + std::to_string(most.value) +
+                  " entries, too many to look for what must stay hidden",
+       .origin = origin,
+       .hint = "raise filesystem.scan (" + most.origin.text() + "), or grant a smaller folder"});
+}
+
+bool is_below_git(std::string_view folder) {
+  for (std::size_t at = folder.find(".git"); at != std::string_view::npos;
+       at = folder.find(".git", at + 1)) {
+    const bool begins = at == 0 || folder[at - 1] == '/';
+    const bool ends = at + 4 == folder.size() || folder[at + 4] == '/';
+    if (begins && ends) return true;
+  }
+  return false;
+}
+
+class Surveyor {
+ public:
+  Surveyor(const host::Host& host, const Grant& grant, const Denials& denials,
+           const policy::Sourced<std::uint64_t>& most)
+      : host_(host), grant_(grant), denials_(denials), most_(most) {}
+
+  Result<Survey> run() {
+    if (!has_ids_inside(host_, grant_.facts, grant_.facts)) found_.foreign = ".";
+    const host::Visit visit = [this](const host::Seen& seen) { return look(seen); };
+    const host::Shut shut = [this](const std::string& folder) { closed(folder); };
+    auto walked = host_.files->walk(grant_.source, visit, shut);
+    if (!walked) {
+      Error error = std::move(walked).error();
+      error.kind = ErrorKind::policy;
+      error.code = "unreadable-grant";
+      error.origin = grant_.origin;
+      error.hint = "what is granted is looked through for names that must stay hidden";
+      return fail(std::move(error));
+    }
+    if (found_.entries > most_.value) return too_many(grant_.source, most_, grant_.origin);
+    if (top_is_closed_)
+      return fail({.kind = ErrorKind::policy,
+                   .code = "unreadable-grant",
+                   .message = "cannot look into '" + grant_.source + "'",
+                   .errno_value = EACCES,
+                   .origin = grant_.origin});
+    return std::move(found_);
+  }
+
+ private:
+  host::Walk look(const host::Seen& seen) {
+    if (++found_.entries > most_.value) return host::Walk::end;
+    const bool is_folder = seen.facts.type == host::FileType::directory;
+    const std::string_view above = absolute(seen.folder);
+    if (denials_.hides(above, seen.name) != nullptr) {
+      hide(path_of(seen), seen.facts);
+      return host::Walk::past;
+    }
+    if (seen.is_mount) return host::Walk::past;  // a grant of its own
+    found_.bytes += seen.facts.stored;
+    if (found_.foreign.empty() && !has_ids_inside(host_, grant_.facts, seen.facts))
+      found_.foreign = path_of(seen);
+    if (!is_folder && seen.facts.links > 1 && seen.facts.type == host::FileType::regular)
+      found_.linked.push_back({path_of(seen), {seen.facts.device, seen.facts.inode}});
+    if (seen.facts.type == host::FileType::socket) found_.sockets.push_back(path_of(seen));
+    note_special(seen);
+    return host::Walk::into;
+  }
+
+  void note_special(const host::Seen& seen) {
+    const std::string_view folder =
+        seen.folder.empty() ? base_name(grant_.source) : base_name(seen.folder);
+    if (is_guarded(folder, seen.name, seen.facts.type == host::FileType::directory))
+      found_.protected_.push_back(path_of(seen));
+    const bool settings = seen.name == "config" || seen.name == "config.worktree";
+    const bool is_text =
+        seen.facts.type == host::FileType::regular || seen.facts.type == host::FileType::symlink;
+    if (settings && is_text && is_below_git(absolute(seen.folder)))
+      found_.git_settings.push_back(path_of(seen));
+  }
+
+  void hide(std::string path, const host::FileFacts& facts) {
+    if (facts.type == host::FileType::regular && facts.links > 1)
+      found_.hidden_files.push_back({facts.device, facts.inode});
+    found_.hidden.push_back({.path = std::move(path),
+                             .is_folder = facts.type == host::FileType::directory,
+                             .is_link = facts.type == host::FileType::symlink});
+  }
+
+  void closed(const std::string& folder) {
+    if (folder.empty()) {
+      top_is_closed_ = true;
+      return;
+    }
+    const std::string place = joined(grant_.source, folder);
+    const auto facts = host_.files->look(place);
+    if (!facts || facts->type != host::FileType::directory) return;
+    if (facts->uid == host_.uid) return hide(folder, *facts);
+    if (denials_.empty() || !host_.files->may_execute(place)) return;
+    for (const std::string& name : denials_.names_anywhere())
+      if (const auto inner = host_.files->look(joined(place, name)))
+        hide(folder + "/" + name, *inner);
+    if (denials_.needs_lists()) found_.half_hidden.push_back(folder);
+  }
+
+  static std::string path_of(const host::Seen& seen) {
+    if (seen.folder.empty()) return std::string(seen.name);
+    std::string path(seen.folder);
+    path += '/';
+    path += seen.name;
+    return path;
+  }
+
+  /// Names come folder by folder, so the text is made once for many of them.
+  std::string_view absolute(std::string_view folder) {
+    if (folder != last_folder_ || last_absolute_.empty()) {
+      last_folder_ = folder;
+      last_absolute_ = folder.empty() ? grant_.source : joined(grant_.source, folder);
+    }
+    return last_absolute_;
+  }
+
+  const host::Host& host_;
+  const Grant& grant_;
+  const Denials& denials_;
+  const policy::Sourced<std::uint64_t>& most_;
+  Survey found_;
+  bool top_is_closed_ = false;
+  std::string last_folder_;
+  std::string last_absolute_;
+};
+
+}  // namespace
+
+bool has_ids_inside(const host::Host& host, const host::FileFacts& folder,
+                    const host::FileFacts& file) {
+  if (!host.privileged) return file.uid == host.uid && file.gid == host.gid;
+  return (file.uid < kMappedIds || file.uid == folder.uid) &&
+         (file.gid < kMappedIds || file.gid == folder.gid);
+}
+
+Result<Survey> survey(const host::Host& host, const Grant& grant, const Denials& denials,
+                      const policy::Sourced<std::uint64_t>& most) {
+  return Surveyor(host, grant, denials, most).run();
+}
+
+Status add_linked_files(const host::Host& host, const std::string& place,
+                        const policy::Sourced<std::uint64_t>& most, std::vector<FileId>& files) {
+  const auto facts = host.files->look(place);
+  if (!facts) return {};
+  if (facts->type == host::FileType::regular && facts->links > 1)
+    files.push_back({facts->device, facts->inode});
+  if (facts->type != host::FileType::directory) return {};
+  std::uint64_t seen_entries = 0;
+  const host::Visit visit = [&](const host::Seen& seen) {
+    if (++seen_entries > most.value) return host::Walk::end;
+    if (seen.facts.type == host::FileType::regular && seen.facts.links > 1)
+      files.push_back({seen.facts.device, seen.facts.inode});
+    return host::Walk::into;
+  };
+  // What the caller can't list now has names that it can't compare either.
+  const host::Shut shut = [](const std::string&) {};
+  SBX_TRY(host.files->walk(place, visit, shut));
+  if (seen_entries > most.value) return too_many(place, most, most.origin);
+  return {};
+}
+
+}  // namespace sbx::plan

@@ -1,0 +1,168 @@
+#include <cerrno>
+
+#include "plan/files/grants.hpp"
+#include "plan/files/inside.hpp"
+#include "plan/files/path_text.hpp"
+
+namespace sbx::plan {
+namespace {
+
+Access access_of(policy::WorkspaceMode mode) {
+  switch (mode) {
+    case policy::WorkspaceMode::empty:
+      return Access::empty;
+    case policy::WorkspaceMode::read_only:
+      return Access::read;
+    case policy::WorkspaceMode::overlay:
+      return Access::copy;
+    case policy::WorkspaceMode::read_write:
+      return Access::live;
+  }
+  return Access::empty;
+}
+
+/// An empty folder over a part of the system would take away what programs need.
+bool is_needed(const std::string& folder) {
+  if (is_within(folder, "/usr/src")) return false;  // where container images keep an application
+  return is_within(folder, "/usr") || is_within(folder, "/bin") || is_within(folder, "/sbin") ||
+         is_within(folder, "/lib") || is_within(folder, "/lib64");
+}
+
+/// Why a folder is not taken as a workspace; empty when it may be one.
+std::string unfit(const host::Host& host, const std::string& folder, policy::WorkspaceMode mode) {
+  if (folder == "/") return "the root directory";
+  if (folder == "/tmp") return "the shared temporary directory";
+  if (!host.home.empty()) {
+    const auto canonical = host.files->canonical(host.home);
+    const std::string& home = canonical ? *canonical : host.home;
+    if (folder == home) return "the home directory";
+    if (is_within(home, folder)) return "above the home directory";
+  }
+  if (is_within(kHome, folder)) return "where the sandbox has its home directory";
+  if (is_forbidden(folder) || folder == "/etc" ||
+      (mode == policy::WorkspaceMode::empty && is_needed(folder)))
+    return "a system directory";
+  return {};
+}
+
+/// The text of filesystem.workspace.source, absolute.
+Result<std::string> written_path(const host::Host& host,
+                                 const policy::Sourced<std::string>& source) {
+  const std::string& text = source.value;
+  if (text == "~" || text.starts_with("~/")) {
+    if (host.home.empty())
+      return fail({.kind = ErrorKind::policy,
+                   .code = "no-home",
+                   .message = "'" + text + "' needs a home and the caller has none",
+                   .origin = source.origin});
+    return host.home + text.substr(1);
+  }
+  if (text.starts_with('/')) return text;
+  if (host.working_directory.empty())
+    return fail({.kind = ErrorKind::policy,
+                 .code = "missing-workspace",
+                 .message = "the working directory of the caller has no path",
+                 .origin = source.origin,
+                 .hint = "name an absolute folder with --workspace"});
+  return joined(host.working_directory, text);
+}
+
+WorkspaceChoice fallback(const Origin& origin, std::string note) {
+  return {.grant = {.access = Access::empty,
+                    .source = {},
+                    .target = kFallbackWorkspace,
+                    .facts = {},
+                    .origin = origin},
+          .working_directory = kFallbackWorkspace,
+          .note = std::move(note)};
+}
+
+/// The caller's folder, which nobody named: where it is unfit the run gets an empty one.
+WorkspaceChoice default_workspace(const host::Host& host, const policy::Workspace& workspace,
+                                  const Denials& denials) {
+  const std::string& folder = host.working_directory;
+  std::string reason;
+  if (folder.empty() || !host.files->may_read(folder))
+    reason = "it can't be read";
+  else if (const std::string why = unfit(host, folder, workspace.mode.value); !why.empty())
+    reason = why;
+  else if (const DenyRule* rule = denials.covers(folder))
+    reason = "hidden by " + describe(*rule);
+  const auto facts = host.files->look(folder);
+  if (reason.empty() && !facts) reason = "it can't be read";
+  if (!reason.empty())
+    return fallback(workspace.source.origin,
+                    (folder.empty() ? "the working directory" : "'" + folder + "'") +
+                        " can't be used as the workspace (" + reason + "); running in an empty " +
+                        kFallbackWorkspace + "; --workspace DIR chooses another");
+  return {.grant = {.access = access_of(workspace.mode.value),
+                    .source = folder,
+                    .target = folder,
+                    .facts = *facts,
+                    .origin = workspace.mode.origin},
+          .working_directory = folder,
+          .note = {}};
+}
+
+/// Who names a folder means to show it; a policy that was written without knowing of it does not.
+Status check_mode(const policy::Workspace& workspace, const std::string& folder) {
+  if (workspace.mode.value != policy::WorkspaceMode::empty ||
+      workspace.mode.origin.layer >= workspace.source.origin.layer)
+    return {};
+  const bool typed = workspace.source.origin.layer == Layer::command_line;
+  return fail({.kind = ErrorKind::policy,
+               .code = "no-workspace-mode",
+               .message = "'" + folder + "' is named as the workspace, and " +
+                          workspace.mode.origin.text() +
+                          " leaves it empty: the program would see none of its files",
+               .origin = workspace.source.origin,
+               .hint = typed ? "--workspace DIR:overlay shows them and keeps the folder as it is; "
+                               "DIR:empty if that is meant"
+                             : "mode = \"overlay\" beside source shows them and keeps the folder "
+                               "as it is; mode = \"empty\" if that is meant"});
+}
+
+}  // namespace
+
+Result<WorkspaceChoice> choose_workspace(const host::Host& host, const policy::Workspace& workspace,
+                                         const Denials& denials) {
+  const Layer layer = workspace.source.origin.layer;
+  if (workspace.source.value == "." && (layer == Layer::key_default || layer == Layer::builtin))
+    return default_workspace(host, workspace, denials);
+
+  const auto refuse = [&](std::string code, std::string message, int errno_value = 0) {
+    return fail({.kind = ErrorKind::policy,
+                 .code = std::move(code),
+                 .message = std::move(message),
+                 .errno_value = errno_value,
+                 .origin = workspace.source.origin,
+                 .hint = "name a folder of the project"});
+  };
+  const std::string written = SBX_TRY(written_path(host, workspace.source));
+  auto folder = host.files->canonical(written);
+  if (!folder)
+    return refuse("missing-workspace", "cannot use the workspace '" + written + "'",
+                  folder.error().errno_value);
+  const host::FileFacts facts = SBX_TRY(host.files->look(*folder));
+  if (facts.type != host::FileType::directory)
+    return refuse("unfit-workspace", "the workspace '" + written + "' is not a folder");
+  if (const std::string why = unfit(host, *folder, workspace.mode.value); !why.empty())
+    return refuse("unfit-workspace", "'" + *folder + "' can't be the workspace: it is " + why);
+  if (const DenyRule* rule = denials.covers(*folder))
+    return denied_grant("use the workspace '" + written + "'", *rule, workspace.source.origin);
+  if (!host.files->may_read(*folder))
+    return refuse("unfit-workspace", "cannot read the workspace '" + *folder + "'", EACCES);
+  SBX_TRY(check_mode(workspace, *folder));
+  WorkspaceChoice choice{.grant = {.access = access_of(workspace.mode.value),
+                                   .source = *folder,
+                                   .target = *folder,
+                                   .facts = facts,
+                                   .origin = workspace.source.origin},
+                         .working_directory = *folder,
+                         .note = {}};
+  if (!host.working_directory.empty() && is_within(host.working_directory, *folder))
+    choice.working_directory = host.working_directory;
+  return choice;
+}
+
+}  // namespace sbx::plan

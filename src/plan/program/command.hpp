@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/plan.hpp"
+#include "plan/files/steps.hpp"
+
+/// From operands to what is executed.
+namespace sbx::plan {
+
+struct Program {
+  std::vector<std::string> command;  ///< argv
+  std::string executable;            ///< inside
+  InterpreterFacts interpreter;
+  std::vector<Mount> steps;              ///< what must be visible for it and is not yet
+  std::vector<std::string> bin_folders;  ///< inside, in front of PATH
+  std::vector<std::string> explanations;
+  std::vector<std::string> notes;  ///< lines for stderr
+};
+
+/// Finds script, interpreter or command by reading files only, and adds to `view` what its steps
+/// will show. `system_root` as in system_steps(); `working_directory` is inside. Errors: usage,
+/// policy (interpreters.allow), not_found, not_executable.
+[[nodiscard]] Result<Program> resolve_program(const policy::Policy& policy, const host::Host& host,
+                                              const RunRequest& request,
+                                              const std::string& system_root,
+                                              const std::string& working_directory, View& view);
+
+}  // namespace sbx::plan

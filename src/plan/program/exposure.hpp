@@ -1,0 +1,48 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/program/lookup.hpp"
+#include "plan/files/steps.hpp"
+
+/// Makes programs visible that neither the system folders nor a grant show: as little as lets them
+/// work.
+namespace sbx::plan {
+
+class Exposure {
+ public:
+  Exposure(const host::Host& host, const Lookup& lookup, View& view, std::vector<Mount>& steps,
+           std::vector<std::string>& explanations);
+
+  /// One file, alone, read-only at its own path. Gives its path inside.
+  Result<std::string> show_file(const std::string& real);
+  /// The folders of the prefix that an interpreter reads; gives the prefix, empty for one that is
+  /// visible already.
+  Result<std::string> show_interpreter(const std::string& real);
+  /// The parts of a virtual environment that its programs read, and the interpreter behind it.
+  Status show_environment(const std::string& folder, const std::string& python);
+  /// The links between `path` and its file, where they are not visible.
+  Status show_links(const std::string& path);
+
+ private:
+  Status show_part(const std::string& path);
+  Status show_parts(const std::string& prefix);
+  Status show_own_parts(const std::string& prefix, const std::string& real);
+  void add(const std::string& source, const host::FileFacts& facts);
+  [[nodiscard]] bool is_private_prefix(const std::string& prefix) const;
+
+  const host::Host& host_;
+  const Lookup& lookup_;
+  View& view_;
+  std::vector<Mount>& steps_;
+  std::vector<std::string>& explanations_;
+  std::string home_;  ///< canonical
+};
+
+/// The folder of the virtual environment that a python at `path` belongs to (not resolved: that is
+/// how python finds it); empty when there is none.
+[[nodiscard]] std::string environment_of(const host::Files& files, const std::string& path);
+
+}  // namespace sbx::plan
