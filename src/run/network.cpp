@@ -10,8 +10,8 @@
 #include <string>
 
 #include "spawn/links.hpp"
-#include "supervise/reserve.hpp"
-#include "supervise/socket_meter.hpp"
+#include "supervise/meters/reserve.hpp"
+#include "supervise/meters/socket_meter.hpp"
 
 namespace sbx::run {
 namespace {

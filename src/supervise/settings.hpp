@@ -9,7 +9,7 @@
 #include <sbx/units.hpp>
 
 #include "base/event_loop.hpp"
-#include "supervise/caller_memory.hpp"
+#include "supervise/meters/caller_memory.hpp"
 
 namespace sbx::supervise {
 

@@ -16,12 +16,12 @@
 #include "base/event_loop.hpp"
 #include "base/resident.hpp"
 #include "base/sys.hpp"
-#include "supervise/budget_watch.hpp"
-#include "supervise/full_file.hpp"
-#include "supervise/input_relay.hpp"
+#include "supervise/meters/budget_watch.hpp"
+#include "supervise/meters/full_file.hpp"
+#include "supervise/streams/input_relay.hpp"
 #include "supervise/notifier.hpp"
-#include "supervise/output_relay.hpp"
-#include "supervise/terminal.hpp"
+#include "supervise/streams/output_relay.hpp"
+#include "supervise/streams/terminal.hpp"
 #include "supervise/verdict.hpp"
 
 namespace sbx::supervise {

@@ -6,11 +6,11 @@
 
 #include "base/result.hpp"
 #include "base/tree_counters.hpp"
-#include "supervise/entry_meter.hpp"
-#include "supervise/growth_meter.hpp"
+#include "supervise/meters/entry_meter.hpp"
+#include "supervise/meters/growth_meter.hpp"
 #include "supervise/settings.hpp"
 #include "supervise/signals.hpp"
-#include "supervise/streams.hpp"
+#include "supervise/streams/streams.hpp"
 
 /// The only code that waits. Single-threaded, one epoll loop: pidfd, output pipes, timers, signals,
 /// notifications. supervise may not include plan or spawn: it is handed values and descriptors.

@@ -6,7 +6,7 @@
 
 #include <sbx/outcome.hpp>
 
-#include "supervise/budget_watch.hpp"
+#include "supervise/meters/budget_watch.hpp"
 #include "supervise/settings.hpp"
 
 /// What the end of a run means, and the words for it.

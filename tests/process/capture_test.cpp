@@ -1,4 +1,4 @@
-#include "supervise/capture.hpp"
+#include "supervise/streams/capture.hpp"
 
 #include <gtest/gtest.h>
 

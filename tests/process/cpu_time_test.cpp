@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "fake_sandbox.hpp"
-#include "supervise/tree_clock.hpp"
+#include "supervise/meters/tree_clock.hpp"
 
 namespace sbx::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "supervise/escape_filter.hpp"
+#include "supervise/streams/escape_filter.hpp"
 
 #include <gtest/gtest.h>
 

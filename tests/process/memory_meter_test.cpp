@@ -1,4 +1,4 @@
-#include "supervise/memory_meter.hpp"
+#include "supervise/meters/memory_meter.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include <string>
 
 #include "base/unique_fd.hpp"
-#include "supervise/fileless_memory.hpp"
+#include "supervise/meters/fileless_memory.hpp"
 
 namespace sbx::test {
 namespace {

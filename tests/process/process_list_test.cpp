@@ -1,4 +1,4 @@
-#include "supervise/process_list.hpp"
+#include "supervise/meters/process_list.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,0 +1,424 @@
+#include "supervise/meters/budget_watch.hpp"
+
+#include <fcntl.h>
+#include <sys/vfs.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+#include "base/sys.hpp"
+#include "supervise/meters/own_cpu.hpp"
+#include "supervise/meters/process_tree.hpp"
+#include "supervise/meters/reserve.hpp"
+
+namespace sbx::supervise {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using namespace std::chrono_literals;
+
+/// The command has just begun to run: there is nothing yet that a look could find.
+constexpr auto kFirstLook = 1ms;
+constexpr auto kClockDelay = 50ms;                 ///< a short run does not pay for the task clock
+constexpr std::uint64_t kShortestCpuStep = 1000;   // microseconds
+constexpr std::uint64_t kLongestSumStep = 50'000;  // reaped times appear late in a sum
+/// Measuring may take this part of the time.
+constexpr std::uint64_t kMeasuringShare = 20;
+constexpr std::uint64_t kCountingShare = 400;
+constexpr std::uint64_t kEntriesShare = 50;
+constexpr std::uint64_t kNearShare = 100;
+/// Microseconds: waking an idle CPU costs more than to count.
+constexpr std::uint64_t kCountAtRest = 20'000;
+/// A start can be hidden from started_since().
+constexpr std::uint64_t kCountAnyway = 100'000;
+/// Memory: a hundredth, as long as that is often enough to catch a program that takes 1.5 GB/s.
+constexpr std::uint64_t kMemoryShare = 100;
+constexpr auto kLookAround = 50ms;
+/// A full disk may be empty again soon, and nothing counts what was refused.
+constexpr auto kLookWhileFilling = 5ms;
+constexpr int kKillLooks = 50;               ///< milliseconds between a met limit and its kill
+constexpr std::uint64_t kForksPerStep = 16;  ///< what a fork bomb makes in a millisecond
+
+std::uint64_t budget_of(Milliseconds time) {
+  return static_cast<std::uint64_t>(microseconds(time).count());
+}
+
+/// 0 when it can't be read.
+std::uint64_t outer_kills(const std::string& file) {
+  std::array<char, 512> room;
+  const std::string_view text = file.empty() ? "" : read_small(AT_FDCWD, file, room);
+  constexpr std::string_view kName = "oom_kill ";
+  const auto at = text.find(kName);
+  std::uint64_t count = 0;
+  if (at != std::string_view::npos)
+    std::from_chars(text.data() + at + kName.size(), text.data() + text.size(), count);
+  return count;
+}
+
+}  // namespace
+
+BudgetWatch::BudgetWatch(EventLoop& loop, const Settings& settings, Sandbox sandbox, Hooks hooks)
+    : loop_(loop),
+      settings_(settings),
+      sandbox_(sandbox),
+      group_(sandbox.group),
+      hooks_(std::move(hooks)),
+      processes_(sandbox.pid, sandbox.processes),
+      cpu_(sandbox.pid, processes_),
+      sockets_(sandbox.sockets, sandbox.pid, sandbox.processes),
+      memory_(processes_, settings.disk_in_folder ? -1 : sandbox.scratch, &sockets_),
+      disk_(settings.disk_in_folder ? sandbox.scratch : -1),
+      writes_(processes_) {
+  disk_at_start_ = memory_.scratch_used();
+  if (!group_has_memory()) outer_kills_at_start_ = outer_kills(settings.outer_events);
+}
+
+Status BudgetWatch::start() {
+  if (group_has_memory())
+    SBX_TRY(watch_memory_alarm());
+  else if (settings_.memory.count > 0)
+    loop_.after(kFirstLook, [this] { check_memory(); });
+  if (!group_has_processes() && settings_.processes > 0)
+    loop_.after(kFirstLook, [this] { check_processes(); });
+  if (settings_.disk_is_host_too) loop_.after(kFirstLook, [this] { check_writes(); });
+  if (grows()) loop_.after(kFirstLook, [this] { check_growth(); });
+  if (counts_entries()) loop_.after(kFirstLook, [this] { check_entries(); });
+  if (settings_.cpu_time.count() > 0) {
+    loop_.after(kFirstLook, [this] { check_cpu(); });
+    if (!group_has_cpu_time() && settings_.trial)
+      begin_cpu_clock();
+    else if (!group_has_cpu_time())
+      loop_.after(kClockDelay, [this] { begin_cpu_clock(); });
+  }
+  if (settings_.disk_in_folder) check_disk();
+  loop_.after(kLookAround, [this] { look_around(); });
+  return {};
+}
+
+// ---- memory ----
+
+Status BudgetWatch::watch_memory_alarm() {
+  const TreeCounters::Alarm alarm = group_->memory_alarm();
+  if (alarm.fd < 0) return {};  // look_around() looks
+  group_->quiet_alarm();
+  return loop_.watch(alarm.fd, alarm.events, [this](std::uint32_t) { memory_alarm(); });
+}
+
+void BudgetWatch::memory_alarm() {
+  group_->quiet_alarm();
+  confirm_memory_kill(kKillLooks);
+}
+
+/// A met limit is told before the kernel has chosen whom to kill.
+void BudgetWatch::confirm_memory_kill(int looks_left) {
+  if (hooks_.ended()) return;
+  if (memory_killed()) return hooks_.spent(Budget::memory);
+  if (looks_left > 0 && group_->memory_limit_met() > 0)
+    loop_.after(1ms, [this, looks_left] { confirm_memory_kill(looks_left - 1); });
+}
+
+bool BudgetWatch::memory_killed() const {
+  return group_has_memory() && group_->memory_kills() > 0;
+}
+
+void BudgetWatch::check_memory() {
+  if (hooks_.ended()) return;
+  const Reserve reserve;
+  const std::uint64_t before = spent_microseconds();
+  const std::uint64_t budget = settings_.memory.count;
+  look_at_disk();
+  processes_.add_new();
+  const std::uint64_t used = memory_.look(budget);
+  if (used > budget) {
+    seen_.memory_over = true;
+    seen_.memory_in_sockets = memory_.in_sockets();
+    note_largest();
+    return hooks_.spent(Budget::memory);
+  }
+  const std::uint64_t cost = spent_microseconds() - before - memory_.walk_cost();
+  const bool rests = used < rested_at_ + allowed_beyond(budget) / 16;
+  rested_at_ = used;
+  const std::uint64_t step = std::max(
+      {next_look_microseconds(budget - used + allowed_beyond(budget) / 2, rests),
+       std::min(cost * kMemoryShare, often_enough_microseconds(budget)), cost * kMeasuringShare});
+  loop_.after(
+      microseconds(step), [this] { check_memory(); }, microseconds(step / 2));
+}
+
+/// The last one seen alive stays.
+void BudgetWatch::note_largest() {
+  Largest found = largest_process(processes_);
+  if (!found.name.empty()) seen_.largest = std::move(found);
+}
+
+/// What may be the sandbox's and may be others', or nobody's: it is said, and decides nothing.
+void BudgetWatch::note_doubts_of_memory() {
+  if (group_has_memory() || settings_.memory.count == 0) return;
+  const auto note = [this](std::string why, const char* instead) {
+    degraded_.push_back({.what = "limits.memory", .why = std::move(why), .instead = instead});
+  };
+  if (memory_.may_keep_unmapped())
+    note(
+        "the shared memory of the whole machine grew by more than the budget: pages that the "
+        "command keeps without mapping them can't be told from other programs'",
+        "only mapped pages count");
+  if (!sockets_.unlisted().empty())
+    note("this kernel doesn't list sockets of these kinds: " + sockets_.unlisted(),
+         "what they hold does not count");
+  if (sockets_.may_hide() > settings_.memory.count)
+    note(
+        "the kernel doesn't list sockets that were closed, reset or disconnected while they hold "
+        "data: there were " +
+            std::to_string(sockets_.hidden()),
+        "what they hold does not count");
+}
+
+// ---- CPU time ----
+
+void BudgetWatch::begin_cpu_clock() {
+  if (hooks_.ended() || cpu_.begin_clock()) return;
+  if (cpu_.why_no_clock().empty()) return;
+  degraded_.push_back({.what = "limits.cpu_time",
+                       .why = "no task clock: " + cpu_.why_no_clock(),
+                       .instead = "summed over live processes and those that were waited for"});
+}
+
+std::uint64_t BudgetWatch::cpu_microseconds() {
+  if (!group_has_cpu_time()) return cpu_.total();
+  return group_->cpu_time().value_or(CpuTime{}).total();
+}
+
+void BudgetWatch::check_cpu() {
+  if (hooks_.ended()) return;
+  const Reserve reserve;
+  const std::uint64_t before = spent_microseconds();
+  const std::uint64_t used = cpu_microseconds();
+  const std::uint64_t cost = spent_microseconds() - before;
+  const std::uint64_t budget = budget_of(settings_.cpu_time);
+  if (used >= budget) return hooks_.spent(Budget::cpu_time);
+  std::uint64_t step = (budget - used) / static_cast<std::uint64_t>(std::max(settings_.cpus, 1));
+  if (!cpu_.has_clock() && !group_has_cpu_time()) step = std::min(step, kLongestSumStep);
+  step = std::max({step, kShortestCpuStep, cost * kMeasuringShare});
+  loop_.after(
+      microseconds(step), [this] { check_cpu(); }, microseconds(step / 2));
+}
+
+// ---- processes, where no counter tells of refusals: being at the limit is the evidence ----
+
+void BudgetWatch::note_tasks(std::uint64_t tasks) {
+  if (group_has_processes() || settings_.processes == 0) return;
+  seen_.processes_peak = std::max(seen_.processes_peak, tasks);
+  seen_.processes_met = seen_.processes_met || tasks >= settings_.processes;
+}
+
+std::uint64_t BudgetWatch::count_tasks() {
+  const Reserve reserve;
+  counted_at_ = sys::now_microseconds();
+  processes_.refresh();
+  tasks_ = processes_.tasks();
+  note_tasks(tasks_);
+  return tasks_;
+}
+
+/// Not worth a look where nothing can have filled the room since the last one. A list that was made
+/// while processes were made lacks some, and PID 1 waits: counted until they are no more.
+void BudgetWatch::note_before_reaping() {
+  if (group_has_processes() || settings_.processes == 0) return;
+  const std::uint64_t passed = sys::now_microseconds() - counted_at_;
+  if (tasks_ + kForksPerStep * (passed / 1000 + 1) < settings_.processes) return;
+  std::uint64_t before = 0;
+  while (!seen_.processes_met && count_tasks() > before) before = tasks_;
+}
+
+void BudgetWatch::check_processes() {
+  if (hooks_.ended()) return;
+  const std::uint64_t before = spent_microseconds();
+  const bool rests = !processes_.started_since(counted_) &&  // then there are as many as there were
+                     sys::now_microseconds() < counted_at_ + kCountAnyway;
+  const std::uint64_t tasks = rests ? tasks_ : count_tasks();
+  const std::uint64_t cost = spent_microseconds() - before;
+  if (seen_.processes_met) return;
+  const std::uint64_t headroom = settings_.processes - tasks;
+  const std::uint64_t step = std::clamp<std::uint64_t>(headroom / kForksPerStep, 1, 50) * 1000;
+  const bool near = tasks + tasks / 3 >= settings_.processes;
+  const microseconds wait(
+      std::max({step, cost * (near ? kNearShare : kCountingShare), rests ? kCountAtRest : 0}));
+  loop_.after(
+      wait, [this] { check_processes(); }, wait / 2);
+}
+
+// ---- what is written to the host, in live grants: there is no counter for all of it ----
+
+void BudgetWatch::check_writes() {
+  if (hooks_.ended()) return;
+  const Reserve reserve;
+  const std::uint64_t before = spent_microseconds();
+  std::uint64_t written = writes_.look();
+  // A child that was waited for between its turn and its parent's is counted in both.
+  if (written > settings_.disk.count) written = std::min(written, writes_.look());
+  note_written(written);
+  seen_.unreadable = writes_.unreadable();
+  if (seen_.written > settings_.disk.count || !seen_.unreadable.empty())
+    return hooks_.spent(Budget::disk);
+  const std::uint64_t cost = spent_microseconds() - before;
+  const std::uint64_t step = writes_.next_look_microseconds(settings_.disk.count);
+  loop_.after(microseconds(std::max(step, cost * kMeasuringShare)), [this] { check_writes(); });
+}
+
+/// By itself, for it costs next to nothing and memory fills faster than a disk.
+void BudgetWatch::check_growth() {
+  if (hooks_.ended()) return;
+  const std::uint64_t before = spent_microseconds();
+  note_written(0);
+  const std::uint64_t budget = settings_.disk.count;
+  if (seen_.written > budget) return hooks_.spent(Budget::disk);
+  const std::uint64_t cost = spent_microseconds() - before;
+  const std::uint64_t step =
+      GrowthMeter::next_look_microseconds(budget - seen_.written, settings_.cpus);
+  loop_.after(microseconds(std::max(step, cost * kMeasuringShare)), [this] { check_growth(); });
+}
+
+void BudgetWatch::note_written(std::uint64_t by_processes) {
+  written_by_processes_ = std::max(written_by_processes_, by_processes);
+  const std::uint64_t grown = grows() ? sandbox_.growth->look() : 0;
+  if (written_by_processes_ + grown <= seen_.written) return;
+  seen_.written = written_by_processes_ + grown;
+  seen_.grown = grown;
+}
+
+void BudgetWatch::note_entries() {
+  seen_.live_files = std::max(seen_.live_files, sandbox_.entries->made());
+}
+
+/// As check_disk(), with a smaller share: a walk through a large grant is never over for long.
+void BudgetWatch::check_entries() {
+  if (hooks_.ended()) return;
+  const Reserve reserve;
+  const std::uint64_t before = spent_microseconds();
+  EntryMeter& entries = *sandbox_.entries;
+  const bool complete = entries.step(settings_.disk_files);
+  // What is renamed during a walk may be counted twice.
+  if (complete && entries.made() > settings_.disk_files) entries.walk(settings_.disk_files);
+  const std::uint64_t cost = spent_microseconds() - before;
+  std::uint64_t step = std::max<std::uint64_t>(cost * kEntriesShare, 1000);
+  if (complete) {
+    note_entries();
+    seen_.unlisted = entries.closed();
+    if (seen_.live_files > settings_.disk_files || !seen_.unlisted.empty())
+      return hooks_.spent(Budget::disk);
+    constexpr std::uint64_t kMicrosecondsPerName = 4;
+    const std::uint64_t room = (settings_.disk_files - seen_.live_files) * kMicrosecondsPerName;
+    const std::uint64_t longest = entries.is_doubtful() ? 50'000 : 500'000;
+    step = std::max(step, std::clamp<std::uint64_t>(room, 10'000, longest));
+  }
+  loop_.after(
+      microseconds(step), [this] { check_entries(); }, microseconds(step / 2));
+}
+
+// ---- now and then ----
+
+void BudgetWatch::look_around() {
+  if (hooks_.ended()) return;
+  const Reserve reserve;
+  look_at_disk();
+  if (group_has_memory()) {
+    if (memory_killed()) return hooks_.spent(Budget::memory);
+    // Whom the kernel will kill can't be asked afterwards.
+    if (group_->memory_used() > settings_.memory.count / 2) {
+      processes_.refresh();
+      note_largest();
+    }
+  }
+  const bool fills = std::exchange(disk_fills_, false) && !seen_.disk_met;
+  const milliseconds step = fills ? kLookWhileFilling : kLookAround;
+  loop_.after(
+      step, [this] { look_around(); }, step / 2);
+}
+
+/// A piece of the walk at a time; between two walks as long as the room left can't be filled, but
+/// at least so long that measuring takes no more than its share.
+void BudgetWatch::check_disk() {
+  if (hooks_.ended()) return;
+  const std::uint64_t before = spent_microseconds();
+  const bool complete = disk_.step();
+  const std::uint64_t cost = spent_microseconds() - before;
+  std::uint64_t step = std::max<std::uint64_t>(cost * kMeasuringShare, 1000);
+  if (complete) {
+    seen_.disk_peak = std::max(seen_.disk_peak, disk_.bytes());
+    seen_.disk_filled = seen_.disk_peak;
+    seen_.disk_met = disk_.bytes() > settings_.disk.count;
+    seen_.disk_files_met = !seen_.disk_met && disk_.files() > settings_.disk_files;
+    if (seen_.disk_met || seen_.disk_files_met) return hooks_.spent(Budget::disk);
+    constexpr std::uint64_t kBytesPerMicrosecond = 2000;
+    const std::uint64_t room = (settings_.disk.count - disk_.bytes()) / kBytesPerMicrosecond;
+    step = std::max(step, std::clamp<std::uint64_t>(room, 10'000, 500'000));
+  }
+  loop_.after(microseconds(step), [this] { check_disk(); });
+}
+
+void BudgetWatch::look_at_disk() {
+  if (settings_.disk_in_folder) return;  // check_disk() does
+  struct statfs facts{};
+  if (sandbox_.scratch < 0 || ::fstatfs(sandbox_.scratch, &facts) != 0) return;
+  const std::uint64_t used =
+      (facts.f_blocks - facts.f_bfree) * static_cast<std::uint64_t>(facts.f_bsize);
+  disk_fills_ = disk_fills_ || (used > disk_used_ && facts.f_bfree < facts.f_blocks / 2);
+  disk_used_ = used;
+  seen_.disk_peak = std::max(seen_.disk_peak, used - std::min(used, disk_at_start_));
+  seen_.disk_filled = std::max(seen_.disk_filled, used);
+  seen_.disk_met = seen_.disk_met || (facts.f_blocks > 0 && facts.f_bfree == 0);
+  seen_.disk_files_met = seen_.disk_files_met || (facts.f_files > 0 && facts.f_ffree == 0);
+}
+
+// ---- the end ----
+
+void BudgetWatch::note_before_kill() {
+  const Reserve reserve;
+  if (!group_has_cpu_time()) used_ = cpu_.by_process();
+  if (!group_has_processes() && settings_.processes > 0) (void)count_tasks();
+}
+
+void BudgetWatch::note_counters() {
+  if (group_has_memory()) {
+    seen_.memory_killed = group_->memory_kills() > 0;
+    seen_.memory_limit_met = seen_.memory_killed && group_->memory_limit_met() > 0;
+    seen_.memory_peak = group_->memory_peak();
+  } else {
+    seen_.memory_peak = memory_.peak();
+    seen_.outer_kill = outer_kills(settings_.outer_events) > outer_kills_at_start_;
+  }
+  if (group_has_processes()) {
+    const std::uint64_t peak = group_->processes_peak();
+    seen_.processes_peak = peak > 0 ? peak - 1 : 0;  // PID 1
+    seen_.processes_met = group_->process_refusals() > 0;
+    seen_.processes_evidence = Evidence::kernel_counter;
+  } else {
+    seen_.processes_evidence = Evidence::sampled;
+  }
+}
+
+void BudgetWatch::note_at_end(CpuTime of_pid1, std::uint64_t written_by_pid1) {
+  // What was written between the last look and the end: each process was waited for, by PID 1 at the latest.
+  if (settings_.disk_is_host_too) note_written(written_by_pid1);
+  if (counts_entries()) {
+    sandbox_.entries->walk(settings_.disk_files);
+    note_entries();
+  }
+  look_at_disk();
+  note_counters();
+  note_doubts_of_memory();
+  used_.user_microseconds = std::max(used_.user_microseconds, of_pid1.user_microseconds);
+  used_.system_microseconds = std::max(used_.system_microseconds, of_pid1.system_microseconds);
+  if (group_has_cpu_time()) {
+    if (const auto counted = group_->cpu_time(); counted && counted->total() > used_.total())
+      used_ = *counted;
+  } else {
+    raise_to(used_, cpu_.total_at_end());
+  }
+}
+
+}  // namespace sbx::supervise

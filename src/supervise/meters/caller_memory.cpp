@@ -1,0 +1,122 @@
+#include "supervise/meters/caller_memory.hpp"
+
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
+
+#include "base/sys.hpp"
+#include "base/unique_fd.hpp"
+
+namespace sbx::supervise {
+
+bool CallerMemory::still_waits() const {
+  std::uint64_t id = id_;
+  return ::ioctl(listener_, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
+}
+
+/// As much as there is.
+std::size_t CallerMemory::copy(std::uint64_t address, std::span<std::byte> into) const {
+  if (thread_ == 0) return 0;
+  const iovec local{into.data(), into.size()};
+  // process_vm_readv(2): an address of the other process, as a number.
+  const iovec remote{reinterpret_cast<void*>(address),
+                     into.size()};  // NOLINT(performance-no-int-to-ptr)
+  const ssize_t got = ::process_vm_readv(static_cast<pid_t>(thread_), &local, 1, &remote, 1, 0);
+  return got < 0 ? 0 : static_cast<std::size_t>(got);
+}
+
+bool CallerMemory::read(std::uint64_t address, std::span<std::byte> into) const {
+  return copy(address, into) == into.size() && still_waits();
+}
+
+std::optional<std::string> CallerMemory::text(std::uint64_t address, std::size_t limit) const {
+  static const auto kPage = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  std::string result;
+  std::array<std::byte, 256> piece;
+  while (result.size() < limit) {
+    // Never over the end of a page: the next one need not be there.
+    const std::uint64_t in_page = kPage - address % kPage;
+    const std::size_t wanted =
+        std::min({piece.size(), limit - result.size(), static_cast<std::size_t>(in_page)});
+    const std::size_t got = copy(address, std::span(piece).first(wanted));
+    if (got == 0) return std::nullopt;
+    const auto* const begin = reinterpret_cast<const char*>(piece.data());
+    const auto* const end = std::find(begin, begin + got, '\0');
+    result.append(begin, end);
+    if (end != begin + got) break;
+    address += got;
+  }
+  if (!still_waits()) return std::nullopt;
+  return result;
+}
+
+namespace {
+
+/// The thread that its process began with; 0: not to be told.
+pid_t first_thread(std::uint32_t thread) {
+  const auto status = sys::read_file("/proc/" + std::to_string(thread) + "/status", 4096);
+  constexpr std::string_view kKey = "\nTgid:\t";
+  const std::size_t at = status ? status->find(kKey) : std::string::npos;
+  pid_t first = 0;
+  if (at != std::string::npos)
+    std::from_chars(status->data() + at + kKey.size(), status->data() + status->size(), first);
+  return first;
+}
+
+/// Descriptor `fd` of a thread. Before Linux 6.9 only the first thread of a process has a pidfd; the others share its
+/// descriptors, unless the file is another one.
+UniqueFd descriptor_of(std::uint32_t thread, int fd) {
+  constexpr unsigned kThread = O_EXCL;  // PIDFD_THREAD, Linux 6.9
+  UniqueFd caller(static_cast<int>(::syscall(SYS_pidfd_open, thread, kThread)));
+  if (caller.valid())
+    return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_getfd, caller.get(), fd, 0)));
+  const pid_t first = first_thread(thread);
+  if (first <= 0) return {};
+  caller = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, first, 0)));
+  if (!caller.valid()) return {};
+  UniqueFd file(static_cast<int>(::syscall(SYS_pidfd_getfd, caller.get(), fd, 0)));
+  struct stat held{};
+  struct stat named{};
+  const std::string place = "/proc/" + std::to_string(thread) + "/fd/" + std::to_string(fd);
+  if (!file.valid() || ::fstat(file.get(), &held) != 0 || ::stat(place.c_str(), &named) != 0 ||
+      held.st_dev != named.st_dev || held.st_ino != named.st_ino)
+    return {};
+  return file;
+}
+
+}  // namespace
+
+int CallerMemory::socket_protocol(int fd) const {
+  if (thread_ == 0) return 0;
+  const UniqueFd socket = descriptor_of(thread_, fd);
+  int protocol = 0;
+  socklen_t size = sizeof protocol;
+  if (!socket.valid() ||
+      ::getsockopt(socket.get(), SOL_SOCKET, SO_PROTOCOL, &protocol, &size) != 0 || !still_waits())
+    return 0;
+  return protocol;
+}
+
+std::string CallerMemory::process_name() const {
+  return supervise::process_name(thread_);
+}
+
+std::string process_name(std::uint32_t thread) {
+  if (thread == 0) return {};  // not visible from here
+  auto name = sys::read_file("/proc/" + std::to_string(thread) + "/comm", 64);
+  if (!name) return {};  // it ended meanwhile
+  if (!name->empty() && name->back() == '\n') name->pop_back();
+  return std::move(*name);
+}
+
+}  // namespace sbx::supervise

@@ -1,0 +1,85 @@
+#include "supervise/meters/disk_meter.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/sys.hpp"
+
+namespace sbx::supervise {
+namespace {
+
+constexpr std::uint64_t kNamesAtOnce = 1000;  // about a millisecond
+constexpr std::uint64_t kBeneath =
+    RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
+
+std::uint64_t free_bytes(int folder) {
+  struct statfs facts{};
+  if (folder < 0 || ::fstatfs(folder, &facts) != 0) return 0;
+  return facts.f_bfree * static_cast<std::uint64_t>(facts.f_bsize);
+}
+
+}  // namespace
+
+DiskMeter::DiskMeter(int folder) : folder_(folder), free_at_start_(free_bytes(folder)) {}
+
+std::uint64_t DiskMeter::lost() const {
+  const std::uint64_t now = free_bytes(folder_);
+  return free_at_start_ > now ? free_at_start_ - now : 0;
+}
+
+bool DiskMeter::step() {
+  if (folder_ < 0) return false;
+  if (waiting_.empty()) {
+    counting_bytes_ = counting_files_ = 0;
+    closed_ = false;
+    waiting_.emplace_back(".");
+  }
+  looked_ = 0;
+  while (!waiting_.empty() && looked_ < kNamesAtOnce) {
+    const std::string folder = std::move(waiting_.back());
+    waiting_.pop_back();
+    look_into(folder);
+  }
+  if (!waiting_.empty()) return false;
+  bytes_ = closed_ ? std::max(counting_bytes_, lost()) : counting_bytes_;
+  files_ = counting_files_;
+  return true;
+}
+
+void DiskMeter::look_into(const std::string& folder) {
+  const auto opened =
+      sys::open_resolved(folder_, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, kBeneath);
+  if (!opened) {
+    // Gone meanwhile, or closed: too deep a path counts as closed too.
+    closed_ = closed_ || opened.error().errno_value != ENOENT;
+    return;
+  }
+  alignas(dirent64) std::array<char, 16'384> buffer;
+  for (;;) {
+    const long got = ::syscall(SYS_getdents64, opened->get(), buffer.data(), buffer.size());
+    if (got <= 0) return;
+    for (long at = 0; at < got;) {
+      const auto* entry = reinterpret_cast<const dirent64*>(buffer.data() + at);
+      at += entry->d_reclen;
+      if (std::strcmp(entry->d_name, ".") == 0 || std::strcmp(entry->d_name, "..") == 0) continue;
+      struct stat facts{};
+      ++looked_;
+      if (::fstatat(opened->get(), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0) continue;
+      ++counting_files_;
+      counting_bytes_ += static_cast<std::uint64_t>(facts.st_blocks) * 512 /
+                         (S_ISDIR(facts.st_mode) ? 1 : std::max<nlink_t>(facts.st_nlink, 1));
+      if (S_ISDIR(facts.st_mode)) waiting_.push_back(folder + "/" + entry->d_name);
+    }
+  }
+}
+
+}  // namespace sbx::supervise

@@ -1,0 +1,127 @@
+#include "supervise/meters/entry_meter.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "base/sys.hpp"
+
+namespace sbx::supervise {
+namespace {
+
+constexpr std::uint64_t kAtOnce = 4000;   // names, about a millisecond
+constexpr std::uint64_t kOfAFolder = 20;  // to open one takes as long as so many names
+constexpr unsigned kWalksToBeSure = 8;
+constexpr int kHow = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
+/// What is mounted below is a grant of its own.
+constexpr std::uint64_t kBeneath =
+    RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
+
+bool is_folder(int holder, const dirent64& entry) {
+  if (entry.d_type != DT_UNKNOWN) return entry.d_type == DT_DIR;
+  struct stat facts {};
+  return ::fstatat(holder, entry.d_name, &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+         S_ISDIR(facts.st_mode);
+}
+
+}  // namespace
+
+EntryMeter::EntryMeter(std::vector<std::string> folders) {
+  std::ranges::sort(folders, {}, &std::string::size);
+  for (std::string& path : folders) {
+    // A grant in another one is walked with it, unless something is mounted between.
+    const bool is_covered = std::ranges::any_of(tops_, [&](const Top& top) {
+      if (!path.starts_with(top.path + "/") && path != top.path) return false;
+      const std::string below = "./" + path.substr(std::min(path.size(), top.path.size() + 1));
+      return sys::open_resolved(top.folder.get(), below, kHow, kBeneath).has_value();
+    });
+    if (is_covered) continue;
+    auto opened =
+        sys::open_resolved(AT_FDCWD, path, kHow, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+    if (opened) tops_.push_back({std::move(*opened), std::move(path)});
+  }
+  walk(UINT64_MAX);
+  has_begun_ = true;
+  at_start_ = counting_;
+  made_ = 0;
+}
+
+void EntryMeter::begin(std::uint64_t most) {
+  walks_ = true;
+  enough_ = most > UINT64_MAX - at_start_ ? UINT64_MAX : at_start_ + most;
+  counting_ = 0;
+  closing_.clear();
+  for (std::size_t i = 0; i < tops_.size(); ++i) waiting_.push_back({i, "."});
+}
+
+bool EntryMeter::step(std::uint64_t most) {
+  if (!walks_) begin(most);
+  looked_ = 0;
+  while (!waiting_.empty() && looked_ < kAtOnce && counting_ <= enough_) {
+    const Place place = std::move(waiting_.back());
+    waiting_.pop_back();
+    look_into(place);
+  }
+  if (!waiting_.empty() && counting_ <= enough_) return false;
+  complete();
+  return true;
+}
+
+void EntryMeter::walk(std::uint64_t most) {
+  waiting_.clear();
+  walks_ = false;
+  while (!step(most)) {
+  }
+}
+
+void EntryMeter::complete() {
+  walks_ = false;
+  waiting_.clear();
+  made_ = counting_ - std::min(counting_, at_start_);
+  refused_ = closing_.empty() ? 0 : refused_ + 1;
+  if (refused_ >= kWalksToBeSure) closed_ = closing_;
+}
+
+void EntryMeter::note_closed(const Place& place) {
+  const Top& top = tops_[place.top];
+  std::string path = place.path == "." ? top.path : top.path + place.path.substr(1);
+  // The first count only remembers: such a directory of the caller's is hidden in the sandbox.
+  if (!has_begun_) return closed_at_start_.push_back(std::move(path));
+  if (closing_.empty() && std::ranges::find(closed_at_start_, path) == closed_at_start_.end())
+    closing_ = std::move(path);
+}
+
+void EntryMeter::look_into(const Place& place) {
+  looked_ += kOfAFolder;
+  const auto opened = sys::open_resolved(tops_[place.top].folder.get(), place.path, kHow, kBeneath);
+  if (!opened) {
+    const int error = opened.error().errno_value;
+    // Gone, replaced or mounted on meanwhile; else it is closed, or its path is too long.
+    if (error != ENOENT && error != ENOTDIR && error != ELOOP && error != EXDEV) note_closed(place);
+    return;
+  }
+  alignas(dirent64) std::array<char, 32'768> buffer;
+  for (;;) {
+    const long got = ::syscall(SYS_getdents64, opened->get(), buffer.data(), buffer.size());
+    if (got <= 0 || counting_ > enough_) return;
+    for (long at = 0; at < got;) {
+      const auto* entry = reinterpret_cast<const dirent64*>(buffer.data() + at);
+      at += entry->d_reclen;
+      if (std::strcmp(entry->d_name, ".") == 0 || std::strcmp(entry->d_name, "..") == 0) continue;
+      ++looked_;
+      ++counting_;
+      if (is_folder(opened->get(), *entry))
+        waiting_.push_back({place.top, place.path + "/" + entry->d_name});
+    }
+  }
+}
+
+}  // namespace sbx::supervise

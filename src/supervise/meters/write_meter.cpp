@@ -1,0 +1,130 @@
+#include "supervise/meters/write_meter.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
+
+#include "supervise/meters/process_tree.hpp"
+
+namespace sbx::supervise {
+namespace {
+
+/// The number after "write_bytes: ", proc(5); 0 when the process is gone.
+std::uint64_t written_in(std::string_view text) {
+  constexpr std::string_view kName = "\nwrite_bytes: ";
+  const auto at = text.find(kName);
+  if (at == std::string_view::npos) return 0;
+  text.remove_prefix(at + kName.size());
+  std::uint64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+/// The fourth field of /proc/PID/stat, after a name that may hold anything; 0 when it is gone.
+pid_t parent_in(std::string_view stat) {
+  const auto name_end = stat.rfind(')');
+  if (name_end == std::string_view::npos || stat.size() < name_end + 4) return 0;
+  stat.remove_prefix(name_end + 4);  // ") S "
+  pid_t parent = 0;
+  std::from_chars(stat.data(), stat.data() + stat.size(), parent);
+  return parent;
+}
+
+constexpr unsigned kLooksToBeSure = 8;
+
+}  // namespace
+
+/// Nothing when it can't be read.
+std::optional<std::uint64_t> WriteMeter::written_by(const std::string& folder) const {
+  std::array<char, 1024> room;
+  const std::string_view text = read_small(processes_.proc(), folder + "/io", room);
+  if (text.empty()) return std::nullopt;
+  return written_in(text);
+}
+
+/// When its first thread has left (pthread_exit(3) in main), /proc/PID/io belongs to the host's root.
+/// /proc has a folder for each other thread by its number as well, unlisted, and that tells of the
+/// whole process (proc_pid_lookup).
+std::optional<std::uint64_t> WriteMeter::written_by(ProcessList::Process& process) {
+  if (const auto written = written_by(process.folder)) return written;
+  const std::string place = process.folder.substr(0, process.folder.rfind('/') + 1);
+  for (const pid_t thread : processes_.threads_of(process))
+    if (const auto written = written_by(place + std::to_string(thread))) return written;
+  return std::nullopt;
+}
+
+/// One that lives and can't be asked, by a program file it may not read or by prctl(2)
+/// PR_SET_DUMPABLE. So is the command for a moment of its first execve(2), where it still has the mark
+/// of PID 1: who looks on wakes up in the middle of that.
+void WriteMeter::note_unreadable(ProcessList::Process& process, Seen& seen) {
+  (void)processes_.statm(process);
+  seen.refused = process.holder != 0 ? seen.refused + 1 : 0;
+  doubtful_ = doubtful_ || seen.refused > 0;
+  if (seen.refused >= kLooksToBeSure) unreadable_ = processes_.name(process);
+}
+
+WriteMeter::Processes WriteMeter::processes_now() {
+  Processes now;
+  std::array<char, 1024> room;
+  processes_.refresh();
+  doubtful_ = false;
+  for (ProcessList::Process& process : processes_.all()) {
+    const auto before = last_.find(process.number);
+    Seen seen;
+    if (before != last_.end()) seen = before->second;
+    if (const auto written = written_by(process)) {
+      seen.written = std::max(seen.written, *written);
+      seen.refused = 0;
+    } else {
+      note_unreadable(process, seen);
+    }
+    // Whoever waits for it: later it can only become PID 1.
+    if (seen.parent == 0)
+      seen.parent = parent_in(read_small(processes_.proc(), process.folder + "/stat", room));
+    now.emplace(process.number, seen);
+  }
+  return now;
+}
+
+/// What a process that is gone had written is in the count of the nearest ancestor that is left, as
+/// far as that has grown: then it is not kept a second time.
+void WriteMeter::keep_of_ended(const Processes& now) {
+  std::map<pid_t, std::uint64_t> grown;
+  for (const auto& [number, process] : now)
+    if (const auto before = last_.find(number); before != last_.end())
+      grown[number] = process.written - before->second.written;
+  for (const auto& [number, process] : last_) {
+    if (now.contains(number)) continue;
+    pid_t ancestor = process.parent;
+    for (auto up = last_.find(ancestor); up != last_.end() && !now.contains(ancestor);
+         up = last_.find(ancestor))
+      ancestor = up->second.parent;
+    std::uint64_t kept = process.written;
+    if (const auto heir = grown.find(ancestor); heir != grown.end()) {
+      const std::uint64_t inherited = std::min(kept, heir->second);
+      heir->second -= inherited;
+      kept -= inherited;
+    }
+    ended_ += kept;
+  }
+}
+
+std::uint64_t WriteMeter::look() {
+  Processes now = processes_now();
+  keep_of_ended(now);
+  last_ = std::move(now);
+  total_ = ended_;
+  for (const auto& [number, process] : last_) total_ += process.written;
+  return total_;
+}
+
+std::uint64_t WriteMeter::next_look_microseconds(std::uint64_t budget) const {
+  constexpr std::uint64_t kBytesPerMicrosecond = 2000;
+  constexpr std::uint64_t kShortest = 2000;
+  if (doubtful_) return kShortest;
+  const std::uint64_t headroom = budget - std::min(budget, total_);
+  return std::clamp<std::uint64_t>(headroom / kBytesPerMicrosecond, kShortest, 50'000);
+}
+
+}  // namespace sbx::supervise

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sbx/outcome.hpp>
+
+#include "base/event_loop.hpp"
+#include "base/unique_fd.hpp"
+#include "supervise/streams/block.hpp"
+#include "supervise/streams/capture.hpp"
+#include "supervise/streams/escape_filter.hpp"
+#include "supervise/settings.hpp"
+#include "supervise/streams/sink.hpp"
+
+namespace sbx::supervise {
+
+/// Passes one output stream of the sandbox on, or keeps it, while it is written: the first `cap`
+/// bytes go out at once, the rest is counted and dropped; a terminal gets the last bytes at the end.
+/// Memory does not grow with the stream.
+class OutputRelay {
+ public:
+  struct Options {
+    std::string name;  ///< "stdout"
+    Bytes cap{};
+    bool capture = false;
+    EscapePolicy escapes = EscapePolicy::visible;  ///< when the sink is a terminal
+    OnExceed on_exceed = OnExceed::drop;
+    std::function<void()> exceeded;  ///< once, at the first byte over the cap that ends the run
+    std::function<void()> finished;                ///< once: nothing more will be read or written
+  };
+
+  /// `source` is the read end (or a pty master) and gets O_NONBLOCK; `sink` is borrowed.
+  OutputRelay(EventLoop& loop, UniqueFd source, int sink, Options options);
+  OutputRelay(const OutputRelay&) = delete;
+  OutputRelay& operator=(const OutputRelay&) = delete;
+  ~OutputRelay() { close_source(); }
+
+  [[nodiscard]] Status start();
+  /// Every process of the sandbox is dead: what is in the pipe now is all there will be. (End of
+  /// file alone would wait for whoever else was handed the write end.)
+  void source_is_complete();
+  /// Stops although the sink has not taken everything.
+  void abandon();
+
+  [[nodiscard]] bool done() const { return done_; }
+  /// Whether bytes are waiting for the sink.
+  [[nodiscard]] bool blocked() const { return sink_watched_; }
+  /// The stream as it stands in the record, once done. Empty text when passed through.
+  [[nodiscard]] Stream take();
+  /// What a user should know: "cannot write stdout: No space left on device …".
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+  /// The errno for which bytes were lost; 0: none were.
+  [[nodiscard]] int write_error() const { return write_error_; }
+
+ private:
+  enum class Step : std::uint8_t { again, wait_source, wait_sink, end };
+
+  void pump();
+  Step step();
+  Step step_capture();
+  Step step_splice();
+  Step step_copy();
+  Step step_discard();
+  Step step_keep_tail();
+  void show_tail();
+  [[nodiscard]] bool ends_run() const;
+  Step flush();
+  Step source_said(ssize_t answer);
+  void count(std::size_t bytes);
+  Step sink_said(const Taken& taken);
+  void wait_for_sink();
+  void stop_waiting_for_sink();
+  void close_source();
+  void finish();
+  [[nodiscard]] bool flows();
+  void rest();
+  void wake();
+  [[nodiscard]] std::uint64_t allowance() const;
+  [[nodiscard]] bool dropping() const { return sink_lost_ || sink_.discards() || allowance() == 0; }
+
+  EventLoop& loop_;
+  UniqueFd source_;
+  Sink sink_;
+  Options options_;
+  std::optional<Capture> capture_;
+  std::optional<EscapeFilter> filter_;
+  std::optional<Capture> over_;  ///< what a terminal is shown at the end
+  UniqueFd null_;  ///< where splice drops what is over the cap
+  Block block_;
+  std::string pending_;  ///< read and counted, not yet taken by the sink
+  std::size_t pending_at_ = 0;
+  std::uint64_t bytes_ = 0;   ///< written by the sandbox
+  std::uint64_t passed_ = 0;  ///< of these, meant for the sink
+  std::uint64_t tail_ = 0;    ///< of these, shown at the end
+  int write_error_ = 0;
+  bool sink_lost_ = false;
+  bool sink_watched_ = false;
+  bool complete_ = false;
+  bool at_end_ = false;
+  bool said_exceeded_ = false;
+  bool done_ = false;
+  bool flows_ = false;
+  bool resting_ = false;
+  bool has_large_pipe_ = false;
+  std::uint64_t window_began_ = 0;  ///< sys::now_microseconds()
+  std::uint64_t window_bytes_ = 0;  ///< bytes_ when the window began
+  std::vector<std::string> notes_;
+};
+
+}  // namespace sbx::supervise
