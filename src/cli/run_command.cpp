@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "base/sys.hpp"
-#include "budget/acquire.hpp"
+#include "cgroup/acquire.hpp"
 #include "cli/bring_out.hpp"
 #include "cli/context.hpp"
 #include "cli/github.hpp"
@@ -64,7 +64,7 @@ class RunCommand {
     // First, so that every later mistake is in the record too.
     if (const auto prepared = prepare_report(); !prepared) return could_not(prepared.error());
     stamp("command line");
-    auto acquisition = budget::Acquisition::begin();
+    auto acquisition = cgroup::Acquisition::begin();
 
     auto host = host::probe();
     if (!host) return could_not(host.error());
@@ -284,7 +284,7 @@ class RunCommand {
   ReportTargets targets_;
   UniqueFd parent_;  ///< --die-with-parent
   host::Host host_;
-  budget::Acquired acquired_;
+  cgroup::Acquired acquired_;
   policy::Policy policy_;
   plan::Plan plan_;
   std::vector<Stamp> stamps_;

@@ -4,7 +4,7 @@
 #include <array>
 #include <iterator>
 
-#include "budget/acquire.hpp"
+#include "cgroup/acquire.hpp"
 #include "doctor/child.hpp"
 #include "doctor/doctor.hpp"
 #include "plan/make_plan.hpp"
@@ -80,8 +80,8 @@ Texts means_of(const plan::Plan& plan, const Outcome& outcome) {
 /// In a child: the supervisor of a run hides its own memory and can't make a second one. All that a
 /// run makes is made, its control group too.
 Texts run_it(host::Host host, const policy::Policy& policy, const std::string& state_folder) {
-  auto acquisition = budget::Acquisition::begin();
-  const budget::Acquired acquired = acquisition.finish();
+  auto acquisition = cgroup::Acquisition::begin();
+  const cgroup::Acquired acquired = acquisition.finish();
   host.control_group = acquired.facts;
   const auto plan = plan::make_plan(policy, host, request_of(host, policy));
   if (!plan) return error_texts(plan.error());

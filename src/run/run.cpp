@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/sys.hpp"
-#include "budget/group.hpp"
+#include "cgroup/group.hpp"
 #include "plan/appeared.hpp"
 #include "plan/files/disk.hpp"
 #include "plan/enforcement.hpp"
@@ -128,11 +128,11 @@ supervise::StdinFrom stdin_from(plan::StdinMode mode) {
   return supervise::StdinFrom::null;
 }
 
-bool memory_is_polled(const plan::Plan& plan, const budget::Group* group) {
+bool memory_is_polled(const plan::Plan& plan, const cgroup::Group* group) {
   return plan.budgets.memory.count > 0 && (group == nullptr || !group->limits_memory());
 }
 
-supervise::Watched watch(const spawn::Sandbox& sandbox, budget::Group* group,
+supervise::Watched watch(const spawn::Sandbox& sandbox, cgroup::Group* group,
                          supervise::GrowthMeter& growth, supervise::EntryMeter& entries,
                          const RunNetwork& network) {
   return {.pid = sandbox.pid,
@@ -149,7 +149,7 @@ supervise::Watched watch(const spawn::Sandbox& sandbox, budget::Group* group,
 }
 
 /// budget and spawn don't know each other: PID 1 gets into its control group by these.
-spawn::Placement placement_in(budget::Group* group) {
+spawn::Placement placement_in(cgroup::Group* group) {
   if (group == nullptr) return {};
   return {.folder = group->folder(), .joins = group->joins()};
 }
@@ -160,14 +160,14 @@ std::vector<std::string> live_folders(const plan::Plan& plan) {
   return folders;
 }
 
-Status set_limits(const plan::Budgets& budgets, budget::Group* group) {
+Status set_limits(const plan::Budgets& budgets, cgroup::Group* group) {
   if (group == nullptr) return {};
   return group->limit(
       {.memory = budgets.memory, .processes = budgets.processes, .cpus = budgets.cpus});
 }
 
 /// A budget that does not even hold the sandbox ends it before the command runs.
-Error explain_small_memory(Error error, const plan::Plan& plan, const budget::Group* group) {
+Error explain_small_memory(Error error, const plan::Plan& plan, const cgroup::Group* group) {
   if (group == nullptr || !group->limits_memory() || group->memory_kills() == 0) return error;
   return {.kind = ErrorKind::setup,
           .code = "memory-too-small",

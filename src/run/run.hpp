@@ -7,7 +7,7 @@
 #include <sbx/outcome.hpp>
 
 #include "base/result.hpp"
-#include "budget/group.hpp"
+#include "cgroup/group.hpp"
 #include "host/host.hpp"
 #include "plan/plan.hpp"
 #include "spawn/spawn.hpp"
@@ -24,8 +24,8 @@ struct Options {
   /// Where the private workspace is kept for what comes after the run; null: it vanishes.
   workspace::Copy* copy = nullptr;
   std::string state_folder;  ///< ~/.local/state/sbx; empty: the caller has no home
-  /// The run's control group, from budget::Acquisition; null: budgets are polled.
-  budget::Group* group = nullptr;
+  /// The run's control group, from cgroup::Acquisition; null: budgets are polled.
+  cgroup::Group* group = nullptr;
   std::string id;  ///< the run is listed under it while it is under way (under_way.hpp)
   std::string policy;  ///< its name, for that list
   std::vector<int> readers;  ///< supervise::Settings::readers

@@ -7,7 +7,7 @@ import sys
 
 # A folder may include itself, base, include/sbx and what stands here. Peers of one layer do not know each other.
 VALUES = {"policy", "host", "plan"}
-MECHANISMS = {"spawn", "supervise", "workspace", "network", "budget"}
+MECHANISMS = {"spawn", "supervise", "workspace", "network", "cgroup"}
 MAY_INCLUDE = {
     "base": set(),
     "policy": set(),
@@ -17,7 +17,7 @@ MAY_INCLUDE = {
     "supervise": set(),  # it is handed values and descriptors
     "workspace": VALUES,
     "network": VALUES,
-    "budget": VALUES,
+    "cgroup": VALUES,
     "run": VALUES | MECHANISMS,
     "session": VALUES | MECHANISMS | {"run"},
     "mcp": VALUES | MECHANISMS | {"run", "session"},
@@ -34,7 +34,7 @@ FENCES = [
     (r"^toml\+\+/", {"policy/syntax.cpp"}, "nothing else knows TOML"),
     (r"^nlohmann/", {"cli/json.hpp", "mcp/", "plan/program/proxies.cpp"}, "JSON is written in one place, and read from what volta keeps"),
     (r"^(iostream|regex|fstream|sstream)$", set(), "static constructors and locales cost time at every start"),
-    (r"^linux/", {"base/", "plan/filter/", "plan/landlock", "spawn/", "supervise/", "workspace/", "host/", "doctor/", "network/", "budget/",
+    (r"^linux/", {"base/", "plan/filter/", "plan/landlock", "spawn/", "supervise/", "workspace/", "host/", "doctor/", "network/", "cgroup/",
                    "policy/symbols.cpp"},
      "kernel headers stay with the mechanism"),
 ]

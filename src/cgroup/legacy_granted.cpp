@@ -1,12 +1,12 @@
-#include "budget/legacy_granted.hpp"
+#include "cgroup/legacy_granted.hpp"
 
 #include <fcntl.h>
 
 #include <string>
 
-#include "budget/files.hpp"
+#include "cgroup/files.hpp"
 
-namespace sbx::budget {
+namespace sbx::cgroup {
 namespace {
 
 /// Beyond this a limit of cgroup v1 is none: it is written as the largest number of pages.
@@ -45,4 +45,4 @@ host::ControlGroup::Granted granted_by_legacy(const Hierarchies& hierarchies) {
   return granted;
 }
 
-}  // namespace sbx::budget
+}  // namespace sbx::cgroup

@@ -1,4 +1,4 @@
-#include "budget/files.hpp"
+#include "cgroup/files.hpp"
 
 #include <fcntl.h>
 
@@ -8,7 +8,7 @@
 
 #include "base/unique_fd.hpp"
 
-namespace sbx::budget {
+namespace sbx::cgroup {
 namespace {
 
 std::optional<std::uint64_t> number_in(std::string_view text) {
@@ -66,4 +66,4 @@ bool has_word(std::string_view list, std::string_view word) {
   return false;
 }
 
-}  // namespace sbx::budget
+}  // namespace sbx::cgroup

@@ -1,4 +1,4 @@
-#include "budget/acquire.hpp"
+#include "cgroup/acquire.hpp"
 
 #include <unistd.h>
 
@@ -6,13 +6,13 @@
 #include <string_view>
 
 #include "base/sys.hpp"
-#include "budget/files.hpp"
-#include "budget/legacy.hpp"
-#include "budget/legacy_granted.hpp"
-#include "budget/unified.hpp"
+#include "cgroup/files.hpp"
+#include "cgroup/legacy.hpp"
+#include "cgroup/legacy_granted.hpp"
+#include "cgroup/unified.hpp"
 #include "host/parse.hpp"
 
-namespace sbx::budget {
+namespace sbx::cgroup {
 namespace {
 
 using host::Means;
@@ -144,4 +144,4 @@ Acquired Acquisition::finish() {
   return acquired;
 }
 
-}  // namespace sbx::budget
+}  // namespace sbx::cgroup

@@ -8,7 +8,7 @@
 #include "host/host.hpp"
 
 /// Which control groups this process is in, and where they can be reached: cgroups(7).
-namespace sbx::budget {
+namespace sbx::cgroup {
 
 /// One hierarchy: where it is mounted and which of its groups this process is in.
 struct Place {
@@ -34,4 +34,4 @@ struct Hierarchies {
 [[nodiscard]] Hierarchies find_hierarchies(std::string_view own_groups,
                                            const std::vector<host::MountPoint>& mounts);
 
-}  // namespace sbx::budget
+}  // namespace sbx::cgroup

@@ -6,7 +6,7 @@
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 
-namespace sbx::budget {
+namespace sbx::cgroup {
 
 /// A control group that sbx made: the folder, held by a descriptor; removed when this ends.
 ///
@@ -53,4 +53,4 @@ class OwnedFolder {
 /// kernel refuses to remove a group with processes.
 void sweep(const std::string& parent);
 
-}  // namespace sbx::budget
+}  // namespace sbx::cgroup

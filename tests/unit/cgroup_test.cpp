@@ -10,15 +10,15 @@
 #include <filesystem>
 #include <fstream>
 
-#include "budget/files.hpp"
-#include "budget/hierarchies.hpp"
-#include "budget/legacy_granted.hpp"
-#include "budget/owned_folder.hpp"
-#include "budget/scope.hpp"
-#include "budget/unified.hpp"
+#include "cgroup/files.hpp"
+#include "cgroup/hierarchies.hpp"
+#include "cgroup/legacy_granted.hpp"
+#include "cgroup/owned_folder.hpp"
+#include "cgroup/scope.hpp"
+#include "cgroup/unified.hpp"
 #include "host/parse.hpp"
 
-namespace sbx::budget {
+namespace sbx::cgroup {
 namespace {
 
 using testing::HasSubstr;
@@ -271,4 +271,4 @@ TEST(BudgetNames, AreDifferent) {
 }
 
 }  // namespace
-}  // namespace sbx::budget
+}  // namespace sbx::cgroup

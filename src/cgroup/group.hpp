@@ -11,7 +11,7 @@
 #include "base/tree_counters.hpp"
 #include "host/host.hpp"
 
-namespace sbx::budget {
+namespace sbx::cgroup {
 
 /// Budgets of a whole sandbox. Of those that the group can't keep the value is not looked at.
 struct Limits {
@@ -36,4 +36,4 @@ class Group : public TreeCounters {
   [[nodiscard]] virtual std::vector<int> joins() const = 0;
 };
 
-}  // namespace sbx::budget
+}  // namespace sbx::cgroup

@@ -1,11 +1,11 @@
 #pragma once
 
-#include "budget/hierarchies.hpp"
+#include "cgroup/hierarchies.hpp"
 #include "host/host.hpp"
 
-namespace sbx::budget {
+namespace sbx::cgroup {
 
 /// The limits of the cgroup v1 groups from those that sbx is in up to what is mounted.
 [[nodiscard]] host::ControlGroup::Granted granted_by_legacy(const Hierarchies& hierarchies);
 
-}  // namespace sbx::budget
+}  // namespace sbx::cgroup

@@ -1,4 +1,4 @@
-#include "budget/outliving.hpp"
+#include "cgroup/outliving.hpp"
 
 #include <sched.h>
 #include <signal.h>
@@ -7,7 +7,7 @@
 #include <array>
 #include <cerrno>
 
-namespace sbx::budget {
+namespace sbx::cgroup {
 namespace {
 
 int run_work(void* work) {
@@ -32,4 +32,4 @@ void do_outliving(const std::function<void()>& work) {
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
 }
 
-}  // namespace sbx::budget
+}  // namespace sbx::cgroup

@@ -4,12 +4,12 @@
 #include <optional>
 #include <string>
 
-#include "budget/group.hpp"
-#include "budget/hierarchies.hpp"
-#include "budget/owned_folder.hpp"
+#include "cgroup/group.hpp"
+#include "cgroup/hierarchies.hpp"
+#include "cgroup/owned_folder.hpp"
 
 /// cgroup v2: a group in the subtree that was delegated to the caller.
-namespace sbx::budget {
+namespace sbx::cgroup {
 
 /// The controllers that sbx uses.
 struct Controllers {
@@ -52,4 +52,4 @@ struct Caller {
 /// Makes the group, and removes what dead runs left beside it. Errors: host, as find_spot.
 [[nodiscard]] Result<std::unique_ptr<Group>> make_unified(const Place& own, const Spot& spot);
 
-}  // namespace sbx::budget
+}  // namespace sbx::cgroup

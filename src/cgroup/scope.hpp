@@ -7,11 +7,11 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "budget/hierarchies.hpp"
+#include "cgroup/hierarchies.hpp"
 
 /// A scope of systemd's, with a delegated group, from the caller's own manager: for a user at a
 /// terminal, whose session's group is not delegated.
-namespace sbx::budget {
+namespace sbx::cgroup {
 
 /// Whether the group `path` (as in /proc/self/cgroup) is a login session of `uid` or an application
 /// of its manager. Nothing else may be left for a scope: a job's or a container's group holds what
@@ -43,4 +43,4 @@ class ScopeRequest {
   std::string problem_;
 };
 
-}  // namespace sbx::budget
+}  // namespace sbx::cgroup

@@ -8,7 +8,7 @@
 #include "base/result.hpp"
 
 /// The small files of a control group. `folder` is a descriptor, or AT_FDCWD with a path in `name`.
-namespace sbx::budget {
+namespace sbx::cgroup {
 
 /// The first 4 KiB without the last newline; nothing when it can't be read.
 [[nodiscard]] std::optional<std::string> read_text(int folder, const std::string& name);
@@ -27,4 +27,4 @@ void lower_to(std::optional<Number>& value, std::optional<Number> other) {
   if (other && (!value || *other < *value)) value = other;
 }
 
-}  // namespace sbx::budget
+}  // namespace sbx::cgroup

@@ -1,4 +1,4 @@
-#include "budget/scope.hpp"
+#include "cgroup/scope.hpp"
 
 #include <dbus/dbus.h>
 #include <fcntl.h>
@@ -10,8 +10,8 @@
 #include <array>
 
 #include "base/sys.hpp"
-#include "budget/files.hpp"
-#include "budget/owned_folder.hpp"
+#include "cgroup/files.hpp"
+#include "cgroup/owned_folder.hpp"
 
 // The archive of libdbus refers to these for servers that systemd starts; sbx only asks.
 extern "C" {
@@ -23,7 +23,7 @@ int sd_is_socket(int /*fd*/, int /*family*/, int /*type*/, int /*listening*/) {
 }
 }
 
-namespace sbx::budget {
+namespace sbx::cgroup {
 namespace {
 
 constexpr int kAnswer = 500;               // milliseconds
@@ -225,4 +225,4 @@ Status ScopeRequest::finish() {
   return {};
 }
 
-}  // namespace sbx::budget
+}  // namespace sbx::cgroup

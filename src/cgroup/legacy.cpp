@@ -1,4 +1,4 @@
-#include "budget/legacy.hpp"
+#include "cgroup/legacy.hpp"
 
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "base/sys.hpp"
-#include "budget/files.hpp"
-#include "budget/outliving.hpp"
-#include "budget/owned_folder.hpp"
+#include "cgroup/files.hpp"
+#include "cgroup/outliving.hpp"
+#include "cgroup/owned_folder.hpp"
 
-namespace sbx::budget {
+namespace sbx::cgroup {
 
 namespace {
 
@@ -188,4 +188,4 @@ LegacyMade make_legacy(const Hierarchies& hierarchies) {
   return made;
 }
 
-}  // namespace sbx::budget
+}  // namespace sbx::cgroup

@@ -1,4 +1,4 @@
-#include "budget/owned_folder.hpp"
+#include "cgroup/owned_folder.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #include "base/sys.hpp"
 
-namespace sbx::budget {
+namespace sbx::cgroup {
 namespace {
 
 constexpr std::string_view kPrefix = "sbx-";
@@ -116,4 +116,4 @@ void sweep(const std::string& parent) {
   }
 }
 
-}  // namespace sbx::budget
+}  // namespace sbx::cgroup

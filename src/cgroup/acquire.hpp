@@ -4,11 +4,11 @@
 #include <optional>
 #include <string>
 
-#include "budget/group.hpp"
-#include "budget/hierarchies.hpp"
-#include "budget/scope.hpp"
+#include "cgroup/group.hpp"
+#include "cgroup/hierarchies.hpp"
+#include "cgroup/scope.hpp"
 
-namespace sbx::budget {
+namespace sbx::cgroup {
 
 /// What a run has to keep its budgets with.
 struct Acquired {
@@ -35,4 +35,4 @@ class Acquisition {
   std::string why_;  ///< not empty: polled, because of this
 };
 
-}  // namespace sbx::budget
+}  // namespace sbx::cgroup

@@ -1,4 +1,4 @@
-#include "budget/unified.hpp"
+#include "cgroup/unified.hpp"
 
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -10,10 +10,10 @@
 #include <array>
 #include <cmath>
 
-#include "budget/files.hpp"
-#include "budget/outliving.hpp"
+#include "cgroup/files.hpp"
+#include "cgroup/outliving.hpp"
 
-namespace sbx::budget {
+namespace sbx::cgroup {
 namespace {
 
 constexpr std::uint64_t kPeriod = 100'000;      // microseconds
@@ -298,4 +298,4 @@ Result<std::unique_ptr<Group>> make_unified(const Place& own, const Spot& spot) 
   return std::make_unique<UnifiedGroup>(std::move(aside), std::move(folder), spot.controllers);
 }
 
-}  // namespace sbx::budget
+}  // namespace sbx::cgroup

@@ -3,12 +3,12 @@
 #include <memory>
 #include <string>
 
-#include "budget/group.hpp"
-#include "budget/hierarchies.hpp"
+#include "cgroup/group.hpp"
+#include "cgroup/hierarchies.hpp"
 
 /// cgroup v1, for a caller with root's rights: groups of the sandbox's own in the memory, pids, cpu
 /// and cpuacct hierarchies, below those that sbx runs in.
-namespace sbx::budget {
+namespace sbx::cgroup {
 
 struct LegacyMade {
   std::unique_ptr<Group> group;  ///< null: see `why`
@@ -17,4 +17,4 @@ struct LegacyMade {
 };
 [[nodiscard]] LegacyMade make_legacy(const Hierarchies& hierarchies);
 
-}  // namespace sbx::budget
+}  // namespace sbx::cgroup

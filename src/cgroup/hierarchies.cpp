@@ -1,9 +1,9 @@
-#include "budget/hierarchies.hpp"
+#include "cgroup/hierarchies.hpp"
 
 #include <algorithm>
 #include <array>
 
-namespace sbx::budget {
+namespace sbx::cgroup {
 namespace {
 
 std::string_view take_until(std::string_view& text, char separator) {
@@ -80,4 +80,4 @@ Hierarchies find_hierarchies(std::string_view own_groups,
   return found;
 }
 
-}  // namespace sbx::budget
+}  // namespace sbx::cgroup
