@@ -53,7 +53,7 @@ void prepare_heap() {
 
 /// The kernel lays argv and the environment out in one block, string after string (execve(2)); a
 /// caller that moved an entry away ends it.
-sbx::spawn::ArgumentArea argument_area(char** argv) {
+sbx::ArgumentArea argument_area(char** argv) {
   if (argv[0] == nullptr) return {};
   char* end = argv[0];
   for (char** each = argv; *each != nullptr && *each == end; ++each) end += std::strlen(*each) + 1;

@@ -36,6 +36,14 @@ enum class ErrorKind : std::uint8_t {
   not_executable,  ///< the command can't be run (exit 126)
 };
 
+/// What a run can do instead after a failed set-up, at the price of an entry in `degraded`.
+enum class Retry : std::uint8_t {
+  none,              ///< nothing
+  with_copies,       ///< a writable overlay is not possible here
+  disk_in_memory,    ///< the directory of the private disk can't hold whiteouts
+  without_listener,  ///< a seccomp listener outside of sbx leaves no room for another (EBUSY)
+};
+
 struct Error {
   ErrorKind kind = ErrorKind::internal;
   std::string code;     ///< stable, kebab-case: "unknown-key", "no-user-namespace"
@@ -44,6 +52,7 @@ struct Error {
   std::optional<Origin> origin{};
   std::string source_line{};  ///< the text of the line at `origin`, for the caret
   std::string hint{};         ///< what would cure it
+  Retry retry = Retry::none;
 
   /// "message: errno text (origin)", without the hint.
   [[nodiscard]] std::string text() const;

@@ -7,37 +7,33 @@
 #include <algorithm>
 
 #include "base/sys.hpp"
-#include "cli/applying.hpp"
-#include "cli/changes_json.hpp"
-#include "cli/changes_words.hpp"
-#include "cli/text.hpp"
-#include "cli/words.hpp"
+#include "changes/applying.hpp"
+#include "changes/json.hpp"
+#include "changes/words.hpp"
+#include "base/text.hpp"
+#include "record/words.hpp"
 #include "host/state.hpp"
 #include "policy/keys.hpp"
-#include "workspace/kept.hpp"
-#include "workspace/patch.hpp"
+#include "changes/kept.hpp"
+#include "changes/patch.hpp"
 
 namespace sbx::cli {
 namespace {
 
-using workspace::Kept;
-using workspace::KeptFacts;
-using workspace::Store;
+using changes::Kept;
+using changes::KeptFacts;
+using changes::Store;
 
 constexpr int kDone = 0;
 constexpr int kFindings = 1;
 constexpr int kUsage = 2;
 
 int print(const std::string& text) {
-  return print_answer(text) ? kDone : exit_status::kCouldNot;
-}
-
-void write_stderr(const std::string& text) {
-  (void)sys::write_all(STDERR_FILENO, text);  // nowhere else to tell it
+  return record::print_answer(text) ? kDone : exit_status::kCouldNot;
 }
 
 int complain(const Invocation& typed, const Error& error) {
-  write_stderr(error_text(error, paint_for(typed.output.color, STDERR_FILENO)));
+  write_stderr(record::error_text(error, paint_for(typed.output.color, STDERR_FILENO)));
   return error.kind == ErrorKind::usage ? kUsage : exit_status::kCouldNot;
 }
 
@@ -152,35 +148,35 @@ int list(const Invocation& typed) {
 
 std::string head_words(const Kept& kept, const Paint& paint) {
   return fmt::format("{}: {} in {}\n  kept {} of {} ({})\n", paint.bold(kept.facts.name),
-                     tally_words(kept.changes.changes), printable(kept.facts.folder),
+                     changes::tally_words(kept.changes.changes), printable(kept.facts.folder),
                      time_text(kept.facts.made, true), command_text(kept.facts),
                      printable(kept.facts.outcome));
 }
 
 /// What can be shown without the folder is shown without it.
-int show(const Invocation& typed, Texts texts) {
+int show(const Invocation& typed, changes::Texts texts) {
   if (typed.operands.size() != 1) return complain(typed, usage(typed, "needs one name"));
   auto kept = load(typed.operands.front());
   if (!kept) return complain(typed, kept.error());
-  const Status there = workspace::open_folders(*kept);
+  const Status there = changes::open_folders(*kept);
   std::vector<workspace::Left> conflicts;
   if (there) conflicts = workspace::conflicts_now(kept->copy, kept->changes.changes);
   if (typed.output.json) {
     Json json = head_json();
     json.update(facts_json(kept->facts));
     json["folder_error"] = there ? Json(nullptr) : Json(there.error().text());
-    json["changes"] = changes_json(kept->changes.changes);
-    json["conflicts"] = left_json(conflicts);
+    json["changes"] = changes::changes_json(kept->changes.changes);
+    json["conflicts"] = changes::left_json(conflicts);
     return print(dump(json));
   }
   const Paint paint = paint_for(typed.output.color, STDOUT_FILENO);
   const std::string rest = fmt::format("sbx changes show --json {}", kept->facts.name);
   const int printed = print(head_words(*kept, paint) +
-                            listing_words(kept->copy, kept->changes, texts, paint, rest));
-  write_stderr(conflict_words(conflicts));
+                            changes::listing_words(kept->copy, kept->changes, texts, paint, rest));
+  write_stderr(changes::conflict_words(conflicts));
   if (there) return printed;
   const int status = complain(typed, there.error());
-  return texts == Texts::shown ? status : printed;
+  return texts == changes::Texts::shown ? status : printed;
 }
 
 /// For `git apply`, which is asked for nothing that `sbx changes apply` would not do either.
@@ -188,22 +184,22 @@ int patch(const Invocation& typed) {
   if (typed.operands.size() != 1) return complain(typed, usage(typed, "needs one name"));
   auto kept = load(typed.operands.front());
   if (!kept) return complain(typed, kept.error());
-  if (const Status there = workspace::open_folders(*kept); !there)
+  if (const Status there = changes::open_folders(*kept); !there)
     return complain(typed, there.error());
   workspace::Selection selection =
       workspace::select(kept->copy, kept->changes, {}, kept->facts.policy_files);
-  const workspace::Patch made = workspace::make_patch(kept->copy, selection.changes);
+  const changes::Patch made = changes::make_patch(kept->copy, selection.changes);
   const int printed = print(made.text);
   selection.left.insert(selection.left.end(), made.left.begin(), made.left.end());
   for (const workspace::Left& each : selection.left)
     write_stderr("sbx: not in the patch: " + printable(each.path) + ": " + each.why + "\n");
-  write_stderr(conflict_words(workspace::conflicts_now(kept->copy, selection.changes)));
+  write_stderr(changes::conflict_words(workspace::conflicts_now(kept->copy, selection.changes)));
   return printed != kDone || selection.left.empty() ? printed : kFindings;
 }
 
 // --- apply
 
-int apply_status(const ApplyEnd& end) {
+int apply_status(const changes::ApplyEnd& end) {
   const auto failed = [](const workspace::Left& left) { return left.failed; };
   if (end.signal != 0) return exit_status_of(Cancelled{end.signal});
   if (std::ranges::any_of(end.applied.left, failed)) return exit_status::kCouldNot;
@@ -212,23 +208,23 @@ int apply_status(const ApplyEnd& end) {
 
 int apply(const Invocation& typed) {
   if (typed.operands.empty()) return complain(typed, usage(typed, "needs a name"));
-  if (const Status asking = check_asking(!typed.bring_out.yes); !asking)
+  if (const Status asking = changes::check_asking(!typed.bring_out.yes); !asking)
     return complain(typed, asking.error());
   auto kept = load(typed.operands.front());
   if (!kept) return complain(typed, kept.error());
-  if (const Status there = workspace::open_folders(*kept); !there)
+  if (const Status there = changes::open_folders(*kept); !there)
     return complain(typed, there.error());
-  const Wish wish{.patterns = {typed.operands.begin() + 1, typed.operands.end()},
+  const changes::Wish wish{.patterns = {typed.operands.begin() + 1, typed.operands.end()},
                   .policy_files = kept->facts.policy_files,
                   .asks = !typed.bring_out.yes,
                   .silent = typed.output.json};
   const auto end =
-      apply_changes(kept->copy, kept->changes, wish, paint_for(typed.output.color, STDERR_FILENO));
+      changes::apply_changes(kept->copy, kept->changes, wish, paint_for(typed.output.color, STDERR_FILENO));
   if (!end) return complain(typed, end.error());
   if (typed.output.json) {
     Json json = head_json();
     json.update(facts_json(kept->facts));
-    json["applied"] = applied_json(end->applied);
+    json["applied"] = changes::applied_json(end->applied);
     if (const int printed = print(dump(json)); printed != kDone) return printed;
   }
   return apply_status(*end);
@@ -251,9 +247,9 @@ int drop(const Invocation& typed) {
 
 int changes_command(const Invocation& typed) {
   if (typed.command == "changes list") return list(typed);
-  if (typed.command == "changes show") return show(typed, Texts::left_out);
+  if (typed.command == "changes show") return show(typed, changes::Texts::left_out);
   if (typed.command == "changes diff" && typed.patch) return patch(typed);
-  if (typed.command == "changes diff") return show(typed, Texts::shown);
+  if (typed.command == "changes diff") return show(typed, changes::Texts::shown);
   if (typed.command == "changes apply") return apply(typed);
   return drop(typed);
 }

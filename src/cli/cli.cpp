@@ -14,10 +14,10 @@
 #include "cli/policy/command.hpp"
 #include "cli/run_command.hpp"
 #include "cli/runs_command.hpp"
-#include "cli/text.hpp"
-#include "cli/why.hpp"
-#include "cli/words.hpp"
-#include "spawn/faults.hpp"
+#include "cli/why_command.hpp"
+#include "base/text.hpp"
+#include "record/words.hpp"
+#include "run/setup_errors.hpp"
 
 namespace sbx::cli {
 namespace {
@@ -26,13 +26,13 @@ constexpr int kDone = 0;
 constexpr int kUsage = 2;
 
 int print(const std::string& text) {
-  return print_answer(text) ? kDone : exit_status::kCouldNot;
+  return record::print_answer(text) ? kDone : exit_status::kCouldNot;
 }
 
 int complain(const Error& error, Color color, int status) {
   (void)sys::write_all(
       STDERR_FILENO,
-      error_text(error, paint_for(color, STDERR_FILENO)));  // nowhere else to tell it
+      record::error_text(error, paint_for(color, STDERR_FILENO)));  // nowhere else to tell it
   return status;
 }
 
@@ -66,16 +66,6 @@ int completions_command(const Invocation& typed) {
   return print(for_program(text, SBX_PROGRAM_NAME));
 }
 
-#ifdef SBX_FAULTS
-/// For the mutation tests: every set-up stage that SBX_TEST_FAIL and SBX_TEST_SKIP know.
-std::string stage_table() {
-  std::string text;
-  for (const spawn::StageFacts& stage : spawn::stages())
-    text += fmt::format("{}\t{}\t{}\n", stage.name, stage.kind, stage.meaning);
-  return text;
-}
-#endif
-
 int dispatch(const Invocation& typed, const Process& process) {
   if (typed.version) return print("sbx " SBX_VERSION "\n");
   if (typed.help)
@@ -101,7 +91,7 @@ int main_of(const Process& process) {
   const auto arguments = process.arguments;
 #ifdef SBX_FAULTS
   if (arguments.size() == 1 && std::string_view(arguments[0]) == "--list-stages")
-    return print(stage_table());
+    return print(run::stage_table());
 #endif
   const auto typed = parse_command_line(arguments);
   if (typed) return dispatch(*typed, process);

@@ -10,7 +10,7 @@
 #include <sbx/outcome.hpp>
 
 #include "cli/app.hpp"
-#include "cli/codes.hpp"
+#include "record/codes.hpp"
 #include "plan/filter/table.hpp"
 #include "policy/keys.hpp"
 #include "policy/load.hpp"
@@ -317,11 +317,11 @@ std::string builtin_policies() {
 
 std::string error_codes() {
   std::string text;
-  CodeOf of{};
-  for (const CodeText& code : codes()) {
+  record::CodeOf of{};
+  for (const record::CodeText& code : record::codes()) {
     if (text.empty() || code.of != of)
       text += fmt::format("{}About {}:\n.Bl -tag -width Ds\n", text.empty() ? "" : ".El\n.Pp\n",
-                          place_name(code.of));
+                          record::place_name(code.of));
     of = code.of;
     text += fmt::format(".It Cm {}\n{}\n", code.code, escaped(sentence(code.meaning)));
     if (!code.cure.empty()) text += escaped(sentence(code.cure)) + "\n";
@@ -399,7 +399,7 @@ std::string everything_named() {
   for (const policy::Key& key : policy::keys()) text += fmt::format("key {}\n", key.name);
   for (std::size_t i = 0; i < plan::group_count(); ++i)
     text += fmt::format("group {}\n", plan::text_of(static_cast<plan::Group>(i)).name);
-  for (const CodeText& code : codes()) text += fmt::format("code {}\n", code.code);
+  for (const record::CodeText& code : record::codes()) text += fmt::format("code {}\n", code.code);
   for (const StatusRow& row : status_rows()) text += fmt::format("status {}\n", row.status);
   return text;
 }

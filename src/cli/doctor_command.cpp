@@ -8,10 +8,10 @@
 #include <sbx/outcome.hpp>
 
 #include "base/sys.hpp"
-#include "cli/context.hpp"
-#include "cli/json.hpp"
-#include "cli/text.hpp"
-#include "cli/words.hpp"
+#include "run/user_settings.hpp"
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "record/words.hpp"
 #include "doctor/doctor.hpp"
 #include "host/state.hpp"
 
@@ -133,7 +133,7 @@ std::string for_programs(const std::vector<Section>& sections, const host::Host&
 int complain(const Invocation& typed, const Error& error, int status) {
   // A closed stderr can't be told anywhere.
   (void)sys::write_all(STDERR_FILENO,
-                       error_text(error, paint_for(typed.output.color, STDERR_FILENO)));
+                       record::error_text(error, paint_for(typed.output.color, STDERR_FILENO)));
   return status;
 }
 
@@ -151,7 +151,7 @@ int doctor_command(const Invocation& typed) {
                     kUsage);
   const auto host = host::probe();
   if (!host) return complain(typed, host.error(), exit_status::kCouldNot);
-  const auto context = load_context(*host);
+  const auto context = run::load_context(*host);
   if (!context) return complain(typed, context.error(), exit_status::kCouldNot);
   const auto policies = policies_of(typed, *context);
   if (!policies)
@@ -159,7 +159,7 @@ int doctor_command(const Invocation& typed) {
                     policies.error().code == "unknown-policy" ? kUsage : kMissing);
   std::vector<Finding> trials;
   for (const policy::Policy& policy : *policies)
-    trials.push_back(doctor::try_policy(*host, policy, host::state_folder(*host)));
+    trials.push_back(doctor::try_policy(*host, policy));
   const bool runs = std::ranges::none_of(
       trials, [](const Finding& trial) { return trial.state == State::missing; });
   const std::vector<Section> sections = {
@@ -172,7 +172,7 @@ int doctor_command(const Invocation& typed) {
       typed.output.json
           ? for_programs(sections, *host)
           : for_people(sections, typed.output.quiet, paint_for(typed.output.color, STDOUT_FILENO));
-  if (!print_answer(text)) return exit_status::kCouldNot;
+  if (!record::print_answer(text)) return exit_status::kCouldNot;
   return runs ? 0 : kMissing;
 }
 

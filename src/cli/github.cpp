@@ -7,7 +7,7 @@
 #include <array>
 
 #include "base/sys.hpp"
-#include "cli/text.hpp"
+#include "base/text.hpp"
 
 namespace sbx::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/app.hpp"
-#include "cli/words.hpp"
+#include "record/words.hpp"
 
 namespace sbx::cli {
 

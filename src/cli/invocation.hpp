@@ -4,14 +4,15 @@
 #include <string>
 #include <vector>
 
+#include "base/tell.hpp"
+#include "changes/bring_out.hpp"
 #include "plan/request.hpp"
 #include "policy/load.hpp"
+#include "run/variables.hpp"
 
 /// What was typed, and nothing that was looked up: no file is read and no descriptor touched to
 /// fill an Invocation.
 namespace sbx::cli {
-
-enum class Color : std::uint8_t { automatic, always, never };
 
 /// How the answer is given.
 struct OutputOptions {
@@ -24,25 +25,6 @@ struct OutputOptions {
   bool quiet = false;
   bool verbose = false;
   Color color = Color::automatic;
-};
-
-/// What becomes of the private workspace.
-struct BringOutOptions {
-  std::string folder;  ///< --out, empty if none
-  std::vector<std::string> collect;  ///< --collect; none: the policy's patterns
-  bool diff = false;
-  bool apply = false;
-  std::vector<std::string> patterns;  ///< of --apply; none: everything
-  bool yes = false;
-  std::string keep;  ///< --keep, empty if none
-};
-
-/// Where variables of the child come from, in the order typed: later ones win.
-struct VariableSource {
-  enum class Kind : std::uint8_t { assignment, file, descriptor };
-  Kind kind = Kind::assignment;
-  std::string text;  ///< NAME=VALUE, the file's name
-  int descriptor = -1;
 };
 
 struct Invocation {
@@ -63,10 +45,10 @@ struct Invocation {
   std::vector<policy::Override> sets;         ///< --set, weaker than the named options
   std::vector<policy::Override> named;        ///< --timeout and its like
   std::vector<policy::Override> allow_hosts;  ///< --allow-host: also turns "none" into "allow-list"
-  std::vector<VariableSource> variables;
+  std::vector<run::VariableSource> variables;
   plan::RunRequest request;
   OutputOptions output;
-  BringOutOptions bring_out;
+  changes::BringOutOptions bring_out;
 };
 
 }  // namespace sbx::cli

@@ -69,13 +69,4 @@ Result<WorkspaceOperand> split_workspace_operand(std::string_view text) {
                    : fmt::format("did you mean \"{}\"?", meant));
 }
 
-Status check_variable_name(std::string_view name, std::string_view option) {
-  bool good = !name.empty() && !(name.front() >= '0' && name.front() <= '9');
-  for (const char c : name)
-    good = good &&
-           ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_');
-  if (!good) return wrong(fmt::format("{}: \"{}\" can't be a variable's name", option, name));
-  return {};
-}
-
 }  // namespace sbx::cli

@@ -29,7 +29,4 @@ struct WorkspaceOperand {
 /// DIR[:overlay|read-only|read-write|empty]; an empty DIR is ".". Errors: usage.
 [[nodiscard]] Result<WorkspaceOperand> split_workspace_operand(std::string_view text);
 
-/// Errors: usage, for a name that no shell could set.
-[[nodiscard]] Status check_variable_name(std::string_view name, std::string_view option);
-
 }  // namespace sbx::cli

@@ -2,14 +2,15 @@
 
 #include <cstdint>
 
+#include "base/argument_area.hpp"
+#include "base/result.hpp"
 #include "cli/invocation.hpp"
-#include "spawn/spawn.hpp"
 
 namespace sbx::cli {
 
 /// What a run needs to know of sbx's own process.
 struct OwnProcess {
-  spawn::ArgumentArea arguments;
+  ArgumentArea arguments;
   std::uint64_t started = 0;  ///< of main, in microseconds on CLOCK_MONOTONIC
 };
 

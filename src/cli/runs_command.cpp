@@ -7,9 +7,9 @@
 #include <algorithm>
 
 #include "base/sys.hpp"
-#include "cli/json.hpp"
-#include "cli/text.hpp"
-#include "cli/words.hpp"
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "record/words.hpp"
 #include "run/under_way.hpp"
 
 namespace sbx::cli {
@@ -24,7 +24,7 @@ constexpr int kUsage = 2;
 int complain(const Invocation& typed, const Error& error) {
   // There is nowhere else to tell it.
   (void)sys::write_all(STDERR_FILENO,
-                       error_text(error, paint_for(typed.output.color, STDERR_FILENO)));
+                       record::error_text(error, paint_for(typed.output.color, STDERR_FILENO)));
   if (error.code == "not-ended") return kFindings;
   return error.kind == ErrorKind::usage ? kUsage : exit_status::kCouldNot;
 }
@@ -81,7 +81,7 @@ int list(const Invocation& typed) {
                             .message = "\"sbx ps\" takes no operands"});
   const auto runs = run::runs_under_way();
   if (!runs) return complain(typed, runs.error());
-  return print_answer(typed.output.json ? as_json(*runs) : table(*runs)) ? kDone
+  return record::print_answer(typed.output.json ? as_json(*runs) : table(*runs)) ? kDone
                                                                          : exit_status::kCouldNot;
 }
 

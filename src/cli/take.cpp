@@ -205,25 +205,25 @@ Status take_allow_host(Invocation& typed, std::string_view value) {
 
 Status take_env(Invocation& typed, std::string_view value) {
   const auto equals = value.find('=');
-  SBX_TRY(check_variable_name(value.substr(0, equals), "--env"));
+  SBX_TRY(run::check_variable_name(value.substr(0, equals), "--env"));
   if (equals == std::string_view::npos)
     set_key(typed.named, "environment.pass", "[" + policy::quoted(value) + "]", "--env", true);
   else
     typed.variables.push_back(
-        {.kind = VariableSource::Kind::assignment, .text = std::string(value)});
+        {.kind = run::VariableSource::Kind::assignment, .text = std::string(value)});
   return {};
 }
 
 Status take_env_file(Invocation& typed, std::string_view value) {
   if (value.empty()) return wrong("--env-file needs a file");
-  typed.variables.push_back({.kind = VariableSource::Kind::file, .text = std::string(value)});
+  typed.variables.push_back({.kind = run::VariableSource::Kind::file, .text = std::string(value)});
   return {};
 }
 
 Status take_env_fd(Invocation& typed, std::string_view value) {
   const int number = SBX_TRY(descriptor(value, "--env-fd"));
   typed.variables.push_back(
-      {.kind = VariableSource::Kind::descriptor, .text = {}, .descriptor = number});
+      {.kind = run::VariableSource::Kind::descriptor, .text = {}, .descriptor = number});
   return {};
 }
 

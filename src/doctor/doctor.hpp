@@ -37,10 +37,8 @@ struct Finding {
 /// The interpreters of scripts, each with the prefix that would be bound for it.
 [[nodiscard]] std::vector<Finding> examine_interpreters(const host::Host& host,
                                                         const policy::Policy& policy);
-/// Runs `true` under a policy, in the current folder, as `sbx run` would; `state_folder` is where
-/// runs keep what memory can't hold.
-[[nodiscard]] Finding try_policy(const host::Host& host, const policy::Policy& policy,
-                                 const std::string& state_folder);
+/// Runs `true` under a policy, in the current directory, as `sbx run` would.
+[[nodiscard]] Finding try_policy(const host::Host& host, const policy::Policy& policy);
 
 /// The budgets and walls of runs, each by its own means or by weaker ones, as the trials of policies
 /// found.

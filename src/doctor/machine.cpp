@@ -7,8 +7,7 @@
 #include "doctor/doctor.hpp"
 #include "doctor/probes.hpp"
 #include "plan/enforcement.hpp"
-#include "plan/plan.hpp"
-#include "spawn/failure.hpp"
+#include "run/setup_errors.hpp"
 
 namespace sbx::doctor {
 namespace {
@@ -32,11 +31,8 @@ Finding missing(std::string name, std::string fact, std::string consequence, std
 
 /// The sentence and cure that a run would end with.
 Error error_of_run(const Asked& asked) {
-  if (!asked || asked->step == kClone)
-    return spawn::explain_clone_failure(asked ? asked->error : EPERM);
-  const child::Progress progress{
-      .stage = child::Stage::private_mounts, .index = 0, .error = asked->error};
-  return spawn::explain_failure({}, progress);
+  if (!asked || asked->step == kClone) return run::no_namespaces(asked ? asked->error : EPERM);
+  return run::no_private_mounts(asked->error);
 }
 
 Finding namespaces(const Asked& asked) {
@@ -55,11 +51,7 @@ Finding unknown(std::string name) {
 Finding procfs() {
   const Asked asked = ask_procfs();
   if (worked(asked)) return {.name = "procfs", .fact = "a sandbox can have its own"};
-  plan::Plan plan;
-  plan.mounts.push_back({.kind = plan::MountKind::proc, .target = "/proc"});
-  const child::Progress progress{
-      .stage = child::Stage::proc, .index = 0, .error = asked ? asked->error : EPERM};
-  const Error error = spawn::explain_failure(plan, progress);
+  const Error error = run::no_procfs(asked ? asked->error : EPERM);
   return missing("procfs", error.text(), "nothing can be run", error.hint);
 }
 

@@ -4,11 +4,10 @@
 #include <array>
 #include <iterator>
 
-#include "cgroup/acquire.hpp"
 #include "doctor/child.hpp"
 #include "doctor/doctor.hpp"
 #include "plan/make_plan.hpp"
-#include "run/run.hpp"
+#include "run/launch.hpp"
 
 namespace sbx::doctor {
 namespace {
@@ -77,23 +76,18 @@ Texts means_of(const plan::Plan& plan, const Outcome& outcome) {
           "size of a private tmpfs"};
 }
 
-/// In a child: the supervisor of a run hides its own memory and can't make a second one. All that a
-/// run makes is made, its control group too.
-Texts run_it(host::Host host, const policy::Policy& policy, const std::string& state_folder) {
-  auto acquisition = cgroup::Acquisition::begin();
-  const cgroup::Acquired acquired = acquisition.finish();
-  host.control_group = acquired.facts;
-  const auto plan = plan::make_plan(policy, host, request_of(host, policy));
-  if (!plan) return error_texts(plan.error());
-  const auto outcome = run::run(*plan, host,
-                                {.capture = true,
-                                 .state_folder = state_folder,
-                                 .group = acquired.group.get(),
-                                 .trial = true});
-  if (!outcome) return error_texts(outcome.error());
-  Texts texts{"ran", std::to_string(exit_status_of(outcome->verdict)), outcome->detail};
-  std::ranges::move(means_of(*plan, *outcome), std::back_inserter(texts));
-  for (const auto* list : {&plan->degraded, &outcome->degraded})
+/// In a child: a process can be the supervisor of one run.
+Texts run_it(const host::Host& host, const policy::Policy& policy) {
+  run::Request request{.policy = policy,
+                       .program = request_of(host, policy),
+                       .capture = true,
+                       .trial = true};
+  const run::Answer answer = run::launch(request);
+  if (!answer.outcome) return error_texts(answer.errors.front());
+  const Outcome& outcome = *answer.outcome;
+  Texts texts{"ran", std::to_string(exit_status_of(outcome.verdict)), outcome.detail};
+  std::ranges::move(means_of(*answer.plan, outcome), std::back_inserter(texts));
+  for (const auto* list : {&answer.plan->degraded, &outcome.degraded})
     for (const Degraded& item : *list) {
       texts.push_back(item.what);
       texts.push_back(item.why);
@@ -176,9 +170,8 @@ std::vector<Finding> examine_means(const std::vector<Finding>& policies) {
   return list;
 }
 
-Finding try_policy(const host::Host& host, const policy::Policy& policy,
-                   const std::string& state_folder) {
-  const Texts texts = ask_child([&] { return run_it(host, policy, state_folder); });
+Finding try_policy(const host::Host& host, const policy::Policy& policy) {
+  const Texts texts = ask_child([&] { return run_it(host, policy); });
   Finding finding{.name = policy.name.value};
   if (texts.size() >= 3 && texts[0] == "ran" && texts[1] == "0")
     return weaker_or_ok(std::move(finding), texts);

@@ -1,7 +1,5 @@
 #include "run/run.hpp"
 
-#include <sys/random.h>
-
 #include <time.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -27,9 +26,6 @@
 
 namespace sbx::run {
 namespace {
-
-/// For run() alone, which then does without the folder.
-constexpr const char* kNoWhiteouts = "no-whiteouts";
 
 /// The stages of a start in microseconds, for --trace-time.
 class Stamps {
@@ -107,6 +103,7 @@ supervise::Settings settings_of(const plan::Plan& plan, const Options& options) 
       }));
   settings.readers = options.readers;
   settings.parent = options.parent;
+  settings.cancel = options.cancel;
   settings.explain = explain_with(plan.filter);
   return settings;
 }
@@ -232,17 +229,20 @@ Result<plan::Plan> without_folder(const plan::Plan& plan, const Error& error) {
   return in_memory;
 }
 
-/// Another way to do what this machine can't do, said as degraded; nothing: there is none.
-Result<std::optional<plan::Plan>> weaker_plan(const plan::Plan& plan, const host::Host& host,
+/// Another way to do what this machine can't do, said as degraded. The error itself where there is none.
+Result<plan::Plan> weaker_plan(const plan::Plan& plan, const host::Host& host,
                                               const Error& error) {
-  std::optional<plan::Plan> weaker;
-  if (error.code == spawn::kNoOverlay)
-    weaker = SBX_TRY(with_copies(plan, host, error));
-  else if (error.code == kNoWhiteouts)
-    weaker = SBX_TRY(without_folder(plan, error));
-  else if (error.code == spawn::kListenerBusy)
-    weaker = SBX_TRY(without_listener(plan));
-  return weaker;
+  switch (error.retry) {
+    case Retry::none:
+      break;
+    case Retry::with_copies:
+      return with_copies(plan, host, error);
+    case Retry::disk_in_memory:
+      return without_folder(plan, error);
+    case Retry::without_listener:
+      return without_listener(plan);
+  }
+  return fail(error);
 }
 
 bool hides_names_in_overlays(const plan::Plan& plan) {
@@ -269,13 +269,15 @@ class OwnDisk {
     if (!folder_->takes_overlays() && has(plan, plan::MountKind::overlay))
       return fail(
           Error{.kind = ErrorKind::setup,
-                .code = spawn::kNoOverlay,
-                .message = "the file system of '" + state + "' can't hold what an overlay writes"});
+                .code = "no-overlay",
+                .message = "the file system of '" + state + "' can't hold what an overlay writes",
+                .retry = Retry::with_copies});
     if (!folder_->takes_whiteouts() && hides_names_in_overlays(plan))
       return fail(Error{
           .kind = ErrorKind::setup,
-          .code = kNoWhiteouts,
-          .message = "the file system of '" + state + "' can't hold what hides denied names"});
+          .code = "no-whiteouts",
+          .message = "the file system of '" + state + "' can't hold what hides denied names",
+          .retry = Retry::disk_in_memory});
     place_ = {folder_->path(), folder_->device(), folder_->inode()};
     disk_.folder = &place_;
     return {};
@@ -389,39 +391,20 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
 
 }  // namespace
 
-Result<Outcome> run(const plan::Plan& plan, const host::Host& host, const Options& options) {
+Result<Outcome> run(plan::Plan& plan, const host::Host& host, const Options& options) {
   Stamps stamps(options.started_microseconds);
   stamps.add("plan");
   workspace::sweep_disk_folders(options.state_folder);
   Result<Outcome> outcome = attempt(plan, host, options, stamps);
-  std::optional<plan::Plan> weaker;
-  std::vector<std::string> tried;
-  while (!outcome && std::ranges::find(tried, outcome.error().code) == tried.end()) {
-    tried.push_back(outcome.error().code);
-    const plan::Plan& failed = weaker ? *weaker : plan;
-    auto next = SBX_TRY(weaker_plan(failed, host, outcome.error()));
-    if (!next) return outcome;
-    weaker = std::move(next);
-    outcome = attempt(*weaker, host, options, stamps);
+  std::set<Retry> tried{Retry::none};
+  while (!outcome && tried.insert(outcome.error().retry).second) {
+    plan = SBX_TRY(weaker_plan(plan, host, outcome.error()));
+    outcome = attempt(plan, host, options, stamps);
   }
   if (!outcome) return outcome;
-  if (weaker)
-    outcome->degraded.insert(
-        outcome->degraded.end(),
-        weaker->degraded.begin() + static_cast<std::ptrdiff_t>(plan.degraded.size()),
-        weaker->degraded.end());
   stamps.add("end");
   outcome->stamps = stamps.take();
   return outcome;
-}
-
-std::string make_run_id() {
-  std::uint64_t number = 0;
-  (void)!::getrandom(&number, sizeof number, 0);  // blocks only before the kernel's pool is ready
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string id = "r_";
-  for (int shift = 60; shift >= 0; shift -= 4) id += kDigits[(number >> shift) & 15];
-  return id;
 }
 
 }  // namespace sbx::run

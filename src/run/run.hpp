@@ -19,7 +19,7 @@ namespace sbx::run {
 struct Options {
   bool capture =
       false;  ///< keep the child's output for the record instead of passing it through (--json)
-  spawn::ArgumentArea
+  ArgumentArea
       arguments{};  ///< argv and environ of this process: wiped in the sandbox's PID 1
   /// Where the private workspace is kept for what comes after the run; null: it vanishes.
   workspace::Copy* copy = nullptr;
@@ -30,18 +30,16 @@ struct Options {
   std::string policy;  ///< its name, for that list
   std::vector<int> readers;  ///< supervise::Settings::readers
   int parent = -1;           ///< supervise::Settings::parent
+  int cancel = -1;           ///< supervise::Settings::cancel
   std::uint64_t started_microseconds = 0;  ///< CLOCK_MONOTONIC at which stamps begin
   /// A run for the sake of `degraded`: what a short run does not come to is begun at once.
   bool trial = false;
 };
 
-/// Runs a plan to its end. "The sandbox could not be built" is an Error; whatever the program did
-/// is the Outcome. Call from the main thread of a single-threaded process. Works as root and as an
-/// ordinary user.
-[[nodiscard]] Result<Outcome> run(const plan::Plan& plan, const host::Host& host,
+/// Runs a plan to its end. Where this machine can't do a part of it, and another way is left, a weaker plan takes its
+/// place: `plan` is the one that ran. "The sandbox could not be built" is an Error; whatever the program did is the
+/// Outcome. Call from the main thread of a single-threaded process. Works as root and as an ordinary user.
+[[nodiscard]] Result<Outcome> run(plan::Plan& plan, const host::Host& host,
                                   const Options& options);
-
-/// "r_" and 16 hexadecimal digits of getrandom(2).
-[[nodiscard]] std::string make_run_id();
 
 }  // namespace sbx::run

@@ -157,8 +157,10 @@ Error explain_failure(const plan::Plan& plan, const child::Progress& progress) {
         error.message += ": " + describe_mount(mount);
         error.hint = mount_hint(mount, progress.error);
         if (!mount.origin.file.empty()) error.origin = mount.origin;
-        if (mount.kind == MountKind::overlay && !mount.read_only && cannot_layer(progress.error))
-          error.code = kNoOverlay;
+        if (mount.kind == MountKind::overlay && !mount.read_only && cannot_layer(progress.error)) {
+          error.code = "no-overlay";
+          error.retry = Retry::with_copies;
+        }
       }
       break;
     case Stage::limits:
@@ -166,7 +168,9 @@ Error explain_failure(const plan::Plan& plan, const child::Progress& progress) {
         error.origin = plan.process_limits[progress.index].origin;
       break;
     case Stage::seccomp:
-      if (progress.error == EBUSY) error.code = kListenerBusy;
+      if (progress.error != EBUSY) break;
+      error.code = "listener-busy";
+      error.retry = Retry::without_listener;
       break;
     case Stage::pivot:
       if (progress.error == EINVAL)

@@ -111,10 +111,11 @@ Result<Source> prepare(const Mount& mount, IdMaps& maps) {
   if (mount.read_only && open_to_all(source.tree.get())) return source;  // readable as it stands
   const bool copied_instead = mount.kind == MountKind::overlay && !mount.read_only;
   Error error = about(
-      mount, copied_instead ? kNoOverlay : "cannot-idmap",
+      mount, copied_instead ? "no-overlay" : "cannot-idmap",
       "'" + mount.source +
           "' is on a file system without idmapped mounts, which callers with root's rights need",
       EINVAL);
+  if (copied_instead) error.retry = Retry::with_copies;
   error.hint =
       "run sbx as the owner of the folder, or copy it to a file system that has them (ext4, xfs, "
       "btrfs)";

@@ -8,6 +8,7 @@
 
 #include <sbx/outcome.hpp>
 
+#include "base/argument_area.hpp"
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 #include "host/host.hpp"
@@ -24,12 +25,6 @@ struct ChildStreams {
   UniqueFd in;
   UniqueFd out;
   UniqueFd err;
-};
-
-/// argv and environ of this process, contiguous in memory: wiped in PID 1.
-struct ArgumentArea {
-  char* begin = nullptr;
-  std::size_t size = 0;
 };
 
 /// A running sandbox. Killing PID 1 (by `pid1`) ends everything in it.
@@ -71,12 +66,6 @@ struct Disk {
 
 /// Told the name of each stage of a start when it is over, for --trace-time.
 using StampFunction = std::function<void(const char* stage)>;
-
-/// The code of the error that says that a seccomp listener outside of sbx leaves no room for its own (EBUSY): the same plan
-/// with a filter that needs none can run.
-inline constexpr const char* kListenerBusy = "listener-busy";
-/// The code of the error that says that a writable overlay is not possible here: the same plan with a copy can run.
-inline constexpr const char* kNoOverlay = "no-overlay";
 
 /// Errors: setup (each names the stage and, where there is one, the policy line), host (no user
 /// namespaces: with the cure), not_found and not_executable (execve refused). On error nothing is

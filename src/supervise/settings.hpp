@@ -73,6 +73,7 @@ struct Settings {
   /// Pipes and sockets whose readers wait for the answer: when all have left, the run is cancelled.
   std::vector<int> readers;
   int parent = -1;  ///< a pidfd: the run is cancelled when this process ends; -1: none
+  int cancel = -1;  ///< the run is cancelled when this is readable or hung up; -1: none
   ExplainCall explain;
   /// What to do about each call that the filter notifies although it allows it.
   std::vector<Note> notes;

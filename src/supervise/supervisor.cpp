@@ -181,6 +181,11 @@ Status Supervisor::watch_callers() {
       if (readers_.empty()) cancel(SIGHUP);
     }));
   }
+  if (settings_.cancel >= 0)
+    SBX_TRY(loop_.watch(settings_.cancel, EPOLLIN, [this](std::uint32_t) {
+      loop_.forget(settings_.cancel);
+      cancel(SIGTERM);
+    }));
   if (settings_.parent < 0) return {};
   return loop_.watch(settings_.parent, EPOLLIN, [this](std::uint32_t) {
     loop_.forget(settings_.parent);

@@ -1,7 +1,7 @@
 // The inner parts of a start and of a record, and how they grow: `cmake --build build/release --target inner-bench`.
 #include <benchmark/benchmark.h>
 
-#include "cli/record.hpp"
+#include "record/record.hpp"
 #include "network/dns_message.hpp"
 #include "start.hpp"
 
@@ -57,13 +57,9 @@ void write_record(benchmark::State& state) {
                                .allow_with = "syscalls.allow = [\"ptrace\"]",
                                .risk = {}});
   }
-  const cli::Invocation typed;
-  const cli::RunFacts facts{.id = "r_0123456789abcdef",
-                            .typed = &typed,
-                            .policy = &policy,
-                            .plan = &plan,
-                            .outcome = &outcome};
-  for (auto _ : state) benchmark::DoNotOptimize(cli::record_text(facts));
+  const run::Request request{.id = "r_0123456789abcdef"};
+  const run::Answer answer{.policy = policy, .plan = plan, .outcome = outcome};
+  for (auto _ : state) benchmark::DoNotOptimize(record::record_text(request, answer));
   state.SetComplexityN(state.range(0));
 }
 BENCHMARK(write_record)->RangeMultiplier(10)->Range(1, 10'000)->Complexity();

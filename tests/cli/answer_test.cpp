@@ -4,11 +4,11 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/app.hpp"
-#include "cli/captured.hpp"
+#include "record/captured.hpp"
 #include "cli/completions/completions.hpp"
-#include "cli/record.hpp"
-#include "cli/text.hpp"
-#include "cli/words.hpp"
+#include "record/record.hpp"
+#include "base/text.hpp"
+#include "record/words.hpp"
 
 namespace sbx::cli {
 namespace {
@@ -63,19 +63,19 @@ Stream cut(std::string head, std::string tail, std::uint64_t written) {
 }
 
 TEST(Captured, WholeOutputStaysAsItIs) {
-  const Captured captured = captured_text({.text = "h\xc3\xa9", .bytes = 3});
+  const record::Captured captured = record::captured_text({.text = "h\xc3\xa9", .bytes = 3});
   EXPECT_EQ(captured.text, "h\xc3\xa9");
   EXPECT_FALSE(captured.is_base64);
   EXPECT_EQ(captured.head_bytes, 3U);
 }
 
 TEST(Captured, TheGapHasALineThatCountsWhatIsMissing) {
-  const Captured captured = captured_text(cut("ab", "yz", 100));
+  const record::Captured captured = record::captured_text(cut("ab", "yz", 100));
   EXPECT_EQ(captured.text, "ab\n… 96 bytes left out …\nyz");
 }
 
 TEST(Captured, ACharacterCutInTwoIsLeftOutWhole) {
-  const Captured captured = captured_text(cut("a\xe2\x82",
+  const record::Captured captured = record::captured_text(cut("a\xe2\x82",
                                               "\xac"
                                               "b",
                                               50));
@@ -86,32 +86,33 @@ TEST(Captured, ACharacterCutInTwoIsLeftOutWhole) {
 }
 
 TEST(Captured, OtherBytesAreBase64) {
-  const Captured whole = captured_text({.text = "\xff\xfe", .bytes = 2});
+  const record::Captured whole = record::captured_text({.text = "\xff\xfe", .bytes = 2});
   EXPECT_TRUE(whole.is_base64);
   EXPECT_EQ(whole.text, "//4=");
-  EXPECT_TRUE(captured_text(cut("\xff\xff", "b", 50)).is_base64);
+  EXPECT_TRUE(record::captured_text(cut("\xff\xff", "b", 50)).is_base64);
 }
 
 TEST(Captured, PassedThroughOutputHasNoText) {
-  EXPECT_FALSE(captured_text({.bytes = 9}).text);
+  EXPECT_FALSE(record::captured_text({.bytes = 9}).text);
+}
+
+Json record_of(const run::Answer& answer) {
+  return Json::parse(record::record_text({.id = "r_0"}, answer));
 }
 
 TEST(Record, NamesThatAreNotUtf8HaveAnExactTwin) {
   plan::Plan plan;
   plan.command = {"cat", "\xff"};
-  const Outcome outcome;
-  const Json record = Json::parse(record_text({.id = "r_0", .plan = &plan, .outcome = &outcome}));
+  const Json record = record_of({.plan = plan, .outcome = Outcome{}});
   EXPECT_EQ(record["command"], Json({"cat", "\xef\xbf\xbd"}));
   EXPECT_EQ(record["command_b64"], Json({"Y2F0", "/w=="}));
   plan.command = {"cat"};
-  EXPECT_FALSE(
-      Json::parse(record_text({.plan = &plan, .outcome = &outcome})).contains("command_b64"));
+  EXPECT_FALSE(record_of({.plan = plan, .outcome = Outcome{}}).contains("command_b64"));
 }
 
 TEST(Record, EveryVerdictHasItsOwnShape) {
   const auto outcome_of = [](Verdict verdict) {
-    const Outcome outcome{.verdict = std::move(verdict), .detail = "d"};
-    return Json::parse(record_text({.outcome = &outcome}))["outcome"];
+    return record_of({.outcome = Outcome{.verdict = std::move(verdict), .detail = "d"}})["outcome"];
   };
   EXPECT_EQ(outcome_of(Exited{0})["success"], true);
   EXPECT_EQ(outcome_of(Exited{3})["exit_code"], 3);
@@ -129,7 +130,7 @@ TEST(Record, ASetUpFailureSaysWhatWasMissing) {
                     .code = "not-found",
                     .message = "there is no command 'x'",
                     .hint = "install it"};
-  const Json outcome = Json::parse(record_text({.error = &error}))["outcome"];
+  const Json outcome = record_of({.errors = {error}})["outcome"];
   EXPECT_EQ(outcome["status"], "setup-failed");
   EXPECT_EQ(outcome["reason"], "not-found");
   EXPECT_EQ(outcome["hint"], "install it");
@@ -140,10 +141,11 @@ TEST(Record, ValuesOfVariablesAreNotInThePlan) {
   plan::Plan plan;
   plan.environment = {"TOKEN=hunter2"};
   const policy::Policy policy;
-  EXPECT_THAT(plan_text(policy, plan), HasSubstr("TOKEN"));
-  EXPECT_THAT(plan_text(policy, plan), Not(HasSubstr("hunter2")));
-  EXPECT_THAT(plan_words(policy, plan), HasSubstr("TOKEN"));
-  EXPECT_THAT(plan_words(policy, plan), Not(HasSubstr("hunter2")));
+  const run::Answer answer{.policy = policy, .plan = plan};
+  EXPECT_THAT(record::plan_text(answer), HasSubstr("TOKEN"));
+  EXPECT_THAT(record::plan_text(answer), Not(HasSubstr("hunter2")));
+  EXPECT_THAT(record::plan_words(policy, plan), HasSubstr("TOKEN"));
+  EXPECT_THAT(record::plan_words(policy, plan), Not(HasSubstr("hunter2")));
 }
 
 TEST(Words, AFindingShowsItsLineWithACaretBelowTheToken) {
@@ -154,7 +156,7 @@ TEST(Words, AFindingShowsItsLineWithACaretBelowTheToken) {
       .origin = Origin{.file = "p.toml", .line = 12, .column = 2, .layer = Layer::file},
       .source_line = "\tlimts = 3",
       .hint = "did you mean \"limits\"?"};
-  EXPECT_EQ(error_text(error, {}),
+  EXPECT_EQ(record::error_text(error, {}),
             "sbx: error[unknown-key]: unknown key \"limts\"\n"
             "  --> p.toml:12:2\n"
             "    |\n"
@@ -164,8 +166,8 @@ TEST(Words, AFindingShowsItsLineWithACaretBelowTheToken) {
 }
 
 TEST(Words, AnUneventfulRunSaysNothing) {
-  EXPECT_EQ(outcome_words({}, {}, false, {}), "");
-  EXPECT_THAT(outcome_words({}, {}, true, {}), HasSubstr("wall"));
+  EXPECT_EQ(record::outcome_words({}, {}, false, {}), "");
+  EXPECT_THAT(record::outcome_words({}, {}, true, {}), HasSubstr("wall"));
 }
 
 TEST(Words, DenialsAreBounded) {
@@ -175,7 +177,7 @@ TEST(Words, DenialsAreBounded) {
                                .what = "call" + std::to_string(i),
                                .count = 2,
                                .process = "evil\033[2J"});
-  const std::string words = outcome_words({}, outcome, false, {});
+  const std::string words = record::outcome_words({}, outcome, false, {});
   EXPECT_THAT(words, HasSubstr("call9 by evil\\x1b[2J, 2 times"));
   EXPECT_THAT(words, Not(HasSubstr("call10")));
   EXPECT_THAT(words, HasSubstr("and 15 more"));
@@ -186,13 +188,13 @@ TEST(Words, TruncationNamesTheKeyAndWhatIsMissing) {
   plan.output.stdout_cap = Bytes{1024};
   plan.output.passed_cap = Bytes{2048};
   Outcome outcome{.out = {.text = "…", .bytes = 3072, .truncated = true, .head_bytes = 1024}};
-  EXPECT_EQ(outcome_words(plan, outcome, false, {}),
+  EXPECT_EQ(record::outcome_words(plan, outcome, false, {}),
             "sbx: stdout: 3 KiB written, 2 KiB left out (output.stdout = \"1K\")\n");
   outcome.out = {.bytes = 3072, .truncated = true, .head_bytes = 2048};
-  EXPECT_EQ(outcome_words(plan, outcome, false, {}),
+  EXPECT_EQ(record::outcome_words(plan, outcome, false, {}),
             "sbx: stdout: 3 KiB written, 1 KiB left out (output.passed = \"2K\")\n");
   outcome.out = {.bytes = 3072, .truncated = true, .head_bytes = 100};
-  EXPECT_EQ(outcome_words(plan, outcome, false, {}), "") << "no cap was the cause";
+  EXPECT_EQ(record::outcome_words(plan, outcome, false, {}), "") << "no cap was the cause";
 }
 
 TEST(Completions, OfAProgramWithAnotherNameCallAndCompleteThatOne) {

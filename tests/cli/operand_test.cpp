@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/operand.hpp"
-#include "cli/variables.hpp"
+#include "run/variables.hpp"
 #include "policy/config.hpp"
 
 namespace sbx::cli {
@@ -49,20 +49,20 @@ TEST(WorkspaceOperand, KnowsItsModes) {
 }
 
 TEST(Variables, LinesCommentsAndEqualsSigns) {
-  const auto variables = parse_variables("A=1\n# note\n\nB=x=y # kept\r\nC=", "f");
+  const auto variables = run::parse_variables("A=1\n# note\n\nB=x=y # kept\r\nC=", "f");
   ASSERT_TRUE(variables);
-  EXPECT_EQ(*variables, (Variables{{"A", "1"}, {"B", "x=y # kept"}, {"C", ""}}));
+  EXPECT_EQ(*variables, (run::Variables{{"A", "1"}, {"B", "x=y # kept"}, {"C", ""}}));
 }
 
 TEST(Variables, ZeroBytesDivideWhereThereAreAny) {
   using namespace std::string_view_literals;
-  const auto variables = parse_variables("A=1\n2\0B=#\0"sv, "f");
+  const auto variables = run::parse_variables("A=1\n2\0B=#\0"sv, "f");
   ASSERT_TRUE(variables);
-  EXPECT_EQ(*variables, (Variables{{"A", "1\n2"}, {"B", "#"}}));
+  EXPECT_EQ(*variables, (run::Variables{{"A", "1\n2"}, {"B", "#"}}));
 }
 
 TEST(Variables, AMistakeIsNamedByItsLineAndNeverShowsItsText) {
-  const auto variables = parse_variables("A=1\nhunter2\n", "--env-file \"f\"");
+  const auto variables = run::parse_variables("A=1\nhunter2\n", "--env-file \"f\"");
   ASSERT_FALSE(variables);
   EXPECT_NE(variables.error().message.find("line 2"), std::string::npos);
   EXPECT_EQ(variables.error().text().find("hunter2"), std::string::npos);

@@ -165,7 +165,7 @@ def check_codes(source, tests, names):
     text, found = page(source, "sbx-record.5"), codes_in(source)
     for code, path in found.items():
         expect(code in names or code.startswith("setup-"),
-               f"src/cli/codes.cpp lacks {code} of {path}: sbx policy explain and SARIF read it there")
+               f"src/record/codes.cpp lacks {code} of {path}: sbx policy explain and SARIF read it there")
     for name in names:
         expect(f".It Cm {name}\n" in text, f"sbx-record(5) lacks the code {name}")
         if name == "setup-STAGE":

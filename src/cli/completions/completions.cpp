@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "cli/codes.hpp"
+#include "record/codes.hpp"
 #include "cli/completions/words.hpp"
 #include "plan/filter/table.hpp"
 #include "policy/keys.hpp"
@@ -84,7 +84,7 @@ std::string explained_names() {
   std::string names = key_names();
   for (std::size_t i = 0; i < plan::group_count(); ++i)
     append(names, plan::text_of(static_cast<plan::Group>(i)).name);
-  for (const CodeText& code : codes())
+  for (const record::CodeText& code : record::codes())
     if (code.code != "setup-STAGE") append(names, code.code);
   return names;
 }

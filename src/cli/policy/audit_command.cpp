@@ -3,10 +3,10 @@
 
 #include <sbx/outcome.hpp>
 
-#include "cli/json.hpp"
+#include "base/json.hpp"
 #include "cli/policy/command.hpp"
-#include "cli/text.hpp"
-#include "cli/words.hpp"
+#include "base/text.hpp"
+#include "record/words.hpp"
 #include "plan/audit.hpp"
 
 namespace sbx::cli::policy_verb {

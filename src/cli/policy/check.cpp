@@ -5,8 +5,8 @@
 
 #include "cli/policy/command.hpp"
 #include "cli/policy/findings.hpp"
-#include "cli/text.hpp"
-#include "cli/words.hpp"
+#include "base/text.hpp"
+#include "record/words.hpp"
 #include "policy/warnings.hpp"
 
 namespace sbx::cli::policy_verb {
@@ -17,7 +17,7 @@ std::string for_people(const std::vector<Checked>& files, const Paint& paint) {
   std::size_t count = 0;
   for (const Checked& checked : files) {
     text += checked.findings.empty() ? fmt::format("{}: good\n", printable(checked.file))
-                                     : findings_text(checked.findings, paint);
+                                     : record::findings_text(checked.findings, paint);
     for (const std::string& warning : checked.warnings)
       text += fmt::format("  {} {}\n", paint.bold("warning:"), printable(warning));
     count += checked.findings.size();

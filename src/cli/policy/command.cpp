@@ -8,8 +8,8 @@
 #include <sbx/outcome.hpp>
 
 #include "base/sys.hpp"
-#include "cli/context.hpp"
-#include "cli/words.hpp"
+#include "run/user_settings.hpp"
+#include "record/words.hpp"
 
 namespace sbx::cli {
 namespace policy_verb {
@@ -17,24 +17,24 @@ namespace policy_verb {
 Result<Place> look() {
   Place place;
   place.host = SBX_TRY(host::probe());
-  place.context = SBX_TRY(load_context(place.host));
+  place.context = SBX_TRY(run::load_context(place.host));
   return place;
 }
 
 int print(const std::string& text) {
-  return print_answer(text) ? kDone : exit_status::kCouldNot;
+  return record::print_answer(text) ? kDone : exit_status::kCouldNot;
 }
 
 int complain(const Invocation& typed, const Error& error, int status) {
   // A closed stderr can't be told anywhere.
   (void)sys::write_all(STDERR_FILENO,
-                       error_text(error, paint_for(typed.output.color, STDERR_FILENO)));
+                       record::error_text(error, paint_for(typed.output.color, STDERR_FILENO)));
   return status;
 }
 
 int complain(const Invocation& typed, const policy::Findings& findings) {
   (void)sys::write_all(STDERR_FILENO,
-                       findings_text(findings, paint_for(typed.output.color, STDERR_FILENO)));
+                       record::findings_text(findings, paint_for(typed.output.color, STDERR_FILENO)));
   return findings.front().code == "unknown-policy" ? kUsage : kFindings;
 }
 

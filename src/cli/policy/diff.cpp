@@ -4,9 +4,9 @@
 
 #include <sbx/outcome.hpp>
 
-#include "cli/json.hpp"
+#include "base/json.hpp"
 #include "cli/policy/command.hpp"
-#include "cli/text.hpp"
+#include "base/text.hpp"
 #include "policy/compare.hpp"
 
 namespace sbx::cli::policy_verb {

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "cli/codes.hpp"
+#include "record/codes.hpp"
 #include "cli/policy/command.hpp"
 #include "plan/filter/table.hpp"
 #include "policy/keys.hpp"
@@ -31,9 +31,9 @@ std::string call_text(const plan::Call& call) {
   return text;
 }
 
-std::string code_text(const std::string& name, const CodeText& code) {
+std::string code_text(const std::string& name, const record::CodeText& code) {
   std::string text = fmt::format("{}\n  {}\n", name, code.meaning);
-  text += fmt::format("  about     {}\n", place_name(code.of));
+  text += fmt::format("  about     {}\n", record::place_name(code.of));
   if (!code.cure.empty()) text += fmt::format("  cure      {}\n", code.cure);
   return text;
 }
@@ -48,7 +48,7 @@ std::string section_text(const std::string& name) {
 std::string_view meant_name(const std::string& name) {
   if (name.starts_with('@')) return plan::nearest_name(name);
   std::vector<std::string_view> names;
-  for (const CodeText& code : codes()) names.push_back(code.code);
+  for (const record::CodeText& code : record::codes()) names.push_back(code.code);
   const bool like_a_code = name.find('-') != std::string::npos;
   if (const auto near = policy::nearest(name, names); like_a_code && !near.empty()) return near;
   if (const auto key = policy::suggest_key(name); !key.empty()) return key;
@@ -64,7 +64,7 @@ int explain(const Invocation& typed) {
   const std::string& name = typed.operands.front();
   if (const policy::Key* key = policy::find_key(name)) return print(key_text(*key));
   if (const auto group = plan::find_group(name)) return print(group_text(*group));
-  if (const CodeText* code = find_code(name)) return print(code_text(name, *code));
+  if (const record::CodeText* code = record::find_code(name)) return print(code_text(name, *code));
   if (policy::is_section(name)) return print(section_text(name));
   if (const plan::Call* call = plan::find_call(name)) return print(call_text(*call));
   const std::string_view meant = meant_name(name);

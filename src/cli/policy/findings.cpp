@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "cli/codes.hpp"
+#include "record/codes.hpp"
 #include "cli/github.hpp"
-#include "cli/json.hpp"
-#include "cli/text.hpp"
+#include "base/json.hpp"
+#include "base/text.hpp"
 
 namespace sbx::cli::policy_verb {
 namespace {
@@ -62,7 +62,7 @@ class Rules {
     if (known != codes_.end()) return static_cast<std::size_t>(known - codes_.begin());
     codes_.push_back(code);
     Json rule{{"id", code}};
-    if (const CodeText* text = find_code(code)) {
+    if (const record::CodeText* text = record::find_code(code)) {
       rule["shortDescription"] = {{"text", text->meaning}};
       if (!text->cure.empty()) rule["help"] = {{"text", text->cure}};
     }

@@ -126,7 +126,7 @@ std::vector<policy::Override> overrides_of(const Invocation& typed) {
   std::vector<policy::Override> list = typed.sets;
   list.insert(list.end(), typed.named.begin(), typed.named.end());
   list.insert(list.end(), typed.allow_hosts.begin(), typed.allow_hosts.end());
-  for (const VariableSource& variable : typed.variables) {
+  for (const run::VariableSource& variable : typed.variables) {
     const auto equals = variable.text.find('=');
     list.push_back({.key = "environment.set." + variable.text.substr(0, equals),
                     .toml = policy::quoted(variable.text.substr(equals + 1)),

@@ -3,7 +3,7 @@
 #include <sbx/outcome.hpp>
 
 #include "cli/policy/command.hpp"
-#include "cli/text.hpp"
+#include "base/text.hpp"
 
 namespace sbx::cli::policy_verb {
 namespace {

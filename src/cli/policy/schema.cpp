@@ -1,6 +1,6 @@
 #include "cli/policy/schema.hpp"
 
-#include "cli/json.hpp"
+#include "base/json.hpp"
 #include "cli/policy/command.hpp"
 #include "policy/keys.hpp"
 

@@ -1,0 +1,188 @@
+#include "changes/applying.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <pthread.h>
+#include <strings.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+
+#include "base/sys.hpp"
+#include "changes/words.hpp"
+#include "base/text.hpp"
+
+namespace sbx::changes {
+namespace {
+
+constexpr std::array kHeldBack = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+constexpr std::size_t kLongestAnswer = 100;
+
+/// Signals that would end the process are noted instead; those that the caller ignores stay ignored.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    sigset_t held;
+    sigemptyset(&held);
+    for (const int signal : kHeldBack) {
+      struct sigaction now{};
+      const bool ignored = ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+      if (!ignored) sigaddset(&held, signal);
+    }
+    fd_ = UniqueFd(::signalfd(-1, &held, SFD_CLOEXEC | SFD_NONBLOCK));
+    if (fd_.valid()) ::pthread_sigmask(SIG_BLOCK, &held, &before_);
+  }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+  ~HeldSignals() {
+    if (!fd_.valid()) return;
+    (void)arrived();  // one that comes now is too late to matter
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+  [[nodiscard]] int fd() const { return fd_.get(); }
+  /// The first that came, 0 for none.
+  int arrived() {
+    signalfd_siginfo info{};
+    while (::read(fd_.get(), &info, sizeof info) == sizeof info)
+      if (first_ == 0) first_ = static_cast<int>(info.ssi_signo);
+    return first_;
+  }
+
+ private:
+  UniqueFd fd_;
+  sigset_t before_{};
+  int first_ = 0;
+};
+
+/// One line from the terminal: yes, or anything else. A signal is a no.
+bool answered_yes(HeldSignals& signals) {
+  std::string line;
+  while (line.size() < kLongestAnswer) {
+    std::array<pollfd, 2> sources{
+        {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = signals.fd(), .events = POLLIN}}};
+    if (::poll(sources.data(), sources.size(), -1) < 0 && errno != EINTR) return false;
+    if (signals.arrived() != 0) {
+      write_stderr("\n");
+      return false;
+    }
+    if (sources[0].revents == 0) continue;
+    char byte = 0;
+    const ssize_t got = ::read(STDIN_FILENO, &byte, 1);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0 || byte == '\n') break;
+    line += byte;
+  }
+  const auto begin = line.find_first_not_of(' ');
+  if (begin == std::string::npos) return false;
+  line = line.substr(begin, line.find_last_not_of(' ') + 1 - begin);
+  return ::strcasecmp(line.c_str(), "y") == 0 || ::strcasecmp(line.c_str(), "yes") == 0;
+}
+
+std::string unmet_words(const std::vector<std::string>& patterns) {
+  std::string text;
+  for (const std::string& each : patterns)
+    text += "sbx: no changed file matches '" + printable(each) + "'\n";
+  return text;
+}
+
+bool agreed(const workspace::Copy& copy, const workspace::Selection& selection, const Wish& wish,
+            const Paint& paint, HeldSignals& signals) {
+  std::string text;
+  if (wish.preview != Preview::none)
+    text =
+        changes_words(copy, {.changes = selection.changes},
+                      wish.preview == Preview::everything ? Texts::shown : Texts::left_out, paint);
+  text += conflict_words(workspace::conflicts_now(copy, selection.changes));
+  text += left_words(selection.left);
+  text += fmt::format("sbx: apply {} to {}? [y/N] ", tally_words(selection.changes),
+                      printable(copy.folder));
+  write_stderr(text);
+  return answered_yes(signals);
+}
+
+/// A folder that could not be looked into, and the kernel's answer. What is nested too deep to be opened has a path of pages.
+std::string unread_words(const workspace::Left& unread) {
+  constexpr std::size_t kShown = 100;
+  const std::string& path = unread.path;
+  const auto answer = unread.why.rfind(": ");
+  return printable(path.size() <= 2 * kShown
+                       ? path
+                       : path.substr(0, kShown) + " ... " + path.substr(path.size() - kShown)) +
+         ": " + (answer == std::string::npos ? unread.why : unread.why.substr(answer + 2));
+}
+
+/// What was not seen may belong to what was: nothing of it is brought out.
+void leave_incomplete(const workspace::Selection& selection, const workspace::ChangeSet& changes,
+                      bool silent, workspace::Applied& applied) {
+  const std::string why = "the list of changes is not complete";
+  std::string words = "sbx: not applied: " + why;
+  if (!changes.unread.empty()) words += ": " + unread_words(changes.unread.front());
+  if (!silent) write_stderr(words + "\n");
+  applied.left = selection.left;
+  for (const workspace::Left& each : changes.unread)
+    applied.left.push_back({each.path, each.why, true});
+  for (const Change& change : selection.changes) applied.left.push_back({change.path, why, true});
+}
+
+void leave_all(const workspace::Selection& selection, const std::string& why, bool silent,
+               workspace::Applied& applied) {
+  if (!silent) write_stderr("sbx: not applied: " + why + "\n");
+  applied.left = selection.left;
+  for (const Change& change : selection.changes) applied.left.push_back({change.path, why});
+}
+
+}  // namespace
+
+Status check_asking(bool asks) {
+  if (!asks || (::isatty(STDIN_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1)) return {};
+  return fail(Error{.kind = ErrorKind::usage,
+                    .code = "nobody-to-ask",
+                    .message = "cannot ask for confirmation: no terminal",
+                    .hint = "--yes applies without asking"});
+}
+
+Result<ApplyEnd> apply_changes(const workspace::Copy& copy, const workspace::ChangeSet& changes,
+                               const Wish& wish, const Paint& paint) {
+  ApplyEnd end;
+  const workspace::Selection selection =
+      workspace::select(copy, changes, wish.patterns, wish.policy_files);
+  if (changes.left_out > 0 || !changes.unread.empty()) {
+    leave_incomplete(selection, changes, wish.silent, end.applied);
+    end.wanted = false;
+    return end;
+  }
+  const std::vector<std::string> unmet = workspace::without_meaning(changes, wish.patterns);
+  end.all_met = unmet.empty();
+  const bool is_empty = selection.changes.empty();
+  if (!wish.silent)
+    write_stderr((is_empty ? "sbx: nothing to apply\n" : "") +
+                 (changes.changes.empty() ? std::string() : unmet_words(unmet)) +
+                 (is_empty ? left_words(selection.left) : std::string()));
+  if (is_empty) {
+    end.applied.left = selection.left;
+    return end;
+  }
+  SBX_TRY(workspace::check_in_place(copy));  // nobody is asked in vain
+  HeldSignals signals;
+  if (wish.asks && !agreed(copy, selection, wish, paint, signals)) {
+    end.signal = signals.arrived();
+    leave_all(selection, end.signal == 0 ? "the answer was no" : "interrupted", wish.silent,
+              end.applied);
+    end.wanted = false;
+    return end;
+  }
+  const auto waits = [&] {
+    write_stderr("sbx: waiting: another sbx brings files out to " + printable(copy.folder) + "\n");
+  };
+  end.applied = SBX_TRY(workspace::apply(
+      copy, selection, {.waits = waits, .stop = [&signals] { return signals.arrived() != 0; }}));
+  end.signal = end.applied.stopped ? signals.arrived() : 0;
+  if (!wish.silent) write_stderr(applied_words(end.applied, copy.folder));
+  return end;
+}
+
+}  // namespace sbx::changes

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.hpp"
+#include "base/tell.hpp"
+#include "workspace/apply.hpp"
+
+/// The conversation around an application: preview, question, words; shared by `sbx run --apply` and
+/// `sbx changes apply`.
+namespace sbx::changes {
+
+enum class Preview : std::uint8_t { none, names, everything };
+
+struct Wish {
+  std::vector<std::string> patterns;      ///< none: everything
+  std::vector<std::string> policy_files;  ///< of the run: never written to
+  bool asks = true;
+  Preview preview = Preview::everything;  ///< before the question
+  bool silent = false;
+};
+
+struct ApplyEnd {
+  workspace::Applied applied;
+  bool wanted = true;   ///< false: the answer was no
+  bool all_met = true;  ///< false: a pattern means no change
+  int signal = 0;       ///< the one that stopped it; what it had not reached is in `applied.left`
+};
+
+/// Errors: usage "nobody-to-ask", when somebody has to be asked and there is no terminal.
+[[nodiscard]] Status check_asking(bool asks);
+
+/// Asks where that is wished, applies, and says on stderr what was done. SIGINT and its like are held
+/// back while it writes, so that no file is left half written. Errors: host (nothing was done).
+[[nodiscard]] Result<ApplyEnd> apply_changes(const workspace::Copy& copy,
+                                             const workspace::ChangeSet& changes, const Wish& wish,
+                                             const Paint& paint);
+
+}  // namespace sbx::changes

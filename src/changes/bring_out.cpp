@@ -1,0 +1,209 @@
+#include "changes/bring_out.hpp"
+
+#include <fmt/format.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+
+#include "base/sys.hpp"
+#include "changes/applying.hpp"
+#include "changes/words.hpp"
+#include "base/text.hpp"
+
+namespace sbx::changes {
+namespace {
+
+std::unexpected<Error> usage(std::string code, std::string message, std::string hint) {
+  return fail(Error{.kind = ErrorKind::usage,
+                    .code = std::move(code),
+                    .message = std::move(message),
+                    .hint = std::move(hint)});
+}
+
+std::string ending_words(const Outcome& outcome) {
+  if (const auto* exited = std::get_if<Exited>(&outcome.verdict))
+    return fmt::format("the command exited with status {}", exited->code);
+  return outcome.detail;
+}
+
+bool succeeded(const Outcome& outcome) {
+  const auto* exited = std::get_if<Exited>(&outcome.verdict);
+  return exited != nullptr && exited->code == 0;
+}
+
+}  // namespace
+
+Status BringOut::check_out() const {
+  if (!workspace::has_copy(plan_))
+    return usage("nothing-to-bring-out", "--out needs a workspace that is private to the run",
+                 "--workspace .:overlay; what is written to a live folder is there already");
+  return {};
+}
+
+Status BringOut::check_overlay() const {
+  if (workspace::has_overlay(plan_)) return {};
+  const char* const option = options_.apply          ? "--apply"
+                             : options_.keep.empty() ? "--diff"
+                                                     : "--keep";
+  return usage("no-changes-kept", fmt::format("{} needs a copy-on-write workspace", option),
+               "--workspace .:overlay");
+}
+
+Status BringOut::prepare_store() {
+  SBX_TRY(check_set_name(options_.keep));
+  store_ = SBX_TRY(Store::open_or_make(state_folder_));
+  if (!store_->has(options_.keep)) return {};
+  return usage("name-taken",
+               fmt::format("changes are kept under the name \"{}\" already", options_.keep),
+               fmt::format("another name, or first: sbx changes drop {}", options_.keep));
+}
+
+Status BringOut::prepare() {
+  if (options_.yes && !options_.apply)
+    return usage("usage", "--yes without --apply has no effect", "to apply the changes: --apply --yes");
+  if (!options_.collect.empty() && options_.folder.empty())
+    return usage("usage", "--collect without --out has no effect", "to copy the files: --out DIR");
+  if (options_.diff || options_.apply || !options_.keep.empty()) SBX_TRY(check_overlay());
+  if (options_.apply) SBX_TRY(check_asking(!options_.yes));
+  if (!options_.keep.empty()) SBX_TRY(prepare_store());
+  if (options_.folder.empty()) return {};
+  SBX_TRY(check_out());
+  target_ = SBX_TRY(workspace::prepare_target(options_.folder));
+  return {};
+}
+
+bool BringOut::is_asked() const {
+  return options_.diff || options_.apply || !options_.folder.empty() || !options_.keep.empty();
+}
+
+workspace::Copy* BringOut::copy(bool for_record) {
+  const bool wanted = is_asked() || (for_record && workspace::has_overlay(plan_));
+  return wanted ? &copy_ : nullptr;
+}
+
+std::vector<std::string> BringOut::policy_files() const {
+  std::vector<std::string> files;
+  for (const std::string& file : policy_.files) {
+    const std::unique_ptr<char, decltype(&std::free)> real(::realpath(file.c_str(), nullptr),
+                                                           &std::free);
+    if (real) files.emplace_back(real.get());
+  }
+  return files;
+}
+
+Status BringOut::finish(Outcome& outcome, const std::string& run, bool silent, const Paint& paint) {
+  if (copy_.failure && is_asked()) return fail(*copy_.failure);
+  if (copy_.empty()) return {};
+  workspace::ChangeSet changes = SBX_TRY(workspace::read_changes(copy_));
+  Status first;
+  const auto note = [&first](Status status) {
+    if (first && !status) first = std::move(status);
+  };
+  if (options_.diff) write_stderr(changes_words(copy_, changes, Texts::shown, paint));
+  if (store_) note(keep(changes, outcome, run, silent));
+  if (target_.valid()) note(collect(changes, silent));
+  if (options_.apply) note(apply(changes, outcome, silent, paint));
+  if (!copy_.is_overlay) return first;
+  if (is_asked()) note(in_place());
+  for (const workspace::Left& each : changes.unread)
+    outcome.degraded.push_back({"changes", each.path + ": " + each.why, ""});
+  outcome.changes = std::move(changes.changes);
+  outcome.changes_left_out = changes.left_out;
+  return first;
+}
+
+/// What was brought out or kept is whole; it belongs to a directory that is somewhere else now.
+Status BringOut::in_place() const {
+  Status there = workspace::check_in_place(copy_);
+  if (!there && done_.kept)
+    there.error().hint = fmt::format(
+        "the changes are kept: put the directory back, then: sbx changes apply {}", done_.kept->name);
+  return there;
+}
+
+Status BringOut::keep(const workspace::ChangeSet& changes, const Outcome& outcome,
+                      const std::string& run, bool silent) {
+  if (changes.changes.empty()) {
+    if (!silent) write_stderr("sbx: nothing was changed, so nothing is kept\n");
+    return {};
+  }
+  if (changes.left_out > 0 || !changes.unread.empty())
+    return fail(Error{.kind = ErrorKind::host,
+                      .code = "not-kept",
+                      .message = "cannot keep the changes: their list is not complete"});
+  KeptFacts facts{.name = options_.keep,
+                             .made = static_cast<std::int64_t>(::time(nullptr)),
+                             .folder = copy_.folder,
+                             .run = run,
+                             .command = plan_.command,
+                             .outcome = outcome.detail,
+                             .success = succeeded(outcome),
+                             .policy_files = policy_files()};
+  done_.kept = SBX_TRY(store_->keep(std::move(facts), copy_, changes));
+  const std::string& name = done_.kept->name;
+  if (!silent && name != options_.keep)
+    write_stderr(fmt::format("sbx: the name \"{}\" was taken meanwhile\n", options_.keep));
+  if (!silent)
+    write_stderr(
+        fmt::format("sbx: kept {}: \"sbx changes diff {}\" shows, \"sbx changes apply {}\" "
+                    "applies them\n",
+                    tally_words(changes.changes), name, name));
+  return {};
+}
+
+Status BringOut::collect(const workspace::ChangeSet& changes, bool silent) {
+  const policy::Outputs& outputs = policy_.filesystem.outputs;
+  workspace::Collecting what{.max_bytes = outputs.max_bytes.value.count,
+                             .max_files = outputs.max_files.value,
+                             .max_depth = outputs.max_depth.value,
+                             .policy_files = policy_files()};
+  what.patterns = options_.collect;
+  if (what.patterns.empty())
+    for (const auto& pattern : outputs.collect) what.patterns.push_back(pattern.value);
+  what.waiting.begins = [this] {
+    write_stderr("sbx: waiting: another sbx copies files to " + printable(options_.folder) +
+                 "\n");
+  };
+  done_.collected = SBX_TRY(workspace::collect(copy_, changes, target_.get(), what));
+  if (!silent) write_stderr(collected_words(*done_.collected, what.patterns, options_.folder));
+  return {};
+}
+
+Status BringOut::apply(const workspace::ChangeSet& changes, const Outcome& outcome, bool silent,
+                       const Paint& paint) {
+  const Wish wish{.patterns = options_.patterns,
+                  .policy_files = policy_files(),
+                  .asks = !options_.yes,
+                  .preview = options_.diff ? Preview::none : Preview::everything,
+                  .silent = silent};
+  if (options_.yes && !succeeded(outcome)) {
+    const std::string why = ending_words(outcome);
+    if (!silent) write_stderr("sbx: not applied: " + why + "\n");
+    const workspace::Selection selection =
+        workspace::select(copy_, changes, wish.patterns, wish.policy_files);
+    done_.applied.emplace(workspace::Applied{.left = selection.left});
+    for (const Change& change : selection.changes) done_.applied->left.push_back({change.path, why});
+    return {};
+  }
+  ApplyEnd end = SBX_TRY(apply_changes(copy_, changes, wish, paint));
+  done_.applied = std::move(end.applied);
+  done_.signal = end.signal;
+  all_met_ = end.all_met;
+  return {};
+}
+
+BroughtOut BringOut::take() {
+  const auto failed = [](const std::vector<workspace::Left>& left) {
+    return std::ranges::any_of(left, &workspace::Left::failed);
+  };
+  done_.has_failures = (done_.collected && failed(done_.collected->left)) ||
+                       (done_.applied && failed(done_.applied->left));
+  done_.is_incomplete = done_.applied && (!done_.applied->conflicts.empty() || !all_met_);
+  return std::move(done_);
+}
+
+}  // namespace sbx::changes

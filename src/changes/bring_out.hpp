@@ -1,0 +1,86 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/tell.hpp"
+#include "plan/plan.hpp"
+#include "policy/policy.hpp"
+#include "workspace/apply.hpp"
+#include "workspace/collect.hpp"
+#include "workspace/copy.hpp"
+#include "changes/kept.hpp"
+
+/// What becomes of the private workspace after the run: the list of changes, --diff, --out, --keep,
+/// --apply.
+namespace sbx::changes {
+
+/// What becomes of the private workspace.
+struct BringOutOptions {
+  std::string folder;  ///< --out, empty if none
+  std::vector<std::string> collect;  ///< --collect; none: the policy's patterns
+  bool diff = false;
+  bool apply = false;
+  std::vector<std::string> patterns;  ///< of --apply; none: everything
+  bool yes = false;
+  std::string keep;  ///< --keep, empty if none
+};
+
+/// What was done with it.
+struct BroughtOut {
+  std::optional<workspace::Collected> collected;  ///< --out
+  std::optional<KeptFacts> kept;       ///< --keep, when there was something to keep
+  std::optional<workspace::Applied> applied;      ///< --apply
+  int signal = 0;              ///< the one that ended --apply before its end, 0 for none
+  bool has_failures = false;   ///< files that sbx was asked to write and could not
+  bool is_incomplete = false;  ///< --apply met a conflict, or a pattern that matches no change
+};
+
+class BringOut {
+ public:
+  /// `state_folder`: where --keep keeps, host::state_folder().
+  BringOut(const BringOutOptions& options, const policy::Policy& policy, const plan::Plan& plan,
+           std::string state_folder)
+      : options_(options), policy_(policy), plan_(plan), state_folder_(std::move(state_folder)) {}
+
+  /// Before the run, so that nothing runs in vain. Makes the folder of --out and that of --keep.
+  /// Errors: usage, policy, host.
+  [[nodiscard]] Status prepare();
+  /// Where the run leaves its private workspace; null when nobody wants it.
+  [[nodiscard]] workspace::Copy* copy(bool for_record);
+
+  /// After the run: does what was asked and says it on stderr. `run`: the id of the record. What can
+  /// still be done is done after a failure. Errors: host, the first.
+  [[nodiscard]] Status finish(Outcome& outcome, const std::string& run, bool silent,
+                              const Paint& paint);
+
+  /// After finish().
+  [[nodiscard]] BroughtOut take();
+
+ private:
+  /// An option asked for the changes, not only the record.
+  [[nodiscard]] bool is_asked() const;
+  [[nodiscard]] Status in_place() const;
+  [[nodiscard]] Status check_out() const;
+  [[nodiscard]] Status check_overlay() const;
+  [[nodiscard]] Status prepare_store();
+  [[nodiscard]] std::vector<std::string> policy_files() const;
+  Status collect(const workspace::ChangeSet& changes, bool silent);
+  Status keep(const workspace::ChangeSet& changes, const Outcome& outcome, const std::string& run,
+              bool silent);
+  Status apply(const workspace::ChangeSet& changes, const Outcome& outcome, bool silent,
+               const Paint& paint);
+
+  const BringOutOptions& options_;
+  const policy::Policy& policy_;
+  const plan::Plan& plan_;
+  std::string state_folder_;
+  UniqueFd target_;
+  std::optional<Store> store_;
+  workspace::Copy copy_;
+  BroughtOut done_;
+  bool all_met_ = true;
+};
+
+}  // namespace sbx::changes

@@ -1,0 +1,329 @@
+#include "changes/kept.hpp"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+
+#include "base/sys.hpp"
+#include "changes/manifest.hpp"
+#include "workspace/put.hpp"
+#include "workspace/state.hpp"
+#include "workspace/tree.hpp"
+
+namespace sbx::changes {
+namespace {
+
+constexpr const char* kFolder = "changes";
+constexpr const char* kManifest = "manifest";
+constexpr const char* kContents = "contents";
+constexpr std::size_t kLongestName = 64;
+constexpr std::size_t kLargestManifest = std::size_t{256} << 20;
+constexpr int kMostOfOneName = 1000;
+
+std::unexpected<Error> no_such_set(const std::string& name) {
+  return fail(Error{.kind = ErrorKind::usage,
+                    .code = "no-such-set",
+                    .message = "no changes are kept under the name \"" + name + "\"",
+                    .hint = "\"sbx changes list\" names what is kept"});
+}
+
+std::unexpected<Error> not_kept(const std::string& what, int errno_value = errno) {
+  return fail_errno(ErrorKind::host, "not-kept", "cannot keep the changes: " + what, errno_value);
+}
+
+/// What is being written or removed; no name of a set begins with a dot. See is_temporary().
+std::string random_name() {
+  std::uint64_t number = 0;
+  (void)!::getrandom(&number, sizeof number, 0);  // blocks only before the kernel's pool is ready
+  char name[32];
+  (void)std::snprintf(name, sizeof name, ".sbx-%016llx", static_cast<unsigned long long>(number));
+  return name;
+}
+
+/// A folder of a set, which holds nothing but files and one folder of files.
+void remove_set(int store, const std::string& name) {
+  const auto set = workspace::open_folder(store, name);
+  if (!set) return;
+  if (const auto contents = workspace::open_folder(set->get(), kContents))
+    for (const std::string& each : workspace::read_names(contents->get()).value_or(std::vector<std::string>()))
+      (void)::unlinkat(contents->get(), each.c_str(), 0);
+  (void)::unlinkat(set->get(), kContents, AT_REMOVEDIR);
+  (void)::unlinkat(set->get(), kManifest, 0);
+  (void)::unlinkat(store, name.c_str(), AT_REMOVEDIR);  // what is left is looked at next time
+}
+
+/// One set while it is written: a folder under a name of no set, locked, removed unless finished.
+class Draft {
+ public:
+  static Result<Draft> make(int store) {
+    Draft draft(store);
+    if (::mkdirat(store, draft.name_.c_str(), 0700) != 0) return not_kept("no folder for them");
+    draft.folder_ = SBX_TRY(workspace::open_folder(store, draft.name_));
+    if (::flock(draft.folder_.get(), LOCK_EX | LOCK_NB) != 0) return not_kept("no lock on them");
+    if (::mkdirat(draft.folder_.get(), kContents, 0700) != 0) return not_kept("no folder for them");
+    draft.contents_ = SBX_TRY(workspace::open_folder(draft.folder_.get(), kContents));
+    return draft;
+  }
+  Draft(Draft&& other) noexcept
+      : store_(other.store_),
+        name_(std::exchange(other.name_, {})),
+        folder_(std::move(other.folder_)),
+        contents_(std::move(other.contents_)) {}
+  Draft(const Draft&) = delete;
+  Draft& operator=(const Draft&) = delete;
+  Draft& operator=(Draft&&) = delete;
+  ~Draft() {
+    if (!name_.empty()) remove_set(store_, name_);
+  }
+
+  [[nodiscard]] int contents() const { return contents_.get(); }
+
+  Status write(const std::string& manifest) {
+    const UniqueFd file(::openat(folder_.get(), kManifest,
+                                 O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!file.valid()) return not_kept("no manifest");
+    return sys::write_all(file.get(), manifest);
+  }
+
+  /// The first free of NAME, NAME-2, NAME-3.
+  Result<std::string> publish(const std::string& wanted) {
+    for (int i = 1; i <= kMostOfOneName; ++i) {
+      const std::string name = i == 1 ? wanted : wanted + "-" + std::to_string(i);
+      if (::renameat2(store_, name_.c_str(), store_, name.c_str(), RENAME_NOREPLACE) == 0) {
+        name_.clear();
+        return name;
+      }
+      if (errno != EEXIST) return not_kept("no name for them");
+    }
+    return not_kept("the name \"" + wanted + "\" is taken", EEXIST);
+  }
+
+ private:
+  explicit Draft(int store) : store_(store), name_(random_name()) {}
+
+  int store_;
+  std::string name_;
+  UniqueFd folder_;
+  UniqueFd contents_;
+};
+
+/// Before it is locked, another sbx may take it for a leftover.
+Result<Draft> begin_draft(int store) {
+  auto first = Draft::make(store);
+  return first ? std::move(first) : Draft::make(store);
+}
+
+/// What a change is compared with when it is applied later.
+std::optional<Noted> note(const Copy& copy, const Change& change) {
+  const workspace::Place place = place_of(copy, change.path);
+  struct stat now{};
+  const auto folder = workspace::open_folder(place.layer->lower.get(), workspace::folder_of(place.path));
+  if (!folder ||
+      ::fstatat(folder->get(), workspace::name_of(place.path).c_str(), &now, AT_SYMLINK_NOFOLLOW) != 0)
+    return std::nullopt;
+  return Noted{.inode = now.st_ino,
+               .bytes = static_cast<std::uint64_t>(now.st_size),
+               .modified = now.st_mtim,
+               .changed = now.st_ctim,
+               .disturbed = changed_on_host(copy, change.path, now)};
+}
+
+bool has_content(const Change& change) {
+  return (change.change == ChangeKind::created || change.change == ChangeKind::modified) &&
+         (change.type == FileType::file || change.type == FileType::link);
+}
+
+/// Under a number; the text of a link is the content of a file.
+Status keep_content(const Copy& copy, const Change& change, int contents, const std::string& name) {
+  constexpr mode_t kPrivate = 0600;
+  const workspace::Owner owner{.uid = ::geteuid(), .gid = ::getegid()};
+  if (change.type == FileType::file) {
+    const UniqueFd source = SBX_TRY(open_content(copy, change));
+    return workspace::put_file(source.get(), contents, name, kPrivate, owner);
+  }
+  const std::string text = SBX_TRY(link_content(copy, change));
+  const UniqueFd file(::openat(contents, name.c_str(),
+                               O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, kPrivate));
+  if (!file.valid()) return not_kept("a link");
+  return sys::write_all(file.get(), text);
+}
+
+Result<Manifest> write_contents(KeptFacts facts, const Copy& copy, const ChangeSet& changes,
+                                int contents) {
+  Manifest manifest{.facts = std::move(facts)};
+  manifest.facts.count = changes.changes.size();
+  manifest.facts.folder = copy.folder;
+  for (const workspace::Layer& layer : copy.layers) {
+    struct stat lower{};
+    if (::fstat(layer.lower.get(), &lower) != 0) return not_kept("the workspace");
+    manifest.layers.push_back({.prefix = layer.prefix, .inode = lower.st_ino});
+  }
+  std::uint64_t number = 0;
+  for (const Change& change : changes.changes) {
+    Line line{.change = change, .before = note(copy, change)};
+    if (has_content(change)) {
+      line.content = std::to_string(number++);
+      SBX_TRY(keep_content(copy, change, contents, line.content));
+      manifest.facts.bytes += change.bytes;
+    }
+    manifest.lines.push_back(std::move(line));
+  }
+  return manifest;
+}
+
+Result<Manifest> read_manifest(int set, Part part) {
+  const UniqueFd file = SBX_TRY(workspace::open_file(set, kManifest));
+  const std::string text = SBX_TRY(sys::read_all(file.get(), kLargestManifest));
+  return parse_manifest(text, part);
+}
+
+/// The folder of one layer: where it was, and the one that it was.
+Result<UniqueFd> open_lower(const std::string& path, ino_t inode) {
+  auto folder = sys::open_resolved(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
+                                   RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+  if (!folder)
+    return fail(Error{.kind = ErrorKind::host,
+                      .code = "workspace-gone",
+                      .message = "the changes were made in '" + path + "', which can't be opened",
+                      .errno_value = folder.error().errno_value});
+  struct stat facts{};
+  if (::fstat(folder->get(), &facts) != 0 || facts.st_ino != inode)
+    return fail(Error{.kind = ErrorKind::host,
+                      .code = "workspace-replaced",
+                      .message = "'" + path + "' is not the folder that the changes were made in",
+                      .hint = "it was replaced by another one of that name"});
+  return folder;
+}
+
+}  // namespace
+
+Status check_set_name(std::string_view name) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  const bool good = !name.empty() && name.size() <= kLongestName && plain(name.front()) &&
+                    std::ranges::all_of(
+                        name, [&](char c) { return plain(c) || c == '.' || c == '_' || c == '-'; });
+  if (good) return {};
+  return fail(Error{.kind = ErrorKind::usage,
+                    .code = "bad-set-name",
+                    .message = "\"" + std::string(name) + "\" can't be the name of a change set",
+                    .hint = "letters, digits, '.', '_' and '-', a letter or digit first, 64 at "
+                            "most; for example cleanup-1"});
+}
+
+Result<Store> Store::open_or_make(const std::string& state_folder) {
+  return Store(SBX_TRY(workspace::open_state(state_folder, kFolder, workspace::Missing::is_made)));
+}
+
+Result<Store> Store::open(const std::string& state_folder) {
+  auto folder = workspace::open_state(state_folder, kFolder, workspace::Missing::is_an_error);
+  if (folder) return Store(std::move(*folder));
+  if (folder.error().errno_value == ENOENT) return Store(UniqueFd());
+  return std::unexpected(folder.error());
+}
+
+bool Store::has(const std::string& name) const {
+  return folder_.valid() &&
+         ::faccessat(folder_.get(), name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+Result<KeptFacts> Store::keep(KeptFacts facts, const Copy& copy, const ChangeSet& changes) const {
+  remove_leftovers();
+  const std::string wanted = facts.name;
+  Draft draft = SBX_TRY(begin_draft(folder_.get()));
+  Manifest manifest = SBX_TRY(write_contents(std::move(facts), copy, changes, draft.contents()));
+  SBX_TRY(draft.write(write_manifest(manifest)));
+  manifest.facts.name = SBX_TRY(draft.publish(wanted));
+  return std::move(manifest.facts);
+}
+
+Result<UniqueFd> Store::open_set(const std::string& name) const {
+  SBX_TRY(check_set_name(name));
+  if (!has(name)) return no_such_set(name);
+  return workspace::open_folder(folder_.get(), name);
+}
+
+Result<std::vector<KeptFacts>> Store::list() const {
+  std::vector<KeptFacts> sets;
+  if (!folder_.valid()) return sets;
+  remove_leftovers();
+  for (const std::string& name : SBX_TRY(workspace::read_names(folder_.get()))) {
+    if (!check_set_name(name)) continue;
+    KeptFacts& facts = sets.emplace_back();
+    const auto set = workspace::open_folder(folder_.get(), name);
+    auto manifest = set ? read_manifest(set->get(), Part::facts) : std::unexpected(set.error());
+    if (manifest)
+      facts = std::move(manifest->facts);
+    else
+      facts.outcome = manifest.error().text();
+    facts.name = name;
+  }
+  std::ranges::stable_sort(sets, {}, &KeptFacts::made);
+  return sets;
+}
+
+Result<Kept> Store::load(const std::string& name) const {
+  const UniqueFd set = SBX_TRY(open_set(name));
+  Manifest manifest = SBX_TRY(read_manifest(set.get(), Part::everything));
+  Kept kept{.facts = std::move(manifest.facts)};
+  kept.facts.name = name;
+  kept.copy.folder = kept.facts.folder;
+  kept.copy.is_overlay = true;
+  for (LayerLine& layer : manifest.layers)
+    kept.copy.layers.push_back({.prefix = std::move(layer.prefix), .inode = layer.inode});
+  auto stored = std::make_unique<workspace::Stored>();
+  stored->contents = SBX_TRY(workspace::open_folder(set.get(), kContents));
+  // A shared lock: drop() waits for nobody, it says that the set is in use.
+  if (::flock(stored->contents.get(), LOCK_SH | LOCK_NB) != 0) return no_such_set(name);
+  for (Line& line : manifest.lines) {
+    if (!line.content.empty()) stored->content_of[line.change.path] = std::move(line.content);
+    if (line.before) stored->before[line.change.path] = *line.before;
+    kept.changes.changes.push_back(std::move(line.change));
+  }
+  std::ranges::stable_sort(kept.changes.changes, {}, &Change::path);
+  kept.copy.stored = std::move(stored);
+  return kept;
+}
+
+Status Store::drop(const std::string& name) const {
+  const UniqueFd set = SBX_TRY(open_set(name));
+  const auto contents = workspace::open_folder(set.get(), kContents);
+  if (contents && ::flock(contents->get(), LOCK_EX | LOCK_NB) != 0)
+    return fail(Error{.kind = ErrorKind::host,
+                      .code = "set-in-use",
+                      .message = "the change set \"" + name + "\" is being applied or shown"});
+  // First out of sight: a set is there as a whole or not at all.
+  const std::string unfinished = random_name();
+  if (::renameat(folder_.get(), name.c_str(), folder_.get(), unfinished.c_str()) != 0)
+    return fail_errno(ErrorKind::host, "not-dropped", "cannot drop \"" + name + "\"");
+  remove_set(folder_.get(), unfinished);
+  return {};
+}
+
+/// A draft that is written is locked; one that is not was left by a sbx that was killed.
+void Store::remove_leftovers() const {
+  for (const std::string& name : workspace::read_names(folder_.get()).value_or(std::vector<std::string>())) {
+    if (!workspace::is_temporary(name)) continue;
+    const auto draft = workspace::open_folder(folder_.get(), name);
+    if (draft && ::flock(draft->get(), LOCK_EX | LOCK_NB) == 0) remove_set(folder_.get(), name);
+  }
+}
+
+Status open_folders(Kept& kept) {
+  for (workspace::Layer& layer : kept.copy.layers)
+    layer.lower = SBX_TRY(
+        open_lower(layer.prefix == "." ? kept.facts.folder : kept.facts.folder + "/" + layer.prefix,
+                   layer.inode));
+  return {};
+}
+
+}  // namespace sbx::changes

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "workspace/changes.hpp"
+
+/// Change sets that outlive their run: `--keep NAME` and `sbx changes`. A set is a folder of the
+/// store with a manifest and, under numbers, what was written: no name of the program's choice is
+/// ever given to a file there.
+namespace sbx::changes {
+
+using workspace::ChangeSet;
+using workspace::Copy;
+
+/// What there is to know about a set besides its changes.
+struct KeptFacts {
+  std::string name;
+  std::int64_t made = 0;  ///< seconds since the epoch
+  std::string folder;     ///< the workspace, on the host
+  std::string run;        ///< id of its record
+  std::vector<std::string> command;
+  std::string outcome;  ///< how the run ended, in words
+  bool success = false;
+  std::vector<std::string> policy_files;  ///< of the run: never applied
+  std::uint64_t count = 0;                ///< of changes
+  std::uint64_t bytes = 0;                ///< of what was written
+};
+
+struct Kept {
+  KeptFacts facts;
+  ChangeSet changes;
+  Copy copy;  ///< its lower folders are not open before open_folders()
+};
+
+/// The folder of all sets of one user. Every function cleans up after a sbx that was killed.
+class Store {
+ public:
+  /// `missing`: an empty store is not made to be looked at. Errors: host.
+  [[nodiscard]] static Result<Store> open_or_make(const std::string& state_folder);
+  /// Nothing when there is none yet.
+  [[nodiscard]] static Result<Store> open(const std::string& state_folder);
+
+  [[nodiscard]] bool has(const std::string& name) const;
+  /// Writes a set under `facts.name`, or under "NAME-2" and so on where that came to be taken, in one
+  /// step; gives what is known of it then. Errors: host (no room).
+  [[nodiscard]] Result<KeptFacts> keep(KeptFacts facts, const Copy& copy,
+                                       const ChangeSet& changes) const;
+  /// Newest last. A set that can't be read has a name and nothing else but `outcome`, which says why.
+  [[nodiscard]] Result<std::vector<KeptFacts>> list() const;
+  /// A set stays whole while it is held. Errors: usage "no-such-set", host.
+  [[nodiscard]] Result<Kept> load(const std::string& name) const;
+  /// Errors: usage "no-such-set", host "set-in-use".
+  [[nodiscard]] Status drop(const std::string& name) const;
+
+ private:
+  explicit Store(UniqueFd folder) : folder_(std::move(folder)) {}
+  void remove_leftovers() const;
+  Result<UniqueFd> open_set(const std::string& name) const;
+
+  UniqueFd folder_;  ///< invalid: there is none
+};
+
+/// Letters, digits, '.', '_' and '-', 64 at most, a letter or digit first. Errors: usage.
+[[nodiscard]] Status check_set_name(std::string_view name);
+
+/// Opens the folders of the host that a set was made against. Errors: host "workspace-gone",
+/// "workspace-replaced".
+[[nodiscard]] Status open_folders(Kept& kept);
+
+}  // namespace sbx::changes

@@ -1,0 +1,278 @@
+#include "changes/words.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <map>
+
+#include <sbx/units.hpp>
+
+#include "base/text.hpp"
+#include "changes/diff.hpp"
+#include "workspace/names.hpp"
+
+namespace sbx::changes {
+namespace {
+
+constexpr std::size_t kNamesShown = 200;  // of each kind of change
+constexpr std::size_t kLeftShown = 20;
+constexpr std::size_t kLinesOfOne = 200;  // of one file's difference
+constexpr std::size_t kLinesOfAll = 2000;
+constexpr std::size_t kFewInFolder = 20;  // in a new folder: shown one by one
+
+std::string plural(std::uint64_t count, const char* word) {
+  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
+}
+
+/// A line of a text: tabs stay, they steer nothing.
+std::string visible(std::string_view line) {
+  std::string text;
+  while (true) {
+    const auto tab = line.find('\t');
+    text += printable(line.substr(0, tab));
+    if (tab == std::string_view::npos) return text;
+    text += '\t';
+    line = line.substr(tab + 1);
+  }
+}
+
+std::string with_slash(const Change& change) {
+  const std::string name = printable(change.path);
+  return change.type == FileType::folder ? name + "/" : name;
+}
+
+struct Tally {
+  std::uint64_t files = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// One folder with everything in it, or one name.
+struct Group {
+  const Change* change = nullptr;
+  Tally inside;
+  std::vector<const Change*> members;
+};
+
+/// Changes of one kind; what lies in a folder of the same kind is counted there. Sorted by path, so
+/// a folder comes before what is in it.
+std::vector<Group> grouped(const std::vector<Change>& changes, ChangeKind kind) {
+  std::vector<Group> groups;
+  std::map<std::string, std::size_t, std::less<>> folders;
+  for (const Change& change : changes) {
+    if (change.change != kind) continue;
+    std::size_t home = groups.size();
+    for (auto slash = change.path.find('/'); slash != std::string::npos;
+         slash = change.path.find('/', slash + 1)) {
+      const auto found = folders.find(std::string_view(change.path).substr(0, slash));
+      if (found == folders.end()) continue;
+      home = found->second;
+      break;
+    }
+    if (home < groups.size()) {
+      Group& group = groups[home];
+      group.inside.files += change.type == FileType::folder ? 0 : 1;
+      group.inside.bytes += change.bytes;
+      if (group.members.size() <= kFewInFolder) group.members.push_back(&change);
+      continue;
+    }
+    if (change.type == FileType::folder) folders.emplace(change.path, groups.size());
+    groups.push_back({.change = &change});
+  }
+  return groups;
+}
+
+class Listing {
+ public:
+  Listing(const workspace::Copy& copy, const Paint& paint, std::string rest)
+      : copy_(copy), paint_(paint), rest_(std::move(rest)) {}
+
+  void deletions(const std::vector<Change>& changes) {
+    begin();
+    for (const Group& group : grouped(changes, ChangeKind::deleted)) {
+      if (is_full()) continue;
+      line(paint_.red("deleted "), *group.change, size_of(group));
+    }
+    end();
+  }
+
+  void modifications(const std::vector<Change>& changes, Texts texts) {
+    begin();
+    for (const Change& change : changes) {
+      if (change.change != ChangeKind::modified || is_full()) continue;
+      const Sides sides = sides_of(copy_, change);
+      line(paint_.bold("modified"), change, modified_size(change, sides));
+      if (texts == Texts::shown && sides.readable) difference(sides);
+    }
+    end();
+  }
+
+  void creations(const std::vector<Change>& changes) {
+    begin();
+    for (const Group& group : grouped(changes, ChangeKind::created)) {
+      if (is_full()) continue;
+      if (group.members.size() > kFewInFolder) {
+        line(paint_.green("created "), *group.change, size_of(group));
+        continue;
+      }
+      line(paint_.green("created "), *group.change, created_size(*group.change));
+      for (const Change* member : group.members)
+        if (!is_full()) line(paint_.green("created "), *member, created_size(*member));
+    }
+    end();
+  }
+
+  void modes(const std::vector<Change>& changes) {
+    begin();
+    for (const Change& change : changes)
+      if (change.change == ChangeKind::mode && !is_full())
+        line("mode    ", change, fmt::format("now {:04o}", change.mode));
+    end();
+  }
+
+  [[nodiscard]] std::string take() { return std::move(text_); }
+
+ private:
+  void begin() { shown_ = left_out_ = 0; }
+  bool is_full() {
+    if (shown_ < kNamesShown) return false;
+    ++left_out_;
+    return true;
+  }
+  void end() {
+    if (left_out_ > 0) text_ += fmt::format("  … and {} more: {} has them all\n", left_out_, rest_);
+  }
+
+  void line(const std::string& what, const Change& change, const std::string& about) {
+    ++shown_;
+    const std::string target = link_text(copy_, change);
+    text_ += fmt::format("  {}  {}{}{}\n", what, with_slash(change),
+                         target.empty() ? "" : " -> " + printable(target),
+                         about.empty() ? "" : "  (" + about + ")");
+  }
+
+  static std::string size_of(const Group& group) {
+    if (group.change->type == FileType::folder)
+      return plural(group.inside.files, "file") + ", " + describe(Bytes{group.inside.bytes});
+    return created_size(*group.change);
+  }
+  static std::string created_size(const Change& change) {
+    if (change.type == FileType::file) return describe(Bytes{change.bytes});
+    if (change.type == FileType::folder || change.type == FileType::link) return {};
+    return workspace::describe(change.type);
+  }
+  static std::string modified_size(const Change& change, const Sides& sides) {
+    if (change.type != FileType::file) return workspace::describe(change.type);
+    return fmt::format("{}, was {}", describe(Bytes{change.bytes}),
+                       describe(Bytes{sides.bytes_before}));
+  }
+
+  void difference(const Sides& sides) {
+    if (lines_ >= kLinesOfAll) return;
+    for (const std::string& each : unified_diff(
+             sides.before, sides.after, std::min(kLinesOfOne, kLinesOfAll - lines_))) {
+      const std::string shown = visible(each);
+      text_ += "    ";
+      text_ += each.starts_with('-')    ? paint_.red(shown)
+               : each.starts_with('+')  ? paint_.green(shown)
+               : each.starts_with("@@") ? paint_.blue(shown)
+                                        : shown;
+      text_ += '\n';
+      ++lines_;
+    }
+  }
+
+  const workspace::Copy& copy_;
+  const Paint& paint_;
+  std::string rest_;
+  std::string text_;
+  std::size_t shown_ = 0;
+  std::size_t left_out_ = 0;
+  std::size_t lines_ = 0;
+};
+
+void append_list(std::string& text, const char* what, const std::vector<workspace::Left>& list) {
+  for (std::size_t i = 0; i < list.size() && i < kLeftShown; ++i)
+    text += fmt::format("sbx: {}{}: {}\n", list[i].partly ? std::string() : fmt::format("{}: ", what),
+                        printable(list[i].path), printable(list[i].why));
+  if (list.size() > kLeftShown) text += fmt::format("sbx: and {} more\n", list.size() - kLeftShown);
+}
+
+}  // namespace
+
+std::string tally_words(const std::vector<Change>& changes) {
+  constexpr std::array<const char*, 4> kNames = {"created", "modified", "deleted", "mode"};
+  std::array<std::uint64_t, 4> counts{};
+  for (const Change& change : changes) ++counts[static_cast<std::size_t>(change.change)];
+  std::string text = plural(changes.size(), "change");
+  const char* between = ": ";
+  for (const ChangeKind kind :
+       {ChangeKind::deleted, ChangeKind::modified, ChangeKind::created, ChangeKind::mode}) {
+    const auto at = static_cast<std::size_t>(kind);
+    if (counts[at] == 0) continue;
+    text += fmt::format("{}{} {}", between, counts[at], kNames[at]);
+    between = ", ";
+  }
+  return text;
+}
+
+std::string listing_words(const workspace::Copy& copy, const workspace::ChangeSet& changes,
+                          Texts texts, const Paint& paint, const std::string& rest) {
+  Listing listing(copy, paint, rest);
+  listing.deletions(changes.changes);
+  listing.modifications(changes.changes, texts);
+  listing.creations(changes.changes);
+  listing.modes(changes.changes);
+  return listing.take();
+}
+
+std::string changes_words(const workspace::Copy& copy, const workspace::ChangeSet& changes,
+                          Texts texts, const Paint& paint, const std::string& rest) {
+  std::string text =
+      fmt::format("sbx: {} in {}\n", tally_words(changes.changes), printable(copy.folder)) +
+      listing_words(copy, changes, texts, paint, rest);
+  if (changes.left_out > 0)
+    text += fmt::format("sbx: {} more changes are not listed anywhere\n", changes.left_out);
+  append_list(text, "cannot be read", changes.unread);
+  return text;
+}
+
+std::string collected_words(const workspace::Collected& collected,
+                            const std::vector<std::string>& patterns, const std::string& folder) {
+  std::uint64_t bytes = 0;
+  for (const Change& file : collected.files) bytes += file.bytes;
+  std::string text =
+      fmt::format("sbx: copied {}, {}, to {}\n", plural(collected.files.size(), "file"),
+                  describe(Bytes{bytes}), printable(folder));
+  append_list(text, "not copied", collected.left);
+  if (collected.unmatched > 0) {
+    std::string list;
+    for (const std::string& each : patterns) list += (list.empty() ? "" : " ") + printable(each);
+    text += fmt::format("sbx: {} created and not matched by {}; --collect GLOB chooses others\n",
+                        plural(collected.unmatched, "file"), list);
+  }
+  if (collected.files.empty() && collected.left.empty())
+    text += "sbx: only files below the working directory are copied, none of the program's /tmp\n";
+  return text;
+}
+
+std::string applied_words(const workspace::Applied& applied, const std::string& folder) {
+  std::string text = fmt::format("sbx: applied {} to {}\n", plural(applied.done.size(), "change"),
+                                 printable(folder));
+  return text + conflict_words(applied.conflicts) + left_words(applied.left);
+}
+
+std::string conflict_words(const std::vector<workspace::Left>& conflicts) {
+  std::string text;
+  append_list(text, "conflict", conflicts);
+  return text;
+}
+
+std::string left_words(const std::vector<workspace::Left>& left) {
+  std::string text;
+  append_list(text, "not applied", left);
+  return text;
+}
+
+}  // namespace sbx::changes

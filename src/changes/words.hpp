@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+
+#include "base/tell.hpp"
+#include "workspace/apply.hpp"
+#include "workspace/collect.hpp"
+#include "workspace/copy.hpp"
+
+/// Changes of a workspace, for people: deletions first. Names and lines come from the program, so
+/// everything is made safe for a terminal.
+namespace sbx::changes {
+
+enum class Texts : bool { left_out, shown };
+
+/// `--diff` and the preview of `--apply`, headed "sbx: 3 changes … in FOLDER". `rest` says where what
+/// is beyond the caps can be read.
+[[nodiscard]] std::string changes_words(const workspace::Copy& copy,
+                                        const workspace::ChangeSet& changes, Texts texts,
+                                        const Paint& paint,
+                                        const std::string& rest = "--report FILE");
+/// The same without the head, for an answer on stdout.
+[[nodiscard]] std::string listing_words(const workspace::Copy& copy,
+                                        const workspace::ChangeSet& changes, Texts texts,
+                                        const Paint& paint, const std::string& rest);
+/// "3 changes: 1 deleted, 2 modified".
+[[nodiscard]] std::string tally_words(const std::vector<Change>& changes);
+[[nodiscard]] std::string collected_words(const workspace::Collected& collected,
+                                          const std::vector<std::string>& patterns,
+                                          const std::string& folder);
+[[nodiscard]] std::string applied_words(const workspace::Applied& applied,
+                                        const std::string& folder);
+[[nodiscard]] std::string left_words(const std::vector<workspace::Left>& left);
+[[nodiscard]] std::string conflict_words(const std::vector<workspace::Left>& conflicts);
+
+}  // namespace sbx::changes

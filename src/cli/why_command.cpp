@@ -1,0 +1,52 @@
+#include "cli/why_command.hpp"
+
+#include <unistd.h>
+
+#include <sbx/outcome.hpp>
+
+#include "base/sys.hpp"
+#include "base/tell.hpp"
+#include "base/unique_fd.hpp"
+#include "host/host.hpp"
+#include "host/state.hpp"
+#include "record/kept.hpp"
+#include "record/why.hpp"
+#include "record/words.hpp"
+
+namespace sbx::cli {
+namespace {
+
+constexpr std::size_t kLargestRecord = std::size_t{256} << 20;
+
+Result<std::string> record_of(const Invocation& typed) {
+  if (typed.operands.empty()) {
+    const host::Host host = SBX_TRY(host::probe());
+    return record::kept_record(host::state_folder(host));
+  }
+  const std::string& operand = typed.operands.front();
+  if (operand == "-") return sys::read_all(STDIN_FILENO, kLargestRecord);
+  const UniqueFd file = SBX_TRY(sys::open_to_read(operand));
+  return sys::read_all(file.get(), kLargestRecord);
+}
+
+}  // namespace
+
+int why_command(const Invocation& typed) {
+  constexpr int kUsage = 2;
+  const auto complain = [&](const Error& error) {
+    write_stderr(record::error_text(error, paint_for(typed.output.color, STDERR_FILENO)));
+    return error.kind == ErrorKind::usage ? kUsage : exit_status::kCouldNot;
+  };
+  if (typed.operands.size() > 1)
+    return complain({.kind = ErrorKind::usage,
+                     .code = "usage",
+                     .message = "\"sbx why\" takes one record",
+                     .hint = "a file, or - for standard input"});
+  const auto record = record_of(typed);
+  if (!record) return complain(record.error());
+  const auto words = record::why_words(*record, paint_for(typed.output.color, STDOUT_FILENO));
+  if (!words) return complain(words.error());
+  return record::print_answer(*words) ? 0 : exit_status::kCouldNot;
+}
+
+}  // namespace sbx::cli

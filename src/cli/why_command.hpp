@@ -1,0 +1,10 @@
+#pragma once
+
+#include "cli/invocation.hpp"
+
+namespace sbx::cli {
+
+/// `sbx why [RECORD]`: gives the exit status.
+[[nodiscard]] int why_command(const Invocation& typed);
+
+}  // namespace sbx::cli

@@ -1,0 +1,72 @@
+#include "record/limit_texts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include <sbx/units.hpp>
+
+namespace sbx::record {
+namespace {
+
+constexpr auto kLimits = std::to_array<LimitText>({
+    {"wall_time", "it ran longer than allowed", "", "--timeout",
+     "a program that hangs holds its caller longer"},
+    {"cpu_time", "its processes computed longer than allowed", "", "--cpu-time",
+     "the machine is busy longer"},
+    {"memory", "its processes held more memory than allowed", "", "--memory",
+     "the host has less for everything else"},
+    {"output", "it printed more than allowed", "", "--output", "logs and records get larger"},
+    {"file_size", "it wrote a file larger than allowed", "write() failed with EFBIG",
+     "limits.file_size", "one file may take the whole disk budget"},
+    {"disk", "it wrote more than allowed", "write() failed with ENOSPC", "--disk",
+     "what is written there is memory of the host, unless limits.disk_on is \"folder\""},
+    {"disk_files", "it made more files than allowed", "new files failed with ENOSPC",
+     "limits.disk_files", "each file takes some memory of the host"},
+    {"processes", "it started more processes or threads than allowed", "fork() failed with EAGAIN",
+     "--processes", "a fork bomb gets further"},
+    {"open_files", "it opened more files than allowed", "open() failed with EMFILE",
+     "limits.open_files", "the host's table of open files is shared"},
+});
+
+std::string value_text(std::string_view limit, std::uint64_t value) {
+  if (is_size(limit)) return to_text(Bytes{value});
+  if (limit.ends_with("_time")) return to_text(Milliseconds(static_cast<std::int64_t>(value)));
+  return std::to_string(value);
+}
+
+}  // namespace
+
+const LimitText* find_limit(std::string_view name) {
+  const auto found = std::ranges::find(kLimits, name, &LimitText::name);
+  return found == kLimits.end() ? nullptr : &*found;
+}
+
+bool is_size(std::string_view limit) {
+  return limit == "memory" || limit == "disk" || limit == "file_size" || limit == "output";
+}
+
+std::string amount(std::string_view limit, std::uint64_t value) {
+  if (is_size(limit)) return describe(Bytes{value});
+  if (limit.ends_with("_time")) return describe(Milliseconds(static_cast<std::int64_t>(value)));
+  return std::to_string(value);
+}
+
+std::string toml_value(std::string_view limit, std::uint64_t value) {
+  const bool is_text = is_size(limit) || limit.ends_with("_time");
+  return is_text ? "\"" + value_text(limit, value) + "\"" : value_text(limit, value);
+}
+
+std::string twice(const LimitText& limit, std::uint64_t value) {
+  if (limit.option.starts_with("--"))
+    return fmt::format("{} {}", limit.option, value_text(limit.name, value * 2));
+  return fmt::format("--set '{}={}'", limit.option, toml_value(limit.name, value * 2));
+}
+
+std::string cure_of(const LimitText& limit, std::uint64_t value) {
+  return fmt::format("{}, or limits.{} = {} in the policy", twice(limit, value), limit.name,
+                     toml_value(limit.name, value * 2));
+}
+
+}  // namespace sbx::record

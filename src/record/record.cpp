@@ -1,0 +1,465 @@
+#include "record/record.hpp"
+
+#include <fmt/format.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include "record/captured.hpp"
+#include "changes/json.hpp"
+#include "record/codes.hpp"
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "policy/keys.hpp"
+#include "policy/load.hpp"
+#include "policy/write.hpp"
+
+namespace sbx::record {
+namespace {
+
+const char* error_reason(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::usage:
+      return "usage";
+    case ErrorKind::policy:
+      return "policy";
+    case ErrorKind::host:
+      return "host";
+    case ErrorKind::setup:
+    case ErrorKind::internal:
+      return "setup";
+    case ErrorKind::not_found:
+      return "not-found";
+    case ErrorKind::not_executable:
+      return "not-executable";
+  }
+  return "setup";
+}
+
+/// `limits.wall_time = "60s" (default.toml:93)`: what set a budget. Null without a policy.
+Json rule_of(const std::optional<policy::Policy>& policy, const std::string& limit,
+             const std::string& output_key = "output.exceed") {
+  const policy::Key* key = policy::find_key(limit == "output" ? output_key : "limits." + limit);
+  if (!policy || key == nullptr) return nullptr;
+  const std::vector<policy::SaidValue> said = policy::said_values(*key, *policy);
+  if (said.empty()) return nullptr;
+  return lossy_utf8(
+      fmt::format("{} = {} ({})", key->name, said.front().toml, said.front().at.text()));
+}
+
+/// The limit that was spent: limits.disk_files ends a run as limits.disk does.
+std::string spent_limit(const Outcome& outcome, Budget budget) {
+  const auto met = [&](std::string_view limit) {
+    return std::ranges::any_of(outcome.limits_met,
+                               [&](const LimitMet& each) { return each.limit == limit; });
+  };
+  if (budget == Budget::disk && met("disk_files") && !met("disk")) return "disk_files";
+  return budget_name(budget);
+}
+
+struct OutcomeJson {
+  const std::string& detail;
+
+  Json operator()(const Exited& end) const {
+    return make("exited", nullptr, end.code, nullptr, end.code == 0);
+  }
+  Json operator()(const Signaled& end) const {
+    return make("signaled", nullptr, nullptr, end.signal, false);
+  }
+  Json operator()(const OverBudget& end) const {
+    return make("over-budget", budget_name(end.budget), nullptr, nullptr, false);
+  }
+  Json operator()(const Denied&) const {
+    return make("denied", "syscall", nullptr, nullptr, false);
+  }
+  Json operator()(const Cancelled& end) const {
+    return make("cancelled", nullptr, nullptr, end.signal, false);
+  }
+  Json operator()(const Lost&) const {
+    Json json = make("lost", nullptr, nullptr, nullptr, false);
+    json["code"] = "init-killed";
+    return json;
+  }
+
+  [[nodiscard]] Json make(const char* status, const Json& reason, const Json& code,
+                          const Json& signal, bool success) const {
+    return {{"status", status}, {"reason", reason},   {"exit_code", code},
+            {"signal", signal}, {"success", success}, {"detail", detail}};
+  }
+};
+
+/// For whoever thinks of trying again: what a policy refuses it refuses the next time too. Paths are not counted in:
+/// they are named only where somebody asked, and were perhaps no reason.
+std::string with_advice(const Outcome& outcome) {
+  constexpr std::size_t kMostNames = 3;
+  const auto* exited = std::get_if<Exited>(&outcome.verdict);
+  const bool failed =
+      exited != nullptr ? exited->code != 0 : std::holds_alternative<Signaled>(outcome.verdict);
+  std::string names;
+  std::size_t count = 0;
+  for (const Denial& denial : outcome.denials) {
+    if (denial.kind == "path" || ++count > kMostNames) continue;
+    names += (names.empty() ? "" : ", ") + denial.what;
+  }
+  if (!failed || count == 0) return outcome.detail;
+  if (count > kMostNames) names += " and more";
+  return outcome.detail + "; refused: " + names + ": this is policy, retrying can't help";
+}
+
+/// The first, and how many more there are.
+Error first_of(const policy::Findings& errors) {
+  if (errors.empty()) return {.message = "nothing ran"};
+  Error first = errors.front();
+  if (errors.size() > 1) first.message += fmt::format(" (and {} more findings)", errors.size() - 1);
+  return first;
+}
+
+Json outcome_json(const run::Answer& answer) {
+  if (answer.outcome) {
+    const std::string detail = with_advice(*answer.outcome);
+    Json json = std::visit(OutcomeJson{detail}, answer.outcome->verdict);
+    if (const auto* over = std::get_if<OverBudget>(&answer.outcome->verdict))
+      json["rule"] = rule_of(answer.policy, spent_limit(*answer.outcome, over->budget),
+                             answer.outcome->out.text ? "output.exceed" : "output.passed");
+    return json;
+  }
+  const Error error = first_of(answer.errors);
+  Json json{{"status", "setup-failed"}, {"reason", error_reason(error.kind)},
+            {"exit_code", nullptr},     {"signal", nullptr},
+            {"success", false},         {"detail", error.text()}};
+  json["code"] = error.code;
+  if (std::string hint = hint_of(error); !hint.empty()) json["hint"] = std::move(hint);
+  return json;
+}
+
+Json policy_json(const std::optional<policy::Policy>& policy) {
+  if (!policy) return nullptr;
+  Json json;
+  put_name(json, "name", policy->name.value);
+  put_name(json, "source", policy->source);
+  json["sha256"] = sha256_hex(policy::write(*policy));
+  return json;
+}
+
+Json stream_json(const Stream& stream) {
+  const Captured captured = captured_text(stream);
+  Json json;
+  if (captured.text)
+    json["text"] = *captured.text;
+  else
+    json["text"] = nullptr;
+  json["bytes"] = stream.bytes;
+  json["truncated"] = stream.truncated;
+  json["encoding"] = captured.is_base64 ? "base64" : "utf-8";
+  json["head_bytes"] = captured.head_bytes;
+  json["tail_bytes"] = captured.tail_bytes;
+  if (stream.joined) json["joined"] = true;
+  return json;
+}
+
+Json write_error_json(const WriteError& error) {
+  return {{"stream", error.stream},
+          {"error", ::strerrordesc_np(error.errno_value)},
+          {"errno", error.errno_value}};
+}
+
+const char* evidence_name(Evidence evidence) {
+  switch (evidence) {
+    case Evidence::kernel_counter:
+      return "kernel-counter";
+    case Evidence::signal:
+      return "signal";
+    case Evidence::sampled:
+      return "sampled";
+  }
+  return "sampled";
+}
+
+Json optional_number(const std::optional<std::uint64_t>& number) {
+  return number ? Json(*number) : Json(nullptr);
+}
+
+Json limits_met_json(const std::vector<LimitMet>& limits, const std::optional<policy::Policy>& policy) {
+  Json list = Json::array();
+  for (const LimitMet& met : limits)
+    list.push_back({{"limit", met.limit},
+                    {"value", met.value},
+                    {"peak", optional_number(met.peak)},
+                    {"evidence", evidence_name(met.evidence)},
+                    {"rule", rule_of(policy, met.limit)}});
+  return list;
+}
+
+Json denials_json(const std::vector<Denial>& denials) {
+  Json list = Json::array();
+  for (const Denial& denial : denials) {
+    Json json;
+    json["kind"] = denial.kind;
+    put_name(json, "what", denial.what);
+    json["count"] = denial.count;
+    put_name(json, "process", denial.process);
+    put_name(json, "rule", denial.rule);
+    put_name(json, "allow_with", denial.allow_with);
+    json["risk"] = denial.risk;
+    if (!denial.options.empty()) put_names(json, "options", denial.options);
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+Json network_json(const Outcome& outcome) {
+  Json used = Json::array();
+  for (const NetworkUse& use : outcome.network_used)
+    used.push_back({{"rule", use.rule},
+                    {"connections", use.connections},
+                    {"bytes_in", use.bytes_in},
+                    {"bytes_out", use.bytes_out}});
+  Json failed = Json::array();
+  for (const NetworkFailure& failure : outcome.network_failures)
+    failed.push_back({{"what", failure.what}, {"why", failure.why}, {"count", failure.count}});
+  return {{"used", std::move(used)}, {"failed", std::move(failed)}};
+}
+
+Json usage_json(const Usage& usage) {
+  return {{"wall_ms", usage.wall_ms},
+          {"user_ms", usage.user_ms},
+          {"system_ms", usage.system_ms},
+          {"memory_peak_bytes", optional_number(usage.memory_peak_bytes)},
+          {"processes_peak", optional_number(usage.processes_peak)},
+          {"written_bytes", optional_number(usage.written_bytes)}};
+}
+
+Json limits_json(const plan::Plan& plan) {
+  const plan::Budgets& budgets = plan.budgets;
+  const bool timed = budgets.wall_time.count() > 0;
+  return {{"wall_time_ms", timed ? Json(budgets.wall_time.count()) : Json(nullptr)},
+          {"cpu_time_ms", budgets.cpu_time.count()},
+          {"cpus", budgets.cpus},
+          {"memory_bytes", budgets.memory.count},
+          {"processes", budgets.processes},
+          {"file_size_bytes", budgets.file_size.count},
+          {"disk_bytes", budgets.disk.count},
+          {"disk_files", budgets.disk_files},
+          {"stdout_bytes", plan.output.stdout_cap.count},
+          {"stderr_bytes", plan.output.stderr_cap.count},
+          {"passed_bytes", plan.output.passed_cap.count}};
+}
+
+std::vector<Degraded> all_degraded(const run::Answer& answer) {
+  std::vector<Degraded> all;
+  if (answer.plan) all = answer.plan->degraded;
+  if (answer.outcome)
+    all.insert(all.end(), answer.outcome->degraded.begin(), answer.outcome->degraded.end());
+  return all;
+}
+
+Json degraded_json(const std::vector<Degraded>& degraded) {
+  Json list = Json::array();
+  for (const Degraded& item : degraded)
+    list.push_back({{"what", item.what},
+                    {"why", item.why},
+                    {"instead", item.instead.empty() ? Json(nullptr) : Json(item.instead)}});
+  return list;
+}
+
+/// What stands for a rule: its own means, or what `degraded` says stands in its place.
+Json means_of(const std::string& what, const char* own_means,
+              const std::vector<Degraded>& degraded) {
+  for (const Degraded& item : degraded)
+    if (item.what == what) return item.instead.empty() ? Json(nullptr) : Json(item.instead);
+  return own_means;
+}
+
+const char* means_or(host::Means means, const char* without) {
+  return means == host::Means::none ? without : host::name_of(means);
+}
+
+Json enforced_json(const plan::Plan& plan, const std::vector<Degraded>& degraded,
+                   const std::string& cpu_time_means = "summed") {
+  Json json;
+  json["namespaces"] = plan.enforced_namespaces;
+  json["syscalls"] = plan.filter.program.empty() ? Json(nullptr) : Json("seccomp");
+  json["landlock"] = plan.landlock_abi > 0 ? Json(plan.landlock_abi) : Json(nullptr);
+  json["network"] = plan.network.allow_list      ? Json("gateway")
+                    : plan.network.own_namespace ? Json("namespace")
+                                                 : Json(nullptr);
+  json["wall_time"] = plan.budgets.wall_time.count() > 0 ? Json("timer") : Json(nullptr);
+  json["cpu_time"] = means_of("limits.cpu_time", cpu_time_means.c_str(), degraded);
+  json["cpus"] = means_or(plan.control_group.cpus, "affinity");
+  json["memory"] = means_or(plan.control_group.memory, "polled");
+  json["processes"] = means_or(plan.control_group.processes, "rlimit");
+  json["disk"] = means_of("limits.disk", "tmpfs", degraded);
+  return json;
+}
+
+Json appeared_json(const std::vector<Appeared>& appeared) {
+  Json list = Json::array();
+  for (const Appeared& each : appeared) {
+    Json json;
+    put_name(json, "path", each.path);
+    json["guard"] = each.is_hidden ? "filesystem.deny" : "protected";
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+Json hazards_json(const std::vector<Hazard>& hazards) {
+  Json list = Json::array();
+  for (const Hazard& each : hazards) {
+    Json json;
+    put_name(json, "path", each.path);
+    json["why"] = each.why;
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+Json collected_json(const std::string& folder, const workspace::Collected& collected) {
+  Json json;
+  put_name(json, "folder", folder);
+  json["files"] = changes::changes_json(collected.files);
+  json["left"] = changes::left_json(collected.left);
+  return json;
+}
+
+Json interpreter_json(const std::optional<plan::Plan>& plan) {
+  if (!plan || plan->interpreter.path.empty()) return nullptr;
+  Json json;
+  put_name(json, "path", plan->interpreter.path);
+  if (!plan->interpreter.reason.empty()) put_name(json, "reason", plan->interpreter.reason);
+  return json;
+}
+
+const char* kind_name(plan::MountKind kind) {
+  switch (kind) {
+    case plan::MountKind::directory:
+      return "directory";
+    case plan::MountKind::symlink:
+      return "symlink";
+    case plan::MountKind::file:
+      return "file";
+    case plan::MountKind::bind:
+      return "bind";
+    case plan::MountKind::overlay:
+      return "overlay";
+    case plan::MountKind::device:
+      return "device";
+    case plan::MountKind::scratch:
+      return "scratch";
+    case plan::MountKind::proc:
+      return "proc";
+    case plan::MountKind::devpts:
+      return "devpts";
+    case plan::MountKind::mask_file:
+      return "mask-file";
+    case plan::MountKind::mask_folder:
+      return "mask-folder";
+    case plan::MountKind::read_only:
+      return "read-only";
+    case plan::MountKind::content:
+      return "content";
+    case plan::MountKind::pinned:
+      return "pinned";
+    case plan::MountKind::copy:
+      return "copy";
+  }
+  return "unknown";
+}
+
+Json mounts_json(const plan::Plan& plan) {
+  Json list = Json::array();
+  for (const plan::Mount& mount : plan.mounts) {
+    Json json{{"kind", kind_name(mount.kind)}};
+    put_name(json, "target", mount.target);
+    if (!mount.source.empty()) put_name(json, "source", mount.source);
+    json["read_only"] = mount.read_only;
+    if (!mount.origin.text().empty()) put_name(json, "rule", mount.origin.text());
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+}  // namespace
+
+std::vector<std::string> variable_names(const plan::Plan& plan) {
+  std::vector<std::string> names;
+  for (const std::string& variable : plan.environment)
+    names.push_back(variable.substr(0, variable.find('=')));
+  return names;
+}
+
+std::string budget_name(Budget budget) {
+  switch (budget) {
+    case Budget::wall_time:
+      return "wall_time";
+    case Budget::cpu_time:
+      return "cpu_time";
+    case Budget::memory:
+      return "memory";
+    case Budget::output:
+      return "output";
+    case Budget::file_size:
+      return "file_size";
+    case Budget::disk:
+      return "disk";
+  }
+  return "unknown";
+}
+
+std::string record_text(const run::Request& request, const run::Answer& answer) {
+  const Outcome nothing;
+  const Outcome& outcome = answer.outcome ? *answer.outcome : nothing;
+  const changes::BroughtOut& out = answer.brought_out;
+  const std::vector<Degraded> degraded = all_degraded(answer);
+  Json json;
+  json["schema"] = "sbx.run/1";
+  json["sbx"] = SBX_VERSION;
+  json["id"] = request.id;
+  json["policy"] = policy_json(answer.policy);
+  put_names(json, "command", answer.plan ? answer.plan->command : request.program.operands);
+  json["interpreter"] = interpreter_json(answer.plan);
+  json["outcome"] = outcome_json(answer);
+  json["stdout"] = stream_json(outcome.out);
+  json["stderr"] = stream_json(outcome.err);
+  if (outcome.write_error) json["write_error"] = write_error_json(*outcome.write_error);
+  json["limits_met"] = limits_met_json(outcome.limits_met, answer.policy);
+  json["denials"] = denials_json(outcome.denials);
+  json["network"] = network_json(outcome);
+  json["usage"] = usage_json(outcome.usage);
+  json["limits"] = answer.plan ? limits_json(*answer.plan) : Json(nullptr);
+  json["changes"] = changes::changes_json(outcome.changes);
+  if (outcome.changes_left_out > 0) json["changes_left_out"] = outcome.changes_left_out;
+  if (!outcome.appeared.empty()) json["appeared"] = appeared_json(outcome.appeared);
+  if (!outcome.hazards.empty()) json["hazards"] = hazards_json(outcome.hazards);
+  if (outcome.hazards_left_out > 0) json["hazards_left_out"] = outcome.hazards_left_out;
+  if (out.collected) json["out"] = collected_json(request.bring_out.folder, *out.collected);
+  if (out.kept)
+    json["kept"] = {
+        {"name", out.kept->name}, {"changes", out.kept->count}, {"bytes", out.kept->bytes}};
+  if (out.applied) json["applied"] = changes::applied_json(*out.applied);
+  json["enforced"] = answer.plan
+                         ? enforced_json(*answer.plan, degraded, outcome.cpu_time_means)
+                         : Json(nullptr);
+  json["degraded"] = degraded_json(degraded);
+  return dump(json);
+}
+
+std::string plan_text(const run::Answer& answer) {
+  const plan::Plan& plan = *answer.plan;
+  Json json;
+  json["schema"] = "sbx.plan/1";
+  json["sbx"] = SBX_VERSION;
+  json["policy"] = policy_json(answer.policy);
+  put_names(json, "command", plan.command);
+  put_name(json, "executable", plan.executable);
+  json["interpreter"] = interpreter_json(answer.plan);
+  put_name(json, "working_directory", plan.working_directory);
+  put_names(json, "environment", variable_names(plan));
+  json["mounts"] = mounts_json(plan);
+  json["limits"] = limits_json(plan);
+  json["enforced"] = enforced_json(plan, plan.degraded);
+  json["degraded"] = degraded_json(plan.degraded);
+  return dump(json);
+}
+
+}  // namespace sbx::record

@@ -1,0 +1,349 @@
+#include "record/why.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <optional>
+#include <utility>
+
+#include <sbx/outcome.hpp>
+#include <sbx/units.hpp>
+
+#include "record/codes.hpp"
+#include "base/json.hpp"
+#include "record/limit_texts.hpp"
+#include "base/text.hpp"
+#include "plan/filter/table.hpp"
+
+namespace sbx::record {
+namespace {
+
+// A record is read as a stranger's text: whatever is missing or of another type is left out.
+
+std::string text(const Json& object, const char* key) {
+  if (!object.is_object()) return {};
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? printable(found->get<std::string>()) : "";
+}
+
+std::optional<std::uint64_t> number(const Json& object, const char* key) {
+  if (!object.is_object()) return std::nullopt;
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_number_unsigned()) return std::nullopt;
+  return found->get<std::uint64_t>();
+}
+
+const Json& part(const Json& object, const char* key) {
+  static const Json nothing;
+  if (!object.is_object()) return nothing;
+  const auto found = object.find(key);
+  return found == object.end() ? nothing : *found;
+}
+
+/// Writes the parts of one explanation.
+class Teller {
+ public:
+  Teller(const Json& record, const Paint& paint) : record_(record), paint_(paint) {}
+
+  std::string tell() {
+    head();
+    outcome();
+    denials();
+    network();
+    limits();
+    hazards();
+    streams();
+    degraded();
+    return std::move(text_);
+  }
+
+ private:
+  void line(std::string_view label, const std::string& value, std::string_view indent = "  ") {
+    if (!value.empty()) text_ += fmt::format("{}{:<11}{}\n", indent, label, value);
+  }
+  void detail(std::string_view label, const std::string& value) { line(label, value, "    "); }
+  void title(const std::string& words) { text_ += "\n" + paint_.bold(words) + "\n"; }
+
+  void head() {
+    std::string command;
+    const Json& words = part(record_, "command");
+    if (words.is_array())
+      for (const Json& word : words)
+        if (word.is_string()) command += " " + printable(word.get<std::string>());
+    const Json& policy = part(record_, "policy");
+    const std::string name = text(policy, "name");
+    text_ +=
+        fmt::format("{}{}{}\n", text(record_, "id"), command,
+                    name.empty() ? ", without a valid policy"
+                                 : fmt::format(", under {} ({})", name, text(policy, "source")));
+  }
+
+  // --- how it ended
+
+  void outcome() {
+    const Json& outcome = part(record_, "outcome");
+    const std::string status = text(outcome, "status");
+    title("How it ended");
+    const std::string sentence = text(outcome, "detail");
+    if (status == "exited") return exited(outcome);
+    if (status == "signaled") return signaled(outcome, sentence);
+    text_ += fmt::format("  {}: {}\n", status, sentence.empty() ? "no more is known" : sentence);
+    if (status == "over-budget") return over_budget(outcome);
+    if (status == "setup-failed") return setup_failed(outcome);
+    if (status == "denied") line("rule", "syscalls.denied = \"kill\": a refused call ends the run");
+    if (status == "cancelled")
+      line("effect", "sbx was told to stop; whatever the program returned, this is the outcome");
+    if (status == "lost") lost(outcome);
+  }
+
+  void lost(const Json& outcome) {
+    line("effect", "the command had begun: what it did until then is done, also to granted files");
+    const CodeText* known = find_code(text(outcome, "code"));
+    if (known != nullptr)
+      line("code", fmt::format("{}: {}", text(outcome, "code"), known->meaning));
+    line("to see", "whether the kernel was out of memory, in its log (dmesg)");
+  }
+
+  /// What may have made the command fail, and is told in a section of its own.
+  [[nodiscard]] bool has_known_cause() const {
+    const auto holds = [](const Json& list) { return list.is_array() && !list.empty(); };
+    return holds(part(record_, "denials")) || holds(part(record_, "limits_met")) ||
+           holds(part(part(record_, "network"), "failed"));
+  }
+
+  void exited(const Json& outcome) {
+    const std::uint64_t code = number(outcome, "exit_code").value_or(0);
+    text_ += fmt::format("  exited with status {}\n", code);
+    if (code == 0) return;
+    if (has_known_cause()) {
+      text_ += "  what is listed below may be the reason\n";
+      return;
+    }
+    text_ +=
+        "  sbx refused nothing: the reason is the program's own, or a file outside the policy, "
+        "which looks absent\n";
+    line("to see", "its own messages; sbx run --explain names the files that it looked for in vain");
+  }
+
+  void signaled(const Json& outcome, const std::string& sentence) {
+    const auto signal = static_cast<int>(number(outcome, "signal").value_or(0));
+    text_ += fmt::format("  {}\n",
+                         sentence.empty() ? fmt::format("killed by signal {}", signal) : sentence);
+    if (signal == SIGSYS)
+      line("rule", "a call of a foreign architecture: the filter ends the process");
+  }
+
+  [[nodiscard]] bool was_met(std::string_view limit) const {
+    const Json& list = part(record_, "limits_met");
+    return list.is_array() &&
+           std::ranges::any_of(list, [&](const Json& met) { return text(met, "limit") == limit; });
+  }
+
+  /// A live grant, where only what a process lets be read of it can be counted.
+  void not_counted(const Json& outcome) {
+    line("action", "it wrote, or could, what sbx can't count");
+    line("rule", text(outcome, "rule"));
+    line("to allow",
+         "a copy in place of the live grant (--workspace DIR:overlay): there the kernel counts");
+  }
+
+  void over_budget(const Json& outcome) {
+    std::string reason = text(outcome, "reason");
+    if (reason == "disk" && was_met("disk_files")) reason = "disk_files";
+    if (reason == "disk" && !was_met("disk")) return not_counted(outcome);
+    const LimitText* limit = find_limit(reason);
+    if (limit == nullptr) return;
+    const Json& limits = part(record_, "limits");
+    const std::string unit = reason.ends_with("_time") ? "_ms" : is_size(reason) ? "_bytes" : "";
+    auto value = number(limits, (reason + unit).c_str());
+    if (reason == "output") value = output_cap();
+    line("action", std::string(limit->action));
+    line("rule", text(outcome, "rule"));
+    if (value) line("to allow", limit_cure(*limit, *value));
+    line("risk", std::string(limit->risk));
+  }
+
+  /// Of output each stream has a key of its own: only the option is for both.
+  static std::string limit_cure(const LimitText& limit, std::uint64_t value) {
+    return limit.name == "output" ? twice(limit, value) : cure_of(limit, value);
+  }
+
+  [[nodiscard]] std::optional<std::uint64_t> output_cap() const {
+    for (const char* name : {"stdout", "stderr"})
+      if (part(part(record_, name), "truncated") == true) return output_cap(name);
+    return std::nullopt;
+  }
+
+  /// What of a stream is captured, or passed through.
+  [[nodiscard]] std::optional<std::uint64_t> output_cap(const char* name) const {
+    const bool passed = part(part(record_, name), "text").is_null();
+    return number(part(record_, "limits"),
+                  passed ? "passed_bytes" : (std::string(name) + "_bytes").c_str());
+  }
+
+  void setup_failed(const Json& outcome) {
+    const std::string code = text(outcome, "code");
+    line("effect", "nothing ran");
+    const CodeText* known = find_code(code);
+    line("code",
+         code.empty() || known == nullptr ? code : fmt::format("{}: {}", code, known->meaning));
+    const std::string hint = text(outcome, "hint");
+    if (!hint.empty())
+      line("fix", hint);
+    else if (known != nullptr)
+      line("fix", std::string(known->cure));
+    if (text(outcome, "reason") == "host") line("see", "sbx doctor");
+  }
+
+  // --- what was refused
+
+  /// What a denied call would do, from the table of calls; its name stands before "(".
+  static std::string purpose(const std::string& what) {
+    const plan::Call* call = plan::find_call(std::string_view(what).substr(0, what.find('(')));
+    return call == nullptr ? ""
+                           : fmt::format("{} ({})", call->reason, plan::text_of(call->group).name);
+  }
+
+  static std::string attempt_of(const Json& denial) {
+    const std::string kind = text(denial, "kind");
+    const std::string what = text(denial, "what");
+    if (kind == "syscall") return purpose(what);
+    if (kind == "network") return "to reach " + what;
+    if (kind == "path") return "to find " + what;
+    return kind;
+  }
+
+  /// The options as they are typed; a record of another version has none.
+  static std::string cure_of_denial(const Json& denial) {
+    const std::string allow = text(denial, "allow_with");
+    std::string typed;
+    const Json& options = part(denial, "options");
+    if (options.is_array())
+      for (const Json& word : options)
+        if (word.is_string())
+          typed += (typed.empty() ? "" : " ") + shell_word(printable(word.get<std::string>()));
+    if (typed.empty()) return allow.empty() ? "no option or line of a policy does" : allow;
+    return allow.empty() ? typed : fmt::format("{}, or {} in the policy", typed, allow);
+  }
+
+  void denials() {
+    const Json& list = part(record_, "denials");
+    if (!list.is_array() || list.empty()) return;
+    title("What was refused");
+    for (const Json& denial : list) {
+      const std::uint64_t count = number(denial, "count").value_or(1);
+      const std::string process = text(denial, "process");
+      text_ += fmt::format("  {}{}{}\n", paint_.bold(text(denial, "what")),
+                           process.empty() ? "" : " by " + process,
+                           count > 1 ? fmt::format(", {} times", count) : "");
+      detail("action", attempt_of(denial));
+      detail("rule", text(denial, "rule"));
+      detail("to allow", cure_of_denial(denial));
+      detail("risk", text(denial, "risk"));
+    }
+  }
+
+  /// Destinations that the policy allows and that were not reached.
+  void network() {
+    const Json& list = part(part(record_, "network"), "failed");
+    if (!list.is_array() || list.empty()) return;
+    title("What the network did not reach");
+    for (const Json& failure : list) {
+      const std::uint64_t count = number(failure, "count").value_or(1);
+      text_ += fmt::format("  {}{}\n", paint_.bold(text(failure, "what")),
+                           count > 1 ? fmt::format(", {} times", count) : "");
+      detail("reason", text(failure, "why"));
+      detail("effect", "the program saw a connection that was accepted and then reset");
+    }
+  }
+
+  void limits() {
+    const Json& list = part(record_, "limits_met");
+    const std::string ended = text(part(record_, "outcome"), "reason");
+    if (!list.is_array()) return;
+    bool first = true;
+    for (const Json& met : list) {
+      const std::string name = text(met, "limit");
+      if (name == ended) continue;  // told already
+      if (std::exchange(first, false)) title("Limits that were reached");
+      const LimitText* limit = find_limit(name);
+      const std::uint64_t value = number(met, "value").value_or(0);
+      text_ += fmt::format("  {} = {}\n", paint_.bold("limits." + name), toml_value(name, value));
+      if (limit == nullptr) continue;
+      detail("action", std::string(limit->action));
+      detail("rule", text(met, "rule"));
+      detail("known by", text(met, "evidence"));
+      if (value > 0) detail("to allow", cure_of(*limit, value));
+      detail("risk", std::string(limit->risk));
+    }
+  }
+
+  void hazards() {
+    const Json& list = part(record_, "hazards");
+    if (!list.is_array() || list.empty()) return;
+    title("Left in live grants");
+    for (const Json& hazard : list)
+      text_ += fmt::format("  {}: {}\n", paint_.bold(text(hazard, "path")), text(hazard, "why"));
+    if (const auto more = number(record_, "hazards_left_out"))
+      text_ += fmt::format("  and {} more\n", *more);
+  }
+
+  void streams() {
+    for (const char* name : {"stdout", "stderr"}) {
+      const Json& stream = part(record_, name);
+      if (part(stream, "truncated") != true) continue;
+      title(fmt::format("{} was cut", name));
+      const auto cap = output_cap(name);
+      const std::uint64_t kept = number(stream, "head_bytes").value_or(0) +
+                                 number(stream, "tail_bytes").value_or(0);
+      text_ += fmt::format("  {} written, {} kept\n",
+                           describe(Bytes{number(stream, "bytes").value_or(0)}),
+                           describe(Bytes{kept}));
+      if (cap && kept >= *cap) line("to allow", fmt::format("--output {}", to_text(Bytes{*cap * 2})));
+    }
+    const Json& lost = part(record_, "write_error");
+    if (!lost.is_object()) return;
+    title(fmt::format("{} could not be written", text(lost, "stream")));
+    text_ += fmt::format("  {}: the exit status of sbx is 125\n", text(lost, "error"));
+  }
+
+  void degraded() {
+    const Json& list = part(record_, "degraded");
+    if (!list.is_array() || list.empty()) return;
+    title("Weaker enforcement");
+    for (const Json& item : list) {
+      const std::string instead = text(item, "instead");
+      text_ += fmt::format("  {}: {}{}\n", text(item, "what"), text(item, "why"),
+                           instead.empty() ? "" : "; instead: " + instead);
+    }
+  }
+
+  const Json& record_;
+  const Paint& paint_;
+  std::string text_;
+};
+
+std::unexpected<Error> not_a_record(std::string message) {
+  return fail(
+      Error{.kind = ErrorKind::usage,
+            .code = "not-a-record",
+            .message = std::move(message),
+            .hint = "records are written by sbx run --json, --report FILE or --report-fd N"});
+}
+
+}  // namespace
+
+Result<std::string> why_words(std::string_view record, const Paint& paint) {
+  const Json json = Json::parse(record, nullptr, false);
+  if (json.is_discarded() || !json.is_object()) return not_a_record("this is no JSON object");
+  const std::string schema = text(json, "schema");
+  if (schema != "sbx.run/1")
+    return not_a_record(schema.empty()
+                            ? "this JSON is no record of sbx"
+                            : fmt::format("\"{}\" is not the schema of a record", schema));
+  return Teller(json, paint).tell();
+}
+
+}  // namespace sbx::record

@@ -1,0 +1,400 @@
+#include "record/words.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+
+#include "base/sys.hpp"
+#include "record/codes.hpp"
+#include "record/limit_texts.hpp"
+#include "record/record.hpp"
+#include "base/text.hpp"
+
+namespace sbx::record {
+namespace {
+
+constexpr std::size_t kDenialsShown = 10;
+constexpr std::size_t kWidestSourceLine = 200;
+
+template <class... Parts>
+void say(std::string& text, fmt::format_string<Parts...> format, Parts&&... parts) {
+  text += "sbx: ";
+  fmt::format_to(std::back_inserter(text), format, std::forward<Parts>(parts)...);
+  text += '\n';
+}
+
+std::string signal_name(int signal) {
+  const char* name = ::sigabbrev_np(signal);
+  return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
+}
+
+/// The token below which the caret stands: a word, a quoted string or one character.
+std::size_t token_length(std::string_view rest) {
+  if (rest.empty()) return 1;
+  if (rest.front() == '"' || rest.front() == '\'') {
+    const auto end = rest.find(rest.front(), 1);
+    return end == std::string_view::npos ? 1 : end + 1;
+  }
+  std::size_t length = 0;
+  while (length < rest.size() &&
+         (std::isalnum(static_cast<unsigned char>(rest[length])) != 0 || rest[length] == '_' ||
+          rest[length] == '-' || rest[length] == '.'))
+    ++length;
+  return std::max<std::size_t>(1, length);
+}
+
+void append_source(std::string& text, const Error& error, const Paint& paint) {
+  const Origin& origin = *error.origin;
+  text += fmt::format("  {} {}:{}{}\n", paint.blue("-->"), printable(origin.file), origin.line,
+                      origin.column > 0 ? fmt::format(":{}", origin.column) : "");
+  if (error.source_line.empty() || error.source_line.size() > kWidestSourceLine) return;
+  const std::string number = std::to_string(origin.line);
+  const std::string bar = paint.blue("|");
+  std::string line = error.source_line;
+  std::replace(line.begin(), line.end(), '\t', ' ');
+  text += fmt::format("{:>{}} {}\n", "", number.size() + 1, bar);
+  text += fmt::format(" {} {} {}\n", paint.blue(number), bar, printable(line));
+  const auto column = static_cast<std::size_t>(std::max(1, origin.column)) - 1;
+  if (origin.column == 0 || column > line.size()) return;
+  const std::string caret(token_length(std::string_view(line).substr(column)), '^');
+  text +=
+      fmt::format("{:>{}} {} {:{}}{}\n", "", number.size() + 1, bar, "", column, paint.red(caret));
+}
+
+struct VerdictSentence {
+  const Outcome& outcome;
+
+  std::string operator()(const Exited&) const { return {}; }
+  std::string operator()(const Signaled& end) const {
+    return otherwise(fmt::format("killed by {}", signal_name(end.signal)));
+  }
+  std::string operator()(const OverBudget& end) const {
+    return "stopped: " + otherwise(fmt::format("limits.{} reached", budget_name(end.budget)));
+  }
+  std::string operator()(const Denied& end) const {
+    return "stopped: " + otherwise(fmt::format("{} is denied", end.call));
+  }
+  std::string operator()(const Cancelled& end) const {
+    return otherwise(fmt::format("cancelled by {}", signal_name(end.signal)));
+  }
+  std::string operator()(const Lost&) const {
+    return "lost: " + otherwise("the sandbox's init was killed from outside");
+  }
+  [[nodiscard]] std::string otherwise(std::string own) const {
+    return outcome.detail.empty() ? own : printable(outcome.detail);
+  }
+};
+
+std::string times(std::uint64_t count) {
+  return count > 1 ? fmt::format(", {} times", count) : "";
+}
+
+/// The option first: it adds to what the run has, and needs no file.
+std::string cure_of(const Denial& denial) {
+  if (denial.options.empty()) return printable(denial.allow_with);
+  std::string option;
+  for (const std::string& word : denial.options)
+    option += (option.empty() ? "" : " ") + shell_word(word);
+  if (denial.allow_with.empty()) return printable(option);
+  return fmt::format("{}, or {} in the policy", printable(option), printable(denial.allow_with));
+}
+
+/// A path that --explain saw.
+std::string looked_for(const Denial& denial, const Paint& paint) {
+  if (denial.process.empty()) return fmt::format("{}: {}", printable(denial.what), printable(denial.rule));
+  const bool hidden = denial.allow_with.empty();
+  return fmt::format("{} looked for {}{}, {}", printable(denial.process),
+                     paint.bold(printable(denial.what)), times(denial.count),
+                     hidden ? "which filesystem.deny hides" : "which the policy does not grant");
+}
+
+std::string refused(const Denial& denial, const Paint& paint) {
+  const std::string by =
+      denial.process.empty() ? "" : fmt::format(" by {}", printable(denial.process));
+  const std::string rule = denial.rule.empty() ? "" : fmt::format(": {}", printable(denial.rule));
+  return fmt::format("{} {}{}{}{}", paint.bold("denied:"), printable(denial.what), by,
+                     times(denial.count), rule);
+}
+
+void append_denials(std::string& text, const std::vector<Denial>& denials, const Paint& paint) {
+  bool paths = false;
+  for (std::size_t i = 0; i < denials.size() && i < kDenialsShown; ++i) {
+    const Denial& denial = denials[i];
+    const bool is_path = denial.kind == "path";
+    paths |= is_path;
+    say(text, "{}", is_path ? looked_for(denial, paint) : refused(denial, paint));
+    if (const std::string cure = cure_of(denial); !cure.empty())
+      say(text, "  to allow it: {}{}", cure,
+          denial.risk.empty() ? "" : fmt::format("  # {}", printable(denial.risk)));
+  }
+  if (paths) say(text, "note: observed by tracing; a program can fake such look-ups");
+  if (denials.size() > kDenialsShown)
+    say(text, "and {} more denials: --report FILE has them all", denials.size() - kDenialsShown);
+}
+
+void append_network_failures(std::string& text, const std::vector<NetworkFailure>& failures,
+                             const Paint& paint) {
+  for (std::size_t i = 0; i < failures.size() && i < kDenialsShown; ++i) {
+    const NetworkFailure& failure = failures[i];
+    say(text, "{} {}{}{}", paint.bold("network:"), printable(failure.what),
+        failure.why.empty() ? " failed" : ": " + printable(failure.why), times(failure.count));
+  }
+  if (failures.size() > kDenialsShown)
+    say(text, "network: and {} more destinations failed: --report FILE has them all",
+        failures.size() - kDenialsShown);
+}
+
+std::string refusal_of(const LimitMet& met) {
+  if (met.limit == "disk" && met.peak.value_or(0) > met.value) return "more was written";
+  if (met.limit == "disk_files" && met.peak.value_or(0) > met.value) return "more were made";
+  const LimitText* limit = find_limit(met.limit);
+  return limit == nullptr || limit->refusal.empty() ? "more was refused"
+                                                    : std::string(limit->refusal);
+}
+
+/// The verdict names what ended the run.
+bool is_verdict(const LimitMet& met, const Verdict& verdict) {
+  const auto* over = std::get_if<OverBudget>(&verdict);
+  if (over == nullptr) return false;
+  return over->budget == Budget::disk ? met.limit.starts_with("disk")
+                                      : met.limit == budget_name(over->budget);
+}
+
+void append_limits(std::string& text, const Outcome& outcome) {
+  for (const LimitMet& met : outcome.limits_met)
+    if (met.limit != "memory" && !is_verdict(met, outcome.verdict))
+      say(text, "limit reached: limits.{} = {}; {}", met.limit, toml_value(met.limit, met.value),
+          refusal_of(met));
+}
+
+void append_truncation(std::string& text, const char* name, const Stream& stream,
+                       const plan::OutputPlan& plan) {
+  const bool captured = stream.text.has_value();
+  const Bytes own = name == std::string_view("stderr") ? plan.stderr_cap : plan.stdout_cap;
+  const Bytes cap = captured ? own : plan.passed_cap;
+  if (!stream.truncated || stream.head_bytes + stream.tail_bytes < cap.count)
+    return;  // else a note says what was in the way
+  const std::uint64_t kept =
+      std::min<std::uint64_t>(stream.bytes, stream.head_bytes + stream.tail_bytes);
+  say(text, "{}: {} written, {} left out (output.{} = \"{}\")", name, describe(Bytes{stream.bytes}),
+      describe(Bytes{stream.bytes - kept}), captured ? name : "passed", to_text(cap));
+}
+
+std::string degraded_words(const Degraded& item) {
+  return fmt::format("{}: {}{}", item.what, item.why,
+                     item.instead.empty() ? "" : fmt::format("; instead: {}", item.instead));
+}
+
+void append_degraded(std::string& text, const std::vector<Degraded>& degraded) {
+  for (const Degraded& item : degraded) say(text, "weaker enforcement: {}", degraded_words(item));
+}
+
+/// What would have let the run go on. Nothing where no option would: a limit around sbx, or what can't be counted.
+std::string cure_of_verdict(const plan::Plan& plan, const Outcome& outcome) {
+  const auto* over = std::get_if<OverBudget>(&outcome.verdict);
+  if (over == nullptr) return {};
+  const plan::Budgets& budgets = plan.budgets;
+  const auto was_met = [&](std::string_view name) {
+    return std::ranges::find(outcome.limits_met, name, &LimitMet::limit) != outcome.limits_met.end();
+  };
+  const auto cure = [](std::string_view name, auto value) {
+    return cure_of(*find_limit(name), static_cast<std::uint64_t>(value));
+  };
+  switch (over->budget) {
+    case Budget::wall_time:
+      return cure("wall_time", budgets.wall_time.count());
+    case Budget::cpu_time:
+      return cure("cpu_time", budgets.cpu_time.count());
+    case Budget::memory:
+      return was_met("memory") && plan.control_group.granted.memory_bytes != budgets.memory.count
+                 ? cure("memory", budgets.memory.count)
+                 : "";
+    case Budget::file_size:
+      return cure("file_size", budgets.file_size.count);
+    case Budget::disk:
+      if (was_met("disk_files")) return cure("disk_files", budgets.disk_files);
+      return was_met("disk") ? cure("disk", budgets.disk.count) : "";
+    case Budget::output:
+      break;  // the verdict names the stream's own key
+  }
+  return {};
+}
+
+std::string mount_words(const plan::Mount& mount) {
+  const std::string target = printable(mount.target);
+  const std::string access = mount.read_only ? "read-only" : "writable";
+  switch (mount.kind) {
+    case plan::MountKind::directory:
+      return fmt::format("folder     {}", target);
+    case plan::MountKind::symlink:
+      return fmt::format("link       {} -> {}", target, printable(mount.source));
+    case plan::MountKind::file:
+      return mount.source.empty()
+                 ? fmt::format("file       {} (made by sbx)", target)
+                 : fmt::format("file       {} a copy of {}", target, printable(mount.source));
+    case plan::MountKind::bind:
+      return fmt::format("bind       {} {}{}", target, access,
+                         mount.source == mount.target ? "" : ", from " + printable(mount.source));
+    case plan::MountKind::overlay:
+      return fmt::format("overlay    {} {}", target,
+                         mount.read_only ? "read-only" : "copy-on-write");
+    case plan::MountKind::device:
+      return fmt::format("device     {}", target);
+    case plan::MountKind::scratch:
+      return fmt::format("private    {}", target);
+    case plan::MountKind::proc:
+      return fmt::format("proc       {}", target);
+    case plan::MountKind::devpts:
+      return fmt::format("terminals  {}", target);
+    case plan::MountKind::mask_file:
+    case plan::MountKind::mask_folder:
+      return fmt::format("hidden     {}", target);
+    case plan::MountKind::read_only:
+      return fmt::format("read-only  {}", target);
+    case plan::MountKind::content:
+      return fmt::format("copy       {} without its credentials, read-only", target);
+    case plan::MountKind::copy:
+      return fmt::format("copy       {} made when the run begins", target);
+    case plan::MountKind::pinned:
+      return fmt::format("pinned     {}", target);
+  }
+  return target;
+}
+
+}  // namespace
+
+std::string error_text(const Error& error, const Paint& paint) {
+  std::string message = error.message;
+  if (error.errno_value != 0) message += fmt::format(": {}", ::strerrordesc_np(error.errno_value));
+  std::string text;
+  const bool placed = error.origin && !error.origin->file.empty() && error.origin->line > 0;
+  const std::string place = !placed && error.origin && !error.origin->file.empty()
+                                ? fmt::format(" ({})", error.origin->text())
+                                : "";
+  // The code is what `sbx policy explain` takes.
+  const std::string label = error.code.empty() ? "error:" : fmt::format("error[{}]:", error.code);
+  say(text, "{} {}", paint.red(label), paint.bold(printable(message + place)));
+  if (placed) append_source(text, error, paint);
+  const std::string hint = hint_of(error);
+  if (!hint.empty()) text += fmt::format("  {} {}\n", paint.green("help:"), printable(hint));
+  return text;
+}
+
+bool print_answer(const std::string& text) {
+  Status written = sys::write_all(STDOUT_FILENO, text);
+  if (written) return true;
+  Error& error = written.error();
+  error.message = "cannot write to stdout";
+  if (error.errno_value != EPIPE)
+    (void)sys::write_all(STDERR_FILENO,  // a closed stderr can't be told anywhere
+                         error_text(error, paint_for(Color::automatic, STDERR_FILENO)));
+  return false;
+}
+
+std::string findings_text(const policy::Findings& findings, const Paint& paint) {
+  std::string text;
+  for (const Error& finding : findings) text += error_text(finding, paint);
+  return text;
+}
+
+namespace {
+
+void append_appeared(std::string& text, const std::vector<Appeared>& appeared, bool hidden,
+                     std::string_view what) {
+  constexpr std::size_t kMostNames = 10;
+  std::size_t count = 0;
+  std::string names;
+  for (const Appeared& each : appeared) {
+    if (each.is_hidden != hidden || ++count > kMostNames) continue;
+    names += fmt::format("  {}\n", printable(each.path));
+  }
+  if (count == 0) return;
+  say(text, "new in a live folder{}", what);
+  text += names;
+  if (count > kMostNames) text += fmt::format("  and {} more\n", count - kMostNames);
+}
+
+/// One line for all of them: `sbx why` has the list.
+void append_hazards(std::string& text, const Outcome& outcome) {
+  if (outcome.hazards.empty()) return;
+  const Hazard& first = outcome.hazards.front();
+  const std::uint64_t more = outcome.hazards.size() - 1 + outcome.hazards_left_out;
+  say(text, "warning: left in a live grant: {}: {}{}", printable(first.path), first.why,
+      more == 0 ? std::string() : fmt::format("; and {} more (sbx why lists them)", more));
+}
+
+}  // namespace
+
+std::string outcome_words(const plan::Plan& plan, const Outcome& outcome, bool verbose,
+                          const Paint& paint) {
+  std::string text;
+  if (verbose) text += note_lines(plan.explanations);
+  text += note_lines(plan.notes);  // those of the policy are among them
+  append_truncation(text, "stdout", outcome.out, plan.output);
+  append_truncation(text, "stderr", outcome.err, plan.output);
+  append_denials(text, outcome.denials, paint);
+  append_network_failures(text, outcome.network_failures, paint);
+  append_limits(text, outcome);
+  append_appeared(
+      text, outcome.appeared, false,
+      ", under names that programs of the host run or trust: look before you work there");
+  append_appeared(text, outcome.appeared, true,
+                  ", under names that filesystem.deny means: the program could see them");
+  append_hazards(text, outcome);
+  if (verbose) {
+    append_degraded(text, plan.degraded);
+    append_degraded(text, outcome.degraded);
+  }
+  text += note_lines(outcome.notes);
+  const std::string verdict = std::visit(VerdictSentence{outcome}, outcome.verdict);
+  if (!verdict.empty()) say(text, "{}", paint.bold(verdict));
+  if (const std::string cure = cure_of_verdict(plan, outcome); !cure.empty())
+    say(text, "  to allow more: {}", cure);
+  if (verbose)
+    say(text, "{} wall, {} user, {} system", describe(Milliseconds(outcome.usage.wall_ms)),
+        describe(Milliseconds(outcome.usage.user_ms)),
+        describe(Milliseconds(outcome.usage.system_ms)));
+  return text;
+}
+
+std::string plan_words(const policy::Policy& policy, const plan::Plan& plan) {
+  std::string text =
+      fmt::format("policy      {} ({})\n", printable(policy.name.value), printable(policy.source));
+  text += "command    ";
+  for (const std::string& word : plan.command) text += " " + shell_word(word);
+  text += fmt::format(
+      "\nprogram     {}{}\n", printable(plan.executable),
+      plan.interpreter.reason.empty() ? "" : " (" + printable(plan.interpreter.reason) + ")");
+  text += fmt::format("folder      {}\n", printable(plan.working_directory));
+  text += "variables  ";
+  for (const std::string& name : variable_names(plan)) text += " " + printable(name);
+  const plan::Budgets& budgets = plan.budgets;
+  text += fmt::format("\nlimits      {} wall, {} CPU time, {} CPU{}, {} memory, {} disk, {} processes\n",
+                      budgets.wall_time.count() > 0 ? describe(budgets.wall_time) : "no limit of",
+                      describe(budgets.cpu_time), budgets.cpus, budgets.cpus == 1 ? "" : "s",
+                      describe(budgets.memory), describe(budgets.disk), budgets.processes);
+  text += fmt::format("network     {}\n", plan.network.allow_list
+                                              ? "what network.allow names, through a gateway"
+                                          : plan.network.own_namespace ? "loopback of its own"
+                                                                       : "the host's");
+  text += fmt::format("filter      {} instructions\n", plan.filter.program.size());
+  text += "files\n";
+  for (const plan::Mount& mount : plan.mounts) {
+    const std::string rule =
+        mount.origin.line > 0 ? fmt::format("  # {}", printable(mount.origin.text())) : "";
+    text += fmt::format("  {}{}\n", mount_words(mount), rule);
+  }
+  for (const Degraded& item : plan.degraded)
+    text += fmt::format("weaker      {}\n", degraded_words(item));
+  for (const std::string& note : plan.notes)
+    text += fmt::format("note        {}\n", printable(note));
+  return text;
+}
+
+}  // namespace sbx::record

@@ -1,0 +1,176 @@
+#include "run/hints.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <iterator>
+#include <string_view>
+
+#include "base/text.hpp"
+#include "plan/files/deny.hpp"
+#include "plan/files/path_text.hpp"
+
+namespace sbx::run {
+namespace {
+
+/// Ended from outside, as by Ctrl-C: nothing was missing inside.
+bool was_stopped(int signal) {
+  return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT ||
+         signal == SIGKILL;
+}
+
+/// A shell exits with 128 and the number of the signal that ended its last command.
+bool failed(const Verdict& verdict) {
+  if (const auto* exited = std::get_if<Exited>(&verdict))
+    return exited->code != 0 && !was_stopped(exited->code - 128);
+  const auto* signaled = std::get_if<Signaled>(&verdict);
+  return signaled != nullptr && !was_stopped(signaled->signal);
+}
+
+bool shows_files(plan::MountKind kind) {
+  return kind == plan::MountKind::bind || kind == plan::MountKind::overlay ||
+         kind == plan::MountKind::copy || kind == plan::MountKind::file ||
+         kind == plan::MountKind::proc;
+}
+
+/// Whether the plan makes something of the host visible at or above this path inside.
+bool is_inside(const plan::Plan& plan, const std::string& path) {
+  return std::any_of(plan.mounts.begin(), plan.mounts.end(), [&](const plan::Mount& mount) {
+    if (!shows_files(mount.kind)) return false;
+    return path == mount.target || path.starts_with(mount.target + "/") || mount.target == "/";
+  });
+}
+
+/// Whether the argument names something of the host that the sandbox does not have.
+bool is_missing(const plan::Plan& plan, const host::Host& host, std::string_view argument) {
+  if (argument.empty() || argument.front() == '-') return false;
+  const std::string path = plan::normal(plan::joined(host.working_directory, argument));
+  if (is_inside(plan, path)) return false;
+  const auto facts = host.files->look(path);
+  return facts &&
+         (facts->type == host::FileType::regular || facts->type == host::FileType::directory);
+}
+
+/// The words of a shell's own command line: `sh -c 'cat data.csv'` names data.csv.
+std::vector<std::string> words_of(const std::string& line) {
+  constexpr std::size_t kMost = 64;
+  constexpr std::string_view kEnds = " \t\n;|&<>()'\"`$=";
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < line.size() && words.size() < kMost;) {
+    const std::size_t end = std::min(line.find_first_of(kEnds, at), line.size());
+    if (end > at) words.push_back(line.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+bool is_shell(std::string_view program) {
+  constexpr auto kShells = std::to_array<std::string_view>({"sh", "bash", "dash", "zsh", "ksh"});
+  return std::ranges::find(kShells, plan::base_name(program)) != kShells.end();
+}
+
+/// What was asked for by name: the operands, and the words of a shell's -c.
+std::vector<std::string> names_in(const std::vector<std::string>& operands) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const bool is_line = i > 0 && operands[i - 1] == "-c" && is_shell(operands.front());
+    if (!is_line) names.push_back(operands[i]);
+    if (is_line) std::ranges::move(words_of(operands[i]), std::back_inserter(names));
+  }
+  return names;
+}
+
+/// What some programs look for in the working directory without being told its name.
+struct Habit {
+  std::string_view program;
+  std::string_view name;
+};
+constexpr auto kHabits = std::to_array<Habit>({{"make", "Makefile"},
+                                               {"make", "makefile"},
+                                               {"make", "GNUmakefile"},
+                                               {"ninja", "build.ninja"},
+                                               {"npm", "package.json"},
+                                               {"cargo", "Cargo.toml"},
+                                               {"go", "go.mod"},
+                                               {"git", ".git"}});
+
+/// Whether the command is one that looks for a name which is here and not in the sandbox.
+bool looks_here(const plan::Plan& plan, const host::Host& host,
+                const std::vector<std::string>& operands) {
+  if (operands.empty()) return false;
+  return std::ranges::any_of(kHabits, [&](const Habit& habit) {
+    return habit.program == plan::base_name(operands.front()) && is_missing(plan, host, habit.name);
+  });
+}
+
+/// --explain saw the program look for something in the working directory.
+bool looked_here(const Outcome& outcome, const std::string& directory) {
+  return std::ranges::any_of(outcome.denials, [&](const Denial& denial) {
+    return denial.kind == "path" && plan::is_within(denial.what, directory) &&
+           denial.what != directory;
+  });
+}
+
+/// Something else is known that may have made the command fail; paths are no more than looked for.
+bool has_known_cause(const Outcome& outcome) {
+  const bool refused = std::ranges::any_of(
+      outcome.denials, [](const Denial& denial) { return denial.kind != "path"; });
+  return refused || !outcome.limits_met.empty() || !outcome.network_failures.empty() ||
+         !outcome.notes.empty();
+}
+
+/// An interpreter that printed something and gave up: the way that most scripts end which miss a file.
+bool is_failed_script(const Outcome& outcome, const plan::Plan& plan) {
+  const auto* exited = std::get_if<Exited>(&outcome.verdict);
+  return exited != nullptr && exited->code == 1 && !plan.interpreter.path.empty() &&
+         outcome.err.bytes > 0;
+}
+
+constexpr const char* kShareDirectory =
+    "the working directory inside the sandbox is empty; to share this one copy-on-write, add "
+    "--workspace .:overlay";
+
+std::string about_missing(const std::string& name, const policy::Policy& policy,
+                          const host::Host& host) {
+  const plan::Denials hidden(plan::resolve_deny(policy.filesystem.deny, host), host.files.get());
+  const std::string path = plan::normal(plan::joined(host.working_directory, name));
+  const auto canonical = host.files->canonical(path);
+  const plan::DenyRule* rule = hidden.covers(path);
+  if (rule == nullptr && canonical) rule = hidden.covers(*canonical);
+  if (rule != nullptr)
+    return fmt::format("\"{}\" exists here but not in the sandbox: hidden by {}", name,
+                       plan::describe(*rule));
+  return fmt::format("\"{}\" exists here but not in the sandbox; to show it, add --read {}", name,
+                     shell_word(plan::operand_text(name)));
+}
+
+std::string hint_after(const Outcome& outcome, const policy::Policy& policy, const plan::Plan& plan,
+                       const host::Host& host, const std::vector<std::string>& operands) {
+  const bool is_empty = policy.filesystem.workspace.mode.value == policy::WorkspaceMode::empty &&
+                        plan.working_directory == host.working_directory;
+  // The script itself is bound alone; what it was told to read may not be.
+  for (const std::string& name : names_in(operands)) {
+    if (!is_missing(plan, host, name)) continue;
+    if (name.find_first_not_of("./") == std::string::npos) return is_empty ? kShareDirectory : "";
+    return about_missing(name, policy, host);
+  }
+  if (is_empty && (looks_here(plan, host, operands) || looked_here(outcome, host.working_directory)))
+    return kShareDirectory;
+  if (!plan.explain && is_failed_script(outcome, plan))
+    return "note: files outside the policy look absent; rerun with --explain to see which";
+  return {};
+}
+
+}  // namespace
+
+std::string hint_after_failure(const Outcome& outcome, const policy::Policy& policy,
+                               const plan::Plan& plan, const host::Host& host,
+                               const std::vector<std::string>& operands) {
+  const bool can_look = host.files != nullptr && !host.working_directory.empty();
+  if (!failed(outcome.verdict) || has_known_cause(outcome) || !can_look) return {};
+  return hint_after(outcome, policy, plan, host, operands);
+}
+
+}  // namespace sbx::run

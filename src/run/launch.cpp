@@ -1,0 +1,190 @@
+#include "run/launch.hpp"
+
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/sys.hpp"
+#include "cgroup/acquire.hpp"
+#include "host/host.hpp"
+#include "host/state.hpp"
+#include "plan/make_plan.hpp"
+#include "run/hints.hpp"
+#include "run/run.hpp"
+#include "run/user_settings.hpp"
+
+namespace sbx::run {
+namespace {
+
+constexpr int kNotAllApplied = 1;  // as `sbx changes apply` ends; the command's own status wins
+
+/// An empty workspace has no changes to show, apply or keep. Who typed "empty" gets that as an error.
+void imply_overlay(policy::Policy& policy, const changes::BringOutOptions& wish) {
+  auto& mode = policy.filesystem.workspace.mode;
+  const char* const option = wish.apply           ? "--apply"
+                             : !wish.keep.empty() ? "--keep"
+                             : wish.diff          ? "--diff"
+                                                  : nullptr;
+  if (option == nullptr || mode.value != policy::WorkspaceMode::empty ||
+      mode.origin.layer == Layer::command_line)
+    return;
+  mode = {policy::WorkspaceMode::overlay, {.file = option, .layer = Layer::command_line}};
+}
+
+[[nodiscard]] Error not_brought_out() {
+  return {.kind = ErrorKind::host,
+          .code = "not-brought-out",
+          .message = "not everything could be written",
+          .hint = "the record names each file and the reason: --report FILE"};
+}
+
+/// Each step that fails has put the reason into the answer; then the rest is left out.
+class Launch {
+ public:
+  Launch(const Request& request, const Sinks& sinks) : request_(request), sinks_(sinks) {}
+
+  Answer plan_only() {
+    (void)make_plan();
+    stamp("plan");
+    return std::move(answer_);
+  }
+
+  Answer run() {
+    if (make_plan()) run_plan();
+    return std::move(answer_);
+  }
+
+ private:
+  void stamp(const char* stage) {
+    answer_.stamps.push_back({stage, sys::now_microseconds() - request_.started_microseconds});
+  }
+
+  bool fails(Error error) {
+    answer_.errors.push_back(std::move(error));
+    return false;
+  }
+
+  bool make_plan() {
+    stamp("command line");
+    auto acquisition = cgroup::Acquisition::begin();  // works while the next steps go on
+    auto host = host::probe();
+    if (!host) return fails(std::move(host).error());
+    host_ = std::move(*host);
+    answer_.state_folder = host::state_folder(host_);
+    stamp("host");
+    if (!load_policy()) return false;
+    stamp("policy");
+    auto program = complete_program();
+    if (!program) return fails(std::move(program).error());
+    acquired_ = acquisition.finish();
+    host_.control_group = acquired_.facts;
+    stamp("groups");
+    auto plan = plan::make_plan(*answer_.policy, host_, *program);
+    if (!plan) return fails(std::move(plan).error());
+    answer_.plan = std::move(*plan);
+    return true;
+  }
+
+  bool load_policy() {
+    if (request_.policy) {
+      answer_.policy = request_.policy;
+      return true;
+    }
+    auto settings = user_settings(host_);
+    if (!settings) return fails(std::move(settings).error());
+    answer_.keeps_record = settings->keeps_record;
+    auto policy = policy::load(request_.policies, request_.overrides, settings->context);
+    if (!policy) {
+      answer_.errors = std::move(policy).error();
+      return false;
+    }
+    answer_.policy = std::move(*policy);
+    imply_overlay(*answer_.policy, request_.bring_out);
+    return true;
+  }
+
+  Result<plan::RunRequest> complete_program() {
+    plan::RunRequest program = request_.program;
+    Variables variables = SBX_TRY(read_variables(request_.variables));
+    for (auto& each : variables) program.environment.push_back(std::move(each));
+    // As docker does: what is piped in has an end, which a terminal would not pass on as it is.
+    program.interactive = program.interactive && ::isatty(STDIN_FILENO) == 1;
+    return program;
+  }
+
+  void run_plan() {
+    changes::BringOut bring_out(request_.bring_out, *answer_.policy, *answer_.plan,
+                                answer_.state_folder);
+    if (const auto prepared = bring_out.prepare(); !prepared) return (void)fails(prepared.error());
+    auto outcome = run::run(
+        *answer_.plan, host_,
+        {.capture = request_.capture,
+         .arguments = request_.arguments,
+         .copy = bring_out.copy(request_.lists_changes || answer_.keeps_record.value_or(false)),
+         .state_folder = answer_.state_folder,
+         .group = acquired_.group.get(),
+         .id = request_.id,
+         .policy = answer_.policy->name.value,
+         .readers = request_.readers,
+         .parent = request_.parent,
+         .cancel = request_.cancel,
+         .started_microseconds = request_.started_microseconds,
+         .trial = request_.trial});
+    acquired_.group.reset();
+    if (!outcome) return (void)fails(std::move(outcome).error());
+    answer_.outcome = std::move(*outcome);
+    note_hint();
+    auto& stamps = answer_.outcome->stamps;
+    answer_.stamps.insert(answer_.stamps.end(), stamps.begin(), stamps.end());
+    if (sinks_.ended) sinks_.ended(answer_);
+    stamp("words");
+    Status finished =
+        bring_out.finish(*answer_.outcome, request_.id, sinks_.silent, sinks_.paint);
+    stamp("changes");
+    answer_.brought_out = bring_out.take();
+    if (!finished)
+      fails(std::move(finished).error());
+    else if (answer_.brought_out.has_failures)
+      fails(not_brought_out());
+  }
+
+  void note_hint() {
+    std::string hint = hint_after_failure(*answer_.outcome, *answer_.policy, *answer_.plan, host_,
+                                          request_.program.operands);
+    if (!hint.empty()) answer_.outcome->notes.push_back(std::move(hint));
+  }
+
+  const Request& request_;
+  const Sinks& sinks_;
+  host::Host host_;
+  cgroup::Acquired acquired_;
+  Answer answer_;
+};
+
+}  // namespace
+
+Answer launch(const Request& request, const Sinks& sinks) { return Launch(request, sinks).run(); }
+
+Answer plan_only(const Request& request) { return Launch(request, {}).plan_only(); }
+
+std::string make_run_id() {
+  std::uint64_t number = 0;
+  (void)!::getrandom(&number, sizeof number, 0);  // blocks only before the kernel's pool is ready
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string id = "r_";
+  for (int shift = 60; shift >= 0; shift -= 4) id += kDigits[(number >> shift) & 15];
+  return id;
+}
+
+int exit_status_of(const Answer& answer) {
+  if (!answer.errors.empty()) return sbx::exit_status_of(answer.errors.front());
+  if (!answer.outcome) return 0;  // planned only
+  if (answer.outcome->write_error) return exit_status::kCouldNot;
+  if (answer.brought_out.signal != 0)
+    return sbx::exit_status_of(Cancelled{answer.brought_out.signal});
+  const int status = sbx::exit_status_of(answer.outcome->verdict);
+  return status == 0 && answer.brought_out.is_incomplete ? kNotAllApplied : status;
+}
+
+}  // namespace sbx::run

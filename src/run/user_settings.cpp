@@ -1,0 +1,53 @@
+#include "run/user_settings.hpp"
+
+#include "base/sys.hpp"
+#include "host/state.hpp"
+#include "policy/config.hpp"
+
+namespace sbx::run {
+namespace {
+
+constexpr std::size_t kLargestConfig = 64U << 10;
+
+std::string config_folder(const host::Host& host) {
+  if (host.home.empty()) return {};
+  const auto set = host.environment.find("XDG_CONFIG_HOME");
+  if (set != host.environment.end() && host::lies_below(set->second, host.home))
+    return set->second + "/sbx";
+  return host.home + "/.config/sbx";
+}
+
+Result<policy::Config> config_in(const std::string& folder) {
+  const std::string path = folder + "/config.toml";
+  const auto text = sys::read_file(path, kLargestConfig);
+  if (!text) {
+    if (text.error().errno_value == ENOENT || text.error().errno_value == ENOTDIR)
+      return policy::Config{};
+    return std::unexpected(text.error());
+  }
+  return policy::parse_config(*text, path);
+}
+
+}  // namespace
+
+Result<UserSettings> user_settings(const host::Host& host) {
+  UserSettings result;
+  policy::LoadContext& context = result.context;
+  context = {.home = host.home, .working_directory = host.working_directory};
+  context.policy_folders.emplace_back("/etc/sbx/policies");
+  const std::string folder = config_folder(host);
+  if (folder.empty()) return result;
+  context.policy_folders.push_back(folder + "/policies");
+  const policy::Config config = SBX_TRY(config_in(folder));
+  context.default_policy = config.policy;
+  context.default_policy_file = folder + "/config.toml";
+  result.keeps_record = config.keep_record;
+  return result;
+}
+
+Result<policy::LoadContext> load_context(const host::Host& host) {
+  UserSettings result = SBX_TRY(user_settings(host));
+  return std::move(result.context);
+}
+
+}  // namespace sbx::run
