@@ -1,11 +1,9 @@
-#include <fcntl.h>
 #include <malloc.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -16,24 +14,13 @@
 
 #include "base/sys.hpp"
 #include "cli/cli.hpp"
+#include "worker/process_setup.hpp"
 
 namespace {
 
 [[noreturn]] void refuse(std::string_view message) {
   (void)!::write(STDERR_FILENO, message.data(), message.size());  // nowhere else to tell it
   ::_exit(sbx::exit_status::kCouldNot);
-}
-
-/// A descriptor that sbx opens must never become its own 0, 1 or 2: a record would go into a grant,
-/// a message into a socket. The wrong direction, so that whoever uses it gets EBADF as with a
-/// closed one.
-void fill_standard_descriptors() {
-  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
-    if (::fcntl(fd, F_GETFD) >= 0) continue;
-    const int opened = ::open(
-        "/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // NOLINT(android-cloexec-open)
-    if (opened != fd) ::_exit(sbx::exit_status::kCouldNot);
-  }
 }
 
 /// What most runs need of the heap, by one call each for addresses and pages: else every page is a
@@ -67,17 +54,14 @@ sbx::ArgumentArea argument_area(char** argv) {
 int main(int argc, char** argv) {
   const std::uint64_t started = sbx::sys::now_microseconds();
   prepare_heap();
-  fill_standard_descriptors();
+  if (!sbx::worker::fill_standard_descriptors()) ::_exit(sbx::exit_status::kCouldNot);
   // AT_SECURE: set-user-ID, set-group-ID or file capabilities (getauxval(3)). sbx has no more
   // privilege than its caller.
   if (::getauxval(AT_SECURE) != 0)
     refuse(
         "sbx: error: refusing to run with raised privileges\n  help: take the set-user-ID bit or "
         "file capabilities off\n");
-  // A reader that goes away is EPIPE where it is written, not the end of the supervisor.
-  (void)std::signal(SIGPIPE, SIG_IGN);
-  // So is a file larger than the caller's RLIMIT_FSIZE: EFBIG. The command has its defaults again.
-  (void)std::signal(SIGXFSZ, SIG_IGN);
+  sbx::worker::take_errors_for_signals();
   std::set_new_handler([] { refuse("sbx: error: out of memory\n"); });
   const std::span<const char* const> arguments(argv, static_cast<std::size_t>(argc));
   return sbx::cli::main_of({.arguments = arguments.empty() ? arguments : arguments.subspan(1),

@@ -318,6 +318,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
     {"setup-STAGE", CodeOf::setup, "a step of building the sandbox failed; the code names the step",
      ""},
     // internal
+    {"bad-request", CodeOf::internal, "a worker was sent a request that it can't read",
+     ""},
     {"broken-page", CodeOf::internal, "a page with generated parts is broken",
      ""},
     {"init-killed", CodeOf::internal, "the first process of the sandbox was killed from outside",
@@ -338,6 +340,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "too many descriptors may be open: ulimit -n"},
     {"no-stream", CodeOf::internal, "a stream of the program can't be made",
      "too many descriptors may be open: ulimit -n"},
+    {"worker-lost", CodeOf::internal, "the process that supervised a run was killed, or none could be forked",
+     "was the machine out of memory? or too many processes may run: ulimit -u"},
 });
 // clang-format on
 

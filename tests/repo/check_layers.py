@@ -8,7 +8,7 @@ import sys
 # A folder may include itself, base, include/sbx and what stands here. Peers of one layer do not know each other.
 VALUES = {"policy", "host", "plan"}
 MECHANISMS = {"spawn", "supervise", "workspace", "network", "cgroup"}
-BELOW_FRONT_ENDS = {"run", "record", "changes"}
+BELOW_FRONT_ENDS = {"run", "record", "changes", "worker"}
 MAY_INCLUDE = {
     "base": set(),
     "policy": set(),
@@ -22,11 +22,12 @@ MAY_INCLUDE = {
     "changes": VALUES | {"workspace"},
     "run": VALUES | MECHANISMS | {"changes"},
     "record": VALUES | {"run", "changes", "workspace"},
+    "worker": VALUES | {"run", "record", "changes"},
     # Front ends: a sandbox is started by run/launch.hpp, and no mechanism is reached for beside it.
     "doctor": VALUES | BELOW_FRONT_ENDS,
     "cli": VALUES | BELOW_FRONT_ENDS | {"doctor"},
     "lib": set(),
-    "main.cpp": {"cli"},
+    "main.cpp": {"cli", "worker"},
 }
 
 # Header pattern, where it may appear, why.

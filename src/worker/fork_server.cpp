@@ -1,0 +1,191 @@
+#include "worker/fork_server.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <span>
+
+#include "base/message.hpp"
+#include "base/sys.hpp"
+#include "record/record.hpp"
+#include "worker/message.hpp"
+#include "worker/process_setup.hpp"
+
+namespace sbx::worker {
+namespace {
+
+/// -c CODE and lists of variables: as much as an exec would take, several times.
+constexpr std::size_t kLargestRequest = std::size_t{64} << 20;
+constexpr std::size_t kLargestRecord = std::size_t{1} << 30;
+
+/// What is sent with a request, in this order.
+enum Descriptor : std::size_t { kRequest, kIn, kOut, kErr, kClient, kDescriptors };
+
+Error gone(const char* what) {
+  return {.kind = ErrorKind::internal, .code = "worker-lost", .message = what};
+}
+
+/// Bytes in a file of memory: a packet has a limit, and a record may have any size.
+Result<UniqueFd> in_memory(std::string_view bytes) {
+  UniqueFd file(::memfd_create("sbx_message", MFD_CLOEXEC));
+  if (!file.valid())
+    return fail_errno(ErrorKind::host, "cannot-write", "cannot make a file in memory");
+  SBX_TRY(sys::write_all(file.get(), bytes));
+  if (::lseek(file.get(), 0, SEEK_SET) < 0)
+    return fail_errno(ErrorKind::host, "cannot-write", "cannot rewind a file in memory");
+  return file;
+}
+
+/// `body` and descriptors as one packet.
+bool send_packet(int socket, std::span<const std::byte> body, std::span<const int> descriptors) {
+  iovec vector{.iov_base = const_cast<std::byte*>(body.data()), .iov_len = body.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kDescriptors * sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &vector;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(descriptors.size_bytes());
+  std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size_bytes());
+  ssize_t sent = 0;
+  do sent = ::sendmsg(socket, &message, MSG_NOSIGNAL);
+  while (sent < 0 && errno == EINTR);
+  return sent == static_cast<ssize_t>(body.size());
+}
+
+bool is_cancelled(int client) {
+  pollfd wait{.fd = client, .events = POLLIN, .revents = 0};
+  return ::poll(&wait, 1, 0) > 0;
+}
+
+// --- The worker
+
+run::Answer cancelled_before_start() {
+  run::Answer answer;
+  answer.outcome = Outcome{.verdict = Cancelled{SIGTERM},
+                           .detail = "cancelled by SIGTERM before the command began"};
+  return answer;
+}
+
+run::Answer answer_to(const Result<run::Request>& request, int client) {
+  if (!request) return {.errors = {request.error()}};
+  if (is_cancelled(client)) return cancelled_before_start();
+  run::Request own = *request;
+  own.cancel = client;
+  own.started_microseconds = sys::now_microseconds();
+  return run::launch(own, {.silent = true});
+}
+
+/// The exit status in the packet, the record in a file.
+void reply(int client, const run::Request& request, const run::Answer& answer) {
+  const int status = run::exit_status_of(answer);
+  const auto record = in_memory(record::record_text(request, answer));
+  if (!record) return;  // no reply: the worker counts as lost
+  const std::array descriptors{record->get()};
+  (void)send_packet(client, std::as_bytes(std::span(&status, 1)), descriptors);
+}
+
+/// The streams become 0 to 2 of the worker: they are what launch() takes.
+bool take_streams(std::vector<UniqueFd>& sent) {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    UniqueFd& stream = sent[kIn + static_cast<std::size_t>(fd)];
+    if (::dup2(stream.get(), fd) < 0) return false;
+    stream = UniqueFd();
+  }
+  return true;
+}
+
+[[noreturn]] void work(std::vector<UniqueFd> sent) {
+  (void)std::signal(SIGCHLD, SIG_DFL);
+  if (!take_streams(sent)) ::_exit(exit_status::kCouldNot);
+  const auto bytes = sys::read_all(sent[kRequest].get(), kLargestRequest);
+  const auto request =
+      bytes ? unpack(*bytes) : Result<run::Request>(std::unexpected(bytes.error()));
+  const int client = sent[kClient].get();
+  const run::Answer answer = answer_to(request, client);
+  reply(client, request ? *request : run::Request{}, answer);
+  ::_exit(0);
+}
+
+// --- The server
+
+[[noreturn]] void serve(int socket) {
+  (void)std::signal(SIGCHLD, SIG_IGN);  // nobody waits for workers: their sockets say how they ended
+  for (;;) {
+    std::byte byte{};
+    sys::Message message = sys::receive_message(socket, std::span(&byte, 1));
+    if (message.length == 0) ::_exit(0);  // the front end is gone
+    if (message.fds.size() != kDescriptors) continue;
+    const pid_t worker = ::fork();
+    if (worker == 0) {
+      ::close(socket);
+      work(std::move(message.fds));
+    }
+    // One that could not be forked: the client sees its socket closed.
+    if (worker > 0) (void)::send(message.fds[kClient].get(), &worker, sizeof worker, MSG_NOSIGNAL);
+  }
+}
+
+}  // namespace
+
+Result<ForkServer> ForkServer::start() {
+  auto pair = SBX_TRY(sys::make_packet_pair());
+  const pid_t pid = ::fork();
+  if (pid < 0) return fail_errno(ErrorKind::host, "worker-lost", "cannot fork the fork server");
+  if (pid > 0) return ForkServer(std::move(pair.first));
+  pair.first = UniqueFd();
+  // Signals of the terminal are for the front end, which cancels what it wants to.
+  (void)::setsid();
+  const auto own = static_cast<unsigned>(pair.second.get());
+  if (own > STDERR_FILENO + 1U) (void)::close_range(STDERR_FILENO + 1U, own - 1, 0);
+  (void)::close_range(own + 1, ~0U, 0);  // what the front end has open is no worker's
+  if (!fill_standard_descriptors()) ::_exit(exit_status::kCouldNot);
+  take_errors_for_signals();
+  serve(pair.second.get());
+}
+
+Result<Worker> ForkServer::launch(run::Request request, Streams streams) const {
+  auto variables = SBX_TRY(run::read_variables(request.variables));
+  for (auto& each : variables) request.program.environment.push_back(std::move(each));
+  const UniqueFd bytes = SBX_TRY(in_memory(pack(request)));
+  auto pair = SBX_TRY(sys::make_packet_pair());
+  const std::array<int, kDescriptors> descriptors{bytes.get(), streams.in.get(), streams.out.get(),
+                                                  streams.err.get(), pair.second.get()};
+  const std::byte byte{};
+  if (!send_packet(socket_.get(), std::span(&byte, 1), descriptors))
+    return fail(gone("the fork server is gone"));
+  pair.second.reset();
+  pid_t pid = 0;
+  const sys::Message begun =
+      sys::receive_message(pair.first.get(), std::as_writable_bytes(std::span(&pid, 1)));
+  if (begun.length != sizeof pid) return fail(gone("the fork server can't fork, or is gone"));
+  return Worker(std::move(pair.first), pid);
+}
+
+void Worker::cancel() const {
+  // End of file and no byte: one that is not read when the worker ends would cost its reply (ECONNRESET, unix(7)).
+  (void)::shutdown(socket_.get(), SHUT_WR);
+}
+
+Result<Finished> Worker::wait() const {
+  Finished finished;
+  const sys::Message message =
+      sys::receive_message(socket_.get(), std::as_writable_bytes(std::span(&finished.exit_status, 1)));
+  if (message.length != sizeof finished.exit_status || message.fds.size() != 1)
+    return fail(gone("the worker was killed before it could report"));
+  finished.record = SBX_TRY(sys::read_all(message.fds.front().get(), kLargestRecord));
+  return finished;
+}
+
+}  // namespace sbx::worker
