@@ -108,6 +108,39 @@ std::string base64(std::string_view bytes) {
   return text;
 }
 
+namespace {
+
+/// Where the longest run without a blank lies.
+std::pair<std::size_t, std::size_t> longest_word(std::string_view text) {
+  std::pair<std::size_t, std::size_t> longest{0, 0};
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    if (end - at > longest.second) longest = {at, end - at};
+    at = end + 1;
+  }
+  return longest;
+}
+
+bool is_inside_character(char c) {
+  return (static_cast<unsigned char>(c) & 0xc0) == 0x80;
+}
+
+}  // namespace
+
+std::string shortened(std::string text, std::size_t most) {
+  constexpr std::string_view kGap = " ... ";
+  constexpr std::size_t kShown = 40;  // of a word, at both ends together
+  if (text.size() <= most) return text;
+  const std::size_t over = text.size() - most + kGap.size();
+  auto [begin, length] = longest_word(text);
+  if (length < over + kShown) begin = 0, length = text.size();
+  std::size_t first = begin + (length - over) / 2;
+  std::size_t last = first + over;
+  while (first > begin && is_inside_character(text[first])) --first;
+  while (last < text.size() && is_inside_character(text[last])) ++last;
+  return text.replace(first, last - first, kGap);
+}
+
 std::string printable(std::string_view bytes) {
   std::string text;
   text.reserve(bytes.size());

@@ -121,6 +121,11 @@ class Splitter {
   /// "-p x", "-px", "-qv": switches may stand together, the first option with a value ends the
   /// word.
   Status short_options(std::string_view word) {
+    // "-policy x": a value "olicy" of -p is not what was meant.
+    const std::string long_name = "-" + std::string(word.substr(0, word.find('=')));
+    if (word.size() > 2 && find_option(command_, long_name) != nullptr)
+      return usage("unknown-option", fmt::format("unknown option \"{}\"", word),
+                   fmt::format("did you mean \"{}\"?", long_name));
     for (std::size_t letter = 1; letter < word.size(); ++letter) {
       const std::string name = {'-', word[letter]};
       const OptionRow* row = find_option(command_, name);

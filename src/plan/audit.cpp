@@ -1,6 +1,7 @@
 #include "plan/audit.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <array>
 #include <cctype>
 #include <optional>
@@ -340,7 +341,9 @@ constexpr auto kChecks = std::to_array<Check>({
     {"limits.disk", 1, disk},
 });
 
+/// As it is shown, with one decimal: two policies with one number have one grade.
 Grade grade_of(double exposure) {
+  exposure = std::round(exposure * 10) / 10;
   if (exposure < 1.0) return Grade::safe;
   if (exposure < 2.5) return Grade::ok;
   if (exposure < 4.0) return Grade::medium;

@@ -192,7 +192,9 @@ Status check_requirements(const std::vector<std::string>& required, const Plan& 
       SBX_TRY(check_one(name, plan));
       continue;
     }
-    if (!plan.degraded.empty()) return unmet(plan.degraded.front().what, plan.degraded.front().why);
+    if (!plan.degraded.empty())
+      return unmet("all", plan.degraded.front().what + " has weaker enforcement: " +
+                              plan.degraded.front().why);
     for (const Requirement& each : kRequirements) SBX_TRY(check_one(each.name, plan));
   }
   return {};

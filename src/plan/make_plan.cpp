@@ -6,6 +6,7 @@
 
 #include "plan/program/command.hpp"
 #include "plan/files/disk.hpp"
+#include "plan/call_warnings.hpp"
 #include "plan/enforcement.hpp"
 #include "plan/environment.hpp"
 #include "plan/files/guard.hpp"
@@ -143,9 +144,10 @@ Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
   if (plan.network.own_namespace)
     plan.enforced_namespaces.insert(plan.enforced_namespaces.begin() + 3, "net");
   append(plan.notes, policy.notes);
-  for (policy::Warning& warning : policy::warnings(policy, host.home))
-    (warning.weight == policy::Weight::always_told ? plan.notes : plan.explanations)
-        .push_back("warning: " + std::move(warning.message));
+  for (auto& list : {policy::warnings(policy, host.home), call_warnings(policy.syscalls)})
+    for (const policy::Warning& warning : list)
+      (warning.weight == policy::Weight::always_told ? plan.notes : plan.explanations)
+          .push_back("warning: " + warning.message);
 
   SBX_TRY(decide_files(policy, host, request, plan));
   decide_limits(policy, host, plan);

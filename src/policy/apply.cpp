@@ -25,7 +25,7 @@ std::optional<std::string> read_entry(const Key& key, Entry entry, const Node& n
   if (text == nullptr) {
     reading.report(
         key, node,
-        {"wrong-type", short_text(node) + " is " + std::string(kind_name(node)) + ", not a string",
+        {"wrong-type", expected_text("a string", node),
          "put it in quotes"});
     return std::nullopt;
   }
@@ -209,8 +209,7 @@ const Node::List* list_items(const Key& key, const Node& value, Reading& reading
   reading.report(
       key, value,
       {"wrong-type",
-       short_text(value) + " is " + std::string(kind_name(value)) + ", not " +
-           std::string(type_name(key)),
+       expected_text(type_name(key), value),
        reading.cure(key.name, one ? "[" + short_text(value) + "]" : std::string(example(key)))});
   return nullptr;
 }
@@ -240,7 +239,7 @@ std::optional<std::string> read_member(const Key& key, const Node& node, Reading
   } else {
     reading.report(
         key, node,
-        {"wrong-type", short_text(node) + " is " + std::string(kind_name(node)) + ", not a string",
+        {"wrong-type", expected_text("a string", node),
          "put it in quotes"});
   }
   return std::nullopt;
@@ -297,8 +296,7 @@ void set_table(const Key& key, const Node& value, Reading& reading, Table& table
   if (members == nullptr) {
     reading.report(key, value,
                    {"wrong-type",
-                    short_text(value) + " is " + std::string(kind_name(value)) + ", not " +
-                        std::string(type_name(key)),
+                    expected_text(type_name(key), value),
                     reading.cure(key.name, example(key))});
     return;
   }

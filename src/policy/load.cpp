@@ -39,7 +39,7 @@ class Merger {
     if (!document) {
       const SyntaxError& error = document.error();
       return reading.report(error.line, error.column,
-                            {error.code, error.message, syntax_hint(error)});
+                            {error.code, error.message, error.hint});
     }
     stack_.push_back(&text);
     add_parents(*document, reading);
@@ -133,14 +133,6 @@ class Merger {
                       findings_);
       apply(*deny, list->value, ListMode::append, reading, policy_);
     }
-  }
-
-  static std::string syntax_hint(const SyntaxError& error) {
-    if (error.code == "duplicate-key") return "a key stands once; a list takes several values";
-    if (error.code == "invalid-utf8") return "policies are UTF-8";
-    return error.code == "toml-syntax"
-               ? "texts, sizes and durations stand in quotes, as memory = \"512M\""
-               : "";
   }
 
   void add_error(Error error, Origin origin, std::string source_line) {

@@ -6,7 +6,6 @@ namespace sbx::policy {
 namespace {
 
 constexpr std::size_t kMostFindings = 100;
-constexpr std::size_t kLongestSourceLine = 400;
 
 std::string unquoted(std::string_view toml) {
   if (toml.size() >= 2 && toml.front() == '"' && toml.back() == '"')
@@ -76,17 +75,6 @@ void apply_table(const Node::Table& table, const std::string& prefix, Reading& r
 }
 
 }  // namespace
-
-std::string_view line_of(std::string_view text, int line) {
-  for (int at = 1; at < line; ++at) {
-    const auto end = text.find('\n');
-    if (end == std::string_view::npos) return {};
-    text.remove_prefix(end + 1);
-  }
-  text = text.substr(0, text.find('\n'));
-  if (text.ends_with('\r')) text.remove_suffix(1);
-  return text.substr(0, kLongestSourceLine);
-}
 
 Origin Reading::origin(int line, int column) const {
   if (typed()) return {.file = place_.file, .layer = place_.layer};

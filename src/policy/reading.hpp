@@ -48,8 +48,6 @@ class Reading {
   std::size_t found_ = 0;
 };
 
-/// The text of one line, without its end.
-[[nodiscard]] std::string_view line_of(std::string_view text, int line);
 
 /// Sets one key from a node. What is wrong is reported, and the policy keeps what it had.
 void apply(const Key& key, const Node& value, ListMode mode, Reading& reading, Policy& policy);

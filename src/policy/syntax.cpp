@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "policy/syntax_errors.hpp"
+
 // toml++ 3.3 asserts things that a text can make false ("[."), and with NDEBUG tells clang to assume
 // them; its own checks behind the assertions give the error. Without NDEBUG both are TOML_ASSERT.
 #pragma push_macro("NDEBUG")
@@ -37,6 +39,8 @@ namespace sbx::policy {
 namespace {
 
 constexpr int kMostDots = 16;
+constexpr std::size_t kLongestSourceLine = 400;
+
 
 /// Where a dotted key has too many parts. toml++ 3.3 bounds nested values but not dotted keys, and
 /// the tables they make are destroyed recursively: 500,000 dots in one line would end the stack.
@@ -160,25 +164,13 @@ Node convert(const toml::node& from) {
   return node;
 }
 
-SyntaxError explain(const toml::parse_error& error) {
-  std::string_view text = error.description();
-  std::string code = "toml-syntax";
-  if (text.find("utf-8") != std::string_view::npos) code = "invalid-utf8";
-  if (text.find("cannot redefine") != std::string_view::npos) code = "duplicate-key";
-  if (text.find("maximum nested value depth") != std::string_view::npos) {
-    code = "nested-too-deep";
-    text = "values are nested more than 16 deep";
-  }
-  if (const auto colon = text.find(": "); text.starts_with("Error while parsing ") && colon < 60) {
-    text.remove_prefix(colon + 2);
-  }
-  std::string message(text);
-  if (!message.empty() && message[0] >= 'A' && message[0] <= 'Z')
-    message[0] = static_cast<char>(message[0] | 0x20);
-  return {.code = std::move(code),
-          .message = std::move(message),
-          .line = static_cast<int>(error.source().begin.line),
-          .column = static_cast<int>(error.source().begin.column)};
+SyntaxError explain(std::string_view text, const toml::parse_error& error) {
+  std::string_view description = error.description();
+  if (const auto colon = description.find(": ");
+      description.starts_with("Error while parsing ") && colon < 60)
+    description.remove_prefix(colon + 2);
+  return explain_syntax(text, description, static_cast<int>(error.source().begin.line),
+                        static_cast<int>(error.source().begin.column));
 }
 
 }  // namespace
@@ -193,14 +185,32 @@ const Member* Node::member(std::string_view name) const {
 std::expected<Node, SyntaxError> read_toml(std::string_view text) {
   if (auto error = DotScanner(text).scan()) return std::unexpected(std::move(*error));
   const toml::parse_result result = toml::parse(text);
-  if (!result) return std::unexpected(explain(result.error()));
+  if (!result) return std::unexpected(explain(text, result.error()));
   return convert(result.table());
+}
+
+std::string_view line_of(std::string_view text, int line) {
+  for (int at = 1; at < line; ++at) {
+    const auto end = text.find('\n');
+    if (end == std::string_view::npos) return {};
+    text.remove_prefix(end + 1);
+  }
+  text = text.substr(0, text.find('\n'));
+  if (text.ends_with('\r')) text.remove_suffix(1);
+  return text.substr(0, kLongestSourceLine);
 }
 
 std::string_view kind_name(const Node& node) {
   constexpr std::array<std::string_view, 7> kNames{
       "a boolean", "an integer", "a number", "a string", "a date", "a list", "a table"};
   return kNames.at(node.value.index());
+}
+
+std::string expected_text(std::string_view wanted, const Node& node) {
+  const std::string kind(kind_name(node));
+  const std::string text = short_text(node);
+  return text == kind ? "expected " + std::string(wanted) + ", got " + kind
+                      : text + " is " + kind + ", not " + std::string(wanted);
 }
 
 std::string quoted(std::string_view text) {

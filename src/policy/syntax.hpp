@@ -43,6 +43,7 @@ struct Member {
 struct SyntaxError {
   std::string code;  ///< "toml-syntax", "duplicate-key", "nested-too-deep", "invalid-utf8"
   std::string message;
+  std::string hint{};
   int line = 0;
   int column = 0;
 };
@@ -51,7 +52,11 @@ struct SyntaxError {
 [[nodiscard]] std::expected<Node, SyntaxError> read_toml(std::string_view text);
 
 /// What a node is called in messages: "an integer", "a list".
+/// The text of one line, without its end.
+[[nodiscard]] std::string_view line_of(std::string_view text, int line);
 [[nodiscard]] std::string_view kind_name(const Node& node);
+/// "expected a size, got 5 (an integer)".
+[[nodiscard]] std::string expected_text(std::string_view wanted, const Node& node);
 /// The value as TOML on one line, shortened to what a message can carry.
 [[nodiscard]] std::string short_text(const Node& node);
 /// A basic string with everything escaped that must be.

@@ -81,8 +81,7 @@ bool in_range(const Key& key, const Node& node, T value, Reading& reading) {
 }
 
 std::string wrong_type_text(const Key& key, const Node& node) {
-  return short_text(node) + " is " + std::string(kind_name(node)) + ", not " +
-         std::string(type_name(key));
+  return expected_text(type_name(key), node);
 }
 
 void wrong_type(const Key& key, const Node& node, std::string_view toml, Reading& reading) {

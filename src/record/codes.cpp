@@ -269,6 +269,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
     // machine
     {"not-ended", CodeOf::machine, "a run that was asked to end is still there",
      "look at its process: \"sbx ps\" names it"},
+    {"cannot-clone", CodeOf::machine, "no more processes can be started",
+     "end some, or raise the limit: ulimit -u, or pids.max of the cgroup"},
     {"cannot-publish", CodeOf::machine, "a port of network.publish can't be opened on the host",
      "another program has it, or it is below 1024: choose another one"},
     {"listener-busy", CodeOf::machine, "a system-call listener outside of sbx is in the way",

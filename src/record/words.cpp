@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::size_t kDenialsShown = 10;
 constexpr std::size_t kWidestSourceLine = 200;
+constexpr std::size_t kLongestLine = 240;  // of a message, without its label
 
 template <class... Parts>
 void say(std::string& text, fmt::format_string<Parts...> format, Parts&&... parts) {
@@ -51,7 +52,7 @@ std::size_t token_length(std::string_view rest) {
 
 void append_source(std::string& text, const Error& error, const Paint& paint) {
   const Origin& origin = *error.origin;
-  text += fmt::format("  {} {}:{}{}\n", paint.blue("-->"), printable(origin.file), origin.line,
+  text += fmt::format("  {} {}:{}{}\n", paint.blue("-->"), shortened(printable(origin.file), kLongestLine), origin.line,
                       origin.column > 0 ? fmt::format(":{}", origin.column) : "");
   if (error.source_line.empty() || error.source_line.size() > kWidestSourceLine) return;
   const std::string number = std::to_string(origin.line);
@@ -279,10 +280,11 @@ std::string error_text(const Error& error, const Paint& paint) {
                                 : "";
   // The code is what `sbx policy explain` takes.
   const std::string label = error.code.empty() ? "error:" : fmt::format("error[{}]:", error.code);
-  say(text, "{} {}", paint.red(label), paint.bold(printable(message + place)));
+  say(text, "{} {}", paint.red(label),
+      paint.bold(shortened(printable(message + place), kLongestLine)));
   if (placed) append_source(text, error, paint);
   const std::string hint = hint_of(error);
-  if (!hint.empty()) text += fmt::format("  {} {}\n", paint.green("help:"), printable(hint));
+  if (!hint.empty()) text += fmt::format("  {} {}\n", paint.green("help:"), shortened(printable(hint), kLongestLine));
   return text;
 }
 

@@ -28,6 +28,14 @@ Result<policy::Config> config_in(const std::string& folder) {
   return policy::parse_config(*text, path);
 }
 
+/// For shells and CI jobs: stronger than the file of the user, weaker than -p.
+void take_variable(const host::Host& host, policy::LoadContext& context) {
+  const auto set = host.environment.find("SBX_POLICY");
+  if (set == host.environment.end() || set->second.empty()) return;
+  context.default_policy = set->second;
+  context.default_policy_file = "SBX_POLICY";
+}
+
 }  // namespace
 
 Result<UserSettings> user_settings(const host::Host& host) {
@@ -36,11 +44,15 @@ Result<UserSettings> user_settings(const host::Host& host) {
   context = {.home = host.home, .working_directory = host.working_directory};
   context.policy_folders.emplace_back("/etc/sbx/policies");
   const std::string folder = config_folder(host);
-  if (folder.empty()) return result;
+  if (folder.empty()) {
+    take_variable(host, context);
+    return result;
+  }
   context.policy_folders.push_back(folder + "/policies");
   const policy::Config config = SBX_TRY(config_in(folder));
   context.default_policy = config.policy;
   context.default_policy_file = folder + "/config.toml";
+  take_variable(host, context);
   result.keeps_record = config.keep_record;
   return result;
 }

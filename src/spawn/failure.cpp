@@ -205,6 +205,12 @@ Error explain_clone_failure(int errno_value) {
             .hint = errno_value == ENFILE
                         ? "the whole machine's limit is met: /proc/sys/fs/file-max"
                         : ""};
+  if (errno_value == EAGAIN)  // RLIMIT_NPROC, pids.max or the machine's own limit, clone(2)
+    return {.kind = ErrorKind::host,
+            .code = "cannot-clone",
+            .message = "no more processes can be started",
+            .errno_value = errno_value,
+            .hint = "end some, or raise the limit: ulimit -u, or pids.max of the cgroup"};
   Error error{.kind = ErrorKind::host,
               .code = "no-user-namespace",
               .message = "this machine refuses to make user namespaces",

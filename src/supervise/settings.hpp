@@ -69,7 +69,7 @@ struct Settings {
   /// Files of exactly `file_size` that the run itself has put on the disk.
   std::uint64_t full_files_at_start = 0;
   std::uint64_t disk_files = 0;
-  Bytes file_size{};
+  std::optional<Bytes> file_size;  ///< nothing: no limit; 0 lets no file grow
   /// Pipes and sockets whose readers wait for the answer: when all have left, the run is cancelled.
   std::vector<int> readers;
   int parent = -1;  ///< a pidfd: the run is cancelled when this process ends; -1: none

@@ -434,7 +434,7 @@ Usage Supervisor::usage() const {
 /// A program that ignores SIGXFSZ, as Python does, is told EFBIG, which leaves no trace but a file
 /// that is as large as it may be. Worth a look only when the command failed.
 bool Supervisor::met_file_size(const Verdict& verdict) const {
-  const std::uint64_t limit = settings_.file_size.count;
+  const std::uint64_t limit = settings_.file_size.value_or(Bytes{}).count;
   if (limit == 0 || verdict == Verdict(Exited{0}) || sandbox_.scratch < 0) return false;
   // What the disk began with is known by the plan: a supervisor that came late has seen it with more. Of a copy it is not.
   const BudgetsSeen& seen = budgets_.seen();

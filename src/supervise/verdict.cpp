@@ -105,7 +105,6 @@ struct Sentence {
     std::string text = "killed by signal " + std::to_string(end.signal);
     const char* const name = ::sigabbrev_np(end.signal);
     if (name != nullptr) text += std::string(", SIG") + name;
-    if (end.signal == SIGXFSZ) return text + ": limits.file_size exceeded";
     if (words == nullptr) return text;
     text += std::string(" (") + words + ")";
     const std::size_t first = text.find('(') + 1;
@@ -132,7 +131,7 @@ struct Sentence {
       case Budget::output:
         return output_sentence(settings, measured);
       case Budget::file_size:
-        return "a file would have grown over " + describe(settings.file_size) +
+        return "a file would have grown over " + describe(*settings.file_size) +
                " (limits.file_size)";
       case Budget::disk:
         return disk_sentence(settings, measured.budgets);
@@ -148,7 +147,7 @@ struct Sentence {
 Verdict verdict_of_status(int wait_status, const Settings& settings, CpuTime used) {
   if (!WIFSIGNALED(wait_status)) return Exited{WEXITSTATUS(wait_status)};
   const int signal = WTERMSIG(wait_status);
-  if (signal == SIGXFSZ && settings.file_size.count > 0) return OverBudget{Budget::file_size};
+  if (signal == SIGXFSZ && settings.file_size) return OverBudget{Budget::file_size};
   if ((signal == SIGXCPU || signal == SIGKILL) && cpu_time_is_spent(settings, used))
     return OverBudget{Budget::cpu_time};
   return Signaled{signal};
@@ -184,11 +183,11 @@ std::vector<LimitMet> limits_met(const Verdict& verdict, const Settings& setting
                    .evidence = seen.processes_evidence});
   if (verdict == Verdict(OverBudget{Budget::file_size}))
     met.push_back(
-        {.limit = "file_size", .value = settings.file_size.count, .evidence = Evidence::signal});
+        {.limit = "file_size", .value = settings.file_size->count, .evidence = Evidence::signal});
   else if (measured.file_size_met)
     met.push_back({.limit = "file_size",
-                   .value = settings.file_size.count,
-                   .peak = settings.file_size.count,
+                   .value = settings.file_size->count,
+                   .peak = settings.file_size->count,
                    .evidence = Evidence::sampled});
   if (verdict == Verdict(OverBudget{Budget::memory}) && !killed_from_outside(seen))
     met.push_back({.limit = "memory",

@@ -217,6 +217,9 @@ class Machine(Codes):
         for answer in ("ENOSYS", "ENOSPC", "EPERM"):
             self.meets("no-user-namespace", "clone3", f"error={answer}")
 
+    def test_no_process_is_left(self):
+        self.meets("cannot-clone", "clone3", "error=EAGAIN")
+
     def test_procfs_and_a_fence(self):
         self.meets("no-proc", "openat", "error=EACCES", options=("-P", "/proc/meminfo"))
         self.says("no-fence", "run", "--github", "true", wrapper=self.injected("getrandom", "error=ENOSYS"))

@@ -29,6 +29,8 @@ EXPECTED = [
     (["sbx", "run", "--set", "limits.mem"], {"limits.memory="}, {"limits.cpus="}),
     (["sbx", "run", "--require", "land"], {"landlock"}, {"all"}),
     (["sbx", "run", "--timeo"], {"--timeout"}, {"--memory"}),
+    (["sbx", "run", "--lang", "py"], {"python"}, {"node"}),
+    (["sbx", "policy", "explain", "over-b"], {"over-budget"}, {"exited"}),
     (["sbx", "completions", ""], {"bash", "zsh", "fish"}, {"run"}),
 ]
 

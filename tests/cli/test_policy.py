@@ -220,6 +220,48 @@ action = "deny"
             self.assertIn(f'did you mean "{meant}"?', done.stderr)
 
     @unittest.skipIf(jsonschema is None, "python3-jsonschema is not installed")
+    def test_explain_knows_the_words_of_records_and_exit_statuses(self):
+        for name, said in (("degraded", "weaker mechanism"), ("denials", "refused"), ("over-budget", "budget was spent"), ("lost", "not known"),
+                           ("137", "limits.memory"), ("125", "nothing ran"), ("143", "SIGTERM"), ("129", "Signal 1,")):
+            self.assertIn(said, self.call("explain", name), name)
+        self.call("explain", "193", status=2)
+
+    def test_list_names_policies_that_say_little_or_hide_behind_a_builtin(self):
+        for name in ("mine", "python"):
+            self.write(f".config/sbx/policies/{name}.toml", "schema = 1\n", folder=self.home)
+        lines = self.call("list").splitlines()
+        self.assertIn("mine             file       (no description)", lines)
+        self.assertTrue(any(line.startswith("python           file       has the name of a built-in policy: ") for line in lines), lines)
+
+    def test_two_policies_of_one_exposure_have_one_grade(self):
+        grades = {}
+        for name in ("python", "data-analysis", "default", "strict"):
+            head = self.call("audit", "--json", name)
+            audit = json.loads(head)
+            grades.setdefault(audit["exposure"], set()).add(audit["grade"])
+        self.assertEqual([found for found in grades.items() if len(found[1]) > 1], [])
+
+    def test_calls_that_contradict_each_other_are_warned_of(self):
+        def warned(text):
+            file = self.policy(f"extends = \"default\"\n[syscalls]\n{text}\n")
+            checked = self.call("check", file)
+            ran = self.sbx("-p", file, "true", json_record=False).err.decode()
+            return [line.strip() for line in checked.splitlines() if "warning" in line], ran
+
+        for text, said in (('allow = ["ptrace"]\ndeny = ["ptrace"]', "has no effect"), ('allow = ["ptrace"]\ndeny = ["@debug"]', "has no effect"),
+                           ('allow = ["@debug"]\ndeny = ["ptrace"]', None), ('base = "none"', "no ordinary program can start"),
+                           ('base = "none"\nallow = ["@memory"]', None), ('allow = ["io_uring_setup"]', "no system call"), ('allow = ["@io-uring"]', "no system call")):
+            warnings, ran = warned(text)
+            self.assertEqual(len(warnings), 0 if said is None else 1, (text, warnings))
+            if said is not None:
+                self.assertIn(said, warnings[0])
+                self.assertIn(said, ran)
+
+    def test_check_reads_the_names_of_calls(self):
+        for text in ('allow = ["opne"]', 'deny = ["execve"]', 'allow = ["@debgu"]'):
+            file = self.policy(f"[syscalls]\n{text}\n")
+            self.call("check", file, status=1)
+
     def test_schema_takes_what_sbx_takes(self):
         schema = json.loads(self.call("schema"))
         self.assertEqual(schema, json.loads((SOURCE / "schema/sbx.policy.1.json").read_text()))

@@ -57,7 +57,7 @@ class Statuses(SbxTest):
         (self.work / "loop").symlink_to("loop")
         (self.work / "folder").mkdir()
         self.write("text", "no program\n")
-        for command, env, status, said in (("./folder", None, 126, "'./folder' is a folder"), ("./loop", None, 127, "'./loop' can't be reached: Too many levels"),
+        for command, env, status, said in (("./folder", None, 126, "'./folder' is a directory"), ("./loop", None, 127, "'./loop' can't be reached: Too many levels"),
                                            ("./text", None, 126, "'./text' can't be executed: Permission denied"), ("./absent", None, 127, "there is no file './absent'"),
                                            ("true", {"PATH": ""}, 127, "there is no command 'true': PATH is not set")):
             ended = self.sbx("--", command, env=env)
@@ -65,7 +65,7 @@ class Statuses(SbxTest):
             self.assertIn(said, ended.err.decode(), ended)
         ended = self.sbx("folder")  # not "--": it may be a file too
         self.assertEqual(ended.status, 126, ended)
-        self.assertIn("'folder' is a folder, and no command on PATH", ended.err.decode())
+        self.assertIn("'folder' is a directory", ended.err.decode())
 
     def test_inside_another_sandbox_its_filter_is_named(self):
         ended = self.sbx("--read", str(SBX), "--", str(SBX), "run", "true")

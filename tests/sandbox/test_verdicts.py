@@ -100,6 +100,11 @@ class Budgets(SbxTest):
         ended = self.sbx("--set", 'limits.file_size="1M"', PROBE, "fill", "/tmp/file", 2 << 20)
         self.over_budget(ended, "file_size", 153)
 
+    def test_a_file_size_of_zero_lets_no_file_grow(self):
+        ended = self.sbx("--set", 'limits.file_size="0B"', PROBE, "fill", "/tmp/file", 1)
+        self.over_budget(ended, "file_size", 153)
+        self.assertEqual([(met["limit"], met["value"]) for met in ended.record["limits_met"]], [("file_size", 0)], ended)
+
     def test_file_size_not_reached(self):
         self.exited(self.sbx("--set", 'limits.file_size="1M"', PROBE, "fill", "/tmp/file", 1 << 20))
 

@@ -53,11 +53,21 @@ TEST_P(PolicyMistake, IsToldWithPlaceValueAndCure) {
 
 constexpr auto kMistakes = std::to_array<Mistake>({
     // text itself
-    {"a = ", "toml-syntax", 1, 5, "end-of-file", "quotes"},
-    {"[limits]\nwall_time = 30s", "toml-syntax", 2, 15, "expected digit", "quotes"},
-    {"[limits]\ncpus = 1\ncpus = 2", "duplicate-key", 3, 8, "cannot redefine", "stands once"},
-    {"[limits]\n[limits]", "duplicate-key", 2, 1, "cannot redefine", "stands once"},
-    {"name = \"\xff\"", "invalid-utf8", 1, 8, "invalid utf-8", "UTF-8"},
+    {"a = ", "toml-syntax", 1, 5, "the value is missing", "KEY = VALUE"},
+    {"[limits]\nwall_time = 30s", "toml-syntax", 2, 15, "not a value", "quotes"},
+    {"[limits]\ncpus = 1\ncpus = 2", "duplicate-key", 3, 8, "\"cpus\" is set twice: first in line 2", "remove"},
+    {"[limits]\n[limits]", "duplicate-key", 2, 1, "\"limits\" is set twice: first in line 1", "remove"},
+    {"name = \"\xff\"", "invalid-utf8", 1, 8, "not UTF-8", "UTF-8"},
+    {"name = \"abc\nschema = 1", "toml-syntax", 1, 12, "not closed on its line", "end it"},
+    {"name = \"a\x01z\"", "toml-syntax", 1, 10, "a control character", "escape"},
+    {"[filesystem]\nread = [\"/a\"\n[limits]", "toml-syntax", 3, 1, "the list is not closed", "]"},
+    {"limits = { memory = \"1M\"\n", "toml-syntax", 1, 25, "the table is not closed", "}"},
+    {"{\"schema\": 1}", "toml-syntax", 1, 1, "JSON", "KEY = VALUE"},
+    {"schema: 1", "toml-syntax", 1, 1, "YAML", "KEY = VALUE"},
+    {"\x7f" "ELF", "toml-syntax", 1, 1, "binary", "TOML files"},
+    {"schema 1", "toml-syntax", 1, 8, "expected '='", "KEY = VALUE"},
+    {"[limits]\nmemory = 2024-01-01", "wrong-type", 2, 10, "expected a size, got a date",
+     "write memory = \"512M\""},
     // keys
     {"memroy = 1", "unknown-key", 1, 1, "unknown key \"memroy\"",
      "did you mean \"limits.memory\"?"},

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cctype>
 
+#include "plan/program/languages.hpp"
 #include "record/codes.hpp"
+#include "record/terms.hpp"
 #include "cli/completions/words.hpp"
 #include "plan/filter/table.hpp"
 #include "policy/keys.hpp"
@@ -56,6 +58,12 @@ Kind operand_kind(const CommandDoc& command) {
 std::vector<std::string> words_of(const OptionDoc& option) {
   if (!option.choices.empty()) return option.choices;
   if (option.value == "inherit|null|FILE") return {"inherit", "null"};
+  if (option.long_name == "--lang") {
+    std::string names = plan::language_names();
+    std::erase(names, ',');
+    std::replace(names.begin(), names.end(), ' ', '|');
+    return split_words(names);
+  }
   return {};
 }
 
@@ -86,6 +94,7 @@ std::string explained_names() {
     append(names, plan::text_of(static_cast<plan::Group>(i)).name);
   for (const record::CodeText& code : record::codes())
     if (code.code != "setup-STAGE") append(names, code.code);
+  for (const std::string_view term : record::term_names()) append(names, term);
   return names;
 }
 

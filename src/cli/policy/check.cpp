@@ -7,6 +7,8 @@
 #include "cli/policy/findings.hpp"
 #include "base/text.hpp"
 #include "record/words.hpp"
+#include "plan/call_warnings.hpp"
+#include "plan/filter/filter.hpp"
 #include "policy/warnings.hpp"
 
 namespace sbx::cli::policy_verb {
@@ -49,8 +51,14 @@ int check(const Invocation& typed) {
       checked.findings = std::move(policy).error();
       continue;
     }
-    for (policy::Warning& warning : policy::warnings(*policy, place->context.home))
-      checked.warnings.push_back(std::move(warning.message));
+    // Names of calls and rules are not read before the filter is made.
+    if (auto filter = plan::compile_filter(policy->syscalls, {}); !filter) {
+      good = false;
+      checked.findings.push_back(std::move(filter).error());
+    }
+    for (auto& list :
+         {policy::warnings(*policy, place->context.home), plan::call_warnings(policy->syscalls)})
+      for (const policy::Warning& warning : list) checked.warnings.push_back(warning.message);
   }
   const int printed = print(text_of(files, typed));
   return printed != kDone ? printed : good ? kDone : kFindings;

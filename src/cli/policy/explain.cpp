@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "record/codes.hpp"
+#include "record/terms.hpp"
 #include "cli/policy/command.hpp"
 #include "plan/filter/table.hpp"
 #include "policy/keys.hpp"
@@ -49,6 +50,8 @@ std::string_view meant_name(const std::string& name) {
   if (name.starts_with('@')) return plan::nearest_name(name);
   std::vector<std::string_view> names;
   for (const record::CodeText& code : record::codes()) names.push_back(code.code);
+  const std::vector<std::string_view> terms = record::term_names();
+  if (const auto near = policy::nearest(name, terms); !near.empty()) return near;
   const bool like_a_code = name.find('-') != std::string::npos;
   if (const auto near = policy::nearest(name, names); like_a_code && !near.empty()) return near;
   if (const auto key = policy::suggest_key(name); !key.empty()) return key;
@@ -59,17 +62,18 @@ std::string_view meant_name(const std::string& name) {
 
 int explain(const Invocation& typed) {
   if (typed.operands.size() != 1)
-    return usage(typed, "\"sbx policy explain\" needs one key, group or code",
-                 "for example limits.memory, @debug or unknown-key");
+    return usage(typed, "\"sbx policy explain\" needs one key, group, code, status or exit status",
+                 "for example limits.memory, @debug, unknown-key, degraded or 137");
   const std::string& name = typed.operands.front();
   if (const policy::Key* key = policy::find_key(name)) return print(key_text(*key));
   if (const auto group = plan::find_group(name)) return print(group_text(*group));
   if (const record::CodeText* code = record::find_code(name)) return print(code_text(name, *code));
+  if (const std::string term = record::term_text(name); !term.empty()) return print(term);
   if (policy::is_section(name)) return print(section_text(name));
   if (const plan::Call* call = plan::find_call(name)) return print(call_text(*call));
   const std::string_view meant = meant_name(name);
   return usage(typed, fmt::format("there is no key, group or code \"{}\"", name),
-               meant.empty() ? "sbx-policy(5) lists keys and groups, sbx-record(5) codes"
+               meant.empty() ? "sbx-policy(5) lists keys and groups, sbx-record(5) codes and the words of records"
                              : fmt::format("did you mean \"{}\"?", meant));
 }
 

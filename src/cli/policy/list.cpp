@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include <sbx/outcome.hpp>
 
 #include "cli/policy/command.hpp"
@@ -10,14 +12,29 @@ namespace {
 
 constexpr std::string_view kBroken = "does not parse: sbx policy check says why";
 
+bool is_builtin(std::string_view name) {
+  return std::ranges::any_of(policy::builtins(),
+                             [&](const policy::Builtin& each) { return each.name == name; });
+}
+
+/// The name alone is an error ("shadows-builtin").
+std::string hidden_words(const std::string& folder, const std::string& file) {
+  return "has the name of a built-in policy: rename it, or use -p " +
+         shell_word(folder + "/" + file);
+}
+
 void append_folder(std::string& text, const std::string& folder, const Place& place) {
   const auto names = place.host.files->list(folder);
   if (!names) return;
   for (const auto& [name, type] : *names) {
     if (!name.ends_with(".toml")) continue;
     const auto policy = policy::load({{folder + "/" + name}}, {}, place.context);
-    text += fmt::format("{:<16} {:<10} {}\n", printable(name.substr(0, name.size() - 5)), "file",
-                        policy ? printable(policy->description.value) : kBroken);
+    const std::string short_name = name.substr(0, name.size() - 5);
+    text += fmt::format("{:<16} {:<10} {}\n", printable(short_name), "file",
+                        !policy                             ? std::string(kBroken)
+                        : is_builtin(short_name)            ? hidden_words(folder, name)
+                        : policy->description.value.empty() ? "(no description)"
+                                                            : printable(policy->description.value));
     text += fmt::format("{:<27} {}\n", "", printable(folder + "/" + name));
   }
 }

@@ -135,7 +135,7 @@ std::string json_text(const Policy& policy) {
 int show_text(const Invocation& typed, const Place& place) {
   const policy::LookIn where{.folder = place.context.working_directory};
   const auto text = policy::locate(typed.operands.front(), where, place.context);
-  if (!text) return complain(typed, text.error(), kFindings);
+  if (!text) return complain(typed, policy::Findings{text.error()});
   return print(std::string(text->text()));
 }
 

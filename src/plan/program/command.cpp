@@ -243,6 +243,13 @@ Result<Launch> Resolver::first_of(const std::vector<std::vector<std::string>>& c
     launch.command = words.front();
     return launch;
   }
+  if (!lookup_.has_search_path())
+    return fail({.kind = ErrorKind::not_found,
+                 .code = "no-interpreter",
+                 .message = "no interpreter for " + purpose + " (tried " + tried +
+                            "): PATH is not set",
+                 .hint = "set PATH, as PATH=/usr/bin:/bin, or give the interpreter's path: sbx run "
+                         "-- /usr/bin/python3 FILE"});
   return fail({.kind = ErrorKind::not_found,
                .code = "no-interpreter",
                .message = "no interpreter for " + purpose + " is on PATH (tried " + tried + ")",
@@ -436,7 +443,7 @@ Status Resolver::run_command(const std::string& name) {
     if (lookup_.is_folder(*path))
       return fail({.kind = ErrorKind::not_executable,
                    .code = "not-executable",
-                   .message = "'" + name + "' is a folder"});
+                   .message = "'" + name + "' is a directory"});
     if (!lookup_.is_executable_file(*path))
       return fail({.kind = ErrorKind::not_executable,
                    .code = "not-executable",
@@ -449,7 +456,7 @@ Status Resolver::run_command(const std::string& name) {
   if (!path && !request_.after_dashes && lookup_.is_folder(absolute(name)))
     return fail({.kind = ErrorKind::not_executable,
                  .code = "not-executable",
-                 .message = "'" + name + "' is a folder, and no command on PATH"});
+                 .message = "'" + name + "' is a directory"});
   if (!path && name.find_first_of(" \t\n|&;<>") != std::string::npos)
     return not_found("there is no command '" + name + "'",
                      "for a shell line: sbx run --lang bash -c " + single_quoted(name));

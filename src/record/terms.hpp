@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// The words of records and of exit statuses, for `sbx policy explain`.
+namespace sbx::record {
+
+struct Term {
+  std::string_view name;     ///< "over-budget", "denials", "137"
+  std::string_view kind;     ///< "status", "record key" or "exit status"
+  std::string_view meaning;  ///< sentences
+};
+
+/// Null: none of that name. A number from 129 to 192 that no other term has is that of a signal.
+[[nodiscard]] const Term* find_term(std::string_view name);
+[[nodiscard]] std::vector<std::string_view> term_names();
+/// What stands for `sbx policy explain NAME`; empty: there is no such term.
+[[nodiscard]] std::string term_text(const std::string& name);
+
+}  // namespace sbx::record

@@ -1,0 +1,322 @@
+"""Wrong policies, options, paths, scripts and surroundings, all judged by the same rules: the status, one message that names the
+place and the fix, nothing on stdout, no byte that steers a terminal, no line longer than 300 bytes, and nothing left behind."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["SBX_SOURCE"], "tests", "sandbox"))
+import sbxtest
+from sbxtest import SBX, SbxTest
+
+LONGEST_LINE = 300
+# C0 but newline, DEL, C1 and what reorders text, Unicode Standard Annex 9.
+STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f؜‎‏‪-‮⁦-⁩]")
+RLO = "‮"
+
+SIZES = ("limits.memory", "limits.file_size", "limits.disk", "output.stdout", "output.stderr", "output.passed", "filesystem.outputs.max_bytes")
+TIMES = ("limits.wall_time", "limits.cpu_time", "limits.grace")
+COUNTS = ("limits.processes", "limits.open_files", "limits.disk_files", "filesystem.outputs.max_files", "filesystem.scan")
+WORDS = ("network.mode", "syscalls.base", "syscalls.denied", "filesystem.workspace.mode", "limits.disk_on", "output.exceed")
+SWITCHES = ("locked", "filesystem.landlock", "network.private", "network.match_sni", "network.named", "syscalls.named")
+LISTS = ("filesystem.read", "filesystem.write", "network.allow", "network.publish", "syscalls.allow", "syscalls.deny", "environment.pass")
+
+# TOML values that no key of the kind takes.
+WRONG = {
+    SIZES: ("512", "true", '"512"', '"512MB"', '"1Gib"', '"-1M"', '""', '"1.5.5M"', "1979-05-27", "[]"),
+    TIMES: ("30", "false", '"30"', '"5 minutes"', '"-1s"', '""', '"1d"', "07:32:00"),
+    COUNTS: ('"128"', "-1", "1.5", "true", "[1]"),
+    WORDS: ("true", "1", '"nonsense"', '""', f'"{RLO}none"'),
+    SWITCHES: ('"true"', "1", '"yes"', "[]"),
+    LISTS: ("5", "true", "[5]", '[["a"]]', "1979-05-27"),
+}
+
+# Whole policies: text and what the message must name.
+POLICIES = (
+    ("schema = 2\n", "schema"),
+    ('schema = "1"\n', "schema"),
+    ("schema = 1\n[limits\n", "t.toml:2"),
+    ('schema = 1\nname = "abc\n', "not closed"),
+    ("schema = 1\nname = 'abc\n", "not closed"),
+    ('schema = 1\nextends = ["default", \n', "t.toml"),
+    ("schema = 1\nlimits = { memory = '1M'\n", "not closed"),
+    ('{"schema": 1}\n', "JSON"),
+    ("schema: 1\nlimits:\n  memory: 1M\n", "YAML"),
+    ("---\nschema: 1\n", "YAML"),
+    ("\x00\x01\x02", "binary"),
+    ("\x7fELF\x02\x01", "binary"),
+    ("schema = 1\nschema = 1\n", "twice"),
+    ("schema = 1\n[limits]\nmemory = '1M'\nmemory = '2M'\n", "line 3"),
+    ("schema = 1\n[limits]\n[limits]\n", "line 2"),
+    ("schema = 1\nname = \"a\x01b\"\n", "control character"),
+    (f"schema = 1\n{RLO}memory = 1\n", "t.toml:2"),
+    ("schema = 1\nlimits.memory = 512M\n", "quotes"),
+    ("schema = 1\nlimits.memory =\n", "missing"),
+    ("schema = 1\nlimits.memory \"1M\"\n", "'='"),
+    ("schema = 1\n" + "a." * 40 + "b = 1\n", "parts"),
+    ("schema = 1\nx = " + "[" * 40 + "]" * 40 + "\n", "nested"),
+    ("schema = 1\n" + "k" * 5000 + " = 1\n", "unknown"),
+    ('schema = 1\nextends = "nosuch"\n', "nosuch"),
+    ('schema = 1\nextends = "./nosuch.toml"\n', "nosuch.toml"),
+    ('schema = 1\nextends = "./t.toml"\n', "circle"),
+    ("schema = 1\nextends = 5\n", "extends"),
+    ('schema = 1\nextends = "/etc/passwd"\n', "passwd"),
+    ("schema = 1\nlimits = 5\n", "table"),
+    ("schema = 1\n[limits]\nmemroy = '1G'\n", "memory"),
+    ("schema = 1\n[netwrk]\nmode = 'none'\n", "network"),
+    ("schema = 1\n[filesystem]\nread = ['']\n", "empty"),
+    ("schema = 1\n[filesystem]\nread = ['~nobody/x']\n", "~"),
+    ("schema = 1\n[filesystem]\nwrite = [{ target = '/x' }]\n", "source"),
+    ("schema = 1\n[filesystem]\nread = [{ source = '/etc', targte = '/x' }]\n", "target"),
+    ("schema = 1\n[filesystem]\nread = [{ source = '/etc', target = 'x' }]\n", "absolute"),
+    ("schema = 1\n[network]\nmode = 'allow-list'\nallow = ['http://']\n", "network.allow"),
+    ("schema = 1\n[network]\nmode = 'allow-list'\nallow = ['a b:443']\n", "network.allow"),
+    ("schema = 1\n[network]\nmode = 'allow-list'\nallow = ['example.com:99999']\n", "port"),
+    ("schema = 1\n[network]\nmode = 'allow-list'\nallow = ['10.0.0.0/33:80']\n", "10.0.0.0/33"),
+    ("schema = 1\n[network]\nmode = 'allow-list'\nallow = ['2001:db8::1:443']\n", "brackets"),
+    ("schema = 1\n[network]\nmode = 'allow-list'\nallow = ['127.0.0.1:80']\n", "host.sbx.internal"),
+    ("schema = 1\n[network]\npublish = ['80']\n", "publish"),
+    ("schema = 1\n[network]\npublish = ['0.0.0.0:80:80']\n", "publish"),
+    ("schema = 1\n[syscalls]\nallow = ['opne']\n", "open"),
+    ("schema = 1\n[syscalls]\nallow = ['@debgu']\n", "@debug"),
+    ("schema = 1\n[syscalls]\ndeny = ['execve']\n", "execve"),
+    ("schema = 1\n[[syscalls.rule]]\nname = 'ioctl'\n", "action"),
+    ("schema = 1\n[[syscalls.rule]]\nname = 'nosuch'\naction = 'deny'\n", "nosuch"),
+    ("schema = 1\n[environment]\nset = { '1A' = 'x' }\n", "1A"),
+    ("schema = 1\n[environment]\nset = { A = 5 }\n", "string"),
+    ("schema = 1\n[interpreters]\nextensions = { py = 5 }\n", "extensions"),
+)
+
+# Words after `sbx run`, and what the message must name.
+RUNS = (
+    ((), "command"),
+    (("",), "empty"),
+    (("--",), "command"),
+    (("nosuch-command-xyz",), "nosuch-command-xyz"),
+    (("./nosuch.py",), "nosuch.py"),
+    (("nosuch.py",), "nosuch.py"),
+    (("ls | wc -l",), "bash"),
+    ((".",), "directory"),
+    (("d",), "directory"),
+    (("--nosuch", "true"), "--nosuch"),
+    (("--memry", "1G", "true"), "--memory"),
+    (("-policy", "strict", "true"), "--policy"),
+    (("-json", "true"), "--json"),
+    (("--timeout",), "--timeout"),
+    (("--timeout", "", "true"), "--timeout"),
+    (("--timeout", "30", "true"), "30s"),
+    (("--timeout", "-1s", "true"), "--timeout"),
+    (("--timeout", "9999999h", "true"), "8760h"),
+    (("--memory", "256MB", "true"), "256M"),
+    (("--memory", "1", "true"), "--memory"),
+    (("--memory", "0B", "true"), "1M"),
+    (("--cpus", "0", "true"), "above 0"),
+    (("--cpus", "two", "true"), "--cpus"),
+    (("--processes", "-1", "true"), "--processes"),
+    (("--processes", "4194304", "true"), "4194303"),
+    (("--output", "lots", "true"), "--output"),
+    (("--disk", "1", "true"), "--disk"),
+    (("--set", "limits.memory", "true"), "KEY=VALUE"),
+    (("--set", "limits.memory=512M", "true"), '"512M"'),
+    (("--set", "limits.memroy='1G'", "true"), "memory"),
+    (("--set", "=1", "true"), "--set"),
+    (("--set", "limits.memory='1M'\nlocked=true", "true"), "--set"),
+    (("--set", "limits.open_files=8", "true"), "16"),
+    (("--set", f"{RLO}=1", "true"), "unknown"),
+    (("-p", "nosuch", "true"), "nosuch"),
+    (("-p", "pyton", "true"), "python"),
+    (("-p", "", "true"), "policy"),
+    (("-p", "./nosuch.toml", "true"), "nosuch.toml"),
+    (("-p", "d", "true"), "d"),
+    (("-p", "/dev/null", "true"), "null"),
+    (("-p", "p" * 5000, "true"), "policy"),
+    (("--require", "nosuch", "true"), "landlock"),
+    (("--lang", "klingon", "-c", "1"), "klingon"),
+    (("--lang", "pyhton", "-c", "1"), "python"),
+    (("-c", "1"), "--lang"),
+    (("--lang", "python", "ls"), "ls"),
+    (("--net", "none", "--allow-host", "a.example:443", "true"), "--net"),
+    (("--net", "bridge", "true"), "--net"),
+    (("--allow-host", "", "true"), "--allow-host"),
+    (("--allow-host", "localhost:80", "true"), "host.sbx.internal"),
+    (("--allow-host", "a.example:0", "true"), "port"),
+    (("--allow-host", "a.example:http", "true"), "port"),
+    (("--allow-host", "*", "true"), "*"),
+    (("--env", "1A=x", "true"), "1A"),
+    (("--env", "=x", "true"), "--env"),
+    (("--env", "A B=x", "true"), "A B"),
+    (("--env-file", "nosuch", "true"), "nosuch"),
+    (("--env-file", "d", "true"), "d"),
+    (("--env-file", "bad.env", "true"), "line 2"),
+    (("--env-file", "fifo", "true"), "fifo"),
+    (("--env-fd", "99", "true"), "99"),
+    (("--env-fd", "x", "true"), "--env-fd"),
+    (("--report", "nosuch/r.json", "true"), "nosuch"),
+    (("--report", "d", "true"), "d"),
+    (("--report", "link.json", "true"), "link"),
+    (("--report-fd", "99", "true"), "99"),
+    (("--in", "nosuch", "true"), "nosuch"),
+    (("--in", "d", "true"), "d"),
+    (("--in", "good.txt:rel:x", "true"), "colon"),
+    (("--read", "nosuch", "true"), "nosuch"),
+    (("--read", "", "true"), "--read"),
+    (("--read", "good.txt:rel", "true"), "absolute"),
+    (("--write", "nosuch", "true"), "nosuch"),
+    (("--workspace", "nosuch:overlay", "true"), "nosuch"),
+    (("--workspace", ".:overlap", "true"), "overlay"),
+    (("--workspace", "good.txt:overlay", "true"), "good.txt"),
+    (("--out", "good.txt", "true"), "good.txt"),
+    (("--collect", "*.c", "true"), "--out"),
+    (("--yes", "true"), "--apply"),
+    (("--apply=", "true"), "--apply"),
+    (("--keep", "../x", "true"), "../x"),
+    (("--keep", "", "true"), "--keep"),
+    (("--stdin", "nosuch", "true"), "nosuch"),
+    (("--venv", "nosuch", "true"), "nosuch"),
+    (("--venv", "d", "true"), "d"),
+    (("--color", "blue", "true"), "always"),
+    (("-v", "x.xyz"), "x.xyz"),
+    (("text.xyz",), "text.xyz"),
+    (("long-shebang.sh",), "xxx"),
+    (("no-interpreter.sh",), "nosuch"),
+    (("loop.sh",), "loop.sh"),
+    (("dangling.py",), "dangling.py"),
+    (("fifo",), "fifo"),
+    (("/" + "/".join(["b" * 200] * 20),), "bbb"),
+    ((f"{RLO}name",), "name"),
+    (("bad\x1bname",), "bad"),
+)
+
+# Words of the other commands.
+OTHERS = (
+    (("nosuch",), "nosuch"),
+    (("rnu", "true"), "run"),
+    (("--nosuch",), "--nosuch"),
+    (("policy",), "policy"),
+    (("policy", "nosuch"), "nosuch"),
+    (("policy", "check"), "file"),
+    (("policy", "check", "--format", "xml", "t.toml"), "xml"),
+    (("policy", "show"), "policy"),
+    (("policy", "show", "nosuch"), "nosuch"),
+    (("policy", "explain"), "key"),
+    (("policy", "explain", "nosuch-thing"), "nosuch-thing"),
+    (("policy", "explain", "limits.memroy"), "limits.memory"),
+    (("policy", "explain", "over-budet"), "over-budget"),
+    (("policy", "explain", "degarded"), "degraded"),
+    (("policy", "diff", "default"), "two"),
+    (("policy", "list", "x"), "operands"),
+    (("policy", "audit", "nosuch"), "nosuch"),
+    (("changes", "show"), "name"),
+    (("changes", "show", "nosuch"), "nosuch"),
+    (("changes", "diff", "../x"), "../x"),
+    (("changes", "apply", "nosuch", "--yes"), "nosuch"),
+    (("changes", "drop"), "name"),
+    (("changes", "list", "x"), "operands"),
+    (("completions",), "shell"),
+    (("completions", "tcsh"), "bash"),
+    (("help", "nosuch"), "nosuch"),
+    (("why", "nosuch.json"), "nosuch.json"),
+    (("why", "good.txt"), "JSON"),
+    (("why", "a", "b"), "one record"),
+    (("why", "fifo"), "fifo"),
+    (("doctor", "-p", "nosuch"), "nosuch"),
+    (("stop", "nosuch"), "nosuch"),
+    (("version",), "--version"),
+    (("--json", "run", "true"), "run"),
+)
+
+
+class BadInputs(SbxTest):
+    def setUp(self):
+        super().setUp()
+        (self.work / "d").mkdir()
+        os.mkfifo(self.work / "fifo")
+        self.put("good.txt", "text\n")
+        self.put("bad.env", "A=1\nhunter2\n")
+        self.put("text.xyz", "text\n")
+        self.put("long-shebang.sh", f"#!/usr/bin/{'x' * 300}\n", 0o755)
+        self.put("no-interpreter.sh", "#!/nosuch/sh\n", 0o755)
+        (self.work / "loop.sh").symlink_to("loop.sh")
+        (self.work / "dangling.py").symlink_to("nosuch.py")
+        (self.work / "link.json").symlink_to("good.txt")
+        self.names = sorted(os.listdir(self.work))
+
+    def put(self, name, text, mode=0o644):
+        path = self.work / name
+        path.write_bytes(text.encode())
+        path.chmod(mode)
+
+    def judge(self, words, named, statuses):
+        done = subprocess.run([SBX, *words], cwd=self.work, env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True, timeout=30, check=False)
+        told = f"{[word[:80] for word in words]} -> {done.returncode}\n{done.stdout!r}\n{done.stderr.decode('utf-8', 'replace')}"
+        self.assertIn(done.returncode, statuses, told)
+        text = done.stderr.decode()  # valid UTF-8
+        lines = text.splitlines()
+        self.assertEqual(done.stdout, b"", told)
+        self.assertEqual(sum(line.startswith("sbx: error[") for line in lines), 1, told)
+        self.assertTrue(lines[0].startswith("sbx: error["), told)
+        self.assertIn(named, text, told)
+        self.assertIsNone(STEERING.search(text), told)
+        self.assertLessEqual(max(len(line.encode()) for line in lines), LONGEST_LINE, told)
+        self.assertEqual(sorted(os.listdir(self.work)), self.names, told)
+
+    def check_policy(self, text, named):
+        """`policy check` finds it, and a run refuses it with the same words."""
+        (self.work / "t.toml").write_bytes(text.encode())
+        self.names = sorted(os.listdir(self.work))
+        checked = subprocess.run([SBX, "policy", "check", "t.toml"], cwd=self.work, env=self.environment(), stdin=subprocess.DEVNULL,
+                                 capture_output=True, timeout=30, check=False)
+        told = f"{text[:200]!r}\n{checked.stdout.decode('utf-8', 'replace')}"
+        self.assertEqual((checked.returncode, checked.stderr), (1, b""), told)
+        self.assertIn("\n1 finding\n", checked.stdout.decode(), told)
+        self.judge(("run", "-p", "./t.toml", "true"), named, (125,))
+
+    def test_policies(self):
+        for text, named in POLICIES:
+            with self.subTest(text=text[:60]):
+                self.check_policy(text, named)
+
+    def test_values(self):
+        for keys, values in WRONG.items():
+            for number, value in enumerate(values):
+                key = keys[number % len(keys)]
+                with self.subTest(key=key, value=value):
+                    table, _, name = key.rpartition(".")
+                    head = f"schema = 1\n[{table}]\n" if table else "schema = 1\n"
+                    self.check_policy(f"{head}{name} = {value}\n", key)
+
+    def test_runs(self):
+        for words, named in RUNS:
+            with self.subTest(words=[word[:60] for word in words]):
+                self.judge(("run", *words), named, (125, 126, 127))
+
+    def test_other_commands(self):
+        for words, named in OTHERS:
+            with self.subTest(words=words):
+                self.judge(words, named, (2, 125))
+
+    def test_surroundings(self):
+        for extra, named in (({"PATH": None}, "PATH"), ({"PATH": ""}, "PATH"), ({"SBX_POLICY": "nosuch"}, "SBX_POLICY"),
+                             ({"SBX_POLICY": "./nosuch.toml"}, "SBX_POLICY")):
+            with self.subTest(extra=extra):
+                environment = {**self.environment(), **extra}
+                environment = {name: value for name, value in environment.items() if value is not None}
+                for words in (("true",), ("--lang", "python", "-c", "1")):
+                    done = subprocess.run([SBX, "run", *words], cwd=self.work, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+                                          text=True, timeout=30, check=False)
+                    self.assertIn(done.returncode, (125, 127), done.stderr)
+                    self.assertIn(named, done.stderr)
+                    self.assertIn("help: ", done.stderr)
+                    self.assertEqual(done.stdout, "")
+
+    def test_the_policy_of_the_environment_is_used(self):
+        ended = self.sbx("true", env=self.environment({"SBX_POLICY": "strict"}))
+        self.assertEqual(ended.record["policy"]["name"], "strict", ended)
+        ended = self.sbx("--policy", "default", "true", env=self.environment({"SBX_POLICY": "strict"}))
+        self.assertEqual(ended.record["policy"]["name"], "default", ended)
+
+
+if __name__ == "__main__":
+    sbxtest.main()
