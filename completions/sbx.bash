@@ -69,6 +69,7 @@ _sbx_value() {
     --keep) : ;;
     --report) COMPREPLY=($(compgen -f -- "$cur")) ;;
     --report-fd) : ;;
+    --events-fd) : ;;
     --color) _sbx_words "auto always never" ;;
     --format) _sbx_words "human json github sarif" ;;
     --name) : ;;
@@ -83,14 +84,14 @@ _sbx_run() {
         word=${COMP_WORDS[i]}
         case $word in
         --) _sbx_command $((i + 1)); return ;;
-        --lang|-c|-p|--policy|--set|--require|--timeout|--cpu-time|--cpus|--memory|--processes|--disk|--output|--workspace|--read|--write|--in|--venv|--net|--allow-host|--env|--env-file|--env-fd|--stdin|--out|--collect|--keep|--report|--report-fd|--color) ((i += 2)); continue ;;
+        --lang|-c|-p|--policy|--set|--require|--timeout|--cpu-time|--cpus|--memory|--processes|--disk|--output|--workspace|--read|--write|--in|--venv|--net|--allow-host|--env|--env-file|--env-fd|--stdin|--out|--collect|--keep|--report|--report-fd|--events-fd|--color) ((i += 2)); continue ;;
         -?*) ((i += 1)); continue ;;
         *) _sbx_command $i; return ;;
         esac
     done
     _sbx_value && return
     if [[ $cur == -* ]]; then
-        _sbx_words "--lang -c -p --policy --set --require --timeout --cpu-time --cpus --memory --processes --disk --output --workspace --read --write --in --venv --net --allow-host --env --env-file --env-fd --stdin -i --interactive --out --collect --diff --apply --yes --keep --json --report --report-fd --explain --github --die-with-parent --dry-run --trace-time -q --quiet -v --verbose --color -h --help"
+        _sbx_words "--lang -c -p --policy --set --require --timeout --cpu-time --cpus --memory --processes --disk --output --workspace --read --write --in --venv --net --allow-host --env --env-file --env-fd --stdin -i --interactive --out --collect --diff --apply --yes --keep --json --report --report-fd --events-fd --explain --github --die-with-parent --dry-run --trace-time -q --quiet -v --verbose --color -h --help"
     else
         _sbx_command $COMP_CWORD
     fi

@@ -10,7 +10,7 @@ function __sbx_operand
             case --
                 echo (math $i + 1)
                 return 0
-            case --lang -c -p --policy --set --require --timeout --cpu-time --cpus --memory --processes --disk --output --workspace --read --write --in --venv --net --allow-host --env --env-file --env-fd --stdin --out --collect --keep --report --report-fd --color
+            case --lang -c -p --policy --set --require --timeout --cpu-time --cpus --memory --processes --disk --output --workspace --read --write --in --venv --net --allow-host --env --env-file --env-fd --stdin --out --collect --keep --report --report-fd --events-fd --color
                 set i (math $i + 2)
             case '-*'
                 set i (math $i + 1)
@@ -220,6 +220,7 @@ complete -c sbx -n __sbx_run_options -l keep -x -d 'Keep the changes under a nam
 complete -c sbx -n __sbx_run_options -l json -d 'Write the record to stdout; the program\'s output stands in it'
 complete -c sbx -n __sbx_run_options -l report -r -F -d 'Write the record to a file, in one step, at the end.'
 complete -c sbx -n __sbx_run_options -l report-fd -x -d 'Write the record to an open descriptor.'
+complete -c sbx -n __sbx_run_options -l events-fd -x -d 'Write what happens to an open descriptor while it happens, one JSON object a line.'
 complete -c sbx -n __sbx_run_options -l explain -d 'Name the paths that exist here, were looked for and are not granted, each with the line that would grant it'
 complete -c sbx -n __sbx_run_options -l github -d 'In a GitHub workflow: no line that the program prints is taken for a workflow command, and what went wrong is an annotation'
 complete -c sbx -n __sbx_run_options -l die-with-parent -d 'Cancel the run when the process that started sbx ends'

@@ -38,7 +38,7 @@ class Denial:
 
 
 @dataclasses.dataclass(frozen=True)
-class Run:
+class Result:
     """How a run ended. What the program printed is data: it never changes the other fields."""
 
     status: str  # "exited", "signaled", "over-budget", "denied", "cancelled", "lost"
@@ -62,9 +62,9 @@ class Run:
         return self.stderr.decode(errors="replace")
 
 
-def run(code, policy="python", *, language="python", arguments=(), **settings):
+def run(code, lang="python", policy="python", *, arguments=(), **settings):
     """Runs a program that is given as text. The settings are those of run_command()."""
-    return _run(["--lang", language, "-", *arguments], policy, code.encode(), **settings)
+    return _run(["--lang", lang, "-", *arguments], policy, code.encode(), **settings)
 
 
 def run_command(command, policy="shell", *, input=b"", **settings):
@@ -125,6 +125,6 @@ def _result(record):
     if outcome["status"] == "setup-failed":
         raise SetupFailed(outcome["code"], outcome["detail"], outcome["hint"])
     denials = tuple(Denial(**{field.name: denial[field.name] for field in dataclasses.fields(Denial)}) for denial in record["denials"])
-    return Run(status=outcome["status"], reason=outcome["reason"], exit_code=outcome["exit_code"], signal=outcome["signal"],
-               success=outcome["success"], detail=outcome["detail"], stdout=_bytes_of(record["stdout"]), stderr=_bytes_of(record["stderr"]),
-               truncated=record["stdout"]["truncated"] or record["stderr"]["truncated"], denials=denials, record=record)
+    return Result(status=outcome["status"], reason=outcome["reason"], exit_code=outcome["exit_code"], signal=outcome["signal"],
+                  success=outcome["success"], detail=outcome["detail"], stdout=_bytes_of(record["stdout"]), stderr=_bytes_of(record["stderr"]),
+                  truncated=record["stdout"]["truncated"] or record["stderr"]["truncated"], denials=denials,record=record)

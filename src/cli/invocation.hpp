@@ -19,6 +19,7 @@ struct OutputOptions {
   bool json = false;        ///< the record on stdout, the child's output inside it
   std::string report_file;  ///< --report, empty if none
   int report_fd = -1;       ///< --report-fd, -1 if none
+  int events_fd = -1;       ///< --events-fd, -1 if none
   bool github = false;  ///< a log that GitHub's runner reads
   bool dry_run = false;
   bool trace_time = false;

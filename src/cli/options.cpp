@@ -114,6 +114,9 @@ constexpr OptionRow kRunOptions[] = {
     {"--report", "FILE", kAnswer, kOnce, "Write the record to a file, in one step, at the end.",
      take_report},
     {"--report-fd", "N", kAnswer, kOnce, "Write the record to an open descriptor.", take_report_fd},
+    {"--events-fd", "N", kAnswer, kOnce,
+     "Write what happens to an open descriptor while it happens, one JSON object a line.",
+     take_events_fd},
     {"--explain", "", kAnswer, kOnce,
      "Name the paths that exist here, were looked for and are not granted, each with the line that "
      "would grant it. The "

@@ -33,7 +33,7 @@ Status check_descriptor(int descriptor, std::string_view option) {
         .kind = ErrorKind::usage,
         .code = "report-unwritable",
         .message = fmt::format("{}: descriptor {} is not open for writing", option, descriptor),
-        .hint = "in a shell: sbx run --report-fd 3 ... 3>record.json"});
+        .hint = fmt::format("in a shell: sbx run {} 3 ... 3>FILE", option)});
   // The child must not inherit it.
   if (descriptor > STDERR_FILENO) (void)::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   return {};
@@ -107,6 +107,7 @@ Result<ReportTargets> ReportTargets::prepare(const OutputOptions& options) {
   targets.to_stdout_ = options.json;
   targets.descriptor_ = options.report_fd;
   if (options.report_fd >= 0) SBX_TRY(check_descriptor(options.report_fd, "--report-fd"));
+  if (options.events_fd >= 0) SBX_TRY(check_descriptor(options.events_fd, "--events-fd"));
   if (!options.report_file.empty()) SBX_TRY(targets.prepare_file(options.report_file));
   return targets;
 }

@@ -5,13 +5,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <iterator>
+#include <optional>
 
 #include "base/unique_fd.hpp"
 #include "cli/github.hpp"
 #include "cli/report.hpp"
 #include "host/host.hpp"
 #include "host/state.hpp"
+#include "record/event_writer.hpp"
 #include "record/kept.hpp"
 #include "record/record.hpp"
 #include "record/words.hpp"
@@ -115,6 +116,8 @@ class RunCommand {
     targets_ = targets ? std::move(*targets) : ReportTargets::stdout_only(typed_.output);
     request_.id = run::make_run_id();
     if (!targets) return fail(std::move(targets.error()));
+    if (typed_.output.events_fd >= 0)
+      request_.events = &events_.emplace(typed_.output.events_fd, process_.started);
     return {};
   }
 
@@ -166,6 +169,7 @@ class RunCommand {
   /// failed before.
   int report(int status) {
     const bool keeps = keeps_record();
+    if (events_) events_->ended(answer_, status);
     if (!targets_.any() && !keeps) return status;
     const std::string record = record::record_text(request_, answer_);
     if (keeps) keep(record);
@@ -201,6 +205,7 @@ class RunCommand {
   bool silent_;
   ReportTargets targets_;
   UniqueFd parent_;  ///< --die-with-parent
+  std::optional<record::EventWriter> events_;
   run::Request request_;
   run::Answer answer_;
   std::string annotation_;  ///< --github: what went wrong

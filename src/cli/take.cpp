@@ -283,6 +283,14 @@ Status take_report_fd(Invocation& typed, std::string_view value) {
   return {};
 }
 
+Status take_events_fd(Invocation& typed, std::string_view value) {
+  typed.output.events_fd = SBX_TRY(descriptor(value, "--events-fd"));
+  if (typed.output.events_fd <= 2)  // the program's output could pass for an event there
+    return wrong("--events-fd needs a descriptor of its own, from 3 on",
+                 "in a shell: sbx run --events-fd 3 ... 3>FILE");
+  return {};
+}
+
 Status take_github(Invocation& typed, std::string_view) {
   typed.output.github = true;
   return {};

@@ -39,6 +39,7 @@ Take take_code;
 Take take_json;
 Take take_report;
 Take take_report_fd;
+Take take_events_fd;
 Take take_github;
 Take take_dry_run;
 Take take_explain;

@@ -42,6 +42,8 @@ class Gateway {
   /// From here on connections are served. Errors: internal (epoll).
   [[nodiscard]] Status attach(EventLoop& loop);
   /// Before the loop ends: everything is closed.
+  /// Hears refused destinations.
+  void tell(Events* events) { tally_.tell(events); }
   void detach();
   /// The program is about to reach this place: what a rule with many ports allows is opened. Nothing
   /// is decided by it.

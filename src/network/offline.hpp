@@ -45,6 +45,8 @@ class Offline {
   /// From here on names are answered. Errors: internal (epoll).
   [[nodiscard]] Status attach(EventLoop& loop);
   /// Before the loop ends.
+  /// Hears refused destinations.
+  void tell(Events* events) { tally_.tell(events); }
   void detach() { dns_.reset(); }
 
   /// One connect(2); `process_name` is asked at the first sight of a destination.

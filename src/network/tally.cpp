@@ -18,13 +18,22 @@ Denial& Tally::entry_of(Denial denial) {
   return denials_.back();
 }
 
+void Tally::announce(const Denial& entry) const {
+  if (events_ != nullptr) events_->denied(entry);
+}
+
 void Tally::deny(Denial denial, std::uint64_t count) {
-  entry_of(std::move(denial)).count += count;
+  Denial& entry = entry_of(std::move(denial));
+  if (entry.count == 0) announce(entry);
+  entry.count += count;
 }
 
 void Tally::deny(Denial denial, const std::function<std::string()>& process_name, Count count) {
   Denial& entry = entry_of(std::move(denial));
-  if (entry.count == 0) entry.process = process_name();
+  if (entry.count == 0) {
+    entry.process = process_name();
+    announce(entry);
+  }
   if (count == Count::each || entry.count == 0) ++entry.count;
 }
 

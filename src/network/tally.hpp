@@ -9,6 +9,8 @@
 
 #include <sbx/outcome.hpp>
 
+#include "base/events.hpp"
+
 namespace sbx::network {
 
 /// What is said about a run's network in its record. Bounded: beyond kMostNames different names
@@ -17,6 +19,9 @@ class Tally {
  public:
   using UseId = std::size_t;
   static constexpr std::size_t kMostNames = 256;
+
+  /// Hears each refusal at its first attempt; null: nobody does.
+  void tell(Events* events) { events_ = events; }
 
   /// Refused attempts; `denial.what` says which are the same.
   void deny(Denial denial, std::uint64_t count = 1);
@@ -44,7 +49,9 @@ class Tally {
 
  private:
   Denial& entry_of(Denial denial);
+  void announce(const Denial& entry) const;
 
+  Events* events_ = nullptr;
   std::vector<Denial> denials_;
   std::unordered_map<std::string, std::size_t> denial_of_;
   std::vector<NetworkFailure> failures_;

@@ -114,24 +114,6 @@ Error first_of(const policy::Findings& errors) {
   return first;
 }
 
-Json outcome_json(const run::Answer& answer) {
-  if (answer.outcome) {
-    const std::string detail = with_advice(*answer.outcome);
-    Json json = std::visit(OutcomeJson{detail}, answer.outcome->verdict);
-    if (const auto* over = std::get_if<OverBudget>(&answer.outcome->verdict))
-      json["rule"] = rule_of(answer.policy, spent_limit(*answer.outcome, over->budget),
-                             answer.outcome->out.text ? "output.exceed" : "output.passed");
-    return json;
-  }
-  const Error error = first_of(answer.errors);
-  Json json{{"status", "setup-failed"}, {"reason", error_reason(error.kind)},
-            {"exit_code", nullptr},     {"signal", nullptr},
-            {"success", false},         {"detail", error.text()}};
-  json["code"] = error.code;
-  if (std::string hint = hint_of(error); !hint.empty()) json["hint"] = std::move(hint);
-  return json;
-}
-
 Json policy_json(const std::optional<policy::Policy>& policy) {
   if (!policy) return nullptr;
   Json json;
@@ -404,6 +386,24 @@ std::string budget_name(Budget budget) {
       return "disk";
   }
   return "unknown";
+}
+
+Json outcome_json(const run::Answer& answer) {
+  if (answer.outcome) {
+    const std::string detail = with_advice(*answer.outcome);
+    Json json = std::visit(OutcomeJson{detail}, answer.outcome->verdict);
+    if (const auto* over = std::get_if<OverBudget>(&answer.outcome->verdict))
+      json["rule"] = rule_of(answer.policy, spent_limit(*answer.outcome, over->budget),
+                             answer.outcome->out.text ? "output.exceed" : "output.passed");
+    return json;
+  }
+  const Error error = first_of(answer.errors);
+  Json json{{"status", "setup-failed"}, {"reason", error_reason(error.kind)},
+            {"exit_code", nullptr},     {"signal", nullptr},
+            {"success", false},         {"detail", error.text()}};
+  json["code"] = error.code;
+  if (std::string hint = hint_of(error); !hint.empty()) json["hint"] = std::move(hint);
+  return json;
 }
 
 std::string record_text(const run::Request& request, const run::Answer& answer) {

@@ -5,6 +5,7 @@
 
 #include <sbx/outcome.hpp>
 
+#include "base/json.hpp"
 #include "plan/plan.hpp"
 #include "policy/policy.hpp"
 #include "run/launch.hpp"
@@ -14,6 +15,9 @@ namespace sbx::record {
 
 /// One line of JSON and a newline, always valid UTF-8.
 [[nodiscard]] std::string record_text(const run::Request& request, const run::Answer& answer);
+
+/// Its "outcome".
+[[nodiscard]] Json outcome_json(const run::Answer& answer);
 
 /// The plan of `--dry-run --json`, of an answer that has policy and plan: schema "sbx.plan/1".
 [[nodiscard]] std::string plan_text(const run::Answer& answer);

@@ -129,12 +129,14 @@ class Launch {
          .readers = request_.readers,
          .parent = request_.parent,
          .cancel = request_.cancel,
+         .events = request_.events,
          .started_microseconds = request_.started_microseconds,
          .trial = request_.trial});
     acquired_.group.reset();
     if (!outcome) return (void)fails(std::move(outcome).error());
     answer_.outcome = std::move(*outcome);
     note_hint();
+    tell_the_rest();
     auto& stamps = answer_.outcome->stamps;
     answer_.stamps.insert(answer_.stamps.end(), stamps.begin(), stamps.end());
     if (sinks_.ended) sinks_.ended(answer_);
@@ -147,6 +149,14 @@ class Launch {
       fails(std::move(finished).error());
     else if (answer_.brought_out.has_failures)
       fails(not_brought_out());
+  }
+
+  /// What is only known when the run is over.
+  void tell_the_rest() const {
+    Events* const events = request_.events;
+    if (events == nullptr) return;
+    for (const Denial& denial : answer_.outcome->denials) events->denied(denial);
+    for (const LimitMet& met : answer_.outcome->limits_met) events->limit_met(met);
   }
 
   void note_hint() {

@@ -9,6 +9,7 @@
 #include <sbx/outcome.hpp>
 
 #include "base/argument_area.hpp"
+#include "base/events.hpp"
 #include "base/result.hpp"
 #include "base/tell.hpp"
 #include "changes/bring_out.hpp"
@@ -37,6 +38,7 @@ struct Request {
   std::vector<int> readers;  ///< when the other ends of all these pipes are closed, the run is cancelled
   int parent = -1;           ///< a pidfd: when that process ends, the run is cancelled
   int cancel = -1;           ///< a descriptor: when it is readable or hung up, the run is cancelled
+  Events* events = nullptr;  ///< hears what happens on the way; null: nobody does
   ArgumentArea arguments{};  ///< of this process: the sandbox's PID 1 wipes its copy
   std::uint64_t started_microseconds = 0;  ///< CLOCK_MONOTONIC at which the stages of --trace-time begin
 };

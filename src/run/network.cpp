@@ -71,6 +71,8 @@ Status RunNetwork::take(spawn::NetworkEnds ends) {
 }
 
 Status RunNetwork::attach(EventLoop& loop) {
+  if (gateway_ != nullptr) gateway_->tell(events_);
+  if (offline_ != nullptr) offline_->tell(events_);
   if (publisher_ != nullptr) SBX_TRY(publisher_->attach(loop));
   if (gateway_ != nullptr) SBX_TRY(gateway_->attach(loop));
   if (offline_ != nullptr) SBX_TRY(offline_->attach(loop));
@@ -113,6 +115,7 @@ void RunNetwork::look_at_connect(const supervise::NotedCall& call,
 }
 
 void RunNetwork::live_in(supervise::Settings& settings) {
+  events_ = settings.events;
   if (publisher_ == nullptr && gateway_ == nullptr && offline_ == nullptr) return;
   if (plan_.notes_connect())
     settings.notes.push_back({SYS_connect, [this](const auto& call, const auto& memory) {

@@ -44,6 +44,7 @@ class RunNetwork {
   const plan::NetworkPlan& plan_;
   const bool counts_sockets_;
   spawn::NetworkRequest request_;
+  Events* events_ = nullptr;
   UniqueFd diagnosis_;
   std::unique_ptr<network::Publisher> publisher_;
   std::unique_ptr<network::Gateway> gateway_;

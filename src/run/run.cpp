@@ -104,6 +104,7 @@ supervise::Settings settings_of(const plan::Plan& plan, const Options& options) 
   settings.readers = options.readers;
   settings.parent = options.parent;
   settings.cancel = options.cancel;
+  settings.events = options.events;
   settings.explain = explain_with(plan.filter);
   return settings;
 }
@@ -366,6 +367,8 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
 
   Sought sought(plan, host);
   supervise::Settings settings = settings_of(plan, options);
+  if (options.events != nullptr)
+    options.events->started({options.id, options.policy, plan.command});
   network.live_in(settings);
   std::ranges::move(sought.notes(), std::back_inserter(settings.notes));
   std::optional<Announcement> announcement;  // after the clone: nothing of it is the sandbox's

@@ -6,6 +6,7 @@
 
 #include <sbx/outcome.hpp>
 
+#include "base/events.hpp"
 #include "base/result.hpp"
 #include "cgroup/group.hpp"
 #include "host/host.hpp"
@@ -31,6 +32,7 @@ struct Options {
   std::vector<int> readers;  ///< supervise::Settings::readers
   int parent = -1;           ///< supervise::Settings::parent
   int cancel = -1;           ///< supervise::Settings::cancel
+  Events* events = nullptr;  ///< hears what happens; null: nobody does
   std::uint64_t started_microseconds = 0;  ///< CLOCK_MONOTONIC at which stamps begin
   /// A run for the sake of `degraded`: what a short run does not come to is begun at once.
   bool trial = false;

@@ -224,6 +224,7 @@ std::size_t Notifier::entry_of(Denial denial, std::uint32_t process) {
     denial.count = 0;
     denial.process = process_name(process);
     denials_.push_back(std::move(denial));
+    if (options_.events != nullptr) options_.events->denied(denials_.back());
   }
   return at;
 }

@@ -9,6 +9,8 @@
 
 #include <sbx/outcome.hpp>
 
+#include "base/events.hpp"
+
 #include "base/event_loop.hpp"
 #include "supervise/settings.hpp"
 
@@ -31,6 +33,7 @@ class Notifier {
     std::vector<Note> notes{};
     /// denied = "kill": called at the first denial instead of answering it. Empty: answer.
     std::function<void(const std::string& what)> kill;
+    Events* events = nullptr;  ///< hears each denial at its first attempt
   };
 
   /// The listener is borrowed.

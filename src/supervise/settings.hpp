@@ -6,6 +6,8 @@
 #include <vector>
 
 #include <sbx/outcome.hpp>
+
+#include "base/events.hpp"
 #include <sbx/units.hpp>
 
 #include "base/event_loop.hpp"
@@ -74,6 +76,7 @@ struct Settings {
   std::vector<int> readers;
   int parent = -1;  ///< a pidfd: the run is cancelled when this process ends; -1: none
   int cancel = -1;  ///< the run is cancelled when this is readable or hung up; -1: none
+  Events* events = nullptr;  ///< hears what happens; null: nobody does
   ExplainCall explain;
   /// What to do about each call that the filter notifies although it allows it.
   std::vector<Note> notes;

@@ -80,6 +80,7 @@ class Supervisor {
   void pid1_ended();
   void note_resident(long largest_kib);
   void give_up_streams();
+  void tell_limits() const;
   void note_unread_terminal();
   [[nodiscard]] bool over() const { return reaped_ && out_.done() && err_.done(); }
   [[nodiscard]] bool met_file_size(const Verdict& verdict) const;
@@ -132,7 +133,8 @@ Supervisor::Supervisor(EventLoop loop, const Settings& settings, const Watched& 
                  .notes = settings.notes,
                  .kill = settings.kill_on_denied
                              ? [this](const std::string& what) { decide_and_kill(Denied{what}); }
-                             : std::function<void(const std::string&)>()}),
+                             : std::function<void(const std::string&)>(),
+                 .events = settings.events}),
       budgets_(loop_, settings,
                {.pid = sandbox.pid,
                 .scratch = sandbox.scratch,
@@ -151,6 +153,8 @@ OutputRelay::Options Supervisor::output_options(const char* name, Bytes captured
                                .capture = settings_.capture,
                                .on_exceed = settings_.on_exceed};
   if (settings_.interactive) options.escapes = EscapePolicy::interactive;
+  if (settings_.events != nullptr)
+    options.cut = [this, stream = options.name] { settings_.events->output_cut(stream); };
   options.exceeded = [this, stream = std::string(name)] { over_output(stream); };
   return options;
 }
@@ -478,9 +482,22 @@ Outcome Supervisor::outcome() {
   return outcome;
 }
 
+/// Those that are known to be reached before the end.
+void Supervisor::tell_limits() const {
+  const BudgetsSeen& seen = budgets_.seen();
+  if (seen.processes_met)
+    settings_.events->limit_met({.limit = "processes", .value = settings_.processes});
+  if (seen.disk_met) settings_.events->limit_met({.limit = "disk", .value = settings_.disk.count});
+  if (seen.disk_files_met)
+    settings_.events->limit_met({.limit = "disk_files", .value = settings_.disk_files});
+}
+
 Result<Outcome> Supervisor::run() {
   Status status = watch_everything();
-  while (status && !over()) status = loop_.run_once();
+  while (status && !over()) {
+    status = loop_.run_once();
+    if (settings_.events != nullptr) tell_limits();
+  }
   if (settings_.detach) settings_.detach();
   if (terminal_) terminal_->restore();
   if (status) return outcome();

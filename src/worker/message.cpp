@@ -17,9 +17,9 @@ auto members(Struct& request)
   requires std::is_same_v<std::remove_const_t<Struct>, run::Request>
 {
   auto& [policies, overrides, policy, program, variables, bring_out, capture, lists_changes, trial,
-         id, readers, parent, cancel, arguments, started_microseconds] = request;
+         id, readers, parent, cancel, events, arguments, started_microseconds] = request;
   // Not sent: they belong to one process.
-  (void)policy, (void)variables, (void)readers, (void)parent, (void)cancel, (void)arguments,
+  (void)policy, (void)variables, (void)readers, (void)parent, (void)cancel, (void)events, (void)arguments,
       (void)started_microseconds;
   return std::tie(policies, overrides, program, bring_out, capture, lists_changes, trial, id);
 }

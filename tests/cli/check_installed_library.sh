@@ -9,7 +9,7 @@ trap 'rm -rf "$scratch"' EXIT
 "$cmake" --install "$build" --prefix "$scratch/prefix" >"$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }
 for installed in bin/sbx include/sbx/run.hpp share/man/man1/sbx-run.1 share/man/man3/sbx.3 share/man/man5/sbx-record.5 \
     share/bash-completion/completions/sbx share/zsh/site-functions/_sbx share/fish/vendor_completions.d/sbx.fish \
-    share/sbx/schema/sbx.run.1.json share/doc/sbx/examples/data-analysis/analyse.py; do
+    share/sbx/schema/sbx.run.1.json share/sbx/schema/sbx.events.1.json share/sbx/python/sbx.py share/doc/sbx/examples/data-analysis/analyse.py; do
   [ -s "$scratch/prefix/$installed" ] || { echo "not installed: $installed"; exit 1; }
 done
 

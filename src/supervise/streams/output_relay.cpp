@@ -144,6 +144,7 @@ void OutputRelay::count(std::size_t bytes) {
   bytes_ += bytes;
   if (bytes_ <= options_.cap.count || said_exceeded_) return;
   said_exceeded_ = true;
+  if (options_.cut) options_.cut();
   if (ends_run()) options_.exceeded();
 }
 

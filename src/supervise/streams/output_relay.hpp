@@ -30,6 +30,7 @@ class OutputRelay {
     bool capture = false;
     EscapePolicy escapes = EscapePolicy::visible;  ///< when the sink is a terminal
     OnExceed on_exceed = OnExceed::drop;
+    std::function<void()> cut;  ///< once, at the first byte over the cap
     std::function<void()> exceeded;  ///< once, at the first byte over the cap that ends the run
     std::function<void()> finished;                ///< once: nothing more will be read or written
   };

@@ -1,0 +1,99 @@
+#include "record/event_writer.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <limits.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/sys.hpp"
+#include "base/text.hpp"
+#include "record/record.hpp"
+
+namespace sbx::record {
+namespace {
+
+constexpr std::size_t kLongestName = 400;  // a line stays below PIPE_BUF: it is written whole or not at all, pipe(7)
+constexpr std::size_t kMostWords = 4;
+
+void put_short(Json& json, const char* key, const std::string& text) {
+  json[key] = lossy_utf8(shortened(text, kLongestName));
+}
+
+}  // namespace
+
+EventWriter::EventWriter(int descriptor, std::uint64_t began)
+    : descriptor_(descriptor), began_(began != 0 ? began : sys::now_microseconds()) {
+  struct stat facts{};
+  if (::fstat(descriptor, &facts) != 0) return;
+  is_socket_ = S_ISSOCK(facts.st_mode);
+  is_pipe_ = S_ISFIFO(facts.st_mode);
+  if (!is_pipe_) return;
+  const std::string path = fmt::format("/proc/self/fd/{}", descriptor);
+  own_ = UniqueFd(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+}
+
+void EventWriter::started(const Started& run) {
+  Json event{{"event", "started"}, {"schema", "sbx.events/1"}, {"sbx", SBX_VERSION}, {"id", run.id}};
+  put_short(event, "policy", run.policy);
+  Json words = Json::array();
+  for (std::size_t i = 0; i < std::min(run.command.size(), kMostWords); ++i)
+    words.push_back(lossy_utf8(shortened(run.command[i], kLongestName)));
+  event["command"] = std::move(words);
+  write(std::move(event));
+}
+
+void EventWriter::denied(const Denial& denial) {
+  if (!is_new("denial " + denial.kind + " " + denial.what)) return;
+  Json event{{"event", "denial"}, {"kind", denial.kind}};
+  put_short(event, "what", denial.what);
+  put_short(event, "process", denial.process);
+  put_short(event, "rule", denial.rule);
+  put_short(event, "allow_with", denial.allow_with);
+  write(std::move(event));
+}
+
+void EventWriter::limit_met(const LimitMet& met) {
+  if (is_new("limit " + met.limit))
+    write({{"event", "limit"}, {"limit", met.limit}, {"value", met.value}});
+}
+
+void EventWriter::output_cut(const std::string& stream) {
+  if (is_new("cut " + stream)) write({{"event", "output-cut"}, {"stream", stream}});
+}
+
+void EventWriter::ended(const run::Answer& answer, int exit_status) {
+  Json outcome = outcome_json(answer);
+  for (const char* key : {"detail", "rule", "hint"})
+    if (outcome.contains(key) && outcome[key].is_string())
+      put_short(outcome, key, outcome[key].get<std::string>());
+  write({{"event", "ended"}, {"exit_status", exit_status}, {"outcome", std::move(outcome)}});
+}
+
+void EventWriter::write(Json event) {
+  event["time_ms"] = (sys::now_microseconds() - began_) / 1000;
+  if (dropped_ > 0) event["dropped"] = dropped_;
+  if (send(dump(event)))
+    dropped_ = 0;
+  else
+    ++dropped_;
+}
+
+bool EventWriter::is_new(std::string what) { return told_.insert(std::move(what)).second; }
+
+/// SIGPIPE is ignored: a reader that left is EPIPE.
+bool EventWriter::send(const std::string& line) {
+  if (is_socket_)
+    return ::send(descriptor_, line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL) ==
+           static_cast<ssize_t>(line.size());
+  if (is_pipe_)
+    return own_.valid() && line.size() <= PIPE_BUF &&
+           ::write(own_.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size());
+  return sys::write_all(descriptor_, line).has_value();
+}
+
+}  // namespace sbx::record

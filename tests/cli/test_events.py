@@ -1,0 +1,134 @@
+"""--events-fd: what happens in a run, told while it happens."""
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["SBX_SOURCE"], "tests", "sandbox"))
+import sbxtest
+from sbxtest import PROBE, SBX, SOURCE, SbxTest
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
+
+class Events(SbxTest):
+    def run_with(self, *words, stdin=subprocess.DEVNULL):
+        """The events of a run to its end."""
+        read, write = os.pipe()
+        with os.fdopen(read) as source:
+            process = subprocess.Popen([SBX, "run", "--events-fd", str(write), *map(str, words)], pass_fds=[write], env=self.environment(), cwd=self.work,
+                                       stdin=stdin, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            os.close(write)
+            events = [json.loads(line) for line in source]
+            process.communicate(timeout=60)
+        self.check(events)
+        return process.returncode, events
+
+    def check(self, events):
+        if jsonschema is not None:
+            schema = json.loads((SOURCE / "schema/sbx.events.1.json").read_text())
+            for event in events:
+                jsonschema.validate(event, schema)
+        times = [event["time_ms"] for event in events]
+        self.assertEqual(times, sorted(times))
+
+    def names(self, events):
+        return [event["event"] for event in events]
+
+    def test_a_quiet_run_begins_and_ends(self):
+        status, events = self.run_with("true")
+        self.assertEqual((status, self.names(events)), (0, ["started", "ended"]))
+        self.assertEqual((events[0]["policy"], events[0]["command"]), ("default", ["true"]))
+        self.assertEqual((events[1]["exit_status"], events[1]["outcome"]["status"]), (0, "exited"))
+
+    def test_each_denial_comes_once(self):
+        status, events = self.run_with("--read", PROBE, "--", "sh", "-c", f"{PROBE} trace child; {PROBE} trace child; exit 3")
+        denials = [event["what"] for event in events if event["event"] == "denial"]
+        self.assertEqual((status, denials), (3, ["ptrace"]), events)
+        self.assertEqual(self.names(events)[-1], "ended")
+
+    def test_limits_and_cuts(self):
+        _, events = self.run_with("--processes", "3", "--output", "1K", "--set", 'output.exceed="truncate"', "--", "sh", "-c",
+                                  "head -c 4096 /dev/zero; for i in 1 2 3 4 5; do sleep 1 & done; wait")
+        self.assertEqual([event["stream"] for event in events if event["event"] == "output-cut"], ["stdout"], events)
+        self.assertEqual([(event["limit"], event["value"]) for event in events if event["event"] == "limit"], [("processes", 3)], events)
+
+    def test_they_come_while_the_command_runs(self):
+        read, write = os.pipe()
+        process = subprocess.Popen([SBX, "run", "--events-fd", str(write), "--read", PROBE, "--", "sh", "-c", f"{PROBE} trace child; read line"], pass_fds=[write],
+                                   env=self.environment(), cwd=self.work, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.close(write)
+        with os.fdopen(read) as source:
+            self.assertEqual(json.loads(source.readline())["event"], "started")
+            self.assertEqual(json.loads(source.readline())["what"], "ptrace")  # the command waits for its input still
+            process.stdin.close()
+            self.assertEqual(json.loads(source.readline())["event"], "ended")
+        process.wait(timeout=60)
+
+    def test_a_reader_that_does_not_read_or_leaves_changes_nothing(self):
+        read, write = os.pipe()
+        fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
+        os.set_blocking(write, False)
+        try:
+            while True:
+                os.write(write, b"x" * 64)
+        except BlockingIOError:
+            pass
+        os.set_blocking(write, True)
+        full = subprocess.run([SBX, "run", "--events-fd", str(write), "true"], pass_fds=[write], env=self.environment(), cwd=self.work, timeout=60, check=False)
+        self.assertEqual(full.returncode, 0)
+        self.assertFalse(fcntl.fcntl(write, fcntl.F_GETFL) & os.O_NONBLOCK, "the caller's descriptor is as it was")
+        os.close(read)
+        left = subprocess.run([SBX, "run", "--events-fd", str(write), "true"], pass_fds=[write], env=self.environment(), cwd=self.work, timeout=60, check=False)
+        self.assertEqual(left.returncode, 0)
+        os.close(write)
+
+    def test_what_was_dropped_is_counted(self):
+        read, write = os.pipe()
+        fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
+        process = subprocess.Popen([SBX, "run", "--events-fd", str(write), "--", "sh", "-c", "echo; read line"], pass_fds=[write], env=self.environment(),
+                                   cwd=self.work, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.assertEqual(process.stdout.readline(), b"\n")
+        os.set_blocking(read, False)
+        first = os.read(read, 4096)
+        self.assertEqual(json.loads(first)["event"], "started")
+        os.write(write, b"x" * 4096)  # no room for "ended"
+        process.stdin.close()
+        process.wait(timeout=60)
+        self.assertEqual(os.read(read, 8192), b"x" * 4096)
+        process.stdout.close()
+        for end in (read, write):
+            os.close(end)
+
+    def test_a_run_that_can_not_begin_has_its_end(self):
+        for words, code in ((["-p", "nosuch", "true"], "unknown-policy"), (["--nosuch"], "unknown-option"), (["nosuch-command-xyz"], "not-found")):
+            status, events = self.run_with(*words)
+            self.assertEqual(self.names(events), ["ended"], words)
+            self.assertEqual((events[0]["exit_status"], events[0]["outcome"]["status"], events[0]["outcome"]["code"]), (status, "setup-failed", code))
+
+    def test_the_program_does_not_get_the_descriptor(self):
+        read, write = os.pipe()
+        done = subprocess.run([SBX, "run", "--events-fd", str(write), "--", "sh", "-c", f"echo for''ged >&{write}"], pass_fds=[write], env=self.environment(),
+                              cwd=self.work, capture_output=True, timeout=60, check=False)
+        os.close(write)
+        with os.fdopen(read, "rb") as source:
+            self.assertNotIn(b"forged", source.read())
+        self.assertNotEqual(done.returncode, 0)
+        # The twin: a descriptor that nobody named is the caller's gift to sh outside.
+        outside = subprocess.run(["sh", "-c", "echo forged >&1"], capture_output=True, check=True)
+        self.assertEqual(outside.stdout, b"forged\n")
+
+    def test_a_descriptor_that_is_none(self):
+        for number in ("0", "1", "2", "99"):
+            done = subprocess.run([SBX, "run", "--events-fd", number, "true"], env=self.environment(), cwd=self.work, capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual(done.returncode, 125)
+            self.assertIn("--events-fd", done.stderr)
+
+
+if __name__ == "__main__":
+    sbxtest.main()
