@@ -165,11 +165,7 @@ Node convert(const toml::node& from) {
 }
 
 SyntaxError explain(std::string_view text, const toml::parse_error& error) {
-  std::string_view description = error.description();
-  if (const auto colon = description.find(": ");
-      description.starts_with("Error while parsing ") && colon < 60)
-    description.remove_prefix(colon + 2);
-  return explain_syntax(text, description, static_cast<int>(error.source().begin.line),
+  return explain_syntax(text, error.description(), static_cast<int>(error.source().begin.line),
                         static_cast<int>(error.source().begin.column));
 }
 
@@ -202,7 +198,7 @@ std::string_view line_of(std::string_view text, int line) {
 
 std::string_view kind_name(const Node& node) {
   constexpr std::array<std::string_view, 7> kNames{
-      "a boolean", "an integer", "a number", "a string", "a date", "a list", "a table"};
+      "a boolean", "an integer", "a number", "a string", "a date or time", "a list", "a table"};
   return kNames.at(node.value.index());
 }
 
@@ -258,7 +254,7 @@ std::string short_text(const Node& node) {
     return quoted(value->substr(0, cut)) + "…";
   }
   if (node.as<Node::List>() != nullptr) return "[…]";
-  return node.as<Node::Table>() != nullptr ? "{…}" : "a date";
+  return node.as<Node::Table>() != nullptr ? "{…}" : "a date or time";
 }
 
 }  // namespace sbx::policy

@@ -51,9 +51,9 @@ struct SyntaxError {
 /// Reads a whole text; the first error ends it.
 [[nodiscard]] std::expected<Node, SyntaxError> read_toml(std::string_view text);
 
-/// What a node is called in messages: "an integer", "a list".
 /// The text of one line, without its end.
 [[nodiscard]] std::string_view line_of(std::string_view text, int line);
+/// What a node is called in messages: "an integer", "a list".
 [[nodiscard]] std::string_view kind_name(const Node& node);
 /// "expected a size, got 5 (an integer)".
 [[nodiscard]] std::string expected_text(std::string_view wanted, const Node& node);

@@ -1,5 +1,7 @@
 #include "policy/syntax_errors.hpp"
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 
@@ -37,40 +39,34 @@ int earlier_line(std::string_view text, std::string_view name, int line) {
       if (each.ends_with(name)) return number;
       continue;
     }
+    const bool in_quotes = each.starts_with('"') || each.starts_with('\'');
+    if (in_quotes) each.remove_prefix(1);
     if (!each.starts_with(name)) continue;
-    each = trimmed(each.substr(name.size()));
+    each = trimmed(each.substr(name.size() + (in_quotes ? 1 : 0)));
     if (each.starts_with('=') || each.starts_with('.')) return number;
   }
   return 0;
 }
 
+/// toml++ 3.3 garbles the name of a key in quotes, so that is read from its line.
+std::string repeated_name(std::string_view text, std::string_view description, int line) {
+  const std::string_view key = trimmed(line_of(text, line));
+  if (!key.starts_with('"') && !key.starts_with('\'')) return quoted_name(description);
+  const auto end = key.find(key.front(), 1);
+  return std::string(key.substr(1, end == std::string_view::npos ? end : end - 1));
+}
+
 SyntaxError twice(std::string_view text, std::string_view description, int line, int column) {
-  const std::string name = quoted_name(description);
+  const std::string name = repeated_name(text, description, line);
   const int first = earlier_line(text, name, line);
+  const bool is_header = trimmed(line_of(text, line)).starts_with('[');
   return {.code = "duplicate-key",
           .message = quoted(name) + " is set twice" +
                      (first > 0 ? ": first in line " + std::to_string(first) : ""),
-          .hint = "remove one of them; a list takes several values",
+          .hint = is_header ? "write the keys of a table below one header"
+                            : "remove one of them; a list takes several values",
           .line = line,
           .column = column};
-}
-
-/// A file that was never meant to be TOML.
-std::optional<SyntaxError> other_format(std::string_view text, std::string_view description) {
-  const auto first = text.find_first_not_of(" \t\r\n");
-  const auto begins = [&](std::string_view head) {
-    return first != std::string_view::npos && text.substr(first).starts_with(head);
-  };
-  const auto is = [](const char* message, const char* hint) {
-    return SyntaxError{
-        .code = "toml-syntax", .message = message, .hint = hint, .line = 1, .column = 1};
-  };
-  if (has(text.substr(0, 4096), std::string_view("\0", 1)) || begins("\x7f" "ELF"))
-    return is("this is a binary file, not a policy", "policies are TOML files");
-  if (begins("{")) return is("this looks like JSON; a policy is TOML", kKeyValue);
-  if (begins("---") || has(description, "saw ':'"))
-    return is("this looks like YAML; a policy is TOML", kKeyValue);
-  return std::nullopt;
 }
 
 struct Words {
@@ -78,32 +74,130 @@ struct Words {
   const char* hint = "";
 };
 
+/// How files begin that are no text.
+bool is_binary(std::string_view text) {
+  constexpr auto kHeads = std::to_array<std::string_view>(
+      {"\x7f"
+       "ELF",
+       "PK\x03\x04", "\x1f\x8b", "\x89PNG", "%PDF-", "GIF8", "\xff\xd8\xff", "SQLite format 3"});
+  return std::ranges::any_of(kHeads,
+                             [&](std::string_view head) { return text.starts_with(head); }) ||
+         has(text.substr(0, 4096), std::string_view("\0", 1));
+}
+
+/// `[{` and a lone `[` begin a list of JSON; `["a b"]` can be the header of a table.
+bool is_json(std::string_view text) {
+  if (text.starts_with('{')) return true;
+  if (!text.starts_with('[')) return false;
+  const auto next = text.find_first_not_of(" \t\r", 1);
+  return next != std::string_view::npos && (text[next] == '{' || text[next] == '\n');
+}
+
+/// A file that was never meant to be TOML.
+std::optional<Words> other_format(std::string_view text, std::string_view description) {
+  const auto start = text.find_first_not_of(" \t\r\n");
+  const std::string_view begin = start == std::string_view::npos ? "" : text.substr(start);
+  if (begin.starts_with("\xff\xfe") || begin.starts_with("\xfe\xff"))
+    return Words{"this file is UTF-16; a policy is UTF-8", "save it as UTF-8"};
+  if (is_binary(begin))
+    return Words{"this is a binary file, not a policy", "policies are TOML files"};
+  if (is_json(begin)) return Words{"this looks like JSON; a policy is TOML", kKeyValue};
+  if (begin.starts_with("---") || begin.starts_with("%YAML") || begin.starts_with("- ") ||
+      has(description, "saw ':'"))
+    return Words{"this looks like YAML; a policy is TOML", kKeyValue};
+  if (begin.starts_with('<')) return Words{"this looks like XML; a policy is TOML", kKeyValue};
+  if (begin.starts_with("#!") && has(description, "expected '='"))
+    return Words{"this looks like a script; a policy is TOML", kKeyValue};
+  return std::nullopt;
+}
+
+bool begins_list(std::string_view line) {
+  for (auto at = line.find('='); at != std::string_view::npos; at = line.find('=', at + 1))
+    if (trimmed(line.substr(at + 1)).starts_with('[')) return true;
+  return false;
+}
+
+/// ": it begins in line 2": the parser names only the line where it gives up on a list.
+std::string begin_of_list(std::string_view text, int line) {
+  if (begins_list(line_of(text, line))) return "";
+  for (int number = line - 1; number > 0; --number)
+    if (begins_list(line_of(text, number))) return ": it begins in line " + std::to_string(number);
+  return "";
+}
+
+/// A header of a table, or a key, where the next value of a list belongs.
+bool in_open_list(std::string_view text, std::string_view description, int line) {
+  if (has(description, "closing ']'")) return true;
+  return has(description, "could not determine") && trimmed(line_of(text, line)).starts_with('[') &&
+         !begin_of_list(text, line).empty();
+}
+
+struct Sentence {
+  std::string_view part;  ///< of the parser's sentence
+  const char* message;
+  const char* hint;
+};
+
+// The first that matches counts.
+constexpr auto kSentences = std::to_array<Sentence>({
+    {"parsing boolean", "this is not a value", "write true or false; write texts in quotes"},
+    {"multi-line strings are prohibited", "a key can't be a string of several lines", kKeyValue},
+    {"string: encountered end", "the string is not closed", "end it with the quotes that begin it"},
+    {"control character", "a control character", "write it as an escape in a string, as \\u0001"},
+    {"closing '}'", "the table is not closed: expected ',' or '}'",
+     "put a comma between two values and } at the end"},
+    {"dangling comma", "a comma before }", "remove it"},
+    {"unknown escape", "unknown escape in a string",
+     "write \\\\ for a backslash, or use single quotes"},
+    {"hex digit", "an escape in a string is not complete",
+     "write \\\\ for a backslash, or use single quotes"},
+    {"line-ending backslashes", "text after a backslash in a string",
+     "write \\\\ for a backslash, or use single quotes"},
+    {"unicode surrogates", "half of a character in a string", "write the character itself"},
+    {"greater than U+10FFFF", "an escape in a string is no character",
+     "write the character itself"},
+    {"expected '='", "expected '=' after the key", kKeyValue},
+    {"blank bare keys", "the header names no table", "write [NAME], as [limits]"},
+    {"expected ']'", "the header of the table is not closed", "write [NAME], as [limits]"},
+    {"expected keys, tables", "expected a key, a [table] or a # comment", kKeyValue},
+    {"bare key starting", "expected a key", kKeyValue},
+    {"expected a comment or whitespace", "text after the end of the entry",
+     "write each KEY = VALUE on a line of its own"},
+    {"expected value, saw", "the value is missing", kKeyValue},
+    {"encountered end", "the value is missing", kKeyValue},
+    {"64 bits", "the number is too large", "write a number below 9223372036854775808"},
+    {"leading zeroes", "a number begins with 0", "remove the 0"},
+    {"underscores", "this is not a value", kQuotes},
+    {"could not determine", "this is not a value", kQuotes},
+    {"could not be interpreted", "this is not a value", kQuotes},
+    {"digit", "this is not a value", kQuotes},
+    {"expected ", "this is not a value", kQuotes},  // parts of dates and numbers
+    {"numeric value too long", "this is not a value", kQuotes},
+});
+
 Words words_for(std::string_view text, std::string_view description, int line, int column) {
   const bool at_end = static_cast<std::size_t>(column) > line_of(text, line).size();
-  if (has(description, "control characters") && at_end)
+  if (has(description, "control character") && at_end)
     return {"the string is not closed on its line", "end it with the quote that begins it"};
-  if (has(description, "control characters"))
-    return {"a control character in a string", "write it as an escape, as \\u0001"};
-  if (has(description, "closing ']'"))
-    return {"the list is not closed: expected ',' or ']'",
+  if (in_open_list(text, description, line))
+    return {"the list is not closed" + begin_of_list(text, line),
             "put a comma between two values and ] at the end"};
-  if (has(description, "closing '}'"))
-    return {"the table is not closed: expected ',' or '}'",
-            "put a comma between two values and } at the end"};
-  if (has(description, "expected '='")) return {"expected '=' after the key", kKeyValue};
-  if (has(description, "expected keys, tables"))
-    return {"expected a key, a [table] or a # comment", kKeyValue};
-  if (has(description, "expected value, saw") || has(description, "encountered end")) return {"the value is missing", kKeyValue};
-  if (has(description, "could not determine value type") || has(description, "expected digit"))
-    return {"this is not a value", kQuotes};
-  return {std::string(description), ""};
+  const auto known = std::ranges::find_if(
+      kSentences, [&](const Sentence& each) { return has(description, each.part); });
+  if (known != kSentences.end()) return {known->message, known->hint};
+  return {"this is not TOML: " + std::string(description), ""};
 }
 
 }  // namespace
 
 SyntaxError explain_syntax(std::string_view text, std::string_view description, int line,
                            int column) {
-  if (auto other = other_format(text, description)) return std::move(*other);
+  if (auto other = other_format(text, description))
+    return {.code = "toml-syntax",
+            .message = std::move(other->message),
+            .hint = other->hint,
+            .line = 1,
+            .column = 1};
   if (has(description, "utf-8"))
     return {.code = "invalid-utf8",
             .message = "the file is not UTF-8",

@@ -36,6 +36,13 @@ std::string value_text(std::string_view limit, std::uint64_t value) {
   return std::to_string(value);
 }
 
+/// What allows more: of nothing there is no double.
+std::uint64_t larger(std::string_view limit, std::uint64_t value) {
+  constexpr std::uint64_t kSome = std::uint64_t{1} << 20;
+  if (value == 0) return is_size(limit) ? kSome : 1;
+  return value * 2;
+}
+
 }  // namespace
 
 const LimitText* find_limit(std::string_view name) {
@@ -60,13 +67,14 @@ std::string toml_value(std::string_view limit, std::uint64_t value) {
 
 std::string twice(const LimitText& limit, std::uint64_t value) {
   if (limit.option.starts_with("--"))
-    return fmt::format("{} {}", limit.option, value_text(limit.name, value * 2));
-  return fmt::format("--set '{}={}'", limit.option, toml_value(limit.name, value * 2));
+    return fmt::format("{} {}", limit.option, value_text(limit.name, larger(limit.name, value)));
+  return fmt::format("--set '{}={}'", limit.option,
+                     toml_value(limit.name, larger(limit.name, value)));
 }
 
 std::string cure_of(const LimitText& limit, std::uint64_t value) {
   return fmt::format("{}, or limits.{} = {} in the policy", twice(limit, value), limit.name,
-                     toml_value(limit.name, value * 2));
+                     toml_value(limit.name, larger(limit.name, value)));
 }
 
 }  // namespace sbx::record

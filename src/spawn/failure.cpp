@@ -163,6 +163,9 @@ Error explain_failure(const plan::Plan& plan, const child::Progress& progress) {
         }
       }
       break;
+    case Stage::payload:  // the fork of PID 1 meets the limits that clone3 met
+      if (progress.error == EAGAIN) return explain_clone_failure(EAGAIN);
+      break;
     case Stage::limits:
       if (progress.index < plan.process_limits.size())
         error.origin = plan.process_limits[progress.index].origin;

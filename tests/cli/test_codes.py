@@ -242,7 +242,7 @@ class Machine(Codes):
             with self.subTest(code):
                 self.meets(code, call, "error=EMFILE")
         done = self.meets("no-pidfd", "clone3", "error=EMFILE:when=1")
-        self.assertIn("cannot start the sandbox: Too many open files\n  help: raise the limit of open files: ulimit -n\n", done.stderr)
+        self.assertIn("cannot start the sandbox: Too many open files\n  help: raise the limit of open files: ulimit -n 1024\n", done.stderr)
         self.meets("no-pidfd", "clone3", "error=ENFILE:when=1")
 
     def test_a_standard_input_that_can_not_be_made(self):

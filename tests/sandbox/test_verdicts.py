@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import platform
+import resource
 import shutil
 import signal
 import struct
@@ -104,6 +105,18 @@ class Budgets(SbxTest):
         ended = self.sbx("--set", 'limits.file_size="0B"', PROBE, "fill", "/tmp/file", 1)
         self.over_budget(ended, "file_size", 153)
         self.assertEqual([(met["limit"], met["value"]) for met in ended.record["limits_met"]], [("file_size", 0)], ended)
+        self.assertIn('to allow more: --set \'limits.file_size="1M"\'', self.sbx("--set", 'limits.file_size="0B"', PROBE, "fill", "/tmp/file", 1, json_record=False).err.decode())
+
+    def test_a_limit_of_the_caller_is_told(self):
+        """Below the policy's it holds and the record says so; where nothing can start, the message names it."""
+        lowered = lambda kind, value: {"preexec_fn": lambda: resource.setrlimit(kind, (value, value))}
+        ended = self.exited(self.sbx("sh", "-c", "ulimit -n", **lowered(resource.RLIMIT_NOFILE, 100)))
+        self.assertEqual(ended.text, "100\n")
+        self.assertIn(("limits.open_files", "100 instead of 1024"), [(each["what"], each["instead"]) for each in ended.record["degraded"]])
+        ended = self.sbx("true", **lowered(resource.RLIMIT_NPROC, 1), json_record=False)
+        self.assertEqual(ended.status, 125, ended)
+        self.assertIn("error[cannot-clone]: no more processes can be started", ended.err.decode())
+        self.assertIn("ulimit -u", ended.err.decode())
 
     def test_file_size_not_reached(self):
         self.exited(self.sbx("--set", 'limits.file_size="1M"', PROBE, "fill", "/tmp/file", 1 << 20))

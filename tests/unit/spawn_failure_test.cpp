@@ -44,5 +44,11 @@ TEST(ExplainFailure, AStageIsNamedByItsCode) {
   EXPECT_EQ(error.errno_value, EIO);
 }
 
+TEST(ExplainFailure, AForkThatMeetsTheCallersLimitNamesTheLimit) {
+  const Error error = explain_failure({}, {.stage = Stage::payload, .index = 0, .error = EAGAIN});
+  EXPECT_EQ(error.code, "cannot-clone");
+  EXPECT_THAT(error.hint, HasSubstr("ulimit -u"));
+}
+
 }  // namespace
 }  // namespace sbx::spawn
