@@ -127,4 +127,4 @@ def _result(record):
     denials = tuple(Denial(**{field.name: denial[field.name] for field in dataclasses.fields(Denial)}) for denial in record["denials"])
     return Result(status=outcome["status"], reason=outcome["reason"], exit_code=outcome["exit_code"], signal=outcome["signal"],
                   success=outcome["success"], detail=outcome["detail"], stdout=_bytes_of(record["stdout"]), stderr=_bytes_of(record["stderr"]),
-                  truncated=record["stdout"]["truncated"] or record["stderr"]["truncated"], denials=denials,record=record)
+                  truncated=record["stdout"]["truncated"] or record["stderr"]["truncated"], denials=denials, record=record)

@@ -81,6 +81,7 @@ bool BringOut::is_asked() const {
 }
 
 workspace::Copy* BringOut::copy(bool for_record) {
+  for_record_ = for_record;
   const bool wanted = is_asked() || (for_record && workspace::has_overlay(plan_));
   return wanted ? &copy_ : nullptr;
 }
@@ -103,6 +104,7 @@ Status BringOut::finish(Outcome& outcome, const std::string& run, bool silent, c
   const auto note = [&first](Status status) {
     if (first && !status) first = std::move(status);
   };
+  if (options_.diff && for_record_) done_.patch = make_patch(copy_, changes.changes);
   if (options_.diff) write_stderr(changes_words(copy_, changes, Texts::shown, paint));
   if (store_) note(keep(changes, outcome, run, silent));
   if (target_.valid()) note(collect(changes, silent));

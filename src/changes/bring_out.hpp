@@ -11,6 +11,7 @@
 #include "workspace/collect.hpp"
 #include "workspace/copy.hpp"
 #include "changes/kept.hpp"
+#include "changes/patch.hpp"
 
 /// What becomes of the private workspace after the run: the list of changes, --diff, --out, --keep,
 /// --apply.
@@ -32,6 +33,7 @@ struct BroughtOut {
   std::optional<workspace::Collected> collected;  ///< --out
   std::optional<KeptFacts> kept;       ///< --keep, when there was something to keep
   std::optional<workspace::Applied> applied;      ///< --apply
+  std::optional<Patch> patch;  ///< --diff, where a record is written
   int signal = 0;              ///< the one that ended --apply before its end, 0 for none
   bool has_failures = false;   ///< files that sbx was asked to write and could not
   bool is_incomplete = false;  ///< --apply met a conflict, or a pattern that matches no change
@@ -81,6 +83,7 @@ class BringOut {
   workspace::Copy copy_;
   BroughtOut done_;
   bool all_met_ = true;
+  bool for_record_ = false;
 };
 
 }  // namespace sbx::changes

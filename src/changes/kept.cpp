@@ -1,6 +1,7 @@
 #include "changes/kept.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <linux/openat2.h>
 #include <sys/file.h>
 #include <sys/random.h>
@@ -24,6 +25,7 @@ namespace {
 constexpr const char* kFolder = "changes";
 constexpr const char* kManifest = "manifest";
 constexpr const char* kContents = "contents";
+constexpr const char* kApplied = "applied";  // "TIME COUNT\n": what `changes apply` did last
 constexpr std::size_t kLongestName = 64;
 constexpr std::size_t kLargestManifest = std::size_t{256} << 20;
 constexpr int kMostOfOneName = 1000;
@@ -48,6 +50,18 @@ std::string random_name() {
   return name;
 }
 
+void read_applied(int set, KeptFacts& facts) {
+  constexpr std::size_t kLongest = 64;
+  const auto file = sys::open_at(set, kApplied, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  const auto text = file ? sys::read_all(file->get(), kLongest) : std::unexpected(file.error());
+  if (!text) return;
+  long long when = 0;
+  unsigned long long count = 0;
+  if (std::sscanf(text->c_str(), "%lld %llu", &when, &count) != 2) return;
+  facts.applied_at = when;
+  facts.applied = count;
+}
+
 /// A folder of a set, which holds nothing but files and one folder of files.
 void remove_set(int store, const std::string& name) {
   const auto set = workspace::open_folder(store, name);
@@ -56,7 +70,8 @@ void remove_set(int store, const std::string& name) {
     for (const std::string& each : workspace::read_names(contents->get()).value_or(std::vector<std::string>()))
       (void)::unlinkat(contents->get(), each.c_str(), 0);
   (void)::unlinkat(set->get(), kContents, AT_REMOVEDIR);
-  (void)::unlinkat(set->get(), kManifest, 0);
+  for (const std::string& each : workspace::read_names(set->get()).value_or(std::vector<std::string>()))
+    (void)::unlinkat(set->get(), each.c_str(), 0);
   (void)::unlinkat(store, name.c_str(), AT_REMOVEDIR);  // what is left is looked at next time
 }
 
@@ -261,10 +276,12 @@ Result<std::vector<KeptFacts>> Store::list() const {
     KeptFacts& facts = sets.emplace_back();
     const auto set = workspace::open_folder(folder_.get(), name);
     auto manifest = set ? read_manifest(set->get(), Part::facts) : std::unexpected(set.error());
-    if (manifest)
+    if (manifest) {
       facts = std::move(manifest->facts);
-    else
+      read_applied(set->get(), facts);
+    } else {
       facts.outcome = manifest.error().text();
+    }
     facts.name = name;
   }
   std::ranges::stable_sort(sets, {}, &KeptFacts::made);
@@ -276,6 +293,7 @@ Result<Kept> Store::load(const std::string& name) const {
   Manifest manifest = SBX_TRY(read_manifest(set.get(), Part::everything));
   Kept kept{.facts = std::move(manifest.facts)};
   kept.facts.name = name;
+  read_applied(set.get(), kept.facts);
   kept.copy.folder = kept.facts.folder;
   kept.copy.is_overlay = true;
   for (LayerLine& layer : manifest.layers)
@@ -292,6 +310,19 @@ Result<Kept> Store::load(const std::string& name) const {
   std::ranges::stable_sort(kept.changes.changes, {}, &Change::path);
   kept.copy.stored = std::move(stored);
   return kept;
+}
+
+Status Store::note_applied(const std::string& name, std::int64_t when, std::uint64_t count) const {
+  const UniqueFd set = SBX_TRY(open_set(name));
+  const std::string temporary = random_name();
+  const UniqueFd file(::openat(set.get(), temporary.c_str(),
+                               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file.valid()) return not_kept("no file for what was applied");
+  Status written = sys::write_all(file.get(), fmt::format("{} {}\n", when, count));
+  if (written && ::renameat(set.get(), temporary.c_str(), set.get(), kApplied) != 0)
+    written = not_kept("no file for what was applied");
+  if (!written) (void)::unlinkat(set.get(), temporary.c_str(), 0);
+  return written;
 }
 
 Status Store::drop(const std::string& name) const {

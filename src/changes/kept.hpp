@@ -27,6 +27,8 @@ struct KeptFacts {
   std::vector<std::string> policy_files;  ///< of the run: never applied
   std::uint64_t count = 0;                ///< of changes
   std::uint64_t bytes = 0;                ///< of what was written
+  std::int64_t applied_at = 0;  ///< when some were applied last, in seconds since the epoch; 0: never
+  std::uint64_t applied = 0;    ///< how many then
 };
 
 struct Kept {
@@ -52,6 +54,9 @@ class Store {
   [[nodiscard]] Result<std::vector<KeptFacts>> list() const;
   /// A set stays whole while it is held. Errors: usage "no-such-set", host.
   [[nodiscard]] Result<Kept> load(const std::string& name) const;
+  /// Notes that changes of a set were applied. Errors: usage "no-such-set", host.
+  [[nodiscard]] Status note_applied(const std::string& name, std::int64_t when,
+                                    std::uint64_t count) const;
   /// Errors: usage "no-such-set", host "set-in-use".
   [[nodiscard]] Status drop(const std::string& name) const;
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <iterator>
 #include <map>
+#include <set>
 
 #include <sbx/units.hpp>
 
@@ -83,10 +84,35 @@ std::vector<Group> grouped(const std::vector<Change>& changes, ChangeKind kind) 
   return groups;
 }
 
+/// What every git command rewrites and nobody reads: objects, logs, the index. Not hooks, settings and branches: they
+/// decide what git does next.
+bool is_git_bookkeeping(const Change& change) {
+  constexpr auto kDirectories = std::to_array<std::string_view>({"objects", "logs"});
+  constexpr auto kFiles =
+      std::to_array<std::string_view>({"index", "COMMIT_EDITMSG", "ORIG_HEAD", "FETCH_HEAD"});
+  constexpr std::string_view kGit = ".git/";
+  const std::string_view path = change.path;
+  const auto at = path.starts_with(kGit) ? 0 : path.find("/.git/");
+  if (at == std::string_view::npos) return false;
+  const std::string_view name = path.substr(at + kGit.size() + (at == 0 ? 0 : 1));
+  return std::ranges::find(kFiles, name) != kFiles.end() ||
+         std::ranges::find(kDirectories, name.substr(0, name.find('/'))) != kDirectories.end();
+}
+
+std::string bookkeeping_words(const std::vector<Change>& changes, const std::string& rest) {
+  if (changes.empty()) return {};
+  std::uint64_t bytes = 0;
+  for (const Change& change : changes)
+    bytes += change.change == ChangeKind::deleted ? 0 : change.bytes;
+  return fmt::format("  git       {} of objects, logs and index, {} ({} has them all)\n",
+                     plural(changes.size(), "change"), describe(Bytes{bytes}), rest);
+}
+
 class Listing {
  public:
-  Listing(const workspace::Copy& copy, const Paint& paint, std::string rest)
-      : copy_(copy), paint_(paint), rest_(std::move(rest)) {}
+  Listing(const workspace::Copy& copy, const Paint& paint, std::string rest,
+          const std::set<std::string>& stale)
+      : copy_(copy), paint_(paint), rest_(std::move(rest)), stale_(stale) {}
 
   void deletions(const std::vector<Change>& changes) {
     begin();
@@ -101,6 +127,10 @@ class Listing {
     begin();
     for (const Change& change : changes) {
       if (change.change != ChangeKind::modified || is_full()) continue;
+      if (stale_.contains(change.path)) {  // what it was is gone: nothing is compared with
+        line(paint_.bold("modified"), change, created_size(change) + stale_words(change));
+        continue;
+      }
       const Sides sides = sides_of(copy_, change);
       line(paint_.bold("modified"), change, modified_size(change, sides));
       if (texts == Texts::shown && sides.readable) difference(sides);
@@ -162,6 +192,9 @@ class Listing {
     if (change.type == FileType::folder || change.type == FileType::link) return {};
     return workspace::describe(change.type);
   }
+  static std::string stale_words(const Change& change) {
+    return std::string(created_size(change).empty() ? "" : "; ") + "changed on the host since";
+  }
   static std::string modified_size(const Change& change, const Sides& sides) {
     if (change.type != FileType::file) return workspace::describe(change.type);
     return fmt::format("{}, was {}", describe(Bytes{change.bytes}),
@@ -186,6 +219,7 @@ class Listing {
   const workspace::Copy& copy_;
   const Paint& paint_;
   std::string rest_;
+  const std::set<std::string>& stale_;
   std::string text_;
   std::size_t shown_ = 0;
   std::size_t left_out_ = 0;
@@ -218,13 +252,18 @@ std::string tally_words(const std::vector<Change>& changes) {
 }
 
 std::string listing_words(const workspace::Copy& copy, const workspace::ChangeSet& changes,
-                          Texts texts, const Paint& paint, const std::string& rest) {
-  Listing listing(copy, paint, rest);
-  listing.deletions(changes.changes);
-  listing.modifications(changes.changes, texts);
-  listing.creations(changes.changes);
-  listing.modes(changes.changes);
-  return listing.take();
+                          Texts texts, const Paint& paint, const std::string& rest,
+                          const std::set<std::string>& stale) {
+  std::vector<Change> shown;
+  std::vector<Change> bookkeeping;
+  std::ranges::partition_copy(changes.changes, std::back_inserter(bookkeeping),
+                              std::back_inserter(shown), is_git_bookkeeping);
+  Listing listing(copy, paint, rest, stale);
+  listing.deletions(shown);
+  listing.modifications(shown, texts);
+  listing.creations(shown);
+  listing.modes(shown);
+  return listing.take() + bookkeeping_words(bookkeeping, rest);
 }
 
 std::string changes_words(const workspace::Copy& copy, const workspace::ChangeSet& changes,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "base/tell.hpp"
@@ -19,10 +20,11 @@ enum class Texts : bool { left_out, shown };
                                         const workspace::ChangeSet& changes, Texts texts,
                                         const Paint& paint,
                                         const std::string& rest = "--report FILE");
-/// The same without the head, for an answer on stdout.
+/// The same without the head, for an answer on stdout. `stale`: names that the host has changed since the run.
 [[nodiscard]] std::string listing_words(const workspace::Copy& copy,
                                         const workspace::ChangeSet& changes, Texts texts,
-                                        const Paint& paint, const std::string& rest);
+                                        const Paint& paint, const std::string& rest,
+                                        const std::set<std::string>& stale = {});
 /// "3 changes: 1 deleted, 2 modified".
 [[nodiscard]] std::string tally_words(const std::vector<Change>& changes);
 [[nodiscard]] std::string collected_words(const workspace::Collected& collected,

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/sys.hpp"
 #include "changes/applying.hpp"
@@ -103,6 +104,8 @@ Json facts_json(const KeptFacts& facts) {
   json["success"] = facts.success;
   json["count"] = facts.count;
   json["bytes"] = facts.bytes;
+  if (facts.applied_at != 0)
+    json["last_applied"] = {{"at", facts.applied_at}, {"changes", facts.applied}};
   return json;
 }
 
@@ -146,11 +149,17 @@ int list(const Invocation& typed) {
 
 // --- show, diff
 
+std::string applied_line(const changes::KeptFacts& facts) {
+  if (facts.applied_at == 0) return {};
+  return fmt::format("  applied {}: {} of {} changes\n", time_text(facts.applied_at, true),
+                     facts.applied, facts.count);
+}
+
 std::string head_words(const Kept& kept, const Paint& paint) {
-  return fmt::format("{}: {} in {}\n  kept {} of {} ({})\n", paint.bold(kept.facts.name),
+  return fmt::format("{}: {} in {}\n  kept {} of {} ({})\n{}", paint.bold(kept.facts.name),
                      changes::tally_words(kept.changes.changes), printable(kept.facts.folder),
                      time_text(kept.facts.made, true), command_text(kept.facts),
-                     printable(kept.facts.outcome));
+                     printable(kept.facts.outcome), applied_line(kept.facts));
 }
 
 /// What can be shown without the folder is shown without it.
@@ -171,8 +180,11 @@ int show(const Invocation& typed, changes::Texts texts) {
   }
   const Paint paint = paint_for(typed.output.color, STDOUT_FILENO);
   const std::string rest = fmt::format("sbx changes show --json {}", kept->facts.name);
-  const int printed = print(head_words(*kept, paint) +
-                            changes::listing_words(kept->copy, kept->changes, texts, paint, rest));
+  std::set<std::string> stale;
+  for (const workspace::Left& each : conflicts) stale.insert(each.path);
+  const int printed =
+      print(head_words(*kept, paint) +
+            changes::listing_words(kept->copy, kept->changes, texts, paint, rest, stale));
   write_stderr(changes::conflict_words(conflicts));
   if (there) return printed;
   const int status = complain(typed, there.error());
@@ -206,6 +218,12 @@ int apply_status(const changes::ApplyEnd& end) {
   return end.applied.conflicts.empty() && end.wanted && end.all_met ? kDone : kFindings;
 }
 
+/// For `list` and `show`. A convenience: that it can't be noted changes nothing.
+void note_applied(const std::string& name, std::size_t count) {
+  if (count == 0) return;
+  if (const auto store = open_store()) (void)store->note_applied(name, ::time(nullptr), count);
+}
+
 int apply(const Invocation& typed) {
   if (typed.operands.empty()) return complain(typed, usage(typed, "needs a name"));
   if (const Status asking = changes::check_asking(!typed.bring_out.yes); !asking)
@@ -221,6 +239,7 @@ int apply(const Invocation& typed) {
   const auto end =
       changes::apply_changes(kept->copy, kept->changes, wish, paint_for(typed.output.color, STDERR_FILENO));
   if (!end) return complain(typed, end.error());
+  note_applied(kept->facts.name, end->applied.done.size());
   if (typed.output.json) {
     Json json = head_json();
     json.update(facts_json(kept->facts));

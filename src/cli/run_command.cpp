@@ -7,6 +7,7 @@
 
 #include <optional>
 
+#include "base/text.hpp"
 #include "base/unique_fd.hpp"
 #include "cli/github.hpp"
 #include "cli/report.hpp"
@@ -89,12 +90,24 @@ class RunCommand {
     if (const auto prepared = prepare_report(); !prepared) return could_not(prepared.error());
     complete_request();
     if (typed_.output.dry_run) return dry_run();
-    answer_ = run::launch(request_, {.ended = [this](const run::Answer& answer) { describe(answer); },
-                                     .silent = silent_,
-                                     .paint = paint_});
+    answer_ = run::launch(request_, sinks());
     tell_stages();
     if (!answer_.errors.empty()) tell(answer_.errors);
     return report(exit_status_of(answer_));
+  }
+
+  run::Sinks sinks() {
+    return {.ended = [this](const run::Answer& answer) { describe(answer); },
+            .long_walk = [this](const std::string& directory) { tell_long_walk(directory); },
+            .silent = silent_,
+            .paint = paint_};
+  }
+
+  /// For a person who waits; a log says nothing of it.
+  void tell_long_walk(const std::string& directory) const {
+    if (silent_ || ::isatty(STDERR_FILENO) != 1) return;
+    write_stderr("sbx: looking through " + printable(directory) +
+                 " for names that must stay hidden (filesystem.scan) ...\n");
   }
 
   void complete_request() {
@@ -122,7 +135,7 @@ class RunCommand {
   }
 
   int dry_run() {
-    answer_ = run::plan_only(request_);
+    answer_ = run::plan_only(request_, sinks());
     if (!answer_.errors.empty()) {
       tell(answer_.errors);
       return report(exit_status_of(answer_));

@@ -159,6 +159,8 @@ struct Host {
   std::map<int, Rlimit> rlimits;  ///< by RLIMIT_*
   ControlGroup control_group;
   std::shared_ptr<const Files> files;
+  /// Told once when looking through a directory takes longer than 2 s; empty: nobody is.
+  std::function<void(const std::string& directory)> on_long_walk;
 };
 
 /// What is mounted, in the order of /proc/self/mountinfo. Not part of a Host: reading it costs 0.1 ms,

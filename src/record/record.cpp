@@ -296,6 +296,19 @@ Json hazards_json(const std::vector<Hazard>& hazards) {
   return list;
 }
 
+/// Names of a patch are quoted as git quotes them, but a text file may hold any bytes.
+Json patch_json(const changes::Patch& patch) {
+  constexpr std::size_t kLongest = std::size_t{4} << 20;
+  Json json;
+  if (patch.text.size() > kLongest)
+    json["text"] = nullptr;
+  else
+    put_name(json, "text", patch.text);
+  json["bytes"] = patch.text.size();
+  json["left"] = changes::left_json(patch.left);
+  return json;
+}
+
 Json collected_json(const std::string& folder, const workspace::Collected& collected) {
   Json json;
   put_name(json, "folder", folder);
@@ -436,6 +449,7 @@ std::string record_text(const run::Request& request, const run::Answer& answer) 
   if (out.kept)
     json["kept"] = {
         {"name", out.kept->name}, {"changes", out.kept->count}, {"bytes", out.kept->bytes}};
+  if (out.patch) json["patch"] = patch_json(*out.patch);
   if (out.applied) json["applied"] = changes::applied_json(*out.applied);
   json["enforced"] = answer.plan
                          ? enforced_json(*answer.plan, degraded, outcome.cpu_time_means)

@@ -71,6 +71,7 @@ class Launch {
     auto host = host::probe();
     if (!host) return fails(std::move(host).error());
     host_ = std::move(*host);
+    host_.on_long_walk = sinks_.long_walk;
     answer_.state_folder = host::state_folder(host_);
     stamp("host");
     if (!load_policy()) return false;
@@ -176,7 +177,9 @@ class Launch {
 
 Answer launch(const Request& request, const Sinks& sinks) { return Launch(request, sinks).run(); }
 
-Answer plan_only(const Request& request) { return Launch(request, {}).plan_only(); }
+Answer plan_only(const Request& request, const Sinks& sinks) {
+  return Launch(request, sinks).plan_only();
+}
 
 std::string make_run_id() {
   std::uint64_t number = 0;

@@ -61,6 +61,8 @@ struct Answer {
 struct Sinks {
   /// The command has ended; what it changed is looked at next.
   std::function<void(const Answer&)> ended;
+  /// Looking through this directory for hidden names takes long.
+  std::function<void(const std::string& directory)> long_walk;
   bool silent = false;  ///< nothing is said on stderr of what is brought out
   Paint paint;          ///< of what is said
 };
@@ -71,7 +73,7 @@ struct Sinks {
 [[nodiscard]] Answer launch(const Request& request, const Sinks& sinks = {});
 
 /// The same up to the plan, and nothing runs: `--dry-run`.
-[[nodiscard]] Answer plan_only(const Request& request);
+[[nodiscard]] Answer plan_only(const Request& request, const Sinks& sinks = {});
 
 /// The exit status of `sbx run`, sbx-run(1).
 [[nodiscard]] int exit_status_of(const Answer& answer);

@@ -214,6 +214,27 @@ class Later(Changes):
         self.assertIn(b"conflict: README", self.changes("show", "set").err)
         self.assertEqual(self.paths(self.json_of("show", "set")["conflicts"]), ["README"])
 
+    def test_what_changed_since_is_not_compared_with(self):
+        self.story()
+        self.assertIn(b"modified  README  (13 bytes, was 5 bytes)\n", self.changes("show", "set").out)
+        (self.work / "README").write_text("mine!!")
+        for verb in ("show", "diff"):
+            shown = self.changes(verb, "set").out
+            self.assertIn(b"modified  README  (13 bytes; changed on the host since)\n", shown)
+            self.assertNotIn(b"mine", shown)
+
+    def test_what_was_applied_is_told(self):
+        self.story()
+        self.assertNotIn(b"applied", self.changes("show", "set").out)
+        self.assertNotIn("last_applied", self.json_of("show", "set"))
+        self.changes("apply", "--yes", "set", "README")
+        self.assertRegex(self.changes("show", "set").out.decode(), r"\n  applied \d{4}-\d\d-\d\d \d\d:\d\d:\d\d: 1 of 4 changes\n")
+        self.assertEqual(self.json_of("list")["sets"][0]["last_applied"]["changes"], 1)
+        self.changes("apply", "--yes", "set")
+        self.assertEqual(self.json_of("show", "set")["last_applied"]["changes"], 4)
+        self.changes("drop", "set")
+        self.assertEqual(os.listdir(self.state), [])
+
     def test_what_had_changed_during_the_run_stays_a_conflict(self):
         self.write("both", "before")
         code = "import sys\nopen('both', 'w').write('inside')\nprint('ready', flush=True); sys.stdin.readline()"
@@ -481,6 +502,35 @@ class Patches(Changes):
         self.assertEqual(done.returncode, 0, (done.stderr, made.out))
         return {str(path.relative_to(copy)): (os.readlink(path) if path.is_symlink() else path.read_bytes(), path.lstat().st_mode & 0o100)
                 for path in copy.rglob("*") if path.is_symlink() or path.is_file()}, made
+
+    def git(self, *words):
+        subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e@example", *words], cwd=self.work, check=True, capture_output=True, env=self.environment())
+
+    def test_the_record_has_one_on_request(self):
+        self.write("edited", "one\n")
+        code = "open('edited', 'w').write('two\\n')\nopen('binary', 'wb').write(bytes(9))"
+        self.assertNotIn("patch", self.overlay(code).record)
+        patch = self.overlay(code, "--diff").record["patch"]
+        self.assertEqual(patch["bytes"], len(patch["text"]))
+        self.assertEqual(self.paths(patch["left"]), ["binary"])
+        done = subprocess.run(["git", "apply", "-"], input=patch["text"].encode(), cwd=self.work, capture_output=True, check=False,
+                              env=self.environment({"GIT_CEILING_DIRECTORIES": str(self.tmp)}))
+        self.assertEqual((done.returncode, (self.work / "edited").read_text()), (0, "two\n"), done.stderr)
+
+    def test_the_bookkeeping_of_git_is_one_line(self):
+        self.write("edited", "one\n")
+        self.git("init", "-q", ".")
+        self.git("add", ".")
+        self.git("commit", "-qm", "first")
+        ended = self.keep("import subprocess\nopen('edited', 'w').write('two\\n')\nopen('.git/hooks/pre-push', 'w').write('x')\n"
+                          "subprocess.run(['git', '-c', 'user.name=n', '-c', 'user.email=e@example', 'commit', '-qam', 'second'], check=True)", "--diff")
+        shown = self.changes("show", "set").out.decode()
+        self.assertRegex(shown, r"\n  git       \d+ changes of objects, logs and index, ")
+        for name in (".git/objects", ".git/index", ".git/logs"):
+            self.assertNotIn(name, shown)
+        for name in (".git/hooks/pre-push", ".git/refs/heads/", "edited"):
+            self.assertIn(name, shown)  # these say what git does next
+        self.assertTrue(any(path.startswith(".git/objects/") for path in self.paths(self.json_of("show", "set")["changes"])), ended)
 
     def test_files_are_made_changed_and_deleted(self):
         self.write("same", "same\n")

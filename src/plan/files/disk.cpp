@@ -9,6 +9,12 @@ bool is_writable_overlay(const Mount& mount) {
   return mount.kind == MountKind::overlay && !mount.read_only;
 }
 
+/// Who made a mount a copy has told it there.
+std::string why_copied(const Plan& plan) {
+  const auto told = std::ranges::find(plan.degraded, "filesystem.workspace.mode", &Degraded::what);
+  return told == plan.degraded.end() ? "an overlay is not possible" : told->why;
+}
+
 }  // namespace
 
 void use_copies(Plan& plan, const std::string& why) {
@@ -31,11 +37,12 @@ Status decide_disk(Plan& plan, policy::DiskOn asked, const host::Host& host) {
     if (bytes > plan.budgets.disk.count || entries > plan.budgets.disk_files)
       return fail({.kind = ErrorKind::policy,
                    .code = "workspace-too-large",
-                   .message = "'" + mount.source + "' must be copied here and holds " +
-                              describe(Bytes{bytes}) + " in " + std::to_string(entries) +
+                   .message = "'" + mount.source + "' must be copied (" + why_copied(plan) +
+                              ") and holds " + describe(Bytes{bytes}) + " in " +
+                              std::to_string(entries) +
                               " names, more than limits.disk and limits.disk_files allow",
                    .origin = mount.origin,
-                   .hint = "raise them (--disk), or name a smaller folder"});
+                   .hint = "raise them (--disk), or name a smaller directory"});
   }
   std::string why;
   if (asked == policy::DiskOn::folder)

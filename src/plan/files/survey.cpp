@@ -1,6 +1,7 @@
 #include "plan/files/survey.hpp"
 
 #include <cerrno>
+#include <chrono>
 
 #include "plan/files/path_text.hpp"
 #include "plan/files/protected.hpp"
@@ -9,6 +10,8 @@ namespace sbx::plan {
 namespace {
 
 constexpr uid_t kMappedIds = 65'536;
+constexpr std::uint64_t kLookAtClock = 1024;  // entries
+constexpr auto kLong = std::chrono::seconds(2);
 
 std::unexpected<Error> too_many(const std::string& folder,
                                 const policy::Sourced<std::uint64_t>& most, const Origin& origin) {
@@ -63,6 +66,7 @@ class Surveyor {
  private:
   host::Walk look(const host::Seen& seen) {
     if (++found_.entries > most_.value) return host::Walk::end;
+    if (found_.entries % kLookAtClock == 0) tell_if_long();
     const bool is_folder = seen.facts.type == host::FileType::directory;
     const std::string_view above = absolute(seen.folder);
     if (denials_.hides(above, seen.name) != nullptr) {
@@ -78,6 +82,12 @@ class Surveyor {
     if (seen.facts.type == host::FileType::socket) found_.sockets.push_back(path_of(seen));
     note_special(seen);
     return host::Walk::into;
+  }
+
+  void tell_if_long() {
+    if (is_told_ || !host_.on_long_walk || std::chrono::steady_clock::now() - began_ < kLong) return;
+    is_told_ = true;
+    host_.on_long_walk(grant_.source);
   }
 
   void note_special(const host::Seen& seen) {
@@ -139,6 +149,8 @@ class Surveyor {
   const policy::Sourced<std::uint64_t>& most_;
   Survey found_;
   bool top_is_closed_ = false;
+  bool is_told_ = false;
+  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::string last_folder_;
   std::string last_absolute_;
 };
