@@ -283,13 +283,13 @@ std::string collected_words(const workspace::Collected& collected,
   for (const Change& file : collected.files) bytes += file.bytes;
   std::string text =
       fmt::format("sbx: copied {}, {}, to {}\n", plural(collected.files.size(), "file"),
-                  describe(Bytes{bytes}), printable(folder));
+                  describe(Bytes{bytes}), shortened(printable(folder), 200));
   append_list(text, "not copied", collected.left);
   if (collected.unmatched > 0) {
     std::string list;
     for (const std::string& each : patterns) list += (list.empty() ? "" : " ") + printable(each);
     text += fmt::format("sbx: {} created and not matched by {}; --collect GLOB chooses others\n",
-                        plural(collected.unmatched, "file"), list);
+                        plural(collected.unmatched, "file"), shortened(list, 200));
   }
   if (collected.files.empty() && collected.left.empty())
     text += "sbx: only files below the working directory are copied, none of the program's /tmp\n";

@@ -254,6 +254,9 @@ OTHERS = (
     (("--json", "run", "true"), "run"),
 )
 
+# For every option of run that takes a value; some take some of them.
+ODD_VALUES = ("", " ", f"{RLO}x", "\x1b[31mred", "a\nb", "x" * 5000, "/" + "/".join(["y" * 250] * 16), "../" * 1200, "\udcff\udcfe", "=", ":::", "%s%n")
+
 
 class BadInputs(SbxTest):
     def setUp(self):
@@ -323,6 +326,23 @@ class BadInputs(SbxTest):
         for words, named in OTHERS:
             with self.subTest(words=words):
                 self.judge(words, named, (2, 125))
+
+    def test_odd_values_of_every_option(self):
+        known = subprocess.run([SBX, "help", "run"], capture_output=True, text=True, check=True).stdout
+        options = sorted(set(re.findall(r"(--[a-z-]+)(?:\[?=| )\[?[A-Z]", known)))
+        self.assertGreater(len(options), 20, known)
+        for option in options:
+            for value in ODD_VALUES:
+                with self.subTest(option=option, value=value[:20]):
+                    done = subprocess.run([SBX, "run", f"{option}={value}", "true"], cwd=self.work, env=self.environment(), stdin=subprocess.DEVNULL,
+                                          capture_output=True, timeout=30, check=False)
+                    told = f"{done.returncode}\n{done.stderr.decode('utf-8', 'replace')}"
+                    text = done.stderr.decode()  # valid UTF-8
+                    self.assertIn(done.returncode, (0, 1, 125, 126, 127), told)
+                    if done.returncode:
+                        self.assertEqual((sum(line.startswith("sbx: error[") for line in text.splitlines()), done.stdout), (1, b""), told)
+                    self.assertIsNone(STEERING.search(text), told)
+                    self.assertLessEqual(max((len(line.encode()) for line in text.splitlines()), default=0), LONGEST_LINE, told)
 
     def test_surroundings(self):
         for extra, named in (({"PATH": None}, "PATH"), ({"PATH": ""}, "PATH"), ({"SBX_POLICY": "nosuch"}, "SBX_POLICY"),
