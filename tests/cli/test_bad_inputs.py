@@ -208,6 +208,10 @@ RUNS = (
     (("text.xyz",), "text.xyz"),
     (("long-shebang.sh",), "xxx"),
     (("no-interpreter.sh",), "nosuch"),
+    (("no-line.sh",), "names nothing"),
+    (("env.sh",), "env without a program"),
+    (("env-split.sh",), "env without a program"),
+    (("env-nosuch.sh",), "help: correct the"),
     (("loop.sh",), "loop.sh"),
     (("dangling.py",), "dangling.py"),
     (("fifo",), "fifo"),
@@ -268,6 +272,10 @@ class BadInputs(SbxTest):
         self.put("text.xyz", "text\n")
         self.put("long-shebang.sh", f"#!/usr/bin/{'x' * 300}\n", 0o755)
         self.put("no-interpreter.sh", "#!/nosuch/sh\n", 0o755)
+        self.put("no-line.sh", "#!\n", 0o755)
+        self.put("env.sh", "#!/usr/bin/env\n", 0o755)
+        self.put("env-split.sh", "#!/usr/bin/env -S\n", 0o755)
+        self.put("env-nosuch.sh", "#!/usr/bin/env nosuch\n", 0o755)
         (self.work / "loop.sh").symlink_to("loop.sh")
         (self.work / "dangling.py").symlink_to("nosuch.py")
         (self.work / "link.json").symlink_to("good.txt")

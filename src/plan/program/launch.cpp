@@ -1,7 +1,7 @@
 #include "plan/program/launch.hpp"
 
-#include "plan/program/languages.hpp"
 #include "plan/files/path_text.hpp"
+#include "plan/program/languages.hpp"
 #include "plan/program/proxies.hpp"
 #include "plan/program/shebang.hpp"
 
@@ -18,6 +18,11 @@ std::unexpected<Error> not_executable(std::string code, std::string message,
                .code = std::move(code),
                .message = std::move(message),
                .hint = std::move(hint)});
+}
+
+std::unexpected<Error> bad_interpreter(std::string message) {
+  return not_executable("bad-interpreter", std::move(message),
+                        "correct the \"#!\" line, or name the language with --lang");
 }
 
 /// The last component stays as it is: a virtual environment's python is a link, and known by its
@@ -119,18 +124,18 @@ Result<Launch> Launcher::program(const std::string& path, const std::string& nam
 Result<Launch> Launcher::named(const std::string& name, const std::string& script, int depth) {
   const auto found = lookup_.find(name);
   if (!found)
-    return not_executable("bad-interpreter",
-                          "the interpreter '" + name + "' of '" + script + "' is not on PATH");
+    return bad_interpreter("the interpreter '" + name + "' of '" + script + "' is not on PATH");
   return program(*found, name, depth);
 }
 
 Result<Launch> Launcher::shebang(const std::string& script, std::string_view head, int depth) {
   const auto line = read_shebang(head);
-  if (!line)
-    return not_executable("bad-interpreter", "the \"#!\" line of '" + script + "' names nothing");
+  if (!line) return bad_interpreter("the \"#!\" line of '" + script + "' names nothing");
+  // env would be given the script's own path, and start it again for ever.
+  if (is_env_alone(*line))
+    return bad_interpreter("the \"#!\" line of '" + script + "' names env without a program");
   if (depth >= kMostInterpreters)
-    return not_executable("bad-interpreter",
-                          "the interpreters of '" + script + "' lead in a circle");
+    return bad_interpreter("the interpreters of '" + script + "' lead in a circle");
   Launch launch;
   if (const auto words = env_command(*line)) {
     launch = SBX_TRY(named(words->front(), script, depth + 1));
@@ -139,9 +144,8 @@ Result<Launch> Launcher::shebang(const std::string& script, std::string_view hea
     const std::string path =
         lookup_.in_system(joined(context_.working_directory, line->interpreter));
     if (!lookup_.is_executable_file(path))
-      return not_executable("bad-interpreter", "the interpreter '" + line->interpreter + "' of '" +
-                                                   script +
-                                                   "' does not exist or can't be executed");
+      return bad_interpreter("the interpreter '" + line->interpreter + "' of '" + script +
+                             "' does not exist or can't be executed");
     launch = SBX_TRY(program(path, line->interpreter, depth + 1));
     launch.words.insert(launch.words.end(), line->arguments.begin(), line->arguments.end());
   }

@@ -54,6 +54,11 @@ std::optional<Shebang> read_shebang(std::string_view head) {
   return shebang;
 }
 
+bool is_env_alone(const Shebang& shebang) {
+  return base_name(shebang.interpreter) == "env" &&
+         (shebang.arguments.empty() || shebang.arguments.front() == "-S");
+}
+
 std::optional<std::vector<std::string>> env_command(const Shebang& shebang) {
   if (base_name(shebang.interpreter) != "env" || shebang.arguments.empty()) return std::nullopt;
   const std::string_view argument = shebang.arguments.front();

@@ -20,6 +20,9 @@ struct Shebang {
 /// than that (variables, options other than -S): then env itself must run inside.
 [[nodiscard]] std::optional<std::vector<std::string>> env_command(const Shebang& shebang);
 
+/// "#!/usr/bin/env" or "#!/usr/bin/env -S".
+[[nodiscard]] bool is_env_alone(const Shebang& shebang);
+
 [[nodiscard]] inline bool is_elf(std::string_view head) {
   return head.starts_with(
       "\x7f"
