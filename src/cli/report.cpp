@@ -13,6 +13,7 @@
 #include <climits>
 #include <cstdio>
 
+#include "base/planted.hpp"
 #include "base/sys.hpp"
 
 namespace sbx::cli {
@@ -68,6 +69,20 @@ std::unexpected<Error> is_a_link(const std::string& path) {
                     .hint = "name the file itself, /dev/stdout, /dev/stderr or /dev/fd/N"});
 }
 
+std::unexpected<Error> is_planted_there(const std::string& path) {
+  return fail(Error{.kind = ErrorKind::usage,
+                    .code = "report-unwritable",
+                    .message = fmt::format("another user owns \"{}\", in a directory that "
+                                           "everybody can write to", path),
+                    .hint = "name a file in a directory of your own"});
+}
+
+std::string directory_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
 }  // namespace
 
 Status ReportTargets::prepare_file(const std::string& path) {
@@ -83,14 +98,15 @@ Status ReportTargets::prepare_file(const std::string& path) {
     if (S_ISLNK(facts.st_mode)) return is_a_link(path);
     if (S_ISDIR(facts.st_mode)) return unwritable(path, EISDIR);
     if (!S_ISREG(facts.st_mode)) {
+      if (struct stat parent{}; ::stat(directory_of(path).c_str(), &parent) == 0 &&
+                                is_planted(parent, facts))
+        return is_planted_there(path);
       device_ = UniqueFd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW));
       return device_.valid() ? Status() : unwritable(path, errno);
     }
   }
   const auto slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "."
-                             : slash == 0               ? "/"
-                                                        : path.substr(0, slash);
+  const std::string folder = directory_of(path);
   file_name_ = slash == std::string::npos ? path : path.substr(slash + 1);
   if (file_name_.empty() || file_name_ == "." || file_name_ == "..")
     return unwritable(path, EISDIR);

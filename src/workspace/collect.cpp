@@ -11,6 +11,7 @@
 
 #include <sbx/units.hpp>
 
+#include "base/planted.hpp"
 #include "base/sys.hpp"
 #include "workspace/names.hpp"
 #include "workspace/put.hpp"
@@ -98,15 +99,31 @@ class Collector {
 }  // namespace
 
 Result<UniqueFd> prepare_target(const std::string& folder) {
-  const auto refused = [&](int errno_value) {
+  const auto refused = [&](int errno_value, const std::string& why = {},
+                           const std::string& hint = {}) {
     return fail(Error{.kind = ErrorKind::usage,
                       .code = "out-unusable",
-                      .message = "cannot bring files out to \"" + folder + "\"",
-                      .errno_value = errno_value});
+                      .message = "cannot bring files out to \"" + folder + "\"" + why,
+                      .errno_value = errno_value,
+                      .hint = hint});
   };
-  if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) return refused(errno);
-  auto target = sys::open_at(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY);
+  std::string path = folder;  // with a slash at its end a link would be followed, path_resolution(7)
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) return refused(errno);
+  struct stat facts{};
+  if (::lstat(path.c_str(), &facts) != 0) return refused(errno);
+  // A program of an earlier run may have made the link: what it leads to is not the caller's choice.
+  if (S_ISLNK(facts.st_mode))
+    return refused(0, ": it is a symbolic link; --out follows none", "name the directory itself");
+  auto target = sys::open_at(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!target) return refused(target.error().errno_value);
+  struct stat parent{};
+  if (::fstat(target->get(), &facts) != 0 ||
+      ::fstatat(target->get(), "..", &parent, AT_SYMLINK_NOFOLLOW) != 0)
+    return refused(errno);
+  if (is_planted(parent, facts))
+    return refused(0, ": another user owns it, in a directory that everybody can write to",
+                   "name a directory of your own");
   if (::faccessat(target->get(), ".", W_OK | X_OK, AT_EACCESS) != 0) return refused(errno);
   return target;
 }

@@ -89,6 +89,24 @@ class Record(SbxTest):
             link.unlink()
         self.assertEqual((victim.read_text(), (self.tmp / "nowhere").exists()), ("mine", False))
 
+    def test_a_report_is_never_written_to_a_pipe_that_somebody_else_put_into_a_shared_directory(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can give a file away")
+        shared = self.tmp / "shared"
+        shared.mkdir()
+        pipe = shared / "record"
+        os.mkfifo(pipe, 0o666)
+        os.chown(pipe, 1234, 1234)
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        for mode, status in ((0o755, 0), (0o1777, 125)):
+            shared.chmod(mode)
+            ended = self.sbx("--report", pipe, "--", "true", json_record=False)
+            self.assertEqual(ended.status, status, ended)
+            if status == 0:
+                self.assertIn(b'"schema"', os.read(reader, 1 << 16))
+        self.assertIn(b"another user owns", ended.err)
+
     def test_a_report_goes_to_descriptors_by_their_names(self):
         for name in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
             ended = self.sbx("--report", name, "true", json_record=False)
