@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <sbx/outcome.hpp>
+#include <sbx/units.hpp>
 
 namespace sbx {
 
@@ -28,7 +29,7 @@ class Events {
   /// `met` as it is known by then: its peak may still grow.
   virtual void limit_met(const LimitMet& met) = 0;
   /// More was written to this stream than is kept or passed on.
-  virtual void output_cut(const std::string& stream) = 0;
+  virtual void output_cut(const std::string& stream, Bytes limit) = 0;
 };
 
 }  // namespace sbx

@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <limits.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,21 +24,27 @@ void put_short(Json& json, const char* key, const std::string& text) {
   json[key] = lossy_utf8(shortened(text, kLongestName));
 }
 
+/// O_NONBLOCK belongs to the open file, which the caller shares: a pipe or terminal opened again is a file of its own.
+/// Nothing where it belongs to another user; then poll(2) decides alone: a pipe that is ready takes PIPE_BUF bytes.
+UniqueFd open_again(int descriptor) {
+  const std::string path = fmt::format("/proc/self/fd/{}", descriptor);
+  return UniqueFd(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+}
+
 }  // namespace
 
 EventWriter::EventWriter(int descriptor, std::uint64_t began)
-    : descriptor_(descriptor), began_(began != 0 ? began : sys::now_microseconds()) {
+    : began_(began != 0 ? began : sys::now_microseconds()) {
   struct stat facts{};
   if (::fstat(descriptor, &facts) != 0) return;
   is_socket_ = S_ISSOCK(facts.st_mode);
-  is_pipe_ = S_ISFIFO(facts.st_mode);
-  if (!is_pipe_) return;
-  const std::string path = fmt::format("/proc/self/fd/{}", descriptor);
-  own_ = UniqueFd(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+  if (S_ISFIFO(facts.st_mode) || S_ISCHR(facts.st_mode)) fd_ = open_again(descriptor);
+  if (!fd_.valid()) fd_ = UniqueFd(::fcntl(descriptor, F_DUPFD_CLOEXEC, 3));
 }
 
 void EventWriter::started(const Started& run) {
-  Json event{{"event", "started"}, {"schema", "sbx.events/1"}, {"sbx", SBX_VERSION}, {"id", run.id}};
+  Json event{{"event", "started"}, {"schema", "sbx.events/1"}, {"sbx", SBX_VERSION}, {"id", run.id},
+             {"pid", ::getpid()}};
   put_short(event, "policy", run.policy);
   Json words = Json::array();
   for (std::size_t i = 0; i < std::min(run.command.size(), kMostWords); ++i)
@@ -62,8 +68,9 @@ void EventWriter::limit_met(const LimitMet& met) {
     write({{"event", "limit"}, {"limit", met.limit}, {"value", met.value}});
 }
 
-void EventWriter::output_cut(const std::string& stream) {
-  if (is_new("cut " + stream)) write({{"event", "output-cut"}, {"stream", stream}});
+void EventWriter::output_cut(const std::string& stream, Bytes limit) {
+  if (is_new("cut " + stream))
+    write({{"event", "output-cut"}, {"stream", stream}, {"limit", limit.count}});
 }
 
 void EventWriter::ended(const run::Answer& answer, int exit_status) {
@@ -85,15 +92,28 @@ void EventWriter::write(Json event) {
 
 bool EventWriter::is_new(std::string what) { return told_.insert(std::move(what)).second; }
 
-/// SIGPIPE is ignored: a reader that left is EPIPE.
-bool EventWriter::send(const std::string& line) {
-  if (is_socket_)
-    return ::send(descriptor_, line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL) ==
-           static_cast<ssize_t>(line.size());
-  if (is_pipe_)
-    return own_.valid() && line.size() <= PIPE_BUF &&
-           ::write(own_.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size());
-  return sys::write_all(descriptor_, line).has_value();
+/// Whether the line will be read, as far as it is known now.
+bool EventWriter::send(std::string line) {
+  if (!flush()) return false;
+  rest_ = std::move(line);
+  const std::size_t whole = rest_.size();
+  if (flush() || rest_.size() < whole) return true;
+  rest_.clear();
+  return false;
+}
+
+/// Whether nothing is left to write. SIGPIPE is ignored: a reader that left is EPIPE.
+bool EventWriter::flush() {
+  while (fd_.valid() && !rest_.empty()) {
+    pollfd ready{.fd = fd_.get(), .events = POLLOUT, .revents = 0};
+    if (::poll(&ready, 1, 0) <= 0) return false;
+    const ssize_t taken =
+        is_socket_ ? ::send(fd_.get(), rest_.data(), rest_.size(), MSG_DONTWAIT | MSG_NOSIGNAL)
+                   : ::write(fd_.get(), rest_.data(), rest_.size());
+    if (taken <= 0) return false;
+    rest_.erase(0, static_cast<std::size_t>(taken));
+  }
+  return fd_.valid();
 }
 
 }  // namespace sbx::record

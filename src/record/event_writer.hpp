@@ -22,19 +22,19 @@ class EventWriter : public Events {
   void started(const Started& run) override;
   void denied(const Denial& denial) override;
   void limit_met(const LimitMet& met) override;
-  void output_cut(const std::string& stream) override;
+  void output_cut(const std::string& stream, Bytes limit) override;
   /// The last line. `exit_status` is that of `sbx run`.
   void ended(const run::Answer& answer, int exit_status);
 
  private:
   void write(Json event);
   [[nodiscard]] bool is_new(std::string what);
-  [[nodiscard]] bool send(const std::string& line);
+  [[nodiscard]] bool send(std::string line);
+  [[nodiscard]] bool flush();
 
-  UniqueFd own_;      ///< of a pipe: opened anew, so that not waiting is no affair of the caller's descriptor
-  int descriptor_;
+  UniqueFd fd_;
   bool is_socket_ = false;
-  bool is_pipe_ = false;
+  std::string rest_;  ///< of a line that a stream socket took in part
   std::uint64_t began_;
   std::set<std::string> told_;
   std::uint64_t dropped_ = 0;

@@ -154,7 +154,9 @@ OutputRelay::Options Supervisor::output_options(const char* name, Bytes captured
                                .on_exceed = settings_.on_exceed};
   if (settings_.interactive) options.escapes = EscapePolicy::interactive;
   if (settings_.events != nullptr)
-    options.cut = [this, stream = options.name] { settings_.events->output_cut(stream); };
+    options.cut = [this, stream = options.name, cap = options.cap] {
+      settings_.events->output_cut(stream, cap);
+    };
   options.exceeded = [this, stream = std::string(name)] { over_output(stream); };
   return options;
 }

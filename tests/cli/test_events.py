@@ -3,8 +3,11 @@
 import fcntl
 import json
 import os
+import socket
 import subprocess
 import sys
+import termios
+import unittest
 
 sys.path.insert(0, os.path.join(os.environ["SBX_SOURCE"], "tests", "sandbox"))
 import sbxtest
@@ -55,7 +58,7 @@ class Events(SbxTest):
     def test_limits_and_cuts(self):
         _, events = self.run_with("--processes", "3", "--output", "1K", "--set", 'output.exceed="truncate"', "--", "sh", "-c",
                                   "head -c 4096 /dev/zero; for i in 1 2 3 4 5; do sleep 1 & done; wait")
-        self.assertEqual([event["stream"] for event in events if event["event"] == "output-cut"], ["stdout"], events)
+        self.assertEqual([(event["stream"], event["limit"]) for event in events if event["event"] == "output-cut"], [("stdout", 1024)], events)
         self.assertEqual([(event["limit"], event["value"]) for event in events if event["event"] == "limit"], [("processes", 3)], events)
 
     def test_they_come_while_the_command_runs(self):
@@ -104,6 +107,65 @@ class Events(SbxTest):
         process.stdout.close()
         for end in (read, write):
             os.close(end)
+
+    def test_the_next_event_says_how_many_were_dropped(self):
+        read, write = os.pipe()
+        capacity = fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
+        os.write(write, b"x" * capacity)  # no room for "started"
+        process = subprocess.Popen([SBX, "run", "--events-fd", str(write), "--", "sh", "-c", "echo; read line"], pass_fds=[write], env=self.environment(),
+                                   cwd=self.work, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.assertEqual(process.stdout.readline(), b"\n")
+        os.close(write)
+        self.assertEqual(os.read(read, capacity), b"x" * capacity)
+        process.communicate(timeout=60)
+        with os.fdopen(read) as source:
+            events = [json.loads(line) for line in source]
+        self.check(events)
+        self.assertEqual([(event["event"], event.get("dropped")) for event in events], [("ended", 1)])
+
+    def run_to(self, write, **options):
+        return subprocess.run([SBX, "run", "--events-fd", str(write), "true"], pass_fds=[write], env=self.environment(), cwd="/", stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60, check=False, **options).returncode
+
+    @unittest.skipUnless(sbxtest.IS_ROOT, "only root can start sbx as another user")
+    def test_a_pipe_of_another_user_takes_events_and_is_not_waited_for(self):
+        read, write = os.pipe()
+        self.assertEqual(self.run_to(write, user=65534, group=65534, extra_groups=[]), 0)
+        self.assertEqual(self.names([json.loads(line) for line in os.read(read, 65536).splitlines()]), ["started", "ended"])
+        capacity = fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
+        os.write(write, b"x" * capacity)
+        self.assertEqual(self.run_to(write, user=65534, group=65534, extra_groups=[]), 0)
+        self.assertEqual(os.read(read, 65536), b"x" * capacity)
+        os.close(read)
+        os.close(write)
+
+    def test_a_line_that_a_socket_takes_in_part_is_completed(self):
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            theirs.setblocking(False)
+            sent = 0
+            try:
+                while True:
+                    sent += theirs.send(b"x" * 100)
+            except BlockingIOError:
+                theirs.setblocking(True)
+            self.assertEqual(self.run_to(theirs.fileno()), 0)
+            while sent > 0:
+                sent -= len(ours.recv(min(sent, 65536)))
+            self.assertEqual(self.run_to(theirs.fileno()), 0)
+            theirs.shutdown(socket.SHUT_WR)
+            events = [json.loads(line) for line in ours.makefile()]
+        self.assertEqual(self.names(events), ["started", "ended"])
+
+    def test_a_terminal_that_is_stopped_does_not_delay_the_run(self):
+        ours, theirs = os.openpty()
+        termios.tcflow(theirs, termios.TCOOFF)
+        self.assertEqual(self.run_to(theirs), 0)
+        termios.tcflow(theirs, termios.TCOON)
+        self.assertEqual(self.run_to(theirs), 0)
+        self.assertIn(b'"event":"started"', os.read(ours, 65536))
+        os.close(ours)
+        os.close(theirs)
 
     def test_a_run_that_can_not_begin_has_its_end(self):
         for words, code in ((["-p", "nosuch", "true"], "unknown-policy"), (["--nosuch"], "unknown-option"), (["nosuch-command-xyz"], "not-found")):
