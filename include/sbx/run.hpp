@@ -4,8 +4,11 @@
 #include <string>
 #include <vector>
 
+#include <sbx/record.hpp>
+
 /// Runs programs under a policy by starting the installed `sbx`: only that process clones, so
-/// memory and threads of the calling program never come near the sandbox. Needs no other library.
+/// memory and threads of the calling program never come near the sandbox. Needs no other
+/// library.
 namespace sbx {
 
 struct RunOptions {
@@ -24,6 +27,8 @@ struct RunResult {
   bool success = false;  ///< the command exited with 0
   std::string status;    ///< "exited", "over-budget", "lost", "setup-failed": outcome.status of the record
   std::string record;    ///< JSON, sbx-record(5); empty when sbx itself could not write one
+  std::optional<Outcome> outcome;  ///< the record as types, <sbx/record.hpp>; nothing when nothing ran
+  std::optional<Error> error;      ///< why nothing ran
 };
 
 /// Why not even sbx could be started.

@@ -81,24 +81,6 @@ std::string read_to_end(int fd) {
   }
 }
 
-/// outcome.status of a record that sbx wrote: its fields stand in a fixed order, and texts before
-/// `outcome` can't hold an unescaped quote, so this is the first place where the sequence can
-/// occur.
-std::string status_of(std::string_view record) {
-  constexpr std::string_view kKey = "\"outcome\":{\"status\":\"";
-  const auto key = record.find(kKey);
-  if (key == std::string_view::npos) return {};
-  record.remove_prefix(key + kKey.size());
-  return std::string(record.substr(0, record.find('"')));
-}
-
-bool succeeded(std::string_view record) {
-  const auto outcome = record.find("\"outcome\":{");
-  const auto end = record.find("\"detail\":", outcome);
-  return outcome != std::string_view::npos && end != std::string_view::npos &&
-         record.substr(outcome, end - outcome).find("\"success\":true") != std::string_view::npos;
-}
-
 }  // namespace
 
 RunAnswer run_program(const RunOptions& options) {
@@ -133,8 +115,12 @@ RunAnswer run_program(const RunOptions& options) {
     if (errno != EINTR) return no_result(errno, "cannot wait for '" + words.front() + "'");
   result.exit_status =
       WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
-  result.status = status_of(result.record);
-  result.success = succeeded(result.record);
+  if (auto record = read_record(result.record)) {
+    result.status = std::move(record->status);
+    result.success = record->success;
+    result.outcome = std::move(record->outcome);
+    result.error = std::move(record->error);
+  }
   RunAnswer answer;
   answer.result = std::move(result);
   return answer;

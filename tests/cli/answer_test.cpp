@@ -1,7 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
 #include <nlohmann/json.hpp>
+
+#include <sbx/record.hpp>
 
 #include "cli/app.hpp"
 #include "record/captured.hpp"
@@ -13,6 +17,7 @@
 namespace sbx::cli {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 using Json = nlohmann::json;
@@ -123,6 +128,69 @@ TEST(Record, EveryVerdictHasItsOwnShape) {
   EXPECT_EQ(outcome_of(Cancelled{2})["status"], "cancelled");
   EXPECT_EQ(outcome_of(Lost{})["status"], "lost");
   EXPECT_EQ(outcome_of(Lost{})["code"], "init-killed");
+}
+
+/// What a record says, read back by the library that C++ programs use.
+TEST(Record, IsReadBackAsTypes) {
+  Outcome outcome{.verdict = OverBudget{Budget::memory}, .detail = "d"};
+  outcome.out = {.text = "\xff\x01", .bytes = 2, .head_bytes = 2};
+  outcome.err = {.bytes = 4, .joined = true};
+  outcome.write_error = WriteError{"stdout", ENOSPC};
+  outcome.limits_met = {{"memory", 7, std::nullopt, Evidence::sampled}};
+  outcome.denials = {{"syscall", "\xfe", 3, "p", "r", "a", "k", {"--x", "y"}}};
+  outcome.network_used = {{"a:1", 1, 2, 3}};
+  outcome.network_failures = {{"b:1", "no such name", 2}};
+  outcome.degraded = {{"w", "y", ""}, {"w2", "y2", "i"}};
+  outcome.usage = {1, 2, 3, 4, std::nullopt, 6};
+  outcome.changes = {{"n\xff", ChangeKind::mode, FileType::link, 5, 0755}};
+  outcome.appeared = {{"p", true}};
+  outcome.hazards = {{"h", "y"}};
+  outcome.changes_left_out = 8;
+  outcome.hazards_left_out = 9;
+  const auto record = read_record(record::record_text({.id = "r_1"}, {.outcome = outcome}));
+  ASSERT_TRUE(record && record->outcome);
+  const Outcome& back = *record->outcome;
+  EXPECT_EQ(record->id, "r_1");
+  EXPECT_EQ(record->status, "over-budget");
+  EXPECT_EQ(back.verdict, outcome.verdict);
+  EXPECT_EQ(back.out.text, outcome.out.text);
+  EXPECT_EQ(back.out.head_bytes, 2U);
+  EXPECT_TRUE(back.err.joined);
+  EXPECT_FALSE(back.err.text);
+  EXPECT_EQ(back.write_error->errno_value, ENOSPC);
+  EXPECT_EQ(back.limits_met[0].evidence, Evidence::sampled);
+  EXPECT_FALSE(back.limits_met[0].peak);
+  EXPECT_EQ(back.denials[0].what, "\xfe");
+  EXPECT_THAT(back.denials[0].options, ElementsAre("--x", "y"));
+  EXPECT_EQ(back.network_used[0].bytes_out, 3U);
+  EXPECT_EQ(back.network_failures[0].why, "no such name");
+  EXPECT_EQ(back.degraded[1].instead, "i");
+  EXPECT_EQ(back.usage.memory_peak_bytes, 4U);
+  EXPECT_FALSE(back.usage.processes_peak);
+  EXPECT_EQ(back.changes, outcome.changes);
+  EXPECT_TRUE(back.appeared[0].is_hidden);
+  EXPECT_EQ(back.hazards[0].why, "y");
+  EXPECT_EQ(back.changes_left_out, 8U);
+  EXPECT_EQ(back.hazards_left_out, 9U);
+}
+
+TEST(Record, EveryVerdictIsReadBack) {
+  for (const Verdict& verdict : {Verdict(Exited{3}), Verdict(Signaled{11}), Verdict(OverBudget{Budget::disk}),
+                                 Verdict(Cancelled{2}), Verdict(Lost{})}) {
+    const auto record = read_record(record::record_text({}, {.outcome = Outcome{.verdict = verdict}}));
+    ASSERT_TRUE(record && record->outcome);
+    EXPECT_EQ(record->outcome->verdict, verdict);
+  }
+  const Error error{.code = "not-found", .message = "m", .hint = "h"};
+  const auto failed = read_record(record::record_text({}, {.errors = {error}}));
+  ASSERT_TRUE(failed && failed->error && !failed->outcome);
+  EXPECT_EQ(failed->error->code, "not-found");
+}
+
+TEST(Record, OtherTextsAreNone) {
+  for (const char* text : {"", "[]", "{}", "{\"schema\":\"sbx.run/2\"}", "{\"schema\":"})
+    EXPECT_FALSE(read_record(text)) << text;
+  EXPECT_TRUE(read_record("{\"schema\":\"sbx.run/1\",\"denials\":5,\"usage\":[]}"));
 }
 
 TEST(Record, ASetUpFailureSaysWhatWasMissing) {

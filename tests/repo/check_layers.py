@@ -34,7 +34,7 @@ MAY_INCLUDE = {
 FENCES = [
     (r"^CLI/", {"cli/app.cpp"}, "the command line has one definition"),
     (r"^toml\+\+/", {"policy/syntax.cpp"}, "nothing else knows TOML"),
-    (r"^nlohmann/", {"base/json.hpp", "plan/program/proxies.cpp"}, "JSON is written in one place, and read from what volta keeps"),
+    (r"^nlohmann/", {"base/json.hpp", "lib/record.cpp", "plan/program/proxies.cpp"}, "JSON is written in one place, and read from what volta keeps"),
     (r"^(iostream|regex|fstream|sstream)$", set(), "static constructors and locales cost time at every start"),
     (r"^linux/", {"base/", "plan/filter/", "plan/landlock", "spawn/", "supervise/", "workspace/", "host/", "doctor/", "network/", "cgroup/", "changes/",
                    "policy/symbols.cpp"},

@@ -1,0 +1,206 @@
+#include <sbx/record.hpp>
+
+#include <array>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace sbx {
+namespace {
+
+using Json = nlohmann::json;
+
+// A record is read as a stranger's text: whatever is missing or has another type stays at its default.
+
+const Json& part(const Json& object, const char* key) {
+  static const Json kNothing;
+  if (!object.is_object()) return kNothing;
+  const auto found = object.find(key);
+  return found == object.end() ? kNothing : *found;
+}
+
+std::optional<std::uint64_t> number(const Json& object, const char* key) {
+  const Json& value = part(object, key);
+  if (!value.is_number_unsigned()) return std::nullopt;
+  return value.get<std::uint64_t>();
+}
+
+std::uint64_t count(const Json& object, const char* key) { return number(object, key).value_or(0); }
+
+int small(const Json& object, const char* key) { return static_cast<int>(count(object, key)); }
+
+bool flag(const Json& object, const char* key) {
+  const Json& value = part(object, key);
+  return value.is_boolean() && value.get<bool>();
+}
+
+std::string plain(const Json& object, const char* key) {
+  const Json& value = part(object, key);
+  return value.is_string() ? value.get<std::string>() : std::string();
+}
+
+std::string from_base64(std::string_view text) {
+  std::string bytes;
+  std::uint32_t bits = 0;
+  int have = 0;
+  for (const char c : text) {
+    int digit = -1;
+    if (c >= 'A' && c <= 'Z') digit = c - 'A';
+    if (c >= 'a' && c <= 'z') digit = c - 'a' + 26;
+    if (c >= '0' && c <= '9') digit = c - '0' + 52;
+    if (c == '+') digit = 62;
+    if (c == '/') digit = 63;
+    if (digit < 0) break;  // '=' ends it
+    bits = bits << 6 | static_cast<std::uint32_t>(digit);
+    have += 6;
+    if (have < 8) continue;
+    have -= 8;
+    bytes += static_cast<char>(bits >> have & 0xff);
+  }
+  return bytes;
+}
+
+/// A name that is not UTF-8 stands in base64 beside its text.
+std::string name(const Json& object, const std::string& key) {
+  const std::string exact = plain(object, (key + "_b64").c_str());
+  return exact.empty() ? plain(object, key.c_str()) : from_base64(exact);
+}
+
+template <class Entry, class Read>
+std::vector<Entry> list(const Json& object, const char* key, Read read) {
+  std::vector<Entry> entries;
+  for (const Json& each : part(object, key))
+    if (each.is_object()) entries.push_back(read(each));
+  return entries;
+}
+
+/// The word at this place of a table; the first where it is another.
+template <class Enum, std::size_t Size>
+Enum word(const Json& object, const char* key, const std::array<const char*, Size>& words) {
+  const std::string text = plain(object, key);
+  for (std::size_t i = 0; i < Size; ++i)
+    if (text == words[i]) return static_cast<Enum>(i);
+  return Enum{};
+}
+
+constexpr std::array kBudgets = {"wall_time", "cpu_time", "memory", "output", "file_size", "disk"};
+constexpr std::array kEvidence = {"kernel-counter", "signal", "sampled"};
+constexpr std::array kChanges = {"created", "modified", "deleted", "mode"};
+constexpr std::array kTypes = {"file", "folder", "link", "fifo", "socket", "device"};
+
+std::optional<Verdict> verdict_of(const Json& outcome) {
+  const std::string status = plain(outcome, "status");
+  if (status == "exited") return Exited{small(outcome, "exit_code")};
+  if (status == "signaled") return Signaled{small(outcome, "signal")};
+  if (status == "over-budget") return OverBudget{word<Budget>(outcome, "reason", kBudgets)};
+  if (status == "denied") return Denied{};  // the call is named among the denials
+  if (status == "cancelled") return Cancelled{small(outcome, "signal")};
+  if (status == "lost") return Lost{};
+  return std::nullopt;
+}
+
+Stream stream_of(const Json& json) {
+  Stream stream{.bytes = count(json, "bytes"),
+                .truncated = flag(json, "truncated"),
+                .head_bytes = count(json, "head_bytes"),
+                .tail_bytes = count(json, "tail_bytes"),
+                .joined = flag(json, "joined")};
+  if (part(json, "text").is_string())
+    stream.text = plain(json, "encoding") == "base64" ? from_base64(plain(json, "text"))
+                                                      : plain(json, "text");
+  return stream;
+}
+
+Denial denial_of(const Json& json) {
+  Denial denial{.kind = plain(json, "kind"),
+                .what = name(json, "what"),
+                .count = count(json, "count"),
+                .process = name(json, "process"),
+                .rule = name(json, "rule"),
+                .allow_with = name(json, "allow_with"),
+                .risk = plain(json, "risk")};
+  for (const Json& option : part(json, "options"))
+    if (option.is_string()) denial.options.push_back(option.get<std::string>());
+  return denial;
+}
+
+void read_findings(const Json& json, Outcome& outcome) {
+  outcome.limits_met = list<LimitMet>(json, "limits_met", [](const Json& each) {
+    return LimitMet{.limit = plain(each, "limit"),
+                    .value = count(each, "value"),
+                    .peak = number(each, "peak"),
+                    .evidence = word<Evidence>(each, "evidence", kEvidence)};
+  });
+  outcome.denials = list<Denial>(json, "denials", denial_of);
+  const Json& network = part(json, "network");
+  outcome.network_used = list<NetworkUse>(network, "used", [](const Json& each) {
+    return NetworkUse{plain(each, "rule"), count(each, "connections"), count(each, "bytes_in"),
+                      count(each, "bytes_out")};
+  });
+  outcome.network_failures = list<NetworkFailure>(network, "failed", [](const Json& each) {
+    return NetworkFailure{plain(each, "what"), plain(each, "why"), count(each, "count")};
+  });
+  outcome.degraded = list<Degraded>(json, "degraded", [](const Json& each) {
+    return Degraded{plain(each, "what"), plain(each, "why"), plain(each, "instead")};
+  });
+}
+
+void read_files(const Json& json, Outcome& outcome) {
+  outcome.changes = list<Change>(json, "changes", [](const Json& each) {
+    return Change{
+        .path = name(each, "path"),
+        .change = word<ChangeKind>(each, "change", kChanges),
+        .type = word<FileType>(each, "type", kTypes),
+        .bytes = count(each, "bytes"),
+        .mode = static_cast<unsigned>(std::strtoul(plain(each, "mode").c_str(), nullptr, 8))};
+  });
+  outcome.changes_left_out = count(json, "changes_left_out");
+  outcome.appeared = list<Appeared>(json, "appeared", [](const Json& each) {
+    return Appeared{name(each, "path"), plain(each, "guard") == "filesystem.deny"};
+  });
+  outcome.hazards = list<Hazard>(
+      json, "hazards", [](const Json& each) { return Hazard{name(each, "path"), plain(each, "why")}; });
+  outcome.hazards_left_out = count(json, "hazards_left_out");
+}
+
+Outcome outcome_of(const Json& json, Verdict verdict) {
+  Outcome outcome{.verdict = std::move(verdict),
+                  .detail = plain(part(json, "outcome"), "detail"),
+                  .out = stream_of(part(json, "stdout")),
+                  .err = stream_of(part(json, "stderr"))};
+  if (const Json& error = part(json, "write_error"); error.is_object())
+    outcome.write_error = WriteError{plain(error, "stream"), small(error, "errno")};
+  read_findings(json, outcome);
+  read_files(json, outcome);
+  const Json& usage = part(json, "usage");
+  outcome.usage = {.wall_ms = count(usage, "wall_ms"),
+                   .user_ms = count(usage, "user_ms"),
+                   .system_ms = count(usage, "system_ms"),
+                   .memory_peak_bytes = number(usage, "memory_peak_bytes"),
+                   .processes_peak = number(usage, "processes_peak"),
+                   .written_bytes = number(usage, "written_bytes")};
+  outcome.cpu_time_means = plain(part(json, "enforced"), "cpu_time");
+  return outcome;
+}
+
+}  // namespace
+
+std::optional<Record> read_record(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object() || plain(json, "schema") != "sbx.run/1") return std::nullopt;
+  const Json& outcome = part(json, "outcome");
+  Record record{
+      .id = plain(json, "id"), .status = plain(outcome, "status"), .success = flag(outcome, "success")};
+  if (auto verdict = verdict_of(outcome))
+    record.outcome = outcome_of(json, std::move(*verdict));
+  else
+    record.error = Error{.kind = ErrorKind::setup,
+                         .code = plain(outcome, "code"),
+                         .message = plain(outcome, "detail"),
+                         .hint = plain(outcome, "hint")};
+  return record;
+}
+
+}  // namespace sbx
