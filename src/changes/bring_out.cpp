@@ -40,7 +40,7 @@ bool succeeded(const Outcome& outcome) {
 Status BringOut::check_out() const {
   if (!workspace::has_copy(plan_))
     return usage("nothing-to-bring-out", "--out needs a workspace that is private to the run",
-                 "--workspace .:overlay; what is written to a live folder is there already");
+                 "--workspace .:overlay; what is written to a live directory is there already");
   return {};
 }
 

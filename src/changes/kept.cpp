@@ -80,10 +80,10 @@ class Draft {
  public:
   static Result<Draft> make(int store) {
     Draft draft(store);
-    if (::mkdirat(store, draft.name_.c_str(), 0700) != 0) return not_kept("no folder for them");
+    if (::mkdirat(store, draft.name_.c_str(), 0700) != 0) return not_kept("no directory for them");
     draft.folder_ = SBX_TRY(workspace::open_folder(store, draft.name_));
     if (::flock(draft.folder_.get(), LOCK_EX | LOCK_NB) != 0) return not_kept("no lock on them");
-    if (::mkdirat(draft.folder_.get(), kContents, 0700) != 0) return not_kept("no folder for them");
+    if (::mkdirat(draft.folder_.get(), kContents, 0700) != 0) return not_kept("no directory for them");
     draft.contents_ = SBX_TRY(workspace::open_folder(draft.folder_.get(), kContents));
     return draft;
   }
@@ -213,7 +213,7 @@ Result<UniqueFd> open_lower(const std::string& path, ino_t inode) {
   if (::fstat(folder->get(), &facts) != 0 || facts.st_ino != inode)
     return fail(Error{.kind = ErrorKind::host,
                       .code = "workspace-replaced",
-                      .message = "'" + path + "' is not the folder that the changes were made in",
+                      .message = "'" + path + "' is not the directory that the changes were made in",
                       .hint = "it was replaced by another one of that name"});
   return folder;
 }

@@ -159,7 +159,7 @@ class Reader {
   Result<Manifest> check(Manifest manifest) const {
     const std::string& folder = manifest.facts.folder;
     if (!folder.starts_with('/') || !is_inner(folder.substr(1)))
-      return broken("it names no folder");
+      return broken("it names no directory");
     if (manifest.layers.empty() || manifest.layers.front().prefix != ".")
       return broken("it names no layer");
     return manifest;

@@ -190,7 +190,7 @@ constexpr CommandRow kCommands[] = {
     {"changes diff", "SET", "Show the changes of a set, texts line by line.", kWorks,
      diff_options},
     {"changes apply", "SET [GLOB...]",
-     "Do the changes of a set, or those that GLOB means, to the folder that they were made in.",
+     "Apply the changes of a set, only those that match GLOB if given, to the directory they were made in.",
      kWorks, apply_options},
     {"changes drop", "SET...", "Remove change sets.", kWorks, plain_options},
     {"completions", "bash|zsh|fish", "Print a completion script for a shell.", kWorks,

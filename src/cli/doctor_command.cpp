@@ -167,7 +167,7 @@ int doctor_command(const Invocation& typed) {
       {"means", "Budgets and rules", doctor::examine_means(trials)},
       {"interpreters", "Interpreters of scripts",
        doctor::examine_interpreters(*host, interpreters_of(policies->front(), *context))},
-      {"policies", "Policies, tried in this folder", trials}};
+      {"policies", "Policies, tried in this directory", trials}};
   const std::string text =
       typed.output.json
           ? for_programs(sections, *host)

@@ -51,19 +51,19 @@ constexpr OptionRow kRunOptions[] = {
      "default 1M is captured, 256M is passed through.",
      take_output},
     {"--workspace", "DIR[:MODE]", kFiles, kOnce,
-     "The program's working folder, and how it is given: overlay (changes vanish), read-only, "
+     "The program's working directory, and how it is given: overlay (changes vanish), read-only, "
      "read-write (changes are real) or empty. Without a mode, the policy's; where that is empty, "
      "one is needed.",
      take_workspace},
     {"--read", "PATH[:TARGET]", kFiles, kEach,
-     "Make a file or folder of the host readable, at TARGET if given. A colon in a name is "
+     "Make a file or directory of the host readable, at TARGET if given. A colon in a name is "
      "written \\:.",
      take_read},
     {"--write", "PATH[:TARGET]", kFiles, kEach,
-     "Make a file or folder of the host writable: changes are real, while the program runs.",
+     "Make a file or directory of the host writable: changes are real, while the program runs.",
      take_write},
     {"--in", "FILE[:TARGET]", kFiles, kEach,
-     "Copy a file in before the start, to the working folder or to TARGET. The copy is the "
+     "Copy a file in before the start, to the working directory or to TARGET. The copy is the "
      "program's: it may change it, and the host's file stays as it is.",
      take_in},
     {"--venv", "DIR", kFiles, kOnce,
@@ -82,7 +82,7 @@ constexpr OptionRow kRunOptions[] = {
      "Set variables from lines NAME=VALUE; empty lines and lines that begin with # are skipped.",
      take_env_file},
     {"--env-fd", "N", kInput, kEach,
-     "The same from an open descriptor, divided by zero bytes where there are any. For secrets.",
+     "Like --env-file, from the open descriptor N; entries may end with zero bytes. For secrets.",
      take_env_fd},
     {"--stdin", "inherit|null|FILE", kInput, kOnce, "What the program reads on standard input.",
      take_stdin},
@@ -109,7 +109,7 @@ constexpr OptionRow kRunOptions[] = {
      "Keep the changes under a name, to look at and apply them later: see sbx-changes(1).",
      take_keep},
     {"--json", "", kAnswer, kOnce,
-     "Write the record to stdout; the program's output stands in it. See sbx-record(5).",
+     "Write the record to stdout, with the program's output in it. See sbx-record(5).",
      take_json},
     {"--report", "FILE", kAnswer, kOnce, "Write the record to a file, in one step, at the end.",
      take_report},
@@ -136,7 +136,7 @@ constexpr OptionRow kRunOptions[] = {
      take_dry_run},
     {"--trace-time", "", kAnswer, kOnce, "Print the stages of the start, in microseconds.",
      take_trace_time},
-    {"-q,--quiet", "", kAnswer, kOnce, "Say nothing on stderr unless the program can't be run.",
+    {"-q,--quiet", "", kAnswer, kOnce, "Suppress messages, except errors that prevent the run.",
      take_quiet},
     {"-v,--verbose", "", kAnswer, kOnce,
      "Say also what was bound and why, and list weaker enforcement.", take_verbose},

@@ -103,10 +103,10 @@ Finding overlay() {
     return {.name = "overlayfs",
             .state = State::weaker,
             .fact = "this kernel's tmpfs has no user.* attributes",
-            .consequence = "what is written over a workspace lies in a folder of the state home",
+            .consequence = "what is written over a workspace lies in a directory of the state home",
             .cure = "a newer kernel"};
   return missing("overlayfs", errno_words(asked),
-                 "folders can't be granted read-only or copy-on-write",
+                 "directories can't be granted read-only or copy-on-write",
                  "load the module: modprobe overlay");
 }
 
@@ -122,10 +122,10 @@ Finding idmapped_mounts(const host::Host& host) {
     return {.name = "idmapped mounts", .fact = "not needed: sbx runs as an ordinary user"};
   const Asked asked = ask_idmapped_mount();
   if (worked(asked))
-    return {.name = "idmapped mounts", .fact = "work on this folder's file system"};
+    return {.name = "idmapped mounts", .fact = "work on this directory's file system"};
   return {.name = "idmapped mounts",
           .state = State::weaker,
-          .fact = fmt::format("this folder's file system can't: {}", errno_words(asked)),
+          .fact = fmt::format("this directory's file system can't: {}", errno_words(asked)),
           .consequence = "a grant here that the sandbox's uid can't read is copied or refused",
           .cure = "work on another file system, or run sbx as an ordinary user"};
 }
@@ -140,7 +140,7 @@ Finding groups(const host::Host& host) {
   return {.name = "supplementary groups",
           .state = State::weaker,
           .fact = fmt::format("an ordinary user can't drop them: {}", list),
-          .consequence = "in granted folders the program may use what these groups may",
+          .consequence = "in granted directories the program may use what these groups may",
           .cure = "run sbx from an account without them"};
 }
 

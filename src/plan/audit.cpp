@@ -117,13 +117,13 @@ Opening workspace(const Policy& policy) {
   const auto& mode = policy.filesystem.workspace.mode;
   switch (mode.value) {
     case policy::WorkspaceMode::empty:
-      return {0, "the program sees an empty folder", mode.origin};
+      return {0, "the program sees an empty directory", mode.origin};
     case policy::WorkspaceMode::read_only:
-      return {30, "the program reads the working folder", mode.origin};
+      return {30, "the program reads the working directory", mode.origin};
     case policy::WorkspaceMode::overlay:
-      return {40, "the program reads the working folder; its changes vanish", mode.origin};
+      return {40, "the program reads the working directory; its changes vanish", mode.origin};
     case policy::WorkspaceMode::read_write:
-      return {100, "the program changes the working folder for real", mode.origin};
+      return {100, "the program changes the working directory for real", mode.origin};
   }
   return {};
 }
@@ -135,7 +135,7 @@ bool shows_files(const Policy& policy) {
 
 /// Against the list of the built-in `default`: patterns only, since "~" is somebody else's here.
 Opening deny(const Policy& policy) {
-  if (!shows_files(policy)) return {0, "no folder is shown that could hold credentials"};
+  if (!shows_files(policy)) return {0, "no directory is shown that could hold credentials"};
   const auto usual = policy::load({{"default"}}, {}, {.home = "/home/user"});
   if (!usual) return {};
   int patterns = 0;

@@ -187,7 +187,7 @@ void append(const Key& key, const Node::List& items, Reading& reading, SourcedLi
     if (list.size() >= kMostEntries) {
       reading.report(key, item,
                      {"too-many-entries", "more than " + std::to_string(kMostEntries) + " entries",
-                      "name folders instead of files, groups instead of names"});
+                      "name directories instead of files, groups instead of names"});
       return;
     }
     list.push_back({std::move(*read), reading.origin(item)});

@@ -120,14 +120,14 @@ Checked<std::string> absolute_path(std::string_view text, const PathBase& base) 
                      "write the path out; ~ alone is your own home");
     }
     if (base.home.empty()) {
-      return problem("no-home", "you have no home folder for " + quoted(text),
+      return problem("no-home", "you have no home directory for " + quoted(text),
                      "write the path out");
     }
     return normal_path(base.home + std::string(text.substr(1)));
   }
   if (base.folder.empty()) {
     return problem("bad-path",
-                   quoted(text) + " is relative, and a built-in policy lies in no folder",
+                   quoted(text) + " is relative, and a built-in policy lies in no directory",
                    "write an absolute path or begin it with ~");
   }
   return normal_path(base.folder + "/" + std::string(text));
@@ -137,7 +137,7 @@ Checked<void> check_grantable(const std::string& path) {
   constexpr auto kOwn = std::to_array<std::string_view>({"/proc", "/sys", "/dev"});
   if (path == "/") {
     return problem("forbidden-grant", "\"/\" can't be granted",
-                   "grant the folders that are needed");
+                   "grant the directories that are needed");
   }
   for (const std::string_view own : kOwn) {
     if (!path.starts_with(own) || (path.size() > own.size() && path[own.size()] != '/')) continue;

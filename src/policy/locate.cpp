@@ -31,7 +31,7 @@ std::unexpected<Error> refuse(std::string code, std::string message, std::string
 }
 
 std::string_view type_word(mode_t mode) {
-  if (S_ISDIR(mode)) return "a folder";
+  if (S_ISDIR(mode)) return "a directory";
   if (S_ISFIFO(mode)) return "a fifo";
   if (S_ISSOCK(mode)) return "a socket";
   return "a device";

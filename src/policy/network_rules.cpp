@@ -75,7 +75,7 @@ Checked<PortRange> parse_range(std::string_view text) {
   const auto last =
       dash == std::string_view::npos ? first : number(text.substr(dash + 1), kLastPort);
   if (!first || !last || *first == 0 || *last == 0)
-    return bad(quoted(text) + " is no port from 1 to 65535", std::string(kPorts));
+    return bad(quoted(text) + " is not a port number (1 to 65535)", std::string(kPorts));
   if (*first > *last) {
     return bad("the range " + quoted(text) + " ends before it begins",
                write_text(std::to_string(*last) + "-" + std::to_string(*first)));

@@ -317,7 +317,7 @@ void append_appeared(std::string& text, const std::vector<Appeared>& appeared, b
     names += fmt::format("  {}\n", printable(each.path));
   }
   if (count == 0) return;
-  say(text, "new in a live folder{}", what);
+  say(text, "new in a live directory{}", what);
   text += names;
   if (count > kMostNames) text += fmt::format("  and {} more\n", count - kMostNames);
 }

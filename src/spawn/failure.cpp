@@ -65,12 +65,12 @@ std::string mount_hint(const Mount& mount, int error) {
   if (error == ESTALE)
     return "'" + mount.source + "' was replaced while sbx was starting: run again";
   if (error == EROFS)
-    return "the target does not exist and lies in a folder of the host that sbx does not write to: "
+    return "the target does not exist and lies in a directory of the host that sbx does not write to: "
            "create it, or choose another target";
   if (error == ENOSPC) return "the private disk is full: raise limits.disk and limits.disk_files";
   if (error == ELOOP) return "a part of the path is a symbolic link: write the path it leads to";
   if (error == EOVERFLOW)
-    return "the folder holds files of users or groups that the sandbox has no ids for";
+    return "the directory holds files of users or groups that the sandbox has no ids for";
   if (mount.kind == MountKind::proc && error == EPERM)
     return std::string(
                "the host's own /proc is partly hidden, so the kernel refuses a fresh one; ") +

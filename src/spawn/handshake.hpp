@@ -41,11 +41,11 @@ namespace sbx::child {
   X(private_mounts, construction, "mounts made outside do not come in")                         \
   X(root, construction, "an empty root exists")                                                 \
   X(scratch, construction, "the one private tmpfs exists, as large as limits.disk says")        \
-  X(make_entry, construction, "a folder, link or file of the new root exists")                  \
+  X(make_entry, construction, "a directory, link or file of the new root exists")                  \
   X(bind, construction, "a granted path is in the new root")                                    \
   X(bind_attributes, protection, "what is bound is nosuid, nodev and read-only unless granted") \
-  X(veil, protection, "denied names in granted folders are hidden")                             \
-  X(overlay, construction, "a granted folder is in the new root, copy-on-write or read-only")   \
+  X(veil, protection, "denied names in granted directories are hidden")                             \
+  X(overlay, construction, "a granted directory is in the new root, copy-on-write or read-only")   \
   X(device, construction, "a harmless device is in the new root")                               \
   X(proc, construction, "/proc shows the sandbox only")                                         \
   X(nested_namespaces, protection, "no user namespace can be made inside")                      \

@@ -247,7 +247,7 @@ class Application {
     const auto spot = look(change);
     if (!spot) return is_gone(spot.error()) ? Answer() : left(spot.error().text());
     if (!spot->exists || is_replaced_already(change, *spot)) return std::nullopt;
-    if (!S_ISDIR(spot->facts.st_mode)) return conflict("it is no folder on the host now");
+    if (!S_ISDIR(spot->facts.st_mode)) return conflict("it is no directory on the host now");
     if (::unlinkat(spot->folder.get(), spot->name.c_str(), AT_REMOVEDIR) == 0) return std::nullopt;
     if (errno == ENOTEMPTY || errno == EEXIST)
       return Refusal{"something in it stays", false, false};

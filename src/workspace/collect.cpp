@@ -132,7 +132,7 @@ Result<Collected> collect(const Copy& copy, const ChangeSet& changes, int target
                           const Collecting& what) {
   struct stat facts{};
   if (::fstat(target, &facts) != 0)
-    return fail_errno(ErrorKind::host, "cannot-put", "cannot look at the folder of --out");
+    return fail_errno(ErrorKind::host, "cannot-put", "cannot look at the directory of --out");
   SBX_TRY(lock_folder(target, what.waiting));
   Collector collector(copy, target, what, {facts.st_uid, facts.st_gid});
   for (const Change& change : changes.changes) collector.take(change);

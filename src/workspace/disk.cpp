@@ -32,7 +32,7 @@ std::unexpected<Error> refused(const std::string& state, const char* what) {
             .code = "no-disk-folder",
             .message = std::string("cannot keep the private disk in '") + state + "': " + what,
             .errno_value = errno,
-            .hint = "set HOME, or XDG_STATE_HOME below it, to a folder of yours on a disk; "
+            .hint = "set HOME, or XDG_STATE_HOME below it, to a directory of yours on a disk; "
                     "limits.disk_on = \"memory\" needs none"});
 }
 
@@ -96,12 +96,12 @@ Result<DiskFolder> DiskFolder::make(const std::string& state, uid_t uid, gid_t g
     folder.name_ = random_name();
     folder.lock_ = take_lock(folder.disks_.get(), folder.name_);
   }
-  if (!folder.lock_.valid()) return refused(state, "no folder can be made in it");
+  if (!folder.lock_.valid()) return refused(state, "no directory can be made in it");
   if (::mkdirat(folder.disks_.get(), folder.name_.c_str(), 0700) != 0)
-    return refused(state, "no folder can be made in it");
+    return refused(state, "no directory can be made in it");
   const UniqueFd own = SBX_TRY(open_own(folder.disks_.get(), folder.name_));
   struct stat facts{};
-  if (::mkdirat(own.get(), kFiles, 0700) != 0) return refused(state, "no folder can be made in it");
+  if (::mkdirat(own.get(), kFiles, 0700) != 0) return refused(state, "no directory can be made in it");
   const UniqueFd files = SBX_TRY(open_own(own.get(), kFiles));
   folder.takes_overlays_ = can_hold_overlays(files.get());
   folder.takes_whiteouts_ = can_hold_whiteouts(files.get());

@@ -38,7 +38,7 @@ const char* describe(FileType type) {
     case FileType::file:
       return "a file";
     case FileType::folder:
-      return "a folder";
+      return "a directory";
     case FileType::link:
       return "a symbolic link";
     case FileType::fifo:

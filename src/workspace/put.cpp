@@ -171,7 +171,7 @@ Result<UniqueFd> make_folder(int root, const std::string& path, Owner owner) {
   const UniqueFd holder = SBX_TRY(make_folder(root, folder_of(path), owner));
   const std::string name = name_of(path);
   if (::mkdirat(holder.get(), name.c_str(), 0755) != 0 && errno != EEXIST)
-    return refused("make the folder", path);
+    return refused("make the directory", path);
   folder = open_folder(root, path);
   if (folder) SBX_TRY(give_to(folder->get(), owner));
   return folder;
@@ -227,13 +227,13 @@ Status lock_folder(int folder, const Waiting& waiting) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK)
       return fail_errno(ErrorKind::host, "cannot-lock",
-                        "cannot lock the folder that is written to");
+                        "cannot lock the directory that is written to");
     if (std::exchange(first, false) && waiting.begins) waiting.begins();
     // Signals may be held back, and a flock(2) that waits would not see them.
     if (waiting.stop && waiting.stop())
       return fail(Error{.kind = ErrorKind::host,
                         .code = "stopped",
-                        .message = "interrupted while another sbx wrote to the same folder"});
+                        .message = "interrupted while another sbx wrote to the same directory"});
     (void)::poll(nullptr, 0, kLockStep);
   }
   return {};

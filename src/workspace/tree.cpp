@@ -87,13 +87,13 @@ Result<std::vector<std::string>> read_names(int folder) {
   const std::unique_ptr<DIR, int (*)(DIR*)> stream(copy.valid() ? ::fdopendir(copy.get()) : nullptr,
                                                    ::closedir);
   if (stream) (void)copy.release();  // closedir() closes it
-  if (!stream) return fail_errno(ErrorKind::host, "cannot-read", "cannot read a folder");
+  if (!stream) return fail_errno(ErrorKind::host, "cannot-read", "cannot read a directory");
   ::rewinddir(stream.get());
   std::vector<std::string> names;
   for (errno = 0; const dirent* each = ::readdir(stream.get()); errno = 0)
     if (std::strcmp(each->d_name, ".") != 0 && std::strcmp(each->d_name, "..") != 0)
       names.emplace_back(each->d_name);
-  if (errno != 0) return fail_errno(ErrorKind::host, "cannot-read", "cannot read a folder");
+  if (errno != 0) return fail_errno(ErrorKind::host, "cannot-read", "cannot read a directory");
   std::ranges::sort(names);
   return names;
 }

@@ -301,7 +301,7 @@ class Later(Changes):
         self.assertIn(b"can't be opened", self.changes("apply", "--yes", "set", ends_with=125).err)
         self.assertIn(b"deleted   notes.txt", self.changes("show", "set").out)
         self.work.mkdir()
-        self.assertIn(b"not the folder", self.changes("apply", "--yes", "set", ends_with=125).err)
+        self.assertIn(b"not the directory", self.changes("apply", "--yes", "set", ends_with=125).err)
         self.work.rmdir()
         self.work.symlink_to(self.tmp / "moved")
         self.changes("apply", "--yes", "set", ends_with=125)

@@ -81,8 +81,8 @@ class Inputs(SbxTest):
         self.assertEqual(self.run_with("print(open('data.csv').read())", f"{self.data}:b").text, "mine\n")
 
     def test_a_live_folder_is_never_written_to(self):
-        self.could_not(self.sbx("--workspace", f"{self.work}:read-write", "--in", self.data, "true"), "live folder")
-        self.could_not(self.sbx("--write", self.work, "--in", f"{self.data}:{self.work}/x", "true"), "live folder")
+        self.could_not(self.sbx("--workspace", f"{self.work}:read-write", "--in", self.data, "true"), "live directory")
+        self.could_not(self.sbx("--write", self.work, "--in", f"{self.data}:{self.work}/x", "true"), "live directory")
         self.assertEqual(os.listdir(self.work), [])
         self.run_with("open('/tmp/x').read()", f"{self.data}:/tmp/x", mode="read-write")
 

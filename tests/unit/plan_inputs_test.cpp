@@ -71,14 +71,14 @@ TEST_F(Inputs, NeverReplaceWhatTheWorkspaceHas) {
   EXPECT_THAT(refused("old"), HasSubstr("something of that name"));
   EXPECT_THAT(refused("sub"), HasSubstr("something of that name"));
   EXPECT_THAT(refused("link"), HasSubstr("something of that name"));
-  EXPECT_THAT(refused("old/x"), HasSubstr("no folder"));
+  EXPECT_THAT(refused("old/x"), HasSubstr("no directory"));
   EXPECT_THAT(refused("link/x"), HasSubstr("symbolic link"));
   EXPECT_EQ(placed("sub/x"), "/home/me/project/sub/x");
 }
 
 TEST_F(Inputs, LieWhereTheProgramMayWriteAndTheHostIsNotWrittenTo) {
   set("filesystem.workspace.mode", "\"read-write\"");
-  EXPECT_THAT(refused("x"), HasSubstr("live folder"));
+  EXPECT_THAT(refused("x"), HasSubstr("live directory"));
   set("filesystem.workspace.mode", "\"read-only\"");
   EXPECT_THAT(refused("x"), HasSubstr("read-only"));
   canned.files->folder("/srv/granted");

@@ -103,7 +103,7 @@ TEST_F(PolicyLocate, OnlyRegularFilesAreRead) {
   std::filesystem::create_directory(path("work/folder"));
   std::filesystem::create_symlink("/dev/zero", path("work/link"));
   for (const auto& [file, what] : {std::pair{"./fifo", "a fifo"},
-                                   {"./folder", "a folder"},
+                                   {"./folder", "a directory"},
                                    {"./link", "a device"},
                                    {"/dev/null", "a device"}}) {
     const Error error = finding({file});

@@ -82,7 +82,7 @@ std::unexpected<Error> denied_grant(const std::string& doing, const DenyRule& ru
                .message = "cannot " + doing + ": " + describe(rule) + " hides it",
                .origin = origin,
                .hint = rule.own_state
-                           ? "sbx keeps changes and records there; grant another folder"
+                           ? "sbx keeps changes and records there; grant another directory"
                            : "deny wins over every grant; filesystem.deny = { replace = [ … ] } "
                              "names what stays hidden instead"});
 }

@@ -55,7 +55,7 @@ Status decide_disk(Plan& plan, policy::DiskOn asked, const host::Host& host) {
   if (why.empty() || plan.budgets.disk_in_folder) return {};
   plan.budgets.disk_in_folder = true;
   plan.degraded.push_back({.what = "limits.disk",
-                           .why = "the private disk is a folder of the state home: " + why,
+                           .why = "the private disk is a directory of the state home: " + why,
                            .instead = "it is measured while the program runs, so that it can be "
                                       "over for a moment; files without a name are not counted"});
   return {};

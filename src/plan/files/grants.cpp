@@ -32,7 +32,7 @@ Status check_kind(const Grant& grant, const std::string& written) {
                     "filesystem.sockets is for sockets");
     default:
       return refuse("not-grantable",
-                    "cannot grant '" + written + "': it is neither a file nor a folder",
+                    "cannot grant '" + written + "': it is neither a file nor a directory",
                     grant.origin);
   }
 }
@@ -47,7 +47,7 @@ std::string obstacle_on_the_way(const host::Host& host, const std::string& place
     const auto real = host.files->canonical(folder);
     if (facts->type == host::FileType::symlink || !real || *real != folder)
       return "'" + folder + "' is reached through a symbolic link";
-    return facts->type == host::FileType::directory ? "" : "'" + folder + "' is no folder";
+    return facts->type == host::FileType::directory ? "" : "'" + folder + "' is no directory";
   }
   return {};
 }
@@ -97,12 +97,12 @@ Result<std::optional<Grant>> resolve_grant(const host::Host& host,
     if (is_forbidden(path))
       return refuse(
           "forbidden-grant", "'" + path + "' is never granted", grant.origin,
-          "grant the folders that the program needs; /dev, /proc and /tmp of its own are there");
+          "grant the directories that the program needs; /dev, /proc and /tmp of its own are there");
   if (is_within(kHome, resolved.target) && resolved.target != kHome)
     return refuse("forbidden-grant",
                   "'" + resolved.target + "' would cover the home of the sandbox, '" +
                       std::string(kHome) + "'",
-                  grant.origin, "grant folders below it, or give it another target");
+                  grant.origin, "grant directories below it, or give it another target");
   resolved.facts = SBX_TRY(host.files->look(resolved.source));
   SBX_TRY(check_kind(resolved, written));
   if (!host.files->may_read(resolved.source))
@@ -113,7 +113,7 @@ Result<std::optional<Grant>> resolve_grant(const host::Host& host,
 Result<Grant> resolve_socket(const host::Host& host, const policy::Sourced<std::string>& socket) {
   auto source = host.files->canonical(socket.value);
   if (!source)
-    return refuse("missing-grant", "cannot hand in the socket '" + socket.value + "'",
+    return refuse("missing-grant", "cannot share the socket '" + socket.value + "'",
                   socket.origin, {}, source.error().errno_value);
   Grant grant{.access = Access::read,
               .source = std::move(*source),
@@ -123,7 +123,7 @@ Result<Grant> resolve_socket(const host::Host& host, const policy::Sourced<std::
   grant.facts = SBX_TRY(host.files->look(grant.source));
   if (grant.facts.type != host::FileType::socket)
     return refuse("not-a-socket", "'" + socket.value + "' is not a socket", socket.origin,
-                  "filesystem.read and filesystem.write are for files and folders");
+                  "filesystem.read and filesystem.write are for files and directories");
   return grant;
 }
 

@@ -191,7 +191,7 @@ void Guard::copy_instead(const Shown& shown) {
   guarded_.degraded.push_back({.what = "filesystem.workspace.mode",
                                .why = "'" + joined(shown.grant.source, shown.survey->foreign) +
                                       "' belongs to a user or group that has no id inside",
-                               .instead = "the folder is a copy, made when the run began"});
+                               .instead = "the directory is a copy, made when the run began"});
 }
 
 void Guard::hide_all(Shown& shown) {

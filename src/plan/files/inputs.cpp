@@ -95,8 +95,8 @@ class Inputs {
                       const host::FileFacts& facts) const {
     const std::string what = in_quotes(input.source);
     if (facts.type == host::FileType::directory)
-      return refuse(what, "it is a folder",
-                    "--read DIR shows a folder read-only, --workspace DIR:overlay gives the "
+      return refuse(what, "it is a directory",
+                    "--read DIR shows a directory read-only, --workspace DIR:overlay gives the "
                     "program a copy of it to work in");
     if (facts.type != host::FileType::regular)
       return refuse(what, "it is no regular file", "standard input takes pipes and the like");
@@ -135,11 +135,11 @@ class Inputs {
     const Cover* over = places_.view.over(target);
     if (over == nullptr) return check_private(what, target);
     if (over->live)
-      return refuse(what, "'" + over->target + "' is a live folder of the host",
+      return refuse(what, "'" + over->target + "' is a live directory of the host",
                     "copy it there yourself, or choose a target outside of it");
     if (!over->writable)
       return refuse(what, "'" + over->target + "' is read-only",
-                    "choose a target in the working folder, /tmp or the home, or --read "
+                    "choose a target in the working directory, /tmp or the home, or --read "
                     "FILE:TARGET");
     return over->source.empty() ? Status() : check_free(what, *over, target);
   }
@@ -148,7 +148,7 @@ class Inputs {
     for (const std::string_view place : kPrivate)
       if (is_within(target, place) && target != place) return {};
     return refuse(what, "the program can't write there",
-                  "choose a target in the working folder, /tmp or the home, or --read FILE:TARGET");
+                  "choose a target in the working directory, /tmp or the home, or --read FILE:TARGET");
   }
 
   /// In a private copy of a folder: nothing of that name is there, and no link leads elsewhere.
@@ -158,7 +158,7 @@ class Inputs {
     if (const auto there = host_.files->look(place))
       return refuse(what, "the workspace has something of that name",
                     there->type == host::FileType::directory
-                        ? "a slash at the end of the target copies into the folder"
+                        ? "a slash at the end of the target copies into the directory"
                         : "leave --in out to use what is there, or name another place: --in "
                           "FILE:TARGET");
     if (std::string obstacle = obstacle_on_the_way(host_, place, over.source); !obstacle.empty())

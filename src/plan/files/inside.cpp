@@ -69,9 +69,9 @@ Result<std::vector<Mount>> system_steps(const host::Host& host, const std::strin
     return fail(
         {.kind = ErrorKind::policy,
          .code = "no-system",
-         .message = "'" + (system_root.empty() ? "/" : system_root) + "' holds no folder 'usr'",
+         .message = "'" + (system_root.empty() ? "/" : system_root) + "' holds no directory 'usr'",
          .origin = origin,
-         .hint = "filesystem.system is \"host\" or a folder that holds a root file system"});
+         .hint = "filesystem.system is \"host\" or a directory that holds a root file system"});
   for (const char* place : kTopLevel)
     SBX_TRY(add_system_folder(host, system_root, place, origin, steps, view));
   return steps;

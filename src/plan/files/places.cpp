@@ -209,7 +209,7 @@ Result<Below> Placer::submounts(const Grant& grant) {
                     "cannot grant '" + grant.source + "': '" + mount.path +
                         "' in it is a mount of type " + mount.type +
                         (facts ? "" : " that can't be looked at"),
-                    grant.origin, "grant the folders beside it one by one");
+                    grant.origin, "grant the directories beside it one by one");
     found.shown.push_back({.access = grant.access,
                            .source = mount.path,
                            .target = std::move(target),
@@ -229,7 +229,7 @@ Status Placer::note_medium(const Grant& grant) {
                   "cannot grant '" + grant.source +
                       "' for writing: its file system, in memory, does not count what lies on it, "
                       "so limits.disk can't be kept there",
-                  grant.origin, "mount a tmpfs with a size there, or grant a folder elsewhere");
+                  grant.origin, "mount a tmpfs with a size there, or grant a directory elsewhere");
   if (medium == Medium::memory) places_.live_in_memory.push_back(grant.source);
   if (medium == Medium::unseen) places_.live_on_overlay.push_back(grant.source);
   return {};
@@ -276,7 +276,7 @@ void Placer::add_copies(const Grant& grant, const Below& below_it) {
       {.what = "filesystem.workspace.mode",
        .why = "'" + below_it.first + "' is a mount in '" + grant.source +
               "', and to an ordinary user the kernel refuses an overlay then",
-       .instead = "the folder is a copy, made when the run began"});
+       .instead = "the directory is a copy, made when the run began"});
 }
 
 Status Placer::add(const Grant& grant) {

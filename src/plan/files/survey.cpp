@@ -21,7 +21,7 @@ std::unexpected<Error> too_many(const std::string& folder,
        .message = "'" + folder + "' holds more than " + std::to_string(most.value) +
                   " entries, too many to look for what must stay hidden",
        .origin = origin,
-       .hint = "raise filesystem.scan (" + most.origin.text() + "), or grant a smaller folder"});
+       .hint = "raise filesystem.scan (" + most.origin.text() + "), or grant a smaller directory"});
 }
 
 bool is_below_git(std::string_view folder) {

@@ -63,7 +63,7 @@ Result<std::string> written_path(const host::Host& host,
                  .code = "missing-workspace",
                  .message = "the working directory of the caller has no path",
                  .origin = source.origin,
-                 .hint = "name an absolute folder with --workspace"});
+                 .hint = "name an absolute directory with --workspace"});
   return joined(host.working_directory, text);
 }
 
@@ -116,9 +116,9 @@ Status check_mode(const policy::Workspace& workspace, const std::string& folder)
                           workspace.mode.origin.text() +
                           " leaves it empty: the program would see none of its files",
                .origin = workspace.source.origin,
-               .hint = typed ? "--workspace DIR:overlay shows them and keeps the folder as it is; "
+               .hint = typed ? "--workspace DIR:overlay shows them and keeps the directory as it is; "
                                "DIR:empty if that is meant"
-                             : "mode = \"overlay\" beside source shows them and keeps the folder "
+                             : "mode = \"overlay\" beside source shows them and keeps the directory "
                                "as it is; mode = \"empty\" if that is meant"});
 }
 
@@ -136,7 +136,7 @@ Result<WorkspaceChoice> choose_workspace(const host::Host& host, const policy::W
                  .message = std::move(message),
                  .errno_value = errno_value,
                  .origin = workspace.source.origin,
-                 .hint = "name a folder of the project"});
+                 .hint = "name a directory of the project"});
   };
   const std::string written = SBX_TRY(written_path(host, workspace.source));
   auto folder = host.files->canonical(written);
@@ -145,7 +145,7 @@ Result<WorkspaceChoice> choose_workspace(const host::Host& host, const policy::W
                   folder.error().errno_value);
   const host::FileFacts facts = SBX_TRY(host.files->look(*folder));
   if (facts.type != host::FileType::directory)
-    return refuse("unfit-workspace", "the workspace '" + written + "' is not a folder");
+    return refuse("unfit-workspace", "the workspace '" + written + "' is not a directory");
   if (const std::string why = unfit(host, *folder, workspace.mode.value); !why.empty())
     return refuse("unfit-workspace", "'" + *folder + "' can't be the workspace: it is " + why);
   if (const DenyRule* rule = denials.covers(*folder))

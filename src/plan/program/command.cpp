@@ -330,7 +330,7 @@ Result<Launch> Resolver::launch_by_extension(const std::string& typed) {
   if (known == nullptr)
     return fail({.kind = ErrorKind::not_executable,
                  .code = "no-interpreter",
-                 .message = "cannot tell what '" + typed + "' is written in",
+                 .message = "unknown script type: '" + typed + "'",
                  .hint = "add a \"#!\" line, or name the language: --lang " + language_names()});
   return launch_in(*known, "extension ." + extension);
 }

@@ -127,7 +127,7 @@ Result<std::string> Exposure::show_interpreter(const std::string& real) {
   for (const MoreParts& more : kMoreParts)
     if (base_name(real) == more.name)
       for (const std::string_view part : more.parts) SBX_TRY(show_part(joined(prefix, part)));
-  explanations_.push_back("the program folders of '" + prefix + "' are shown, read-only");
+  explanations_.push_back("the program directories of '" + prefix + "' are shown, read-only");
   return prefix;
 }
 

@@ -17,7 +17,7 @@ Error uncountable(const std::string& path, const char* why, const char* cure) {
           .code = "uncountable-grant",
           .message = "limits.disk can't be kept in the live grant '" + path +
                      "': its file system, in memory, " + why,
-          .hint = std::string(cure) + "grant it copy-on-write, or grant a folder elsewhere"};
+          .hint = std::string(cure) + "grant it copy-on-write, or grant a directory elsewhere"};
 }
 
 /// Sets `lowest`; what `now` is above it.
