@@ -2,7 +2,7 @@
 
 add_library(sbx_options INTERFACE)
 target_compile_options(sbx_options INTERFACE
-  -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Wcast-align -Wformat=2 -Wundef -Werror=return-type
+  -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Wcast-align -Wformat=2 -Wundef -Werror=return-type -Werror=switch
   -Wno-missing-field-initializers
   -Wno-restrict # g++ 12 sees overlaps in std::string that are not there (GCC bug 105329)
   -fstack-protector-strong -fstack-clash-protection -fcf-protection=full -fno-plt)

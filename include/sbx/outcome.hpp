@@ -68,8 +68,23 @@ struct LimitMet {
   Evidence evidence{};
 };
 
+/// What was refused: a system call, a destination, or a path that --explain saw.
+enum class DenialKind : std::uint8_t { syscall, network, path };
+/// As in the record: "syscall", "network", "path".
+[[nodiscard]] constexpr const char* name_of(DenialKind kind) {
+  switch (kind) {
+    case DenialKind::syscall:
+      return "syscall";
+    case DenialKind::network:
+      return "network";
+    case DenialKind::path:
+      return "path";
+  }
+  return "";
+}
+
 struct Denial {
-  std::string kind;  ///< "syscall" | "network" | "path"
+  DenialKind kind = DenialKind::syscall;
   std::string what;  ///< "ptrace", "socket(AF_PACKET)"
   std::uint64_t count = 0;
   std::string process;  ///< comm of the first that tried; empty when unknown

@@ -86,6 +86,8 @@ Enum word(const Json& object, const char* key, const std::array<const char*, Siz
 }
 
 constexpr std::array kBudgets = {"wall_time", "cpu_time", "memory", "output", "file_size", "disk"};
+constexpr std::array kDenials = {name_of(DenialKind::syscall), name_of(DenialKind::network),
+                                 name_of(DenialKind::path)};
 constexpr std::array kEvidence = {"kernel-counter", "signal", "sampled"};
 constexpr std::array kChanges = {"created", "modified", "deleted", "mode"};
 constexpr std::array kTypes = {"file", "folder", "link", "fifo", "socket", "device"};
@@ -114,7 +116,7 @@ Stream stream_of(const Json& json) {
 }
 
 Denial denial_of(const Json& json) {
-  Denial denial{.kind = plain(json, "kind"),
+  Denial denial{.kind = word<DenialKind>(json, "kind", kDenials),
                 .what = name(json, "what"),
                 .count = count(json, "count"),
                 .process = name(json, "process"),

@@ -34,7 +34,7 @@ void offer_nothing(Denial& denial) {
 
 Denial refused_name(const plan::NetworkPlan& plan, std::string_view shown,
                     std::string_view canonical) {
-  Denial denial{.kind = "network", .what = "name " + std::string(shown), .rule = plan.rule};
+  Denial denial{.kind = DenialKind::network, .what = "name " + std::string(shown), .rule = plan.rule};
   if (canonical.empty()) return denial;
   // A question has no port: most programs that ask for a name go on to 443.
   const std::string place = std::string(canonical) + ":443";
@@ -49,7 +49,7 @@ Denial refused_destination(const plan::NetworkPlan& plan, policy::Transport tran
   const bool udp = transport == policy::Transport::udp;
   const std::string place = host + ":" + std::to_string(port);
   const std::string rule = udp ? "udp://" + place : place;
-  return {.kind = "network",
+  return {.kind = DenialKind::network,
           .what = (udp ? "udp " : "tcp ") + place,
           .rule = plan.rule,
           .allow_with = allow_line(plan, rule),

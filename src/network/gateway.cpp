@@ -140,7 +140,7 @@ void Gateway::detach() {
   served_->tcp.count();
   served_->attempts.drain();
   if (const std::uint64_t unread = served_->attempts.unread(); plan_.named && unread > 0)
-    tally_.deny({.kind = "network", .what = "others", .rule = plan_.rule}, unread);
+    tally_.deny({.kind = DenialKind::network, .what = "others", .rule = plan_.rule}, unread);
   for (const Listener& listener : listeners_.all()) served_->loop.forget(listener.socket.get());
   listeners_.tell({}, {});
   served_.reset();

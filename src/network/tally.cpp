@@ -8,7 +8,7 @@ namespace sbx::network {
 Denial& Tally::entry_of(Denial denial) {
   auto found = denial_of_.find(denial.what);
   if (found == denial_of_.end() && denials_.size() >= kMostNames) {
-    denial = Denial{.kind = "network", .what = "others"};
+    denial = Denial{.kind = DenialKind::network, .what = "others"};
     found = denial_of_.find(denial.what);
   }
   if (found != denial_of_.end()) return denials_[found->second];

@@ -141,7 +141,7 @@ class TcpService::Connection {
 
   void refuse_hello(const std::string& what, const std::string& name = {}) {
     Denial denial{
-        .kind = "network",
+        .kind = DenialKind::network,
         .what = what + " at " + destination_.text(),
         .rule = service_.plan_.match_sni_rule,
         .allow_with =
@@ -238,7 +238,7 @@ void TcpService::rest(int listener) {
 void TcpService::take(const Listener& listener, UniqueFd socket) {
   if (connections_.size() >= most_) {
     reset_on_close(socket.get());
-    return tally_.deny({.kind = "network",
+    return tally_.deny({.kind = DenialKind::network,
                         .what = "tcp connections over " + std::to_string(most_) + " at a time",
                         .rule = "a limit of sbx"});
   }

@@ -177,7 +177,7 @@ UdpService::Flow* UdpService::flow_of(Listener& listener, const SocketAddress& c
     return nullptr;
   }
   if (flows_.size() >= kMostFlows && !make_room()) {
-    tally_.deny({.kind = "network",
+    tally_.deny({.kind = DenialKind::network,
                  .what = "udp flows over " + std::to_string(kMostFlows) + " at a time",
                  .rule = "a limit of sbx"});
     unreachable_.tell(client, to);

@@ -10,6 +10,7 @@
 #include <sbx/outcome.hpp>
 #include <sbx/units.hpp>
 
+#include "base/mount_kind.hpp"
 #include "host/host.hpp"
 #include "plan/filter/filter.hpp"
 #include "plan/request.hpp"
@@ -20,28 +21,7 @@
 /// decides policy again.
 namespace sbx::plan {
 
-/// One step of building the new root, in order. Targets are absolute paths inside, made without
-/// following links.
-enum class MountKind : std::uint8_t {
-  directory,  ///< mkdir -p target, mode `mode`
-  symlink,    ///< target -> source (text)
-  file,       ///< a file with `content`, mode `mode`
-  bind,       ///< source (host path) at target
-  overlay,    ///< source (host folder) at target through overlayfs: writes go to the private tmpfs,
-              ///< or none if read_only
-  device,     ///< the host's character device `source`, checked against device_number
-  scratch,    ///< the folder `source` ("tmp", "home", "shm", "work") of the private tmpfs at target
-  proc,       ///< a procfs of the sandbox's own, hidepid=ptraceable
-  devpts,     ///< a devpts of the sandbox's own
-  mask_file,  ///< /dev/null over target, when it exists
-  mask_folder,  ///< an empty read-only folder over target, when it exists
-  read_only,    ///< target (a path below an earlier mount) is bound on itself read-only, when it
-                ///< exists
-  pinned,       ///< target, a folder in a live grant, is bound on itself as it is: a mount point
-                ///< can't be renamed away (EBUSY)
-  content,      ///< a read-only file with `content`, perhaps empty, over target, when it exists
-  copy,         ///< a copy of the folder `source` at target, made on the private disk
-};
+using sbx::MountKind;
 
 /// A name in the layer that lies over a granted folder.
 enum class VeilKind : std::uint8_t {

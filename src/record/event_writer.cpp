@@ -54,8 +54,8 @@ void EventWriter::started(const Started& run) {
 }
 
 void EventWriter::denied(const Denial& denial) {
-  if (!is_new("denial " + denial.kind + " " + denial.what)) return;
-  Json event{{"event", "denial"}, {"kind", denial.kind}};
+  if (!is_new(std::string("denial ") + name_of(denial.kind) + " " + denial.what)) return;
+  Json event{{"event", "denial"}, {"kind", name_of(denial.kind)}};
   put_short(event, "what", denial.what);
   put_short(event, "process", denial.process);
   put_short(event, "rule", denial.rule);

@@ -98,7 +98,7 @@ std::string with_advice(const Outcome& outcome) {
   std::string names;
   std::size_t count = 0;
   for (const Denial& denial : outcome.denials) {
-    if (denial.kind == "path" || ++count > kMostNames) continue;
+    if (denial.kind == DenialKind::path || ++count > kMostNames) continue;
     names += (names.empty() ? "" : ", ") + denial.what;
   }
   if (!failed || count == 0) return outcome.detail;
@@ -176,7 +176,7 @@ Json denials_json(const std::vector<Denial>& denials) {
   Json list = Json::array();
   for (const Denial& denial : denials) {
     Json json;
-    json["kind"] = denial.kind;
+    json["kind"] = name_of(denial.kind);
     put_name(json, "what", denial.what);
     json["count"] = denial.count;
     put_name(json, "process", denial.process);
@@ -325,46 +325,10 @@ Json interpreter_json(const std::optional<plan::Plan>& plan) {
   return json;
 }
 
-const char* kind_name(plan::MountKind kind) {
-  switch (kind) {
-    case plan::MountKind::directory:
-      return "directory";
-    case plan::MountKind::symlink:
-      return "symlink";
-    case plan::MountKind::file:
-      return "file";
-    case plan::MountKind::bind:
-      return "bind";
-    case plan::MountKind::overlay:
-      return "overlay";
-    case plan::MountKind::device:
-      return "device";
-    case plan::MountKind::scratch:
-      return "scratch";
-    case plan::MountKind::proc:
-      return "proc";
-    case plan::MountKind::devpts:
-      return "devpts";
-    case plan::MountKind::mask_file:
-      return "mask-file";
-    case plan::MountKind::mask_folder:
-      return "mask-folder";
-    case plan::MountKind::read_only:
-      return "read-only";
-    case plan::MountKind::content:
-      return "content";
-    case plan::MountKind::pinned:
-      return "pinned";
-    case plan::MountKind::copy:
-      return "copy";
-  }
-  return "unknown";
-}
-
 Json mounts_json(const plan::Plan& plan) {
   Json list = Json::array();
   for (const plan::Mount& mount : plan.mounts) {
-    Json json{{"kind", kind_name(mount.kind)}};
+    Json json{{"kind", name_of(mount.kind)}};
     put_name(json, "target", mount.target);
     if (!mount.source.empty()) put_name(json, "source", mount.source);
     json["read_only"] = mount.read_only;

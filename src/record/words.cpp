@@ -127,7 +127,7 @@ void append_denials(std::string& text, const std::vector<Denial>& denials, const
   bool paths = false;
   for (std::size_t i = 0; i < denials.size() && i < kDenialsShown; ++i) {
     const Denial& denial = denials[i];
-    const bool is_path = denial.kind == "path";
+    const bool is_path = denial.kind == DenialKind::path;
     paths |= is_path;
     say(text, "{}", is_path ? looked_for(denial, paint) : refused(denial, paint));
     if (const std::string cure = cure_of(denial); !cure.empty())

@@ -108,7 +108,7 @@ bool looks_here(const plan::Plan& plan, const host::Host& host,
 /// --explain saw the program look for something in the working directory.
 bool looked_here(const Outcome& outcome, const std::string& directory) {
   return std::ranges::any_of(outcome.denials, [&](const Denial& denial) {
-    return denial.kind == "path" && plan::is_within(denial.what, directory) &&
+    return denial.kind == DenialKind::path && plan::is_within(denial.what, directory) &&
            denial.what != directory;
   });
 }
@@ -116,7 +116,7 @@ bool looked_here(const Outcome& outcome, const std::string& directory) {
 /// Something else is known that may have made the command fail; paths are no more than looked for.
 bool has_known_cause(const Outcome& outcome) {
   const bool refused = std::ranges::any_of(
-      outcome.denials, [](const Denial& denial) { return denial.kind != "path"; });
+      outcome.denials, [](const Denial& denial) { return denial.kind != DenialKind::path; });
   return refused || !outcome.limits_met.empty() || !outcome.network_failures.empty() ||
          !outcome.notes.empty();
 }

@@ -44,13 +44,7 @@ supervise::ExplainCall explain_with(const plan::Filter& filter) {
   return [&filter](int number, const std::uint64_t(&arguments)[6], int& errno_value) {
     plan::Refusal refusal = filter.explain(number, arguments);
     errno_value = refusal.errno_value;
-    return Denial{.kind = "syscall",
-                  .what = std::move(refusal.what),
-                  .count = 1,
-                  .process = {},
-                  .rule = std::move(refusal.rule),
-                  .allow_with = std::move(refusal.allow_with),
-                  .risk = std::move(refusal.risk)};
+    return Denial(std::move(refusal));
   };
 }
 

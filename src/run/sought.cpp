@@ -149,7 +149,7 @@ bool Sought::leads_further(const std::string& path) const {
 
 Denial Sought::denial(const std::string& path, const Seen& seen, bool is_folder) const {
   const Place& place = seen.place;
-  Denial denial{.kind = "path", .what = path, .count = seen.count, .process = seen.process};
+  Denial denial{.kind = DenialKind::path, .what = path, .count = seen.count, .process = seen.process};
   if (place.hidden) {
     denial.rule = "hidden by filesystem.deny";
     return denial;
@@ -184,7 +184,7 @@ std::vector<Denial> Sought::denials() const {
       ++others;
   }
   if (others != 0)
-    found.push_back({.kind = "path",
+    found.push_back({.kind = DenialKind::path,
                      .what = "others",
                      .count = others,
                      .rule = fmt::format("--explain names {} paths", kMostNamed)});

@@ -14,11 +14,11 @@ constexpr std::uint32_t kNullDevice = 0x103;  // st_rdev of /dev/null: 1:3
 void add_entry(Builder& builder, const Step& step) {
   const char* name = nullptr;
   const int holder = parent_folder(builder, step.target, &name);
-  if (step.kind == StepKind::directory) {
+  if (step.kind == MountKind::directory) {
     if (!builder.folder.own || ::mkdirat(holder, name, 0755) != 0)
       ::close(open_target(builder, step.target, true));
     if (step.mode != 0755) builder.must(::fchmodat(holder, name, step.mode, 0));
-  } else if (step.kind == StepKind::symlink) {
+  } else if (step.kind == MountKind::symlink) {
     builder.must(::symlinkat(step.source, holder, name));
   } else {
     const int file = static_cast<int>(builder.must(
@@ -99,8 +99,8 @@ int open_masked(const Builder& builder, const Step& step) {
   return target;
 }
 
-int make_mask(Builder& builder, StepKind kind) {
-  if (kind == StepKind::mask_file) return clone_device(builder, "/dev/null", kNullDevice);
+int make_mask(Builder& builder, MountKind kind) {
+  if (kind == MountKind::mask_file) return clone_device(builder, "/dev/null", kNullDevice);
   // A file system of its own would cost each start and end 60 us.
   const int tree =
       static_cast<int>(builder.must(call(SYS_open_tree, builder.covered, "", kCloneTree)));
@@ -143,7 +143,7 @@ void add_mask(Builder& builder, const Step& step) {
   MaskPlace place{};
   if (!find_masked(builder, step, place)) return;
   // The first mask of a kind is made, the others are clones of it, flags included.
-  int& first = step.kind == StepKind::mask_file ? builder.empty_file : builder.empty_folder;
+  int& first = step.kind == MountKind::mask_file ? builder.empty_file : builder.empty_folder;
   const int tree = first < 0
                        ? make_mask(builder, step.kind)
                        : static_cast<int>(builder.must(call(SYS_open_tree, first, "", kCloneTree)));
@@ -189,7 +189,7 @@ void add_content(Builder& builder, const Step& step) {
   builder.must(::fstat(target, &facts));
   if (S_ISDIR(facts.st_mode)) {  // made since the plan was: a file can't be mounted on it
     Step folder = step;
-    folder.kind = StepKind::mask_folder;
+    folder.kind = MountKind::mask_folder;
     ::close(target);
     add_mask(builder, folder);
     return;
@@ -217,24 +217,44 @@ struct Handler {
   Stage stage;
   void (*add)(Builder&, const Step&);
 };
-/// By StepKind.
-constexpr Handler kHandlers[] = {
-    {Stage::make_entry, add_entry}, {Stage::make_entry, add_entry},
-    {Stage::make_entry, add_entry}, {Stage::bind, add_bind},
-    {Stage::overlay, add_overlay},  {Stage::device, add_device},
-    {Stage::bind, add_scratch},     {Stage::proc, add_proc},
-    {Stage::devpts, add_devpts},    {Stage::mask, add_mask},
-    {Stage::mask, add_mask},        {Stage::proc_read_only, add_read_only},
-    {Stage::mask, add_pinned},      {Stage::mask, add_content},
-    {Stage::overlay, add_copy},
-};
-static_assert(std::size(kHandlers) == static_cast<std::size_t>(StepKind::copy) + 1);
+constexpr Handler handler_of(MountKind kind) {
+  switch (kind) {
+    case MountKind::directory:
+    case MountKind::symlink:
+    case MountKind::file:
+      return {Stage::make_entry, add_entry};
+    case MountKind::bind:
+      return {Stage::bind, add_bind};
+    case MountKind::overlay:
+      return {Stage::overlay, add_overlay};
+    case MountKind::device:
+      return {Stage::device, add_device};
+    case MountKind::scratch:
+      return {Stage::bind, add_scratch};
+    case MountKind::proc:
+      return {Stage::proc, add_proc};
+    case MountKind::devpts:
+      return {Stage::devpts, add_devpts};
+    case MountKind::mask_file:
+    case MountKind::mask_folder:
+      return {Stage::mask, add_mask};
+    case MountKind::read_only:
+      return {Stage::proc_read_only, add_read_only};
+    case MountKind::pinned:
+      return {Stage::mask, add_pinned};
+    case MountKind::content:
+      return {Stage::mask, add_content};
+    case MountKind::copy:
+      return {Stage::overlay, add_copy};
+  }
+  return {Stage::make_entry, add_entry};
+}
 
 }  // namespace
 
 void add_step(Builder& builder, std::size_t index) {
   const Step& step = builder.program.steps[index];
-  const Handler& handler = kHandlers[static_cast<std::size_t>(step.kind)];
+  const Handler handler = handler_of(step.kind);
   builder.index = index;
   builder.stage = handler.stage;
   if (!enter(builder.program, handler.stage, index)) return;

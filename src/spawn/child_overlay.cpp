@@ -52,7 +52,7 @@ void imitate_below(const Builder& builder, int layer, int source, const char* pa
 /// devices, mknod(2). Beside a copy, which only sbx reads, a FIFO: the private disk may lie on an overlay then, and these
 /// hold no whiteouts before Linux 6.7.
 mode_t hiding(const Step& step) {
-  return step.kind == StepKind::copy ? S_IFIFO : S_IFCHR;
+  return step.kind == MountKind::copy ? S_IFIFO : S_IFCHR;
 }
 
 void add_veil(const Builder& builder, int layer, const Veil& veil, mode_t hiding) {

@@ -9,29 +9,12 @@
 #include <cstdint>
 
 #include "base/control.hpp"
+#include "base/mount_kind.hpp"
 #include "base/socket_wish.hpp"
 #include "spawn/handshake.hpp"
 
 /// Everything the child needs, as plain data made before the clone: after it nothing is allocated.
 namespace sbx::child {
-
-enum class StepKind : std::uint8_t {
-  directory,
-  symlink,
-  file,
-  bind,
-  overlay,
-  device,
-  scratch,
-  proc,
-  devpts,
-  mask_file,
-  mask_folder,
-  read_only,
-  pinned,
-  content,
-  copy,
-};
 
 /// A name in the layer over a granted folder; see plan::Veil.
 enum class VeilKind : std::uint8_t { folder, hidden, content };
@@ -44,7 +27,7 @@ struct Veil {
 
 /// One step of building the root; see plan::Mount for the meaning.
 struct Step {
-  StepKind kind;
+  MountKind kind;
   bool is_folder;
   bool recursive;
   bool read_only;

@@ -11,11 +11,6 @@ using plan::Mount;
 using plan::MountKind;
 namespace landlock = child::landlock;
 
-static_assert(static_cast<int>(MountKind::directory) ==
-              static_cast<int>(child::StepKind::directory));
-static_assert(static_cast<int>(MountKind::overlay) == static_cast<int>(child::StepKind::overlay));
-static_assert(static_cast<int>(MountKind::copy) == static_cast<int>(child::StepKind::copy));
-
 /// Targets are looked up beneath the new root's descriptor.
 const char* without_slash(const std::string& path) {
   return path.c_str() + (path.starts_with('/') ? 1 : 0);
@@ -23,7 +18,7 @@ const char* without_slash(const std::string& path) {
 
 child::Step pack_step(const Mount& mount, const Source& source, bool privileged) {
   child::Step step{};
-  step.kind = static_cast<child::StepKind>(mount.kind);
+  step.kind = mount.kind;
   step.is_folder = mount.is_folder;
   // For an ordinary user the mounts below a folder are locked to it: a clone without them is
   // EINVAL, mount_namespaces(7).
@@ -41,7 +36,7 @@ child::Step pack_step(const Mount& mount, const Source& source, bool privileged)
   step.content = mount.content.data();
   step.content_size = mount.content.size();
   if (source.by_content) {
-    step.kind = child::StepKind::file;
+    step.kind = MountKind::file;
     step.mode = 0555;
     step.content = source.content.data();
     step.content_size = source.content.size();

@@ -188,7 +188,7 @@ const Notifier::LastCall& Notifier::look_up(const ::seccomp_notif& call) {
   std::ranges::copy(arguments, last_.arguments);
   last_.errno_value = EPERM;
   last_.note = nullptr;
-  Denial denial{.kind = "syscall", .what = "system call " + std::to_string(call.data.nr)};
+  Denial denial{.kind = DenialKind::syscall, .what = "system call " + std::to_string(call.data.nr)};
   if (options_.explain) denial = options_.explain(call.data.nr, arguments, last_.errno_value);
   if (options_.explain && last_.errno_value == 0) last_.note = note_of(call.data.nr);
   if (last_.note != nullptr) return last_;
@@ -217,7 +217,7 @@ std::size_t Notifier::entry_of(Denial denial, std::uint32_t process) {
   };
   std::size_t at = position(denial);
   if (at == denials_.size() && at >= kMostNames) {
-    denial = Denial{.kind = "syscall", .what = "others"};
+    denial = Denial{.kind = DenialKind::syscall, .what = "others"};
     at = position(denial);
   }
   if (at == denials_.size()) {

@@ -49,7 +49,7 @@ void write_record(benchmark::State& state) {
   const plan::Plan plan = decide(policy, canned.host);
   Outcome outcome;
   for (int i = 0; i < state.range(0); ++i) {
-    outcome.denials.push_back({.kind = "syscall",
+    outcome.denials.push_back({.kind = DenialKind::syscall,
                                .what = "ptrace" + std::to_string(i),
                                .count = 1,
                                .process = "python3",

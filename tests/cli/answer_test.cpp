@@ -137,7 +137,7 @@ TEST(Record, IsReadBackAsTypes) {
   outcome.err = {.bytes = 4, .joined = true};
   outcome.write_error = WriteError{"stdout", ENOSPC};
   outcome.limits_met = {{"memory", 7, std::nullopt, Evidence::sampled}};
-  outcome.denials = {{"syscall", "\xfe", 3, "p", "r", "a", "k", {"--x", "y"}}};
+  outcome.denials = {{DenialKind::syscall, "\xfe", 3, "p", "r", "a", "k", {"--x", "y"}}};
   outcome.network_used = {{"a:1", 1, 2, 3}};
   outcome.network_failures = {{"b:1", "no such name", 2}};
   outcome.degraded = {{"w", "y", ""}, {"w2", "y2", "i"}};
@@ -241,7 +241,7 @@ TEST(Words, AnUneventfulRunSaysNothing) {
 TEST(Words, DenialsAreBounded) {
   Outcome outcome;
   for (int i = 0; i < 25; ++i)
-    outcome.denials.push_back({.kind = "syscall",
+    outcome.denials.push_back({.kind = DenialKind::syscall,
                                .what = "call" + std::to_string(i),
                                .count = 2,
                                .process = "evil\033[2J"});

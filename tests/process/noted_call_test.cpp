@@ -41,7 +41,7 @@ FakeRun noting(Looks* looks, std::function<int()> main) {
   // A null pointer is denied, for the sake of the tests; all else is allowed.
   run.settings.explain = [](int, const std::uint64_t(&arguments)[6], int& errno_value) {
     errno_value = arguments[0] == 0 ? EACCES : 0;
-    return Denial{.kind = "syscall", .what = "chdir"};
+    return Denial{.kind = DenialKind::syscall, .what = "chdir"};
   };
   run.settings.notes.push_back(
       {kNoted, [looks](const NotedCall& call, const CallerMemory& memory) {

@@ -24,7 +24,7 @@ constexpr int kNoSeccomp = 77;
 
 Denial explain(int number, const std::uint64_t (&arguments)[6], int& errno_value) {
   errno_value = arguments[0] == 7 ? ENOSYS : EACCES;
-  return {.kind = "syscall",
+  return {.kind = DenialKind::syscall,
           .what = "call" + std::to_string(number) + "(" + std::to_string(arguments[0]) + ")"};
 }
 

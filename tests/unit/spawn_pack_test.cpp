@@ -84,9 +84,9 @@ TEST(Pack, HandsAFileInByContentWhereItCannotBeMapped) {
   sources[3].by_content = true;
   Packed packed;
   pack(plan, NetworkRequest{}, sources, packed);
-  EXPECT_EQ(packed.steps[3].kind, child::StepKind::file);
+  EXPECT_EQ(packed.steps[3].kind, MountKind::file);
   EXPECT_EQ(std::string_view(packed.steps[3].content, packed.steps[3].content_size), "hello");
-  EXPECT_EQ(packed.steps[0].kind, child::StepKind::bind);
+  EXPECT_EQ(packed.steps[0].kind, MountKind::bind);
 }
 
 TEST(Pack, NamesTargetsRelativeToTheNewRoot) {

@@ -75,11 +75,13 @@ class Teller {
         action_(action) {}
 
   [[nodiscard]] Refusal tell() const {
-    return {.what = what(),
-            .errno_value = action_.error,
-            .rule = rule(),
-            .allow_with = allow_with(),
-            .risk = risk()};
+    return {{.what = what(),
+             .count = 1,
+             .process = {},
+             .rule = rule(),
+             .allow_with = allow_with(),
+             .risk = risk()},
+            action_.error};
   }
 
  private:
@@ -337,12 +339,16 @@ Action decide(const Filter& filter, const Call& call, Arguments arguments) {
 Refusal Filter::explain(int number, Arguments arguments) const {
   const Call* call = find_call(number);
   if (call == nullptr) {
-    return {.what = syscall_name(number),
-            .errno_value = ENOSYS,
-            .rule = "not known to this version of sbx"};
+    return {{.what = syscall_name(number),
+             .count = 1,
+             .process = {},
+             .rule = "not known to this version of sbx",
+             .allow_with = {},
+             .risk = {}},
+            ENOSYS};
   }
   const Action action = decide(*this, *call, arguments);
-  if (action.kind == Action::Kind::allow) return {.what = call->name};
+  if (action.kind == Action::Kind::allow) return {{.what = call->name, .process = {}, .rule = {}, .allow_with = {}, .risk = {}}, 0};
   return Teller(syscalls, context, *call, arguments, action).tell();
 }
 

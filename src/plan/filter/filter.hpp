@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <sbx/outcome.hpp>
+
 #include "base/result.hpp"
 #include "policy/policy.hpp"
 
@@ -36,13 +38,9 @@ struct FilterContext {
   std::vector<int> noted{};
 };
 
-/// Why a call was refused, for the record.
-struct Refusal {
-  std::string what;        ///< "ptrace", "socket(AF_PACKET)", "system call 999"
-  int errno_value = 0;     ///< what the program is told; 0: the call is not refused
-  std::string rule;        ///< "not in syscalls.base = \"default\" (default.toml:12)"
-  std::string allow_with;  ///< "syscalls.allow = [\"ptrace\"]"; empty where no line helps
-  std::string risk;        ///< what that line gives away; may be empty
+/// A refused call, for the record: what, rule, allow_with and risk.
+struct Refusal : Denial {
+  int errno_value = 0;  ///< what the program is told; 0: the call is not refused
 };
 
 struct Filter {
