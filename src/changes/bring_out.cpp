@@ -104,7 +104,7 @@ Status BringOut::finish(Outcome& outcome, const std::string& run, bool silent, c
   const auto note = [&first](Status status) {
     if (first && !status) first = std::move(status);
   };
-  if (options_.diff && for_record_) done_.patch = make_patch(copy_, changes.changes);
+  if (options_.diff && for_record_) done_.patch = patch_of(changes);
   if (options_.diff) write_stderr(changes_words(copy_, changes, Texts::shown, paint));
   if (store_) note(keep(changes, outcome, run, silent));
   if (target_.valid()) note(collect(changes, silent));
@@ -116,6 +116,14 @@ Status BringOut::finish(Outcome& outcome, const std::string& run, bool silent, c
   outcome.changes = std::move(changes.changes);
   outcome.changes_left_out = changes.left_out;
   return first;
+}
+
+/// As `sbx changes diff --patch` makes it: protected names are left out.
+Patch BringOut::patch_of(const workspace::ChangeSet& changes) const {
+  workspace::Selection selection = workspace::select(copy_, changes, {}, policy_files());
+  Patch patch = make_patch(copy_, selection.changes);
+  patch.left.insert(patch.left.begin(), selection.left.begin(), selection.left.end());
+  return patch;
 }
 
 /// What was brought out or kept is whole; it belongs to a directory that is somewhere else now.

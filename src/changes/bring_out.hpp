@@ -68,6 +68,7 @@ class BringOut {
   [[nodiscard]] Status check_overlay() const;
   [[nodiscard]] Status prepare_store();
   [[nodiscard]] std::vector<std::string> policy_files() const;
+  [[nodiscard]] Patch patch_of(const workspace::ChangeSet& changes) const;
   Status collect(const workspace::ChangeSet& changes, bool silent);
   Status keep(const workspace::ChangeSet& changes, const Outcome& outcome, const std::string& run,
               bool silent);

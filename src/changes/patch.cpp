@@ -49,6 +49,7 @@ class Writer {
   explicit Writer(const Copy& copy) : copy_(copy) {}
 
   void add(const Change& change) {
+    if (patch_.text.size() >= kLongestPatch) return leave(change, "the patch is too long already");
     if (change.type == FileType::folder) {
       if (change.change == ChangeKind::mode) leave(change, "git keeps no mode of a directory");
       return;

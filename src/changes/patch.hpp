@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,12 @@ using workspace::Left;
 
 struct Patch {
   std::string text;
-  std::vector<Left> left;  ///< what it can't say: binary files, files over 1 MiB, modes that git does not keep
+  std::vector<Left> left;  ///< what it can't say: binary files, files over 1 MiB, modes that git does not keep,
+                           ///< and what comes after kLongestPatch
 };
+
+/// A program chooses how much it writes: a patch does not grow with it.
+inline constexpr std::size_t kLongestPatch = std::size_t{16} << 20;
 
 /// The changes against what is in the directories below the layers now, which must be open.
 /// Directories are not in it: git makes and removes them with their files.

@@ -517,6 +517,17 @@ class Patches(Changes):
                               env=self.environment({"GIT_CEILING_DIRECTORIES": str(self.tmp)}))
         self.assertEqual((done.returncode, (self.work / "edited").read_text()), (0, "two\n"), done.stderr)
 
+    def test_the_records_has_no_protected_names_and_an_end(self):
+        self.write(".git/config", "")
+        code = ("import os\nos.makedirs('.git/hooks')\nopen('.git/hooks/pre-push', 'w').write('x')\nopen('free', 'w').write('y\\n')\n"
+                "for i in range(24): open(f'long{i:02}', 'w').write('text of some length\\n' * 50000)")
+        patch = self.overlay(code, "--diff").record["patch"]
+        left = {each["path"]: each["why"] for each in patch["left"]}
+        self.assertTrue(left[".git/hooks/pre-push"].startswith("a protected name"), left)
+        self.assertEqual(left["long23"], "the patch is too long already")
+        self.assertLess(patch["bytes"], 18 << 20)
+        self.assertNotIn("long00", left)
+
     def test_the_bookkeeping_of_git_is_one_line(self):
         self.write("edited", "one\n")
         self.git("init", "-q", ".")
