@@ -85,7 +85,7 @@ complete -c sbx -n '__sbx_after policy' -a list -d 'List the policies that have 
 complete -c sbx -n '__sbx_after policy' -a show -d 'Print a policy.'
 complete -c sbx -n '__sbx_after policy' -a check -d 'Report every mistake of policy files.'
 complete -c sbx -n '__sbx_after policy' -a explain -d 'Explain a policy key, a group of system calls, the code of an error, a word of a record, or an exit status.'
-complete -c sbx -n '__sbx_after policy' -a diff -d 'Say what the second policy allows that the first does not, what less, and what else.'
+complete -c sbx -n '__sbx_after policy' -a diff -d 'Compare two policies: what the second widens, narrows or changes otherwise.'
 complete -c sbx -n '__sbx_after policy' -a schema -d 'Print the JSON Schema of policies, for editors.'
 complete -c sbx -n '__sbx_after policy' -a init -d 'Print a commented first policy, made from options of run.'
 complete -c sbx -n '__sbx_after policy' -a audit -d 'Grade what a policy leaves open.'

@@ -168,7 +168,7 @@ constexpr CommandRow kCommands[] = {
      "Explain a policy key, a group of system calls, the code of an error, a word of a record, or an exit status.", kWorks,
      plain_options},
     {"policy diff", "POLICY POLICY",
-     "Say what the second policy allows that the first does not, what less, and what else.", kWorks,
+     "Compare two policies: what the second widens, narrows or changes otherwise.", kWorks,
      json_options},
     {"policy schema", "", "Print the JSON Schema of policies, for editors.", kWorks, plain_options},
     {"policy init", "", "Print a commented first policy, made from options of run.", kWorks,

@@ -286,7 +286,7 @@ constexpr auto kCodes = std::to_array<CodeText>({
     {"no-rights-in-namespace", CodeOf::machine, "the kernel makes user namespaces but gives no rights in them",
      "the AppArmor profile of sbx, or a container without a system-call filter"},
     {"no-user-namespace", CodeOf::machine, "the kernel refuses to make user namespaces",
-     "sbx doctor names what is in the way and the cure"},
+     "sbx doctor names what is in the way and the fix"},
     {"requirement-not-met", CodeOf::machine, "--require names a means that this machine or version does not have",
      "leave out the option to run without it"},
     {"no-interface-list", CodeOf::machine, "the host's own addresses can't be listed, so that they can't be refused",

@@ -212,7 +212,7 @@ action = "deny"
 
     def test_explain_knows_keys_sections_groups_calls_and_codes(self):
         for name, word in (("limits.memory", "default"), ("limits", "limits.cpus"), ("@debug", "ptrace"), ("ptrace", "@debug"),
-                           ("unknown-key", "cure"), ("setup-bind", "set-up"), ("no-user-namespace", "doctor")):
+                           ("unknown-key", "fix"), ("setup-bind", "set-up"), ("no-user-namespace", "doctor")):
             self.assertIn(word, self.call("explain", name), name)
         for wrong, meant in (("limits.memry", "limits.memory"), ("@debgu", "@debug"), ("unknwon-key", "unknown-key")):
             done = subprocess.run([SBX, "policy", "explain", wrong], capture_output=True, text=True, env=self.environment())

@@ -142,7 +142,7 @@ constexpr auto kMistakes = std::to_array<Mistake>({
      "filesystem.read.more", "replace"},
     {"[environment]\npass = [\"A=B\"]", "bad-variable", 2, 9, "\"A=B\" is not the name",
      "environment.set"},
-    {"[environment]\npass = [\"\"]", "empty-text", 2, 9, "\"\" says nothing", ""},
+    {"[environment]\npass = [\"\"]", "empty-text", 2, 9, "empty value", ""},
     {"[interpreters]\nallow = [\"python3 -c\"]", "bad-command", 2, 10, "\"python3 -c\"",
      "one name"},
     {"[syscalls]\nallow = [\"Ptrace\"]", "bad-call-name", 2, 10, "\"Ptrace\"", "@debug"},

@@ -35,7 +35,7 @@ std::string call_text(const plan::Call& call) {
 std::string code_text(const std::string& name, const record::CodeText& code) {
   std::string text = fmt::format("{}\n  {}\n", name, code.meaning);
   text += fmt::format("  about     {}\n", record::place_name(code.of));
-  if (!code.cure.empty()) text += fmt::format("  cure      {}\n", code.cure);
+  if (!code.cure.empty()) text += fmt::format("  fix       {}\n", code.cure);
   return text;
 }
 
