@@ -4,8 +4,9 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include <array>
 #include <cerrno>
+#include <memory>
+#include <cstddef>
 
 namespace sbx::cgroup {
 namespace {
@@ -18,13 +19,15 @@ int run_work(void* work) {
 }  // namespace
 
 void do_outliving(const std::function<void()>& work) {
-  alignas(64) static std::array<char, 65'536> stack;  // one at a time: its maker waits
+  // Not on this stack, whose pages would all be touched, and not shared with another run.
+  constexpr std::size_t kStack = 65'536;
+  const auto stack = std::make_unique_for_overwrite<std::max_align_t[]>(kStack / sizeof(std::max_align_t));
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);
   ::sigprocmask(SIG_BLOCK, &all, &before);
   auto* const argument = const_cast<void*>(static_cast<const void*>(&work));
-  const pid_t pid = ::clone(run_work, stack.data() + stack.size(),
+  const pid_t pid = ::clone(run_work, stack.get() + kStack / sizeof(std::max_align_t),
                             CLONE_VM | CLONE_VFORK | CLONE_FILES | CLONE_FS, argument);
   if (pid < 0) work();
   while (pid > 0 && ::waitpid(pid, nullptr, __WALL) < 0 && errno == EINTR) {

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <memory>
 
 #include "base/sys.hpp"
 #include "network/packet_info.hpp"
@@ -145,7 +146,8 @@ void Attempts::pause() {
 
 /// False: there is none.
 bool Attempts::read_one(const Source& source) {
-  static std::array<std::uint8_t, kLargestPacket> bytes;  // one loop, one packet at a time
+  const auto room = std::make_unique_for_overwrite<std::uint8_t[]>(kLargestPacket);
+  const std::span bytes(room.get(), kLargestPacket);
   DatagramMessage message(bytes);
   const ssize_t got = ::recvmsg(source.socket.get(), message.header(), MSG_DONTWAIT);
   if (got < 0) return errno == EINTR;

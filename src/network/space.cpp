@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <cstddef>
 
 namespace sbx::network {
 namespace {
@@ -65,8 +67,10 @@ Result<std::vector<UniqueFd>> Space::make(const SocketWish& wish, std::size_t co
             .gid = gid_,
             .wish = wish,
             .count = std::min(count, kMostAtOnce)};
-  alignas(64) static std::array<char, 32'768> stack;  // one at a time: the supervisor waits
-  const pid_t pid = ::clone(make_sockets, stack.data() + stack.size(),
+  // Not on this stack, whose pages would all be touched, and not shared with another run.
+  constexpr std::size_t kStack = 32'768;
+  const auto stack = std::make_unique_for_overwrite<std::max_align_t[]>(kStack / sizeof(std::max_align_t));
+  const pid_t pid = ::clone(make_sockets, stack.get() + kStack / sizeof(std::max_align_t),
                             CLONE_VM | CLONE_VFORK | CLONE_FILES, &task);
   if (pid < 0) task.error = errno;
   while (pid > 0 && ::waitpid(pid, nullptr, __WALL) < 0 && errno == EINTR) {

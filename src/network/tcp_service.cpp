@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <memory>
 
 #include "network/denials.hpp"
 #include "network/sni.hpp"
@@ -109,12 +110,13 @@ class TcpService::Connection {
   }
 
   void look_at_hello() {
-    static std::array<std::uint8_t, kLargestHello> bytes;  // one loop, one look at a time
+    const auto room = std::make_unique_for_overwrite<std::uint8_t[]>(kLargestHello);
+    const std::span bytes(room.get(), kLargestHello);
     const ssize_t got = ::recv(near_.get(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (got <= 0) return abandon();  // it said nothing and left
     const ClientHello hello =
-        read_client_hello(std::span(bytes).first(static_cast<std::size_t>(got)));
+        read_client_hello(bytes.first(static_cast<std::size_t>(got)));
     switch (hello.state) {
       case ClientHello::State::more:
         return;

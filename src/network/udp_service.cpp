@@ -10,6 +10,7 @@
 #include <cstring>
 #include <span>
 #include <utility>
+#include <memory>
 
 #include "base/sys.hpp"
 #include "network/denials.hpp"
@@ -40,11 +41,15 @@ std::uint64_t idle_microseconds() {
   return kIdleMicroseconds;
 }
 
-/// One loop, one datagram at a time.
-std::span<std::uint8_t> room() {
-  static std::array<std::uint8_t, 65'536> bytes;
-  return bytes;
-}
+/// For one datagram.
+class Room {
+ public:
+  [[nodiscard]] std::span<std::uint8_t> span() const { return {bytes_.get(), kSize}; }
+
+ private:
+  static constexpr std::size_t kSize = 65'536;
+  std::unique_ptr<std::uint8_t[]> bytes_ = std::make_unique_for_overwrite<std::uint8_t[]>(kSize);
+};
 
 std::string key_of(int listener, const SocketAddress& client, const SocketAddress& to) {
   std::string key(reinterpret_cast<const char*>(&listener), sizeof listener);
@@ -94,7 +99,8 @@ void UdpService::datagrams(Listener& listener) {
 
 /// False: there is none.
 bool UdpService::datagram(Listener& listener) {
-  const std::span<std::uint8_t> bytes = room();
+  const Room room;
+  const std::span<std::uint8_t> bytes = room.span();
   DatagramMessage message(bytes);
   const ssize_t got = ::recvmsg(listener.socket.get(), message.header(), MSG_DONTWAIT);
   if (got < 0) return errno == EINTR;
@@ -213,8 +219,9 @@ void UdpService::reached(const std::string& key, std::expected<UniqueFd, Unreach
 }
 
 void UdpService::answers(Flow& flow) {
+  const Room room;
+  const std::span<std::uint8_t> bytes = room.span();
   for (int i = 0; i < kDatagramsPerTurn; ++i) {
-    const std::span<std::uint8_t> bytes = room();
     const ssize_t got = ::recv(flow.far.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (got < 0 && errno == ECONNREFUSED) {
       refused_there(flow);
