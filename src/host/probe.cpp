@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <string_view>
 
@@ -128,8 +129,11 @@ Result<Host> probe() {
   const auto memory = sys::read_file("/proc/meminfo", kProcFileLimit);
   if (!memory) {
     Error error = memory.error();
-    error.code = "no-proc";
-    error.hint = "sbx needs a mounted /proc";
+    const bool no_descriptor_left = error.errno_value == EMFILE || error.errno_value == ENFILE;
+    if (!no_descriptor_left) {
+      error.code = "no-proc";
+      error.hint = "sbx needs a mounted /proc";
+    }
     return fail(std::move(error));
   }
   host.memory_available_bytes = memory_available(*memory);

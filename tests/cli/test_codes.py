@@ -222,6 +222,8 @@ class Machine(Codes):
 
     def test_procfs_and_a_fence(self):
         self.meets("no-proc", "openat", "error=EACCES", options=("-P", "/proc/meminfo"))
+        done = self.meets("cannot-open", "openat", "error=EMFILE", options=("-P", "/proc/meminfo"))
+        self.assertIn("help: raise the limit of open files: ulimit -n", done.stderr)
         self.says("no-fence", "run", "--github", "true", wrapper=self.injected("getrandom", "error=ENOSYS"))
 
     def test_a_port_that_is_taken(self):
