@@ -88,7 +88,7 @@ offered() { bash --norc -c ". /usr/share/bash-completion/completions/$name; COMP
 grep -q "^#compdef $name\$" "/usr/share/zsh/site-functions/_$name" || fail "the completions of zsh are for another program"
 grep -q "^complete -c $name " "/usr/share/fish/vendor_completions.d/$name.fish" || fail "the completions of fish are for another program"
 # shellcheck disable=SC2046 # words
-"$compiler" -std=c++17 -o "$scratch/client.bin" "$scratch/client/main.cpp" $(pkg-config --cflags --libs sbx) || fail "the client does not build"
+"$compiler" -std=c++20 -o "$scratch/client.bin" "$scratch/client/main.cpp" $(pkg-config --cflags --libs sbx) || fail "the client does not build"
 as_user "$scratch/client.bin" "/usr/bin/$name" | grep -q good || fail "the client does not work"
 if [ "$name" != sbx ]; then
   [ "$(as_user sbx)" = "$foreign" ] || fail "the foreign sbx is another one now"
