@@ -133,7 +133,10 @@ std::string shortened(std::string text, std::size_t most) {
   if (text.size() <= most) return text;
   const std::size_t over = text.size() - most + kGap.size();
   auto [begin, length] = longest_word(text);
-  if (length < over + kShown) begin = 0, length = text.size();
+  if (length < over + kShown) {
+    if (text.size() <= 2 * most) return text;  // sentences of sbx's own, which lose their sense when they are cut
+    begin = 0, length = text.size();
+  }
   std::size_t first = begin + (length - over) / 2;
   std::size_t last = first + over;
   while (first > begin && is_inside_character(text[first])) --first;

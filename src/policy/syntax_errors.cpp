@@ -8,8 +8,9 @@
 namespace sbx::policy {
 namespace {
 
-constexpr const char* kQuotes = "write texts, sizes and durations in quotes, as memory = \"512M\"";
-constexpr const char* kKeyValue = "write KEY = VALUE, as memory = \"512M\"";
+#define SBX_QUOTES "write texts, sizes and durations in quotes, as memory = \"512M\""
+#define SBX_KEY_VALUE "write KEY = VALUE, as memory = \"512M\""
+constexpr const char* kKeyValue = SBX_KEY_VALUE;
 
 std::string_view trimmed(std::string_view line) {
   const auto begin = line.find_first_not_of(" \t");
@@ -132,16 +133,17 @@ bool in_open_list(std::string_view text, std::string_view description, int line)
          !begin_of_list(text, line).empty();
 }
 
+/// Text is held in place, not pointed to: no relocations at start.
 struct Sentence {
-  std::string_view part;  ///< of the parser's sentence
-  const char* message;
-  const char* hint;
+  char part[40];  ///< of the parser's sentence
+  char message[48];
+  char hint[64];
 };
 
 // The first that matches counts.
 constexpr auto kSentences = std::to_array<Sentence>({
     {"parsing boolean", "this is not a value", "write true or false; write texts in quotes"},
-    {"multi-line strings are prohibited", "a key can't be a string of several lines", kKeyValue},
+    {"multi-line strings are prohibited", "a key can't be a string of several lines", SBX_KEY_VALUE},
     {"string: encountered end", "the string is not closed", "end it with the quotes that begin it"},
     {"control character", "a control character", "write it as an escape in a string, as \\u0001"},
     {"closing '}'", "the table is not closed: expected ',' or '}'",
@@ -156,23 +158,23 @@ constexpr auto kSentences = std::to_array<Sentence>({
     {"unicode surrogates", "half of a character in a string", "write the character itself"},
     {"greater than U+10FFFF", "an escape in a string is no character",
      "write the character itself"},
-    {"expected '='", "expected '=' after the key", kKeyValue},
+    {"expected '='", "expected '=' after the key", SBX_KEY_VALUE},
     {"blank bare keys", "the header names no table", "write [NAME], as [limits]"},
     {"expected ']'", "the header of the table is not closed", "write [NAME], as [limits]"},
-    {"expected keys, tables", "expected a key, a [table] or a # comment", kKeyValue},
-    {"bare key starting", "expected a key", kKeyValue},
+    {"expected keys, tables", "expected a key, a [table] or a # comment", SBX_KEY_VALUE},
+    {"bare key starting", "expected a key", SBX_KEY_VALUE},
     {"expected a comment or whitespace", "text after the end of the entry",
      "write each KEY = VALUE on a line of its own"},
-    {"expected value, saw", "the value is missing", kKeyValue},
-    {"encountered end", "the value is missing", kKeyValue},
+    {"expected value, saw", "the value is missing", SBX_KEY_VALUE},
+    {"encountered end", "the value is missing", SBX_KEY_VALUE},
     {"64 bits", "the number is too large", "write a number below 9223372036854775808"},
     {"leading zeroes", "a number begins with 0", "remove the 0"},
-    {"underscores", "this is not a value", kQuotes},
-    {"could not determine", "this is not a value", kQuotes},
-    {"could not be interpreted", "this is not a value", kQuotes},
-    {"digit", "this is not a value", kQuotes},
-    {"expected ", "this is not a value", kQuotes},  // parts of dates and numbers
-    {"numeric value too long", "this is not a value", kQuotes},
+    {"underscores", "this is not a value", SBX_QUOTES},
+    {"could not determine", "this is not a value", SBX_QUOTES},
+    {"could not be interpreted", "this is not a value", SBX_QUOTES},
+    {"digit", "this is not a value", SBX_QUOTES},
+    {"expected ", "this is not a value", SBX_QUOTES},  // parts of dates and numbers
+    {"numeric value too long", "this is not a value", SBX_QUOTES},
 });
 
 Words words_for(std::string_view text, std::string_view description, int line, int column) {

@@ -10,9 +10,21 @@
 namespace sbx::record {
 namespace {
 
-constexpr std::string_view kStatus = "status";
-constexpr std::string_view kKey = "record key";
-constexpr std::string_view kExit = "exit status";
+constexpr auto kStatus = TermKind::status;
+constexpr auto kKey = TermKind::record_key;
+constexpr auto kExit = TermKind::exit_status;
+
+const char* kind_text(TermKind kind) {
+  switch (kind) {
+    case TermKind::status:
+      return "status";
+    case TermKind::record_key:
+      return "record key";
+    case TermKind::exit_status:
+      return "exit status";
+  }
+  return "";
+}
 
 constexpr auto kTerms = std::to_array<Term>({
     {"exited", kStatus, "The command ended by itself, with exit_code."},
@@ -76,14 +88,14 @@ int signal_of(std::string_view name) {
 }  // namespace
 
 const Term* find_term(std::string_view name) {
-  const auto found = std::ranges::find(kTerms, name, &Term::name);
+  const auto found = std::ranges::find(kTerms, name, [](const Term& term) { return std::string_view(term.name); });
   if (found != kTerms.end()) return &*found;
   return signal_of(name) != 0 ? &kSignal : nullptr;
 }
 
 std::vector<std::string_view> term_names() {
   std::vector<std::string_view> names;
-  for (const Term& term : kTerms) names.push_back(term.name);
+  for (const Term& term : kTerms) names.emplace_back(term.name);
   return names;
 }
 
@@ -92,12 +104,12 @@ std::string term_text(const std::string& name) {
   if (term == nullptr) return {};
   if (term != &kSignal)
     return fmt::format("{}\n  {}\n  about     {} (sbx-record(5), sbx(1))\n", name, term->meaning,
-                       term->kind);
+                       kind_text(term->kind));
   const int signal = signal_of(name);
   const char* const abbreviation = ::sigabbrev_np(signal);
   return fmt::format("{}\n  Signal {}{} killed the command, or ended the run.\n  about     {} (sbx(1))\n",
                      name, signal, abbreviation == nullptr ? "" : fmt::format(", SIG{},", abbreviation),
-                     term->kind);
+                     kind_text(term->kind));
 }
 
 }  // namespace sbx::record

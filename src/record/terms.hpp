@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -7,10 +8,13 @@
 /// The words of records and of exit statuses, for `sbx policy explain`.
 namespace sbx::record {
 
+enum class TermKind : std::uint8_t { status, record_key, exit_status };
+
+/// Text is held in place, not pointed to: no relocations at start.
 struct Term {
-  std::string_view name;     ///< "over-budget", "denials", "137"
-  std::string_view kind;     ///< "status", "record key" or "exit status"
-  std::string_view meaning;  ///< sentences
+  char name[16];  ///< "over-budget", "denials", "137"
+  TermKind kind;
+  char meaning[216];  ///< sentences
 };
 
 /// Null: none of that name. A number from 129 to 192 that no other term has is that of a signal.
