@@ -2,6 +2,8 @@
 
 import os
 import pathlib
+import re
+import shlex
 import subprocess
 import sys
 import time
@@ -215,19 +217,18 @@ class Captured(SbxTest):
 
     def flooded_supervisor(self, total):
         """Memory of the supervisor in KiB at its highest while this much output passes."""
-        process = self.start_sbx("--output", "16K", PROBE, "flood-output", total)
-        highest = 0
-        while process.poll() is None:
-            try:
-                for line in pathlib.Path(f"/proc/{process.pid}/status").read_text().splitlines():
-                    if line.startswith("VmHWM:"):
-                        highest = max(highest, int(line.split()[1]))
-            except OSError:
-                break
+        # The command stays until the supervisor was measured: a short flood may be over before the first look.
+        done = self.work / "done"
+        done.unlink(missing_ok=True)
+        script = f"{shlex.quote(PROBE)} flood-output {total} && echo > {shlex.quote(str(done))} && cat"
+        process = self.start_sbx("--output", "16K", "--read", PROBE, "--workspace", f"{self.work}:read-write",
+                                 "--", "sh", "-c", script, stdin=subprocess.PIPE)
+        while not done.exists() and process.poll() is None:
             time.sleep(0.01)
+        status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
         ended = self.finish(process)
         self.assertEqual(ended.record["stdout"]["bytes"], total)
-        return highest
+        return int(re.search(r"^VmHWM:\s+(\d+)", status, re.M)[1])
 
     def test_supervisor_does_not_grow_with_the_output(self):
         small = self.flooded_supervisor(8 * MIB)
