@@ -1,7 +1,7 @@
 # What the project needs from Debian 12, by purpose; read by ../demo, ../check and tests/bench.
 build="g++ cmake ninja-build lld libcli11-dev libtomlplusplus-dev libseccomp-dev libmd-dev libfmt-dev nlohmann-json3-dev libnl-3-dev libnl-route-3-dev libidn2-dev libunistring-dev libc-ares-dev libdbus-1-dev"
 example="python3 python3-pandas python3-matplotlib"
-test="clang-19 libclang-rt-19-dev libgtest-dev libgmock-dev librapidcheck-dev python3-jsonschema mandoc strace ccache util-linux valgrind nodejs perl git"
+test="clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev libgtest-dev libgmock-dev librapidcheck-dev python3-jsonschema mandoc strace ccache util-linux valgrind nodejs perl git"
 # What the documents and packages are tested with: real shells, Debian's linter, and npm for the linter of TOML (70 MB with what
 # they need; a test that lacks one of them is skipped and says so).
 documents="bash zsh fish lintian pkg-config npm"

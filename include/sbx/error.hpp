@@ -15,8 +15,8 @@ enum class Layer : std::uint8_t { key_default, builtin, file, command_line };
 /// The place of a value: a file and position, or a command-line option. Lines and columns count
 /// from 1; 0 is unknown.
 struct Origin {
-  std::string file;  ///< "data-analysis.toml", "/home/me/p.toml", "--set", "--read"; empty for a
-                     ///< key's own default
+  /// "data-analysis.toml", "/home/me/p.toml", "--set", "--read"; empty for a key's own default
+  std::string file;
   int line = 0;
   int column = 0;
   Layer layer = Layer::key_default;

@@ -87,9 +87,9 @@ struct Denial {
   DenialKind kind = DenialKind::syscall;
   std::string what;  ///< "ptrace", "socket(AF_PACKET)"
   std::uint64_t count = 0;
-  std::string process;  ///< comm of the first that tried; empty when unknown
-  std::string rule;     ///< which rule or default decided, with its place
-  std::string allow_with;    ///< the line of a policy that would allow it
+  std::string process;     ///< comm of the first that tried; empty when unknown
+  std::string rule;        ///< which rule or default decided, with its place
+  std::string allow_with;  ///< the line of a policy that would allow it
   std::string risk;
   /// The options of `sbx run` that would allow it, for lists without dropping what they hold: {"--allow-host",
   /// "example.org:443"}; empty where no option does.
@@ -146,9 +146,10 @@ struct Change {
 
 /// A guarded name that was not in a live folder when the run began and is there at its end.
 struct Appeared {
-  std::string path;        ///< on the host, as bytes
-  bool is_hidden = false;  ///< filesystem.deny means it: the program could see it; else a name by
-                           ///< which programs of the host are made to run or trust something
+  std::string path;  ///< on the host, as bytes
+  /// filesystem.deny means it: the program could see it; else a name by which programs of the host
+  /// are made to run or trust something
+  bool is_hidden = false;
 };
 
 /// What a run left in a live grant that programs of the host may stumble over: new or changed since

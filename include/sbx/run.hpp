@@ -25,10 +25,12 @@ struct RunOptions {
 struct RunResult {
   int exit_status = 0;   ///< of `sbx run`, sbx-run(1), "EXIT STATUS"
   bool success = false;  ///< the command exited with 0
-  std::string status;    ///< "exited", "over-budget", "lost", "setup-failed": outcome.status of the record
-  std::string record;    ///< JSON, sbx-record(5); empty when sbx itself could not write one
-  std::optional<Outcome> outcome;  ///< the record as types, <sbx/record.hpp>; nothing when nothing ran
-  std::optional<Error> error;      ///< why nothing ran
+  /// "exited", "over-budget", "lost", "setup-failed": outcome.status of the record
+  std::string status;
+  std::string record;  ///< JSON, sbx-record(5); empty when sbx itself could not write one
+  /// the record as types, <sbx/record.hpp>; nothing when nothing ran
+  std::optional<Outcome> outcome;
+  std::optional<Error> error;  ///< why nothing ran
 };
 
 /// Why not even sbx could be started.

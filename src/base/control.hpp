@@ -28,15 +28,20 @@ struct Order {
 
 enum class FromPid1 : std::uint32_t {
   descriptors =
-      1,  ///< SCM_RIGHTS: scratch, processes, terminal (in this order; `value` is a bit set of those present, 1 2 4)
+      /// SCM_RIGHTS: scratch, processes, terminal (in this order; `value` is a bit set of those
+  /// present, 1 2 4)
+  1,
   listener,  ///< SCM_RIGHTS: the seccomp listener
   stopped,
-  network,  ///< SCM_RIGHTS: with a gateway its netlink socket, its namespace and the sandbox's netlink socket; the sandbox's
-            ///< namespace where `value` is 1; the sockets that were wished for, in their order
-  child_ended,  ///< not the main process; it is waited for at Order reap (only where no group counts processes)
-  main_ended,   ///< `value` is the wait status
-  left_behind,  ///< `value` other processes were there at that moment, ended ones too that nobody had waited for; the last message.
-                ///< With `own_peak`
+  /// SCM_RIGHTS: with a gateway its netlink socket, its namespace and the sandbox's netlink socket;
+  /// the sandbox's namespace where `value` is 1; the sockets that were wished for, in their order
+  network,
+  /// not the main process; it is waited for at Order reap (only where no group counts processes)
+  child_ended,
+  main_ended,  ///< `value` is the wait status
+  /// `value` other processes were there at that moment, ended ones too that nobody had waited for;
+  /// the last message. With `own_peak`
+  left_behind,
 };
 struct Report {
   FromPid1 what;

@@ -13,13 +13,18 @@ template <class T>
 using Result = std::expected<T, Error>;
 using Status = Result<void>;
 
-[[nodiscard]] inline std::unexpected<Error> fail(Error error) { return std::unexpected<Error>(std::move(error)); }
+[[nodiscard]] inline std::unexpected<Error> fail(Error error) {
+  return std::unexpected<Error>(std::move(error));
+}
 
 /// The kernel refused; `errno_value` is taken before anything else can change it.
-[[nodiscard]] inline std::unexpected<Error> fail_errno(ErrorKind kind, std::string code, std::string message,
+[[nodiscard]] inline std::unexpected<Error> fail_errno(ErrorKind kind, std::string code,
+                                                       std::string message,
                                                        int errno_value = errno) {
-  return std::unexpected<Error>(
-      Error{.kind = kind, .code = std::move(code), .message = std::move(message), .errno_value = errno_value});
+  return std::unexpected<Error>(Error{.kind = kind,
+                                      .code = std::move(code),
+                                      .message = std::move(message),
+                                      .errno_value = errno_value});
 }
 
 namespace detail {
@@ -33,11 +38,11 @@ T take(Result<T>& result) {
 
 /// The value of a Result, or return its error from the enclosing function. A GNU statement expression, so that it can
 /// stand inside an initialiser.
-#define SBX_TRY(...)                                                                              \
-  __extension__({                                                                                 \
-    auto sbx_result_ = (__VA_ARGS__);                                                             \
-    if (!sbx_result_) return std::unexpected(std::move(sbx_result_).error());                     \
-    ::sbx::detail::take(sbx_result_);                                                             \
+#define SBX_TRY(...)                                                          \
+  __extension__({                                                             \
+    auto sbx_result_ = (__VA_ARGS__);                                         \
+    if (!sbx_result_) return std::unexpected(std::move(sbx_result_).error()); \
+    ::sbx::detail::take(sbx_result_);                                         \
   })
 
 namespace sbx {

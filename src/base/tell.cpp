@@ -19,7 +19,9 @@ Paint paint_for(Color color, int descriptor) {
   return {.on = ::isatty(descriptor) == 1};
 }
 
-void write_stderr(const std::string& text) { (void)sys::write_all(STDERR_FILENO, text); }
+void write_stderr(const std::string& text) {
+  (void)sys::write_all(STDERR_FILENO, text);
+}
 
 std::string note_lines(const std::vector<std::string>& notes) {
   std::string text;

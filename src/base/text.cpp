@@ -134,7 +134,8 @@ std::string shortened(std::string text, std::size_t most) {
   const std::size_t over = text.size() - most + kGap.size();
   auto [begin, length] = longest_word(text);
   if (length < over + kShown) {
-    if (text.size() <= 2 * most) return text;  // sentences of sbx's own, which lose their sense when they are cut
+    if (text.size() <= 2 * most)
+      return text;  // sentences of sbx's own, which lose their sense when they are cut
     begin = 0, length = text.size();
   }
   std::size_t first = begin + (length - over) / 2;

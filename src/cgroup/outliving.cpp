@@ -5,8 +5,8 @@
 #include <sys/wait.h>
 
 #include <cerrno>
-#include <memory>
 #include <cstddef>
+#include <memory>
 
 namespace sbx::cgroup {
 namespace {
@@ -21,7 +21,8 @@ int run_work(void* work) {
 void do_outliving(const std::function<void()>& work) {
   // Not on this stack, whose pages would all be touched, and not shared with another run.
   constexpr std::size_t kStack = 65'536;
-  const auto stack = std::make_unique_for_overwrite<std::max_align_t[]>(kStack / sizeof(std::max_align_t));
+  const auto stack =
+      std::make_unique_for_overwrite<std::max_align_t[]>(kStack / sizeof(std::max_align_t));
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);

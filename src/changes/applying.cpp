@@ -12,8 +12,8 @@
 #include <csignal>
 
 #include "base/sys.hpp"
-#include "changes/words.hpp"
 #include "base/text.hpp"
+#include "changes/words.hpp"
 
 namespace sbx::changes {
 namespace {

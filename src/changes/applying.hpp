@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "base/unique_fd.hpp"
 #include "base/tell.hpp"
+#include "base/unique_fd.hpp"
 #include "workspace/apply.hpp"
 
 /// The conversation around an application: preview, question, words; shared by `sbx run --apply` and

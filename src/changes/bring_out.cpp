@@ -10,9 +10,9 @@
 #include <memory>
 
 #include "base/sys.hpp"
+#include "base/text.hpp"
 #include "changes/applying.hpp"
 #include "changes/words.hpp"
-#include "base/text.hpp"
 
 namespace sbx::changes {
 namespace {
@@ -64,7 +64,8 @@ Status BringOut::prepare_store() {
 
 Status BringOut::prepare() {
   if (options_.yes && !options_.apply)
-    return usage("usage", "--yes without --apply has no effect", "to apply the changes: --apply --yes");
+    return usage("usage", "--yes without --apply has no effect",
+                 "to apply the changes: --apply --yes");
   if (!options_.collect.empty() && options_.folder.empty())
     return usage("usage", "--collect without --out has no effect", "to copy the files: --out DIR");
   if (options_.diff || options_.apply || !options_.keep.empty()) SBX_TRY(check_overlay());
@@ -130,8 +131,9 @@ Patch BringOut::patch_of(const workspace::ChangeSet& changes) const {
 Status BringOut::in_place() const {
   Status there = workspace::check_in_place(copy_);
   if (!there && done_.kept)
-    there.error().hint = fmt::format(
-        "the changes are kept: put the directory back, then: sbx changes apply {}", done_.kept->name);
+    there.error().hint =
+        fmt::format("the changes are kept: put the directory back, then: sbx changes apply {}",
+                    done_.kept->name);
   return there;
 }
 
@@ -146,13 +148,13 @@ Status BringOut::keep(const workspace::ChangeSet& changes, const Outcome& outcom
                       .code = "not-kept",
                       .message = "cannot keep the changes: their list is not complete"});
   KeptFacts facts{.name = options_.keep,
-                             .made = static_cast<std::int64_t>(::time(nullptr)),
-                             .folder = copy_.folder,
-                             .run = run,
-                             .command = plan_.command,
-                             .outcome = outcome.detail,
-                             .success = succeeded(outcome),
-                             .policy_files = policy_files()};
+                  .made = static_cast<std::int64_t>(::time(nullptr)),
+                  .folder = copy_.folder,
+                  .run = run,
+                  .command = plan_.command,
+                  .outcome = outcome.detail,
+                  .success = succeeded(outcome),
+                  .policy_files = policy_files()};
   done_.kept = SBX_TRY(store_->keep(std::move(facts), copy_, changes));
   const std::string& name = done_.kept->name;
   if (!silent && name != options_.keep)
@@ -175,8 +177,7 @@ Status BringOut::collect(const workspace::ChangeSet& changes, bool silent) {
   if (what.patterns.empty())
     for (const auto& pattern : outputs.collect) what.patterns.push_back(pattern.value);
   what.waiting.begins = [this] {
-    write_stderr("sbx: waiting: another sbx copies files to " + printable(options_.folder) +
-                 "\n");
+    write_stderr("sbx: waiting: another sbx copies files to " + printable(options_.folder) + "\n");
   };
   done_.collected = SBX_TRY(workspace::collect(copy_, changes, target_.get(), what));
   if (!silent) write_stderr(collected_words(*done_.collected, what.patterns, options_.folder));
@@ -196,7 +197,8 @@ Status BringOut::apply(const workspace::ChangeSet& changes, const Outcome& outco
     const workspace::Selection selection =
         workspace::select(copy_, changes, wish.patterns, wish.policy_files);
     done_.applied.emplace(workspace::Applied{.left = selection.left});
-    for (const Change& change : selection.changes) done_.applied->left.push_back({change.path, why});
+    for (const Change& change : selection.changes)
+      done_.applied->left.push_back({change.path, why});
     return {};
   }
   ApplyEnd end = SBX_TRY(apply_changes(copy_, changes, wish, paint));

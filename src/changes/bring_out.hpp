@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "base/tell.hpp"
+#include "changes/kept.hpp"
+#include "changes/patch.hpp"
 #include "plan/plan.hpp"
 #include "policy/policy.hpp"
 #include "workspace/apply.hpp"
 #include "workspace/collect.hpp"
 #include "workspace/copy.hpp"
-#include "changes/kept.hpp"
-#include "changes/patch.hpp"
 
 /// What becomes of the private workspace after the run: the list of changes, --diff, --out, --keep,
 /// --apply.
@@ -19,7 +19,7 @@ namespace sbx::changes {
 
 /// What becomes of the private workspace.
 struct BringOutOptions {
-  std::string folder;  ///< --out, empty if none
+  std::string folder;                ///< --out, empty if none
   std::vector<std::string> collect;  ///< --collect; none: the policy's patterns
   bool diff = false;
   bool apply = false;
@@ -31,9 +31,9 @@ struct BringOutOptions {
 /// What was done with it.
 struct BroughtOut {
   std::optional<workspace::Collected> collected;  ///< --out
-  std::optional<KeptFacts> kept;       ///< --keep, when there was something to keep
+  std::optional<KeptFacts> kept;                  ///< --keep, when there was something to keep
   std::optional<workspace::Applied> applied;      ///< --apply
-  std::optional<Patch> patch;  ///< --diff, where a record is written
+  std::optional<Patch> patch;                     ///< --diff, where a record is written
   int signal = 0;              ///< the one that ended --apply before its end, 0 for none
   bool has_failures = false;   ///< files that sbx was asked to write and could not
   bool is_incomplete = false;  ///< --apply met a conflict, or a pattern that matches no change

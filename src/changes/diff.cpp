@@ -134,8 +134,7 @@ std::string range_text(std::size_t first, std::size_t count) {
          (count == 1 ? "" : "," + std::to_string(count));
 }
 
-std::vector<std::string> diff_of(const Lines& old_lines, const Lines& new_lines,
-                                 std::size_t most) {
+std::vector<std::string> diff_of(const Lines& old_lines, const Lines& new_lines, std::size_t most) {
   const std::vector<Edit> edits = edits_between(old_lines, new_lines);
   std::vector<std::string> text;
   std::size_t left_out = 0;

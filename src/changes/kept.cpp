@@ -67,10 +67,12 @@ void remove_set(int store, const std::string& name) {
   const auto set = workspace::open_folder(store, name);
   if (!set) return;
   if (const auto contents = workspace::open_folder(set->get(), kContents))
-    for (const std::string& each : workspace::read_names(contents->get()).value_or(std::vector<std::string>()))
+    for (const std::string& each :
+         workspace::read_names(contents->get()).value_or(std::vector<std::string>()))
       (void)::unlinkat(contents->get(), each.c_str(), 0);
   (void)::unlinkat(set->get(), kContents, AT_REMOVEDIR);
-  for (const std::string& each : workspace::read_names(set->get()).value_or(std::vector<std::string>()))
+  for (const std::string& each :
+       workspace::read_names(set->get()).value_or(std::vector<std::string>()))
     (void)::unlinkat(set->get(), each.c_str(), 0);
   (void)::unlinkat(store, name.c_str(), AT_REMOVEDIR);  // what is left is looked at next time
 }
@@ -83,7 +85,8 @@ class Draft {
     if (::mkdirat(store, draft.name_.c_str(), 0700) != 0) return not_kept("no directory for them");
     draft.folder_ = SBX_TRY(workspace::open_folder(store, draft.name_));
     if (::flock(draft.folder_.get(), LOCK_EX | LOCK_NB) != 0) return not_kept("no lock on them");
-    if (::mkdirat(draft.folder_.get(), kContents, 0700) != 0) return not_kept("no directory for them");
+    if (::mkdirat(draft.folder_.get(), kContents, 0700) != 0)
+      return not_kept("no directory for them");
     draft.contents_ = SBX_TRY(workspace::open_folder(draft.folder_.get(), kContents));
     return draft;
   }
@@ -140,9 +143,10 @@ Result<Draft> begin_draft(int store) {
 std::optional<Noted> note(const Copy& copy, const Change& change) {
   const workspace::Place place = place_of(copy, change.path);
   struct stat now{};
-  const auto folder = workspace::open_folder(place.layer->lower.get(), workspace::folder_of(place.path));
-  if (!folder ||
-      ::fstatat(folder->get(), workspace::name_of(place.path).c_str(), &now, AT_SYMLINK_NOFOLLOW) != 0)
+  const auto folder =
+      workspace::open_folder(place.layer->lower.get(), workspace::folder_of(place.path));
+  if (!folder || ::fstatat(folder->get(), workspace::name_of(place.path).c_str(), &now,
+                           AT_SYMLINK_NOFOLLOW) != 0)
     return std::nullopt;
   return Noted{.inode = now.st_ino,
                .bytes = static_cast<std::uint64_t>(now.st_size),
@@ -211,10 +215,11 @@ Result<UniqueFd> open_lower(const std::string& path, ino_t inode) {
                       .errno_value = folder.error().errno_value});
   struct stat facts{};
   if (::fstat(folder->get(), &facts) != 0 || facts.st_ino != inode)
-    return fail(Error{.kind = ErrorKind::host,
-                      .code = "workspace-replaced",
-                      .message = "'" + path + "' is not the directory that the changes were made in",
-                      .hint = "it was replaced by another one of that name"});
+    return fail(
+        Error{.kind = ErrorKind::host,
+              .code = "workspace-replaced",
+              .message = "'" + path + "' is not the directory that the changes were made in",
+              .hint = "it was replaced by another one of that name"});
   return folder;
 }
 
@@ -342,7 +347,8 @@ Status Store::drop(const std::string& name) const {
 
 /// A draft that is written is locked; one that is not was left by a sbx that was killed.
 void Store::remove_leftovers() const {
-  for (const std::string& name : workspace::read_names(folder_.get()).value_or(std::vector<std::string>())) {
+  for (const std::string& name :
+       workspace::read_names(folder_.get()).value_or(std::vector<std::string>())) {
     if (!workspace::is_temporary(name)) continue;
     const auto draft = workspace::open_folder(folder_.get(), name);
     if (draft && ::flock(draft->get(), LOCK_EX | LOCK_NB) == 0) remove_set(folder_.get(), name);

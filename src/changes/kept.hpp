@@ -27,8 +27,9 @@ struct KeptFacts {
   std::vector<std::string> policy_files;  ///< of the run: never applied
   std::uint64_t count = 0;                ///< of changes
   std::uint64_t bytes = 0;                ///< of what was written
-  std::int64_t applied_at = 0;  ///< when some were applied last, in seconds since the epoch; 0: never
-  std::uint64_t applied = 0;    ///< how many then
+  /// when some were applied last, in seconds since the epoch; 0: never
+  std::int64_t applied_at = 0;
+  std::uint64_t applied = 0;  ///< how many then
 };
 
 struct Kept {

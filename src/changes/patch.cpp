@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "base/sys.hpp"
-#include "workspace/copy.hpp"
 #include "changes/diff.hpp"
+#include "workspace/copy.hpp"
 #include "workspace/names.hpp"
 #include "workspace/tree.hpp"
 
@@ -94,7 +94,8 @@ class Writer {
   std::optional<Blob> blob_before(const Change& change, std::string& why) const {
     const workspace::Place place = place_of(copy_, change.path);
     struct stat facts{};
-    const auto folder = workspace::open_folder(place.layer->lower.get(), workspace::folder_of(place.path));
+    const auto folder =
+        workspace::open_folder(place.layer->lower.get(), workspace::folder_of(place.path));
     if (!folder || ::fstatat(folder->get(), workspace::name_of(place.path).c_str(), &facts,
                              AT_SYMLINK_NOFOLLOW) != 0) {
       why = "it is not on the host any more";

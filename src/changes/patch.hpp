@@ -14,8 +14,9 @@ using workspace::Left;
 
 struct Patch {
   std::string text;
-  std::vector<Left> left;  ///< what it can't say: binary files, files over 1 MiB, modes that git does not keep,
-                           ///< and what comes after kLongestPatch
+  /// what it can't say: binary files, files over 1 MiB, modes that git does not keep, and what
+  /// comes after kLongestPatch
+  std::vector<Left> left;
 };
 
 /// A program chooses how much it writes: a patch does not grow with it.

@@ -203,8 +203,8 @@ class Listing {
 
   void difference(const Sides& sides) {
     if (lines_ >= kLinesOfAll) return;
-    for (const std::string& each : unified_diff(
-             sides.before, sides.after, std::min(kLinesOfOne, kLinesOfAll - lines_))) {
+    for (const std::string& each :
+         unified_diff(sides.before, sides.after, std::min(kLinesOfOne, kLinesOfAll - lines_))) {
       const std::string shown = visible(each);
       text_ += "    ";
       text_ += each.starts_with('-')    ? paint_.red(shown)
@@ -228,8 +228,9 @@ class Listing {
 
 void append_list(std::string& text, const char* what, const std::vector<workspace::Left>& list) {
   for (std::size_t i = 0; i < list.size() && i < kLeftShown; ++i)
-    text += fmt::format("sbx: {}{}: {}\n", list[i].partly ? std::string() : fmt::format("{}: ", what),
-                        printable(list[i].path), printable(list[i].why));
+    text +=
+        fmt::format("sbx: {}{}: {}\n", list[i].partly ? std::string() : fmt::format("{}: ", what),
+                    printable(list[i].path), printable(list[i].why));
   if (list.size() > kLeftShown) text += fmt::format("sbx: and {} more\n", list.size() - kLeftShown);
 }
 

@@ -8,15 +8,15 @@
 #include <set>
 
 #include "base/sys.hpp"
+#include "base/text.hpp"
 #include "changes/applying.hpp"
 #include "changes/json.hpp"
-#include "changes/words.hpp"
-#include "base/text.hpp"
-#include "record/words.hpp"
-#include "host/state.hpp"
-#include "policy/keys.hpp"
 #include "changes/kept.hpp"
 #include "changes/patch.hpp"
+#include "changes/words.hpp"
+#include "host/state.hpp"
+#include "policy/keys.hpp"
+#include "record/words.hpp"
 
 namespace sbx::cli {
 namespace {
@@ -233,11 +233,11 @@ int apply(const Invocation& typed) {
   if (const Status there = changes::open_folders(*kept); !there)
     return complain(typed, there.error());
   const changes::Wish wish{.patterns = {typed.operands.begin() + 1, typed.operands.end()},
-                  .policy_files = kept->facts.policy_files,
-                  .asks = !typed.bring_out.yes,
-                  .silent = typed.output.json};
-  const auto end =
-      changes::apply_changes(kept->copy, kept->changes, wish, paint_for(typed.output.color, STDERR_FILENO));
+                           .policy_files = kept->facts.policy_files,
+                           .asks = !typed.bring_out.yes,
+                           .silent = typed.output.json};
+  const auto end = changes::apply_changes(kept->copy, kept->changes, wish,
+                                          paint_for(typed.output.color, STDERR_FILENO));
   if (!end) return complain(typed, end.error());
   note_applied(kept->facts.name, end->applied.done.size());
   if (typed.output.json) {

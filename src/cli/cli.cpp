@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/sys.hpp"
+#include "base/text.hpp"
 #include "cli/app.hpp"
 #include "cli/changes_command.hpp"
 #include "cli/completions/completions.hpp"
@@ -15,7 +16,6 @@
 #include "cli/run_command.hpp"
 #include "cli/runs_command.hpp"
 #include "cli/why_command.hpp"
-#include "base/text.hpp"
 #include "record/words.hpp"
 #include "run/setup_errors.hpp"
 

@@ -10,7 +10,7 @@ namespace sbx::cli {
 /// What main knows of its own process.
 struct Process {
   std::span<const char* const> arguments;  ///< argv without its first element
-  ArgumentArea area;                ///< argv and environment as they lie in memory
+  ArgumentArea area;                       ///< argv and environment as they lie in memory
   std::uint64_t started = 0;               ///< microseconds on CLOCK_MONOTONIC
 };
 

@@ -133,11 +133,11 @@ std::span<const OptionRow> doctor_options() {
 }
 
 std::span<const OptionRow> diff_options() {
-  static const Rows rows = with_usual(
-      {{"--patch", "", kOptions, kOnce,
-        "Print a patch that \"git apply\" takes. What it can't hold, such as binary files, is named "
-        "on stderr.",
-        take_patch}});
+  static const Rows rows = with_usual({{"--patch", "", kOptions, kOnce,
+                                        "Print a patch that \"git apply\" takes. What it can't "
+                                        "hold, such as binary files, is named "
+                                        "on stderr.",
+                                        take_patch}});
   return rows;
 }
 
@@ -165,8 +165,9 @@ constexpr CommandRow kCommands[] = {
     {"policy show", "POLICY", "Print a policy.", kWorks, show_options},
     {"policy check", "FILE...", "Report every mistake of policy files.", kWorks, check_options},
     {"policy explain", "KEY|@GROUP|CODE|TERM",
-     "Explain a policy key, a group of system calls, the code of an error, a word of a record, or an exit status.", kWorks,
-     plain_options},
+     "Explain a policy key, a group of system calls, the code of an error, a word of a record, or "
+     "an exit status.",
+     kWorks, plain_options},
     {"policy diff", "POLICY POLICY",
      "Compare two policies: what the second widens, narrows or changes otherwise.", kWorks,
      json_options},
@@ -183,14 +184,14 @@ constexpr CommandRow kCommands[] = {
      kWorks, plain_options},
     {"ps", "", "List the runs of this user that are under way.", kWorks, json_options},
     {"stop", "ID...",
-     "Stop runs, as SIGTERM does: the program gets the signal, and 2 s later all of it ends.", kWorks,
-     stop_options},
+     "Stop runs, as SIGTERM does: the program gets the signal, and 2 s later all of it ends.",
+     kWorks, stop_options},
     {"changes list", "", "List the change sets that --keep has kept.", kWorks, json_options},
     {"changes show", "SET", "List the changes of a set.", kWorks, json_options},
-    {"changes diff", "SET", "Show the changes of a set, texts line by line.", kWorks,
-     diff_options},
+    {"changes diff", "SET", "Show the changes of a set, texts line by line.", kWorks, diff_options},
     {"changes apply", "SET [GLOB...]",
-     "Apply the changes of a set, only those that match GLOB if given, to the directory they were made in.",
+     "Apply the changes of a set, only those that match GLOB if given, to the directory they were "
+     "made in.",
      kWorks, apply_options},
     {"changes drop", "SET...", "Remove change sets.", kWorks, plain_options},
     {"completions", "bash|zsh|fish", "Print a completion script for a shell.", kWorks,

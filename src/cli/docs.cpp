@@ -10,10 +10,10 @@
 #include <sbx/outcome.hpp>
 
 #include "cli/app.hpp"
-#include "record/codes.hpp"
 #include "plan/filter/table.hpp"
 #include "policy/keys.hpp"
 #include "policy/load.hpp"
+#include "record/codes.hpp"
 
 namespace sbx::cli {
 namespace {
@@ -216,7 +216,8 @@ std::array<StatusRow, 14> status_rows() {
       {"128+N", "the command was killed by signal N"},
       {number(status::kWallTime), "the wall time was over"},
       {number(status::kCouldNot),
-       "sbx could not do its job: usage, policy, set-up, a missing feature; or its init was killed"},
+       "sbx could not do its job: usage, policy, set-up, a missing feature; or its init was "
+       "killed"},
       {number(status::kNotExecutable), "the command can't be executed"},
       {number(status::kNotFound), "the command was not found"},
       {number(status::kMemory), "the memory budget was reached"},

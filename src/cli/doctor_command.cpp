@@ -7,13 +7,13 @@
 
 #include <sbx/outcome.hpp>
 
-#include "base/sys.hpp"
-#include "run/user_settings.hpp"
 #include "base/json.hpp"
+#include "base/sys.hpp"
 #include "base/text.hpp"
-#include "record/words.hpp"
 #include "doctor/doctor.hpp"
 #include "host/state.hpp"
+#include "record/words.hpp"
+#include "run/user_settings.hpp"
 
 namespace sbx::cli {
 namespace {
@@ -77,7 +77,8 @@ std::string absent_line(const std::vector<Finding>& findings) {
     if (is_absent(finding)) names += (names.empty() ? "" : ", ") + printable(finding.name);
   if (names.empty()) return {};
   return fmt::format(
-      "  {:<8}{}; not on PATH, needed only for their scripts (another name: [interpreters.extensions])\n",
+      "  {:<8}{}; not on PATH, needed only for their scripts (another name: "
+      "[interpreters.extensions])\n",
       "absent", names);
 }
 

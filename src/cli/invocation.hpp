@@ -20,7 +20,7 @@ struct OutputOptions {
   std::string report_file;  ///< --report, empty if none
   int report_fd = -1;       ///< --report-fd, -1 if none
   int events_fd = -1;       ///< --events-fd, -1 if none
-  bool github = false;  ///< a log that GitHub's runner reads
+  bool github = false;      ///< a log that GitHub's runner reads
   bool dry_run = false;
   bool trace_time = false;
   bool quiet = false;
@@ -39,8 +39,8 @@ struct Invocation {
   std::string name;        ///< policy init --name
 
   bool die_with_parent = false;
-  bool patch = false;             ///< changes diff --patch
-  bool all = false;               ///< stop --all
+  bool patch = false;  ///< changes diff --patch
+  bool all = false;    ///< stop --all
 
   std::vector<policy::PolicyOperand> policies;
   std::vector<policy::Override> sets;         ///< --set, weaker than the named options

@@ -35,19 +35,22 @@ constexpr OptionRow kRunOptions[] = {
      kPolicy, kEach,
      "Refuse to run when this could only be enforced in a weaker way, or not at all.",
      take_require},
-    {"--timeout", "TIME", kLimits, kOnce, "Wall time: limits.wall_time. 60s by default.", take_timeout},
-    {"--cpu-time", "TIME", kLimits, kOnce, "CPU time of all processes together: limits.cpu_time. 60s by default.",
-     take_cpu_time},
-    {"--cpus", "NUMBER", kLimits, kOnce, "CPUs used at once, fractions allowed: limits.cpus. 2 by default.",
-     take_cpus},
-    {"--memory", "SIZE", kLimits, kOnce, "Memory of all processes together: limits.memory. 1G by default.",
-     take_memory},
-    {"--processes", "NUMBER", kLimits, kOnce, "Processes and threads: limits.processes. 128 by default.",
-     take_processes},
+    {"--timeout", "TIME", kLimits, kOnce, "Wall time: limits.wall_time. 60s by default.",
+     take_timeout},
+    {"--cpu-time", "TIME", kLimits, kOnce,
+     "CPU time of all processes together: limits.cpu_time. 60s by default.", take_cpu_time},
+    {"--cpus", "NUMBER", kLimits, kOnce,
+     "CPUs used at once, fractions allowed: limits.cpus. 2 by default.", take_cpus},
+    {"--memory", "SIZE", kLimits, kOnce,
+     "Memory of all processes together: limits.memory. 1G by default.", take_memory},
+    {"--processes", "NUMBER", kLimits, kOnce,
+     "Processes and threads: limits.processes. 128 by default.", take_processes},
     {"--disk", "SIZE", kLimits, kOnce,
-     "Space for everything the program writes that is not granted: limits.disk. 512M by default.", take_disk},
+     "Space for everything the program writes that is not granted: limits.disk. 512M by default.",
+     take_disk},
     {"--output", "SIZE", kLimits, kOnce,
-     "Bytes of output, each of stdout and stderr: output.stdout, output.stderr and output.passed. By "
+     "Bytes of output, each of stdout and stderr: output.stdout, output.stderr and output.passed. "
+     "By "
      "default 1M is captured, 256M is passed through.",
      take_output},
     {"--workspace", "DIR[:MODE]", kFiles, kOnce,
@@ -71,11 +74,13 @@ constexpr OptionRow kRunOptions[] = {
     {"--net", "none|host", kNetwork, kOnce,
      "No network but the sandbox's own loopback, or the host's network.", take_net},
     {"--allow-host", "HOST[:PORT]", kNetwork, kEach,
-     "Let the program reach this host: network.allow, with network.mode \"allow-list\". Without PORT: "
+     "Let the program reach this host: network.allow, with network.mode \"allow-list\". Without "
+     "PORT: "
      "443.",
      take_allow_host},
     {"--env", "NAME[=VALUE]", kInput, kEach,
-     "Pass a variable of the caller on by name, or set it to VALUE (visible in ps: see --env-fd). A "
+     "Pass a variable of the caller on by name, or set it to VALUE (visible in ps: see --env-fd). "
+     "A "
      "name that the caller has not set is not passed.",
      take_env},
     {"--env-file", "FILE", kInput, kEach,
@@ -98,9 +103,11 @@ constexpr OptionRow kRunOptions[] = {
      take_collect},
     {"--diff", "", kChanges, kOnce,
      "Show on stderr what the program changed. Where the policy's workspace is empty, this option, "
-     "--apply and --keep make it a copy-on-write one.", take_diff},
+     "--apply and --keep make it a copy-on-write one.",
+     take_diff},
     {"--apply", "[GLOB]", kChanges, kEach,
-     "Apply the program's changes (only files matching GLOB, if given) to the workspace. Shows them "
+     "Apply the program's changes (only files matching GLOB, if given) to the workspace. Shows "
+     "them "
      "and asks first. A file that changed on the host meanwhile is a conflict and stays.",
      take_apply},
     {"--yes", "", kChanges, kOnce,
@@ -109,8 +116,7 @@ constexpr OptionRow kRunOptions[] = {
      "Keep the changes under a name, to look at and apply them later: see sbx-changes(1).",
      take_keep},
     {"--json", "", kAnswer, kOnce,
-     "Write the record to stdout, with the program's output in it. See sbx-record(5).",
-     take_json},
+     "Write the record to stdout, with the program's output in it. See sbx-record(5).", take_json},
     {"--report", "FILE", kAnswer, kOnce, "Write the record to a file, in one step, at the end.",
      take_report},
     {"--report-fd", "N", kAnswer, kOnce, "Write the record to an open descriptor.", take_report_fd},
@@ -127,7 +133,8 @@ constexpr OptionRow kRunOptions[] = {
      "what went wrong is an annotation. stderr goes to stdout too.",
      take_github},
     {"--die-with-parent", "", kAnswer, kOnce,
-     "Cancel the run when the process that started sbx ends. Without it a run is cancelled when the "
+     "Cancel the run when the process that started sbx ends. Without it a run is cancelled when "
+     "the "
      "record goes to a pipe only and its reader has left.",
      take_die_with_parent},
     {"--dry-run", "", kAnswer, kOnce,

@@ -63,17 +63,19 @@ int descriptor_named(std::string_view path) {
 
 /// A program of an earlier run may have made the link: what it leads to is not the caller's choice.
 std::unexpected<Error> is_a_link(const std::string& path) {
-  return fail(Error{.kind = ErrorKind::usage,
-                    .code = "report-unwritable",
-                    .message = fmt::format("\"{}\" is a symbolic link; --report follows none", path),
-                    .hint = "name the file itself, /dev/stdout, /dev/stderr or /dev/fd/N"});
+  return fail(
+      Error{.kind = ErrorKind::usage,
+            .code = "report-unwritable",
+            .message = fmt::format("\"{}\" is a symbolic link; --report follows none", path),
+            .hint = "name the file itself, /dev/stdout, /dev/stderr or /dev/fd/N"});
 }
 
 std::unexpected<Error> is_planted_there(const std::string& path) {
   return fail(Error{.kind = ErrorKind::usage,
                     .code = "report-unwritable",
                     .message = fmt::format("another user owns \"{}\", in a directory that "
-                                           "everybody can write to", path),
+                                           "everybody can write to",
+                                           path),
                     .hint = "name a file in a directory of your own"});
 }
 
@@ -98,8 +100,8 @@ Status ReportTargets::prepare_file(const std::string& path) {
     if (S_ISLNK(facts.st_mode)) return is_a_link(path);
     if (S_ISDIR(facts.st_mode)) return unwritable(path, EISDIR);
     if (!S_ISREG(facts.st_mode)) {
-      if (struct stat parent{}; ::stat(directory_of(path).c_str(), &parent) == 0 &&
-                                is_planted(parent, facts))
+      if (struct stat parent{};
+          ::stat(directory_of(path).c_str(), &parent) == 0 && is_planted(parent, facts))
         return is_planted_there(path);
       device_ = UniqueFd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW));
       return device_.valid() ? Status() : unwritable(path, errno);

@@ -153,8 +153,7 @@ class RunCommand {
     if (sbx::exit_status_of(outcome.verdict) != 0)
       annotation_ = outcome.detail.empty() ? "the command failed" : outcome.detail;
     if (!silent_)
-      write_stderr(
-          record::outcome_words(*answer.plan, outcome, typed_.output.verbose, paint_));
+      write_stderr(record::outcome_words(*answer.plan, outcome, typed_.output.verbose, paint_));
   }
 
   void tell_stages() const {

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "base/sys.hpp"
 #include "base/json.hpp"
+#include "base/sys.hpp"
 #include "base/text.hpp"
 #include "record/words.hpp"
 #include "run/under_way.hpp"
@@ -76,13 +76,14 @@ std::string as_json(const std::vector<UnderWay>& runs) {
 
 int list(const Invocation& typed) {
   if (!typed.operands.empty())
-    return complain(typed, {.kind = ErrorKind::usage,
-                            .code = "usage",
-                            .message = "\"sbx ps\" takes no operands"});
+    return complain(
+        typed,
+        {.kind = ErrorKind::usage, .code = "usage", .message = "\"sbx ps\" takes no operands"});
   const auto runs = run::runs_under_way();
   if (!runs) return complain(typed, runs.error());
-  return record::print_answer(typed.output.json ? as_json(*runs) : table(*runs)) ? kDone
-                                                                         : exit_status::kCouldNot;
+  return record::print_answer(typed.output.json ? as_json(*runs) : table(*runs))
+             ? kDone
+             : exit_status::kCouldNot;
 }
 
 /// The run that an id, its beginning, or a process id means.
@@ -94,12 +95,12 @@ Result<const UnderWay*> find(const std::vector<UnderWay>& runs, const std::strin
       meant.push_back(&run);
   if (meant.size() == 1 && !typed.empty()) return meant.front();
   const bool several = meant.size() > 1 && !typed.empty();
-  return fail(Error{.kind = ErrorKind::usage,
-                    .code = "no-such-run",
-                    .message = several ? fmt::format("\"{}\" matches {} runs", printable(typed),
-                                                     meant.size())
-                                       : fmt::format("no run matches \"{}\"", printable(typed)),
-                    .hint = "\"sbx ps\" lists them"});
+  return fail(Error{
+      .kind = ErrorKind::usage,
+      .code = "no-such-run",
+      .message = several ? fmt::format("\"{}\" matches {} runs", printable(typed), meant.size())
+                         : fmt::format("no run matches \"{}\"", printable(typed)),
+      .hint = "\"sbx ps\" lists them"});
 }
 
 int stop(const Invocation& typed) {

@@ -78,10 +78,8 @@ Texts means_of(const plan::Plan& plan, const Outcome& outcome) {
 
 /// In a child: a process can be the supervisor of one run.
 Texts run_it(const host::Host& host, const policy::Policy& policy) {
-  run::Request request{.policy = policy,
-                       .program = request_of(host, policy),
-                       .capture = true,
-                       .trial = true};
+  run::Request request{
+      .policy = policy, .program = request_of(host, policy), .capture = true, .trial = true};
   const run::Answer answer = run::launch(request);
   if (!answer.outcome) return error_texts(answer.errors.front());
   const Outcome& outcome = *answer.outcome;
@@ -152,10 +150,11 @@ std::vector<Finding> examine_means(const std::vector<Finding>& policies) {
   if (std::ranges::all_of(policies, [](const auto& each) { return each.state == State::missing; }))
     return list;
   // The machine is the same for all of them.
-  const auto known = std::ranges::find_if(policies, [](const auto& each) { return !each.means.empty(); });
+  const auto known =
+      std::ranges::find_if(policies, [](const auto& each) { return !each.means.empty(); });
   for (std::size_t i = 0; i < kBudgets.size(); ++i)
-    list.push_back({.name = std::string(kBudgets[i]),
-                    .fact = known == policies.end() ? "" : known->means[i]});
+    list.push_back(
+        {.name = std::string(kBudgets[i]), .fact = known == policies.end() ? "" : known->means[i]});
   for (const Finding& policy : policies) {
     for (const Degraded& item : policy.degraded) {
       auto place = std::ranges::find(list, item.what, &Finding::name);

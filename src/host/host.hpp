@@ -149,7 +149,8 @@ struct Host {
   /// CAP_SYS_ADMIN, CAP_SETUID and CAP_SETGID over the initial user namespace: idmapped mounts and a uid of its own.
   bool privileged = false;
   std::string
-      home;  ///< $HOME if an absolute folder owned by the caller, else of the passwd entry; may be empty
+      /// $HOME if an absolute folder owned by the caller, else of the passwd entry; may be empty
+      home;
   std::string working_directory;  ///< canonical; empty when it can't be read
   std::map<std::string, std::string> environment;
   std::vector<std::string> path;  ///< PATH, absolute entries only

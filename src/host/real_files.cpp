@@ -38,7 +38,7 @@ bool is_plain(std::string_view path) {
 class RealFiles final : public Files {
  public:
   Result<FileFacts> look(const std::string& path) const override {
-    struct stat facts {};
+    struct stat facts{};
     if (::lstat(path.c_str(), &facts) != 0) return refused("look at", path);
     return FileFacts{.type = type_of(facts.st_mode),
                      .device = facts.st_dev,
@@ -96,7 +96,7 @@ class RealFiles final : public Files {
       if (name == "." || name == ".." || (wanted && !wanted(name))) continue;
       FileType type = type_of(static_cast<mode_t>(DTTOIF(entry->d_type)));
       if (entry->d_type == DT_UNKNOWN) {  // some file systems never say
-        struct stat facts {};
+        struct stat facts{};
         if (::fstatat(::dirfd(folder), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) == 0)
           type = type_of(facts.st_mode);
       }

@@ -105,7 +105,7 @@ class Walker {
   /// False when the folder's mode shows its names and nothing else.
   bool look(int fd, const std::string& folder, const char* name) {
     if (std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0) return true;
-    struct statx seen {};
+    struct statx seen{};
     if (::statx(fd, name, kHow, kWanted, &seen) != 0) return errno != EACCES;  // gone meanwhile
     const FileFacts facts = facts_of(seen);
     const bool is_mount = (seen.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;

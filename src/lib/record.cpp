@@ -27,9 +27,13 @@ std::optional<std::uint64_t> number(const Json& object, const char* key) {
   return value.get<std::uint64_t>();
 }
 
-std::uint64_t count(const Json& object, const char* key) { return number(object, key).value_or(0); }
+std::uint64_t count(const Json& object, const char* key) {
+  return number(object, key).value_or(0);
+}
 
-int small(const Json& object, const char* key) { return static_cast<int>(count(object, key)); }
+int small(const Json& object, const char* key) {
+  return static_cast<int>(count(object, key));
+}
 
 bool flag(const Json& object, const char* key) {
   const Json& value = part(object, key);
@@ -162,8 +166,9 @@ void read_files(const Json& json, Outcome& outcome) {
   outcome.appeared = list<Appeared>(json, "appeared", [](const Json& each) {
     return Appeared{name(each, "path"), plain(each, "guard") == "filesystem.deny"};
   });
-  outcome.hazards = list<Hazard>(
-      json, "hazards", [](const Json& each) { return Hazard{name(each, "path"), plain(each, "why")}; });
+  outcome.hazards = list<Hazard>(json, "hazards", [](const Json& each) {
+    return Hazard{name(each, "path"), plain(each, "why")};
+  });
   outcome.hazards_left_out = count(json, "hazards_left_out");
 }
 
@@ -193,8 +198,9 @@ std::optional<Record> read_record(std::string_view text) {
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object() || plain(json, "schema") != "sbx.run/1") return std::nullopt;
   const Json& outcome = part(json, "outcome");
-  Record record{
-      .id = plain(json, "id"), .status = plain(outcome, "status"), .success = flag(outcome, "success")};
+  Record record{.id = plain(json, "id"),
+                .status = plain(outcome, "status"),
+                .success = flag(outcome, "success")};
   if (auto verdict = verdict_of(outcome))
     record.outcome = outcome_of(json, std::move(*verdict));
   else

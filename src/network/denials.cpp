@@ -34,7 +34,8 @@ void offer_nothing(Denial& denial) {
 
 Denial refused_name(const plan::NetworkPlan& plan, std::string_view shown,
                     std::string_view canonical) {
-  Denial denial{.kind = DenialKind::network, .what = "name " + std::string(shown), .rule = plan.rule};
+  Denial denial{
+      .kind = DenialKind::network, .what = "name " + std::string(shown), .rule = plan.rule};
   if (canonical.empty()) return denial;
   // A question has no port: most programs that ask for a name go on to 443.
   const std::string place = std::string(canonical) + ":443";

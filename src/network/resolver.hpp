@@ -33,8 +33,8 @@ class Resolver {
   struct Answer {
     std::vector<policy::Address> addresses;  ///< as the server ordered them, v4 and v6, each once
     Failure failure = Failure::none;
-    std::string why;  ///< "no such name", "timed out after 5 s", "no DNS server of this
-                      ///< machine answers"
+    /// "no such name", "timed out after 5 s", "no DNS server of this machine answers"
+    std::string why;
   };
   using Callback = std::function<void(Answer)>;
   using LookupId = std::uint64_t;

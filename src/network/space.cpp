@@ -10,8 +10,8 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <cstddef>
+#include <memory>
 
 namespace sbx::network {
 namespace {
@@ -69,7 +69,8 @@ Result<std::vector<UniqueFd>> Space::make(const SocketWish& wish, std::size_t co
             .count = std::min(count, kMostAtOnce)};
   // Not on this stack, whose pages would all be touched, and not shared with another run.
   constexpr std::size_t kStack = 32'768;
-  const auto stack = std::make_unique_for_overwrite<std::max_align_t[]>(kStack / sizeof(std::max_align_t));
+  const auto stack =
+      std::make_unique_for_overwrite<std::max_align_t[]>(kStack / sizeof(std::max_align_t));
   const pid_t pid = ::clone(make_sockets, stack.get() + kStack / sizeof(std::max_align_t),
                             CLONE_VM | CLONE_VFORK | CLONE_FILES, &task);
   if (pid < 0) task.error = errno;

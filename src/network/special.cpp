@@ -87,8 +87,9 @@ std::optional<Refused> refused_by_name(bool private_, const SpecialRange* range,
   const bool never = range != nullptr && range->special == Special::never;
   if (never) return Refused{why_special(*range), {}};
   if (only_exact)
-    return refused_but_for(range != nullptr && !own ? why_special(*range) : std::string(kOwnAddress),
-                           address, rule, port);
+    return refused_but_for(
+        range != nullptr && !own ? why_special(*range) : std::string(kOwnAddress), address, rule,
+        port);
   if (range == nullptr || range->special == Special::global || private_) return std::nullopt;
   return refused_unless_private(why_special(*range));
 }

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <memory>
+#include <optional>
 
 #include "network/denials.hpp"
 #include "network/sni.hpp"
@@ -115,8 +115,7 @@ class TcpService::Connection {
     const ssize_t got = ::recv(near_.get(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (got <= 0) return abandon();  // it said nothing and left
-    const ClientHello hello =
-        read_client_hello(bytes.first(static_cast<std::size_t>(got)));
+    const ClientHello hello = read_client_hello(bytes.first(static_cast<std::size_t>(got)));
     switch (hello.state) {
       case ClientHello::State::more:
         return;

@@ -8,9 +8,9 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <utility>
-#include <memory>
 
 #include "base/sys.hpp"
 #include "network/denials.hpp"

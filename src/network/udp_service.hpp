@@ -62,7 +62,7 @@ class UdpService {
   Tally& tally_;
   std::unordered_map<std::string, std::unique_ptr<Flow>> flows_;
   Unreachable unreachable_;
-  const std::uint64_t idle_;  ///< microseconds without a datagram after which a flow ends
+  const std::uint64_t idle_;       ///< microseconds without a datagram after which a flow ends
   std::size_t waiting_bytes_ = 0;  ///< of all flows
   EventLoop::TimerId expiry_ = EventLoop::kNoTimer;
 };

@@ -1,9 +1,9 @@
 #include "plan/audit.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <optional>
 
 #include "plan/filter/table.hpp"

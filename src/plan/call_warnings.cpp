@@ -12,7 +12,9 @@ namespace {
 
 using Entry = policy::Sourced<std::string>;
 
-bool is_group(std::string_view entry) { return entry.starts_with('@'); }
+bool is_group(std::string_view entry) {
+  return entry.starts_with('@');
+}
 
 /// Whether an entry, a call or a @group, stands for a call.
 bool names_call(std::string_view entry, const Call& call) {
@@ -26,7 +28,9 @@ bool takes_back(std::string_view deny, std::string_view allow) {
   return call != nullptr && names_call(deny, *call);
 }
 
-std::string at(const Origin& origin) { return " (" + origin.text() + ")"; }
+std::string at(const Origin& origin) {
+  return " (" + origin.text() + ")";
+}
 
 /// Of two files the later one is meant to change the earlier: only a file that contradicts itself is told.
 void note_contradictions(const policy::Syscalls& syscalls, std::vector<policy::Warning>& list) {
@@ -47,16 +51,18 @@ void note_nothing_starts(const policy::Syscalls& syscalls, std::vector<policy::W
     const auto names = [&](const Entry& entry) { return names_call(entry.value, *call); };
     if (std::ranges::any_of(syscalls.allow, names)) return;
   }
-  list.push_back({"syscalls.base = \"none\" allows neither brk nor mmap" + at(syscalls.base.origin) +
-                  ": no ordinary program can start; base = \"minimal\" has what every program needs"});
+  list.push_back(
+      {"syscalls.base = \"none\" allows neither brk nor mmap" + at(syscalls.base.origin) +
+       ": no ordinary program can start; base = \"minimal\" has what every program needs"});
 }
 
 void note_unfiltered(const policy::Syscalls& syscalls, std::vector<policy::Warning>& list) {
   const Call* const setup = find_call("io_uring_setup");
   for (const Entry& allow : syscalls.allow)
     if (names_call(allow.value, *setup))
-      list.push_back({"syscalls.allow = \"" + allow.value + "\"" + at(allow.origin) +
-                      ": what a ring does is no system call; syscalls.deny, rules and denials don't see it"});
+      list.push_back(
+          {"syscalls.allow = \"" + allow.value + "\"" + at(allow.origin) +
+           ": what a ring does is no system call; syscalls.deny, rules and denials don't see it"});
 }
 
 }  // namespace

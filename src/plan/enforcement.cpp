@@ -17,7 +17,7 @@ struct Requirement {
   std::string_view name;
   std::string_view degraded;      ///< the entry of `degraded` that contradicts it; empty: none does
   std::string_view missing = {};  ///< why no version of a plan has it; empty: plans have it
-  host::Means host::ControlGroup::*group = nullptr;  ///< what must be kept by a cgroup
+  host::Means host::ControlGroup::* group = nullptr;  ///< what must be kept by a cgroup
 };
 
 constexpr std::array<Requirement, 7> kRequirements = {{
@@ -193,8 +193,8 @@ Status check_requirements(const std::vector<std::string>& required, const Plan& 
       continue;
     }
     if (!plan.degraded.empty())
-      return unmet("all", plan.degraded.front().what + " has weaker enforcement: " +
-                              plan.degraded.front().why);
+      return unmet("all", plan.degraded.front().what +
+                              " has weaker enforcement: " + plan.degraded.front().why);
     for (const Requirement& each : kRequirements) SBX_TRY(check_one(each.name, plan));
   }
   return {};

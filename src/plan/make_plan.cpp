@@ -4,18 +4,18 @@
 
 #include <iterator>
 
-#include "plan/program/command.hpp"
-#include "plan/files/disk.hpp"
 #include "plan/call_warnings.hpp"
 #include "plan/enforcement.hpp"
 #include "plan/environment.hpp"
+#include "plan/files/disk.hpp"
 #include "plan/files/guard.hpp"
 #include "plan/files/inputs.hpp"
 #include "plan/files/inside.hpp"
-#include "plan/limits.hpp"
-#include "plan/path_calls.hpp"
 #include "plan/files/places.hpp"
 #include "plan/files/seed.hpp"
+#include "plan/limits.hpp"
+#include "plan/path_calls.hpp"
+#include "plan/program/command.hpp"
 #include "policy/warnings.hpp"
 
 namespace sbx::plan {

@@ -56,8 +56,8 @@ struct Mount {
   bool is_folder = false;
   uid_t owner_uid = 0;  ///< of the source: decides the idmap
   gid_t owner_gid = 0;
-  bool needs_idmap = false;  ///< a grant whose files the sandbox's uid can't reach as they stand
-                             ///< (privileged callers only)
+  /// a grant whose files the sandbox's uid can't reach as they stand (privileged callers only)
+  bool needs_idmap = false;
   std::uint32_t device_number = 0;
   Origin origin;  ///< the policy line this step comes from
 };
@@ -79,9 +79,9 @@ struct ProcessLimit {
 
 /// How sbx takes part in the child's ids.
 struct Identity {
-  bool privileged = false;  ///< root identity: uid R = base + 1000 on the host; base is chosen when
-                            ///< the run starts
-  uid_t uid = 1000;         ///< inside
+  /// root identity: uid R = base + 1000 on the host; base is chosen when the run starts
+  bool privileged = false;
+  uid_t uid = 1000;  ///< inside
   gid_t gid = 1000;
 };
 
@@ -118,10 +118,10 @@ struct NetworkPlan {
   std::vector<Published> published;
   bool private_ = false;  ///< may a name lead to an address that is not globally reachable?
   bool match_sni = true;
-  bool named = true;           ///< refused destinations are named
+  bool named = true;            ///< refused destinations are named
   bool none_was_typed = false;  ///< --net none: --allow-host beside it is an error
-  std::string rule;            ///< what refuses: "not in network.allow (web-fetch.toml:21)"
-  std::string match_sni_rule;  ///< "network.match_sni = true (web-fetch.toml:25)"
+  std::string rule;             ///< what refuses: "not in network.allow (web-fetch.toml:21)"
+  std::string match_sni_rule;   ///< "network.match_sni = true (web-fetch.toml:25)"
 
   /// Nothing leads out, and what the program tries is named.
   [[nodiscard]] bool names_attempts() const { return own_namespace && !allow_list && named; }

@@ -23,10 +23,7 @@ std::optional<std::string> read_entry(const Key& key, Entry entry, const Node& n
                                       Reading& reading) {
   const auto* text = node.as<std::string>();
   if (text == nullptr) {
-    reading.report(
-        key, node,
-        {"wrong-type", expected_text("a string", node),
-         "put it in quotes"});
+    reading.report(key, node, {"wrong-type", expected_text("a string", node), "put it in quotes"});
     return std::nullopt;
   }
   auto checked = check_entry(entry, *text, reading.base());
@@ -208,8 +205,7 @@ const Node::List* list_items(const Key& key, const Node& value, Reading& reading
   const bool one = value.as<std::string>() != nullptr;
   reading.report(
       key, value,
-      {"wrong-type",
-       expected_text(type_name(key), value),
+      {"wrong-type", expected_text(type_name(key), value),
        reading.cure(key.name, one ? "[" + short_text(value) + "]" : std::string(example(key)))});
   return nullptr;
 }
@@ -237,10 +233,7 @@ std::optional<std::string> read_member(const Key& key, const Node& node, Reading
         key, node,
         {"nul-in-text", short_text(node) + " has a NUL in it", "the kernel ends every text there"});
   } else {
-    reading.report(
-        key, node,
-        {"wrong-type", expected_text("a string", node),
-         "put it in quotes"});
+    reading.report(key, node, {"wrong-type", expected_text("a string", node), "put it in quotes"});
   }
   return std::nullopt;
 }
@@ -294,10 +287,9 @@ template <class Table, class Read>
 void set_table(const Key& key, const Node& value, Reading& reading, Table& table, Read read) {
   const auto* members = value.as<Node::Table>();
   if (members == nullptr) {
-    reading.report(key, value,
-                   {"wrong-type",
-                    expected_text(type_name(key), value),
-                    reading.cure(key.name, example(key))});
+    reading.report(
+        key, value,
+        {"wrong-type", expected_text(type_name(key), value), reading.cure(key.name, example(key))});
     return;
   }
   for (const Member& member : *members) {

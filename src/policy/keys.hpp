@@ -78,8 +78,8 @@ struct Key {
   Type type;
   Order order;
   Slot (*slot)(Policy& policy);
-  std::string_view initial;        ///< the default, as TOML writes it but without quotes; of tables
-                                   ///< "name:value name:value"
+  /// the default, as TOML writes it but without quotes; of tables "name:value name:value"
+  std::string_view initial;
   std::string_view accepts;        ///< "none|allow-list|host" of a word; "1ms..365d" of a quantity
   std::string_view documentation;  ///< one line
   Entry entry = Entry::any;

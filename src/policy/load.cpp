@@ -38,8 +38,7 @@ class Merger {
         text.builtin != nullptr ? unpack(*text.builtin) : read_toml(text.text());
     if (!document) {
       const SyntaxError& error = document.error();
-      return reading.report(error.line, error.column,
-                            {error.code, error.message, error.hint});
+      return reading.report(error.line, error.column, {error.code, error.message, error.hint});
     }
     stack_.push_back(&text);
     add_parents(*document, reading);

@@ -222,8 +222,8 @@ Checked<void> check_reachable(const Parts& parts, const NetworkRule& rule) {
   if (range->special == Special::never)
     return bad(shown + " is " + std::string(range->reason), "nothing leads there: leave it out");
   if (range->special != Special::exact) return {};
-  const bool loopback = range->prefix.contains(Address::v4(127, 0, 0, 1)) ||
-                        range->prefix.contains(*parse_v6("::1"));
+  const bool loopback =
+      range->prefix.contains(Address::v4(127, 0, 0, 1)) || range->prefix.contains(*parse_v6("::1"));
   if (rule.exact && loopback && range->prefix.contains(rule.prefix.address))
     return bad(shown + " is the sandbox's own loopback, which no rule leads out of",
                "for the host's loopback write " +

@@ -44,8 +44,8 @@ struct NetworkRule {
 
   Transport transport = Transport::tcp;
   Kind kind = Kind::name;
-  std::string name;              ///< canonical; of a wildcard without "*."; empty for a prefix
-  Prefix prefix;                 ///< of kind prefix
+  std::string name;  ///< canonical; of a wildcard without "*."; empty for a prefix
+  Prefix prefix;     ///< of kind prefix
   /// A prefix written as one address, without a length. Only such a rule reaches loopback, metadata
   /// services and the host's own addresses: "10.1.2.3/32" does not.
   bool exact = false;

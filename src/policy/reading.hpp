@@ -48,7 +48,6 @@ class Reading {
   std::size_t found_ = 0;
 };
 
-
 /// Sets one key from a node. What is wrong is reported, and the policy keeps what it had.
 void apply(const Key& key, const Node& value, ListMode mode, Reading& reading, Policy& policy);
 /// Applies every key of a document; "schema" is checked and "extends" is left alone.

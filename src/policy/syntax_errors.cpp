@@ -143,7 +143,8 @@ struct Sentence {
 // The first that matches counts.
 constexpr auto kSentences = std::to_array<Sentence>({
     {"parsing boolean", "this is not a value", "write true or false; write texts in quotes"},
-    {"multi-line strings are prohibited", "a key can't be a string of several lines", SBX_KEY_VALUE},
+    {"multi-line strings are prohibited", "a key can't be a string of several lines",
+     SBX_KEY_VALUE},
     {"string: encountered end", "the string is not closed", "end it with the quotes that begin it"},
     {"control character", "a control character", "write it as an escape in a string, as \\u0001"},
     {"closing '}'", "the table is not closed: expected ',' or '}'",

@@ -44,7 +44,8 @@ std::vector<Warning> warnings(const Policy& policy, const std::string& home) {
                     ": the program changes it on the host" + at(grant.origin)});
   }
   const auto& workspace = policy.filesystem.workspace;
-  if (workspace.mode.value == WorkspaceMode::read_write && workspace.source.value.starts_with('/')) {
+  if (workspace.mode.value == WorkspaceMode::read_write &&
+      workspace.source.value.starts_with('/')) {
     const std::string what = covered_by(policy, home, workspace.source.value);
     if (!what.empty())
       list.push_back({"the live workspace covers " + what + ": the program changes it on the host" +
@@ -57,9 +58,10 @@ std::vector<Warning> warnings(const Policy& policy, const std::string& home) {
   // The first place of an entry counts, so a list that has them all has them from there.
   const auto is_builtin = [](const auto& entry) { return entry.origin.layer == Layer::builtin; };
   if (std::ranges::none_of(policy.filesystem.deny, is_builtin))
-    list.push_back({"filesystem.deny lacks the built-in list: credentials within a grant are not "
-                    "hidden",
-                    Weight::told_when_asked});
+    list.push_back(
+        {"filesystem.deny lacks the built-in list: credentials within a grant are not "
+         "hidden",
+         Weight::told_when_asked});
   return list;
 }
 

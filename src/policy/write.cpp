@@ -61,7 +61,8 @@ std::string value_toml(const Key& key, const Policy& policy, const Policy& initi
         if constexpr (std::is_same_v<At, TextTable*> || std::is_same_v<At, ListTable*>)
           return table_toml(*at, *std::get<At>(slot_of(key, initial)));
         else if constexpr (requires { list_toml(*at); })
-          return key.entry == Entry::hidden ? "{ replace = " + list_toml(*at) + " }" : list_toml(*at);
+          return key.entry == Entry::hidden ? "{ replace = " + list_toml(*at) + " }"
+                                            : list_toml(*at);
         else
           return scalar_toml(key, slot);
       },

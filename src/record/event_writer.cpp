@@ -17,7 +17,8 @@
 namespace sbx::record {
 namespace {
 
-constexpr std::size_t kLongestName = 400;  // a line stays below PIPE_BUF: it is written whole or not at all, pipe(7)
+constexpr std::size_t kLongestName =
+    400;  // a line stays below PIPE_BUF: it is written whole or not at all, pipe(7)
 constexpr std::size_t kMostWords = 4;
 
 void put_short(Json& json, const char* key, const std::string& text) {
@@ -43,7 +44,10 @@ EventWriter::EventWriter(int descriptor, std::uint64_t began)
 }
 
 void EventWriter::started(const Started& run) {
-  Json event{{"event", "started"}, {"schema", "sbx.events/1"}, {"sbx", SBX_VERSION}, {"id", run.id},
+  Json event{{"event", "started"},
+             {"schema", "sbx.events/1"},
+             {"sbx", SBX_VERSION},
+             {"id", run.id},
              {"pid", ::getpid()}};
   put_short(event, "policy", run.policy);
   Json words = Json::array();
@@ -90,7 +94,9 @@ void EventWriter::write(Json event) {
     ++dropped_;
 }
 
-bool EventWriter::is_new(std::string what) { return told_.insert(std::move(what)).second; }
+bool EventWriter::is_new(std::string what) {
+  return told_.insert(std::move(what)).second;
+}
 
 /// Whether the line will be read, as far as it is known now.
 bool EventWriter::send(std::string line) {

@@ -5,14 +5,14 @@
 
 #include <algorithm>
 
-#include "record/captured.hpp"
-#include "changes/json.hpp"
-#include "record/codes.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "changes/json.hpp"
 #include "policy/keys.hpp"
 #include "policy/load.hpp"
 #include "policy/write.hpp"
+#include "record/captured.hpp"
+#include "record/codes.hpp"
 
 namespace sbx::record {
 namespace {
@@ -161,7 +161,8 @@ Json optional_number(const std::optional<std::uint64_t>& number) {
   return number ? Json(*number) : Json(nullptr);
 }
 
-Json limits_met_json(const std::vector<LimitMet>& limits, const std::optional<policy::Policy>& policy) {
+Json limits_met_json(const std::vector<LimitMet>& limits,
+                     const std::optional<policy::Policy>& policy) {
   Json list = Json::array();
   for (const LimitMet& met : limits)
     list.push_back({{"limit", met.limit},
@@ -415,9 +416,8 @@ std::string record_text(const run::Request& request, const run::Answer& answer) 
         {"name", out.kept->name}, {"changes", out.kept->count}, {"bytes", out.kept->bytes}};
   if (out.patch) json["patch"] = patch_json(*out.patch);
   if (out.applied) json["applied"] = changes::applied_json(*out.applied);
-  json["enforced"] = answer.plan
-                         ? enforced_json(*answer.plan, degraded, outcome.cpu_time_means)
-                         : Json(nullptr);
+  json["enforced"] =
+      answer.plan ? enforced_json(*answer.plan, degraded, outcome.cpu_time_means) : Json(nullptr);
   json["degraded"] = degraded_json(degraded);
   return dump(json);
 }

@@ -30,45 +30,58 @@ constexpr auto kTerms = std::to_array<Term>({
     {"exited", kStatus, "The command ended by itself, with exit_code."},
     {"signaled", kStatus, "A signal that sbx did not send killed the command."},
     {"over-budget", kStatus,
-     "A budget was spent and the run was ended. \"reason\" names the budget and \"rule\" the line that set it."},
+     "A budget was spent and the run was ended. \"reason\" names the budget and \"rule\" the line "
+     "that set it."},
     {"denied", kStatus, "A denied system call ended the run, because syscalls.denied is \"kill\"."},
     {"cancelled", kStatus, "A signal to sbx ended the run, as Ctrl-C does."},
     {"lost", kStatus,
-     "The sandbox's first process was killed from outside after the command began: how the command ended is not "
+     "The sandbox's first process was killed from outside after the command began: how the command "
+     "ended is not "
      "known, and it may have had effects."},
     {"setup-failed", kStatus, "Nothing ran. \"code\" and \"detail\" say why."},
     {"success", kKey, "True when the command exited with 0."},
     {"limits_met", kKey,
-     "Limits that were reached. Most of them only refuse more, as limits.processes does: then the command may have "
+     "Limits that were reached. Most of them only refuse more, as limits.processes does: then the "
+     "command may have "
      "gone on, and failed or not."},
     {"denials", kKey,
-     "What the policy refused: system calls, destinations and, with --explain, paths; each with its rule and the line "
+     "What the policy refused: system calls, destinations and, with --explain, paths; each with "
+     "its rule and the line "
      "that would allow it."},
     {"degraded", kKey,
-     "Rules that this machine enforces by a weaker mechanism than usual, or not at all: \"why\", and what is done "
+     "Rules that this machine enforces by a weaker mechanism than usual, or not at all: \"why\", "
+     "and what is done "
      "\"instead\". --require refuses to run so."},
     {"enforced", kKey, "The mechanism behind each rule of this run."},
-    {"network", kKey, "What went through each rule of network.allow, and the allowed destinations that failed."},
+    {"network", kKey,
+     "What went through each rule of network.allow, and the allowed destinations that failed."},
     {"usage", kKey, "What the run used. A value is null where it is not known."},
     {"changes", kKey, "What the run did to its copy-on-write workspace."},
-    {"appeared", kKey, "Guarded names that were not in a live grant when the run began, and were at its end."},
-    {"hazards", kKey, "What the run left in a live grant that programs of the host may stumble over."},
-    {"write_error", kKey, "Output that could not be written, as on a full disk. The exit status is 125."},
+    {"appeared", kKey,
+     "Guarded names that were not in a live grant when the run began, and were at its end."},
+    {"hazards", kKey,
+     "What the run left in a live grant that programs of the host may stumble over."},
+    {"write_error", kKey,
+     "Output that could not be written, as on a full disk. The exit status is 125."},
     {"kept", kKey, "The change set that --keep made."},
     {"applied", kKey, "What --apply wrote to the workspace, and what it left."},
     {"out", kKey, "The files that --out copied, and those that it left."},
     {"1", kExit,
-     "The command's own; or, after a command that exited with 0, --apply met a conflict or a pattern that matches "
+     "The command's own; or, after a command that exited with 0, --apply met a conflict or a "
+     "pattern that matches "
      "nothing."},
-    {"2", kExit, "The command's own under sbx run; of the other commands: the command line is wrong."},
+    {"2", kExit,
+     "The command's own under sbx run; of the other commands: the command line is wrong."},
     {"124", kExit, "limits.wall_time was spent."},
     {"125", kExit,
-     "sbx could not do its job: nothing ran (status setup-failed), or an output, the record or a file could not be "
+     "sbx could not do its job: nothing ran (status setup-failed), or an output, the record or a "
+     "file could not be "
      "written, or the run was lost."},
     {"126", kExit, "The command exists and can't be executed."},
     {"127", kExit, "The command was not found."},
     {"137", kExit,
-     "limits.memory was spent; or the command's own, as a shell exits when SIGKILL killed its last command. "
+     "limits.memory was spent; or the command's own, as a shell exits when SIGKILL killed its last "
+     "command. "
      "outcome.status of the record tells which."},
     {"152", kExit, "limits.cpu_time was spent."},
     {"153", kExit, "limits.file_size, limits.disk or an output limit was exceeded."},
@@ -88,7 +101,8 @@ int signal_of(std::string_view name) {
 }  // namespace
 
 const Term* find_term(std::string_view name) {
-  const auto found = std::ranges::find(kTerms, name, [](const Term& term) { return std::string_view(term.name); });
+  const auto found =
+      std::ranges::find(kTerms, name, [](const Term& term) { return std::string_view(term.name); });
   if (found != kTerms.end()) return &*found;
   return signal_of(name) != 0 ? &kSignal : nullptr;
 }
@@ -107,9 +121,10 @@ std::string term_text(const std::string& name) {
                        kind_text(term->kind));
   const int signal = signal_of(name);
   const char* const abbreviation = ::sigabbrev_np(signal);
-  return fmt::format("{}\n  Signal {}{} killed the command, or ended the run.\n  about     {} (sbx(1))\n",
-                     name, signal, abbreviation == nullptr ? "" : fmt::format(", SIG{},", abbreviation),
-                     kind_text(term->kind));
+  return fmt::format(
+      "{}\n  Signal {}{} killed the command, or ended the run.\n  about     {} (sbx(1))\n", name,
+      signal, abbreviation == nullptr ? "" : fmt::format(", SIG{},", abbreviation),
+      kind_text(term->kind));
 }
 
 }  // namespace sbx::record

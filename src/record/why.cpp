@@ -11,11 +11,11 @@
 #include <sbx/outcome.hpp>
 #include <sbx/units.hpp>
 
-#include "record/codes.hpp"
 #include "base/json.hpp"
-#include "record/limit_texts.hpp"
 #include "base/text.hpp"
 #include "plan/filter/table.hpp"
+#include "record/codes.hpp"
+#include "record/limit_texts.hpp"
 
 namespace sbx::record {
 namespace {
@@ -124,7 +124,8 @@ class Teller {
     text_ +=
         "  sbx refused nothing: the reason is the program's own, or a file outside the policy, "
         "which looks absent\n";
-    line("to see", "its own messages; sbx run --explain names the files that it looked for in vain");
+    line("to see",
+         "its own messages; sbx run --explain names the files that it looked for in vain");
   }
 
   void signaled(const Json& outcome, const std::string& sentence) {
@@ -296,12 +297,13 @@ class Teller {
       if (part(stream, "truncated") != true) continue;
       title(fmt::format("{} was cut", name));
       const auto cap = output_cap(name);
-      const std::uint64_t kept = number(stream, "head_bytes").value_or(0) +
-                                 number(stream, "tail_bytes").value_or(0);
-      text_ += fmt::format("  {} written, {} kept\n",
-                           describe(Bytes{number(stream, "bytes").value_or(0)}),
-                           describe(Bytes{kept}));
-      if (cap && kept >= *cap) line("to allow", fmt::format("--output {}", to_text(Bytes{*cap * 2})));
+      const std::uint64_t kept =
+          number(stream, "head_bytes").value_or(0) + number(stream, "tail_bytes").value_or(0);
+      text_ +=
+          fmt::format("  {} written, {} kept\n",
+                      describe(Bytes{number(stream, "bytes").value_or(0)}), describe(Bytes{kept}));
+      if (cap && kept >= *cap)
+        line("to allow", fmt::format("--output {}", to_text(Bytes{*cap * 2})));
     }
     const Json& lost = part(record_, "write_error");
     if (!lost.is_object()) return;

@@ -11,10 +11,10 @@
 #include <iterator>
 
 #include "base/sys.hpp"
+#include "base/text.hpp"
 #include "record/codes.hpp"
 #include "record/limit_texts.hpp"
 #include "record/record.hpp"
-#include "base/text.hpp"
 
 namespace sbx::record {
 namespace {
@@ -52,7 +52,8 @@ std::size_t token_length(std::string_view rest) {
 
 void append_source(std::string& text, const Error& error, const Paint& paint) {
   const Origin& origin = *error.origin;
-  text += fmt::format("  {} {}:{}{}\n", paint.blue("-->"), shortened(printable(origin.file), kLongestLine), origin.line,
+  text += fmt::format("  {} {}:{}{}\n", paint.blue("-->"),
+                      shortened(printable(origin.file), kLongestLine), origin.line,
                       origin.column > 0 ? fmt::format(":{}", origin.column) : "");
   if (error.source_line.empty() || error.source_line.size() > kWidestSourceLine) return;
   const std::string number = std::to_string(origin.line);
@@ -108,7 +109,8 @@ std::string cure_of(const Denial& denial) {
 
 /// A path that --explain saw.
 std::string looked_for(const Denial& denial, const Paint& paint) {
-  if (denial.process.empty()) return fmt::format("{}: {}", printable(denial.what), printable(denial.rule));
+  if (denial.process.empty())
+    return fmt::format("{}: {}", printable(denial.what), printable(denial.rule));
   const bool hidden = denial.allow_with.empty();
   return fmt::format("{} looked for {}{}, {}", printable(denial.process),
                      paint.bold(printable(denial.what)), times(denial.count),
@@ -202,7 +204,8 @@ std::string cure_of_verdict(const plan::Plan& plan, const Outcome& outcome) {
   if (over == nullptr) return {};
   const plan::Budgets& budgets = plan.budgets;
   const auto was_met = [&](std::string_view name) {
-    return std::ranges::find(outcome.limits_met, name, &LimitMet::limit) != outcome.limits_met.end();
+    return std::ranges::find(outcome.limits_met, name, &LimitMet::limit) !=
+           outcome.limits_met.end();
   };
   const auto cure = [](std::string_view name, auto value) {
     return cure_of(*find_limit(name), static_cast<std::uint64_t>(value));
@@ -284,7 +287,9 @@ std::string error_text(const Error& error, const Paint& paint) {
       paint.bold(shortened(printable(message + place), kLongestLine)));
   if (placed) append_source(text, error, paint);
   const std::string hint = hint_of(error);
-  if (!hint.empty()) text += fmt::format("  {} {}\n", paint.green("help:"), shortened(printable(hint), kLongestLine));
+  if (!hint.empty())
+    text +=
+        fmt::format("  {} {}\n", paint.green("help:"), shortened(printable(hint), kLongestLine));
   return text;
 }
 
@@ -377,10 +382,11 @@ std::string plan_words(const policy::Policy& policy, const plan::Plan& plan) {
   text += "variables  ";
   for (const std::string& name : variable_names(plan)) text += " " + printable(name);
   const plan::Budgets& budgets = plan.budgets;
-  text += fmt::format("\nlimits      {} wall, {} CPU time, {} CPU{}, {} memory, {} disk, {} processes\n",
-                      budgets.wall_time.count() > 0 ? describe(budgets.wall_time) : "no limit of",
-                      describe(budgets.cpu_time), budgets.cpus, budgets.cpus == 1 ? "" : "s",
-                      describe(budgets.memory), describe(budgets.disk), budgets.processes);
+  text += fmt::format(
+      "\nlimits      {} wall, {} CPU time, {} CPU{}, {} memory, {} disk, {} processes\n",
+      budgets.wall_time.count() > 0 ? describe(budgets.wall_time) : "no limit of",
+      describe(budgets.cpu_time), budgets.cpus, budgets.cpus == 1 ? "" : "s",
+      describe(budgets.memory), describe(budgets.disk), budgets.processes);
   text += fmt::format("network     {}\n", plan.network.allow_list
                                               ? "what network.allow names, through a gateway"
                                           : plan.network.own_namespace ? "loopback of its own"

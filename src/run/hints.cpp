@@ -156,7 +156,8 @@ std::string hint_after(const Outcome& outcome, const policy::Policy& policy, con
     if (name.find_first_not_of("./") == std::string::npos) return is_empty ? kShareDirectory : "";
     return about_missing(name, policy, host);
   }
-  if (is_empty && (looks_here(plan, host, operands) || looked_here(outcome, host.working_directory)))
+  if (is_empty &&
+      (looks_here(plan, host, operands) || looked_here(outcome, host.working_directory)))
     return kShareDirectory;
   if (!plan.explain && is_failed_script(outcome, plan))
     return "note: files outside the policy look absent; rerun with --explain to see which";

@@ -142,8 +142,7 @@ class Launch {
     answer_.stamps.insert(answer_.stamps.end(), stamps.begin(), stamps.end());
     if (sinks_.ended) sinks_.ended(answer_);
     stamp("words");
-    Status finished =
-        bring_out.finish(*answer_.outcome, request_.id, sinks_.silent, sinks_.paint);
+    Status finished = bring_out.finish(*answer_.outcome, request_.id, sinks_.silent, sinks_.paint);
     stamp("changes");
     answer_.brought_out = bring_out.take();
     if (!finished)
@@ -175,7 +174,9 @@ class Launch {
 
 }  // namespace
 
-Answer launch(const Request& request, const Sinks& sinks) { return Launch(request, sinks).run(); }
+Answer launch(const Request& request, const Sinks& sinks) {
+  return Launch(request, sinks).run();
+}
 
 Answer plan_only(const Request& request, const Sinks& sinks) {
   return Launch(request, sinks).plan_only();

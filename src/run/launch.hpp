@@ -34,13 +34,15 @@ struct Request {
   bool lists_changes = false;  ///< the changes are wanted in the answer, whatever `bring_out` says
   /// A run for the sake of `degraded`: what a short run does not come to is begun at once.
   bool trial = false;
-  std::string id;            ///< of the run, and of its place in `sbx ps`; empty: it is not listed
-  std::vector<int> readers;  ///< when the other ends of all these pipes are closed, the run is cancelled
+  std::string id;  ///< of the run, and of its place in `sbx ps`; empty: it is not listed
+  /// when the other ends of all these pipes are closed, the run is cancelled
+  std::vector<int> readers;
   int parent = -1;           ///< a pidfd: when that process ends, the run is cancelled
   int cancel = -1;           ///< a descriptor: when it is readable or hung up, the run is cancelled
   Events* events = nullptr;  ///< hears what happens on the way; null: nobody does
   ArgumentArea arguments{};  ///< of this process: the sandbox's PID 1 wipes its copy
-  std::uint64_t started_microseconds = 0;  ///< CLOCK_MONOTONIC at which the stages of --trace-time begin
+  /// CLOCK_MONOTONIC at which the stages of --trace-time begin
+  std::uint64_t started_microseconds = 0;
 };
 
 /// What became of it. What was not reached is empty.
@@ -48,7 +50,8 @@ struct Answer {
   /// Why nothing ran, or what failed after the command had ended (then `outcome` is there too). A policy may have
   /// several mistakes; anything else is one.
   policy::Findings errors;
-  std::optional<bool> keeps_record;      ///< `record = "keep"` in the user's config.toml; nothing: not read
+  /// `record = "keep"` in the user's config.toml; nothing: not read
+  std::optional<bool> keeps_record;
   std::string state_folder;              ///< of the user; empty: none
   std::optional<policy::Policy> policy;  ///< merged
   std::optional<plan::Plan> plan;        ///< the plan that ran, or would run

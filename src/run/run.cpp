@@ -14,8 +14,8 @@
 #include "base/sys.hpp"
 #include "cgroup/group.hpp"
 #include "plan/appeared.hpp"
-#include "plan/files/disk.hpp"
 #include "plan/enforcement.hpp"
+#include "plan/files/disk.hpp"
 #include "run/network.hpp"
 #include "run/sought.hpp"
 #include "run/under_way.hpp"
@@ -225,8 +225,7 @@ Result<plan::Plan> without_folder(const plan::Plan& plan, const Error& error) {
 }
 
 /// Another way to do what this machine can't do, said as degraded. The error itself where there is none.
-Result<plan::Plan> weaker_plan(const plan::Plan& plan, const host::Host& host,
-                                              const Error& error) {
+Result<plan::Plan> weaker_plan(const plan::Plan& plan, const host::Host& host, const Error& error) {
   switch (error.retry) {
     case Retry::none:
       break;
@@ -268,11 +267,11 @@ class OwnDisk {
                 .message = "the file system of '" + state + "' can't hold what an overlay writes",
                 .retry = Retry::with_copies});
     if (!folder_->takes_whiteouts() && hides_names_in_overlays(plan))
-      return fail(Error{
-          .kind = ErrorKind::setup,
-          .code = "no-whiteouts",
-          .message = "the file system of '" + state + "' can't hold what hides denied names",
-          .retry = Retry::disk_in_memory});
+      return fail(
+          Error{.kind = ErrorKind::setup,
+                .code = "no-whiteouts",
+                .message = "the file system of '" + state + "' can't hold what hides denied names",
+                .retry = Retry::disk_in_memory});
     place_ = {folder_->path(), folder_->device(), folder_->inode()};
     disk_.folder = &place_;
     return {};
@@ -310,9 +309,9 @@ void list_in(supervise::Settings& settings, Announcement& announcement) {
 /// PID 1 is dead: what the program wrote stands still. The run counts whether it can be read or not.
 void keep_copy(const plan::Plan& plan, const spawn::Sandbox& sandbox, timespec started,
                Result<std::vector<UniqueFd>> lowers, workspace::Copy& copy, Outcome& outcome) {
-  auto opened = lowers ? workspace::open_copy(plan, sandbox.scratch.get(), started,
-                                              std::move(*lowers))
-                       : std::unexpected(std::move(lowers).error());
+  auto opened = lowers
+                    ? workspace::open_copy(plan, sandbox.scratch.get(), started, std::move(*lowers))
+                    : std::unexpected(std::move(lowers).error());
   if (opened) {
     copy = std::move(*opened);
     return;

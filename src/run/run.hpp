@@ -20,15 +20,14 @@ namespace sbx::run {
 struct Options {
   bool capture =
       false;  ///< keep the child's output for the record instead of passing it through (--json)
-  ArgumentArea
-      arguments{};  ///< argv and environ of this process: wiped in the sandbox's PID 1
+  ArgumentArea arguments{};  ///< argv and environ of this process: wiped in the sandbox's PID 1
   /// Where the private workspace is kept for what comes after the run; null: it vanishes.
   workspace::Copy* copy = nullptr;
   std::string state_folder;  ///< ~/.local/state/sbx; empty: the caller has no home
   /// The run's control group, from cgroup::Acquisition; null: budgets are polled.
   cgroup::Group* group = nullptr;
-  std::string id;  ///< the run is listed under it while it is under way (under_way.hpp)
-  std::string policy;  ///< its name, for that list
+  std::string id;            ///< the run is listed under it while it is under way (under_way.hpp)
+  std::string policy;        ///< its name, for that list
   std::vector<int> readers;  ///< supervise::Settings::readers
   int parent = -1;           ///< supervise::Settings::parent
   int cancel = -1;           ///< supervise::Settings::cancel
@@ -41,7 +40,6 @@ struct Options {
 /// Runs a plan to its end. Where this machine can't do a part of it, and another way is left, a weaker plan takes its
 /// place: `plan` is the one that ran. "The sandbox could not be built" is an Error; whatever the program did is the
 /// Outcome. Call from the main thread of a single-threaded process. Works as root and as an ordinary user.
-[[nodiscard]] Result<Outcome> run(plan::Plan& plan, const host::Host& host,
-                                  const Options& options);
+[[nodiscard]] Result<Outcome> run(plan::Plan& plan, const host::Host& host, const Options& options);
 
 }  // namespace sbx::run

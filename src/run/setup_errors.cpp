@@ -8,7 +8,9 @@
 
 namespace sbx::run {
 
-Error no_namespaces(int errno_value) { return spawn::explain_clone_failure(errno_value); }
+Error no_namespaces(int errno_value) {
+  return spawn::explain_clone_failure(errno_value);
+}
 
 Error no_private_mounts(int errno_value) {
   return spawn::explain_failure(

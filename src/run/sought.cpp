@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "plan/files/inside.hpp"
-#include "plan/path_calls.hpp"
 #include "plan/files/path_text.hpp"
+#include "plan/path_calls.hpp"
 
 namespace sbx::run {
 namespace {
@@ -149,7 +149,8 @@ bool Sought::leads_further(const std::string& path) const {
 
 Denial Sought::denial(const std::string& path, const Seen& seen, bool is_folder) const {
   const Place& place = seen.place;
-  Denial denial{.kind = DenialKind::path, .what = path, .count = seen.count, .process = seen.process};
+  Denial denial{
+      .kind = DenialKind::path, .what = path, .count = seen.count, .process = seen.process};
   if (place.hidden) {
     denial.rule = "hidden by filesystem.deny";
     return denial;

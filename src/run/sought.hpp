@@ -51,8 +51,9 @@ class Sought {
   const plan::Plan& plan_;
   const host::Host& host_;
   std::map<std::string, Seen> seen_;  ///< by path inside
-  std::set<std::string> made_;        ///< paths inside that the program made before it looked for them
-  std::uint64_t left_out_ = 0;        ///< calls whose path found no room
+  /// paths inside that the program made before it looked for them
+  std::set<std::string> made_;
+  std::uint64_t left_out_ = 0;  ///< calls whose path found no room
 };
 
 }  // namespace sbx::run

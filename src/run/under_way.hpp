@@ -18,10 +18,10 @@
 namespace sbx::run {
 
 struct UnderWay {
-  std::string id;      ///< of the record: "r_" and 16 hexadecimal digits
-  std::string policy;  ///< its name
-  pid_t pid = 0;       ///< of the `sbx run`; 0: in a PID namespace that the caller does not see
-  std::int64_t since = 0;            ///< seconds since 1970; 0: not known
+  std::string id;          ///< of the record: "r_" and 16 hexadecimal digits
+  std::string policy;      ///< its name
+  pid_t pid = 0;           ///< of the `sbx run`; 0: in a PID namespace that the caller does not see
+  std::int64_t since = 0;  ///< seconds since 1970; 0: not known
   std::vector<std::string> command;  ///< the command line of sbx
 };
 

@@ -72,9 +72,11 @@ Status check_variable_name(std::string_view name, std::string_view option) {
   for (const char c : name)
     good = good &&
            ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_');
-  if (!good) return fail(Error{.kind = ErrorKind::usage,
-                      .code = "bad-value",
-                      .message = fmt::format("{}: \"{}\" can't be a variable's name", option, name)});
+  if (!good)
+    return fail(
+        Error{.kind = ErrorKind::usage,
+              .code = "bad-value",
+              .message = fmt::format("{}: \"{}\" can't be a variable's name", option, name)});
   return {};
 }
 

@@ -65,7 +65,8 @@ std::string mount_hint(const Mount& mount, int error) {
   if (error == ESTALE)
     return "'" + mount.source + "' was replaced while sbx was starting: run again";
   if (error == EROFS)
-    return "the target does not exist and lies in a directory of the host that sbx does not write to: "
+    return "the target does not exist and lies in a directory of the host that sbx does not write "
+           "to: "
            "create it, or choose another target";
   if (error == ENOSPC) return "the private disk is full: raise limits.disk and limits.disk_files";
   if (error == ELOOP) return "a part of the path is a symbolic link: write the path it leads to";

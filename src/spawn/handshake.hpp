@@ -21,56 +21,56 @@ namespace sbx::child {
 
 /// Every stage, in the order in which a run passes it: name, kind, what is true afterwards.
 /// A `protection` that is left out must make an escape test fail (tests/escape/test_mutation.py).
-#define SBX_STAGES(X)                                                                           \
-  X(clone, construction, "PID 1 exists in namespaces of its own")                               \
-  X(group, protection, "the sandbox is in a control group of its own, where there is one")      \
-  X(id_maps, construction, "ids inside have ids outside")                                       \
-  X(grants, construction, "what is granted is open, and idmapped where it must be")             \
-  X(affinity, protection, "the tree runs on as many CPUs as limits.cpus says")                  \
-  X(identity, protection,                                                                       \
-    "PID 1 has the sandbox's own uid and no groups (callers with root's rights)")               \
-  X(wipe, protection, "the caller's arguments and environment are gone from PID 1")             \
-  X(non_dumpable, protection, "nothing of PID 1 can be read or traced from inside")             \
-  X(parent_death, protection, "PID 1 dies with its supervisor")                                 \
-  X(hostname, protection, "the host name is 'sandbox'")                                         \
-  X(gateway, construction, "the gateway has a namespace and sockets in it (allow-list)")        \
-  X(own_network, protection, "the program is not in the gateway's namespace (allow-list)")      \
-  X(links, construction, "the sandbox's network leads to the gateway, and nowhere else")        \
-  X(loopback, construction, "127.0.0.1 works")                                                  \
-  X(sockets, construction, "the supervisor holds sockets of the sandbox's own network")         \
-  X(private_mounts, construction, "mounts made outside do not come in")                         \
-  X(root, construction, "an empty root exists")                                                 \
-  X(scratch, construction, "the one private tmpfs exists, as large as limits.disk says")        \
-  X(make_entry, construction, "a directory, link or file of the new root exists")                  \
-  X(bind, construction, "a granted path is in the new root")                                    \
-  X(bind_attributes, protection, "what is bound is nosuid, nodev and read-only unless granted") \
-  X(veil, protection, "denied names in granted directories are hidden")                             \
-  X(overlay, construction, "a granted directory is in the new root, copy-on-write or read-only")   \
-  X(device, construction, "a harmless device is in the new root")                               \
-  X(proc, construction, "/proc shows the sandbox only")                                         \
-  X(nested_namespaces, protection, "no user namespace can be made inside")                      \
-  X(devpts, construction, "pseudo-terminals are the sandbox's own")                             \
-  X(mask, protection, "dangerous files of /proc are hidden")                                    \
-  X(proc_read_only, protection, "kernel settings in /proc are read-only")                       \
-  X(scratch_hidden, construction, "the private tmpfs is reached by its granted parts only")     \
-  X(root_read_only, protection, "the new root can't be written")                                \
-  X(pivot, construction, "the new root is the root")                                            \
-  X(old_root, protection, "the host's files are gone")                                          \
-  X(terminal, construction, "a pseudo-terminal is ready for the command (-i)")                  \
-  X(descriptors, construction, "the supervisor holds what it watches")                          \
-  X(payload, construction, "the process of the command exists")                                 \
-  X(session, protection, "the command has a session of its own")                                \
-  X(stdio, construction, "fds 0 to 2 are the sandbox's pipes or its terminal")                  \
-  X(close_fds, protection, "no other descriptor survives execve")                               \
-  X(working_directory, construction, "the working directory is as planned")                     \
-  X(bounding_set, protection, "no capability can come back")                                    \
-  X(securebits, protection, "uid 0 means nothing inside")                                       \
-  X(capabilities, protection, "the command has no capability")                                  \
-  X(no_new_privs, protection, "execve grants nothing")                                          \
-  X(limits, protection, "the limits of each process hold")                                      \
-  X(landlock, protection, "the second wall stands: files, signals, abstract sockets")           \
-  X(seccomp, protection, "only the allowed system calls pass")                                  \
-  X(init_capabilities, protection, "PID 1 holds no effective capability")                       \
+#define SBX_STAGES(X)                                                                            \
+  X(clone, construction, "PID 1 exists in namespaces of its own")                                \
+  X(group, protection, "the sandbox is in a control group of its own, where there is one")       \
+  X(id_maps, construction, "ids inside have ids outside")                                        \
+  X(grants, construction, "what is granted is open, and idmapped where it must be")              \
+  X(affinity, protection, "the tree runs on as many CPUs as limits.cpus says")                   \
+  X(identity, protection,                                                                        \
+    "PID 1 has the sandbox's own uid and no groups (callers with root's rights)")                \
+  X(wipe, protection, "the caller's arguments and environment are gone from PID 1")              \
+  X(non_dumpable, protection, "nothing of PID 1 can be read or traced from inside")              \
+  X(parent_death, protection, "PID 1 dies with its supervisor")                                  \
+  X(hostname, protection, "the host name is 'sandbox'")                                          \
+  X(gateway, construction, "the gateway has a namespace and sockets in it (allow-list)")         \
+  X(own_network, protection, "the program is not in the gateway's namespace (allow-list)")       \
+  X(links, construction, "the sandbox's network leads to the gateway, and nowhere else")         \
+  X(loopback, construction, "127.0.0.1 works")                                                   \
+  X(sockets, construction, "the supervisor holds sockets of the sandbox's own network")          \
+  X(private_mounts, construction, "mounts made outside do not come in")                          \
+  X(root, construction, "an empty root exists")                                                  \
+  X(scratch, construction, "the one private tmpfs exists, as large as limits.disk says")         \
+  X(make_entry, construction, "a directory, link or file of the new root exists")                \
+  X(bind, construction, "a granted path is in the new root")                                     \
+  X(bind_attributes, protection, "what is bound is nosuid, nodev and read-only unless granted")  \
+  X(veil, protection, "denied names in granted directories are hidden")                          \
+  X(overlay, construction, "a granted directory is in the new root, copy-on-write or read-only") \
+  X(device, construction, "a harmless device is in the new root")                                \
+  X(proc, construction, "/proc shows the sandbox only")                                          \
+  X(nested_namespaces, protection, "no user namespace can be made inside")                       \
+  X(devpts, construction, "pseudo-terminals are the sandbox's own")                              \
+  X(mask, protection, "dangerous files of /proc are hidden")                                     \
+  X(proc_read_only, protection, "kernel settings in /proc are read-only")                        \
+  X(scratch_hidden, construction, "the private tmpfs is reached by its granted parts only")      \
+  X(root_read_only, protection, "the new root can't be written")                                 \
+  X(pivot, construction, "the new root is the root")                                             \
+  X(old_root, protection, "the host's files are gone")                                           \
+  X(terminal, construction, "a pseudo-terminal is ready for the command (-i)")                   \
+  X(descriptors, construction, "the supervisor holds what it watches")                           \
+  X(payload, construction, "the process of the command exists")                                  \
+  X(session, protection, "the command has a session of its own")                                 \
+  X(stdio, construction, "fds 0 to 2 are the sandbox's pipes or its terminal")                   \
+  X(close_fds, protection, "no other descriptor survives execve")                                \
+  X(working_directory, construction, "the working directory is as planned")                      \
+  X(bounding_set, protection, "no capability can come back")                                     \
+  X(securebits, protection, "uid 0 means nothing inside")                                        \
+  X(capabilities, protection, "the command has no capability")                                   \
+  X(no_new_privs, protection, "execve grants nothing")                                           \
+  X(limits, protection, "the limits of each process hold")                                       \
+  X(landlock, protection, "the second wall stands: files, signals, abstract sockets")            \
+  X(seccomp, protection, "only the allowed system calls pass")                                   \
+  X(init_capabilities, protection, "PID 1 holds no effective capability")                        \
   X(exec, construction, "the command runs")
 
 enum class Stage : std::uint16_t {

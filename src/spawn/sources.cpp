@@ -117,7 +117,8 @@ Result<Source> prepare(const Mount& mount, IdMaps& maps) {
       EINVAL);
   if (copied_instead) error.retry = Retry::with_copies;
   error.hint =
-      "run sbx as the owner of the directory, or copy it to a file system that has them (ext4, xfs, "
+      "run sbx as the owner of the directory, or copy it to a file system that has them (ext4, "
+      "xfs, "
       "btrfs)";
   return fail(std::move(error));
 }

@@ -7,8 +7,8 @@
 
 #include <sbx/outcome.hpp>
 
-#include "base/events.hpp"
 #include <sbx/units.hpp>
+#include "base/events.hpp"
 
 #include "base/event_loop.hpp"
 #include "supervise/meters/caller_memory.hpp"
@@ -50,7 +50,7 @@ struct Settings {
   Milliseconds wall_time{};
   Milliseconds cpu_time{};
   Milliseconds grace{};
-  int cpus = 1;  ///< CPUs that can run the tree at once: bounds how fast cpu_time can pass
+  int cpus = 1;        ///< CPUs that can run the tree at once: bounds how fast cpu_time can pass
   Bytes stdout_cap{};  ///< captured
   Bytes stderr_cap{};  ///< captured
   Bytes passed_cap{};  ///< passed through, of each stream
@@ -74,8 +74,8 @@ struct Settings {
   std::optional<Bytes> file_size;  ///< nothing: no limit; 0 lets no file grow
   /// Pipes and sockets whose readers wait for the answer: when all have left, the run is cancelled.
   std::vector<int> readers;
-  int parent = -1;  ///< a pidfd: the run is cancelled when this process ends; -1: none
-  int cancel = -1;  ///< the run is cancelled when this is readable or hung up; -1: none
+  int parent = -1;           ///< a pidfd: the run is cancelled when this process ends; -1: none
+  int cancel = -1;           ///< the run is cancelled when this is readable or hung up; -1: none
   Events* events = nullptr;  ///< hears what happens; null: nobody does
   ExplainCall explain;
   /// What to do about each call that the filter notifies although it allows it.

@@ -121,7 +121,8 @@ bool take_streams(std::vector<UniqueFd>& sent) {
 // --- The server
 
 [[noreturn]] void serve(int socket) {
-  (void)std::signal(SIGCHLD, SIG_IGN);  // nobody waits for workers: their sockets say how they ended
+  (void)std::signal(SIGCHLD,
+                    SIG_IGN);  // nobody waits for workers: their sockets say how they ended
   for (;;) {
     std::byte byte{};
     sys::Message message = sys::receive_message(socket, std::span(&byte, 1));
@@ -180,8 +181,8 @@ void Worker::cancel() const {
 
 Result<Finished> Worker::wait() const {
   Finished finished;
-  const sys::Message message =
-      sys::receive_message(socket_.get(), std::as_writable_bytes(std::span(&finished.exit_status, 1)));
+  const sys::Message message = sys::receive_message(
+      socket_.get(), std::as_writable_bytes(std::span(&finished.exit_status, 1)));
   if (message.length != sizeof finished.exit_status || message.fds.size() != 1)
     return fail(gone("the worker was killed before it could report"));
   finished.record = SBX_TRY(sys::read_all(message.fds.front().get(), kLargestRecord));

@@ -19,8 +19,8 @@ auto members(Struct& request)
   auto& [policies, overrides, policy, program, variables, bring_out, capture, lists_changes, trial,
          id, readers, parent, cancel, events, arguments, started_microseconds] = request;
   // Not sent: they belong to one process.
-  (void)policy, (void)variables, (void)readers, (void)parent, (void)cancel, (void)events, (void)arguments,
-      (void)started_microseconds;
+  (void)policy, (void)variables, (void)readers, (void)parent, (void)cancel, (void)events,
+      (void)arguments, (void)started_microseconds;
   return std::tie(policies, overrides, program, bring_out, capture, lists_changes, trial, id);
 }
 
@@ -68,8 +68,12 @@ auto members(Struct& wish)
 
 // To JSON and back. It travels as CBOR (RFC 8949), which takes strings as bytes.
 
-Json to_json(const std::string& text) { return text; }
-Json to_json(bool value) { return value; }
+Json to_json(const std::string& text) {
+  return text;
+}
+Json to_json(bool value) {
+  return value;
+}
 template <class Enum>
 Json to_json(Enum value)
   requires std::is_enum_v<Enum>

@@ -107,7 +107,8 @@ Result<UniqueFd> prepare_target(const std::string& folder) {
                       .errno_value = errno_value,
                       .hint = hint});
   };
-  std::string path = folder;  // with a slash at its end a link would be followed, path_resolution(7)
+  std::string path =
+      folder;  // with a slash at its end a link would be followed, path_resolution(7)
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) return refused(errno);
   struct stat facts{};

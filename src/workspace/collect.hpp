@@ -22,7 +22,8 @@ struct Collecting {
 struct Collected {
   std::vector<Change> files;
   std::vector<Left> left;
-  std::uint64_t unmatched = 0;  ///< files that were created and match no pattern; `left` has the first
+  /// files that were created and match no pattern; `left` has the first
+  std::uint64_t unmatched = 0;
 };
 
 /// Opens the folder; makes it when only its last part is missing. Errors: usage.

@@ -76,9 +76,10 @@ Result<UniqueFd> open_lower(const Mount& mount) {
   struct stat facts{};
   if (::fstat(lower.get(), &facts) != 0 || facts.st_dev != mount.device ||
       facts.st_ino != mount.inode)
-    return fail(Error{.kind = ErrorKind::host,
-                      .code = "workspace-replaced",
-                      .message = "the directory '" + mount.source + "' was replaced during the run"});
+    return fail(
+        Error{.kind = ErrorKind::host,
+              .code = "workspace-replaced",
+              .message = "the directory '" + mount.source + "' was replaced during the run"});
   return lower;
 }
 
@@ -92,7 +93,7 @@ Result<std::vector<UniqueFd>> open_lowers(const plan::Plan& plan) {
 Status check_in_place(const Copy& copy) {
   for (const Layer& layer : copy.layers) {
     if (!layer.lower.valid()) continue;
-    const std::string path = !layer.source.empty()   ? layer.source
+    const std::string path = !layer.source.empty() ? layer.source
                              : layer.prefix == "." ? copy.folder
                                                    : join(copy.folder, layer.prefix);
     const auto there = sys::open_resolved(AT_FDCWD, path, O_PATH | O_DIRECTORY | O_NOFOLLOW,

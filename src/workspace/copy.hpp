@@ -32,9 +32,10 @@ struct Layer {
   std::string source;     ///< of `lower`, on the host
   bool is_whole = false;  ///< `upper` is a full copy of `lower`, not only what was written
   std::string prefix;     ///< of its root below the workspace; "." for the workspace itself
-  std::vector<std::string> made;  ///< names in it that sbx made, no work of the program: places to
-                                  ///< mount on, files copied in and left as they were
-  ino_t inode = 0;                ///< of a kept set: what the lower folder must be
+  /// names in it that sbx made, no work of the program: places to mount on, files copied in and
+  /// left as they were
+  std::vector<std::string> made;
+  ino_t inode = 0;  ///< of a kept set: what the lower folder must be
 };
 
 /// A file of the host as it was when changes to it were kept.

@@ -101,7 +101,8 @@ Result<DiskFolder> DiskFolder::make(const std::string& state, uid_t uid, gid_t g
     return refused(state, "no directory can be made in it");
   const UniqueFd own = SBX_TRY(open_own(folder.disks_.get(), folder.name_));
   struct stat facts{};
-  if (::mkdirat(own.get(), kFiles, 0700) != 0) return refused(state, "no directory can be made in it");
+  if (::mkdirat(own.get(), kFiles, 0700) != 0)
+    return refused(state, "no directory can be made in it");
   const UniqueFd files = SBX_TRY(open_own(own.get(), kFiles));
   folder.takes_overlays_ = can_hold_overlays(files.get());
   folder.takes_whiteouts_ = can_hold_whiteouts(files.get());

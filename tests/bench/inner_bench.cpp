@@ -1,8 +1,8 @@
 // The inner parts of a start and of a record, and how they grow: `cmake --build build/release --target inner-bench`.
 #include <benchmark/benchmark.h>
 
-#include "record/record.hpp"
 #include "network/dns_message.hpp"
+#include "record/record.hpp"
 #include "start.hpp"
 
 namespace sbx::bench {

@@ -7,11 +7,11 @@
 
 #include <sbx/record.hpp>
 
-#include "cli/app.hpp"
-#include "record/captured.hpp"
-#include "cli/completions/completions.hpp"
-#include "record/record.hpp"
 #include "base/text.hpp"
+#include "cli/app.hpp"
+#include "cli/completions/completions.hpp"
+#include "record/captured.hpp"
+#include "record/record.hpp"
 #include "record/words.hpp"
 
 namespace sbx::cli {
@@ -81,9 +81,9 @@ TEST(Captured, TheGapHasALineThatCountsWhatIsMissing) {
 
 TEST(Captured, ACharacterCutInTwoIsLeftOutWhole) {
   const record::Captured captured = record::captured_text(cut("a\xe2\x82",
-                                              "\xac"
-                                              "b",
-                                              50));
+                                                              "\xac"
+                                                              "b",
+                                                              50));
   EXPECT_FALSE(captured.is_base64);
   EXPECT_EQ(captured.head_bytes, 1U);
   EXPECT_EQ(captured.tail_bytes, 1U);
@@ -175,9 +175,11 @@ TEST(Record, IsReadBackAsTypes) {
 }
 
 TEST(Record, EveryVerdictIsReadBack) {
-  for (const Verdict& verdict : {Verdict(Exited{3}), Verdict(Signaled{11}), Verdict(OverBudget{Budget::disk}),
-                                 Verdict(Cancelled{2}), Verdict(Lost{})}) {
-    const auto record = read_record(record::record_text({}, {.outcome = Outcome{.verdict = verdict}}));
+  for (const Verdict& verdict :
+       {Verdict(Exited{3}), Verdict(Signaled{11}), Verdict(OverBudget{Budget::disk}),
+        Verdict(Cancelled{2}), Verdict(Lost{})}) {
+    const auto record =
+        read_record(record::record_text({}, {.outcome = Outcome{.verdict = verdict}}));
     ASSERT_TRUE(record && record->outcome);
     EXPECT_EQ(record->outcome->verdict, verdict);
   }

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "cli/operand.hpp"
-#include "run/variables.hpp"
 #include "policy/config.hpp"
+#include "run/variables.hpp"
 
 namespace sbx::cli {
 namespace {

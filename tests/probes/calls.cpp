@@ -95,7 +95,8 @@ int run_below_listener(Arguments arguments) {
   sock_filter instructions[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
   sock_fprog program{1, instructions};
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  const long listener = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
+  const long listener =
+      syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
   if (listener < 0) return refused();
   // The listener must outlive this program: a filter whose listener is gone lets another one be installed.
   fcntl(static_cast<int>(listener), F_SETFD, 0);

@@ -139,7 +139,8 @@ int leave_behind(Arguments arguments) {
 /// Touches every page of N MiB and keeps them.
 int hold_memory(Arguments arguments) {
   const auto size = static_cast<std::size_t>(number(arguments[0])) << 20;
-  volatile char* const memory = static_cast<char*>(std::malloc(size));  // volatile: each write is made
+  volatile char* const memory =
+      static_cast<char*>(std::malloc(size));  // volatile: each write is made
   if (memory == nullptr) return refused();
   for (std::size_t i = 0; i < size; i += 4096) memory[i] = 1;
   wait_for_ever();

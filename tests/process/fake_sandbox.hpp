@@ -26,9 +26,8 @@ inline constexpr std::int64_t kMostGrowthKib = std::int64_t{8} * 1024;
 
 struct FakeRun {
   std::function<int()> main;  ///< in the main process; its value is the exit status
-  supervise::Settings settings{.stdout_cap = Bytes{1 << 20},
-                               .stderr_cap = Bytes{1 << 20},
-                               .passed_cap = Bytes{1 << 20}};
+  supervise::Settings settings{
+      .stdout_cap = Bytes{1 << 20}, .stderr_cap = Bytes{1 << 20}, .passed_cap = Bytes{1 << 20}};
   int in = kNull;  ///< descriptors 0 to 2 of the supervisor
   int out = kNull;
   int err = kNull;

@@ -63,7 +63,7 @@ bool gives(const char* path, int wanted) {
   return wanted == 0 ? answer == 0 : answer == -1 && errno == wanted;
 }
 
-#define SKIP_WITHOUT_SECCOMP(seen)                                            \
+#define SKIP_WITHOUT_SECCOMP(seen)                               \
   if ((seen).verdict == "exited 77" || (seen).verdict == "lost") \
   GTEST_SKIP() << "no seccomp listener here"
 

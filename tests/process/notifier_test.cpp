@@ -45,7 +45,7 @@ FakeRun denying(std::function<int()> main) {
   return run;
 }
 
-#define SKIP_WITHOUT_SECCOMP(seen)                                            \
+#define SKIP_WITHOUT_SECCOMP(seen)                               \
   if ((seen).verdict == "exited 77" || (seen).verdict == "lost") \
   GTEST_SKIP() << "no seccomp listener here"
 

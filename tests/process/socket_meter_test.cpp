@@ -3,10 +3,10 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <linux/netlink.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <sys/ioctl.h>
-#include <net/if.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>

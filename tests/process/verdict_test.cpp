@@ -33,9 +33,8 @@ TEST(PolledMemory, TheVerdictSaysWhatSocketsHold) {
   settings.memory = Bytes{kBudget};
   Measured measured;
   measured.budgets = {.memory_peak = kBudget + (8U << 20), .memory_over = true};
-  EXPECT_EQ(
-      detail_of(OverBudget{Budget::memory}, settings, measured),
-      "memory limit of 256 MiB reached (limits.memory)");
+  EXPECT_EQ(detail_of(OverBudget{Budget::memory}, settings, measured),
+            "memory limit of 256 MiB reached (limits.memory)");
   measured.budgets.largest = {.name = "python3.11", .bytes = 2 * kBudget};
   EXPECT_EQ(detail_of(OverBudget{Budget::memory}, settings, measured),
             "memory limit of 256 MiB reached (limits.memory; largest process: python3.11)");

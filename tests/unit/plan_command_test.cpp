@@ -151,8 +151,7 @@ TEST_F(PlanTest, TheExtensionTableOfThePolicyWins) {
 }
 
 TEST_F(PlanTest, AShellLineIsToldItsForm) {
-  EXPECT_EQ(error({"ls | wc -l"}).hint,
-            "for a shell line: sbx run --lang bash -c 'ls | wc -l'");
+  EXPECT_EQ(error({"ls | wc -l"}).hint, "for a shell line: sbx run --lang bash -c 'ls | wc -l'");
   EXPECT_EQ(error({"echo it's"}).hint, "for a shell line: sbx run --lang bash -c 'echo it'\\''s'");
   canned.files->file("/home/me/project/my job.py", "");
   plan({"my job.py"});
@@ -163,9 +162,16 @@ TEST_F(PlanTest, CodeNeedsALanguage) {
   EXPECT_EQ(error(code("cobol", "1")).code, "unknown-language");
   for (const char* name : {"python3", "py", "Python", "PY"})
     EXPECT_EQ(plan(code(name, "1")).executable, plan(code("python", "1")).executable) << name;
-  for (const auto& [name, meant] : std::initializer_list<std::pair<const char*, const char*>>{
-           {"js", "javascript"}, {"Node", "javascript"}, {"ts", "typescript"}, {"cpp", "c++"},
-           {"golang", "go"}, {"rs", "rust"}, {"shell", "bash"}, {"R", "r"}, {"rb", "ruby"}})
+  for (const auto& [name, meant] :
+       std::initializer_list<std::pair<const char*, const char*>>{{"js", "javascript"},
+                                                                  {"Node", "javascript"},
+                                                                  {"ts", "typescript"},
+                                                                  {"cpp", "c++"},
+                                                                  {"golang", "go"},
+                                                                  {"rs", "rust"},
+                                                                  {"shell", "bash"},
+                                                                  {"R", "r"},
+                                                                  {"rb", "ruby"}})
     EXPECT_EQ(language(name), language(meant)) << name;
   EXPECT_EQ(error(code("cobol", "1")).kind, ErrorKind::usage);
 }

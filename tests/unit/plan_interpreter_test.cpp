@@ -210,8 +210,7 @@ TEST_F(ProjectEnvironmentTest, IsUsedAndNamedOnce) {
   const Plan decided = plan({"job.py"});
   EXPECT_EQ(decided.executable, kPython);
   EXPECT_EQ(decided.interpreter.prefix, "/home/me/project/.venv");
-  EXPECT_THAT(decided.notes,
-              ElementsAre("using the virtual environment '/home/me/project/.venv'"));
+  EXPECT_THAT(decided.notes, ElementsAre("using the virtual environment '/home/me/project/.venv'"));
 }
 
 TEST_F(ProjectEnvironmentTest, IsFoundAboveTheScript) {
@@ -292,8 +291,7 @@ TEST_F(ProjectEnvironmentTest, ItsProgramsDoNotHideThoseOfTheSystem) {
       .program("/usr/bin/git")
       .script("/usr/bin/pytest", "#!/usr/bin/python3\n");
   EXPECT_EQ(plan({"git"}).executable, "/usr/bin/git");
-  EXPECT_THAT(plan({"pytest"}).command,
-              testing::Contains("/home/me/project/.venv/bin/pytest"));
+  EXPECT_THAT(plan({"pytest"}).command, testing::Contains("/home/me/project/.venv/bin/pytest"));
   EXPECT_THAT(plan({"only-here"}).command,
               testing::Contains("/home/me/project/.venv/bin/only-here"));
 }

@@ -79,16 +79,18 @@ TEST_F(WorktreeTest, ALinkInItsPlaceIsNotFollowed) {
 
 TEST_F(PlanTest, GitInASubdirectoryIsToldTheOption) {
   set("filesystem.workspace.mode", "\"overlay\"");
-  canned.files->program("/usr/bin/git").folder("/home/me/project/.git").folder(
-      "/home/me/project/src/deep");
+  canned.files->program("/usr/bin/git")
+      .folder("/home/me/project/.git")
+      .folder("/home/me/project/src/deep");
   EXPECT_THAT(plan({"git", "status"}).notes, IsEmpty());
   canned.host.working_directory = "/home/me/project/src/deep";
   EXPECT_THAT(plan({"true"}).notes, IsEmpty());
-  EXPECT_THAT(plan({"git", "status"}).notes,
-              ElementsAre("the program does not see the git repository '/home/me/project'; to share "
-                          "it copy-on-write, add --workspace ../..:overlay"));
-  policy = policy_with({{"filesystem.workspace.source", "\"../..\""},
-                        {"filesystem.workspace.mode", "\"overlay\""}});
+  EXPECT_THAT(
+      plan({"git", "status"}).notes,
+      ElementsAre("the program does not see the git repository '/home/me/project'; to share "
+                  "it copy-on-write, add --workspace ../..:overlay"));
+  policy = policy_with(
+      {{"filesystem.workspace.source", "\"../..\""}, {"filesystem.workspace.mode", "\"overlay\""}});
   EXPECT_THAT(plan({"git", "status"}).notes, IsEmpty());
 }
 
@@ -226,8 +228,8 @@ TEST_F(PlanTest, ANameThatGoesThroughAFolderWhichIsNotShownIsReplaced) {
 
 TEST_F(PlanTest, ALinkInAShownWorkspaceIsKeptAsTyped) {
   canned.files->file("/srv/real/job.py", "").link("/home/me/project/link.py", "/srv/real/job.py");
-  policy = policy_with(
-      {{"filesystem.workspace.mode", "\"overlay\""}, {"filesystem.read", "[\"/srv/real/job.py\"]"}});
+  policy = policy_with({{"filesystem.workspace.mode", "\"overlay\""},
+                        {"filesystem.read", "[\"/srv/real/job.py\"]"}});
   const Plan decided = plan({"./link.py"});
   EXPECT_THAT(decided.command, ElementsAre("python3", "./link.py"));
   EXPECT_THAT(decided, HasStep(MountKind::bind, "/srv/real/job.py"));

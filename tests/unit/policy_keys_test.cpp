@@ -132,13 +132,15 @@ TEST(PolicyValues, WhatWasMeantIsOfferedOnlyWhereItIsTaken) {
     EXPECT_EQ(meant_duration(typed),
               meant == nullptr ? std::nullopt : std::optional<std::string>(meant))
         << typed;
-  for (const char* nothing : {"0", "", "lots", "-1", "MiB"}) EXPECT_FALSE(meant_size(nothing)) << nothing;
-  for (const char* nothing : {"0", "", "soon", "-1s", "s"}) EXPECT_FALSE(meant_duration(nothing)) << nothing;
+  for (const char* nothing : {"0", "", "lots", "-1", "MiB"})
+    EXPECT_FALSE(meant_size(nothing)) << nothing;
+  for (const char* nothing : {"0", "", "soon", "-1s", "s"})
+    EXPECT_FALSE(meant_duration(nothing)) << nothing;
 }
 
 TEST(PolicyKeys, NearestIsNoNonsense) {
-  constexpr std::array<std::string_view, 6> kOptions{"--in", "--out", "--set", "--write", "--memory",
-                                                     "--timeout"};
+  constexpr std::array<std::string_view, 6> kOptions{"--in",    "--out",    "--set",
+                                                     "--write", "--memory", "--timeout"};
   for (const char* typed : {"--bind", "--mount", "--user", "--private", "--x"})
     EXPECT_EQ(nearest(typed, kOptions), "") << typed;
   EXPECT_EQ(nearest("--memroy", kOptions), "--memory");

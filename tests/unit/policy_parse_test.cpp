@@ -107,8 +107,8 @@ TEST(PolicyParse, TakesEveryKey) {
   EXPECT_THAT(values(policy.filesystem.write),
               ElementsAre(PathGrant{.source = "/home/me/work/out"}));
   EXPECT_THAT(values(policy.filesystem.deny),
-              testing::IsSupersetOf({"**/.env", "**/.env.*", "**/.aws", "/home/me/.ssh",
-                                     "/home/me/work/secret"}));
+              testing::IsSupersetOf(
+                  {"**/.env", "**/.env.*", "**/.aws", "/home/me/.ssh", "/home/me/work/secret"}));
   EXPECT_THAT(values(policy.filesystem.sockets), ElementsAre("/run/service.sock"));
   EXPECT_EQ(policy.filesystem.scan.value, 1000U);
   EXPECT_FALSE(policy.filesystem.landlock.value);

@@ -23,7 +23,7 @@ std::vector<std::string> pool(const Key& key) {
     case Entry::call:
       return {"read", "clone3", "@debug", "@process-spawn"};
     case Entry::destination:
-      return {"a.b.org:443",     "*.b.org:443",   "a.b.org:80,443", "10.0.0.0/8:1-9",
+      return {"a.b.org:443",     "*.b.org:443",       "a.b.org:80,443", "10.0.0.0/8:1-9",
               "10.1.0.0/16:2-3", "udp://[fd00::1]:5", "c-d.org:*",      "c-d.org:80"};
     case Entry::publication:
       return {"127.0.0.1:80:80", "127.0.0.1:8080:80"};

@@ -128,8 +128,7 @@ TEST_F(PutTest, WhatAppearedOrChangedMeanwhileStays) {
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().code, "replaced");
   EXPECT_EQ(read("old"), "theirs");
-  EXPECT_TRUE(
-      put("new", "old", 0644, {.what = Expected::What::this_one, .facts = facts("old")}));
+  EXPECT_TRUE(put("new", "old", 0644, {.what = Expected::What::this_one, .facts = facts("old")}));
 }
 
 TEST_F(PutTest, HolesStayHoles) {
@@ -189,7 +188,9 @@ class CollectTest : public PutTest {
   }
   static Collecting within(std::vector<std::string> patterns, std::uint64_t bytes = 1000,
                            std::uint64_t files = 100, std::uint64_t depth = 10) {
-    return {.patterns = std::move(patterns), .max_bytes = bytes, .max_files = files,
+    return {.patterns = std::move(patterns),
+            .max_bytes = bytes,
+            .max_files = files,
             .max_depth = depth};
   }
 

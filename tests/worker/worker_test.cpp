@@ -22,9 +22,13 @@ run::Request request_of(std::vector<std::string> command) {
   return request;
 }
 
-UniqueFd null_device() { return UniqueFd(::open("/dev/null", O_RDWR | O_CLOEXEC)); }
+UniqueFd null_device() {
+  return UniqueFd(::open("/dev/null", O_RDWR | O_CLOEXEC));
+}
 
-Streams no_streams() { return {null_device(), null_device(), null_device()}; }
+Streams no_streams() {
+  return {null_device(), null_device(), null_device()};
+}
 
 Json record_of(const Worker& run) {
   const auto finished = run.wait();
@@ -98,8 +102,8 @@ TEST(Workers, StreamsAreThoseThatWereHandedOver) {
   in->write.reset();
   run::Request request = request_of({"tr", "a-z", "A-Z"});
   request.capture = false;
-  const auto run = server->launch(
-      std::move(request), {std::move(in->read), std::move(out->write), null_device()});
+  const auto run = server->launch(std::move(request),
+                                  {std::move(in->read), std::move(out->write), null_device()});
   ASSERT_TRUE(run);
   EXPECT_EQ(record_of(*run)["outcome"]["exit_code"], 0);
   EXPECT_EQ(sys::read_all(out->read.get(), 100), "HELLO");

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cctype>
 
-#include "plan/program/languages.hpp"
-#include "record/codes.hpp"
-#include "record/terms.hpp"
 #include "cli/completions/words.hpp"
 #include "plan/filter/table.hpp"
+#include "plan/program/languages.hpp"
 #include "policy/keys.hpp"
 #include "policy/load.hpp"
+#include "record/codes.hpp"
+#include "record/terms.hpp"
 
 namespace sbx::cli {
 namespace completion {

@@ -4,10 +4,10 @@
 #include <sbx/outcome.hpp>
 
 #include "base/json.hpp"
-#include "cli/policy/command.hpp"
 #include "base/text.hpp"
-#include "record/words.hpp"
+#include "cli/policy/command.hpp"
 #include "plan/audit.hpp"
+#include "record/words.hpp"
 
 namespace sbx::cli::policy_verb {
 namespace {

@@ -3,13 +3,13 @@
 
 #include <sbx/outcome.hpp>
 
+#include "base/text.hpp"
 #include "cli/policy/command.hpp"
 #include "cli/policy/findings.hpp"
-#include "base/text.hpp"
-#include "record/words.hpp"
 #include "plan/call_warnings.hpp"
 #include "plan/filter/filter.hpp"
 #include "policy/warnings.hpp"
+#include "record/words.hpp"
 
 namespace sbx::cli::policy_verb {
 namespace {

@@ -8,8 +8,8 @@
 #include <sbx/outcome.hpp>
 
 #include "base/sys.hpp"
-#include "run/user_settings.hpp"
 #include "record/words.hpp"
+#include "run/user_settings.hpp"
 
 namespace sbx::cli {
 namespace policy_verb {
@@ -33,8 +33,8 @@ int complain(const Invocation& typed, const Error& error, int status) {
 }
 
 int complain(const Invocation& typed, const policy::Findings& findings) {
-  (void)sys::write_all(STDERR_FILENO,
-                       record::findings_text(findings, paint_for(typed.output.color, STDERR_FILENO)));
+  (void)sys::write_all(
+      STDERR_FILENO, record::findings_text(findings, paint_for(typed.output.color, STDERR_FILENO)));
   return findings.front().code == "unknown-policy" ? kUsage : kFindings;
 }
 

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
-#include "record/codes.hpp"
-#include "record/terms.hpp"
 #include "cli/policy/command.hpp"
 #include "plan/filter/table.hpp"
 #include "policy/keys.hpp"
+#include "record/codes.hpp"
+#include "record/terms.hpp"
 
 namespace sbx::cli::policy_verb {
 namespace {
@@ -72,9 +72,11 @@ int explain(const Invocation& typed) {
   if (policy::is_section(name)) return print(section_text(name));
   if (const plan::Call* call = plan::find_call(name)) return print(call_text(*call));
   const std::string_view meant = meant_name(name);
-  return usage(typed, fmt::format("there is no key, group or code \"{}\"", name),
-               meant.empty() ? "sbx-policy(5) lists keys and groups, sbx-record(5) codes and the words of records"
-                             : fmt::format("did you mean \"{}\"?", meant));
+  return usage(
+      typed, fmt::format("there is no key, group or code \"{}\"", name),
+      meant.empty()
+          ? "sbx-policy(5) lists keys and groups, sbx-record(5) codes and the words of records"
+          : fmt::format("did you mean \"{}\"?", meant));
 }
 
 }  // namespace sbx::cli::policy_verb

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "record/codes.hpp"
-#include "cli/github.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
+#include "cli/github.hpp"
+#include "record/codes.hpp"
 
 namespace sbx::cli::policy_verb {
 namespace {
@@ -130,8 +130,8 @@ std::string findings_github(const std::vector<Checked>& files) {
   std::string text;
   for (const Checked& checked : files) {
     for (const std::string& warning : checked.warnings)
-      text += fmt::format("::warning file={},title=sbx policy::{}\n",
-                          github_property(checked.file), github_data(warning));
+      text += fmt::format("::warning file={},title=sbx policy::{}\n", github_property(checked.file),
+                          github_data(warning));
     for (const Error& error : checked.findings) {
       text += fmt::format("::error file={}", github_property(file_of(checked, error)));
       if (line_of(error) > 0) text += fmt::format(",line={}", line_of(error));

@@ -9,8 +9,8 @@
 namespace sbx::cli::policy_verb {
 
 struct Checked {
-  std::string file;           ///< as typed
-  policy::Findings findings{};           ///< none: the file is good
+  std::string file;                     ///< as typed
+  policy::Findings findings{};          ///< none: the file is good
   std::vector<std::string> warnings{};  ///< of a good file
 };
 

@@ -89,8 +89,10 @@ std::string header(const Invocation& typed, const Policy& policy, const Place& p
   const std::string schema = schema_file(place);
   std::string text = schema.empty() ? "" : "#:schema " + schema + "\n";
   text +=
-      "# Lines without \"# \" are in effect; commented ones show other keys with the values in force.\n";
-  text += "# sbx policy check FILE finds mistakes, sbx policy audit FILE lists what it leaves open.\n";
+      "# Lines without \"# \" are in effect; commented ones show other keys with the values in "
+      "force.\n";
+  text +=
+      "# sbx policy check FILE finds mistakes, sbx policy audit FILE lists what it leaves open.\n";
   text += fmt::format("schema = 1\nname = {}\n", policy::quoted(name));
   text += fmt::format("description = {}\n",
                       policy::quoted("what " + name + " is for, in one sentence"));

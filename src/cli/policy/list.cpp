@@ -4,8 +4,8 @@
 
 #include <sbx/outcome.hpp>
 
-#include "cli/policy/command.hpp"
 #include "base/text.hpp"
+#include "cli/policy/command.hpp"
 
 namespace sbx::cli::policy_verb {
 namespace {

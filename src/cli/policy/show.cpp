@@ -5,8 +5,8 @@
 #include <sbx/outcome.hpp>
 
 #include "base/json.hpp"
-#include "cli/policy/command.hpp"
 #include "base/text.hpp"
+#include "cli/policy/command.hpp"
 #include "policy/keys.hpp"
 #include "policy/locate.hpp"
 #include "policy/syntax.hpp"

@@ -33,13 +33,13 @@ std::string worktree_repository(const host::Files& files, const std::string& fol
   if (!own || is_within(*own, folder)) return {};
 
   const std::string back = path_in(files, joined(*own, "gitdir"), "");
-  const auto worktree = back.empty() ? Result<std::string>(std::string())
-                                     : files.canonical(joined(*own, back));
+  const auto worktree =
+      back.empty() ? Result<std::string>(std::string()) : files.canonical(joined(*own, back));
   if (!worktree || *worktree != file) return {};
 
   const std::string common = path_in(files, joined(*own, "commondir"), "");
-  const auto repository = common.empty() ? Result<std::string>(std::string())
-                                         : files.canonical(joined(*own, common));
+  const auto repository =
+      common.empty() ? Result<std::string>(std::string()) : files.canonical(joined(*own, common));
   if (!repository || parent_of(*own) != joined(*repository, "worktrees")) return {};
   const bool complete = is(files, joined(*repository, "HEAD"), host::FileType::regular) &&
                         is(files, joined(*repository, "objects"), host::FileType::directory) &&

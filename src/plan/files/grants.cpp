@@ -95,9 +95,9 @@ Result<std::optional<Grant>> resolve_grant(const host::Host& host,
                  .special = grant.value.special};
   for (const std::string& path : {resolved.source, resolved.target})
     if (is_forbidden(path))
-      return refuse(
-          "forbidden-grant", "'" + path + "' is never granted", grant.origin,
-          "grant the directories that the program needs; /dev, /proc and /tmp of its own are there");
+      return refuse("forbidden-grant", "'" + path + "' is never granted", grant.origin,
+                    "grant the directories that the program needs; /dev, /proc and /tmp of its own "
+                    "are there");
   if (is_within(kHome, resolved.target) && resolved.target != kHome)
     return refuse("forbidden-grant",
                   "'" + resolved.target + "' would cover the home of the sandbox, '" +
@@ -113,8 +113,8 @@ Result<std::optional<Grant>> resolve_grant(const host::Host& host,
 Result<Grant> resolve_socket(const host::Host& host, const policy::Sourced<std::string>& socket) {
   auto source = host.files->canonical(socket.value);
   if (!source)
-    return refuse("missing-grant", "cannot share the socket '" + socket.value + "'",
-                  socket.origin, {}, source.error().errno_value);
+    return refuse("missing-grant", "cannot share the socket '" + socket.value + "'", socket.origin,
+                  {}, source.error().errno_value);
   Grant grant{.access = Access::read,
               .source = std::move(*source),
               .target = normal(socket.value),

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "plan/files/deny.hpp"
-#include "plan/plan.hpp"
 #include "plan/files/steps.hpp"
+#include "plan/plan.hpp"
 
 /// From what a policy grants to resolved sources.
 namespace sbx::plan {

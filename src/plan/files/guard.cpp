@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "host/state.hpp"
-#include "plan/program/lookup.hpp"
 #include "plan/files/path_text.hpp"
 #include "plan/files/protected.hpp"
+#include "plan/program/lookup.hpp"
 
 namespace sbx::plan {
 namespace {

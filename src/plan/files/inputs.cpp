@@ -147,8 +147,9 @@ class Inputs {
   [[nodiscard]] static Status check_private(const std::string& what, const std::string& target) {
     for (const std::string_view place : kPrivate)
       if (is_within(target, place) && target != place) return {};
-    return refuse(what, "the program can't write there",
-                  "choose a target in the working directory, /tmp or the home, or --read FILE:TARGET");
+    return refuse(
+        what, "the program can't write there",
+        "choose a target in the working directory, /tmp or the home, or --read FILE:TARGET");
   }
 
   /// In a private copy of a folder: nothing of that name is there, and no link leads elsewhere.

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "plan/files/deny.hpp"
-#include "plan/request.hpp"
 #include "plan/files/steps.hpp"
+#include "plan/request.hpp"
 
 /// `--in FILE[:TARGET]`: files that are copied in. The copy is the program's own: writable, and
 /// gone with the run unless it is changed and brought out.

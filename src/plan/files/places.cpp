@@ -46,8 +46,7 @@ std::string stranger_over(const host::Host& host, const std::string& file) {
   for (std::string place = file;; place = parent_of(place)) {
     const auto facts = host.files->look(place);
     if (!facts) return "'" + place + "' can't be looked at";
-    if (facts->uid != 0 && facts->uid != host.uid)
-      return "'" + place + "' belongs to another user";
+    if (facts->uid != 0 && facts->uid != host.uid) return "'" + place + "' belongs to another user";
     const bool is_directory = facts->type == host::FileType::directory;
     const bool kept = is_directory && (facts->mode & kSticky) != 0;
     if ((facts->mode & kOthersWrite) != 0 && !kept) return "others can write '" + place + "'";

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "plan/files/deny.hpp"
-#include "plan/plan.hpp"
 #include "plan/files/steps.hpp"
+#include "plan/plan.hpp"
 
 /// Workspace and granted paths.
 namespace sbx::plan {

@@ -85,7 +85,8 @@ class Surveyor {
   }
 
   void tell_if_long() {
-    if (is_told_ || !host_.on_long_walk || std::chrono::steady_clock::now() - began_ < kLong) return;
+    if (is_told_ || !host_.on_long_walk || std::chrono::steady_clock::now() - began_ < kLong)
+      return;
     is_told_ = true;
     host_.on_long_walk(grant_.source);
   }

@@ -116,10 +116,11 @@ Status check_mode(const policy::Workspace& workspace, const std::string& folder)
                           workspace.mode.origin.text() +
                           " leaves it empty: the program would see none of its files",
                .origin = workspace.source.origin,
-               .hint = typed ? "--workspace DIR:overlay shows them and keeps the directory as it is; "
-                               "DIR:empty if that is meant"
-                             : "mode = \"overlay\" beside source shows them and keeps the directory "
-                               "as it is; mode = \"empty\" if that is meant"});
+               .hint = typed
+                           ? "--workspace DIR:overlay shows them and keeps the directory as it is; "
+                             "DIR:empty if that is meant"
+                           : "mode = \"overlay\" beside source shows them and keeps the directory "
+                             "as it is; mode = \"empty\" if that is meant"});
 }
 
 }  // namespace

@@ -348,7 +348,8 @@ Refusal Filter::explain(int number, Arguments arguments) const {
             ENOSYS};
   }
   const Action action = decide(*this, *call, arguments);
-  if (action.kind == Action::Kind::allow) return {{.what = call->name, .process = {}, .rule = {}, .allow_with = {}, .risk = {}}, 0};
+  if (action.kind == Action::Kind::allow)
+    return {{.what = call->name, .process = {}, .rule = {}, .allow_with = {}, .risk = {}}, 0};
   return Teller(syscalls, context, *call, arguments, action).tell();
 }
 

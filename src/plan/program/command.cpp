@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "plan/files/git_worktree.hpp"
+#include "plan/files/path_text.hpp"
 #include "plan/program/languages.hpp"
 #include "plan/program/launch.hpp"
-#include "plan/files/path_text.hpp"
 #include "plan/program/project_environment.hpp"
 #include "plan/program/shebang.hpp"
 
@@ -244,12 +244,12 @@ Result<Launch> Resolver::first_of(const std::vector<std::vector<std::string>>& c
     return launch;
   }
   if (!lookup_.has_search_path())
-    return fail({.kind = ErrorKind::not_found,
-                 .code = "no-interpreter",
-                 .message = "no interpreter for " + purpose + " (tried " + tried +
-                            "): PATH is not set",
-                 .hint = "set PATH, as PATH=/usr/bin:/bin, or give the interpreter's path: sbx run "
-                         "-- /usr/bin/python3 FILE"});
+    return fail(
+        {.kind = ErrorKind::not_found,
+         .code = "no-interpreter",
+         .message = "no interpreter for " + purpose + " (tried " + tried + "): PATH is not set",
+         .hint = "set PATH, as PATH=/usr/bin:/bin, or give the interpreter's path: sbx run "
+                 "-- /usr/bin/python3 FILE"});
   return fail({.kind = ErrorKind::not_found,
                .code = "no-interpreter",
                .message = "no interpreter for " + purpose + " is on PATH (tried " + tried + ")",

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "plan/plan.hpp"
 #include "plan/files/steps.hpp"
+#include "plan/plan.hpp"
 
 /// From operands to what is executed.
 namespace sbx::plan {

@@ -2,8 +2,8 @@
 
 #include <array>
 
-#include "plan/program/languages.hpp"
 #include "plan/files/path_text.hpp"
+#include "plan/program/languages.hpp"
 
 namespace sbx::plan {
 namespace {

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "plan/program/lookup.hpp"
 #include "plan/files/steps.hpp"
+#include "plan/program/lookup.hpp"
 
 /// Makes programs visible that neither the system folders nor a grant show: as little as lets them
 /// work.

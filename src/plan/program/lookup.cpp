@@ -5,8 +5,8 @@
 #include <limits>
 #include <numeric>
 
-#include "plan/program/languages.hpp"
 #include "plan/files/path_text.hpp"
+#include "plan/program/languages.hpp"
 
 namespace sbx::plan {
 namespace {

@@ -11,9 +11,9 @@ namespace {
 constexpr const char* kName = ".venv";
 
 /// Directories below the home in which version managers install interpreters.
-constexpr std::array<std::string_view, 4> kStores = {
-    ".pyenv/versions", ".local/share/uv/python", ".local/share/mise/installs/python",
-    ".asdf/installs/python"};
+constexpr std::array<std::string_view, 4> kStores = {".pyenv/versions", ".local/share/uv/python",
+                                                     ".local/share/mise/installs/python",
+                                                     ".asdf/installs/python"};
 
 /// One search, for one run.
 class Search {

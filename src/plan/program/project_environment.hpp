@@ -3,9 +3,9 @@
 #include <optional>
 #include <string>
 
-#include "plan/program/lookup.hpp"
-#include "plan/plan.hpp"
 #include "plan/files/steps.hpp"
+#include "plan/plan.hpp"
+#include "plan/program/lookup.hpp"
 
 /// A project's own virtual environment: the `.venv` directory that nobody named.
 namespace sbx::plan {

@@ -145,8 +145,7 @@ void BudgetWatch::check_memory() {
   const std::uint64_t step = std::max(
       {next_look_microseconds(budget - used + allowed_beyond(budget) / 2, rests),
        std::min(cost * kMemoryShare, often_enough_microseconds(budget)), cost * kMeasuringShare});
-  loop_.after(
-      microseconds(step), [this] { check_memory(); }, microseconds(step / 2));
+  loop_.after(microseconds(step), [this] { check_memory(); }, microseconds(step / 2));
 }
 
 /// The last one seen alive stays.
@@ -203,8 +202,7 @@ void BudgetWatch::check_cpu() {
   std::uint64_t step = (budget - used) / static_cast<std::uint64_t>(std::max(settings_.cpus, 1));
   if (!cpu_.has_clock() && !group_has_cpu_time()) step = std::min(step, kLongestSumStep);
   step = std::max({step, kShortestCpuStep, cost * kMeasuringShare});
-  loop_.after(
-      microseconds(step), [this] { check_cpu(); }, microseconds(step / 2));
+  loop_.after(microseconds(step), [this] { check_cpu(); }, microseconds(step / 2));
 }
 
 // ---- processes, where no counter tells of refusals: being at the limit is the evidence ----
@@ -247,8 +245,7 @@ void BudgetWatch::check_processes() {
   const bool near = tasks + tasks / 3 >= settings_.processes;
   const microseconds wait(
       std::max({step, cost * (near ? kNearShare : kCountingShare), rests ? kCountAtRest : 0}));
-  loop_.after(
-      wait, [this] { check_processes(); }, wait / 2);
+  loop_.after(wait, [this] { check_processes(); }, wait / 2);
 }
 
 // ---- what is written to the host, in live grants: there is no counter for all of it ----
@@ -315,8 +312,7 @@ void BudgetWatch::check_entries() {
     const std::uint64_t longest = entries.is_doubtful() ? 50'000 : 500'000;
     step = std::max(step, std::clamp<std::uint64_t>(room, 10'000, longest));
   }
-  loop_.after(
-      microseconds(step), [this] { check_entries(); }, microseconds(step / 2));
+  loop_.after(microseconds(step), [this] { check_entries(); }, microseconds(step / 2));
 }
 
 // ---- now and then ----
@@ -335,8 +331,7 @@ void BudgetWatch::look_around() {
   }
   const bool fills = std::exchange(disk_fills_, false) && !seen_.disk_met;
   const milliseconds step = fills ? kLookWhileFilling : kLookAround;
-  loop_.after(
-      step, [this] { look_around(); }, step / 2);
+  loop_.after(step, [this] { look_around(); }, step / 2);
 }
 
 /// A piece of the walk at a time; between two walks as long as the room left can't be filled, but

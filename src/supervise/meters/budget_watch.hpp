@@ -16,9 +16,9 @@
 #include "supervise/meters/largest.hpp"
 #include "supervise/meters/memory_meter.hpp"
 #include "supervise/meters/process_list.hpp"
-#include "supervise/settings.hpp"
 #include "supervise/meters/socket_meter.hpp"
 #include "supervise/meters/write_meter.hpp"
+#include "supervise/settings.hpp"
 
 namespace sbx::supervise {
 

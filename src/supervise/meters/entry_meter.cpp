@@ -27,7 +27,7 @@ constexpr std::uint64_t kBeneath =
 
 bool is_folder(int holder, const dirent64& entry) {
   if (entry.d_type != DT_UNKNOWN) return entry.d_type == DT_DIR;
-  struct stat facts {};
+  struct stat facts{};
   return ::fstatat(holder, entry.d_name, &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
          S_ISDIR(facts.st_mode);
 }

@@ -7,9 +7,9 @@
 namespace sbx::supervise {
 
 enum class EscapePolicy : unsigned char {
-  visible,      ///< only SGR (colours), \r, \n and \t reach the terminal; the rest is shown as text
-  interactive,  ///< cursor and mode sequences pass; what sets titles, reads back or queries does
-                ///< not
+  visible,  ///< only SGR (colours), \r, \n and \t reach the terminal; the rest is shown as text
+  /// cursor and mode sequences pass; what sets titles, reads back or queries does not
+  interactive,
 };
 
 /// Makes a program's output safe for a terminal. Works on any split of the bytes: an unfinished

@@ -24,7 +24,7 @@ constexpr int kLastRounds = 64;
 constexpr std::uint64_t kWindow = 1000;      ///< microseconds
 constexpr std::uint64_t kMuch = 256 * 1024;  ///< bytes in a window
 constexpr auto kRest = std::chrono::microseconds(60);
-constexpr int kLargePipe = 1 << 20;  ///< what fs.pipe-max-size allows everybody
+constexpr int kLargePipe = 1 << 20;         ///< what fs.pipe-max-size allows everybody
 constexpr std::uint64_t kTail = 64 * 1024;  ///< bytes that a terminal is shown at the end
 
 bool is_pipe(int fd) {

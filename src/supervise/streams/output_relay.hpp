@@ -11,10 +11,10 @@
 
 #include "base/event_loop.hpp"
 #include "base/unique_fd.hpp"
+#include "supervise/settings.hpp"
 #include "supervise/streams/block.hpp"
 #include "supervise/streams/capture.hpp"
 #include "supervise/streams/escape_filter.hpp"
-#include "supervise/settings.hpp"
 #include "supervise/streams/sink.hpp"
 
 namespace sbx::supervise {
@@ -30,9 +30,9 @@ class OutputRelay {
     bool capture = false;
     EscapePolicy escapes = EscapePolicy::visible;  ///< when the sink is a terminal
     OnExceed on_exceed = OnExceed::drop;
-    std::function<void()> cut;  ///< once, at the first byte over the cap
+    std::function<void()> cut;       ///< once, at the first byte over the cap
     std::function<void()> exceeded;  ///< once, at the first byte over the cap that ends the run
-    std::function<void()> finished;                ///< once: nothing more will be read or written
+    std::function<void()> finished;  ///< once: nothing more will be read or written
   };
 
   /// `source` is the read end (or a pty master) and gets O_NONBLOCK; `sink` is borrowed.
@@ -91,7 +91,7 @@ class OutputRelay {
   std::optional<Capture> capture_;
   std::optional<EscapeFilter> filter_;
   std::optional<Capture> over_;  ///< what a terminal is shown at the end
-  UniqueFd null_;  ///< where splice drops what is over the cap
+  UniqueFd null_;                ///< where splice drops what is over the cap
   Block block_;
   std::string pending_;  ///< read and counted, not yet taken by the sink
   std::size_t pending_at_ = 0;

@@ -14,11 +14,11 @@ namespace sbx::supervise {
 
 /// The supervisor's ends of the child's streams.
 struct Streams {
-  UniqueFd in;         ///< write end; invalid when there is nothing to relay
-  UniqueFd out;        ///< read end
-  UniqueFd err;        ///< read end; invalid where `out` carries both streams
+  UniqueFd in;          ///< write end; invalid when there is nothing to relay
+  UniqueFd out;         ///< read end
+  UniqueFd err;         ///< read end; invalid where `out` carries both streams
   bool joined = false;  ///< it does
-  UniqueFd in_source;  ///< --stdin FILE; invalid: the caller's fd 0
+  UniqueFd in_source;   ///< --stdin FILE; invalid: the caller's fd 0
   UniqueFd
       in_gauge;  ///< a read end of `in`, when what is not taken can be given back to the caller
   /// The empty file given to the child instead of a terminal; its access time tells whether it
