@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "changes/kept_facts.hpp"
 #include "workspace/changes.hpp"
 
 /// Change sets that outlive their run: `--keep NAME` and `sbx changes`. A set is a folder of the
@@ -14,23 +15,6 @@ namespace sbx::changes {
 
 using workspace::ChangeSet;
 using workspace::Copy;
-
-/// What there is to know about a set besides its changes.
-struct KeptFacts {
-  std::string name;
-  std::int64_t made = 0;  ///< seconds since the epoch
-  std::string folder;     ///< the workspace, on the host
-  std::string run;        ///< id of its record
-  std::vector<std::string> command;
-  std::string outcome;  ///< how the run ended, in words
-  bool success = false;
-  std::vector<std::string> policy_files;  ///< of the run: never applied
-  std::uint64_t count = 0;                ///< of changes
-  std::uint64_t bytes = 0;                ///< of what was written
-  /// when some were applied last, in seconds since the epoch; 0: never
-  std::int64_t applied_at = 0;
-  std::uint64_t applied = 0;  ///< how many then
-};
 
 struct Kept {
   KeptFacts facts;

@@ -5,7 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "changes/kept.hpp"
+#include "changes/kept_facts.hpp"
+#include "workspace/changes.hpp"
 
 /// The text that lists a kept set. One thing a line, words divided by blanks; bytes of names that
 /// are not plain are written %XX. A file edited by hand is read as carefully as any other.

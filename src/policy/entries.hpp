@@ -1,22 +1,13 @@
 #pragma once
 
-#include <expected>
 #include <string>
 #include <string_view>
 
 #include "policy/keys.hpp"
+#include "policy/problem.hpp"
 
 /// What single strings of a policy may say: paths, patterns, names, destinations.
 namespace sbx::policy {
-
-/// What is wrong with a value, before anybody knows where it stands.
-struct Problem {
-  std::string code;
-  std::string message;
-  std::string hint{};
-};
-template <class T>
-using Checked = std::expected<T, Problem>;
 
 /// What the relative forms of a path stand for.
 struct PathBase {

@@ -3,8 +3,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "policy/load.hpp"
+#include "policy/context.hpp"
 #include "policy/packed.hpp"
 
 namespace sbx::policy {
@@ -43,5 +44,12 @@ struct LookIn {
 /// "not-a-regular-file", "policy-too-large", "unreadable-policy", "shadows-builtin").
 [[nodiscard]] Result<PolicyText> locate(const std::string& operand, const LookIn& where,
                                         const LoadContext& context);
+
+/// The policies compiled in, `default` first.
+struct Builtin {
+  std::string_view name;
+  std::string_view toml;
+};
+[[nodiscard]] std::vector<Builtin> builtins();
 
 }  // namespace sbx::policy

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "policy/context.hpp"
 #include "policy/keys.hpp"
-#include "policy/load.hpp"
 
 namespace sbx::policy {
 

@@ -4,7 +4,8 @@
 #include <memory>
 #include <optional>
 
-#include "policy/network_match.hpp"
+#include "policy/network_parts.hpp"
+#include "policy/network_rules.hpp"
 #include "policy/syntax.hpp"
 
 namespace sbx::policy {

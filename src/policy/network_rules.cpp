@@ -4,7 +4,7 @@
 #include <charconv>
 #include <optional>
 
-#include "policy/network_match.hpp"
+#include "policy/network_parts.hpp"
 #include "policy/special_ranges.hpp"
 #include "policy/syntax.hpp"
 

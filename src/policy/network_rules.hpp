@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "policy/addresses.hpp"
-#include "policy/entries.hpp"
+#include "policy/network_parts.hpp"
 #include "policy/policy.hpp"
+#include "policy/problem.hpp"
 
 /// network.allow and network.publish, read in one place. What is checked here is what is dialled:
 /// names have one canonical text, addresses one canonical form.
@@ -24,12 +25,6 @@ enum class Transport : std::uint8_t { tcp, udp };
 
 /// The name inside the sandbox of the host's loopback.
 inline constexpr std::string_view kHostLoopbackName = "host.sbx.internal";
-
-struct PortRange {
-  std::uint16_t first = 0;
-  std::uint16_t last = 0;
-  bool operator==(const PortRange&) const = default;
-};
 
 /// Ports of one rule that are listened on from the start: more would cost each start milliseconds.
 inline constexpr std::size_t kMostPortsFromStart = 256;

@@ -3,9 +3,9 @@
 #include <string>
 #include <string_view>
 
+#include "policy/context.hpp"
 #include "policy/entries.hpp"
 #include "policy/keys.hpp"
-#include "policy/load.hpp"
 #include "policy/syntax.hpp"
 
 namespace sbx::policy {

@@ -7,6 +7,9 @@
 #include <variant>
 #include <vector>
 
+#include "policy/quoting.hpp"
+#include "policy/syntax_errors.hpp"
+
 /// TOML text as plain nodes; toml++ is known to syntax.cpp only.
 namespace sbx::policy {
 
@@ -39,29 +42,14 @@ struct Member {
   Node value;
 };
 
-/// Why a text is not TOML, or more of it than sbx reads.
-struct SyntaxError {
-  std::string code;  ///< "toml-syntax", "duplicate-key", "nested-too-deep", "invalid-utf8"
-  std::string message;
-  std::string hint{};
-  int line = 0;
-  int column = 0;
-};
-
 /// Reads a whole text; the first error ends it.
 [[nodiscard]] std::expected<Node, SyntaxError> read_toml(std::string_view text);
 
-/// The text of one line, without its end.
-[[nodiscard]] std::string_view line_of(std::string_view text, int line);
 /// What a node is called in messages: "an integer", "a list".
 [[nodiscard]] std::string_view kind_name(const Node& node);
 /// "expected a size, got 5 (an integer)".
 [[nodiscard]] std::string expected_text(std::string_view wanted, const Node& node);
 /// The value as TOML on one line, shortened to what a message can carry.
 [[nodiscard]] std::string short_text(const Node& node);
-/// A basic string with everything escaped that must be.
-[[nodiscard]] std::string quoted(std::string_view text);
-/// A key as TOML writes it: bare where it can be.
-[[nodiscard]] std::string key_text(std::string_view name);
 
 }  // namespace sbx::policy

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "policy/quoting.hpp"
+
 namespace sbx::policy {
 namespace {
 

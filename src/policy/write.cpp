@@ -3,7 +3,6 @@
 #include <type_traits>
 
 #include "policy/keys.hpp"
-#include "policy/load.hpp"
 #include "policy/rules.hpp"
 #include "policy/syntax.hpp"
 #include "policy/values.hpp"

@@ -7,6 +7,9 @@
 
 namespace sbx::policy {
 
+/// The policy as complete TOML, every key written; `parse_text(write(p))` has the same rules.
+[[nodiscard]] std::string write(const Policy& policy);
+
 /// One entry of a list as TOML.
 [[nodiscard]] std::string entry_toml(const std::string& text);
 [[nodiscard]] std::string entry_toml(const PathGrant& grant);

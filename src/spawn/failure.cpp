@@ -7,7 +7,6 @@
 
 #include "base/sys.hpp"
 #include "spawn/faults.hpp"
-#include "spawn/spawn.hpp"
 
 namespace sbx::spawn {
 namespace {

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/sys.hpp"
-#include "spawn/spawn.hpp"
 
 namespace sbx::spawn {
 namespace {

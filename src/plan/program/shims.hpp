@@ -1,11 +1,11 @@
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "plan/program/lookup.hpp"
+#include "plan/program/shim_context.hpp"
 
 /// Version managers put a small script in front of each program. What it would run is found by
 /// reading what it would read.
@@ -14,13 +14,6 @@ namespace sbx::plan {
 struct ShimTarget {
   std::string path;    ///< the program behind it
   std::string reason;  ///< "shim of pyenv, version 3.11.7 of /home/me/.pyenv/version"
-};
-
-/// What surrounds a shim when it runs.
-struct ShimContext {
-  const std::map<std::string, std::string>& environment;
-  std::string working_directory;
-  std::string home;
 };
 
 /// Nothing when `head`, the start of the file at `path`, is no shim that is known.

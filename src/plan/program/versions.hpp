@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "plan/program/lookup.hpp"
-#include "plan/program/shims.hpp"
+#include "plan/program/shim_context.hpp"
 
 /// What version managers have in common: versions are chosen in small files and stand in folders.
 namespace sbx::plan {

@@ -41,9 +41,6 @@ class CpuMeter {
   std::uint64_t most_ = 0;
 };
 
-/// What a process has waited for, in whole ticks.
-[[nodiscard]] CpuTime reaped_children_of(pid_t process);
-
 /// Raises a split to a total that is known better, in proportion.
 void raise_to(CpuTime& time, std::uint64_t total);
 

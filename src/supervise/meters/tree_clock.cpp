@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <iterator>
 
-#include "supervise/meters/cpu_meter.hpp"
+#include "supervise/meters/process_times.hpp"
 #include "supervise/meters/process_tree.hpp"
 
 namespace sbx::supervise {

@@ -1,9 +1,17 @@
 #pragma once
 
-#include "policy/network_rules.hpp"
+#include <cstdint>
+#include <string_view>
+#include <vector>
 
 /// What the reader and the matcher of network rules share.
 namespace sbx::policy {
+
+struct PortRange {
+  std::uint16_t first = 0;
+  std::uint16_t last = 0;
+  bool operator==(const PortRange&) const = default;
+};
 
 /// Every part, the empty ones too, in front, within and at the end: "a..b." has four.
 [[nodiscard]] std::vector<std::string_view> every_part(std::string_view text, char separator);

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sbx::changes {
+
+/// What there is to know about a set besides its changes.
+struct KeptFacts {
+  std::string name;
+  std::int64_t made = 0;  ///< seconds since the epoch
+  std::string folder;     ///< the workspace, on the host
+  std::string run;        ///< id of its record
+  std::vector<std::string> command;
+  std::string outcome;  ///< how the run ended, in words
+  bool success = false;
+  std::vector<std::string> policy_files;  ///< of the run: never applied
+  std::uint64_t count = 0;                ///< of changes
+  std::uint64_t bytes = 0;                ///< of what was written
+  /// When some were applied last, in seconds since the epoch; 0: never.
+  std::int64_t applied_at = 0;
+  std::uint64_t applied = 0;  ///< how many then
+};
+
+}  // namespace sbx::changes

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace sbx::plan {
+
+/// What surrounds a shim when it runs.
+struct ShimContext {
+  const std::map<std::string, std::string>& environment;
+  std::string working_directory;
+  std::string home;
+};
+
+}  // namespace sbx::plan
