@@ -134,7 +134,7 @@ struct Stamp {
 enum class ChangeKind : std::uint8_t { created, modified, deleted, mode };
 enum class FileType : std::uint8_t { file, folder, link, fifo, socket, device };
 
-/// What a run did to one name of its copy-on-write workspace, against the folder on the host.
+/// What a run did to one name of its copy-on-write workspace, against the directory on the host.
 struct Change {
   std::string path;  ///< below the workspace, as bytes; the workspace itself is "."
   ChangeKind change{};
@@ -144,7 +144,7 @@ struct Change {
   bool operator==(const Change&) const = default;
 };
 
-/// A guarded name that was not in a live folder when the run began and is there at its end.
+/// A guarded name that was not in a live directory when the run began and is there at its end.
 struct Appeared {
   std::string path;  ///< on the host, as bytes
   /// filesystem.deny means it: the program could see it; else a name by which programs of the host
@@ -176,7 +176,7 @@ struct Outcome {
   std::vector<Stamp> stamps;
   std::vector<Change> changes;         ///< of a copy-on-write workspace, by path
   std::uint64_t changes_left_out = 0;  ///< beyond what is listed
-  std::vector<Appeared> appeared;      ///< in live folders, by path
+  std::vector<Appeared> appeared;      ///< in live directories, by path
   std::vector<Hazard> hazards;         ///< in live grants, by path
   std::uint64_t hazards_left_out = 0;  ///< beyond what is listed
 };

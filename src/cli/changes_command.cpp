@@ -162,7 +162,7 @@ std::string head_words(const Kept& kept, const Paint& paint) {
                      printable(kept.facts.outcome), applied_line(kept.facts));
 }
 
-/// What can be shown without the folder is shown without it.
+/// What can be shown without the directory is shown without it.
 int show(const Invocation& typed, changes::Texts texts) {
   if (typed.operands.size() != 1) return complain(typed, usage(typed, "needs one name"));
   auto kept = load(typed.operands.front());

@@ -15,7 +15,7 @@ namespace sbx::cli {
 /// anything happens.
 class ReportTargets {
  public:
-  /// Errors: usage (no such folder, not writable, descriptor not open for writing). Creates
+  /// Errors: usage (no such directory, not writable, descriptor not open for writing). Creates
   /// nothing.
   [[nodiscard]] static Result<ReportTargets> prepare(const OutputOptions& options);
   [[nodiscard]] static ReportTargets stdout_only(const OutputOptions& options);
@@ -37,8 +37,8 @@ class ReportTargets {
 
   bool to_stdout_ = false;
   int descriptor_ = -1;
-  UniqueFd folder_;        ///< of the file: the same folder even if it is moved during the run
-  std::string file_name_;  ///< in that folder
+  UniqueFd folder_;        ///< of the file: the same directory even if it is moved during the run
+  std::string file_name_;  ///< in that directory
   std::string shown_;      ///< as typed, for messages
   UniqueFd device_;        ///< a FIFO, socket or device is written to, never replaced
 };

@@ -94,7 +94,7 @@ Answer mount_proc() {
              : Answer{kInside, errno};
 }
 
-/// A tmpfs over a folder that every system has; in this mount namespace only.
+/// A tmpfs over a directory that every system has; in this mount namespace only.
 bool mount_tmpfs() {
   return ::mount("sbx", "/usr", "tmpfs", MS_NOSUID | MS_NODEV, "mode=700") == 0;
 }

@@ -27,7 +27,7 @@ enum NamespaceStep : int { kClone = 1, kIdMaps, kRights, kInside };
 [[nodiscard]] Asked ask_filter();
 [[nodiscard]] Asked ask_listener();
 [[nodiscard]] Asked ask_landlock();
-/// An idmapped clone of the current folder's mount; needs CAP_SYS_ADMIN over it.
+/// An idmapped clone of the current directory's mount; needs CAP_SYS_ADMIN over it.
 [[nodiscard]] Asked ask_idmapped_mount();
 
 }  // namespace sbx::doctor

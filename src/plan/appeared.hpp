@@ -7,15 +7,14 @@
 #include "host/host.hpp"
 #include "plan/plan.hpp"
 
-/// Live folders, looked through again when the run is over.
+/// A second look through the live grants, after the run.
 namespace sbx::plan {
 
-/// At most this many names are listed.
+/// Maximum number of names listed.
 inline constexpr std::size_t kMostAppeared = 1000;
 
-/// Adds the guarded names that were not there when the plan was made, and the hazards that are newer
-/// than `began` (nanoseconds of the real-time clock); `degraded` says of a folder that it could not
-/// be looked through.
+/// Adds to `outcome` the guarded names that did not exist when the plan was made, and the hazards changed after
+/// `began` (nanoseconds of the real-time clock). A directory that can't be read is listed in `degraded`.
 void note_appeared(const Plan& plan, const host::Host& host, std::int64_t began, Outcome& outcome);
 
 }  // namespace sbx::plan

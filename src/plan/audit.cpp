@@ -16,7 +16,7 @@ namespace {
 using policy::Policy;
 using policy::SourcedList;
 
-/// How open one thing is, and the words for it.
+/// How open one item is, and the words for it.
 struct Opening {
   int percent = 0;
   std::string words;
@@ -76,7 +76,7 @@ Opening venv(const Policy& policy) {
   return {100, "code of " + environment.value + " is used", environment.origin};
 }
 
-/// A grant of the home, of what holds it, or of a whole system folder.
+/// A grant of the home directory, of a directory above it, or of a whole system directory.
 bool is_broad(const std::string& source) {
   return std::ranges::count(source, '/') <= 2 &&
          (source.starts_with("/home") || source == "/root" || source == "/etc" ||
@@ -133,7 +133,7 @@ bool shows_files(const Policy& policy) {
          !policy.filesystem.read.empty() || !policy.filesystem.write.empty();
 }
 
-/// Against the list of the built-in `default`: patterns only, since "~" is somebody else's here.
+/// Compares with the deny list of the built-in `default`. Only patterns count: "~" may be another user's home here.
 Opening deny(const Policy& policy) {
   if (!shows_files(policy)) return {0, "no directory is shown that could hold credentials"};
   const auto usual = policy::load({{"default"}}, {}, {.home = "/home/user"});
@@ -272,7 +272,7 @@ Opening publish(const Policy& policy) {
   return {100, "reachable from the host: " + listed(list), first_origin(list)};
 }
 
-/// Between `usual`, which counts nothing, and ten times that.
+/// In percent: 0 at `usual` and below, 100 at ten times that, linear between.
 int excess(double value, double usual) {
   if (value <= usual) return 0;
   return static_cast<int>(std::min(100.0, (value / usual - 1) / 9 * 100));
@@ -310,7 +310,7 @@ struct Check {
   int weight;
   Opening (*look)(const Policy& policy);
 };
-/// Weights: 10 is the host itself, 5 is somebody's data, 1 is comfort.
+/// Weights: 10 for the host itself, 5 for somebody's data, 1 for comfort.
 constexpr auto kChecks = std::to_array<Check>({
     {"locked", 1, lock},
     {"enforcement", 6, enforcement},
@@ -341,7 +341,7 @@ constexpr auto kChecks = std::to_array<Check>({
     {"limits.disk", 1, disk},
 });
 
-/// As it is shown, with one decimal: two policies with one number have one grade.
+/// Graded as shown, with one decimal: policies that show the same number get the same grade.
 Grade grade_of(double exposure) {
   exposure = std::round(exposure * 10) / 10;
   if (exposure < 1.0) return Grade::safe;
@@ -350,7 +350,7 @@ Grade grade_of(double exposure) {
   return exposure < 6.0 ? Grade::exposed : Grade::unsafe;
 }
 
-/// One wide door is no better for the others being shut.
+/// One item that is wide open sets a minimum for the exposure, however tight the rest is.
 double floor_of(const AuditItem& item) {
   return item.percent == 100 && item.weight >= 8 ? 4.0 + (item.weight - 8) : 0.0;
 }

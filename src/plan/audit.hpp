@@ -6,17 +6,17 @@
 
 #include "policy/policy.hpp"
 
-/// What a policy leaves open, graded: a count of doors, in the manner of systemd-analyze security.
-/// It knows what a policy says, not what lies behind a grant or what the program does.
+/// Grades what a policy leaves open, item by item, in the manner of systemd-analyze security. It reads the policy
+/// alone: it doesn't know what a grant contains or what the program does.
 namespace sbx::plan {
 
 /// One thing that a policy may leave open.
 struct AuditItem {
   std::string_view key;
-  int weight = 0;   ///< what it counts when it is wide open, 1 to 10
+  int weight = 0;   ///< weight when wide open, 1 to 10
   int percent = 0;  ///< how open it is, 0 to 100
   std::string words;
-  Origin at;  ///< where the policy says so
+  Origin at;  ///< the policy line that decides it
 };
 
 enum class Grade : std::uint8_t { safe, ok, medium, exposed, unsafe };

@@ -16,12 +16,12 @@ bool is_group(std::string_view entry) {
   return entry.starts_with('@');
 }
 
-/// Whether an entry, a call or a @group, stands for a call.
+/// True if an entry, a call or a @group, covers a call.
 bool names_call(std::string_view entry, const Call& call) {
   return is_group(entry) ? find_group(entry) == call.group : entry == call.name;
 }
 
-/// Whether a deny entry takes back the whole of an allow entry.
+/// True if a deny entry revokes the whole of an allow entry.
 bool takes_back(std::string_view deny, std::string_view allow) {
   if (deny == allow) return true;
   const Call* const call = is_group(allow) ? nullptr : find_call(allow);
@@ -32,7 +32,7 @@ std::string at(const Origin& origin) {
   return " (" + origin.text() + ")";
 }
 
-/// Of two files the later one is meant to change the earlier: only a file that contradicts itself is told.
+/// Reports a contradiction only within one file: a later file is meant to change an earlier one.
 void note_contradictions(const policy::Syscalls& syscalls, std::vector<policy::Warning>& list) {
   for (const Entry& allow : syscalls.allow)
     for (const Entry& deny : syscalls.deny)
@@ -42,7 +42,7 @@ void note_contradictions(const policy::Syscalls& syscalls, std::vector<policy::W
                         " wins"});
 }
 
-/// What the dynamic loader and the C library call before main.
+/// The calls of the dynamic loader and the C library before main.
 void note_nothing_starts(const policy::Syscalls& syscalls, std::vector<policy::Warning>& list) {
   if (syscalls.base.value != policy::SyscallBase::none) return;
   constexpr auto kNeeded = std::to_array<std::string_view>({"brk", "mmap"});

@@ -7,8 +7,9 @@
 
 namespace sbx::plan {
 
-/// What [syscalls] may say, and hardly anybody means: an allow that a deny of the same file takes back, a base under
-/// which no ordinary program starts, and calls whose work no filter sees. Unknown names are another's to report.
+/// Warns about [syscalls] settings that are probably mistakes: an allow that a deny of the same file revokes, a base
+/// under which no ordinary program starts, and calls whose effects no filter sees. Unknown names are reported
+/// elsewhere.
 [[nodiscard]] std::vector<policy::Warning> call_warnings(const policy::Syscalls& syscalls);
 
 }  // namespace sbx::plan

@@ -12,12 +12,12 @@
 namespace sbx::plan {
 namespace {
 
-/// One name of --require, and what stands against it in a plan.
+/// One name of --require, and what can contradict it in a plan.
 struct Requirement {
   std::string_view name;
-  std::string_view degraded;      ///< the entry of `degraded` that contradicts it; empty: none does
-  std::string_view missing = {};  ///< why no version of a plan has it; empty: plans have it
-  host::Means host::ControlGroup::* group = nullptr;  ///< what must be kept by a cgroup
+  std::string_view degraded;      ///< the entry of `degraded` that contradicts it; empty: none
+  std::string_view missing = {};  ///< why no plan ever satisfies it; empty: a plan can
+  host::Means host::ControlGroup::* group = nullptr;  ///< the budget that a cgroup must enforce
 };
 
 constexpr std::array<Requirement, 7> kRequirements = {{
@@ -72,14 +72,14 @@ bool is_live(const Mount& mount) {
   return mount.kind == MountKind::bind && !mount.read_only;
 }
 
-/// A rule of Landlock holds for a directory wherever it is shown: /tmp and /var/tmp can be one.
+/// A Landlock rule holds for a directory wherever it is mounted: /tmp and /var/tmp can be the same one.
 bool shows_the_same(const Mount& mount, const Mount& other) {
   return mount.target == other.target ||
          (mount.kind == MountKind::scratch && other.kind == MountKind::scratch &&
           mount.source == other.source);
 }
 
-/// But for a grant that lets special files be made in that very directory of the host.
+/// Except below a grant that allows special files in that same directory of the host.
 bool lies_in(const Mount& live, const Mount& above) {
   const bool is_allowed = is_live(above) && above.special && is_within(live.source, above.source);
   return !is_allowed && live.target != above.target && is_within(live.target, above.target);

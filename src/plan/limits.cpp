@@ -11,8 +11,8 @@ namespace sbx::plan {
 namespace {
 
 constexpr std::uint64_t kDefaultStack = std::uint64_t{8} << 20;
-// A stack without end makes the kernel lay out memory upwards from a fixed place (legacy layout):
-// less randomness.
+// With an unlimited stack the kernel uses the legacy layout: mmap grows upwards from a fixed base, with less
+// randomness.
 constexpr std::uint64_t kLargestStack = std::uint64_t{1} << 30;
 constexpr std::uint64_t kLockedMemory = std::uint64_t{64} << 10;
 
@@ -20,7 +20,7 @@ class Limits {
  public:
   Limits(const host::Host& host, Plan& plan) : host_(host), plan_(plan) {}
 
-  /// Soft and hard alike, at most the caller's hard limit. `name` is the key that is weaker then.
+  /// Sets soft and hard limit, at most the caller's hard limit. `name` is the key reported as weaker if lowered.
   void add(int resource, std::uint64_t value, const char* name, const Origin& origin) {
     const std::uint64_t allowed = std::min(value, hard(resource));
     if (allowed < value)
@@ -31,7 +31,7 @@ class Limits {
         {.resource = resource, .soft = allowed, .hard = allowed, .origin = origin});
   }
 
-  /// A limit that is no promise of the policy: lowered in silence.
+  /// A limit that no policy promises: lowered without a report.
   void add_quiet(int resource, std::uint64_t soft, std::uint64_t most) {
     const std::uint64_t allowed = std::min(most, hard(resource));
     plan_.process_limits.push_back(
@@ -53,8 +53,8 @@ class Limits {
   Plan& plan_;
 };
 
-/// Where a cgroup counts tasks its limit must speak first, since only it keeps a counter of what it
-/// refused: fork(2) looks at RLIMIT_NPROC before.
+/// Where a cgroup counts tasks, its limit must be reached first: only the cgroup counts refusals, and fork(2) checks
+/// RLIMIT_NPROC before it.
 std::uint64_t nproc_limit(const Plan& plan) {
   const std::uint64_t with_init = plan.budgets.processes + 1;  // PID 1 has the same uid
   return plan.control_group.processes == host::Means::none ? with_init : 2 * with_init;
@@ -67,13 +67,13 @@ void add_process_limits(const policy::Limits& limits, const host::Host& host, Pl
   list.add(RLIMIT_NOFILE, limits.open_files.value, "limits.open_files", limits.open_files.origin);
   list.add(RLIMIT_FSIZE, limits.file_size.value.count, "limits.file_size", limits.file_size.origin);
   list.add(RLIMIT_NPROC, nproc_limit(plan), "limits.processes", limits.processes.origin);
-  // More than the budget, so that the supervisor's sum over the tree is what decides: the kernel
-  // compares whole ticks here, which a busy machine may charge to who did not use them.
+  // Higher than the budget, so that the supervisor's sum over the tree decides: the kernel counts whole ticks here
+  // and on a busy machine may charge them to the wrong task.
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(limits.cpu_time.value).count();
   list.add(RLIMIT_CPU, static_cast<std::uint64_t>(seconds + seconds / 8 + 1), "limits.cpu_time",
            limits.cpu_time.origin);
-  // A backstop for the host, never the limit that speaks: who gets ENOMEM from it ends with no
-  // verdict.
+  // A backstop that protects the host and should never be reached first: a program that gets ENOMEM from it ends
+  // without a verdict.
   list.add_quiet(RLIMIT_DATA, RLIM_INFINITY,
                  plan.budgets.memory.count + host.memory_available_bytes / 2);
   const std::uint64_t stack = list.soft(RLIMIT_STACK);
@@ -81,11 +81,10 @@ void add_process_limits(const policy::Limits& limits, const host::Host& host, Pl
   list.add_quiet(RLIMIT_MEMLOCK, kLockedMemory, kLockedMemory);
 }
 
-/// Equal chances for every CPU but for a bias of 2^-32 that matters to nobody.
+/// Uniform but for a negligible bias of 2^-32.
 std::uint32_t random_below(std::uint32_t bound) {
   std::uint32_t number = 0;
-  // Up to 256 bytes this neither blocks (after boot) nor is interrupted; without it the first CPUs
-  // serve as well.
+  // Up to 256 bytes, after boot, this neither blocks nor is interrupted. If it fails, the first CPUs are taken.
   (void)!::getrandom(&number, sizeof number, GRND_NONBLOCK);
   return static_cast<std::uint32_t>((std::uint64_t{number} * bound) >> 32U);
 }
@@ -102,7 +101,7 @@ std::vector<int> chosen_cpus(std::vector<int> usable, double cpus) {
   return usable;
 }
 
-/// sbx stays in the group it was started in, and so does what it runs: the smaller limit holds.
+/// The supervisor and the sandbox stay in the cgroup that sbx was started in, so its smaller limits apply.
 void take_granted(const host::ControlGroup::Granted& granted, Plan& plan) {
   const auto note = [&](const char* what, const std::string& has, const std::string& wanted) {
     plan.degraded.push_back({.what = what,
@@ -126,8 +125,8 @@ void take_granted(const host::ControlGroup::Granted& granted, Plan& plan) {
   }
 }
 
-/// 0, no limit: for a person at a terminal the time does not apply that nobody chose, the key's default
-/// and that of the policy "default".
+/// 0 means no limit: at a terminal, a limit that nobody chose (the key's default, or that of the policy "default")
+/// doesn't apply.
 Milliseconds wall_time_of(const policy::Limits& limits, bool interactive) {
   const Origin& origin = limits.wall_time.origin;
   const bool chosen = origin.layer != Layer::key_default &&

@@ -7,8 +7,8 @@
 /// Budgets, and the limits that each process inherits.
 namespace sbx::plan {
 
-/// Fills `process_limits` and `budgets`; what had to be lowered to the caller's hard limits, or
-/// can't be said exactly without a cgroup, goes to `degraded`.
+/// Fills `process_limits` and `budgets`. Adds to `degraded` what was lowered to the caller's hard limits, and what
+/// can't be enforced exactly without a cgroup.
 void decide_limits(const policy::Policy& policy, const host::Host& host, Plan& plan);
 
 }  // namespace sbx::plan

@@ -29,7 +29,7 @@ void append(std::vector<std::string>& all, std::vector<std::string> more) {
   all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
-/// Empty for the host's own.
+/// Empty for the host's own system.
 Result<std::string> system_root(const policy::Policy& policy, const host::Host& host) {
   const auto& system = policy.filesystem.system;
   if (system.value == "host") return std::string();
@@ -65,7 +65,7 @@ Status decide_files(const policy::Policy& policy, const host::Host& host, const 
   append(places.steps, std::move(program.steps));
   append(places.steps, SBX_TRY(input_steps(policy, host, request.inputs, denials,
                                            {view, plan.working_directory, places.steps})));
-  sort_by_depth(places.steps);  // a mount hides what was mounted below its place before
+  sort_by_depth(places.steps);  // a mount hides what was mounted below its target before
   make_room(plan.mounts, places.steps);
   append(plan.mounts, std::move(places.steps));
 
@@ -110,9 +110,9 @@ void decide_network(const policy::Network& network, NetworkPlan& plan) {
 Status decide_filter(const policy::Policy& policy, const host::Host& host, Plan& plan) {
   FilterContext context;
   if (plan.explain) context.noted = calls_with_paths();
-  // With the host's network come its abstract sockets; only Landlock's scope can shut them.
+  // With the host's network the program sees its abstract sockets; only Landlock's scope can block them.
   context.unix_sockets = plan.network.own_namespace || host.landlock_abi >= kLandlockScopes;
-  // A cgroup's quota holds on whatever CPUs, and its memory is counted wherever it is.
+  // A cgroup enforces its CPU quota on any CPU, and charges memory wherever it is mapped.
   context.affinity_is_budget = host.control_group.cpus == host::Means::none;
   context.memory_is_polled = host.control_group.memory == host::Means::none;
   context.writes_are_polled = context.files_reach_host = has_live_grant(plan);

@@ -15,7 +15,7 @@ const std::vector<PathCall>& path_calls() {
       {.number = SYS_execve, .path = 0},
       {.number = SYS_execveat, .path = 1, .folder = 0},
       {.number = SYS_chdir, .path = 0},
-#ifdef SYS_open  // newer architectures have the calls with a folder only
+#ifdef SYS_open  // newer architectures have only the *at calls
       {.number = SYS_open, .path = 0, .flags = 1},
       {.number = SYS_stat, .path = 0},
       {.number = SYS_lstat, .path = 0},

@@ -2,14 +2,14 @@
 
 #include <vector>
 
-/// System calls that are handed a path: what --explain looks at.
+/// System calls that take a path: --explain records them.
 namespace sbx::plan {
 
 struct PathCall {
   int number = 0;
-  int path = 0;            ///< which argument is the path
-  int folder = kNoFolder;  ///< which is the folder that it is relative to
-  int flags = kNoFlags;    ///< which has the flags of open(2)
+  int path = 0;            ///< index of the path argument
+  int folder = kNoFolder;  ///< index of the directory descriptor
+  int flags = kNoFlags;    ///< index of the open(2) flags
 
   static constexpr int kNoFolder = -1;
   static constexpr int kNoFlags = -1;

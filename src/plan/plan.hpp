@@ -17,17 +17,17 @@
 #include "policy/network_rules.hpp"
 #include "policy/policy.hpp"
 
-/// Everything that is decided before anything is done. `--dry-run` prints a Plan; nothing after it
-/// decides policy again.
+/// Everything that is decided before anything is done. `--dry-run` prints a Plan; later steps take no policy
+/// decisions.
 namespace sbx::plan {
 
 using sbx::MountKind;
 
-/// A name in the layer that lies over a granted folder.
+/// Kind of a name in the layer that lies over a granted directory.
 enum class VeilKind : std::uint8_t {
-  folder,   ///< made like the one below, to hold what follows
-  hidden,   ///< nothing is there, whatever the host does
-  content,  ///< a file with `content` instead, mode and owner as below
+  folder,   ///< created like the directory below, to hold deeper veils
+  hidden,   ///< the name doesn't exist inside, even if the host creates it
+  content,  ///< a file with `content` instead, with the mode and owner below
 };
 struct Veil {
   VeilKind kind{};
@@ -41,32 +41,31 @@ struct Mount {
   std::string target;
   bool read_only = true;
   bool executable = true;          ///< false: noexec
-  bool special = true;             ///< writable: FIFOs and sockets may be made in it
-  bool recursive = false;          ///< bind: with the mounts below it
+  bool special = true;             ///< writable: FIFOs and sockets are allowed in it
+  bool recursive = false;          ///< bind: includes submounts
   mode_t mode = 0755;              ///< directory, file
   std::string content;             ///< file
-  std::uint64_t stored_bytes = 0;  ///< overlay, copy: what a copy of the source takes up
+  std::uint64_t stored_bytes = 0;  ///< overlay, copy: size of a copy of the source
   std::uint64_t entries = 0;
-  std::vector<Veil>
-      veils;  ///< overlay: what hides parts of the source; folders before what they hold
-  /// bind, overlay: what the source was when the plan was made; the run fails with "changed during
-  /// set-up" if it differs.
+  std::vector<Veil> veils;  ///< overlay: hide parts of the source; parents come first
+  /// bind, overlay: identity of the source when the plan was made; if it differs, the run fails with "changed during
+  /// set-up".
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
   bool is_folder = false;
-  uid_t owner_uid = 0;  ///< of the source: decides the idmap
+  uid_t owner_uid = 0;  ///< of the source; decides the idmap
   gid_t owner_gid = 0;
-  /// a grant whose files the sandbox's uid can't reach as they stand (privileged callers only)
+  /// The sandbox's uid can't access the grant's files without an idmapped mount (privileged callers only).
   bool needs_idmap = false;
   std::uint32_t device_number = 0;
-  Origin origin;  ///< the policy line this step comes from
+  Origin origin;  ///< the policy line that requires this step
 };
 
-/// A folder of the host that the program writes to for real, as the survey found it.
+/// A directory of the host that the program writes to directly, as the survey found it.
 struct LiveFolder {
   std::string source;
-  std::vector<std::string> guarded;  ///< names below that are hidden or read-only, in order
-  bool special = false;              ///< FIFOs and sockets may be made in it
+  std::vector<std::string> guarded;  ///< names below it that are hidden or read-only, sorted
+  bool special = false;              ///< FIFOs and sockets are allowed in it
 };
 
 /// A limit that each process inherits.
@@ -77,9 +76,9 @@ struct ProcessLimit {
   Origin origin;
 };
 
-/// How sbx takes part in the child's ids.
+/// User and group ids of the sandbox.
 struct Identity {
-  /// root identity: uid R = base + 1000 on the host; base is chosen when the run starts
+  /// Root identity: uid R = base + 1000 on the host; base is chosen when the run starts.
   bool privileged = false;
   uid_t uid = 1000;  ///< inside
   gid_t gid = 1000;
@@ -90,10 +89,9 @@ struct Budgets {
   Milliseconds cpu_time{};
   Milliseconds grace{};
   double cpus = 1;
-  std::vector<int>
-      affinity;  ///< ceil(cpus) CPUs of the caller's set, chosen at random; empty: as the caller's
-  Bytes disk{};  ///< size of the private tmpfs
-  bool disk_in_folder = false;  ///< the private disk is a folder of the state home instead
+  std::vector<int> affinity;    ///< ceil(cpus) random CPUs of the caller's; empty: all
+  Bytes disk{};                 ///< size of the private tmpfs
+  bool disk_in_folder = false;  ///< the private disk is a directory of the state home instead
   std::uint64_t disk_files = 0;
   Bytes memory{};
   std::uint64_t processes = 0;
@@ -109,37 +107,37 @@ struct OutputPlan {
 
 struct NetworkPlan {
   bool own_namespace = true;  ///< false: mode = "host"
-  bool allow_list = false;    ///< a gateway leads to what `rules` name
+  bool allow_list = false;    ///< a gateway leads to the destinations in `rules`
   std::vector<policy::PlacedRule> rules;
   struct Published {
     policy::Publication publication;
     Origin origin;
   };
   std::vector<Published> published;
-  bool private_ = false;  ///< may a name lead to an address that is not globally reachable?
+  bool private_ = false;  ///< a name may resolve to addresses that are not globally reachable
   bool match_sni = true;
-  bool named = true;            ///< refused destinations are named
-  bool none_was_typed = false;  ///< --net none: --allow-host beside it is an error
-  std::string rule;             ///< what refuses: "not in network.allow (web-fetch.toml:21)"
-  std::string match_sni_rule;   ///< "network.match_sni = true (web-fetch.toml:25)"
+  bool named = true;            ///< refused destinations are reported
+  bool none_was_typed = false;  ///< --net none: adding --allow-host is an error
+  std::string rule;            ///< the reason to refuse: "not in network.allow (web-fetch.toml:21)"
+  std::string match_sni_rule;  ///< "network.match_sni = true (web-fetch.toml:25)"
 
-  /// Nothing leads out, and what the program tries is named.
+  /// The network is closed, and the program's attempts are reported.
   [[nodiscard]] bool names_attempts() const { return own_namespace && !allow_list && named; }
-  /// The rule with so many ports that each is opened when connect(2) is called for it; or null.
+  /// The rule with so many ports that each is opened only when connect(2) is called for it; null if there is none.
   [[nodiscard]] const policy::PlacedRule* wide_rule() const {
     for (const policy::PlacedRule& placed : rules)
       if (placed.rule.is_wide()) return &placed;
     return nullptr;
   }
-  /// connect(2) is looked at while its caller waits.
+  /// The supervisor inspects connect(2) while the caller waits.
   [[nodiscard]] bool notes_connect() const { return names_attempts() || wide_rule() != nullptr; }
 };
 
 /// For the record and messages.
 struct InterpreterFacts {
+  std::string path;  ///< host path of the program executed; empty if that is the command itself
   std::string
-      path;  ///< the program that is executed, on the host; empty when the command itself is
-  std::string prefix;  ///< bound in addition to the system folders; empty for a system interpreter
+      prefix;  ///< bound in addition to the system directories; empty for a system interpreter
   std::string reason;  ///< "#! line", "extension .py", "--lang python", "shim of pyenv"
 };
 
@@ -153,29 +151,29 @@ struct Plan {
   std::vector<Mount> mounts;
   std::vector<ProcessLimit> process_limits;
   Budgets budgets;
-  host::ControlGroup control_group;  ///< what keeps the budgets of the whole tree
+  host::ControlGroup control_group;  ///< enforces the budgets of the whole tree
   OutputPlan output;
   NetworkPlan network;
   Filter filter;
   policy::DeniedCall denied = policy::DeniedCall::errno_;
-  bool landlock_files = true;  ///< the file part; scopes are used wherever the kernel has them
+  bool landlock_files = true;  ///< enforce files; scopes are used wherever the kernel has them
   int landlock_abi = 0;        ///< 0: none
   bool interactive = false;
   StdinMode stdin_mode = StdinMode::inherit;
   std::string stdin_file;
-  bool explain = false;  ///< paths that are looked for and not granted are named
+  bool explain = false;  ///< report the paths that are looked up but not granted
   std::vector<std::string> enforced_namespaces;
-  std::vector<std::string> hidden_names;  ///< patterns of names that are hidden, deny.hpp
+  std::vector<std::string> hidden_names;  ///< patterns, deny.hpp
   std::vector<LiveFolder> live;
-  /// Live grants, and mounts in them, on a tmpfs of the host: limits.disk holds there by its growth.
+  /// Live grants, and mounts in them, on a tmpfs of the host: limits.disk bounds its growth.
   std::vector<std::string> live_in_memory;
-  std::vector<std::string> live_on_overlay;  ///< perhaps so: a trial tells
-  /// Of sbx's own state, in grants that show the host as it is: made before the mounts, so that there is something to mask.
+  std::vector<std::string> live_on_overlay;  ///< possibly; found out by trying
+  /// Directories of sbx's own state in live grants. They are created before the mounts so that they can be masked.
   std::vector<std::string> state_folders;
   std::uint64_t most_entries = 0;  ///< filesystem.scan
   std::vector<Degraded> degraded;
   std::vector<std::string>
-      required;                    ///< --require: checked again when a run finds something weaker
+      required;                    ///< --require; checked again when a run finds weaker enforcement
   std::vector<std::string> notes;  ///< lines for stderr
   std::vector<std::string> explanations;  ///< lines for -v: what was bound and why
 };

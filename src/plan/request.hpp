@@ -6,34 +6,32 @@
 #include <utility>
 #include <vector>
 
-/// What was asked of one run besides the policy: the command and how it is connected. Filled by
-/// cli, read by plan.
+/// One run's request besides the policy: the command and its connections. Filled by cli, read by plan.
 namespace sbx::plan {
 
 enum class StdinMode : std::uint8_t { inherit, null, file };
 
-/// A file that is copied in: --in FILE[:TARGET].
+/// A file to copy in: --in FILE[:TARGET].
 struct Input {
   std::string source;  ///< as typed, relative to the caller's working directory
   std::string target;  ///< as typed, inside; empty: the program's working directory
 };
 
 struct RunRequest {
-  /// Everything from the first operand on, byte for byte. With `code` or `code_from_stdin`: the
-  /// arguments of the program.
+  /// All words from the first operand on, byte for byte. With `code` or `code_from_stdin`: the program's arguments.
   std::vector<std::string> operands;
-  bool after_dashes = false;        ///< `--` came first: operands[0] is a command whatever its name
+  bool after_dashes = false;        ///< `--` came first: operands[0] is always a command
   std::string language;             ///< --lang, empty if none
   std::optional<std::string> code;  ///< -c CODE
   bool code_from_stdin = false;     ///< the operand `-`: the program comes from standard input
-  bool interactive = false;         ///< -i: a pty of the sandbox's own
+  bool interactive = false;         ///< -i: run on a pty of the sandbox's own
   StdinMode stdin_mode = StdinMode::inherit;
   std::string stdin_file;
   std::vector<std::pair<std::string, std::string>>
-      environment;            ///< --env NAME=VALUE, --env-file, --env-fd; wins over the policy
+      environment;            ///< --env NAME=VALUE, --env-file, --env-fd; overrides the policy
   std::vector<Input> inputs;  ///< --in
   std::vector<std::string> require;  ///< --require
-  bool explain = false;              ///< --explain: calls that look for paths are noted
+  bool explain = false;              ///< --explain: report path lookups
 };
 
 }  // namespace sbx::plan

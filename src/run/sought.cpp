@@ -114,7 +114,7 @@ void Sought::remember(const std::string& path, const supervise::CallerMemory& me
   known->second.used |= used;
 }
 
-/// Folders that exist inside because something below them does.
+/// Directories that exist inside because something below them does.
 bool Sought::is_upper_folder(const std::string& path) const {
   return std::ranges::any_of(
       plan_.mounts, [&](const plan::Mount& mount) { return plan::is_within(mount.target, path); });
@@ -141,7 +141,7 @@ Sought::Place Sought::place_of(const std::string& path) const {
   return {};
 }
 
-/// A folder that was only looked at on the way to something below it, as realpath(3) does.
+/// A directory that was only looked at on the way to something below it, as realpath(3) does.
 bool Sought::leads_further(const std::string& path) const {
   const auto next = seen_.upper_bound(path + "/");
   return next != seen_.end() && plan::is_within(next->first, path);

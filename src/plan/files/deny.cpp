@@ -17,12 +17,12 @@ struct Folder {
   bool missing = false;
 };
 
-/// Canonical paths of folders, each looked up once: many rules lie in ~/.config.
+/// Canonical paths of directories, each looked up once: many rules lie in ~/.config.
 class Folders {
  public:
   explicit Folders(const host::Files& files) : files_(files) {}
 
-  /// What exists of the path with links resolved, what does not as it is written.
+  /// Resolves the links in the part that exists; keeps the rest as written.
   const Folder& find(const std::string& path) {
     const auto known = known_.find(path);
     if (known != known_.end()) return known->second;
@@ -37,7 +37,7 @@ class Folders {
     if (!missing) {
       auto found = files_.canonical(path);
       if (found) return {.real = std::move(*found)};
-      // One that can't be looked into is not missing: what lies in it may be found all the same.
+      // An unreadable directory is not missing: its entries may still be reachable by name.
       missing = found.error().errno_value == ENOENT;
     }
     return {.real = joined(above.real, base_name(path)), .missing = missing};
@@ -47,14 +47,14 @@ class Folders {
   std::map<std::string, Folder> known_;
 };
 
-/// The folder above the first wildcard, and the rest.
+/// The directory above the first wildcard, and the rest.
 std::pair<std::string, std::string> split_at_wildcard(const std::string& path) {
   const std::size_t wild = find_wild(path);
   const std::size_t slash = path.rfind('/', wild);
   return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
 }
 
-/// Each pattern once, by the first who said it.
+/// Each pattern once, with the origin of its first mention.
 class Rules {
  public:
   DenyRule& add(std::string pattern, const Origin& origin) {
@@ -101,7 +101,7 @@ std::vector<DenyRule> resolve_deny(const policy::SourcedList<std::string>& deny,
     const std::string place = joined(above.real, rest);
     rules.add(place, each.origin);
     if (is_wild(rest)) {
-      rules.add(each.value, each.origin);  // a wildcard may be a file's own name
+      rules.add(each.value, each.origin);  // the wildcard may be part of a file's name
       continue;
     }
     if (above.missing) continue;
@@ -148,7 +148,7 @@ bool Denials::matches(const Parsed& rule, std::string_view folder, std::string_v
   std::vector<std::string> path = parts_of(folder);
   path.emplace_back(name);
   if (rule.last != "**") return parts_match(rule.parts, path);
-  // "a/**" is everything below a, and not a itself.
+  // "a/**" matches everything below a, but not a itself.
   const std::vector<std::string> front(rule.parts.begin(), rule.parts.end() - 1);
   for (std::size_t length = 0; length < path.size(); ++length)
     if (parts_match(front, {path.begin(), path.begin() + static_cast<std::ptrdiff_t>(length)}))
@@ -171,7 +171,7 @@ const DenyRule* Denials::hides(std::string_view folder, std::string_view name) c
   return first == rules_.size() ? nullptr : &rules_[first];
 }
 
-/// What a program makes can't become one: names that a rule means are never brought out.
+/// A program can't unhide a directory by adding a pyvenv.cfg: names that match a rule are never brought out.
 bool Denials::is_environment(const DenyRule& rule, std::string_view folder,
                              std::string_view name) const {
   if (files_ == nullptr || name != ".env" || rule.origin.layer != Layer::builtin) return false;

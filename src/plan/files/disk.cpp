@@ -9,7 +9,7 @@ bool is_writable_overlay(const Mount& mount) {
   return mount.kind == MountKind::overlay && !mount.read_only;
 }
 
-/// Who made a mount a copy has told it there.
+/// The reason, as recorded in `degraded` when a mount became a copy.
 std::string why_copied(const Plan& plan) {
   const auto told = std::ranges::find(plan.degraded, "filesystem.workspace.mode", &Degraded::what);
   return told == plan.degraded.end() ? "an overlay is not possible" : told->why;

@@ -10,7 +10,7 @@
 namespace sbx::plan {
 namespace {
 
-// Not all zeros: that is no valid machine-id(5). The same everywhere, so that it tells nothing.
+// All zeros would be invalid, machine-id(5). The same everywhere, so that it identifies no machine.
 constexpr const char* kMachineId = "5b785b785b785b785b785b785b785b78\n";
 constexpr const char* kPasswd =
     "root:x:0:0:root:/:/usr/sbin/nologin\n"
@@ -18,15 +18,14 @@ constexpr const char* kPasswd =
     "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n";
 constexpr const char* kGroup = "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n";
 constexpr const char* kHosts = "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost\n";
-// One short try: what listens on the sandbox's loopback answers at once, and with nobody there the
-// refusal is immediate.
+// One short attempt: a listener on the sandbox's loopback answers at once, and without one the refusal is immediate.
 constexpr const char* kResolver = "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n";
 constexpr const char* kNameServices = "passwd: files\ngroup: files\nshadow: files\n";
 constexpr const char* kHostLookup = "hosts: files dns\n";
 constexpr std::size_t kTextLimit = std::size_t{256} << 10;
 
-/// Files and folders of /etc that are taken as they are; '*' stands for any text. Interpreters read
-/// their configuration folders at every start.
+/// Files and directories of /etc that are shown unchanged; '*' matches any text. Interpreters read their
+/// configuration directories at every start.
 constexpr std::array<std::string_view, 32> kTaken = {"alternatives",
                                                      "ld.so.cache",
                                                      "ld.so.conf",
@@ -60,7 +59,7 @@ constexpr std::array<std::string_view, 32> kTaken = {"alternatives",
                                                      "pki/tls/certs",
                                                      "pki/ca-trust/extracted"};
 
-// A copy costs less than a mount up to about this size.
+// Up to about this size a copy is cheaper than a mount.
 constexpr std::uint64_t kCopyLimit = std::uint64_t{16} << 10;
 
 /// `pattern` with at most one '*'.
@@ -72,9 +71,8 @@ bool matches(std::string_view name, std::string_view pattern) {
   return name.size() >= head.size() + tail.size() && name.starts_with(head) && name.ends_with(tail);
 }
 
-/// The item as it is: a link into /usr stays a link, a small file is copied, the rest is bound.
-/// What only root can read and what can't be looked at is left out: nothing here is anybody's
-/// grant.
+/// The item unchanged: a link into /usr stays a link, a small file is copied, the rest is bound. Files that only root
+/// can read and items that can't be inspected are left out: nobody granted them.
 void add_item(const host::Files& files, const std::string& root, const std::string& place,
               std::vector<Mount>& steps) {
   std::string source = root + place;
@@ -103,7 +101,7 @@ void add_item(const host::Files& files, const std::string& root, const std::stri
   }
 }
 
-/// The patterns that a name of /etc may match, a bit each, by its first byte.
+/// For each first byte, a bit mask of the patterns that a name with that byte may match.
 constexpr auto kByFirst = [] {
   std::array<std::uint32_t, 256> patterns{};
   static_assert(kTaken.size() <= 32);
@@ -112,7 +110,7 @@ constexpr auto kByFirst = [] {
   return patterns;
 }();
 
-/// Those that it does match: of "ssl/certs" the folder.
+/// The patterns that it does match; for "ssl/certs", the directory's.
 std::uint32_t matching(std::string_view name) {
   std::uint32_t found = 0;
   for (std::uint32_t left = kByFirst[static_cast<unsigned char>(name.front())]; left != 0;

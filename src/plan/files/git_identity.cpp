@@ -31,7 +31,7 @@ std::string lower(std::string_view text) {
   return changed;
 }
 
-/// Takes "[user]" off the front of a line; a line may go on with a setting.
+/// Removes "[user]" from the front of a line; a setting may follow on the same line.
 std::string_view take_section(std::string_view line, std::string& section) {
   if (!line.starts_with('[')) return line;
   const std::size_t end = line.find(']');
@@ -53,7 +53,7 @@ std::string git_identity(std::string_view git_config) {
     const std::string_view line = take_section(trimmed(git_config.substr(0, end)), section);
     git_config.remove_prefix(end == std::string_view::npos ? git_config.size() : end + 1);
     const std::size_t equals = line.find('=');
-    // A backslash joins the next line, which no name or address needs.
+    // A backslash continues the line; no name or address needs that.
     if (equals == std::string_view::npos || line.ends_with('\\')) continue;
     const std::string key = lower(trimmed(line.substr(0, equals)));
     for (const auto& [wanted_section, wanted_key] : kWanted)

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kPathLimit = 4096 + 16;
 
-/// The first line of a file in which git keeps a path, after `prefix`; empty when it is another.
+/// The path after `prefix` in the first line of a git file; empty if the line begins differently.
 std::string path_in(const host::Files& files, const std::string& file, std::string_view prefix) {
   const auto facts = files.look(file);
   if (!facts || facts->type != host::FileType::regular) return {};

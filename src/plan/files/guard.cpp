@@ -12,14 +12,14 @@ namespace {
 
 constexpr std::size_t kMostSettings = 1U << 20;
 
-/// "a/b" of /x/a/b below /x; empty for the folder itself.
+/// "a/b" for /x/a/b below /x; empty for the directory itself.
 std::string relative(const std::string& path, const std::string& folder) {
   std::string_view rest = below(path, folder);
   while (rest.starts_with('/')) rest.remove_prefix(1);
   return std::string(rest);
 }
 
-/// An empty file that can't be written, not /dev/null: what is written there must not seem kept.
+/// An empty read-only file, not /dev/null: a write must fail rather than vanish.
 MountKind mask_kind(bool is_folder) {
   return is_folder ? MountKind::mask_folder : MountKind::content;
 }
@@ -34,7 +34,7 @@ std::string Guard::inside_path(const Shown& shown, const std::string& path) cons
   return path.empty() ? shown.grant.target : joined(shown.grant.target, path);
 }
 
-/// Another grant's mount is what is seen there.
+/// True if another grant's mount is visible there instead.
 bool Guard::is_covered(const Shown& shown, const std::string& inside) const {
   const Cover* over = view_.over(inside);
   return over != nullptr && over->target.size() > shown.grant.target.size();
@@ -68,8 +68,8 @@ Status Guard::run(std::vector<Shown>& shown) {
   return {};
 }
 
-/// A path that a rule names is hidden whether it is there or not: a folder above it that is missing
-/// is hidden in its place, lest it appears with it.
+/// A path named by a rule stays hidden even if it doesn't exist yet. If a parent is missing, the parent is hidden
+/// instead, so that the path can't appear with it.
 void Guard::add_literals(Shown& shown) const {
   const auto holds_own_state = [&](const std::string& path) {
     return std::ranges::any_of(denials_.literals(), [&](const DenyRule* rule) {
@@ -89,11 +89,11 @@ void Guard::add_literals(Shown& shown) const {
       const auto facts = host_.files->look(joined(shown.grant.source, place));
       const bool is_folder = facts && facts->type == host::FileType::directory;
       if (is_folder && !rest.empty()) continue;
-      // What sbx itself makes before the mounts: hiding it would hide what else is made there later.
+      // sbx creates this directory before the mounts; hiding it would also hide what others create there later.
       if (!facts && !shown.layered && !rest.empty() &&
           holds_own_state(joined(shown.grant.source, place)))
         continue;
-      if (facts && !rest.empty()) break;  // a file on the way: there is nothing below it
+      if (facts && !rest.empty()) break;  // a file is in the way: nothing lies below it
       shown.survey->hidden.push_back({.path = place,
                                       .is_folder = is_folder,
                                       .is_there = facts.has_value() || rule->own_state});
@@ -102,16 +102,15 @@ void Guard::add_literals(Shown& shown) const {
   }
 }
 
-/// A folder that is not there can't be masked, and what the program made in its place a later run would
-/// trust.
+/// Notes a state directory, to be created before the mounts: a missing one can't be masked, so the program could
+/// create it, and a later run would trust its contents.
 void Guard::note_state(const Shown& shown, const DenyRule& rule) const {
   const bool known =
       std::ranges::find(guarded_.state_folders, rule.pattern) != guarded_.state_folders.end();
   if (!shown.layered && !known) guarded_.state_folders.push_back(rule.pattern);
 }
 
-/// A link on the way to sbx's own state that the program could replace would lead a later run
-/// elsewhere.
+/// A link on the way to sbx's own state is made read-only: a program that replaced it could redirect a later run.
 void Guard::seal_way_to_state() {
   const Origin origin{.file = "sbx's own state", .layer = Layer::builtin};
   const Lookup lookup(*host_.files, {}, {});
@@ -126,7 +125,7 @@ void Guard::seal_way_to_state() {
   }
 }
 
-/// What a hidden link leads to is hidden too, unless the link lies in it.
+/// The target of a hidden link is hidden too, unless the link lies in it.
 void Guard::follow_links(std::vector<Shown>& shown) const {
   std::vector<std::string> targets;
   for (const Shown& each : shown)
@@ -146,7 +145,7 @@ void Guard::follow_links(std::vector<Shown>& shown) const {
     }
 }
 
-/// Hard links: the same file under a name that no rule means.
+/// Hard links: a hidden file under a name that no rule matches.
 Status Guard::find_other_names(std::vector<Shown>& shown) {
   const bool any_linked =
       std::ranges::any_of(shown, [](const Shown& each) { return !each.survey->linked.empty(); }) ||
@@ -169,7 +168,7 @@ Status Guard::find_other_names(std::vector<Shown>& shown) {
   return {};
 }
 
-/// A file granted alone that is a hidden one under another name.
+/// A file granted on its own that is a hard link of a hidden one.
 Status Guard::check_files() const {
   for (const Grant& grant : grants_) {
     if (grant.facts.type != host::FileType::regular || grant.facts.links < 2) continue;
@@ -185,7 +184,7 @@ Status Guard::check_files() const {
   return {};
 }
 
-/// Writing to such a file through an overlay is EOVERFLOW: its owner can't be kept.
+/// Writing to such a file through an overlay fails with EOVERFLOW: its owner can't be preserved.
 void Guard::copy_instead(const Shown& shown) {
   guarded_.steps[shown.step].kind = MountKind::copy;
   guarded_.degraded.push_back({.what = "filesystem.workspace.mode",
@@ -199,7 +198,7 @@ void Guard::hide_all(Shown& shown) {
   std::ranges::sort(hidden, {}, &Hidden::path);
   std::vector<std::string> done;
   for (const Hidden& name : hidden) {
-    std::string above = name.path;  // what lies in a hidden folder is hidden with it
+    std::string above = name.path;  // entries of a hidden directory are hidden with it
     bool is_done = false;
     while (!is_done && !above.empty()) {
       is_done = std::ranges::binary_search(done, above);
@@ -224,7 +223,7 @@ void Guard::hide(const Shown& shown, const Hidden& name) {
   guarded_.explanations.push_back("'" + inside + "' is hidden (filesystem.deny)");
 }
 
-/// The folders above come first, made like those below.
+/// Parents come first, created like those below.
 void Guard::add_veil(const Shown& shown, Veil veil) {
   std::vector<Veil>& veils = guarded_.steps[shown.step].veils;
   for (std::size_t slash = veil.path.find('/'); slash != std::string::npos;
@@ -236,11 +235,11 @@ void Guard::add_veil(const Shown& shown, Veil veil) {
   veils.push_back(std::move(veil));
 }
 
-/// A repository's own settings may hold a password in a URL or a token in a header.
+/// A repository's own settings may contain a password in a URL or a token in a header.
 void Guard::clean_settings(const Shown& shown, const std::string& path) {
   const std::string file = joined(shown.grant.source, path);
   const auto real = host_.files->canonical(file);
-  if (!real || !is_within(*real, shown.grant.source)) return;  // a link that leads nowhere inside
+  if (!real || !is_within(*real, shown.grant.source)) return;  // the link leads outside
   const std::string name = relative(*real, shown.grant.source);
   const auto text = host_.files->read_head(*real, kMostSettings + 1);
   if (!text || text->size() > kMostSettings) return hide(shown, {.path = name});
@@ -254,7 +253,7 @@ void Guard::clean_settings(const Shown& shown, const std::string& path) {
                                   "' is shown as a copy without credentials");
 }
 
-/// Through an overlay the host's sockets can't be connected to; through a bind they can.
+/// The host's sockets can be reached through a bind but not through an overlay.
 void Guard::seal_names(const Shown& shown) {
   if (shown.grant.access == Access::live)
     for (const std::string& name : shown.survey->protected_)
@@ -279,8 +278,8 @@ bool Guard::is_mounted(const std::string& target) {
   return mounted_.contains(target);
 }
 
-/// Puts `kind` over a path in a live grant, and makes mount points of the folders above it: a name
-/// is guarded only as long as no folder above can be renamed away.
+/// Puts `kind` over a path in a live grant and makes each parent a mount point: otherwise the program could rename a
+/// parent and so move the protected name away.
 void Guard::protect(const std::string& inside, MountKind kind, const Origin& origin,
                     std::string content) {
   const Cover* over = view_.over(inside);
@@ -298,7 +297,7 @@ void Guard::protect(const std::string& inside, MountKind kind, const Origin& ori
   steps.push_back(std::move(step));
 }
 
-/// For a look at the end of the run: what is there then and was not now.
+/// Records what exists now, for the comparison at the end of the run.
 void Guard::note_live(const Shown& shown) {
   const Survey& found = *shown.survey;
   if (shown.grant.access != Access::live || shown.grant.facts.type != host::FileType::directory)

@@ -11,18 +11,18 @@
 #include "plan/files/steps.hpp"
 #include "plan/files/survey.hpp"
 
-/// What is hidden and sealed within granted folders.
+/// Hides and seals names within granted directories.
 namespace sbx::plan {
 
-/// A granted folder, or a mount in one, and the step that shows it.
+/// A granted directory, or a mount in one, and the step that shows it.
 struct Shown {
   Grant grant;
-  std::size_t step = 0;  ///< in the list of steps
-  bool layered = false;  ///< through overlayfs: hidden names go into a layer over it
+  std::size_t step = 0;  ///< index into the list of steps
+  bool layered = false;  ///< through overlayfs: a layer on top hides names
   std::optional<Survey> survey{};
 };
 
-/// What a guard adds to.
+/// The lists that a guard adds to.
 struct Guarded {
   std::vector<Mount>& steps;
   std::vector<LiveFolder>& live;
@@ -42,7 +42,7 @@ class Guard {
         grants_(grants),
         guarded_(guarded) {}
 
-  /// Surveys every folder, then hides and seals. Errors: policy, host.
+  /// Surveys every directory, then hides and seals. Errors: policy, host.
   Status run(std::vector<Shown>& shown);
   /// Makes a path of a live grant, or of a writable view, read-only.
   void seal(const std::string& inside, const Origin& origin);
@@ -76,12 +76,13 @@ class Guard {
   const std::vector<Grant>& grants_;
   Guarded guarded_;
   std::vector<FileId> hidden_files_;
-  std::set<std::pair<std::size_t, std::string>> veil_folders_;  ///< by step, that have a veil
+  std::set<std::pair<std::size_t, std::string>>
+      veil_folders_;               ///< directories that have a veil, by step
   std::set<std::string> mounted_;  ///< targets of the first known_steps_ steps
   std::size_t known_steps_ = 0;
 };
 
-/// Masks over what literal rules hide within the binds of the system and of interpreters.
+/// Adds masks for what literal rules hide within the binds of the system and of interpreters.
 void hide_in_binds(const Denials& denials, const host::Host& host, std::size_t count,
                    std::vector<Mount>& steps, std::vector<Degraded>& degraded);
 

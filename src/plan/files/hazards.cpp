@@ -33,7 +33,7 @@ bool leads_out(std::string_view path, std::string_view text, std::string_view fo
   while (!text.empty()) {
     const std::size_t slash = text.find('/');
     place = normal(joined(place, text.substr(0, slash)));
-    if (!is_within(place, folder)) return true;  // even when it comes back
+    if (!is_within(place, folder)) return true;  // even if it comes back
     text.remove_prefix(slash == std::string_view::npos ? text.size() : slash + 1);
   }
   return false;
@@ -89,9 +89,9 @@ std::string Hazards::danger_of_file(const host::FileFacts& facts) {
 
 bool Hazards::link_leads_out(const std::string& path) const {
   const auto text = files_.link_target(path);
-  if (!text) return false;  // gone meanwhile
+  if (!text) return false;  // gone since
   if (leads_out(path, *text, folder_.source)) return true;
-  // Another link may be on its way.
+  // The path may lead through another link.
   const auto real = files_.canonical(path);
   return real && !is_within(*real, folder_.source);
 }

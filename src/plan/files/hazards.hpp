@@ -11,27 +11,27 @@
 #include "host/host.hpp"
 #include "plan/plan.hpp"
 
-/// What a run left in a live grant that programs of the host may stumble over.
+/// What a run left in a live grant that is dangerous for programs of the host.
 namespace sbx::plan {
 
-/// At most this many are listed.
+/// Maximum number listed.
 inline constexpr std::size_t kMostHazards = 1000;
 
 /// True for a name with control characters, or with characters that reorder the text around them.
 [[nodiscard]] bool is_misleading(std::string_view name);
 
-/// True when a link at `path` with this text leads out of `folder`, as far as the text says.
+/// True if a link at `path` with this text leads out of `folder`, judging by the text alone.
 [[nodiscard]] bool leads_out(std::string_view path, std::string_view text, std::string_view folder);
 
 /// Collects the hazards of one live grant.
 class Hazards {
  public:
-  /// `began`: nanoseconds of the real-time clock. What was changed later counts, whoever did.
+  /// `began`: nanoseconds of the real-time clock. Every later change counts, whoever made it.
   Hazards(const LiveFolder& folder, const host::Files& files, std::int64_t began, Outcome& outcome)
       : folder_(folder), files_(files), began_(began), outcome_(outcome) {}
 
   void look(const std::string& path, const host::FileFacts& facts);
-  /// A directory that the caller can't list.
+  /// Records a directory that the caller can't list.
   void note_closed(const std::string& path);
 
  private:
@@ -44,7 +44,8 @@ class Hazards {
   const host::Files& files_;
   std::int64_t began_;
   Outcome& outcome_;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, bool> linked_;  ///< files told of, by inode
+  std::map<std::pair<std::uint64_t, std::uint64_t>, bool>
+      linked_;  ///< files already reported, by device and inode
 };
 
 }  // namespace sbx::plan

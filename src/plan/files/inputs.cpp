@@ -14,7 +14,7 @@ namespace {
 
 constexpr mode_t kOwnersAccess = 0600;  // the program may change its copy
 
-// Private to every run, and no grants.
+// Private to every run, and never granted.
 constexpr std::array<std::string_view, 4> kPrivate = {kHome, "/tmp", "/var/tmp", "/dev/shm"};
 
 Origin typed() {
@@ -34,7 +34,7 @@ std::string in_quotes(const std::string& path) {
   return "'" + path + "'";
 }
 
-/// Of the host, absolute.
+/// Absolute, on the host.
 Result<std::string> source_path(const host::Host& host, const std::string& written) {
   if (written == "~" || written.starts_with("~/")) {
     if (!host.home.empty()) return host.home + written.substr(1);
@@ -46,7 +46,7 @@ Result<std::string> source_path(const host::Host& host, const std::string& writt
   return joined(host.working_directory.empty() ? "/" : host.working_directory, written);
 }
 
-/// Inside. A slash at the end names the folder.
+/// Absolute, inside. A trailing slash means: into that directory.
 std::string target_path(const Input& input, const std::string& working_directory) {
   std::string target = input.target;
   if (target == "~" || target.starts_with("~/")) target.replace(0, 1, kHome);
@@ -128,7 +128,7 @@ class Inputs {
     const auto other = std::ranges::find(steps_, target, &Mount::target);
     if (other != steps_.end())
       return refuse(what, "'" + other->source + "' is copied there", "--in FILE:TARGET");
-    // A mount stands there, or is reached through it.
+    // A mount is at this path, or leads there.
     for (const Mount& step : places_.steps)
       if (is_within(step.target, target))
         return refuse(what, "it is there already", "--in FILE:TARGET names another place");
@@ -152,7 +152,7 @@ class Inputs {
         "choose a target in the working directory, /tmp or the home, or --read FILE:TARGET");
   }
 
-  /// In a private copy of a folder: nothing of that name is there, and no link leads elsewhere.
+  /// In a private copy of a directory the name must be free, and no link may lead elsewhere.
   [[nodiscard]] Status check_free(const std::string& what, const Cover& over,
                                   const std::string& target) const {
     const std::string place = over.source + std::string(below(target, over.target));

@@ -7,22 +7,22 @@
 #include "plan/files/steps.hpp"
 #include "plan/request.hpp"
 
-/// `--in FILE[:TARGET]`: files that are copied in. The copy is the program's own: writable, and
-/// gone with the run unless it is changed and brought out.
+/// `--in FILE[:TARGET]`: files that are copied in. The copy belongs to the program: it is writable, and gone after
+/// the run unless it is changed and brought out.
 namespace sbx::plan {
 
-/// All files of one run together: they travel through sbx's memory.
+/// Limit for all files of one run together: they pass through sbx's memory.
 inline constexpr std::uint64_t kMostInputBytes = std::uint64_t{64} << 20;
 
-/// What an input may not stand in the way of, and where it may lie.
+/// What an input must not conflict with, and where it may go.
 struct InputPlaces {
   const View& view;
   const std::string& working_directory;  ///< inside
   const std::vector<Mount>& steps;       ///< of grants, workspace and program
 };
 
-/// One step for each file, to come after those of `places`.
-/// Errors: usage "bad-input", "input-too-large"; policy "denied-grant", "widens-locked".
+/// One step for each file, to follow those of `places`. Errors: usage "bad-input", "input-too-large"; policy
+/// "denied-grant", "widens-locked".
 [[nodiscard]] Result<std::vector<Mount>> input_steps(const policy::Policy& policy,
                                                      const host::Host& host,
                                                      const std::vector<Input>& inputs,

@@ -13,12 +13,12 @@ namespace {
 constexpr std::array<const char*, 6> kTopLevel = {"/bin",   "/sbin",  "/lib",
                                                   "/lib32", "/lib64", "/libx32"};
 
-/// A folder of the system at its place: bound, or the link that a merged /usr has there.
+/// A system directory at its own path: bound, or the link that a merged /usr has there.
 Status add_system_folder(const host::Host& host, const std::string& root, const char* place,
                          const Origin& origin, std::vector<Mount>& steps, View& view) {
   const std::string path = root + place;
   const auto facts = host.files->look(path);
-  if (!facts) return {};  // no /lib32 is nothing to speak of
+  if (!facts) return {};  // a missing /lib32 is normal
   if (facts->type == host::FileType::symlink) {
     std::string text = SBX_TRY(host.files->link_target(path));
     view.add_link(place, text);
@@ -51,8 +51,8 @@ Mount device_step(const Device& device) {
   return step;
 }
 
-// What an ordinary uid could read, or what tells about the host; the rest is 0400 root and
-// unreadable for the sandbox.
+// Files that an ordinary uid could read, or that reveal facts about the host; the rest is 0400 root and unreadable in
+// the sandbox.
 constexpr std::array<const char*, 9> kMaskedFiles = {
     "/proc/keys",  "/proc/key-users",     "/proc/timer_list", "/proc/kallsyms",   "/proc/cmdline",
     "/proc/kcore", "/proc/sysrq-trigger", "/proc/kmsg",       "/proc/sched_debug"};

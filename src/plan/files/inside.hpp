@@ -5,27 +5,27 @@
 
 #include "plan/files/steps.hpp"
 
-/// The view inside that is the same for every caller: system folders, a curated /etc, /dev, /proc,
-/// private folders.
+/// The part of the view that is the same for every caller: system directories, a selected /etc, /dev, /proc, private
+/// directories.
 namespace sbx::plan {
 
 inline constexpr const char* kHome = "/home/sandbox";
 inline constexpr const char* kFallbackWorkspace = "/work";
 
-/// Steps of the operating system, read-only, and what they show. `system_root` is empty for the
-/// host's own or the canonical folder of `filesystem.system`.
+/// The operating system's steps, read-only, and what they show. `system_root` is empty for the host's own system,
+/// else the canonical directory of `filesystem.system`.
 [[nodiscard]] Result<std::vector<Mount>> system_steps(const host::Host& host,
                                                       const std::string& system_root,
                                                       const Origin& origin, View& view);
-/// /etc: synthetic files, and from the system what no program should miss and no one minds showing.
+/// /etc: synthetic files, and those of the system that programs need and that are not sensitive.
 [[nodiscard]] std::vector<Mount> etc_steps(const host::Host& host, const std::string& system_root,
                                            policy::NetworkMode network);
-/// /dev and /proc with its masks.
+/// /dev, and /proc with its masks.
 [[nodiscard]] std::vector<Mount> kernel_steps(bool interactive);
-/// /tmp, the home, /dev/shm and the empty folders that programs expect.
+/// /tmp, the home directory, /dev/shm and the empty directories that programs expect.
 [[nodiscard]] std::vector<Mount> private_steps();
-/// Changes what stands where something else goes: a file or link of the view gives way to a grant
-/// of that name, and a link that a grant goes through (/var/tmp) becomes the folder itself.
+/// Resolves conflicts between view and grants: a file or link of the view is dropped where a grant has the same
+/// target, and a link that leads to a grant (/var/tmp) becomes a directory.
 void make_room(std::vector<Mount>& view_steps, const std::vector<Mount>& more);
 
 }  // namespace sbx::plan

@@ -8,7 +8,7 @@
 namespace sbx::plan {
 namespace {
 
-/// The last of those with the longest path: what was mounted later lies above.
+/// The mount with the longest matching path; among equals the last, which covers the others.
 const host::MountPoint* mount_over(std::string_view path,
                                    const std::vector<host::MountPoint>& mounts) {
   const host::MountPoint* found = nullptr;
@@ -19,7 +19,7 @@ const host::MountPoint* mount_over(std::string_view path,
   return found;
 }
 
-/// The value of "NAME=VALUE" among options with commas between them; empty when it is not there.
+/// The value of "NAME=VALUE" in a comma-separated list; empty if it is missing.
 std::string_view option(std::string_view options, std::string_view name) {
   while (!options.empty()) {
     const std::string_view each = options.substr(0, options.find(','));
@@ -39,16 +39,16 @@ Medium medium_of(const std::string& path, const std::vector<host::MountPoint>& m
   for (int layer = 0; layer < kMostLayers; ++layer) {
     const host::MountPoint* const mount = mount_over(place, mounts);
     if (mount == nullptr) return otherwise;
-    // Without a size the kernel keeps no count (shmem_statfs).
+    // Without a size the kernel doesn't count usage (shmem_statfs).
     if (mount->type == "tmpfs" || mount->type == "devtmpfs")
       return option(mount->options, "size=") == "0k" ? Medium::uncountable : Medium::memory;
     if (mount->type == "rootfs")
-      return Medium::memory;  // a tmpfs, or no count is found at the start
+      return Medium::memory;  // a tmpfs; if it doesn't count, the start of the run notices
     if (mount->type == "ramfs" || mount->type == "hugetlbfs") return Medium::uncountable;
     if (mount->type != "overlay") return otherwise;
     place = option(mount->options, "upperdir=");
     if (place.empty()) return otherwise;
-    // As a path it was right when it was mounted, and there: a live system's, a container's is not.
+    // The path held when and where the overlay was mounted; on a live system or in a container it no longer does.
     otherwise = Medium::unseen;
   }
   return otherwise;

@@ -6,17 +6,17 @@
 
 #include "host/host.hpp"
 
-/// What keeps the files of a live grant: it decides how limits.disk can be held there.
+/// The storage behind a live grant: it decides how limits.disk can be enforced there.
 namespace sbx::plan {
 
 enum class Medium : std::uint8_t {
-  disk,        ///< or whatever else: the kernel counts in each process what it makes dirty
-  unseen,      ///< an overlay: its upper layer may be gone from sight, only a trial tells
-  memory,      ///< a tmpfs: in no process's count, but the file system knows how full it is
-  uncountable  ///< memory that nobody counts
+  disk,        ///< or anything else: the kernel counts the pages each process dirties
+  unseen,      ///< an overlay: its upper layer may be invisible, so only trying tells
+  memory,      ///< a tmpfs: in no process's count, but the file system knows its usage
+  uncountable  ///< memory that nothing counts
 };
 
-/// Of `path`, canonical, by what is mounted there or, for an overlay, where its upper layer lies.
+/// For a canonical `path`: the type of its mount or, for an overlay, of the mount with its upper layer.
 [[nodiscard]] Medium medium_of(const std::string& path,
                                const std::vector<host::MountPoint>& mounts);
 

@@ -3,10 +3,10 @@
 #include <string>
 #include <string_view>
 
-/// Paths as text; no file is looked at.
+/// Paths as text; nothing here accesses files.
 namespace sbx::plan {
 
-/// `folder` with `name` below it; `name` alone when it is absolute.
+/// `folder`/`name`; `name` alone if it is absolute.
 [[nodiscard]] inline std::string joined(std::string_view folder, std::string_view name) {
   if (name.starts_with('/')) return std::string(name);
   std::string path(folder);
@@ -25,7 +25,7 @@ namespace sbx::plan {
   return slash == 0 || slash == std::string_view::npos ? "/" : std::string(path.substr(0, slash));
 }
 
-/// A path as `--read PATH:TARGET` takes it: a colon or backslash of its name behind a backslash.
+/// A path as `--read PATH:TARGET` takes it: colons and backslashes are escaped with a backslash.
 [[nodiscard]] inline std::string operand_text(std::string_view path) {
   std::string text;
   for (const char c : path) {
@@ -35,14 +35,14 @@ namespace sbx::plan {
   return text;
 }
 
-/// True for `folder` itself and everything below it. Both absolute and normal.
+/// True for `folder` itself and everything below it. Both must be absolute and normalized.
 [[nodiscard]] inline bool is_within(std::string_view path, std::string_view folder) {
   if (folder == "/") return path.starts_with('/');
   return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
 }
 
-/// What follows `folder` in `path`, with its leading slash; empty when they are the same. Asks
-/// is_within(path, folder).
+/// What follows `folder` in `path`, with its leading slash; empty if they are equal. Requires is_within(path,
+/// folder).
 [[nodiscard]] inline std::string_view below(std::string_view path, std::string_view folder) {
   if (folder == "/") return path == "/" ? std::string_view() : path;
   return path.substr(folder.size());
@@ -56,7 +56,7 @@ namespace sbx::plan {
   return depth;
 }
 
-/// Without ".", "..", doubled and trailing slashes; ".." is taken as text. Asks an absolute path.
+/// Removes ".", "..", doubled and trailing slashes; ".." is resolved as text. Requires an absolute path.
 [[nodiscard]] inline std::string normal(std::string_view path) {
   std::string plain;
   while (!path.empty()) {

@@ -32,7 +32,7 @@ bool name_matches(const std::string& pattern, const std::string& name) {
   return pattern == name || (is_wild(pattern) && ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0);
 }
 
-/// Steps back to the last `**` only, which is enough and keeps the cost at pattern times path.
+/// Backtracks to the last `**` only, which is sufficient and bounds the cost to pattern times path.
 bool parts_match(const std::vector<std::string>& pattern, const std::vector<std::string>& path) {
   std::size_t p = 0;
   std::size_t t = 0;

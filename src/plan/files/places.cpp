@@ -16,8 +16,8 @@
 namespace sbx::plan {
 namespace {
 
-// What the kernel makes up, or what shows another part of the host: never shown through a folder
-// that holds it.
+// Synthetic file systems, and those that show other parts of the host: never shown as submounts of a granted
+// directory.
 constexpr std::array<std::string_view, 17> kKernelTypes = {
     "proc",    "sysfs",    "devtmpfs",    "devpts",  "cgroup", "cgroup2",
     "debugfs", "tracefs",  "securityfs",  "bpf",     "mqueue", "configfs",
@@ -32,14 +32,14 @@ std::unexpected<Error> refuse(std::string code, std::string message, const Origi
                .hint = std::move(hint)});
 }
 
-/// Who connects to a socket must be able to write to it, unix(7).
+/// connect(2) requires write permission on the socket, unix(7).
 bool usable_by_others(const Grant& grant) {
   if (grant.facts.type == host::FileType::socket) return (grant.facts.mode & 02U) != 0;
   return others_may_use(grant.facts);
 }
 
-/// Why somebody else than the caller and root can change a file or put another in its place; empty when
-/// nobody can. In a sticky directory, as /tmp is, only the owner of an entry replaces it.
+/// Why a user other than the caller and root can change or replace a file; empty if none can. In a sticky directory
+/// such as /tmp only the owner replaces an entry.
 std::string stranger_over(const host::Host& host, const std::string& file) {
   constexpr mode_t kOthersWrite = 022;
   constexpr mode_t kSticky = 01000;
@@ -56,10 +56,10 @@ std::string stranger_over(const host::Host& host, const std::string& file) {
 
 enum class Extent : std::uint8_t { alone, with_submounts };
 
-/// What is mounted in a granted folder.
+/// The mounts below a granted directory.
 struct Below {
-  std::string first;         ///< path of one; empty: there is none
-  std::vector<Grant> shown;  ///< but for those that filesystem.deny hides
+  std::string first;         ///< path of the first; empty: none
+  std::vector<Grant> shown;  ///< without those that filesystem.deny hides
 };
 
 /// Turns resolved grants into steps.
@@ -91,11 +91,11 @@ class Placer {
   const host::Host& host_;
   const Denials& denials_;
   View& view_;
-  std::vector<Grant> grants_;                      ///< one for each target
-  std::map<std::string, std::size_t> granted_at_;  ///< their positions, while they are collected
-  std::vector<Shown> shown_;                       ///< folders, and mounts in them
+  std::vector<Grant> grants_;                      ///< one per target
+  std::map<std::string, std::size_t> granted_at_;  ///< their positions, while grants are collected
+  std::vector<Shown> shown_;                       ///< directories, and mounts in them
   Places places_;
-  std::optional<std::vector<host::MountPoint>> mounts_;  ///< once asked for
+  std::optional<std::vector<host::MountPoint>> mounts_;  ///< read on first use
 };
 
 Status Placer::collect(const policy::SourcedList<policy::PathGrant>& grants, Access access) {
@@ -118,14 +118,14 @@ Status Placer::collect(const policy::SourcedList<policy::PathGrant>& grants, Acc
   return {};
 }
 
-/// A name that is hidden stays so when it is a link to something else.
+/// A hidden name stays hidden even if it is a link to something else.
 const DenyRule* Placer::hiding_rule(const Grant& grant) const {
   const DenyRule* rule = denials_.covers(grant.source);
   if (rule == nullptr && !grant.chosen_target) rule = denials_.covers(grant.target);
   return rule;
 }
 
-/// At one place the strongest access stands.
+/// At one target the strongest access wins.
 Status Placer::insert(Grant grant) {
   const auto [known, is_new] = granted_at_.emplace(grant.target, grants_.size());
   if (is_new) {
@@ -146,7 +146,7 @@ Status Placer::insert(Grant grant) {
   return {};
 }
 
-/// Below a folder of the host a mount point must exist: sbx makes none there.
+/// A mount below a directory of the host needs an existing mount point: sbx creates none there.
 Status Placer::check_mount_point(Grant& grant, bool& visible) const {
   const Cover* over = view_.over(grant.target);
   if (over == nullptr || over->source.empty()) return {};
@@ -156,7 +156,7 @@ Status Placer::check_mount_point(Grant& grant, bool& visible) const {
   const std::string place = over->source + std::string(below(grant.target, over->target));
   const auto real = host_.files->canonical(place);
   if (real && *real != place && !grant.chosen_target) {
-    // A link in what is shown already: the program follows it, so the grant stands where it leads.
+    // The target is a link in a tree that is already visible: the program follows it, so mount where it leads.
     grant.target = grant.source;
     visible = view_.inside(grant.source) == grant.source && grant.access == Access::read;
     return {};
@@ -168,7 +168,7 @@ Status Placer::check_mount_point(Grant& grant, bool& visible) const {
       return {};
   } else if (over->writable && !over->live) {
     const std::string obstacle = obstacle_on_the_way(host_, place, over->source);
-    if (obstacle.empty() && !host_.files->look(place)) return {};  // made in the private copy
+    if (obstacle.empty() && !host_.files->look(place)) return {};  // created in the private copy
     return refuse("no-mount-point",
                   "cannot mount on '" + grant.target +
                       "': " + (obstacle.empty() ? "it is a symbolic link" : obstacle),
@@ -186,8 +186,8 @@ Status Placer::read_mounts() {
   return {};
 }
 
-/// A grant of its own for each mount below: what is mounted on a folder is not part of the folder.
-/// What lies under a hidden mount is hidden by its name, like the mount where that comes with its folder.
+/// Each submount becomes a grant of its own: it isn't part of its parent directory. filesystem.deny hides what lies
+/// below a hidden mount by name, as it does the mount itself if it is bound with its parent.
 Result<Below> Placer::submounts(const Grant& grant) {
   Below found;
   if (grant.facts.type != host::FileType::directory) return found;
@@ -199,7 +199,7 @@ Result<Below> Placer::submounts(const Grant& grant) {
     if (found.first.empty()) found.first = mount.path;
     if (denials_.covers(mount.path) != nullptr) continue;
     if (std::ranges::find(found.shown, target, &Grant::target) != found.shown.end())
-      continue;  // stacked
+      continue;  // stacked on another mount
     const auto facts = host_.files->look(mount.path);
     const bool usable = facts && (facts->type == host::FileType::directory ||
                                   facts->type == host::FileType::regular);
@@ -243,7 +243,7 @@ void Placer::add_empty(const Grant& grant) {
 
 void Placer::add_step(const Grant& grant, Extent extent) {
   Mount step = bind_step(grant.source, grant.target, grant.facts);
-  // Through an overlay the host's sockets can't be connected to; through a bind they can.
+  // The host's sockets can be reached through a bind but not through an overlay.
   if (step.is_folder && grant.access != Access::live && extent == Extent::alone)
     step.kind = MountKind::overlay;
   step.read_only =
@@ -263,7 +263,7 @@ void Placer::add_step(const Grant& grant, Extent extent) {
   places_.steps.push_back(std::move(step));
 }
 
-/// Each mount by itself: a copy hides nothing that was mounted on.
+/// Copies each mount separately: a copy doesn't hide submounts.
 void Placer::add_copies(const Grant& grant, const Below& below_it) {
   add_step(grant, Extent::alone);
   places_.steps.back().kind = MountKind::copy;
@@ -286,9 +286,9 @@ Status Placer::add(const Grant& grant) {
   const Below below_it = SBX_TRY(submounts(grant));
   SBX_TRY(note_medium(grant));
   for (const Grant& submount : below_it.shown) SBX_TRY(note_medium(submount));
-  // To an ordinary user a mount and those on it are one: a user namespace may not see what they hide, so neither a bind
-  // nor an overlay of it alone is possible (EINVAL). As root each is taken by itself: one that can't be idmapped would
-  // fail all.
+  // For an ordinary user a mount and its submounts form one unit: a user namespace may not reveal what they hide, so
+  // neither a bind nor an overlay of the mount alone is possible (EINVAL). As root each is mounted separately,
+  // because one that can't be idmapped would fail all.
   const bool as_one = !host_.privileged && !below_it.first.empty();
   const bool copied = as_one && grant.access == Access::copy;
   if (copied) {
@@ -329,7 +329,7 @@ void Placer::seal_policy_files(Guard& guard) {
   }
 }
 
-/// An empty folder is for want of anything better: a grant that shows the folder is.
+/// An empty workspace yields to any grant that shows the same directory.
 bool Placer::is_superseded(const Grant& grant) const {
   if (grant.access != Access::empty || grant.source.empty()) return false;
   const Cover* over = view_.over(grant.target);
@@ -346,12 +346,12 @@ Status Placer::collect_all() {
     socket.target = view_.settled(socket.target);
     SBX_TRY(insert(std::move(socket)));
   }
-  // A deeper one changes what a shallower one shows, so the shallow one comes first.
+  // A deeper grant changes what a shallower one shows, so shallow ones come first.
   std::ranges::stable_sort(grants_, {}, [](const Grant& grant) { return depth_of(grant.target); });
   return {};
 }
 
-/// A linked worktree of git is nothing without its repository: git commands fail in it.
+/// A linked git worktree also needs its repository: git commands fail without it.
 Status Placer::collect_worktree(const Grant& workspace) {
   if (workspace.access == Access::empty || workspace.source.empty()) return {};
   const std::string repository = worktree_repository(*host_.files, workspace.source);

@@ -7,13 +7,13 @@
 namespace sbx::plan {
 namespace {
 
-// Run by git of its own accord, or say what git is to run (core.fsmonitor, filters, aliases).
+// git runs these by itself, or takes from them what to run (core.fsmonitor, filters, aliases).
 constexpr std::array<std::string_view, 4> kOfGit = {"hooks", "config", "config.worktree",
                                                     "modules"};
 
-// Read by shells, direnv, editors and agents that a person starts in the folder.
+// Read by shells, direnv, editors and agents that a person starts in the directory.
 constexpr auto kAnywhere = std::to_array<std::string_view>({
-    // start files of shells and what they read
+    // start-up files of shells and the files they read
     ".envrc",
     ".bashrc",
     ".bash_profile",
@@ -77,7 +77,7 @@ bool is_secret(std::string_view key) {
       [&](std::string_view word) { return lower.contains(word); });
 }
 
-/// "https://user:word@host/x" becomes "https://host/x"; a user alone ("git@") stays, it is no secret.
+/// "https://user:word@host/x" becomes "https://host/x"; a user alone ("git@") is no secret and stays.
 std::string without_password(std::string_view line) {
   std::string text(line);
   for (auto at = text.find("://"); at != std::string::npos; at = text.find("://", at + 3)) {
@@ -91,7 +91,7 @@ std::string without_password(std::string_view line) {
   return text;
 }
 
-/// Length of the first line with its end, and of the lines that a backslash joins to it.
+/// Length of the first line with its newline, and of the lines that backslashes join to it.
 std::size_t logical_line(std::string_view text) {
   std::size_t at = 0;
   for (;;) {

@@ -10,7 +10,7 @@
 namespace sbx::plan {
 namespace {
 
-// They travel through sbx's memory into the private tmpfs.
+// Seeds pass through sbx's memory into the private tmpfs.
 constexpr std::uint64_t kSeedLimit = std::uint64_t{16} << 20;
 
 std::unexpected<Error> refuse(std::string code, std::string message, const Origin& origin) {

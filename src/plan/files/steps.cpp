@@ -16,7 +16,7 @@ std::string View::inside(const std::string& host_path) const {
     if (cover->source.empty() || !is_within(host_path, cover->source)) continue;
     std::string path = cover->target == "/" ? std::string() : cover->target;
     path += below(host_path, cover->source);
-    // A deeper mount may stand over this place and show something else there.
+    // A deeper mount may cover this path and show something else.
     const Cover* shown = over(path);
     if (shown == &*cover || (shown != nullptr && is_within(host_path, shown->source) &&
                              below(host_path, shown->source) == below(path, shown->target)))

@@ -14,10 +14,11 @@ namespace sbx::plan {
 
 /// A tree of the host that is visible inside.
 struct Cover {
-  std::string source;  ///< on the host, canonical; empty: nothing of the host, an empty folder
+  std::string
+      source;  ///< canonical host path; empty: an empty directory that shows nothing of the host
   std::string target;  ///< inside
   bool writable = false;
-  bool live = false;  ///< what is written reaches the host
+  bool live = false;  ///< writes reach the host
   bool system = false;
 };
 
@@ -26,42 +27,42 @@ class View {
  public:
   explicit View(const Denials& denials) : denials_(denials) {}
   void add(Cover cover);
-  /// The path inside of a canonical path of the host; empty when it is not visible.
+  /// The path inside for a canonical host path; empty if it is not visible.
   [[nodiscard]] std::string inside(const std::string& host_path) const;
-  /// A link of the system's own at `place`, "/lib" -> "usr/lib".
+  /// A link of the system at `place`, "/lib" -> "usr/lib".
   void add_link(std::string place, const std::string& text);
-  /// The path inside with links of the system's own resolved: mount targets are made without
-  /// following links.
+  /// The path inside with the system's links resolved: mount targets are created without following links.
   [[nodiscard]] std::string settled(const std::string& inside_path) const;
-  /// An error when a canonical path of the host is hidden: in the system and in interpreters by a
-  /// rule without wildcards only. Errors: policy "denied-grant".
+  /// An error if a canonical host path is hidden. In the system and in interpreters only rules without wildcards
+  /// count. Errors: policy "denied-grant".
   [[nodiscard]] Status check_not_hidden(const std::string& doing, const std::string& host_path,
                                         bool literally) const;
-  /// The deepest cover over a path inside; null when there is none.
+  /// The deepest cover over a path inside; null if there is none.
   [[nodiscard]] const Cover* over(const std::string& inside_path) const;
 
  private:
   const Denials& denials_;
   std::vector<Cover> covers_;
-  std::map<std::string, std::size_t, std::less<>> last_at_;  ///< position of the last cover there
+  std::map<std::string, std::size_t, std::less<>>
+      last_at_;  ///< position of the last cover at each target
   std::vector<std::pair<std::string, std::string>> links_;
 };
 
-/// A bind of `source` as it was found. Folders are bound with what is mounted below them, because
-/// in a user namespace the kernel refuses to show what a submount hides (EINVAL).
+/// A bind of `source` with its recorded identity. Directories are bound with their submounts, because in a user
+/// namespace the kernel refuses to reveal what a submount hides (EINVAL).
 [[nodiscard]] Mount bind_step(const std::string& source, const std::string& target,
                               const host::FileFacts& facts);
 [[nodiscard]] Mount directory_step(std::string target, mode_t mode = 0755);
 [[nodiscard]] Mount symlink_step(std::string text, std::string target);
 [[nodiscard]] Mount file_step(std::string content, std::string target, mode_t mode = 0644);
-/// device, scratch, proc and their like: a kind, a target and perhaps a source.
+/// A step without contents (device, scratch, proc and the like): kind, target and optional source.
 [[nodiscard]] Mount plain_step(MountKind kind, std::string target, std::string source = {});
 
-/// What the sandbox's uid can read of a single file or of a folder's names as they stand, by the
-/// "other" bits: as root it is nobody's uid on the host.
+/// True if the sandbox's uid can read this file, or list this directory, by the "other" permission bits: under root
+/// identity that uid belongs to nobody on the host.
 [[nodiscard]] bool others_may_use(const host::FileFacts& facts);
 
-/// Shallow to deep by target, otherwise as they are.
+/// Sorts by depth of the target, stably.
 void sort_by_depth(std::vector<Mount>& mounts);
 
 }  // namespace sbx::plan

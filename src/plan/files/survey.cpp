@@ -73,7 +73,7 @@ class Surveyor {
       hide(path_of(seen), seen.facts);
       return host::Walk::past;
     }
-    if (seen.is_mount) return host::Walk::past;  // a grant of its own
+    if (seen.is_mount) return host::Walk::past;  // gets a grant of its own
     found_.bytes += seen.facts.stored;
     if (found_.foreign.empty() && !has_ids_inside(host_, grant_.facts, seen.facts))
       found_.foreign = path_of(seen);
@@ -135,7 +135,7 @@ class Surveyor {
     return path;
   }
 
-  /// Names come folder by folder, so the text is made once for many of them.
+  /// Names come directory by directory, so the prefix is built once for each.
   std::string_view absolute(std::string_view folder) {
     if (folder != last_folder_ || last_absolute_.empty()) {
       last_folder_ = folder;
@@ -184,7 +184,7 @@ Status add_linked_files(const host::Host& host, const std::string& place,
       files.push_back({seen.facts.device, seen.facts.inode});
     return host::Walk::into;
   };
-  // What the caller can't list now has names that it can't compare either.
+  // If the caller can't list it now, its names can't be compared later either.
   const host::Shut shut = [](const std::string&) {};
   SBX_TRY(host.files->walk(place, visit, shut));
   if (seen_entries > most.value) return too_many(place, most, most.origin);

@@ -21,14 +21,14 @@ Access access_of(policy::WorkspaceMode mode) {
   return Access::empty;
 }
 
-/// An empty folder over a part of the system would take away what programs need.
+/// An empty directory in its place would hide files that programs need.
 bool is_needed(const std::string& folder) {
-  if (is_within(folder, "/usr/src")) return false;  // where container images keep an application
+  if (is_within(folder, "/usr/src")) return false;  // container images keep applications there
   return is_within(folder, "/usr") || is_within(folder, "/bin") || is_within(folder, "/sbin") ||
          is_within(folder, "/lib") || is_within(folder, "/lib64");
 }
 
-/// Why a folder is not taken as a workspace; empty when it may be one.
+/// Why a directory can't be the workspace; empty if it can.
 std::string unfit(const host::Host& host, const std::string& folder, policy::WorkspaceMode mode) {
   if (folder == "/") return "the root directory";
   if (folder == "/tmp") return "the shared temporary directory";
@@ -77,7 +77,7 @@ WorkspaceChoice fallback(const Origin& origin, std::string note) {
           .note = std::move(note)};
 }
 
-/// The caller's folder, which nobody named: where it is unfit the run gets an empty one.
+/// The caller's working directory, which nobody named: if it is unfit, the run gets an empty workspace.
 WorkspaceChoice default_workspace(const host::Host& host, const policy::Workspace& workspace,
                                   const Denials& denials) {
   const std::string& folder = host.working_directory;
@@ -104,7 +104,7 @@ WorkspaceChoice default_workspace(const host::Host& host, const policy::Workspac
           .note = {}};
 }
 
-/// Who names a folder means to show it; a policy that was written without knowing of it does not.
+/// A user who names a directory means to show it; a policy written before knows nothing of it.
 Status check_mode(const policy::Workspace& workspace, const std::string& folder) {
   if (workspace.mode.value != policy::WorkspaceMode::empty ||
       workspace.mode.origin.layer >= workspace.source.origin.layer)

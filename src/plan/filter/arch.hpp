@@ -10,8 +10,7 @@ namespace sbx::plan {
 #if defined(__x86_64__)
 #define SBX_SYSCALL_TABLE "plan/filter/syscalls_x86_64.def"
 inline constexpr std::uint32_t kAuditArch = AUDIT_ARCH_X86_64;
-/// The first number of x32, the other ABI that reports itself as AUDIT_ARCH_X86_64 (seccomp(2),
-/// "Caveats").
+/// The first system call number of x32, the other ABI that reports AUDIT_ARCH_X86_64 (seccomp(2), "Caveats").
 inline constexpr std::uint32_t kForeignAbiStart = 0x40000000;
 #else
 #error "no table of system calls for this architecture yet"

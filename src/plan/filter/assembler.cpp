@@ -9,8 +9,7 @@
 namespace sbx::plan {
 namespace {
 
-// Offsets of conditional jumps are eight bits wide. Two relays may still be put in front of the
-// jump itself.
+// Conditional jump offsets are eight bits wide. Leaves room for two relays in front of the jump itself.
 constexpr std::uint32_t kReach = 253;
 
 constexpr bool kLittle = std::endian::native == std::endian::little;
@@ -71,7 +70,7 @@ Assembler::Label Assembler::jump_if(std::uint16_t op, std::uint32_t operand, Lab
                           .k = operand});
 }
 
-// Makes the next pushed instruction run into `target`.
+// Makes the next pushed instruction fall through to `target`.
 void Assembler::fall_to(Label target) {
   const std::size_t here = reversed_.size();
   if (here - 1 == target) return;
@@ -106,7 +105,7 @@ Assembler::Label Assembler::condition(const Condition& wanted, Label yes, Label 
   next = load(low_word(wanted.argument), next);
   if (high(significant) == 0) return next;
 
-  // The upper half decides unless it is equal.
+  // The upper halves decide unless they are equal.
   next = jump_if(BPF_JEQ, high(wanted.value), next, no);
   if (op != BPF_JEQ) next = jump_if(BPF_JGT, high(wanted.value), yes, next);
   if (high(significant) != 0xffffffff) next = mask(high(significant), next);

@@ -9,32 +9,31 @@
 
 #include "plan/filter/tree.hpp"
 
-/// Classic BPF, written from its last instruction to its first: every jump goes forward, so its
-/// target is always known.
+/// Assembles classic BPF from the last instruction to the first: all jumps go forward, so targets are always known.
 namespace sbx::plan {
 
 class Assembler {
  public:
-  /// Counted from the end of the program.
+  /// Distance from the end of the program.
   using Label = std::uint32_t;
-  /// BPF_MAXINSNS: the kernel takes no more.
+  /// BPF_MAXINSNS: the kernel's limit.
   static constexpr std::size_t kMostInstructions = 4096;
 
   Assembler() { reversed_.reserve(512); }
 
-  /// A place that returns `value`.
+  /// An instruction that returns `value`.
   Label give_back(std::uint32_t value);
   /// `if (A op operand) goto yes; else goto no;`
   Label jump_if(std::uint16_t op, std::uint32_t operand, Label yes, Label no);
-  /// A = the word at `offset` of struct seccomp_data; then goes on at `next`.
+  /// A = the word at `offset` of struct seccomp_data; continues at `next`.
   Label load(std::uint32_t offset, Label next);
-  /// A &= mask; then goes on at `next`.
+  /// A &= mask; continues at `next`.
   Label mask(std::uint32_t mask, Label next);
   /// A decision tree; `value_of` gives the BPF return value of a leaf.
   template <class ValueOf>
   Label tree(const Tree& tree, Tree::Id root, ValueOf value_of);
 
-  /// More instructions were asked for than the kernel takes: the program is void.
+  /// The program exceeds the kernel's limit and is void.
   [[nodiscard]] bool overflowed() const { return overflowed_; }
   [[nodiscard]] std::vector<sock_filter> finish() &&;
 
@@ -49,9 +48,9 @@ class Assembler {
     Label label;
   };
   std::vector<sock_filter> reversed_;
-  std::array<Return, 16> returns_{};  ///< the latest place of each value returned so far
+  std::array<Return, 16> returns_{};  ///< the latest instruction for each value returned so far
   std::size_t return_count_ = 0;
-  std::vector<Label> labels_;  ///< of the tree's nodes
+  std::vector<Label> labels_;  ///< the nodes of the tree
   bool overflowed_ = false;
 };
 
@@ -59,8 +58,7 @@ template <class ValueOf>
 Assembler::Label Assembler::tree(const Tree& tree, Tree::Id root, ValueOf value_of) {
   labels_.assign(root + 1, 0);
   const auto label_of = [&](Tree::Id id) {
-    // A leaf gets a place of its own near every use: it is one instruction, as a long jump would
-    // be.
+    // Each use of a leaf gets a copy nearby: it is one instruction, as a long jump would be.
     return tree.at(id).is_leaf ? give_back(value_of(tree.at(id).action)) : labels_[id];
   };
   for (Tree::Id id = 0; id <= root; ++id) {

@@ -17,12 +17,12 @@
 namespace sbx::plan {
 namespace {
 
-/// Numbers from `start` to the next range's start share one answer.
+/// Numbers from `start` to the start of the next range share one decision.
 struct Range {
   std::uint32_t start = 0;
   std::uint32_t value = 0;     ///< the BPF return value
-  const Call* call = nullptr;  ///< arguments decide: a range of this one call
-  bool own_exec = false;       ///< notified, but for the payload's own execve
+  const Call* call = nullptr;  ///< a single call whose arguments decide
+  bool own_exec = false;       ///< notified, except for the payload's own execve
 };
 
 /// BPF return values for actions.
@@ -52,7 +52,7 @@ class Answers {
 
  private:
   bool listener_;
-  bool kills_;  ///< with a listener it is the supervisor who ends the run
+  bool kills_;  ///< with a listener the supervisor ends the run instead
   const std::vector<int>& noted_;
 };
 
@@ -92,8 +92,7 @@ class Compiler {
     const Label foreign = out_.give_back(SECCOMP_RET_KILL_PROCESS);
     const Label unknown = out_.give_back(SECCOMP_RET_ERRNO | ENOSYS);
     node = out_.jump_if(BPF_JGE, kForeignAbiStart, foreign, node);
-    // -1 is no call of any ABI: a tracer skips a call with it, and the kernel itself answers
-    // ENOSYS.
+    // -1 is no call of any ABI: a tracer sets it to skip a call, and the kernel answers ENOSYS.
     node = out_.jump_if(BPF_JEQ, UINT32_MAX, unknown, node);
     node = out_.load(offsetof(seccomp_data, nr), node);
     node = out_.jump_if(BPF_JEQ, kAuditArch, node, foreign);
@@ -103,7 +102,7 @@ class Compiler {
   }
 
  private:
-  // A binary tree over ranges_[first, last), A holding the number.
+  // A binary search over ranges_[first, last), with the number in A.
   Assembler::Label search(std::size_t first, std::size_t last) {
     if (last - first == 1) return decide(ranges_[first]);
     const std::size_t middle = first + (last - first) / 2;
@@ -126,7 +125,7 @@ class Compiler {
     }
     const Tree::Id root = ruling_.tree(tree_, *range.call);
     return out_.tree(tree_, root, [&](const Action& action) -> std::uint32_t {
-      // The payload's own must pass; a rule on execve's arguments leaves no room to tell it apart.
+      // The payload's own execve must pass; a rule on execve's arguments leaves no argument to recognise it by.
       if (range.call->number == SYS_execve && action.kind == Action::Kind::allow)
         return SECCOMP_RET_ALLOW;
       return answers_(*range.call, action);
@@ -148,7 +147,7 @@ Result<std::vector<sock_filter>> compile_rules(const policy::Syscalls& syscalls,
   return Compiler(ruling, answers).run();
 }
 
-// Which rule is the first that does not fit, and what to say of it.
+// Finds the first rule that doesn't fit, for the message.
 std::unexpected<Error> too_long(const policy::Syscalls& syscalls, const FilterContext& context) {
   std::size_t fits = 0;
   std::size_t too_many = syscalls.rules.size();

@@ -41,7 +41,7 @@ std::string octal(std::uint32_t value) {
   return text.data();
 }
 
-/// The constant's name, else the number.
+/// The constant's name, otherwise the number.
 std::string constant(std::string_view prefix, std::uint32_t value) {
   const std::string_view name = symbol_name(prefix, value);
   return name.empty() ? std::to_string(value) : std::string(name);
@@ -63,7 +63,7 @@ std::string_view protocol_prefix(Arguments arguments) {
   return word(arguments[0]) == AF_NETLINK ? "NETLINK_" : "IPPROTO_";
 }
 
-// Writes the texts of one refusal.
+// Builds the texts of one refusal.
 class Teller {
  public:
   Teller(const policy::Syscalls& syscalls, const FilterContext& context, const Call& call,
@@ -142,7 +142,7 @@ class Teller {
     std::array<char, 48> text{};
     (void)std::snprintf(
         text.data(), text.size(), "(argument %d: 0x%llx)", rule.argument,
-        static_cast<unsigned long long>(arguments_[rule.argument]));  // fits by its widest values
+        static_cast<unsigned long long>(arguments_[rule.argument]));  // fits for the widest values
     return text.data();
   }
 
@@ -250,7 +250,7 @@ class Teller {
                                                        : allow_name(call_.name);
       case Cause::second_listener:
         return context_.listener ? std::string()
-                                 : allow_name(call_.name);  // a process tree has one listener
+                                 : allow_name(call_.name);  // only one listener per process tree
       case Cause::socket_family:
         return family_needs_privilege() ? std::string()
                                         : allow_value(0, constant("AF_", argument(0)));
@@ -282,7 +282,7 @@ class Teller {
            " }, action = \"allow\" }]";
   }
 
-  /// The deny list without the entry that decided: lists append, so it has to be replaced.
+  /// The deny list without the entry that decided: lists append, so the user must replace the list.
   [[nodiscard]] std::string deny_without_entry() const {
     std::string rest;
     for (const auto& entry : syscalls_.deny) {

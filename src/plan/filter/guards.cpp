@@ -19,7 +19,7 @@ namespace {
 static_assert(kNamespaceFlags == (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
                                   CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET));
 
-// Added after the headers of Debian 12 (prctl(2)).
+// Newer than the headers of Debian 12, prctl(2).
 constexpr std::uint64_t kPrSchedCore = 62;
 constexpr std::uint64_t kNewestPrctl = 78;  // PR_FUTEX_HASH, Linux 6.16
 constexpr std::uint64_t kPrGetAuxv = 0x41555856;
@@ -54,13 +54,13 @@ bool vouched(const GuardRequest& request, unsigned argument) {
   return (request.vouched >> argument & 1) != 0;
 }
 
-// socket(family, type, protocol): the kernel reads all three as int, and the type without
-// SOCK_CLOEXEC and SOCK_NONBLOCK.
+// socket(family, type, protocol): the kernel reads all three as int, and masks SOCK_CLOEXEC and SOCK_NONBLOCK out of
+// the type.
 Tree::Id internet_socket(Tree& tree, const GuardRequest& request) {
   const Tree::Id admitted = tree.leaf(allow());
   Tree::Id protocol = admitted;
   if (!vouched(request, 2)) {
-    // Go asks every machine for MPTCP at start and is content with a kernel that has none.
+    // Go probes for MPTCP at start and accepts a kernel without it.
     const Tree::Id other = tree.branch(word_is(2, IPPROTO_MPTCP),
                                        tree.leaf(quiet(EPROTONOSUPPORT, Cause::quiet_table)),
                                        tree.leaf(deny(EPROTONOSUPPORT, Cause::socket_protocol)));
@@ -68,8 +68,7 @@ Tree::Id internet_socket(Tree& tree, const GuardRequest& request) {
                         other);
   }
   if (vouched(request, 1)) return protocol;
-  // EPERM is what the kernel says to a raw socket without CAP_NET_RAW, and ESOCKTNOSUPPORT to types
-  // it lacks.
+  // The kernel's own answers: EPERM for a raw socket without CAP_NET_RAW, ESOCKTNOSUPPORT for a type it lacks.
   const Tree::Id other_type =
       tree.branch(word_masked(1, 0xf, SOCK_RAW), tree.leaf(deny(EPERM, Cause::socket_type)),
                   tree.leaf(deny(ESOCKTNOSUPPORT, Cause::socket_type)));
@@ -98,8 +97,8 @@ Tree::Id socket_guard(Tree& tree, const GuardRequest& request) {
     node = tree.any({word_is(0, AF_INET), word_is(0, AF_INET6)}, internet, netlink);
     node = tree.branch(word_is(0, AF_UNIX), tree.leaf(allow()), node);
   }
-  // This one no rule lifts: with the host's network and no Landlock scope it leads to the host's
-  // abstract sockets.
+  // No rule lifts this one: with the host's network and no Landlock scope it would expose the host's abstract
+  // sockets.
   if (!request.context.unix_sockets) {
     node =
         tree.branch(word_is(0, AF_UNIX), tree.leaf(deny(EAFNOSUPPORT, Cause::socket_unix)), node);
@@ -107,8 +106,7 @@ Tree::Id socket_guard(Tree& tree, const GuardRequest& request) {
   return node;
 }
 
-// clone's flags: the kernel takes the lower half of the register, and its low byte is the exit
-// signal.
+// clone's flags: the kernel reads the lower half of the register; its low byte is the exit signal.
 Tree::Id clone_guard(Tree& tree, const GuardRequest& request) {
   Tree::Id node = tree.leaf(allow());
   if (!request.spawns) {
@@ -122,12 +120,12 @@ Tree::Id clone_guard(Tree& tree, const GuardRequest& request) {
 Tree::Id ioctl_guard(Tree& tree, const GuardRequest& request) {
   const Tree::Id admitted = tree.leaf(allow());
   if (vouched(request, 1)) return admitted;
-  // TIOCSTI and TIOCLINUX type into a terminal; TIOCSETD loads line-discipline modules.
+  // TIOCSTI and TIOCLINUX inject input into a terminal; TIOCSETD loads line-discipline modules.
   const Tree::Id terminal =
       tree.any({word_is(1, TIOCSTI), word_is(1, TIOCLINUX), word_is(1, TIOCSETD)},
                tree.leaf(deny(EPERM, Cause::terminal_input)), admitted);
   if (!request.context.writes_are_polled) return terminal;
-  // fallocate by another name, on every file system (ioctl_preallocate).
+  // The same as fallocate, on every file system (ioctl_preallocate).
   return tree.any({word_is(1, kReserve), word_is(1, kReserve64), word_is(1, kZeroRange)},
                   tree.leaf(quiet(EOPNOTSUPP, Cause::polled_writes)), terminal);
 }
@@ -135,8 +133,8 @@ Tree::Id ioctl_guard(Tree& tree, const GuardRequest& request) {
 Tree::Id prctl_guard(Tree& tree, const GuardRequest& request) {
   const Tree::Id admitted = tree.leaf(allow());
   if (vouched(request, 0) || request.by_name) return admitted;
-  // PR_SET_MM forges /proc/self/exe and cmdline; a core-scheduling cookie idles the CPU's sibling,
-  // which no budget counts; the memory-error policy is the administrator's.
+  // PR_SET_MM forges /proc/self/exe and cmdline. A core-scheduling cookie forces the sibling CPU idle, which no
+  // budget counts. The memory-error policy belongs to the administrator.
   const Tree::Id unknown = tree.leaf(quiet(EINVAL, Cause::quiet_table));
   const Tree::Id named =
       tree.any({word_is(0, PR_SET_PTRACER), word_is(0, PR_SET_VMA), word_is(0, kPrGetAuxv)},
@@ -148,14 +146,13 @@ Tree::Id prctl_guard(Tree& tree, const GuardRequest& request) {
       tree.any({word_is(0, PR_SET_MM), word_is(0, kPrSchedCore), word_is(0, PR_MCE_KILL)},
                tree.leaf(deny(EPERM, Cause::prctl_option)), known);
   if (!request.context.writes_are_polled) return others;
-  // Then /proc/PID/io is the host's root's.
+  // A non-dumpable process's /proc/PID/io belongs to the host's root, so sbx can't read it.
   const Condition off{.argument = 1, .bits = 64, .value = 0};
   const Tree::Id dumpable = tree.branch(off, tree.leaf(deny(EPERM, Cause::unreadable)), admitted);
   return tree.branch(word_is(0, PR_SET_DUMPABLE), dumpable, others);
 }
 
-// prlimit64(pid, resource, new, old): RLIMIT_CPU of another process kills it, PID 1 included,
-// non-dumpable or not.
+// prlimit64(pid, resource, new, old): lowering RLIMIT_CPU kills another process, PID 1 included, dumpable or not.
 Tree::Id prlimit_guard(Tree& tree, const GuardRequest& request) {
   const Tree::Id admitted = tree.leaf(allow());
   if (vouched(request, 0)) return admitted;
@@ -203,8 +200,8 @@ Tree::Id mode_guard(Tree& tree, const GuardRequest& request, Tree::Id admitted) 
                      tree.leaf(deny(EPERM, Cause::set_id_mode)));
 }
 
-// The kernel ignores the mode unless a file may be made (build_open_how), and what stands in its
-// register then is arbitrary: glibc passes none.
+// The kernel ignores the mode unless the call may create a file (build_open_how); otherwise its register is
+// arbitrary, because glibc passes none.
 Tree::Id new_mode_guard(Tree& tree, const GuardRequest& request) {
   constexpr std::uint64_t kNameless = O_TMPFILE & ~O_DIRECTORY;
   const Tree::Id admitted = tree.leaf(allow());
@@ -212,7 +209,7 @@ Tree::Id new_mode_guard(Tree& tree, const GuardRequest& request) {
                      mode_guard(tree, request, admitted));
 }
 
-// A device of number 0:0, a whiteout, needs no privilege since Linux 5.8.
+// A whiteout, device number 0:0, needs no privilege since Linux 5.8.
 Tree::Id node_guard(Tree& tree, const GuardRequest& request) {
   const Tree::Id refusal = tree.leaf(deny(EPERM, Cause::special_file));
   Tree::Id node = tree.leaf(allow());
@@ -224,7 +221,7 @@ Tree::Id node_guard(Tree& tree, const GuardRequest& request) {
   return mode_guard(tree, request, node);
 }
 
-// Leaves a device 0:0 behind, without a capability since Linux 5.8; Landlock takes it for a rename.
+// Leaves a whiteout (device 0:0) behind, unprivileged since Linux 5.8; Landlock treats it as a rename.
 Tree::Id whiteout_guard(Tree& tree, const GuardRequest& request) {
   constexpr unsigned kFlags = 4;
   constexpr std::uint64_t kWhiteout = 4;  // RENAME_WHITEOUT

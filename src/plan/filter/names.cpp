@@ -1,7 +1,7 @@
 #include "plan/filter/filter.hpp"
 #include "plan/filter/table.hpp"
 
-/// The table as documentation, completions and messages see it.
+/// The table as documentation, completions and messages use it.
 namespace sbx::plan {
 namespace {
 

@@ -44,12 +44,11 @@ std::unexpected<Error> needed(std::string_view what, const Origin& origin) {
       origin, "remove it from the policy");
 }
 
-/// The value as the kernel reads it from a register of `bits`, or nothing when it can't be such a
-/// value.
+/// Truncates the value to what the kernel reads from a register of `bits`; false if it doesn't fit.
 bool fit(std::uint64_t& value, unsigned bits) {
   if (bits == 64) return true;
   const std::uint64_t width = (std::uint64_t{1} << bits) - 1;
-  const bool fits = value <= width || value >= ~(width >> 1);  // the second: a negative number
+  const bool fits = value <= width || value >= ~(width >> 1);  // second condition: negative numbers
   value &= width;
   return fits;
 }
@@ -91,7 +90,7 @@ Status check_argument(const policy::SyscallRule& rule, const Call& call, const O
   return {};
 }
 
-/// The rule's values as the kernel reads them: a mask and a value for masked_eq.
+/// The rule's values as the kernel reads them: for masked_eq, a mask and a value.
 Result<std::vector<std::uint64_t>> checked_values(const policy::SyscallRule& rule, const Call& call,
                                                   const Origin& origin) {
   std::vector<std::uint64_t> values = SBX_TRY(values_of(rule, origin));
@@ -129,7 +128,7 @@ Result<std::vector<std::uint64_t>> checked_values(const policy::SyscallRule& rul
   return values;
 }
 
-/// Ne, le and lt give the condition of their opposite.
+/// For ne, le and lt: the condition of their opposite.
 std::vector<Condition> conditions_of(const policy::SyscallRule& rule, const Call& call,
                                      const std::vector<std::uint64_t>& values) {
   Condition condition{.argument = static_cast<std::uint8_t>(rule.argument),
@@ -244,7 +243,7 @@ void Ruling::apply_allow(Standpoint& standpoint, const Call& call) const {
   for (const Entry& entry : allow_) {
     if (entry.is_group ? entry.group != call.group : entry.number != call.number) continue;
     if (call.decision.standing == Standing::absent) continue;
-    // clone3 hides its flags in memory: granting it with its group would undo the guard on clone.
+    // clone3 passes its flags in memory: granting it with its group would undo the guard on clone.
     if (entry.is_group && call.decision.standing == Standing::quiet &&
         call.group == Group::process_spawn)
       continue;
@@ -261,7 +260,7 @@ void Ruling::apply_deny(Standpoint& standpoint, const Call& call) const {
     const Action refusal{
         .kind = Action::Kind::deny, .error = EPERM, .cause = entry.cause, .index = entry.index};
     if (entry.is_group && call.decision.guard == Guard::clone) {
-      // Threads are no processes: clone stays for them.
+      // Threads are not processes: clone stays allowed for them.
       standpoint.spawns = false;
       standpoint.spawn_refusal = {.kind = Action::Kind::deny,
                                   .error = EPERM,
@@ -269,7 +268,7 @@ void Ruling::apply_deny(Standpoint& standpoint, const Call& call) const {
                                   .index = entry.index};
       continue;
     }
-    // A quiet answer is a refusal already, and glibc falls back to clone only on clone3's ENOSYS.
+    // A quiet answer already refuses the call; and glibc falls back to clone only if clone3 fails with ENOSYS.
     const bool quiet =
         call.decision.standing == Standing::quiet || call.decision.standing == Standing::absent;
     standpoint.action = quiet ? Action{.kind = Action::Kind::quiet,
@@ -319,8 +318,8 @@ Ruling::Verdict Ruling::verdict(const Call& call) const {
   return {.conditional = ruled || guarded, .action = view.action};
 }
 
-/// Lays the allow rules of one call out, argument by argument: which of them matched decides what
-/// the guard still checks.
+/// Arranges the allow rules of one call argument by argument: the rules that matched decide what the guard still
+/// checks.
 struct Ruling::Walk {
   const Ruling& ruling;
   Tree& tree;
@@ -346,7 +345,7 @@ struct Ruling::Walk {
            rule.names_values == names_values;
   }
 
-  /// The subtree for argument `argument` and those after it.
+  /// The subtree for `argument` and the following ones.
   [[nodiscard]] Tree::Id from(unsigned argument, unsigned vouched, bool granted) const {
     const bool admitted = granted || view.action.kind == Action::Kind::allow;
     if (argument == 6 || (admitted && call.decision.guard == Guard::none))

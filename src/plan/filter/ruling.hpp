@@ -10,27 +10,26 @@
 #include "plan/filter/tree.hpp"
 #include "policy/policy.hpp"
 
-/// What a policy's lists and rules say about each call, names resolved to numbers.
+/// What a policy's lists and rules decide for each call, with names resolved to numbers.
 namespace sbx::plan {
 
 class Ruling {
  public:
-  /// Checks every name, group, symbol and argument. Only the first `rule_count` of syscalls.rules
-  /// are taken in. Errors: policy.
+  /// Checks every name, group, symbol and argument. Uses only the first `rule_count` of syscalls.rules. Errors:
+  /// policy.
   static Result<Ruling> resolve(const policy::Syscalls& syscalls, const FilterContext& context,
                                 std::size_t rule_count = SIZE_MAX);
-  /// What a policy that resolves says of one call: as fast as a denied call in a flood needs it.
+  /// Resolves a valid policy for one call only: fast enough for a flood of denied calls.
   static Result<Ruling> resolve_one(const policy::Syscalls& syscalls, const FilterContext& context,
                                     const Call& call);
 
-  /// The decision for a call without an argument rule or guard; `conditional` when there is one:
-  /// then ask tree().
+  /// The decision for a call without an argument rule or guard; with one it is `conditional`, and tree() decides.
   struct Verdict {
     bool conditional = false;
     Action action;
   };
   [[nodiscard]] Verdict verdict(const Call& call) const;
-  /// The whole decision for a call.
+  /// The complete decision for a call.
   [[nodiscard]] Tree::Id tree(Tree& tree, const Call& call) const;
 
  private:
@@ -38,7 +37,7 @@ class Ruling {
     bool is_group = false;
     Group group{};
     std::uint16_t number = 0;
-    std::uint32_t index = kNoIndex;  ///< in the policy's list
+    std::uint32_t index = kNoIndex;  ///< index in the policy's list
     Cause cause = Cause::deny_entry;
   };
   struct Rule {

@@ -8,7 +8,7 @@
 namespace sbx::plan {
 namespace {
 
-// The vocabulary of the .def file's fourth column: it reads as words there.
+// Vocabulary for the fourth column of the .def file, so that it reads as words.
 // NOLINTBEGIN(readability-identifier-naming)
 constexpr Decision own{Standing::own};
 constexpr Decision minimal{Standing::minimal};
@@ -116,8 +116,8 @@ constexpr auto kGroups = std::to_array<GroupText>({
 });
 static_assert(kGroups.size() == static_cast<std::size_t>(Group::obsolete) + 1);
 
-// Called for every block, page, lock or clock reading of a program. The bitmap is
-// seccomp_cache_check_allow in the kernel's kernel/seccomp.c.
+// Called for every block, page, lock or clock reading of a program. The kernel's bitmap: seccomp_cache_check_allow in
+// kernel/seccomp.c.
 struct HotName {
   char name[16];
 };

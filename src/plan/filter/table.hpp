@@ -12,7 +12,7 @@
 /// The checked-in table of system calls and their groups: data only.
 namespace sbx::plan {
 
-/// How a call stands without a word from the policy (see the head of syscalls_x86_64.def).
+/// A call's standing by default (see the head of syscalls_x86_64.def).
 enum class Standing : std::uint8_t { own, minimal, standard, denied, quiet, absent };
 
 /// The condition on arguments under which a call is admitted.
@@ -20,20 +20,20 @@ enum class Guard : std::uint8_t {
   none,
   socket,         ///< family, type, protocol
   socketpair,     ///< family
-  clone,          ///< no namespaces; processes as the policy says
+  clone,          ///< no namespaces; processes as the policy permits
   ioctl,          ///< not TIOCSTI, TIOCLINUX, TIOCSETD
-  prctl,          ///< known options of the process's own
-  prlimit,        ///< new limits for the process itself only
-  personality,    ///< ask, or the default
+  prctl,          ///< known options that affect only the process itself
+  prlimit,        ///< only read limits, or set the process's own
+  personality,    ///< only queries, or the default
   seccomp,        ///< no second listener
-  affinity,       ///< not where the affinity is the CPU budget
-  unseen_memory,  ///< not where memory is polled: no process need map what it holds
-  unseen_writes,  ///< not where writes are polled: no process's count has them
+  affinity,       ///< denied where the affinity is the CPU budget
+  unseen_memory,  ///< denied where memory is polled: no process has to map it
+  unseen_writes,  ///< denied where writes are polled: no process's count includes them
   mode,           ///< where files reach the host: no set-user-ID or set-group-ID bit
   new_mode,       ///< the same for a file that open(2) makes
-  unseen_mode,    ///< not where files reach the host: the mode lies in memory
-  node,           ///< as mode; no devices; FIFOs and sockets where Landlock keeps them in
-  whiteout,       ///< renameat2: no whiteout where files reach the host
+  unseen_mode,    ///< denied where files reach the host: the mode is in memory
+  node,  ///< as mode; no devices; FIFOs and sockets only where Landlock keeps them out of live grants
+  whiteout,  ///< renameat2: no whiteout where files reach the host
 };
 
 enum class Group : std::uint8_t {
@@ -84,7 +84,7 @@ struct Decision {
   std::uint16_t quiet_errno = 0;
 };
 
-/// Text is held in place, not pointed to: no relocations at start.
+/// Text is stored in place: pointers would need relocations at start.
 struct Call {
   std::uint16_t number;
   char name[24];
@@ -97,15 +97,15 @@ struct Call {
 struct GroupText {
   char name[20];  ///< "@debug"
   char description[112];
-  char risk[96];         ///< what granting it means; empty for harmless ones
-  bool needs_privilege;  ///< the kernel refuses these to the sandbox whatever a filter says
+  char risk[96];         ///< consequence of granting it; empty if harmless
+  bool needs_privilege;  ///< the kernel refuses these in the sandbox, whatever the filter allows
 };
 
 /// All calls, by rising number.
 [[nodiscard]] std::span<const Call> calls();
 /// One above the newest number of the table.
 [[nodiscard]] int call_limit();
-/// nullptr for a hole, a negative number, or one above the newest.
+/// nullptr for a gap, a negative number, or one above the newest.
 [[nodiscard]] const Call* find_call(int number);
 [[nodiscard]] const Call* find_call(std::string_view name);
 
@@ -114,15 +114,14 @@ struct GroupText {
 [[nodiscard]] std::optional<Group> find_group(std::string_view name);
 [[nodiscard]] std::size_t group_count();
 
-/// True for calls that must stay on the kernel's always-allow bitmap (Linux 5.11): an argument rule
-/// takes a call off it.
+/// True for calls that must stay on the kernel's always-allow bitmap (Linux 5.11): an argument rule removes a call
+/// from it.
 [[nodiscard]] bool is_hot(const Call& call);
 
-/// Width in bits of an argument, 0 when the call has no such argument.
+/// Width of an argument in bits; 0 if the call has no such argument.
 [[nodiscard]] int argument_bits(const Call& call, int argument);
 
-/// The known name nearest to a mistyped one (a call, or a group when it begins with '@'); empty
-/// when none is near.
+/// The known name nearest to a misspelled one (a call, or a group if it begins with '@'); empty if none is near.
 [[nodiscard]] std::string_view nearest_name(std::string_view name);
 
 }  // namespace sbx::plan

@@ -6,21 +6,21 @@
 #include <span>
 #include <vector>
 
-/// What the filter decides about one call: a small decision tree over the argument registers. The
-/// assembler turns it into BPF, explain() walks it in C++: both read the same decision.
+/// The filter's decision about one call, as a small tree over the argument registers. The assembler turns it into BPF
+/// and explain() walks it in C++, so both follow the same decision.
 namespace sbx::plan {
 
-/// Why an action was chosen; `Action::index` says which entry or rule where one is meant.
+/// Why an action was chosen. `Action::index` is the entry or rule, where there is one.
 enum class Cause : std::uint8_t {
   admitted,
-  not_in_base,     ///< the base leaves it out
+  not_in_base,     ///< not in the base
   deny_entry,      ///< syscalls.deny[index]
   rule,            ///< syscalls.rules[index]
-  quiet_table,     ///< probed for by honest programs
-  unknown_number,  ///< a hole, or newer than the table
+  quiet_table,     ///< honest programs probe for it
+  unknown_number,  ///< a gap, or newer than the table
   foreign_abi,     ///< x32 or another architecture
   socket_family,
-  socket_unix,  ///< the host's abstract sockets could not be shut otherwise
+  socket_unix,  ///< nothing else would block the host's abstract sockets
   socket_type,
   socket_protocol,
   socketpair_family,
@@ -55,7 +55,7 @@ enum class Compare : std::uint8_t { equal, greater, greater_equal, masked_equal 
 
 struct Condition {
   std::uint8_t argument = 0;
-  std::uint8_t bits = 64;  ///< how much of the register the kernel reads: 16, 32 or 64
+  std::uint8_t bits = 64;  ///< width that the kernel reads: 16, 32 or 64
   Compare compare = Compare::equal;
   std::uint64_t value = 0;
   std::uint64_t mask = ~std::uint64_t{0};  ///< masked_equal
@@ -90,7 +90,7 @@ class Tree {
   void clear() { nodes_.clear(); }
 
  private:
-  std::vector<Node> nodes_;  ///< children come before their parents
+  std::vector<Node> nodes_;  ///< children precede their parents
 };
 
 }  // namespace sbx::plan

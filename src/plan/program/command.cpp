@@ -34,7 +34,7 @@ std::vector<std::string> command_words(std::string_view command) {
   return words;
 }
 
-/// Folders in which names of commands are searched, on the host.
+/// Host directories that are searched for commands.
 std::vector<std::string> search_path(const policy::Policy& policy, const host::Host& host,
                                      const std::string& system_root) {
   std::vector<std::string> folders;
@@ -148,7 +148,7 @@ Result<Program> Resolver::resolve() {
   return std::move(program_);
 }
 
-/// git fails in a subdirectory of a repository that the run does not see as a whole.
+/// git fails in a subdirectory if the run doesn't see the whole repository.
 void Resolver::note_repository() {
   if (base_name(program_.executable) != "git") return;
   const std::string& here = host_.working_directory;
@@ -163,7 +163,7 @@ void Resolver::note_repository() {
                            "'; to share it copy-on-write, add --workspace " + way + ":overlay");
 }
 
-/// Said only of a python program: nobody else needs to know of the environment.
+/// Noted only for a python program: no other uses the environment.
 void Resolver::note_project_environment() {
   if (!project_) return;
   const bool uses = !project_->folder.empty() && program_.interpreter.prefix == project_->folder;
@@ -199,7 +199,7 @@ std::string Resolver::absolute(const std::string& path) const {
   return joined(host_.working_directory, path);
 }
 
-/// The canonical path when the operand names a file; nothing when it names nothing or a folder.
+/// The canonical path if the operand names a file; empty if it names nothing or a directory.
 Result<std::optional<std::string>> Resolver::script_file(const std::string& operand) const {
   if (operand.empty()) return std::nullopt;
   auto real = host_.files->canonical(absolute(operand));
@@ -266,7 +266,7 @@ Result<Launch> Resolver::interpreter(const Language& language, std::string reaso
   return launch;
 }
 
-/// Whether the program must be compiled, or prepared otherwise, before it runs.
+/// True if the program must be compiled, or otherwise prepared, before it runs.
 bool needs_recipe(const Language& spoken, const Launch& launch) {
   return !spoken.recipe.steps.empty() &&
          (spoken.recipe_command.empty() || launch.command.starts_with(spoken.recipe_command));
@@ -318,7 +318,7 @@ Result<Launch> Resolver::launch_by_extension(const std::string& typed) {
                                                                         : name.substr(dot + 1));
   const auto own = policy_.interpreters.extensions.find(extension);
   const Language* known = extension.empty() ? nullptr : language_of_extension(extension);
-  // The built-in table tries several names; a person's choice is taken as it is.
+  // The built-in table tries several names; the user's choice is taken as written.
   const bool chosen = own != policy_.interpreters.extensions.end() &&
                       (own->second.origin.layer == Layer::file ||
                        own->second.origin.layer == Layer::command_line || known == nullptr);
@@ -354,7 +354,7 @@ Result<Launch> Resolver::script_launch(const std::string& typed, const std::stri
   return launch_by_extension(typed);
 }
 
-/// An earlier run may have made a link in the project. It must not choose a file of the caller's.
+/// An earlier run may have created a link in the project. It must not select a file of the caller's.
 Status Resolver::check_link(const std::string& typed, const std::string& real) const {
   const std::string& project = host_.working_directory;
   const std::string place = normal(absolute(typed));
@@ -396,11 +396,11 @@ Status Resolver::run_script(const std::string& typed, const std::string& real) {
   return {};
 }
 
-/// Whether the name that was typed leads to the same file from the working directory inside.
+/// True if the typed name leads to the same file from the working directory inside.
 bool Resolver::works_as_typed(const std::string& typed, const std::string& real) const {
   if (!typed.starts_with('/') && inside_folder_ != host_.working_directory) return false;
   if (view_.inside(real) != real) return false;
-  // As text this holds for ".." in front only: the folder before a later one may not be there inside.
+  // Textual resolution is right only for leading "..": the directory before a later one may not exist inside.
   const std::size_t named = typed.find_first_not_of(typed.starts_with('/') ? "/" : "./");
   const bool plain = named == std::string::npos || typed.find("/../", named) == std::string::npos;
   if (plain && normal(absolute(typed)) == real) return true;
@@ -412,7 +412,7 @@ bool Resolver::works_as_typed(const std::string& typed, const std::string& real)
          });
 }
 
-/// As a shell takes it for one word.
+/// Quoted so that a shell takes it as one word.
 std::string single_quoted(std::string_view text) {
   std::string quoted = "'";
   for (const char letter : text) quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
@@ -479,8 +479,7 @@ Status Resolver::run_command(const std::string& name) {
   return {};
 }
 
-/// `interpreters.allow`: names as they are found on PATH, or paths. Compared by the file behind
-/// them.
+/// `interpreters.allow`: names searched on PATH, or paths. Compared by the files they lead to.
 Status Resolver::check_allowed(const std::string& asked, const std::string& real) {
   const auto& allow = policy_.interpreters.allow;
   if (allow.empty()) return {};

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::array<std::string_view, 6> kParts = {"bin",     "lib",     "lib64",
                                                     "libexec", "include", "share"};
-/// What some interpreters read of their prefix besides.
+/// Additional parts of the prefix that some interpreters read.
 struct MoreParts {
   std::string_view name;
   std::array<std::string_view, 4> parts;
@@ -141,7 +141,7 @@ Status Exposure::show_environment(const std::string& folder, const std::string& 
   const std::string real = SBX_TRY(lookup_.real(python));
   SBX_TRY(show_interpreter(real));
   SBX_TRY(show_links(python));
-  // python takes its library from the prefix that "home" names, not from where the links lead.
+  // python takes its library from the prefix named by "home", not from the target of the links.
   const std::string home = home_key(
       lookup_.files().read_head(configuration, kConfigurationLimit).value_or(std::string()));
   if (!home.starts_with('/')) return {};
@@ -156,7 +156,7 @@ Status Exposure::show_links(const std::string& path) {
   for (auto& [place, text] : hops) {
     if (!view_.inside(place).empty()) continue;
     const Cover* over = view_.over(place);
-    if (over != nullptr && !over->source.empty()) continue;  // a granted tree is shown as it is
+    if (over != nullptr && !over->source.empty()) continue;  // a granted tree is already visible
     steps_.push_back(symlink_step(std::move(text), place));
   }
   return {};

@@ -7,8 +7,7 @@
 #include "plan/files/steps.hpp"
 #include "plan/program/lookup.hpp"
 
-/// Makes programs visible that neither the system folders nor a grant show: as little as lets them
-/// work.
+/// Shows programs that neither the system directories nor a grant show, with no more than they need to work.
 namespace sbx::plan {
 
 class Exposure {
@@ -16,14 +15,13 @@ class Exposure {
   Exposure(const host::Host& host, const Lookup& lookup, View& view, std::vector<Mount>& steps,
            std::vector<std::string>& explanations);
 
-  /// One file, alone, read-only at its own path. Gives its path inside.
+  /// One file, alone, read-only at its own path. Returns its path inside.
   Result<std::string> show_file(const std::string& real);
-  /// The folders of the prefix that an interpreter reads; gives the prefix, empty for one that is
-  /// visible already.
+  /// The directories of the prefix that an interpreter reads. Returns the prefix, empty if it is already visible.
   Result<std::string> show_interpreter(const std::string& real);
-  /// The parts of a virtual environment that its programs read, and the interpreter behind it.
+  /// The parts of a virtual environment that its programs read, and its interpreter.
   Status show_environment(const std::string& folder, const std::string& python);
-  /// The links between `path` and its file, where they are not visible.
+  /// The links between `path` and its file, unless they are already visible.
   Status show_links(const std::string& path);
 
  private:
@@ -41,8 +39,8 @@ class Exposure {
   std::string home_;  ///< canonical
 };
 
-/// The folder of the virtual environment that a python at `path` belongs to (not resolved: that is
-/// how python finds it); empty when there is none.
+/// The directory of the virtual environment that a python at `path` belongs to; empty if there is none. `path` keeps
+/// its links: python finds the environment by it.
 [[nodiscard]] std::string environment_of(const host::Files& files, const std::string& path);
 
 }  // namespace sbx::plan

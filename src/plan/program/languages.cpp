@@ -7,29 +7,29 @@
 namespace sbx::plan {
 namespace {
 
-// Each compiler's own defaults, and the variables that make(1) uses to change them.
+// Each compiler's own defaults, and the variables by which make(1) changes them.
 constexpr Recipe kC = {
     "code.c",
     R"("$compiler" ${CFLAGS-} ${here:+-iquote "$here"} -o "$build/program" -x c "$source" -x none ${LDFLAGS-} ${LDLIBS-} -lm || exit)"};
 constexpr Recipe kCxx = {
     "code.cpp",
     R"("$compiler" ${CXXFLAGS-} ${here:+-iquote "$here"} -o "$build/program" -x c++ "$source" -x none ${LDFLAGS-} ${LDLIBS-} || exit)"};
-// The crate's name would come from the file's, which need not be an identifier.
+// rustc would derive the crate's name from the file's, which need not be an identifier.
 constexpr Recipe kRust = {
     "code.rs",
     R"("$compiler" --edition "${RUSTEDITION-2021}" --crate-name program ${RUSTFLAGS-} -o "$build/program" "$source" || exit)"};
-// go knows its sources by their ending.
+// go recognises sources by their extension.
 constexpr Recipe kGo = {
     "code.go",
     R"(case $source in *.go) ;; *) cp "$source" "$build/code.go" && source=$build/code.go || exit ;; esac
 "$compiler" build -o "$build/program" "$source" || exit)"};
-// The launcher of java compiles one file in memory (since 11, JEP 330), in half the time of javac and java. Without
+// The java launcher compiles one file in memory (since 11, JEP 330), in half the time of javac plus java. Without
 // MaxRAM it sizes its heap by the host's memory, because there is no /sys inside.
 constexpr Recipe kJava = {
     "code.java",
     R"(case $source in *.java) ;; *) cp "$source" "$build/code.java" && source=$build/code.java || exit ;; esac
 exec "${compiler%/*}/java" -XX:MaxRAM="$memory" -XX:MaxRAMPercentage=60 "$source" "$@")"};
-// Type stripping came with node 22.6; an older one ends with "bad option".
+// Type stripping came with node 22.6; an older node fails with "bad option".
 constexpr Recipe kTypeScript = {"code.ts",
                                 R"(if "$compiler" --experimental-strip-types -e '' 2>/dev/null; then
   exec "$compiler" --experimental-strip-types --disable-warning=ExperimentalWarning "$source" "$@"
@@ -40,7 +40,7 @@ exit 126)"};
 const std::vector<Language>& languages() {
   static const std::vector<Language> table = {
       {"python", {"python3", "python"}, {"-c"}, {}, {"-"}},
-      // Without "--" node takes the program's own options for its own.
+      // Without "--" node would interpret the program's options as its own.
       {"javascript", {"node", "nodejs"}, {"-e"}, {"--"}, {"-"}},
       {"typescript",
        {"tsx", "ts-node", "bun", "deno run", "node", "nodejs"},
@@ -54,14 +54,14 @@ const std::vector<Language>& languages() {
       {"r", {"Rscript"}, {"-e"}, {}, {"-"}},
       {"lua", {"lua", "lua5.4", "lua5.3", "luajit"}, {"-e"}, {}, {"-"}},
       {"php", {"php"}, {"-r"}, {"--"}, {"--"}},
-      // The word after the code of a shell is $0, not the first argument.
+      // A shell takes the word after the code as $0, not as the first argument.
       {"bash", {"bash"}, {"-c"}, {"bash"}, {"-s", "--"}},
       {"sh", {"sh"}, {"-c"}, {"sh"}, {"-s", "--"}},
       {"c", {"cc", "gcc", "clang"}, {}, {}, {}, kC},
       {"c++", {"c++", "g++", "clang++"}, {}, {}, {}, kCxx},
       {"go", {"go"}, {}, {}, {}, kGo},
       {"rust", {"rustc"}, {}, {}, {}, kRust},
-      // A run-time alone can't compile: the compiler is what is looked for.
+      // A run-time alone can't compile, so the compiler is searched for.
       {"java", {"javac"}, {}, {}, {}, kJava},
   };
   return table;
@@ -94,7 +94,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 23> kExtensi
 }};
 
 using OtherName = std::pair<std::string_view, std::string_view>;
-/// What models and the fences of markdown call a language, besides its extensions.
+/// Other names that models and markdown fences use for a language, besides its extensions.
 constexpr auto kOtherNames = std::to_array<OtherName>({
     {"python3", "python"},
     {"py3", "python"},

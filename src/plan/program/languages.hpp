@@ -8,29 +8,28 @@
 
 namespace sbx::plan {
 
-/// One value of --lang: how its programs are started.
+/// One value of --lang: how to start its programs.
 struct Language {
   std::string_view name;
-  /// Commands, the first that is found is taken; words after the name are arguments ("deno run").
+  /// Commands, of which the first found is used; further words are arguments ("deno run").
   std::vector<std::string_view> commands;
   std::vector<std::string_view>
-      for_code;  ///< between interpreter and CODE of -c; empty: the interpreter has no such option
+      for_code;  ///< between interpreter and CODE of -c; empty: it has no such option
   std::vector<std::string_view> after_code;  ///< between CODE and the program's arguments
   std::vector<std::string_view>
-      for_stdin;       ///< what stands for the script when it comes from standard input
+      for_stdin;       ///< replaces the script when it comes from standard input
   Recipe recipe = {};  ///< of a compiled language
-  /// The command that needs the recipe, others understand the language; empty: every command.
+  /// The only command that needs the recipe; empty: all do.
   std::string_view recipe_command = {};
 };
 
-/// By its name or another that is in use ("python3", "js", "golang"), in upper or lower case. Null when
-/// there is no such language.
+/// Looks a language up by name or alias ("python3", "js", "golang"), ignoring case. Null if there is none.
 [[nodiscard]] const Language* language(std::string_view name);
 /// "python, javascript, …"
 [[nodiscard]] std::string language_names();
-/// The language of "script.py" by its ending; null when none is built in.
+/// The language of "script.py" by its extension; null if none is built in.
 [[nodiscard]] const Language* language_of_extension(std::string_view extension);
-/// True for interpreters that need the folders around them: python3.11, node, Rscript.
+/// True for interpreters that need the directories around them: python3.11, node, Rscript.
 [[nodiscard]] bool is_interpreter_name(std::string_view name);
 /// True for python3.11 and pypy3: they look for pyvenv.cfg.
 [[nodiscard]] bool is_python_name(std::string_view name);

@@ -9,7 +9,7 @@ namespace sbx::plan {
 namespace {
 
 constexpr std::size_t kHeadLimit = 4096;
-constexpr int kMostInterpreters = 5;  // the kernel gives up there too (ELOOP), execve(2)
+constexpr int kMostInterpreters = 5;  // the kernel's limit too (ELOOP), execve(2)
 constexpr int kMostShims = 4;
 
 std::unexpected<Error> not_executable(std::string code, std::string message,
@@ -25,8 +25,8 @@ std::unexpected<Error> bad_interpreter(std::string message) {
                         "correct the \"#!\" line, or name the language with --lang");
 }
 
-/// The last component stays as it is: a virtual environment's python is a link, and known by its
-/// place.
+/// Keeps the last component unresolved: a virtual environment's python is a link, and python recognises the
+/// environment by it.
 Result<std::string> with_real_folder(const Lookup& lookup, const std::string& path,
                                      const std::string& real) {
   if (path == real) return path;
@@ -66,7 +66,7 @@ Result<Launch> Launcher::binary(const Unshimmed& found, const std::string& name)
   const bool interpreter = is_interpreter(path, found.real) || !found.reason.empty();
   const Cover* over = view_.over(path);
   const bool in_system = over != nullptr && over->system;
-  // Interpreters outside of grants are searched for nothing: only paths that a rule names are hidden.
+  // Interpreters outside of grants are not surveyed: only rules with literal paths hide them.
   const bool alone = !in_system && (over == nullptr || over->source.empty());
   SBX_TRY(view_.check_not_hidden("run '" + path + "'", path, in_system || (interpreter && alone)));
   const std::string environment = in_system ? std::string() : environment_of(lookup_.files(), path);
@@ -85,8 +85,8 @@ Result<Launch> Launcher::binary(const Unshimmed& found, const std::string& name)
     launch.interpreter.path = launch.real;
     launch.bin = parent_of(launch.executable);
   }
-  // Outside the system folders a program must find its own folder by argv[0] whatever PATH says
-  // (python does).
+  // A program outside the system directories must find its own directory by argv[0], whatever PATH contains (python
+  // does).
   if (interpreter && !in_system && !name.contains('/')) {
     std::string shown = view_.inside(path);
     launch.words = {shown.empty() ? launch.executable : std::move(shown)};
@@ -110,7 +110,7 @@ Result<Launch> Launcher::program(const std::string& path, const std::string& nam
   SBX_TRY(
       view_.check_not_hidden("run '" + found.path + "'", real, over != nullptr && over->system));
   Launch launch = SBX_TRY(shebang(found.path, found.head, depth));
-  // A tool of a version manager brings the folders of its own prefix.
+  // A version manager's tool brings the directories of its own prefix.
   if (is_interpreter_name(base_name(real)) || !found.reason.empty())
     SBX_TRY(exposure_.show_interpreter(real));
   std::string shown = view_.inside(SBX_TRY(with_real_folder(lookup_, found.path, real)));
@@ -131,7 +131,7 @@ Result<Launch> Launcher::named(const std::string& name, const std::string& scrip
 Result<Launch> Launcher::shebang(const std::string& script, std::string_view head, int depth) {
   const auto line = read_shebang(head);
   if (!line) return bad_interpreter("the \"#!\" line of '" + script + "' names nothing");
-  // env would be given the script's own path, and start it again for ever.
+  // env would get the script's own path, and start it again forever.
   if (is_env_alone(*line))
     return bad_interpreter("the \"#!\" line of '" + script + "' names env without a program");
   if (depth >= kMostInterpreters)

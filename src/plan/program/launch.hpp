@@ -9,19 +9,19 @@
 
 namespace sbx::plan {
 
-/// What is executed in the end, and the words in front of the program's own arguments.
+/// The program that is finally executed, and the words before the program's own arguments.
 struct Launch {
   std::string executable;          ///< inside
   std::vector<std::string> words;  ///< argv so far; words[0] is the program's name
-  std::string shown;  ///< inside: the program by its own name, before links and "#!" lines
-  std::string real;   ///< the executed file on the host, canonical
-  std::string bin;    ///< inside: the folder of the interpreter; empty for a command that is none
+  std::string shown;               ///< inside: the program before links and "#!" lines are resolved
+  std::string real;                ///< the executed file on the host, canonical
+  std::string bin;  ///< inside: the interpreter's directory; empty for other commands
   InterpreterFacts interpreter;
-  std::string command;                 ///< the name it was found by, of a table of several
-  const Language* compiles = nullptr;  ///< set: it compiles this language, so a recipe runs it
+  std::string command;                 ///< the name it was found by, if there are several
+  const Language* compiles = nullptr;  ///< set: a compiler of this language, so a recipe runs it
 };
 
-/// Follows shims, links and "#!" lines down to an ELF file and makes everything on the way visible.
+/// Follows shims, links and "#!" lines down to an ELF file, and makes everything on the way visible.
 class Launcher {
  public:
   Launcher(const Lookup& lookup, ShimContext context, View& view, Exposure& exposure)
@@ -31,11 +31,11 @@ class Launcher {
   Result<Launch> program(const std::string& path, const std::string& name) {
     return program(path, name, 0);
   }
-  /// What the "#!" line of a script asks for. Errors: not_found, not_executable.
+  /// The interpreter that a script's "#!" line names. Errors: not_found, not_executable.
   Result<Launch> shebang(const std::string& script, std::string_view head) {
     return shebang(script, head, 0);
   }
-  /// The program behind shims, links resolved; for comparing.
+  /// The program behind shims, links resolved; for comparisons.
   Result<std::string> behind(const std::string& path);
 
  private:

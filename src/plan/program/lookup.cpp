@@ -11,7 +11,7 @@
 namespace sbx::plan {
 namespace {
 
-constexpr int kMostLinks = 40;  // as the kernel, path_resolution(7)
+constexpr int kMostLinks = 40;  // as in the kernel, path_resolution(7)
 
 /// Insertions, deletions, replacements and swaps of neighbours that turn one word into the other.
 std::size_t edit_distance(std::string_view left, std::string_view right) {
@@ -98,7 +98,7 @@ std::optional<std::string> Lookup::find(std::string_view name) const {
   return found;
 }
 
-/// A script whose "#!" line names python, as those of pip and pytest do.
+/// A script whose "#!" line names python, such as pip and pytest.
 bool Lookup::is_python_program(const std::string& path) const {
   constexpr std::size_t kLineLimit = 256;
   const std::string head = files_.read_head(path, kLineLimit).value_or(std::string());
@@ -119,7 +119,7 @@ std::optional<std::string> Lookup::find_beyond(std::string_view name,
 bool Lookup::is_executable_file(const std::string& path) const {
   const auto target = real(path);
   if (!target || !files_.may_execute(*target)) return false;
-  const auto facts = files_.look(*target);  // execute permission on a folder means something else
+  const auto facts = files_.look(*target);  // on a directory, execute permission means search
   return facts && facts->type == host::FileType::regular;
 }
 
@@ -132,7 +132,7 @@ bool Lookup::is_folder(const std::string& path) const {
 
 std::string Lookup::similar(std::string_view name) const {
   if (name.empty()) return {};
-  // At most one mistake in three letters, two in all, and none in the first letter.
+  // At most one error in three letters, two in all, and none in the first letter.
   constexpr std::size_t kMost = 2;
   std::string best;
   std::size_t least = std::min(name.size() / 3, kMost) + 1;

@@ -8,41 +8,41 @@
 
 #include "host/host.hpp"
 
-/// Finding programs by reading. All paths are the host's; those of another system
-/// (filesystem.system) begin with its root.
+/// Finds programs by reading the file system. All paths are the host's; those of another system (filesystem.system)
+/// begin with its root.
 namespace sbx::plan {
 
-/// A symbolic link that was met on the way: where it is, and its text.
+/// A symbolic link on the way: its path and its text.
 using Hop = std::pair<std::string, std::string>;
 
 class Lookup {
  public:
-  /// `root` is empty for the host's own system; `path` are the folders in which names are searched.
+  /// `root` is empty for the host's own system; `path` lists the directories that are searched for names.
   Lookup(const host::Files& files, std::string root, std::vector<std::string> path)
       : files_(files), root_(std::move(root)), path_(std::move(path)) {}
 
-  /// Looks in `folder` first for python, for programs that the search path lacks, and for those that
-  /// are Python programs there too. A project can't put its own `git` before the caller's.
+  /// Searches `folder` first for python, for programs that the search path lacks, and for programs that are Python
+  /// scripts in `folder` too. So a project can't shadow the caller's `git`.
   void prefer_for_python(std::string folder) { environment_ = std::move(folder); }
 
   [[nodiscard]] const host::Files& files() const { return files_; }
   [[nodiscard]] const std::vector<std::string>& path() const { return path_; }
 
-  /// The path with links resolved; links of another system lead within its root.
+  /// The path with links resolved; links of another system stay within its root.
   [[nodiscard]] Result<std::string> real(const std::string& path) const;
-  /// The same, telling every link on the way. Slower.
+  /// The same, and lists every link on the way. Slower.
   [[nodiscard]] Result<std::string> walk(const std::string& path, std::vector<Hop>& hops) const;
-  /// Where an absolute path that the system's own files name lies on the host.
+  /// The host path of an absolute path from the system's own files.
   [[nodiscard]] std::string in_system(const std::string& path) const;
-  /// The first regular executable file of that name.
+  /// The first executable regular file of that name.
   [[nodiscard]] std::optional<std::string> find(std::string_view name) const;
-  /// The same, leaving out one folder.
+  /// The same, except in one directory.
   [[nodiscard]] std::optional<std::string> find_beyond(std::string_view name,
                                                        std::string_view left_out) const;
   [[nodiscard]] bool is_executable_file(const std::string& path) const;
   [[nodiscard]] bool is_folder(const std::string& path) const;
   [[nodiscard]] bool has_search_path() const { return !path_.empty(); }
-  /// The name on the search path that looks most like `name`; empty when none does.
+  /// The most similar name on the search path; empty if none is similar.
   [[nodiscard]] std::string similar(std::string_view name) const;
 
  private:
@@ -51,7 +51,7 @@ class Lookup {
   const host::Files& files_;
   std::string root_;
   std::vector<std::string> path_;
-  std::string environment_;  ///< the programs of a virtual environment
+  std::string environment_;  ///< directory with the programs of a virtual environment
 };
 
 }  // namespace sbx::plan

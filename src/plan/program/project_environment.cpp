@@ -35,14 +35,14 @@ class Search {
   }
 
  private:
-  /// The directory is shown where it is on the host, and not as a part of the system.
+  /// The directory is shown at its host path, and not as a part of the system.
   [[nodiscard]] bool is_of_workspace(const std::string& folder) const {
     if (folder == "/" || folder.empty() || view_.inside(folder) != folder) return false;
     const Cover* over = view_.over(folder);
     return over != nullptr && !over->source.empty() && !over->system;
   }
 
-  /// Why the environment is not used unasked; empty when it may be.
+  /// Why the environment isn't used by default; empty if it may be.
   [[nodiscard]] std::string objection(const std::string& place) const {
     const auto canonical = lookup_.files().canonical(place);
     if (!canonical || *canonical != place) return "it is a symbolic link";
@@ -83,7 +83,7 @@ class Search {
   const View& view_;
 };
 
-/// The caller's PATH begins with an environment that the caller chose.
+/// The caller's PATH begins with an environment, which the caller activated.
 bool is_activated(const host::Host& host) {
   const auto active = host.environment.find("VIRTUAL_ENV");
   return active != host.environment.end() && !active->second.empty() &&

@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 10> kRustTools = {
     "cargo",    "cargo-clippy",  "cargo-fmt", "cargo-miri", "clippy-driver",
     "rust-gdb", "rust-analyzer", "rustc",     "rustdoc",    "rustfmt"};
 
-/// rustup's proxies are links to it, symbolic or hard.
+/// rustup's proxies are symbolic or hard links to rustup itself.
 bool is_rustup(const std::string& path, const std::string& real, const Lookup& lookup) {
   if (base_name(real) == "rustup") return true;
   const auto own = lookup.files().look(real);
@@ -30,7 +30,7 @@ bool is_rustup(const std::string& path, const std::string& real, const Lookup& l
   return own && other && own->inode == other->inode && own->device == other->device;
 }
 
-/// rustup's order: variable, toolchain file, override of a folder, default.
+/// rustup's order: variable, toolchain file, directory override, default.
 Choice rust_toolchain(const std::string& home, const Lookup& lookup, const ShimContext& context) {
   if (std::string value = variable(context, "RUSTUP_TOOLCHAIN"); !value.empty())
     return {{std::move(value)}, "RUSTUP_TOOLCHAIN"};
@@ -69,7 +69,7 @@ Found read_rustup(const std::string& path, const Lookup& lookup, const ShimConte
   for (const std::string& toolchain : choice.versions) {
     if (!is_version_name(toolchain)) continue;
     std::vector<std::string> folders = {toolchain};
-    // "stable" stands for stable-x86_64-unknown-linux-gnu.
+    // "stable" abbreviates stable-x86_64-unknown-linux-gnu.
     if (const auto entries = lookup.files().list(home + "/toolchains"))
       for (const host::Entry& entry : *entries)
         if (entry.name.starts_with(toolchain + "-")) folders.push_back(entry.name);
@@ -122,7 +122,7 @@ Choice volta_version(const std::string& home, const char* tool, const Lookup& lo
   return choice;
 }
 
-/// A program of `tool`, which stands in a folder of its own.
+/// A program of `tool`, which has a directory of its own.
 std::optional<ShimTarget> volta_image(const std::string& home, const char* tool,
                                       const std::string& name, const Choice& choice,
                                       const Lookup& lookup) {
@@ -135,7 +135,7 @@ std::optional<ShimTarget> volta_image(const std::string& home, const char* tool,
                                             choice.versions.front() + " of " + choice.where};
 }
 
-/// A program that `volta install PACKAGE` brought.
+/// A program installed by `volta install PACKAGE`.
 std::optional<ShimTarget> volta_package(const std::string& home, const std::string& name,
                                         const Lookup& lookup) {
   std::string where = home;
@@ -170,7 +170,7 @@ Found read_volta(const std::string& path, const Lookup& lookup, const ShimContex
 
 // --- mise ---
 
-/// Versions of one tool, and where they are chosen.
+/// The versions of one tool, and the file that chooses them.
 struct Tool {
   std::string name;
   Choice choice;

@@ -3,7 +3,7 @@
 namespace sbx::plan {
 namespace {
 
-// Hidden, because programs list /tmp; not in the working folder, which is the caller's.
+// A hidden name, because programs list /tmp; not in the working directory, which is the caller's.
 constexpr std::string_view kBegin =
     "build=/tmp/.sbx-build compiler=$1\n"
     "shift\n"
@@ -12,7 +12,7 @@ constexpr std::string_view kBegin =
 constexpr std::string_view kFromFile =
     "source=$1\n"
     "shift\n";
-// Headers beside the program are found although its text lies elsewhere.
+// Finds headers beside the program although its source is elsewhere.
 constexpr std::string_view kFromArgument =
     "printf '%s\\n' \"$1\" >\"$source\" || exit\n"
     "shift\n";

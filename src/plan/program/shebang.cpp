@@ -13,8 +13,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(start, text.find_last_not_of(" \t\r") - start + 1);
 }
 
-/// Words of `env -S`. Quotes group; nothing when there are escapes or variables, which are env's
-/// own language.
+/// The words of `env -S`. Quotes group words; empty if there are escapes or variables, which only env interprets.
 std::optional<std::vector<std::string>> split(std::string_view text) {
   if (text.find_first_of("\\$#") != std::string_view::npos) return std::nullopt;
   std::vector<std::string> words;

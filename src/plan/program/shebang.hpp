@@ -10,14 +10,14 @@ namespace sbx::plan {
 /// The first line of a script, as execve(2) reads it.
 struct Shebang {
   std::string interpreter;             ///< as written
-  std::vector<std::string> arguments;  ///< at most one: the kernel does not split
+  std::vector<std::string> arguments;  ///< at most one: the kernel does not split them
 };
 
-/// Nothing when `head` does not begin with "#!" or names nothing.
+/// Empty if `head` does not begin with "#!" or names no interpreter.
 [[nodiscard]] std::optional<Shebang> read_shebang(std::string_view head);
 
-/// What env(1) would run for that line: a name and its arguments. Nothing when env has more to do
-/// than that (variables, options other than -S): then env itself must run inside.
+/// The command that env(1) would run for that line: a name and its arguments. Empty if env has more to do (variables,
+/// options other than -S): then env itself must run inside.
 [[nodiscard]] std::optional<std::vector<std::string>> env_command(const Shebang& shebang);
 
 /// "#!/usr/bin/env" or "#!/usr/bin/env -S".

@@ -5,7 +5,7 @@
 
 namespace sbx::plan {
 
-/// What surrounds a shim when it runs.
+/// The environment in which a shim runs.
 struct ShimContext {
   const std::map<std::string, std::string>& environment;
   std::string working_directory;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kVersionFileLimit = 4096;
 
-/// pyenv and those modelled on it.
+/// pyenv and the managers modelled on it.
 struct Manager {
   std::string_view name;
   std::string_view root_variable;
@@ -117,7 +117,7 @@ Choice asdf_version(const std::string& plugin, const Lookup& lookup, const ShimC
   return {{}, path};
 }
 
-/// asdf writes "# asdf-plugin: python 3.11.4" lines into each shim: who offers the program.
+/// asdf writes "# asdf-plugin: python 3.11.4" lines into each shim: the versions that provide the program.
 Result<std::optional<ShimTarget>> read_asdf_shim(const std::string& path, std::string_view head,
                                                  const Lookup& lookup, const ShimContext& context) {
   constexpr std::string_view kMark = "# asdf-plugin: ";

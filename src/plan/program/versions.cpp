@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kFileLimit = std::size_t{256} << 10;  // a package.json may be long
 constexpr std::string_view kBlank = " \t\r";
 
-/// Numbers between dots, for "3.9.2" < "3.11.7".
+/// The numbers between dots, to compare "3.9.2" < "3.11.7".
 std::vector<int> numbers(std::string_view version) {
   std::vector<int> parts;
   for (const std::string& word : split_words(version, ".")) {
@@ -27,7 +27,7 @@ std::string_view trimmed(std::string_view text, std::string_view letters) {
   return text.substr(start, text.find_last_not_of(letters) - start + 1);
 }
 
-/// What stands between quotes, in order.
+/// The quoted strings, in order.
 std::vector<std::string> quoted(std::string_view text) {
   std::vector<std::string> found;
   while (true) {
@@ -40,7 +40,7 @@ std::vector<std::string> quoted(std::string_view text) {
   }
 }
 
-/// Where the key ends: the first '=' outside quotes.
+/// Position of the first '=' outside quotes.
 std::size_t equals_of(std::string_view line) {
   char quote = '\0';
   for (std::size_t at = 0; at < line.size(); ++at) {

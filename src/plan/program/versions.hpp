@@ -9,42 +9,43 @@
 #include "plan/program/lookup.hpp"
 #include "plan/program/shim_context.hpp"
 
-/// What version managers have in common: versions are chosen in small files and stand in folders.
+/// Common to version managers: small files choose versions, and each version has a directory.
 namespace sbx::plan {
 
-/// The versions that were chosen, in order, and where that is written.
+/// The chosen versions, in order, and the file that chooses them.
 struct Choice {
   std::vector<std::string> versions;
   std::string where;
 };
 
-/// The parts of a text between separators; empty ones are left out.
+/// The parts of a text between separators, without empty ones.
 [[nodiscard]] std::vector<std::string> split_words(std::string_view text,
                                                    std::string_view separators);
 /// Words of a version file; text after '#' is a comment.
 [[nodiscard]] std::vector<std::string> version_words(std::string_view text);
 
-/// A variable of the caller; empty when there is none.
+/// A variable of the caller; empty if it is not set.
 [[nodiscard]] std::string variable(const ShimContext& context, std::string_view name);
 
-/// The first file of one of these names from the working directory upwards: its path and content.
+/// The path and content of the nearest file with one of these names, from the working directory upwards.
 [[nodiscard]] std::optional<std::pair<std::string, std::string>> upward(const host::Files& files,
                                                                         const std::string& start,
                                                                         std::string_view name);
 
-/// A version is one folder name: "../.." in a file of the current folder must not lead elsewhere.
+/// A version is a single directory name: "../.." in a file of the working directory must not lead elsewhere.
 [[nodiscard]] bool is_version_name(std::string_view version);
 
-/// The folder of a version below `folder`; "3.11" means the newest 3.11.x, as pyenv has it.
+/// The directory of a version below `folder`; "3.11" means the newest 3.11.x, as in pyenv.
 [[nodiscard]] std::string version_folder(const std::string& folder, const std::string& version,
                                          const host::Files& files);
 
-/// The error that names a version without the program.
+/// The error for a version that lacks the program.
 [[nodiscard]] std::unexpected<Error> missing_version(std::string_view manager,
                                                      std::string_view program,
                                                      const Choice& choice);
 
-/// A line `key = value` of a settings file in TOML, with the strings in its value. The tools that
+/// A line `key = value` of a TOML settings file, with the strings in its value. The tools that wrote the file have
+/// validated it; values of more than one line are skipped.
 /// wrote the file have checked it; whatever is more than one line is passed over.
 struct Setting {
   std::string section;
