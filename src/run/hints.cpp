@@ -15,13 +15,13 @@
 namespace sbx::run {
 namespace {
 
-/// Ended from outside, as by Ctrl-C: nothing was missing inside.
+/// Ended from outside, as by Ctrl-C: the sandbox lacked nothing.
 bool was_stopped(int signal) {
   return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT ||
          signal == SIGKILL;
 }
 
-/// A shell exits with 128 and the number of the signal that ended its last command.
+/// A shell exits with 128 plus the number of the signal that ended its last command.
 bool failed(const Verdict& verdict) {
   if (const auto* exited = std::get_if<Exited>(&verdict))
     return exited->code != 0 && !was_stopped(exited->code - 128);
@@ -35,7 +35,7 @@ bool shows_files(plan::MountKind kind) {
          kind == plan::MountKind::proc;
 }
 
-/// Whether the plan makes something of the host visible at or above this path inside.
+/// True if the plan makes something of the host visible at or above this path.
 bool is_inside(const plan::Plan& plan, const std::string& path) {
   return std::any_of(plan.mounts.begin(), plan.mounts.end(), [&](const plan::Mount& mount) {
     if (!shows_files(mount.kind)) return false;
@@ -43,7 +43,7 @@ bool is_inside(const plan::Plan& plan, const std::string& path) {
   });
 }
 
-/// Whether the argument names something of the host that the sandbox does not have.
+/// True if the argument names something on the host that the sandbox lacks.
 bool is_missing(const plan::Plan& plan, const host::Host& host, std::string_view argument) {
   if (argument.empty() || argument.front() == '-') return false;
   const std::string path = plan::normal(plan::joined(host.working_directory, argument));
@@ -53,7 +53,7 @@ bool is_missing(const plan::Plan& plan, const host::Host& host, std::string_view
          (facts->type == host::FileType::regular || facts->type == host::FileType::directory);
 }
 
-/// The words of a shell's own command line: `sh -c 'cat data.csv'` names data.csv.
+/// The words of a shell command line: `sh -c 'cat data.csv'` names data.csv.
 std::vector<std::string> words_of(const std::string& line) {
   constexpr std::size_t kMost = 64;
   constexpr std::string_view kEnds = " \t\n;|&<>()'\"`$=";
@@ -71,7 +71,7 @@ bool is_shell(std::string_view program) {
   return std::ranges::find(kShells, plan::base_name(program)) != kShells.end();
 }
 
-/// What was asked for by name: the operands, and the words of a shell's -c.
+/// The names that the user typed: the operands, and the words of a shell's -c.
 std::vector<std::string> names_in(const std::vector<std::string>& operands) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < operands.size(); ++i) {
@@ -82,7 +82,7 @@ std::vector<std::string> names_in(const std::vector<std::string>& operands) {
   return names;
 }
 
-/// What some programs look for in the working directory without being told its name.
+/// Files that some programs look for in the working directory by themselves.
 struct Habit {
   std::string_view program;
   std::string_view name;
@@ -96,7 +96,7 @@ constexpr auto kHabits = std::to_array<Habit>({{"make", "Makefile"},
                                                {"go", "go.mod"},
                                                {"git", ".git"}});
 
-/// Whether the command is one that looks for a name which is here and not in the sandbox.
+/// True if the command usually looks for a file that exists here and not in the sandbox.
 bool looks_here(const plan::Plan& plan, const host::Host& host,
                 const std::vector<std::string>& operands) {
   if (operands.empty()) return false;
@@ -113,7 +113,7 @@ bool looked_here(const Outcome& outcome, const std::string& directory) {
   });
 }
 
-/// Something else is known that may have made the command fail; paths are no more than looked for.
+/// Something else may have made the command fail. Denied paths don't count: programs look for many paths in vain.
 bool has_known_cause(const Outcome& outcome) {
   const bool refused = std::ranges::any_of(
       outcome.denials, [](const Denial& denial) { return denial.kind != DenialKind::path; });
@@ -121,7 +121,7 @@ bool has_known_cause(const Outcome& outcome) {
          !outcome.notes.empty();
 }
 
-/// An interpreter that printed something and gave up: the way that most scripts end which miss a file.
+/// An interpreter that printed something and exited with a failure, as most scripts do that miss a file.
 bool is_failed_script(const Outcome& outcome, const plan::Plan& plan) {
   const auto* exited = std::get_if<Exited>(&outcome.verdict);
   return exited != nullptr && exited->code == 1 && !plan.interpreter.path.empty() &&
@@ -150,7 +150,7 @@ std::string hint_after(const Outcome& outcome, const policy::Policy& policy, con
                        const host::Host& host, const std::vector<std::string>& operands) {
   const bool is_empty = policy.filesystem.workspace.mode.value == policy::WorkspaceMode::empty &&
                         plan.working_directory == host.working_directory;
-  // The script itself is bound alone; what it was told to read may not be.
+  // Only the script itself is bound; the files in its arguments may not be.
   for (const std::string& name : names_in(operands)) {
     if (!is_missing(plan, host, name)) continue;
     if (name.find_first_not_of("./") == std::string::npos) return is_empty ? kShareDirectory : "";

@@ -11,8 +11,8 @@
 
 namespace sbx::run {
 
-/// After a failure whose cause is not known: what certainly stood in the way, or at least often does, with the option that
-/// helps. Empty: nothing is known to be true.
+/// After a failure of unknown cause: the obstacle that is certain, or at least common, and the option that removes
+/// it. Empty otherwise.
 [[nodiscard]] std::string hint_after_failure(const Outcome& outcome, const policy::Policy& policy,
                                              const plan::Plan& plan, const host::Host& host,
                                              const std::vector<std::string>& operands);

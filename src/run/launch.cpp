@@ -17,9 +17,9 @@
 namespace sbx::run {
 namespace {
 
-constexpr int kNotAllApplied = 1;  // as `sbx changes apply` ends; the command's own status wins
+constexpr int kNotAllApplied = 1;  // as for `sbx changes apply`; the command's own failure wins
 
-/// An empty workspace has no changes to show, apply or keep. Who typed "empty" gets that as an error.
+/// An empty workspace has no changes to show, apply or keep. A user who typed "empty" gets an error.
 void imply_overlay(policy::Policy& policy, const changes::BringOutOptions& wish) {
   auto& mode = policy.filesystem.workspace.mode;
   const char* const option = wish.apply           ? "--apply"
@@ -39,7 +39,7 @@ void imply_overlay(policy::Policy& policy, const changes::BringOutOptions& wish)
           .hint = "the record names each file and the reason: --report FILE"};
 }
 
-/// Each step that fails has put the reason into the answer; then the rest is left out.
+/// A step that fails stores the reason in the answer; the remaining steps are skipped.
 class Launch {
  public:
   Launch(const Request& request, const Sinks& sinks) : request_(request), sinks_(sinks) {}
@@ -67,7 +67,7 @@ class Launch {
 
   bool make_plan() {
     stamp("command line");
-    auto acquisition = cgroup::Acquisition::begin();  // works while the next steps go on
+    auto acquisition = cgroup::Acquisition::begin();  // runs in parallel with the next steps
     auto host = host::probe();
     if (!host) return fails(std::move(host).error());
     host_ = std::move(*host);
@@ -109,7 +109,7 @@ class Launch {
     plan::RunRequest program = request_.program;
     Variables variables = SBX_TRY(read_variables(request_.variables));
     for (auto& each : variables) program.environment.push_back(std::move(each));
-    // As docker does: what is piped in has an end, which a terminal would not pass on as it is.
+    // As docker does: piped input has an end, which a terminal would not pass on unchanged.
     program.interactive = program.interactive && ::isatty(STDIN_FILENO) == 1;
     return program;
   }
@@ -151,7 +151,7 @@ class Launch {
       fails(not_brought_out());
   }
 
-  /// What is only known when the run is over.
+  /// Reports what is known only after the run.
   void tell_the_rest() const {
     Events* const events = request_.events;
     if (events == nullptr) return;
@@ -184,7 +184,8 @@ Answer plan_only(const Request& request, const Sinks& sinks) {
 
 std::string make_run_id() {
   std::uint64_t number = 0;
-  (void)!::getrandom(&number, sizeof number, 0);  // blocks only before the kernel's pool is ready
+  (void)!::getrandom(&number, sizeof number,
+                     0);  // blocks only until the kernel's random pool is ready
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string id = "r_";
   for (int shift = 60; shift >= 0; shift -= 4) id += kDigits[(number >> shift) & 15];
@@ -193,7 +194,7 @@ std::string make_run_id() {
 
 int exit_status_of(const Answer& answer) {
   if (!answer.errors.empty()) return sbx::exit_status_of(answer.errors.front());
-  if (!answer.outcome) return 0;  // planned only
+  if (!answer.outcome) return 0;  // only planned
   if (answer.outcome->write_error) return exit_status::kCouldNot;
   if (answer.brought_out.signal != 0)
     return sbx::exit_status_of(Cancelled{answer.brought_out.signal});

@@ -19,63 +19,63 @@
 #include "policy/policy.hpp"
 #include "run/variables.hpp"
 
-/// The way to a sandbox for everything that starts one: `sbx run`, `sbx doctor`, workers. Read this first.
+/// The entry point for everything that starts a sandbox: `sbx run`, `sbx doctor`, workers. Read this first.
 namespace sbx::run {
 
-/// What is asked of one sandbox.
+/// What a front end asks of one sandbox.
 struct Request {
-  std::vector<policy::PolicyOperand> policies;  ///< none: the user's default policy
+  std::vector<policy::PolicyOperand> policies;  ///< empty: the user's default policy
   std::vector<policy::Override> overrides;      ///< weakest first
-  std::optional<policy::Policy> policy;         ///< already read: it stands for the two above
+  std::optional<policy::Policy> policy;         ///< already parsed; replaces the two above
   plan::RunRequest program;
   std::vector<VariableSource> variables;  ///< read and added to those of `program`
   changes::BringOutOptions bring_out;
   bool capture = false;        ///< keep the program's output for the answer
-  bool lists_changes = false;  ///< the changes are wanted in the answer, whatever `bring_out` says
-  /// A run for the sake of `degraded`: what a short run does not come to is begun at once.
+  bool lists_changes = false;  ///< the answer lists the changes, whatever `bring_out` says
+  /// A run to find out what is `degraded`: measurements that a short run would not reach start at once.
   bool trial = false;
-  std::string id;  ///< of the run, and of its place in `sbx ps`; empty: it is not listed
-  /// when the other ends of all these pipes are closed, the run is cancelled
+  std::string id;  ///< run id, also its name in `sbx ps`; empty: not listed
+  /// The run is cancelled when the other ends of all these pipes are closed.
   std::vector<int> readers;
-  int parent = -1;           ///< a pidfd: when that process ends, the run is cancelled
-  int cancel = -1;           ///< a descriptor: when it is readable or hung up, the run is cancelled
-  Events* events = nullptr;  ///< hears what happens on the way; null: nobody does
-  ArgumentArea arguments{};  ///< of this process: the sandbox's PID 1 wipes its copy
-  /// CLOCK_MONOTONIC at which the stages of --trace-time begin
+  int parent = -1;           ///< a pidfd: the run is cancelled when that process ends
+  int cancel = -1;           ///< a descriptor: the run is cancelled when it is readable or hung up
+  Events* events = nullptr;  ///< receives events during the run; may be null
+  ArgumentArea arguments{};  ///< of this process; the sandbox's PID 1 wipes its copy
+  /// CLOCK_MONOTONIC time at which the stages of --trace-time begin.
   std::uint64_t started_microseconds = 0;
 };
 
-/// What became of it. What was not reached is empty.
+/// The result. Fields of steps that the run did not reach are empty.
 struct Answer {
-  /// Why nothing ran, or what failed after the command had ended (then `outcome` is there too). A policy may have
-  /// several mistakes; anything else is one.
+  /// Why nothing ran, or what failed after the command had ended (then `outcome` is set too). A policy may have
+  /// several mistakes; any other failure is one entry.
   policy::Findings errors;
-  /// `record = "keep"` in the user's config.toml; nothing: not read
+  /// `record = "keep"` in the user's config.toml; empty: not read.
   std::optional<bool> keeps_record;
-  std::string state_folder;              ///< of the user; empty: none
+  std::string state_folder;              ///< the user's; empty: none
   std::optional<policy::Policy> policy;  ///< merged
   std::optional<plan::Plan> plan;        ///< the plan that ran, or would run
-  std::optional<Outcome> outcome;        ///< nothing: nothing ran
+  std::optional<Outcome> outcome;        ///< empty: nothing ran
   changes::BroughtOut brought_out;
   std::vector<Stamp> stamps;
 };
 
-/// What a front end wants to hear on the way. Each may be empty.
+/// Callbacks for a front end during the run. Each may be empty.
 struct Sinks {
-  /// The command has ended; what it changed is looked at next.
+  /// The command has ended; its changes are examined next.
   std::function<void(const Answer&)> ended;
-  /// Looking through this directory for hidden names takes long.
+  /// The search for hidden names in this directory takes long.
   std::function<void(const std::string& directory)> long_walk;
-  bool silent = false;  ///< nothing is said on stderr of what is brought out
-  Paint paint;          ///< of what is said
+  bool silent = false;  ///< nothing about the changes brought out goes to stderr
+  Paint paint;          ///< of those messages
 };
 
-/// Reads the policy, looks at the machine, makes the plan, runs it and brings out what is asked. The process is the
-/// run's: one at a time, from the main thread, with the descriptors 0 to 2 as the program's streams; several at once:
-/// worker.hpp. Works as root and as an ordinary user.
+/// Reads the policy, examines the machine, makes the plan, runs it and brings out what was requested. The process
+/// belongs to the run: one at a time, from the main thread, with the descriptors 0 to 2 as the program's streams. For
+/// several at once see worker.hpp. Works as root and as an ordinary user.
 [[nodiscard]] Answer launch(const Request& request, const Sinks& sinks = {});
 
-/// The same up to the plan, and nothing runs: `--dry-run`.
+/// The same up to the plan; nothing runs: `--dry-run`.
 [[nodiscard]] Answer plan_only(const Request& request, const Sinks& sinks = {});
 
 /// The exit status of `sbx run`, sbx-run(1).

@@ -18,10 +18,10 @@ namespace {
 
 constexpr unsigned kInside = 1000;  ///< the sandbox's uid and gid, in its own user namespace
 
-/// Each connection takes two descriptors of the supervisor, and up to four while data waits in it. The
-/// command's own limit is the policy's.
+/// Each connection takes two of the supervisor's descriptors, and up to four while it buffers data. The command's own
+/// limit comes from the policy.
 Status allow_many_descriptors() {
-  constexpr rlim_t kLeast = 40;  // for the start and one connection
+  constexpr rlim_t kLeast = 40;  // for start-up and one connection
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return {};
   const rlim_t reserve = supervise::reserve_of(files.rlim_max);
@@ -32,7 +32,7 @@ Status allow_many_descriptors() {
               .message = "connections need more descriptors than " + std::to_string(files.rlim_max),
               .hint = "see the limit of open files: ulimit -n"});
   files.rlim_cur = files.rlim_max - reserve;
-  (void)::setrlimit(RLIMIT_NOFILE, &files);  // fewer connections at a time then
+  (void)::setrlimit(RLIMIT_NOFILE, &files);  // if it fails: fewer connections at a time
   return {};
 }
 
@@ -85,12 +85,12 @@ void RunNetwork::detach() {
   if (offline_ != nullptr) offline_->detach();
 }
 
-/// The address that connect(2) was called with. The program may change it before the kernel reads
-/// it: it is named, or awaited, and decides nothing.
+/// Reads the address passed to connect(2). The program may change it before the kernel reads it, so it is only used
+/// to report or expect a connection and decides nothing.
 void RunNetwork::look_at_connect(const supervise::NotedCall& call,
                                  const supervise::CallerMemory& memory) {
   std::array<std::byte, sizeof(sockaddr_storage)> room;
-  // As the kernel reads it: an int.
+  // The kernel reads it as an int.
   const auto length = static_cast<std::int32_t>(call.arguments[2]);
   const auto most = static_cast<std::int32_t>(room.size());
   const auto bytes = std::span(room).first(static_cast<std::size_t>(std::clamp(length, 0, most)));

@@ -14,24 +14,23 @@
 
 namespace sbx::run {
 
-/// The network of one run, from before its sandbox exists to its record. spawn makes the
-/// namespaces, network uses the sockets, supervise has the loop: here they meet.
+/// The network of one run, from before the sandbox exists to its record. It connects spawn (namespaces), network
+/// (sockets) and supervise (event loop).
 class RunNetwork {
  public:
-  /// The plan is borrowed.
-  /// `counts_sockets`: what its sockets hold is asked for.
+  /// Borrows the plan. `counts_sockets`: measure the memory of its sockets.
   RunNetwork(const plan::NetworkPlan& plan, bool counts_sockets)
       : plan_(plan), counts_sockets_(counts_sockets && plan.own_namespace) {}
   RunNetwork(const RunNetwork&) = delete;
   RunNetwork& operator=(const RunNetwork&) = delete;
 
-  /// What can fail before anything is made. Errors: setup.
+  /// Does everything that can fail before anything is created. Errors: setup.
   [[nodiscard]] Status prepare();
-  /// What spawn does for it. Valid as long as this is.
+  /// What spawn does for the network. Valid as long as this object.
   [[nodiscard]] const spawn::NetworkRequest& request() const { return request_; }
-  /// Adds the network to what lives in the supervisor's loop.
+  /// Adds the network to the supervisor's event loop.
   void live_in(supervise::Settings& settings);
-  /// Borrowed: valid as long as this is.
+  /// Borrowed: valid as long as this object.
   [[nodiscard]] supervise::SocketDiagnosis sockets() const;
   void put_into(Outcome& outcome);
 

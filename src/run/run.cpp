@@ -27,7 +27,7 @@
 namespace sbx::run {
 namespace {
 
-/// The stages of a start in microseconds, for --trace-time.
+/// Times of the start-up stages in microseconds, for --trace-time.
 class Stamps {
  public:
   explicit Stamps(std::uint64_t began) : began_(began) {}
@@ -39,7 +39,7 @@ class Stamps {
   std::vector<Stamp> stamps_;
 };
 
-/// plan and supervise don't know each other: what a refused call is called crosses here.
+/// plan and supervise don't know each other: this passes the names of refused calls between them.
 supervise::ExplainCall explain_with(const plan::Filter& filter) {
   return [&filter](int number, const std::uint64_t(&arguments)[6], int& errno_value) {
     plan::Refusal refusal = filter.explain(number, arguments);
@@ -140,7 +140,7 @@ supervise::Watched watch(const spawn::Sandbox& sandbox, cgroup::Group* group,
           .sockets = network.sockets()};
 }
 
-/// budget and spawn don't know each other: PID 1 gets into its control group by these.
+/// cgroup and spawn don't know each other: this tells PID 1 how to enter its control group.
 spawn::Placement placement_in(cgroup::Group* group) {
   if (group == nullptr) return {};
   return {.folder = group->folder(), .joins = group->joins()};
@@ -158,7 +158,7 @@ Status set_limits(const plan::Budgets& budgets, cgroup::Group* group) {
       {.memory = budgets.memory, .processes = budgets.processes, .cpus = budgets.cpus});
 }
 
-/// A budget that does not even hold the sandbox ends it before the command runs.
+/// If the memory budget is too small for the sandbox itself, the run ends before the command starts.
 Error explain_small_memory(Error error, const plan::Plan& plan, const cgroup::Group* group) {
   if (group == nullptr || !group->limits_memory() || group->memory_kills() == 0) return error;
   return {.kind = ErrorKind::setup,
@@ -168,7 +168,7 @@ Error explain_small_memory(Error error, const plan::Plan& plan, const cgroup::Gr
           .hint = "what the kernel needs for them counts too: allow at least 8M"};
 }
 
-/// Without a listener a denied call would end its own process alone, and the run would go on.
+/// Without a listener a denied call kills only its own process, and the run goes on.
 Status check_denied(const plan::Plan& plan) {
   if (plan.denied != policy::DeniedCall::kill) return {};
   return fail({.kind = ErrorKind::policy,
@@ -180,7 +180,7 @@ Status check_denied(const plan::Plan& plan) {
                        "fail: syscalls.denied = \"errno\""});
 }
 
-/// A listener further out (a container manager's, WSL2's) leaves no room for another: denials then lose their names.
+/// An outer listener (of a container manager, of WSL2) excludes another one: denials are then reported without names.
 Result<plan::Plan> without_listener(const plan::Plan& plan) {
   SBX_TRY(check_denied(plan));
   if (const policy::PlacedRule* const wide = plan.network.wide_rule())
@@ -205,7 +205,7 @@ Result<plan::Plan> without_listener(const plan::Plan& plan) {
   return weaker;
 }
 
-/// What can't be the layer of an overlay is copied.
+/// Copies the directories that can't be an overlay layer.
 Result<plan::Plan> with_copies(const plan::Plan& plan, const host::Host& host, const Error& error) {
   plan::Plan copied = plan;
   plan::use_copies(copied, error.text());
@@ -214,7 +214,7 @@ Result<plan::Plan> with_copies(const plan::Plan& plan, const host::Host& host, c
   return copied;
 }
 
-/// What can't hold whiteouts is no private disk for a run that hides names.
+/// If the file system can't hold whiteouts, a run that hides names can't have its private disk there.
 Result<plan::Plan> without_folder(const plan::Plan& plan, const Error& error) {
   plan::Plan in_memory = plan;
   in_memory.budgets.disk_in_folder = false;
@@ -224,7 +224,7 @@ Result<plan::Plan> without_folder(const plan::Plan& plan, const Error& error) {
   return in_memory;
 }
 
-/// Another way to do what this machine can't do, said as degraded. The error itself where there is none.
+/// Replaces what this machine can't do by a weaker way, reported as degraded. Returns the error if there is none.
 Result<plan::Plan> weaker_plan(const plan::Plan& plan, const host::Host& host, const Error& error) {
   switch (error.retry) {
     case Retry::none:
@@ -245,7 +245,7 @@ bool hides_names_in_overlays(const plan::Plan& plan) {
   });
 }
 
-/// The private disk of one run where it is no tmpfs, and the copies on it.
+/// The private disk of one run if it is no tmpfs, and the copies on it.
 class OwnDisk {
  public:
   Status prepare(const plan::Plan& plan, const spawn::Identity& identity,
@@ -298,7 +298,7 @@ class OwnDisk {
   timespec filled_{};
 };
 
-/// The run is listed for as long as it is supervised.
+/// Lists the run for as long as it is supervised.
 void list_in(supervise::Settings& settings, Announcement& announcement) {
   settings.attach = [&announcement, inner = std::move(settings.attach)](EventLoop& loop) -> Status {
     SBX_TRY(announcement.attach(loop));
@@ -306,7 +306,7 @@ void list_in(supervise::Settings& settings, Announcement& announcement) {
   };
 }
 
-/// PID 1 is dead: what the program wrote stands still. The run counts whether it can be read or not.
+/// PID 1 is dead, so the program's files no longer change. A copy that can't be read doesn't fail the run.
 void keep_copy(const plan::Plan& plan, const spawn::Sandbox& sandbox, timespec started,
                Result<std::vector<UniqueFd>> lowers, workspace::Copy& copy, Outcome& outcome) {
   auto opened = lowers
@@ -320,8 +320,8 @@ void keep_copy(const plan::Plan& plan, const spawn::Sandbox& sandbox, timespec s
   copy.failure = std::move(opened).error();
 }
 
-/// Not ahead of any stamp that a file gets from now on: those are of this clock, since Linux 6.13 or
-/// of a finer one.
+/// Never later than the time stamp of a file written from now on: those use this clock, or a finer one since Linux
+/// 6.13.
 std::int64_t coarse_clock_nanoseconds() {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
@@ -364,7 +364,8 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
     options.events->started({options.id, options.policy, plan.command});
   network.live_in(settings);
   std::ranges::move(sought.notes(), std::back_inserter(settings.notes));
-  std::optional<Announcement> announcement;  // after the clone: nothing of it is the sandbox's
+  std::optional<Announcement>
+      announcement;  // created after the clone, so the sandbox inherits nothing of it
   if (!options.id.empty()) list_in(settings, announcement.emplace(options.id, options.policy));
   Outcome outcome = SBX_TRY(
       supervise::supervise(settings, watch(sandbox, options.group, growth, entries, network),

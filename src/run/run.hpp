@@ -14,32 +14,32 @@
 #include "spawn/spawn.hpp"
 #include "workspace/copy.hpp"
 
-/// plan -> acquire -> spawn -> supervise -> outcome. Read this first.
+/// plan -> acquire -> spawn -> supervise -> outcome.
 namespace sbx::run {
 
 struct Options {
   bool capture =
-      false;  ///< keep the child's output for the record instead of passing it through (--json)
-  ArgumentArea arguments{};  ///< argv and environ of this process: wiped in the sandbox's PID 1
-  /// Where the private workspace is kept for what comes after the run; null: it vanishes.
+      false;  ///< keep the command's output for the record instead of passing it through (--json)
+  ArgumentArea arguments{};  ///< argv and environ of this process; wiped in the sandbox's PID 1
+  /// Receives the private workspace for the steps after the run; null: it is discarded.
   workspace::Copy* copy = nullptr;
   std::string state_folder;  ///< ~/.local/state/sbx; empty: the caller has no home
   /// The run's control group, from cgroup::Acquisition; null: budgets are polled.
   cgroup::Group* group = nullptr;
-  std::string id;            ///< the run is listed under it while it is under way (under_way.hpp)
-  std::string policy;        ///< its name, for that list
-  std::vector<int> readers;  ///< supervise::Settings::readers
-  int parent = -1;           ///< supervise::Settings::parent
-  int cancel = -1;           ///< supervise::Settings::cancel
-  Events* events = nullptr;  ///< hears what happens; null: nobody does
-  std::uint64_t started_microseconds = 0;  ///< CLOCK_MONOTONIC at which stamps begin
-  /// A run for the sake of `degraded`: what a short run does not come to is begun at once.
+  std::string id;                          ///< lists the run while it is under way (under_way.hpp)
+  std::string policy;                      ///< its name, for that list
+  std::vector<int> readers;                ///< supervise::Settings::readers
+  int parent = -1;                         ///< supervise::Settings::parent
+  int cancel = -1;                         ///< supervise::Settings::cancel
+  Events* events = nullptr;                ///< receives events; may be null
+  std::uint64_t started_microseconds = 0;  ///< CLOCK_MONOTONIC time at which stamps begin
+  /// A run to find out what is `degraded`: measurements that a short run would not reach start at once.
   bool trial = false;
 };
 
-/// Runs a plan to its end. Where this machine can't do a part of it, and another way is left, a weaker plan takes its
-/// place: `plan` is the one that ran. "The sandbox could not be built" is an Error; whatever the program did is the
-/// Outcome. Call from the main thread of a single-threaded process. Works as root and as an ordinary user.
+/// Runs a plan to its end. If this machine can't do a part of it and a weaker way exists, a weaker plan replaces
+/// `plan`, which is then the one that ran. A sandbox that could not be built is an Error; whatever the program did is
+/// an Outcome. Call from the main thread of a single-threaded process. Works as root and as an ordinary user.
 [[nodiscard]] Result<Outcome> run(plan::Plan& plan, const host::Host& host, const Options& options);
 
 }  // namespace sbx::run

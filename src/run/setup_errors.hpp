@@ -4,7 +4,7 @@
 
 #include "base/result.hpp"
 
-/// What a run would say of a set-up step that failed, for those who try such steps alone.
+/// The errors that a run reports for failed set-up steps, for code that tries such steps alone.
 namespace sbx::run {
 
 /// clone3 of the sandbox's namespaces was refused.
@@ -14,8 +14,8 @@ namespace sbx::run {
 /// A procfs of the new PID namespace could not be mounted.
 [[nodiscard]] Error no_procfs(int errno_value);
 
-/// For the mutation tests: every set-up stage that SBX_TEST_FAIL and SBX_TEST_SKIP know, one a line: name, kind,
-/// meaning, divided by tabs.
+/// For the mutation tests: every set-up stage known to SBX_TEST_FAIL and SBX_TEST_SKIP, one per line: name, kind and
+/// meaning, separated by tabs.
 [[nodiscard]] std::string stage_table();
 
 }  // namespace sbx::run

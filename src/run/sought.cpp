@@ -23,10 +23,10 @@ using plan::MountKind;
 constexpr std::size_t kMostPaths = 1024;
 constexpr std::size_t kMostNamed = 64;
 constexpr std::size_t kPathLimit = PATH_MAX;
-/// Never the host's, and can't be granted.
+/// Never the host's, so they can't be granted.
 constexpr std::array<std::string_view, 3> kOwn = {"/proc", "/sys", "/dev"};
 
-/// What a relative path is relative to, as the program sees it.
+/// The directory that a relative path starts from, as the program sees it.
 std::string folder_of(const plan::PathCall& asked, const supervise::NotedCall& call,
                       std::uint32_t thread) {
   std::string link = "/proc/" + std::to_string(thread);
@@ -44,7 +44,7 @@ bool shows_something(MountKind kind) {
   return kind != MountKind::directory && kind != MountKind::pinned;
 }
 
-/// Those of /proc are not asked about.
+/// Masked paths of /proc are never looked up here.
 bool hides(const plan::Mount& mount) {
   return mount.kind == MountKind::mask_file || mount.kind == MountKind::mask_folder;
 }
@@ -93,7 +93,7 @@ void Sought::look(const supervise::NotedCall& call, const supervise::CallerMemor
   remember(plan::normal(path), memory, used);
 }
 
-/// What a program makes itself is not looked for, then or later.
+/// Files that the program creates itself don't count as sought, neither now nor later.
 void Sought::note_made(const std::string& path) {
   if (made_.size() < kMostPaths && !seen_.contains(path)) made_.insert(path);
 }
@@ -114,7 +114,7 @@ void Sought::remember(const std::string& path, const supervise::CallerMemory& me
   known->second.used |= used;
 }
 
-/// Directories that exist inside because something below them does.
+/// Directories that exist inside only because something below them does.
 bool Sought::is_upper_folder(const std::string& path) const {
   return std::ranges::any_of(
       plan_.mounts, [&](const plan::Mount& mount) { return plan::is_within(mount.target, path); });
@@ -141,7 +141,7 @@ Sought::Place Sought::place_of(const std::string& path) const {
   return {};
 }
 
-/// A directory that was only looked at on the way to something below it, as realpath(3) does.
+/// A directory that was only visited on the way to something below it, as realpath(3) does.
 bool Sought::leads_further(const std::string& path) const {
   const auto next = seen_.upper_bound(path + "/");
   return next != seen_.end() && plan::is_within(next->first, path);
@@ -175,7 +175,7 @@ std::vector<Denial> Sought::denials() const {
   std::uint64_t others = left_out_;
   for (const auto& [path, seen] : seen_) {
     if (!seen.used && leads_further(path)) continue;
-    // The home itself and what is above it: no line grants that.
+    // The home directory and its parents: no line grants those.
     if (!host_.home.empty() && plan::is_within(host_.home, seen.place.host)) continue;
     const auto facts = host_.files->look(seen.place.host);
     if (!facts) continue;

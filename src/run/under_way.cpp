@@ -27,10 +27,10 @@ constexpr std::string_view kPrefix = "sbx-run-";
 constexpr std::size_t kIdSize = 18;  ///< "r_" and 16 digits
 constexpr std::size_t kProcLimit = std::size_t{16} << 20;
 constexpr std::size_t kCommandLimit = std::size_t{64} << 10;
-constexpr int kWaiting = 8;  ///< the kernel answers that many until the run lets go of them
+constexpr int kWaiting = 8;  ///< backlog: the kernel answers that many until the run closes them
 constexpr auto kPause = std::chrono::milliseconds(100);
 constexpr timeval kAnswersWithin{.tv_sec = 1, .tv_usec = 0};
-/// The grace of a cancelled run is 2 s; a process in uninterruptible sleep takes longer.
+/// A cancelled run has 2 s of grace; a process in uninterruptible sleep takes longer.
 constexpr int kEndsWithin = 10'000;
 
 struct Address {
@@ -57,13 +57,13 @@ bool is_id(std::string_view text) {
          text.find_first_not_of("0123456789abcdef", 2) == std::string_view::npos;
 }
 
-/// Who listens on that name; nothing when nobody does.
+/// The process that listens on that name; empty if there is none.
 std::optional<ucred> listener_of(std::string_view name) {
   const UniqueFd asking(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   const Address address = address_of(name);
   ucred peer{};
   socklen_t size = sizeof peer;
-  // How long connect(2) waits where many ask at once, socket(7).
+  // Limits how long connect(2) waits when the backlog is full, socket(7).
   if (!asking.valid() ||
       ::setsockopt(asking.get(), SOL_SOCKET, SO_SNDTIMEO, &kAnswersWithin, sizeof kAnswersWithin) !=
           0 ||
@@ -92,14 +92,14 @@ std::vector<std::string> names_in(std::string_view table) {
   return names;
 }
 
-/// The kernel gives the table a page at a time and finds its place again by counting: a socket that
-/// goes meanwhile hides another one. Two looks hardly miss the same one.
+/// The kernel returns the table page by page and finds its position again by counting, so a socket that closes
+/// meanwhile hides another one. Two reads are unlikely to miss the same one.
 Result<std::vector<std::string>> listening_names() {
   std::vector<std::string> names;
   for (int look = 0; look < 2; ++look)
     for (std::string& name : names_in(SBX_TRY(sys::read_file("/proc/net/unix", kProcLimit))))
       names.push_back(std::move(name));
-  // Who asked a moment ago stands there too, under the same name.
+  // A client that connected a moment ago is listed too, under the same name.
   std::ranges::sort(names);
   names.erase(std::ranges::unique(names).begin(), names.end());
   return names;
@@ -113,7 +113,7 @@ std::optional<UnderWay> read_name(std::string_view name) {
                   .policy = std::string(name.substr(kIdSize + 1))};
 }
 
-/// CLOCK_REALTIME of the start: field 22 of proc_pid_stat(5) counts from the boot.
+/// CLOCK_REALTIME time of the start: field 22 of proc_pid_stat(5) counts from boot.
 std::int64_t start_of(pid_t pid) {
   const auto stat = sys::read_file("/proc/" + std::to_string(pid) + "/stat", kCommandLimit);
   const std::size_t after = stat ? stat->rfind(')') : std::string::npos;
@@ -155,7 +155,7 @@ std::unexpected<Error> gone(const UnderWay& run) {
 }  // namespace
 
 Announcement::Announcement(const std::string& id, const std::string& policy) {
-  // A name that a shell, a table or /proc/net/unix would show otherwise is left out.
+  // A name that a shell, a table or /proc/net/unix would show differently is left out.
   const bool plain = std::ranges::all_of(policy, is_plain);
   const Address address = address_of(name_of({.id = id, .policy = plain ? policy : ""}));
   UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -170,7 +170,7 @@ Status Announcement::attach(EventLoop& loop) {
   return loop.watch(socket_.get(), EPOLLIN, [this, &loop](std::uint32_t) { let_go(loop); });
 }
 
-/// Any user of the host may connect: a flood of them gets a few answers each time, and no more.
+/// Any user of the host may connect: a flood gets only a few answers each time.
 void Announcement::let_go(EventLoop& loop) {
   for (int i = 0; i < kWaiting; ++i)
     if (!UniqueFd(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC)).valid()) return;
@@ -203,7 +203,7 @@ Status end_run(const UnderWay& run) {
                       .message = "the run \"" + run.id +
                                  "\" belongs to a PID namespace that this process does not see"});
   const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, run.pid, 0)));
-  // The pid may be another process's by now. If it still listens, the descriptor is its own.
+  // The pid may have been reused. If it still listens on the name, the pidfd refers to the run.
   const auto peer = process.valid() ? listener_of(name_of(run)) : std::nullopt;
   if (!peer || peer->pid != run.pid || peer->uid != ::geteuid()) return gone(run);
   if (::syscall(SYS_pidfd_send_signal, process.get(), SIGTERM, nullptr, 0) != 0) {

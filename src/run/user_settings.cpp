@@ -28,7 +28,7 @@ Result<policy::Config> config_in(const std::string& folder) {
   return policy::parse_config(*text, path);
 }
 
-/// For shells and CI jobs: stronger than the file of the user, weaker than -p.
+/// For shells and CI jobs: overrides the user's file, is overridden by -p.
 void take_variable(const host::Host& host, policy::LoadContext& context) {
   const auto set = host.environment.find("SBX_POLICY");
   if (set == host.environment.end() || set->second.empty()) return;

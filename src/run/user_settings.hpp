@@ -8,16 +8,16 @@
 
 namespace sbx::run {
 
-/// What the user's own settings say.
+/// The user's own settings.
 struct UserSettings {
   policy::LoadContext context;
   bool keeps_record = false;  ///< `record = "keep"`
 };
 [[nodiscard]] Result<UserSettings> user_settings(const host::Host& host);
 
-/// Where named policies are looked for, and the default policy of ~/.config/sbx/config.toml.
-/// XDG_CONFIG_HOME counts only where it lies below the home: an environment that a stranger set
-/// must not choose the policy. Errors: policy (config.toml).
+/// Where named policies are searched, and the default policy of ~/.config/sbx/config.toml. XDG_CONFIG_HOME counts
+/// only if it lies below the home directory: an environment set by somebody else must not choose the policy. Errors:
+/// policy (config.toml).
 [[nodiscard]] Result<policy::LoadContext> load_context(const host::Host& host);
 
 }  // namespace sbx::run

@@ -12,7 +12,7 @@
 namespace sbx::run {
 namespace {
 
-/// As much as the kernel takes for one argument block anyway (execve(2), "Limits on size").
+/// The kernel's own limit for one argument block, execve(2), "Limits on size".
 constexpr std::size_t kLargest = 2U << 20;
 
 std::unexpected<Error> bad_line(std::string_view from, std::size_t line) {
@@ -23,7 +23,7 @@ std::unexpected<Error> bad_line(std::string_view from, std::size_t line) {
 
 Status add(Variables& variables, std::string_view entry, std::string_view from, std::size_t line) {
   const auto equals = entry.find('=');
-  // The text of the entry may be a secret: only its place is named.
+  // The entry may be a secret: the message names only its position.
   if (equals == std::string_view::npos || !check_variable_name(entry.substr(0, equals), from))
     return bad_line(from, line);
   variables.emplace_back(entry.substr(0, equals), entry.substr(equals + 1));
@@ -61,7 +61,7 @@ Result<Variables> from_descriptor(int descriptor) {
                       .message = fmt::format("{}: the descriptor is not open for reading", from),
                       .hint = "in a shell: sbx run --env-fd 3 ... 3<secrets"});
   if (descriptor == 0) return parse_variables(SBX_TRY(read_bounded(0, from)), from);
-  const UniqueFd owned(descriptor);  // closed at the end: nobody else needs the secrets
+  const UniqueFd owned(descriptor);  // closed after use: nobody else needs the secrets
   return parse_variables(SBX_TRY(read_bounded(descriptor, from)), from);
 }
 
