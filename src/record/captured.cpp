@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kLongestSequence = 4;
 
-/// Without the beginning of a character whose end was cut off.
+/// Removes a character at the end that was cut.
 std::string_view without_partial_end(std::string_view head) {
   for (std::size_t back = 1; back <= std::min(kLongestSequence - 1, head.size()); ++back) {
     const auto byte = static_cast<unsigned char>(head[head.size() - back]);
@@ -24,7 +24,7 @@ std::string_view without_partial_end(std::string_view head) {
   return head;
 }
 
-/// Without the end of a character whose beginning was cut off.
+/// Removes the rest of a character whose beginning was cut.
 std::string_view without_partial_start(std::string_view tail) {
   for (std::size_t i = 1; i < kLongestSequence && !tail.empty(); ++i) {
     if ((static_cast<unsigned char>(tail.front()) & 0xc0) != 0x80) break;

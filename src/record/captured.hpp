@@ -8,7 +8,7 @@
 
 namespace sbx::record {
 
-/// A captured stream as the record shows it: UTF-8 with a line in the gap, or base64 without one.
+/// A captured stream as shown in the record: UTF-8 with a line in the gap, or base64 without one.
 struct Captured {
   std::optional<std::string> text;
   bool is_base64 = false;
@@ -16,7 +16,7 @@ struct Captured {
   std::uint64_t tail_bytes = 0;
 };
 
-/// Where output was cut, a character cut in two is left out whole, so that UTF-8 stays UTF-8.
+/// Removes characters that truncation has cut in two, so that UTF-8 stays valid.
 [[nodiscard]] Captured captured_text(const Stream& stream);
 
 }  // namespace sbx::record

@@ -361,7 +361,7 @@ const CodeText* find_code(std::string_view code) {
 
 std::string hint_of(const Error& error) {
   if (!error.hint.empty()) return error.hint;
-  // Limits of the caller's own, wherever they are met.
+  // The caller's own limits, wherever they are reached.
   if (error.errno_value == EMFILE) return "raise the limit of open files: ulimit -n 1024";
   if (error.errno_value == EFBIG) return "raise the limit of file sizes: ulimit -f";
   const CodeText* const known = find_code(error.code);

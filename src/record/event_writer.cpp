@@ -18,15 +18,16 @@ namespace sbx::record {
 namespace {
 
 constexpr std::size_t kLongestName =
-    400;  // a line stays below PIPE_BUF: it is written whole or not at all, pipe(7)
+    400;  // keeps a line below PIPE_BUF: it is written whole or not at all, pipe(7)
 constexpr std::size_t kMostWords = 4;
 
 void put_short(Json& json, const char* key, const std::string& text) {
   json[key] = lossy_utf8(shortened(text, kLongestName));
 }
 
-/// O_NONBLOCK belongs to the open file, which the caller shares: a pipe or terminal opened again is a file of its own.
-/// Nothing where it belongs to another user; then poll(2) decides alone: a pipe that is ready takes PIPE_BUF bytes.
+/// O_NONBLOCK belongs to the open file description, which the caller shares; opening a pipe or terminal again gives a
+/// new one. Fails if it belongs to another user; then poll(2) alone decides: a pipe that is ready accepts PIPE_BUF
+/// bytes.
 UniqueFd open_again(int descriptor) {
   const std::string path = fmt::format("/proc/self/fd/{}", descriptor);
   return UniqueFd(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
@@ -98,7 +99,7 @@ bool EventWriter::is_new(std::string what) {
   return told_.insert(std::move(what)).second;
 }
 
-/// Whether the line will be read, as far as it is known now.
+/// True if, as far as is known, the line will be read.
 bool EventWriter::send(std::string line) {
   if (!flush()) return false;
   rest_ = std::move(line);
@@ -108,7 +109,7 @@ bool EventWriter::send(std::string line) {
   return false;
 }
 
-/// Whether nothing is left to write. SIGPIPE is ignored: a reader that left is EPIPE.
+/// True if nothing is left to write. SIGPIPE is ignored: without a reader write(2) fails with EPIPE.
 bool EventWriter::flush() {
   while (fd_.valid() && !rest_.empty()) {
     pollfd ready{.fd = fd_.get(), .events = POLLOUT, .revents = 0};

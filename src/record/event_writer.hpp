@@ -12,11 +12,11 @@
 /// `--events-fd`: one JSON object per line, schema "sbx.events/1", sbx-record(5), "EVENTS".
 namespace sbx::record {
 
-/// Writes to a descriptor and never waits for its reader: a line that finds no room is dropped, and the next line says
-/// how many were. A reader that left ends nothing. What was told once is not told again.
+/// Writes to a descriptor and never waits for its reader: a line that doesn't fit is dropped, and the next line gives
+/// the number dropped. A reader that leaves doesn't end the run. Nothing is reported twice.
 class EventWriter : public Events {
  public:
-  /// `descriptor` is the caller's and stays open; `began` is on CLOCK_MONOTONIC, in microseconds; 0 is now.
+  /// `descriptor` belongs to the caller and stays open; `began` is in microseconds on CLOCK_MONOTONIC; 0 means now.
   EventWriter(int descriptor, std::uint64_t began);
 
   void started(const Started& run) override;
@@ -34,7 +34,7 @@ class EventWriter : public Events {
 
   UniqueFd fd_;
   bool is_socket_ = false;
-  std::string rest_;  ///< of a line that a stream socket took in part
+  std::string rest_;  ///< the rest of a line that a stream socket accepted in part
   std::uint64_t began_;
   std::set<std::string> told_;
   std::uint64_t dropped_ = 0;

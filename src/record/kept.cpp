@@ -13,10 +13,10 @@ namespace sbx::record {
 namespace {
 
 constexpr const char* kFile = "last.json";
-/// Twice the largest output, in base64, and room for the rest.
+/// Twice the largest output, in base64, plus the other fields.
 constexpr std::size_t kLargestRecord = std::size_t{256} << 20;
 
-/// Never by a link: what lies elsewhere is not sbx's own.
+/// Never through a link: the target is not sbx's own.
 Result<std::string> read_kept(const std::string& folder) {
   const UniqueFd place = SBX_TRY(workspace::open_state(folder, workspace::Missing::is_an_error));
   const UniqueFd file =
@@ -29,7 +29,7 @@ Result<std::string> read_kept(const std::string& folder) {
 Status keep_record(const std::string& folder, std::string_view record) {
   const UniqueFd place = SBX_TRY(workspace::open_state(folder, workspace::Missing::is_made));
   const std::string temporary = fmt::format(".{}.{}", kFile, ::getpid());
-  (void)::unlinkat(place.get(), temporary.c_str(), 0);  // left by a killed sbx that had this pid
+  (void)::unlinkat(place.get(), temporary.c_str(), 0);  // left by a killed sbx with the same pid
   const UniqueFd file(
       ::openat(place.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file.valid())
@@ -37,7 +37,7 @@ Status keep_record(const std::string& folder, std::string_view record) {
   Status written = sys::write_all(file.get(), record);
   if (written && ::renameat(place.get(), temporary.c_str(), place.get(), kFile) != 0)
     written = fail_errno(ErrorKind::host, "cannot-write", "cannot write to '" + folder + "'");
-  if (!written) (void)::unlinkat(place.get(), temporary.c_str(), 0);  // the first error is told
+  if (!written) (void)::unlinkat(place.get(), temporary.c_str(), 0);  // the first error is reported
   return written;
 }
 

@@ -36,7 +36,7 @@ std::string value_text(std::string_view limit, std::uint64_t value) {
   return std::to_string(value);
 }
 
-/// What allows more: of nothing there is no double.
+/// The next larger value; doubling doesn't change 0.
 std::uint64_t larger(std::string_view limit, std::uint64_t value) {
   constexpr std::uint64_t kSome = std::uint64_t{1} << 20;
   if (value == 0) return is_size(limit) ? kSome : 1;

@@ -36,7 +36,7 @@ const char* error_reason(ErrorKind kind) {
   return "setup";
 }
 
-/// `limits.wall_time = "60s" (default.toml:93)`: what set a budget. Null without a policy.
+/// The rule that set a budget: `limits.wall_time = "60s" (default.toml:93)`. Null without a policy.
 Json rule_of(const std::optional<policy::Policy>& policy, const std::string& limit,
              const std::string& output_key = "output.exceed") {
   const policy::Key* key = policy::find_key(limit == "output" ? output_key : "limits." + limit);
@@ -47,7 +47,7 @@ Json rule_of(const std::optional<policy::Policy>& policy, const std::string& lim
       fmt::format("{} = {} ({})", key->name, said.front().toml, said.front().at.text()));
 }
 
-/// The limit that was spent: limits.disk_files ends a run as limits.disk does.
+/// The exceeded limit: limits.disk_files ends a run as limits.disk does.
 std::string spent_limit(const Outcome& outcome, Budget budget) {
   const auto met = [&](std::string_view limit) {
     return std::ranges::any_of(outcome.limits_met,
@@ -88,8 +88,8 @@ struct OutcomeJson {
   }
 };
 
-/// For whoever thinks of trying again: what a policy refuses it refuses the next time too. Paths are not counted in:
-/// they are named only where somebody asked, and were perhaps no reason.
+/// Advice against retrying: the policy would refuse the same again. Paths don't count: they are reported only with
+/// --explain, and may not be why the command failed.
 std::string with_advice(const Outcome& outcome) {
   constexpr std::size_t kMostNames = 3;
   const auto* exited = std::get_if<Exited>(&outcome.verdict);
@@ -106,7 +106,7 @@ std::string with_advice(const Outcome& outcome) {
   return outcome.detail + "; refused: " + names + ": this is policy, retrying can't help";
 }
 
-/// The first, and how many more there are.
+/// The first, and the number of further ones.
 Error first_of(const policy::Findings& errors) {
   if (errors.empty()) return {.message = "nothing ran"};
   Error first = errors.front();
@@ -245,7 +245,7 @@ Json degraded_json(const std::vector<Degraded>& degraded) {
   return list;
 }
 
-/// What stands for a rule: its own means, or what `degraded` says stands in its place.
+/// What enforces a rule: its usual mechanism, or the substitute listed in `degraded`.
 Json means_of(const std::string& what, const char* own_means,
               const std::vector<Degraded>& degraded) {
   for (const Degraded& item : degraded)
@@ -297,7 +297,7 @@ Json hazards_json(const std::vector<Hazard>& hazards) {
   return list;
 }
 
-/// Names of a patch are quoted as git quotes them, but a text file may hold any bytes.
+/// Names in a patch are quoted as git quotes them, but a text file may contain any bytes.
 Json patch_json(const changes::Patch& patch) {
   constexpr std::size_t kLongest = std::size_t{4} << 20;
   Json json;

@@ -13,19 +13,19 @@
 /// The record of a run as JSON: schema "sbx.run/1", schema/sbx.run.1.json, sbx-record(5).
 namespace sbx::record {
 
-/// One line of JSON and a newline, always valid UTF-8.
+/// One line of JSON with its newline; always valid UTF-8.
 [[nodiscard]] std::string record_text(const run::Request& request, const run::Answer& answer);
 
 /// Its "outcome".
 [[nodiscard]] Json outcome_json(const run::Answer& answer);
 
-/// The plan of `--dry-run --json`, of an answer that has policy and plan: schema "sbx.plan/1".
+/// The plan for `--dry-run --json`, from an answer with policy and plan: schema "sbx.plan/1".
 [[nodiscard]] std::string plan_text(const run::Answer& answer);
 
-/// Names of the variables that the program gets; their values may be secrets and are never printed.
+/// Names of the program's variables; the values may be secrets and are never printed.
 [[nodiscard]] std::vector<std::string> variable_names(const plan::Plan& plan);
 
-/// "memory", "wall_time": as the record and the policy keys say.
+/// "memory", "wall_time": as in the record and the policy keys.
 [[nodiscard]] std::string budget_name(Budget budget);
 
 }  // namespace sbx::record

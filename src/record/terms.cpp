@@ -90,7 +90,7 @@ constexpr auto kTerms = std::to_array<Term>({
 
 constexpr Term kSignal{"128+N", kExit, ""};
 
-/// The signal of an exit status from 129 to 192; 0: it is none.
+/// The signal for an exit status from 129 to 192; 0 for any other.
 int signal_of(std::string_view name) {
   int number = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);

@@ -20,7 +20,7 @@
 namespace sbx::record {
 namespace {
 
-// A record is read as a stranger's text: whatever is missing or of another type is left out.
+// A record is untrusted input: members that are missing or of another type are skipped.
 
 std::string text(const Json& object, const char* key) {
   if (!object.is_object()) return {};
@@ -106,7 +106,7 @@ class Teller {
     line("to see", "whether the kernel was out of memory, in its log (dmesg)");
   }
 
-  /// What may have made the command fail, and is told in a section of its own.
+  /// Something reported in its own section may have made the command fail.
   [[nodiscard]] bool has_known_cause() const {
     const auto holds = [](const Json& list) { return list.is_array() && !list.empty(); };
     return holds(part(record_, "denials")) || holds(part(record_, "limits_met")) ||
@@ -142,7 +142,7 @@ class Teller {
            std::ranges::any_of(list, [&](const Json& met) { return text(met, "limit") == limit; });
   }
 
-  /// A live grant, where only what a process lets be read of it can be counted.
+  /// In a live grant sbx can only count what it may read of each process.
   void not_counted(const Json& outcome) {
     line("action", "it wrote, or could, what sbx can't count");
     line("rule", text(outcome, "rule"));
@@ -166,7 +166,7 @@ class Teller {
     line("risk", std::string(limit->risk));
   }
 
-  /// Of output each stream has a key of its own: only the option is for both.
+  /// Each output stream has a key of its own; only the option covers both.
   static std::string limit_cure(const LimitText& limit, std::uint64_t value) {
     return limit.name == "output" ? twice(limit, value) : cure_of(limit, value);
   }
@@ -177,7 +177,7 @@ class Teller {
     return std::nullopt;
   }
 
-  /// What of a stream is captured, or passed through.
+  /// How much of a stream is captured, or passed through.
   [[nodiscard]] std::optional<std::uint64_t> output_cap(const char* name) const {
     const bool passed = part(part(record_, name), "text").is_null();
     return number(part(record_, "limits"),
@@ -200,7 +200,7 @@ class Teller {
 
   // --- what was refused
 
-  /// What a denied call would do, from the table of calls; its name stands before "(".
+  /// What a denied call would do, from the table of calls; its name precedes "(".
   static std::string purpose(const std::string& what) {
     const plan::Call* call = plan::find_call(std::string_view(what).substr(0, what.find('(')));
     return call == nullptr ? ""
@@ -216,7 +216,7 @@ class Teller {
     return kind;
   }
 
-  /// The options as they are typed; a record of another version has none.
+  /// The options as typed; absent in a record of another version.
   static std::string cure_of_denial(const Json& denial) {
     const std::string allow = text(denial, "allow_with");
     std::string typed;
@@ -246,7 +246,7 @@ class Teller {
     }
   }
 
-  /// Destinations that the policy allows and that were not reached.
+  /// Destinations that the policy allows and that could not be reached.
   void network() {
     const Json& list = part(part(record_, "network"), "failed");
     if (!list.is_array() || list.empty()) return;
@@ -267,7 +267,7 @@ class Teller {
     bool first = true;
     for (const Json& met : list) {
       const std::string name = text(met, "limit");
-      if (name == ended) continue;  // told already
+      if (name == ended) continue;  // already reported
       if (std::exchange(first, false)) title("Limits that were reached");
       const LimitText* limit = find_limit(name);
       const std::uint64_t value = number(met, "value").value_or(0);

@@ -6,7 +6,7 @@
 #include "base/result.hpp"
 #include "base/tell.hpp"
 
-/// `sbx why`: what a record says, told to a person.
+/// `sbx why`: explains a record to a person.
 namespace sbx::record {
 
 /// The explanation of a record's text. Errors: usage ("not-a-record").

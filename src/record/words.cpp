@@ -35,7 +35,7 @@ std::string signal_name(int signal) {
   return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
 }
 
-/// The token below which the caret stands: a word, a quoted string or one character.
+/// The length of the token at the caret: a word, a quoted string or one character.
 std::size_t token_length(std::string_view rest) {
   if (rest.empty()) return 1;
   if (rest.front() == '"' || rest.front() == '\'') {
@@ -97,7 +97,7 @@ std::string times(std::uint64_t count) {
   return count > 1 ? fmt::format(", {} times", count) : "";
 }
 
-/// The option first: it adds to what the run has, and needs no file.
+/// The option comes first: it adds to the run's policy and needs no file.
 std::string cure_of(const Denial& denial) {
   if (denial.options.empty()) return printable(denial.allow_with);
   std::string option;
@@ -161,7 +161,7 @@ std::string refusal_of(const LimitMet& met) {
                                                     : std::string(limit->refusal);
 }
 
-/// The verdict names what ended the run.
+/// The verdict already names this limit.
 bool is_verdict(const LimitMet& met, const Verdict& verdict) {
   const auto* over = std::get_if<OverBudget>(&verdict);
   if (over == nullptr) return false;
@@ -182,7 +182,7 @@ void append_truncation(std::string& text, const char* name, const Stream& stream
   const Bytes own = name == std::string_view("stderr") ? plan.stderr_cap : plan.stdout_cap;
   const Bytes cap = captured ? own : plan.passed_cap;
   if (!stream.truncated || stream.head_bytes + stream.tail_bytes < cap.count)
-    return;  // else a note says what was in the way
+    return;  // otherwise a note names the obstacle
   const std::uint64_t kept =
       std::min<std::uint64_t>(stream.bytes, stream.head_bytes + stream.tail_bytes);
   say(text, "{}: {} written, {} left out (output.{} = \"{}\")", name, describe(Bytes{stream.bytes}),
@@ -198,7 +198,8 @@ void append_degraded(std::string& text, const std::vector<Degraded>& degraded) {
   for (const Degraded& item : degraded) say(text, "weaker enforcement: {}", degraded_words(item));
 }
 
-/// What would have let the run go on. Nothing where no option would: a limit around sbx, or what can't be counted.
+/// What would have let the run continue. Empty if no option would: a limit outside sbx, or usage that can't be
+/// measured.
 std::string cure_of_verdict(const plan::Plan& plan, const Outcome& outcome) {
   const auto* over = std::get_if<OverBudget>(&outcome.verdict);
   if (over == nullptr) return {};
@@ -281,7 +282,7 @@ std::string error_text(const Error& error, const Paint& paint) {
   const std::string place = !placed && error.origin && !error.origin->file.empty()
                                 ? fmt::format(" ({})", error.origin->text())
                                 : "";
-  // The code is what `sbx policy explain` takes.
+  // `sbx policy explain` takes the code.
   const std::string label = error.code.empty() ? "error:" : fmt::format("error[{}]:", error.code);
   say(text, "{} {}", paint.red(label),
       paint.bold(shortened(printable(message + place), kLongestLine)));
@@ -299,7 +300,7 @@ bool print_answer(const std::string& text) {
   Error& error = written.error();
   error.message = "cannot write to stdout";
   if (error.errno_value != EPIPE)
-    (void)sys::write_all(STDERR_FILENO,  // a closed stderr can't be told anywhere
+    (void)sys::write_all(STDERR_FILENO,  // if stderr is closed, the error can't be reported
                          error_text(error, paint_for(Color::automatic, STDERR_FILENO)));
   return false;
 }
@@ -327,7 +328,7 @@ void append_appeared(std::string& text, const std::vector<Appeared>& appeared, b
   if (count > kMostNames) text += fmt::format("  and {} more\n", count - kMostNames);
 }
 
-/// One line for all of them: `sbx why` has the list.
+/// One line for all: `sbx why` has the list.
 void append_hazards(std::string& text, const Outcome& outcome) {
   if (outcome.hazards.empty()) return;
   const Hazard& first = outcome.hazards.front();
@@ -342,7 +343,7 @@ std::string outcome_words(const plan::Plan& plan, const Outcome& outcome, bool v
                           const Paint& paint) {
   std::string text;
   if (verbose) text += note_lines(plan.explanations);
-  text += note_lines(plan.notes);  // those of the policy are among them
+  text += note_lines(plan.notes);  // includes those of the policy
   append_truncation(text, "stdout", outcome.out, plan.output);
   append_truncation(text, "stderr", outcome.err, plan.output);
   append_denials(text, outcome.denials, paint);
