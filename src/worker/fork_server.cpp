@@ -22,18 +22,18 @@
 namespace sbx::worker {
 namespace {
 
-/// -c CODE and lists of variables: as much as an exec would take, several times.
+/// -c CODE and lists of variables: several times what an exec would accept.
 constexpr std::size_t kLargestRequest = std::size_t{64} << 20;
 constexpr std::size_t kLargestRecord = std::size_t{1} << 30;
 
-/// What is sent with a request, in this order.
+/// The descriptors sent with a request, in this order.
 enum Descriptor : std::size_t { kRequest, kIn, kOut, kErr, kClient, kDescriptors };
 
 Error gone(const char* what) {
   return {.kind = ErrorKind::internal, .code = "worker-lost", .message = what};
 }
 
-/// Bytes in a file of memory: a packet has a limit, and a record may have any size.
+/// Bytes in a memfd: packets are limited in size, records are not.
 Result<UniqueFd> in_memory(std::string_view bytes) {
   UniqueFd file(::memfd_create("sbx_message", MFD_CLOEXEC));
   if (!file.valid())
@@ -44,7 +44,7 @@ Result<UniqueFd> in_memory(std::string_view bytes) {
   return file;
 }
 
-/// `body` and descriptors as one packet.
+/// Sends `body` and descriptors as one packet.
 bool send_packet(int socket, std::span<const std::byte> body, std::span<const int> descriptors) {
   iovec vector{.iov_base = const_cast<std::byte*>(body.data()), .iov_len = body.size()};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(kDescriptors * sizeof(int))> control{};
@@ -87,7 +87,7 @@ run::Answer answer_to(const Result<run::Request>& request, int client) {
   return run::launch(own, {.silent = true});
 }
 
-/// The exit status in the packet, the record in a file.
+/// Sends the exit status in the packet and the record in a memfd.
 void reply(int client, const run::Request& request, const run::Answer& answer) {
   const int status = run::exit_status_of(answer);
   const auto record = in_memory(record::record_text(request, answer));
@@ -96,7 +96,7 @@ void reply(int client, const run::Request& request, const run::Answer& answer) {
   (void)send_packet(client, std::as_bytes(std::span(&status, 1)), descriptors);
 }
 
-/// The streams become 0 to 2 of the worker: they are what launch() takes.
+/// The streams become the worker's descriptors 0 to 2, which launch() uses.
 bool take_streams(std::vector<UniqueFd>& sent) {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     UniqueFd& stream = sent[kIn + static_cast<std::size_t>(fd)];
@@ -122,7 +122,7 @@ bool take_streams(std::vector<UniqueFd>& sent) {
 
 [[noreturn]] void serve(int socket) {
   (void)std::signal(SIGCHLD,
-                    SIG_IGN);  // nobody waits for workers: their sockets say how they ended
+                    SIG_IGN);  // nobody waits for workers: their sockets report how they ended
   for (;;) {
     std::byte byte{};
     sys::Message message = sys::receive_message(socket, std::span(&byte, 1));
@@ -133,7 +133,7 @@ bool take_streams(std::vector<UniqueFd>& sent) {
       ::close(socket);
       work(std::move(message.fds));
     }
-    // One that could not be forked: the client sees its socket closed.
+    // If the fork failed, the client sees its socket closed.
     if (worker > 0) (void)::send(message.fds[kClient].get(), &worker, sizeof worker, MSG_NOSIGNAL);
   }
 }
@@ -146,11 +146,11 @@ Result<ForkServer> ForkServer::start() {
   if (pid < 0) return fail_errno(ErrorKind::host, "worker-lost", "cannot fork the fork server");
   if (pid > 0) return ForkServer(std::move(pair.first));
   pair.first = UniqueFd();
-  // Signals of the terminal are for the front end, which cancels what it wants to.
+  // Signals from the terminal go to the front end, which cancels workers if it wants to.
   (void)::setsid();
   const auto own = static_cast<unsigned>(pair.second.get());
   if (own > STDERR_FILENO + 1U) (void)::close_range(STDERR_FILENO + 1U, own - 1, 0);
-  (void)::close_range(own + 1, ~0U, 0);  // what the front end has open is no worker's
+  (void)::close_range(own + 1, ~0U, 0);  // closes the front end's other descriptors
   if (!fill_standard_descriptors()) ::_exit(exit_status::kCouldNot);
   take_errors_for_signals();
   serve(pair.second.get());
@@ -175,7 +175,8 @@ Result<Worker> ForkServer::launch(run::Request request, Streams streams) const {
 }
 
 void Worker::cancel() const {
-  // End of file and no byte: one that is not read when the worker ends would cost its reply (ECONNRESET, unix(7)).
+  // Signals end of file without sending a byte: a byte still unread when the worker ends would lose its reply
+  // (ECONNRESET, unix(7)).
   (void)::shutdown(socket_.get(), SHUT_WR);
 }
 

@@ -8,13 +8,13 @@
 #include "base/unique_fd.hpp"
 #include "run/launch.hpp"
 
-/// For a front end that lives longer than one run, or has several at once. A sandbox's PID 1 is a copy of the process
-/// that clones it, memory included, so a process that holds other runs' outputs must not clone. It keeps a fork server:
-/// a process forked before the front end knows anything, which forks one worker for each sandbox. A worker is a
-/// `sbx run` without the exec: it launches one request, supervises it and ends.
+/// For a front end that outlives one run, or has several at once. A sandbox's PID 1 is a copy of the process that
+/// clones it, memory included, so a process that holds other runs' output must not clone. Such a front end keeps a
+/// fork server: a process forked before the front end holds any data, which forks one worker for each sandbox. A
+/// worker is `sbx run` without the exec: it launches one request, supervises it and ends.
 namespace sbx::worker {
 
-/// The program's standard streams, handed over.
+/// The program's standard streams; ownership is transferred.
 struct Streams {
   UniqueFd in;
   UniqueFd out;
@@ -27,17 +27,18 @@ struct Finished {
   std::string record;   ///< sbx-record(5)
 };
 
-/// One run in a worker. Letting go of it cancels the run.
+/// One run in a worker. Destroying this object cancels the run.
 class Worker {
  public:
-  /// Readable when wait() will not wait.
+  /// Readable when wait() will not block.
   [[nodiscard]] int fd() const { return socket_.get(); }
-  /// Of the process that supervises. It is not a child of this one.
+  /// The pid of the supervising process, which is not a child of this one.
   [[nodiscard]] pid_t pid() const { return pid_; }
-  /// As SIGTERM to `sbx run`: the command gets SIGTERM, 2 s later everything of it is killed. A run that has not begun
-  /// does not begin.
+  /// Like SIGTERM to `sbx run`: the command gets SIGTERM, and 2 s later all its processes are killed. A run that has
+  /// not begun does not begin.
   void cancel() const;
-  /// Waits for the end. Call it once. Errors: internal "worker-lost" (the worker was killed; its sandbox with it).
+  /// Waits for the end. Call it once. Errors: internal "worker-lost" (the worker was killed, and its sandbox with
+  /// it).
   [[nodiscard]] Result<Finished> wait() const;
 
  private:
@@ -47,14 +48,14 @@ class Worker {
   pid_t pid_;
 };
 
-/// The client of the fork server. When it goes, the server ends; workers end with their own clients.
+/// The client of the fork server. The server ends with this object; workers end with their own clients.
 class ForkServer {
  public:
   /// Forks the server. Call it before the process has threads, secrets or other runs. Errors: host.
   [[nodiscard]] static Result<ForkServer> start();
 
-  /// Starts one run. The sources of variables are read here; `request.policy`, readers, parent, cancel and arguments
-  /// are not used: they belong to one process. Relative paths mean the working directory that this process had at
+  /// Starts one run. Reads the sources of variables here. Ignores `request.policy`, readers, parent, cancel and
+  /// arguments: they belong to one process. Relative paths start from the working directory of this process at
   /// start(). Errors: usage (variables), host (the server is gone, or can't fork).
   [[nodiscard]] Result<Worker> launch(run::Request request, Streams streams) const;
 

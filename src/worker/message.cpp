@@ -9,8 +9,8 @@
 namespace sbx::worker {
 namespace {
 
-// The members of each struct, in order. A structured binding names all of them: a member that is added and not sent
-// does not compile.
+// The members of each struct, in order. A structured binding lists all members, so adding one without sending it
+// doesn't compile.
 
 template <class Struct>
 auto members(Struct& request)
@@ -66,7 +66,7 @@ auto members(Struct& wish)
   return std::tie(folder, collect, diff, apply, patterns, yes, keep);
 }
 
-// To JSON and back. It travels as CBOR (RFC 8949), which takes strings as bytes.
+// To JSON and back. Transferred as CBOR (RFC 8949), whose strings may be bytes.
 
 Json to_json(const std::string& text) {
   return text;

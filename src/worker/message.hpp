@@ -6,14 +6,14 @@
 #include "base/result.hpp"
 #include "run/launch.hpp"
 
-/// A request on its way to another process, as bytes.
+/// Serialises a request for another process.
 namespace sbx::worker {
 
-/// All of a request but what belongs to one process alone: descriptors, the argument area, a policy that was already
-/// read and the sources of variables. Whoever sends it has read those.
+/// Everything in a request except what belongs to one process: descriptors, the argument area, a policy that is
+/// already parsed and the sources of variables. The sender has already read those.
 [[nodiscard]] std::string pack(const run::Request& request);
 
-/// Errors: internal "bad-request", for bytes that pack() did not make.
+/// Errors: internal "bad-request", for bytes that pack() did not produce.
 [[nodiscard]] Result<run::Request> unpack(std::string_view bytes);
 
 }  // namespace sbx::worker

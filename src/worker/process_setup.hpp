@@ -1,16 +1,15 @@
 #pragma once
 
-/// What is set once for a process that becomes the supervisor of a sandbox: `sbx run` itself, or a worker. Everything
-/// here holds for the whole process, so it has one place.
+/// Process-wide settings of a sandbox's supervisor: `sbx run` itself, or a worker.
 namespace sbx::worker {
 
-/// Dispositions of signals that would end the supervisor where an error number is wanted: SIGPIPE (a reader went away:
-/// EPIPE) and SIGXFSZ (a file larger than the caller's RLIMIT_FSIZE: EFBIG). The command gets its defaults again.
+/// Ignores the signals that would end the supervisor where it needs an error number: SIGPIPE (no reader: EPIPE) and
+/// SIGXFSZ (a file exceeds the caller's RLIMIT_FSIZE: EFBIG). The command gets the default dispositions again.
 void take_errors_for_signals();
 
-/// A descriptor that sbx opens must never become its own 0, 1 or 2: a record would go into a grant, a message into a
-/// socket. Closed ones become /dev/null in the wrong direction, so that whoever uses them gets EBADF as before. False:
-/// that could not be done.
+/// Ensures that no descriptor sbx opens becomes 0, 1 or 2: otherwise a record could go into a grant, or a message
+/// into a socket. Opens /dev/null in the wrong direction for closed ones, so that their use still fails with EBADF.
+/// Returns false on failure.
 [[nodiscard]] bool fill_standard_descriptors();
 
 }  // namespace sbx::worker
