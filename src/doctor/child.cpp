@@ -13,10 +13,10 @@
 namespace sbx::doctor {
 namespace {
 
-/// Longer than any trial of a machine that is merely busy.
+/// Longer than any attempt takes on a machine that is merely busy.
 constexpr int kPatienceMs = 60'000;
 
-/// Texts end with a NUL: errors and paths have none.
+/// NUL terminates each text: errors and paths contain none.
 std::string joined(const Texts& texts) {
   std::string bytes;
   for (const std::string& text : texts) bytes += text + '\0';
@@ -27,7 +27,7 @@ Texts divided(std::string_view bytes) {
   Texts texts;
   while (!bytes.empty()) {
     const auto end = bytes.find('\0');
-    if (end == std::string_view::npos) return {};  // the child died while it wrote
+    if (end == std::string_view::npos) return {};  // the child died while writing
     texts.emplace_back(bytes.substr(0, end));
     bytes.remove_prefix(end + 1);
   }
@@ -58,12 +58,12 @@ Texts ask_child(const std::function<Texts()>& attempt) {
   if (pid < 0) return {};
   if (pid == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    (void)sys::write_all(pipe->write.get(), joined(attempt()));  // no answer is an answer
+    (void)sys::write_all(pipe->write.get(), joined(attempt()));  // no answer counts as an answer
     ::_exit(0);
   }
   pipe->write = UniqueFd();
   const std::string bytes = read_in_time(pipe->read.get());
-  // It has answered or never will: what it tried may have left it stuck.
+  // It has answered or never will: its attempt may have left it stuck.
   ::kill(pid, SIGKILL);
   while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }

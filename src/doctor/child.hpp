@@ -4,13 +4,12 @@
 #include <string>
 #include <vector>
 
-/// A child process that tries something and answers in texts; whatever it does to itself ends with
-/// it.
+/// A child process that tries something and answers with texts. Its effects on itself end with it.
 namespace sbx::doctor {
 
 using Texts = std::vector<std::string>;
 
-/// What `attempt` gave, or nothing when the child died or did not answer in time.
+/// The result of `attempt`; empty if the child died or did not answer in time.
 [[nodiscard]] Texts ask_child(const std::function<Texts()>& attempt);
 
 }  // namespace sbx::doctor

@@ -29,7 +29,7 @@ Finding missing(std::string name, std::string fact, std::string consequence, std
           .cure = std::move(cure)};
 }
 
-/// The sentence and cure that a run would end with.
+/// The message and fix of a run that fails this way.
 Error error_of_run(const Asked& asked) {
   if (!asked || asked->step == kClone) return run::no_namespaces(asked ? asked->error : EPERM);
   return run::no_private_mounts(asked->error);
@@ -42,7 +42,7 @@ Finding namespaces(const Asked& asked) {
   return missing("user namespaces", error.text(), "nothing can be run", error.hint);
 }
 
-/// Of what can only be asked in the namespaces.
+/// For features that can only be tested inside the namespaces.
 Finding unknown(std::string name) {
   return missing(std::move(name), "can't be asked without user namespaces", "nothing can be run",
                  "see user namespaces");

@@ -29,7 +29,7 @@
 namespace sbx::doctor {
 namespace {
 
-// The numbers are the same on every architecture; some headers of Debian 12 lack them.
+// The same numbers on every architecture; some headers of Debian 12 lack them.
 constexpr long kOpenTree = 428;
 constexpr long kMountSetattr = 442;
 constexpr long kLandlockCreateRuleset = 444;
@@ -48,7 +48,7 @@ Asked ask(Answer (*probe)()) {
   return Answer{std::stoi(texts[0]), std::stoi(texts[1])};
 }
 
-/// One id, as an ordinary user may map it (user_namespaces(7)).
+/// Maps one id, as an ordinary user may, user_namespaces(7).
 bool map_ids(uid_t uid, gid_t gid) {
   const auto line = [](unsigned id) { return "1000 " + std::to_string(id) + " 1"; };
   return sys::write_file("/proc/self/setgroups", "deny") &&
@@ -56,8 +56,7 @@ bool map_ids(uid_t uid, gid_t gid) {
          sys::write_file("/proc/self/gid_map", line(gid));
 }
 
-/// What is asked in the new namespaces; its answer is the process's exit: step times 256 does not
-/// fit there, so a pipe carries it.
+/// Runs `probe` in the new namespaces. A pipe carries the answer, because an exit status can't hold step times 256.
 Answer inside(Answer (*probe)()) {
   auto pipe = sys::make_pipe();
   if (!pipe) return {kClone, errno};
@@ -77,7 +76,7 @@ Answer inside(Answer (*probe)()) {
       answer = {kRights, errno};
     else
       answer = probe();
-    (void)!::write(pipe->write.get(), &answer, sizeof answer);  // no answer is an answer
+    (void)!::write(pipe->write.get(), &answer, sizeof answer);  // no answer counts as an answer
     ::_exit(0);
   }
   pipe->write = UniqueFd();
@@ -94,7 +93,7 @@ Answer mount_proc() {
              : Answer{kInside, errno};
 }
 
-/// A tmpfs over a directory that every system has; in this mount namespace only.
+/// Mounts a tmpfs over a directory that every system has; only in this mount namespace.
 bool mount_tmpfs() {
   return ::mount("sbx", "/usr", "tmpfs", MS_NOSUID | MS_NODEV, "mode=700") == 0;
 }
@@ -113,7 +112,7 @@ Answer set_attribute() {
   return ::setxattr("/usr", "user.sbx", "1", 1, 0) == 0 ? passed() : Answer{kInside, errno};
 }
 
-/// RTM_NEWLINK for a pair with names of the kernel's choice; rtnetlink(7).
+/// RTM_NEWLINK for a pair with kernel-chosen names, rtnetlink(7).
 struct VethRequest {
   nlmsghdr head{};
   ifinfomsg link{};

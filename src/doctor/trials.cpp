@@ -12,7 +12,7 @@
 namespace sbx::doctor {
 namespace {
 
-/// What makes an entry of `degraded` unnecessary.
+/// How to remove an entry of `degraded`.
 struct Cure {
   std::string_view what;
   std::string_view cure;
@@ -34,8 +34,7 @@ std::string_view cure_of(std::string_view what) {
   return found == kCures.end() ? std::string_view{} : found->cure;
 }
 
-/// What is run: something that ends at once. A policy that lets only some commands run is tried with
-/// one of these.
+/// The command to run: one that ends at once. A policy that allows only some commands is tried with one of those.
 plan::RunRequest request_of(const host::Host& host, const policy::Policy& policy) {
   plan::RunRequest request;
   request.after_dashes = true;
@@ -53,7 +52,7 @@ Texts error_texts(const Error& error) {
   return {"error", error.code, error.text(), error.hint};
 }
 
-/// "cgroup v1", as people write it.
+/// "cgroup v1", for messages.
 std::string means_words(host::Means means, const char* without) {
   switch (means) {
     case host::Means::cgroup_v1:
@@ -66,7 +65,7 @@ std::string means_words(host::Means means, const char* without) {
   return without;
 }
 
-/// What enforces each of kBudgets where nothing is degraded.
+/// What enforces each of kBudgets if nothing is degraded.
 Texts means_of(const plan::Plan& plan, const Outcome& outcome) {
   const host::ControlGroup& group = plan.control_group;
   const bool counts_itself = outcome.cpu_time_means == "task-clock";
@@ -76,7 +75,7 @@ Texts means_of(const plan::Plan& plan, const Outcome& outcome) {
           "size of a private tmpfs"};
 }
 
-/// In a child: a process can be the supervisor of one run.
+/// In a child: a process can supervise only one run.
 Texts run_it(const host::Host& host, const policy::Policy& policy) {
   run::Request request{
       .policy = policy, .program = request_of(host, policy), .capture = true, .trial = true};
