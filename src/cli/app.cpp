@@ -33,13 +33,12 @@ void add_option(CLI::App& app, const OptionRow& row) {
     if (value.starts_with('[')) option->expected(0, 1);
   }
   option->group(row.group);
-  // Raw results are read below, so nothing is reduced or split: "[a,b]" stays one value.
+  // The raw results are read below, so CLI11 must not reduce or split them: "[a,b]" stays one value.
   option->allow_extra_args(false);
   option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
-/// A closed choice is written in lower case and divided by bars: "none|host", but not
-/// "inherit|null|FILE".
+/// The words of a closed choice, lower case and separated by bars: "none|host", but not "inherit|null|FILE".
 std::vector<std::string> choices_of(std::string_view value) {
   std::vector<std::string> choices;
   const bool closed = value.find('|') != std::string_view::npos &&
@@ -77,7 +76,7 @@ Status take_result(const CLI::App& app, const OptionRow& row, Invocation& typed)
   const CLI::Option* option = app.get_option_no_throw(lookup_name(row));
   if (option == nullptr || option->count() == 0) return {};
   const std::vector<std::string>& values = option->results();
-  // A scalar given twice: the last one counts, so that a wrapper's options can be overridden.
+  // For a scalar given twice the last value counts, so that a wrapper's options can be overridden.
   const std::size_t first = row.repeat == Repeat::last_wins ? values.size() - 1 : 0;
   for (std::size_t i = first; i < values.size(); ++i) {
     SBX_TRY(check_choice(row, values[i]));
@@ -108,7 +107,7 @@ Status take_operands(Split& split, Invocation& typed) {
 
 struct Chosen {
   const CommandRow* row = nullptr;
-  std::size_t words = 0;  ///< of argv that name it
+  std::size_t words = 0;  ///< number of words in argv that name it
 };
 
 Chosen choose(std::span<const char* const> arguments) {
@@ -128,7 +127,7 @@ Chosen choose(std::span<const char* const> arguments) {
   return chosen;
 }
 
-/// "list, show": the commands that begin with "policy ".
+/// "list, show": the second words of commands that begin with "policy ".
 std::string below(std::string_view word) {
   std::string names;
   for (const CommandRow& row : commands()) {
@@ -165,7 +164,7 @@ std::unexpected<Error> unknown_command(std::span<const char* const> arguments) {
           : fmt::format("\"sbx {}\" has {}", arguments[0], second_words));
 }
 
-/// "sbx changes --help", though no command is called "changes".
+/// "sbx changes --help", though there is no command "changes".
 bool asks_for_family(std::span<const char* const> arguments) {
   if (arguments.size() != 2 || below(arguments[0]).empty()) return false;
   const std::string_view option = arguments[1];
@@ -182,7 +181,7 @@ Status parse_options(const CommandRow& row, std::span<const char* const> argumen
   try {
     CLI::App app;
     app.set_help_flag();
-    // The whole branch of `run` costs 85 us a start: CLI11 compares each new name with all others.
+    // Declaring all options of `run` would cost 85 us a start: CLI11 compares each new name with all others.
     for (const OptionRow* used : split.used) add_option(app, *used);
     std::reverse(split.own.begin(), split.own.end());  // CLI11 takes its vector from the back
     app.parse(std::move(split.own));
@@ -210,7 +209,7 @@ bool is_run(std::span<const char* const> arguments) {
   return !arguments.empty() && std::string_view(arguments.front()) == "run";
 }
 
-/// `sbx --timeout 5s run x`: an option of run that stands before it.
+/// `sbx --timeout 5s run x`: an option of run before the word "run".
 Status check_place(std::span<const char* const> arguments) {
   if (arguments.empty()) return {};
   const std::string_view option = arguments.front();
@@ -255,7 +254,7 @@ Invocation salvage_output(std::span<const char* const> arguments) {
     const bool has_value = option != nullptr && *option->value != '\0' && *option->value != '[';
     const std::string_view value = has_value && i + 1 < split->own.size() ? split->own[i + 1] : "";
     i += has_value ? 1 : 0;
-    // What is wrong with the value has been told, or weighs less than what was.
+    // An error in this value has been reported, or matters less than the first one.
     if (option != nullptr && option->group == kAnswerGroup) (void)option->take(typed, value);
   }
   return typed;

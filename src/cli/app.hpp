@@ -8,16 +8,14 @@
 #include "base/result.hpp"
 #include "cli/invocation.hpp"
 
-/// The command line: a CLI11 tree, its only definition. CLI11 is included by app.cpp and nowhere
-/// else.
+/// Parses the command line. CLI11 is included only by app.cpp.
 namespace sbx::cli {
 
-/// argv without its first element. Everything from the first operand of `run` on is kept byte for
-/// byte. Errors: usage, with a suggestion where something near exists.
+/// Takes argv without its first element. Keeps everything from the first operand of `run` on byte for byte. Errors:
+/// usage, with a suggestion if a similar name exists.
 [[nodiscard]] Result<Invocation> parse_command_line(std::span<const char* const> arguments);
 
-/// Where the record of a `run` whose command line is wrong should go: what is still readable of the
-/// output options.
+/// For a `run` with an invalid command line: the readable output options, so that the record reaches its destination.
 [[nodiscard]] Invocation salvage_output(std::span<const char* const> arguments);
 
 /// The tree as plain data, for help, man pages and completions.
@@ -27,7 +25,7 @@ struct OptionDoc {
   std::string value;       ///< "FILE", "none|host", "[GLOB]", empty for a switch
   std::string group;
   std::string text;
-  std::vector<std::string> choices;  ///< when the value is one of a closed set
+  std::vector<std::string> choices;  ///< if the value is one of a closed set
 };
 struct CommandDoc {
   std::string name;      ///< "run", "policy show", "" for the program itself
@@ -37,7 +35,7 @@ struct CommandDoc {
 };
 [[nodiscard]] std::vector<CommandDoc> describe_tree();
 
-/// True for `run`, whose mistakes exit with 125; those of other commands exit with 2.
+/// True for `run`: its usage errors exit with 125, those of other commands with 2.
 [[nodiscard]] bool is_run(std::span<const char* const> arguments);
 
 }  // namespace sbx::cli

@@ -50,7 +50,7 @@ Result<Store> open_store() {
   return Store::open(host::state_folder(host));
 }
 
-/// A name that is not there, with the one that was meant.
+/// The error for an unknown name, with the most similar existing one.
 Error with_suggestion(Error error, const Store& store, const std::string& name) {
   if (error.code != "no-such-set") return error;
   std::vector<std::string> names;
@@ -136,7 +136,7 @@ int list(const Invocation& typed) {
   if (!store) return complain(typed, store.error());
   const auto sets = store->list();
   if (!sets) return complain(typed, sets.error());
-  if (!typed.output.json && sets->empty()) {  // a program that reads stdout finds no sets there
+  if (!typed.output.json && sets->empty()) {  // a program that parses stdout then finds no sets
     write_stderr("nothing is kept; \"sbx run --keep NAME\" keeps the changes of a run\n");
     return kDone;
   }
@@ -162,7 +162,7 @@ std::string head_words(const Kept& kept, const Paint& paint) {
                      printable(kept.facts.outcome), applied_line(kept.facts));
 }
 
-/// What can be shown without the directory is shown without it.
+/// If the directory is gone, shows what can be shown without it.
 int show(const Invocation& typed, changes::Texts texts) {
   if (typed.operands.size() != 1) return complain(typed, usage(typed, "needs one name"));
   auto kept = load(typed.operands.front());
@@ -191,7 +191,7 @@ int show(const Invocation& typed, changes::Texts texts) {
   return texts == changes::Texts::shown ? status : printed;
 }
 
-/// For `git apply`, which is asked for nothing that `sbx changes apply` would not do either.
+/// For `git apply`: contains nothing that `sbx changes apply` would refuse.
 int patch(const Invocation& typed) {
   if (typed.operands.size() != 1) return complain(typed, usage(typed, "needs one name"));
   auto kept = load(typed.operands.front());
@@ -218,7 +218,7 @@ int apply_status(const changes::ApplyEnd& end) {
   return end.applied.conflicts.empty() && end.wanted && end.all_met ? kDone : kFindings;
 }
 
-/// For `list` and `show`. A convenience: that it can't be noted changes nothing.
+/// Notes the apply for `list` and `show`. A convenience: failure changes nothing.
 void note_applied(const std::string& name, std::size_t count) {
   if (count == 0) return;
   if (const auto store = open_store()) (void)store->note_applied(name, ::time(nullptr), count);

@@ -7,14 +7,14 @@
 
 namespace sbx::cli {
 
-/// What main knows of its own process.
+/// Facts about sbx's own process, from main.
 struct Process {
   std::span<const char* const> arguments;  ///< argv without its first element
-  ArgumentArea area;                       ///< argv and environment as they lie in memory
+  ArgumentArea area;                       ///< argv and environment in memory
   std::uint64_t started = 0;               ///< microseconds on CLOCK_MONOTONIC
 };
 
-/// The whole of sbx behind main; gives the exit status.
+/// The whole program after main. Returns the exit status.
 [[nodiscard]] int main_of(const Process& process);
 
 }  // namespace sbx::cli

@@ -3,8 +3,8 @@
 
 #include "cli/options.hpp"
 
-/// Every command; the options of `run` stand in options.cpp. Rows of the others are made when they
-/// are asked for, so that a run does not pay for them.
+/// Every command. options.cpp has the options of `run`. The rows of other commands are made on demand, so that a run
+/// doesn't pay for them.
 namespace sbx::cli {
 namespace {
 
@@ -49,7 +49,7 @@ Status take_name(Invocation& typed, std::string_view value) {
   return {};
 }
 
-/// A row of `run` that another command takes too.
+/// A row of `run` that another command shares.
 OptionRow of_run(std::string_view name) {
   for (const OptionRow& row : run_options()) {
     const std::string_view names = row.names;
@@ -58,7 +58,7 @@ OptionRow of_run(std::string_view name) {
   return {};
 }
 
-/// The same, in the one group that small commands have.
+/// The same, in the single option group of small commands.
 OptionRow shared(std::string_view name, const char* text = nullptr) {
   OptionRow row = of_run(name);
   row.group = kOptions;

@@ -30,8 +30,7 @@ std::string unicode_escape(std::string_view& rest) {
   return fmt::format("\\[u{:04X}]", point);
 }
 
-/// Text for anywhere: backslashes, quotes (macro lines take them as their own) and what is not
-/// ASCII.
+/// Escapes backslashes, quotes (macro lines interpret them) and non-ASCII characters.
 std::string escaped(std::string_view text) {
   std::string result;
   while (!text.empty()) {
@@ -51,7 +50,7 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-/// Text lines: each sentence on its own line, a line never begins with a control character.
+/// Text lines: one sentence per line; no line begins with a control character.
 std::string sentences(std::string_view text) {
   std::string result;
   while (!text.empty()) {
@@ -65,15 +64,15 @@ std::string sentences(std::string_view text) {
   return result;
 }
 
-/// Words of a macro line that could be taken for macros or delimiters are made plain.
+/// Escapes words of a macro line that mdoc would take for macros or delimiters.
 std::string argument(std::string_view text) {
   std::string result = escaped(text);
   if (result.find(' ') != std::string::npos) result = '"' + result + '"';
   return result;
 }
 
-/// True for what must be typed or read exactly so: "sbx", "limits.disk_on", "--lang", "sbx-run(1)".
-/// Prose begins with letters and hyphens only.
+/// True for literal text: "sbx", "limits.disk_on", "--lang", "sbx-run(1)". Prose begins with letters and hyphens
+/// only.
 bool is_literal(std::string_view word) {
   while (word.ends_with(',') || word.ends_with(':') || word.ends_with(';')) word.remove_suffix(1);
   return word == "sbx" || !std::all_of(word.begin(), word.end(), [](unsigned char c) {
@@ -81,8 +80,7 @@ bool is_literal(std::string_view word) {
          });
 }
 
-/// A sentence: its first word with a capital letter unless that is a literal, and one mark at its
-/// end.
+/// A sentence: the first word capitalised unless it is a literal, and exactly one full stop.
 std::string sentence(std::string_view text) {
   std::string result(text);
   if (result.empty()) return result;
@@ -94,7 +92,7 @@ std::string sentence(std::string_view text) {
 
 // --- options
 
-/// "Fl p , Fl \-policy Ar POLICY"; in a synopsis a bar stands between the names.
+/// "Fl p , Fl \-policy Ar POLICY"; in a synopsis a bar separates the names.
 std::string option_item(const OptionDoc& option, std::string_view between = " ,") {
   std::string item;
   if (!option.short_name.empty()) item += " Fl " + option.short_name.substr(1);
@@ -141,7 +139,7 @@ std::string run_options() {
   return options_of("run");
 }
 
-/// The options that belong to this command alone: what each command has is told once, in prose.
+/// The options of this command alone: the page describes common ones once, in prose.
 std::vector<OptionDoc> own_options(const CommandDoc& doc) {
   std::vector<OptionDoc> own;
   for (const OptionDoc& option : doc.options)
@@ -150,8 +148,8 @@ std::vector<OptionDoc> own_options(const CommandDoc& doc) {
   return own;
 }
 
-/// "Nm sbx Cm policy show Oo Fl \-origin Oc Ar POLICY": each option in brackets of its own, or
-/// "options" for many. (Op would take the rest of the line.)
+/// "Nm sbx Cm policy show Oo Fl \-origin Oc Ar POLICY": brackets around each option, or "options" for many. (Op would
+/// take the rest of the line.)
 std::string synopsis(const CommandDoc& doc, const std::vector<OptionDoc>& options) {
   constexpr std::size_t kShown = 5;
   std::string text = fmt::format("Nm sbx Cm {}", doc.name);
@@ -164,7 +162,7 @@ std::string synopsis(const CommandDoc& doc, const std::vector<OptionDoc>& option
   return doc.operands.empty() ? text : text + " Ar " + argument(doc.operands);
 }
 
-/// The options of `run` that another command takes as they are: sbx-run(1) describes them.
+/// The options shared with `run`: sbx-run(1) describes them.
 std::string options_of_run(const std::vector<OptionDoc>& options) {
   std::string text = ".Pp\nThe options\n";
   for (std::size_t i = 0; i < options.size(); ++i)
@@ -262,7 +260,7 @@ const char* order_text(policy::Order order) {
   return "";
 }
 
-/// Words in their order, strictest first: "none < allow-list < host".
+/// Words in order, strictest first: "none < allow-list < host".
 std::string accepted(const policy::Key& key) {
   std::string text(key.accepts);
   if (key.type != policy::Type::word) {
@@ -340,8 +338,7 @@ constexpr std::array kRegions{
     Region{"system call groups", groups}, Region{"built-in policies", builtin_policies},
     Region{"error codes", error_codes}};
 
-/// The line ".Os" names the product and its version: else a page's foot names the system that
-/// formats it.
+/// Sets the line ".Os" to the product and its version: otherwise a page's footer names the system that formats it.
 std::string with_version(std::string page) {
   constexpr std::string_view kLine = "\n.Os";
   const auto begin = page.find(kLine);

@@ -10,9 +10,9 @@
 #include "cli/docs.hpp"
 #include "cli/policy/schema.hpp"
 
-// sbx-docs write|check TREE: makes the generated documents of a source tree, or says which are not
-// as they would be made. sbx-docs list: all that a user can type or read, a kind and a name a line,
-// for the test that looks each up in pages, policies and tests.
+// sbx-docs write|check TREE: generates the documents of a source tree, or reports those that are out of date.
+// sbx-docs list: everything a user can type or read, one kind and name per line, for the test that looks each up in
+// pages, policies and tests.
 namespace {
 
 using sbx::Result;
@@ -21,7 +21,7 @@ constexpr std::size_t kLargestPage = 4U << 20;
 
 struct Document {
   const char* path;
-  const char* shell;  ///< null: a page with generated regions; empty: the policies' schema
+  const char* shell;  ///< null: a page with generated regions; empty: the policy schema
 };
 constexpr Document kDocuments[] = {
     {"man/sbx.1", nullptr},           {"man/sbx-run.1", nullptr},
@@ -39,7 +39,7 @@ Result<std::string> made(const Document& document, const std::string& current) {
   return sbx::cli::with_generated_regions(current);
 }
 
-/// True when the document is as it should be.
+/// True if the document is up to date.
 bool handle(const Document& document, const std::string& tree, bool write) {
   const std::string path = tree + "/" + document.path;
   const std::string current = sbx::sys::read_file(path, kLargestPage).value_or("");

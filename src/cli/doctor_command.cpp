@@ -27,7 +27,7 @@ struct Section {
   std::vector<Finding> findings;
 };
 
-/// The policies that were named, or every built-in. Errors: policy.
+/// The policies on the command line, or all built-in ones. Errors: policy.
 Result<std::vector<policy::Policy>> policies_of(const Invocation& typed,
                                                 const policy::LoadContext& context) {
   std::vector<policy::PolicyOperand> operands = typed.policies;
@@ -43,7 +43,7 @@ Result<std::vector<policy::Policy>> policies_of(const Invocation& typed,
   return list;
 }
 
-/// Of a policy's rules only those about interpreters decide which of them are there.
+/// Keeps only a policy's rules on interpreters: they decide which are found.
 policy::Policy interpreters_of(const policy::Policy& policy, const policy::LoadContext& context) {
   auto plain = policy::load({{"default"}}, {}, context);
   policy::Policy result = plain ? std::move(*plain) : policy;
@@ -66,7 +66,7 @@ std::string line(const Finding& finding, const Paint& paint) {
   return text + "\n";
 }
 
-/// An interpreter that is not installed is no fault of the machine: one line for all of them.
+/// A missing interpreter is no fault of the machine: one line covers all of them.
 bool is_absent(const Finding& finding) {
   return finding.state == State::missing && finding.code == "not-found";
 }
@@ -110,7 +110,7 @@ Json finding_json(const Finding& finding) {
   if (!finding.code.empty()) json["code"] = finding.code;
   if (!finding.degraded.empty()) {
     Json names = Json::array();
-    // A rule with two weaknesses is one name; each has its line for people.
+    // A rule with two weaknesses is listed once by name; people get a line for each.
     for (const Degraded& item : finding.degraded)
       if (std::find(names.begin(), names.end(), Json(item.what)) == names.end())
         names.push_back(item.what);
@@ -132,7 +132,7 @@ std::string for_programs(const std::vector<Section>& sections, const host::Host&
 }
 
 int complain(const Invocation& typed, const Error& error, int status) {
-  // A closed stderr can't be told anywhere.
+  // If stderr is closed, the error can't be reported.
   (void)sys::write_all(STDERR_FILENO,
                        record::error_text(error, paint_for(typed.output.color, STDERR_FILENO)));
   return status;

@@ -4,8 +4,7 @@
 
 namespace sbx::cli {
 
-/// `sbx doctor`. 0 when every policy that was asked about can run here, by weaker means or not; 1
-/// when one can't.
+/// `sbx doctor`. Returns 0 if every requested policy can run here, even if weaker; 1 if one can't.
 int doctor_command(const Invocation& typed);
 
 }  // namespace sbx::cli

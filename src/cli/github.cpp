@@ -46,7 +46,7 @@ Result<GithubFence> GithubFence::raise() {
 }
 
 void GithubFence::lower() {
-  // The program's last line may have no end. A closed stdout has no reader to protect.
+  // The program's last line may lack a newline. A closed stdout has no reader to protect.
   (void)sys::write_all(STDOUT_FILENO, "\n::" + token_ + "::\n");
 }
 

@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kTextColumn = 30;
 constexpr std::size_t kWidth = 90;
 
-/// Breaks at blanks so that lines stay within the width; continuation lines are indented.
+/// Breaks lines at blanks to fit the width; indents continuation lines.
 std::string wrapped(std::string_view text) {
   std::string result;
   std::size_t column = kTextColumn;
@@ -79,7 +79,7 @@ std::string option_usage(const OptionDoc& option) {
   if (!option.long_name.empty()) text += (text.empty() ? "" : ", ") + option.long_name;
   if (option.value.empty()) return text;
   if (option.value.starts_with('[')) return text + "[=" + option.value.substr(1);
-  // A long list of choices would push every text away; the text names what they mean.
+  // A long list of choices would displace the text; the text explains them.
   return text + " " + (option.value.size() > 32 ? std::string("NAME") : option.value);
 }
 

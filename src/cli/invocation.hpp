@@ -10,17 +10,16 @@
 #include "policy/load.hpp"
 #include "run/variables.hpp"
 
-/// What was typed, and nothing that was looked up: no file is read and no descriptor touched to
-/// fill an Invocation.
+/// Only what was typed: filling an Invocation reads no file and touches no descriptor.
 namespace sbx::cli {
 
-/// How the answer is given.
+/// Form and destination of the answer.
 struct OutputOptions {
-  bool json = false;        ///< the record on stdout, the child's output inside it
+  bool json = false;        ///< the record on stdout, including the child's output
   std::string report_file;  ///< --report, empty if none
   int report_fd = -1;       ///< --report-fd, -1 if none
   int events_fd = -1;       ///< --events-fd, -1 if none
-  bool github = false;      ///< a log that GitHub's runner reads
+  bool github = false;      ///< the log is read by GitHub's runner
   bool dry_run = false;
   bool trace_time = false;
   bool quiet = false;
@@ -30,12 +29,12 @@ struct OutputOptions {
 
 struct Invocation {
   std::string command;                ///< "run", "policy show", "help"; empty for bare `sbx`
-  std::vector<std::string> operands;  ///< of the commands other than run
+  std::vector<std::string> operands;  ///< of commands other than run
   bool help = false;
   bool version = false;
   bool effective = false;  ///< policy show --effective
   bool origin = false;     ///< policy show --origin
-  std::string format;      ///< policy check --format, empty for people
+  std::string format;      ///< policy check --format; empty: for people
   std::string name;        ///< policy init --name
 
   bool die_with_parent = false;
@@ -43,8 +42,8 @@ struct Invocation {
   bool all = false;    ///< stop --all
 
   std::vector<policy::PolicyOperand> policies;
-  std::vector<policy::Override> sets;         ///< --set, weaker than the named options
-  std::vector<policy::Override> named;        ///< --timeout and its like
+  std::vector<policy::Override> sets;         ///< --set; weaker than the named options
+  std::vector<policy::Override> named;        ///< --timeout and other options with a name
   std::vector<policy::Override> allow_hosts;  ///< --allow-host: also turns "none" into "allow-list"
   std::vector<run::VariableSource> variables;
   plan::RunRequest request;

@@ -18,7 +18,7 @@ std::unexpected<Error> wrong(std::string message, std::string hint = {}) {
 
 constexpr const char* kColonHint = "a colon that belongs to a name is written \\:";
 
-/// Splits at the first colon that no backslash precedes and takes the backslashes away.
+/// Splits at the first unescaped colon and removes the backslashes.
 Result<PathOperand> split_colon(std::string_view text, std::string_view option) {
   PathOperand parts;
   std::string* part = &parts.source;

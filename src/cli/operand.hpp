@@ -6,19 +6,18 @@
 
 #include "base/result.hpp"
 
-/// The small languages inside option values: PATH:TARGET, DIR:MODE, NAME=VALUE.
+/// The syntax of option values: PATH:TARGET, DIR:MODE, NAME=VALUE.
 namespace sbx::cli {
 
 struct PathOperand {
   std::string source;
-  std::string suffix;  ///< what followed the colon, empty if nothing did
+  std::string suffix;  ///< what followed the colon; may be empty
 };
 
 enum class Target : std::uint8_t { absolute, anywhere };
 
-/// PATH[:TARGET]. The first colon divides; one that belongs to a name is written `\:` (and `\\` is
-/// a backslash before it). Never looks at the file system: the same text always
-/// means the same. Errors: usage.
+/// PATH[:TARGET], split at the first colon. A colon in a name is written `\:`, and a backslash before it `\\`. Never
+/// consults the file system: the same text always means the same. Errors: usage.
 [[nodiscard]] Result<PathOperand> split_path_operand(std::string_view text, std::string_view option,
                                                      Target target = Target::absolute);
 

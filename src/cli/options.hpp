@@ -6,16 +6,15 @@
 #include "base/result.hpp"
 #include "cli/invocation.hpp"
 
-/// The options and commands as rows. cli/app makes the CLI11 tree of them; help, man pages and
-/// completions walk that tree.
+/// Options and commands as rows. cli/app builds the CLI11 tree from them; help, man pages and completions walk that
+/// tree.
 namespace sbx::cli {
 
 enum class Repeat : std::uint8_t { last_wins, each_counts };
 
 struct OptionRow {
   const char* names;  ///< CLI11 form: "-p,--policy"
-  /// Empty for a switch; "a|b" (lower case) for a closed choice; in brackets when the value is
-  /// optional.
+  /// Empty for a switch; "a|b" (lower case) for a closed choice; in brackets if the value is optional.
   const char* value;
   const char* group;
   Repeat repeat;
@@ -27,13 +26,13 @@ enum class Standing : std::uint8_t { works, reserved };
 
 struct CommandRow {
   const char* name;
-  const char* operands;  ///< after the options, for the synopsis
+  const char* operands;  ///< operands for the synopsis
   const char* text;
   Standing standing;
   std::span<const OptionRow> (*options)();
 };
 
-/// The group of the options of `run` that say how the answer is given.
+/// The group of `run` options that control the answer.
 inline constexpr std::string_view kAnswerGroup = "The answer";
 [[nodiscard]] std::span<const OptionRow> run_options();
 [[nodiscard]] std::span<const CommandRow> commands();

@@ -61,7 +61,7 @@ int descriptor_named(std::string_view path) {
   return -1;
 }
 
-/// A program of an earlier run may have made the link: what it leads to is not the caller's choice.
+/// A program of an earlier run may have created the link: the caller didn't choose its target.
 std::unexpected<Error> is_a_link(const std::string& path) {
   return fail(
       Error{.kind = ErrorKind::usage,
@@ -89,7 +89,7 @@ std::string directory_of(const std::string& path) {
 
 Status ReportTargets::prepare_file(const std::string& path) {
   shown_ = path;
-  // The descriptor itself: a file opened anew would be written from its beginning.
+  // Uses the descriptor itself: opening the file again would write from its beginning.
   if (const int named = descriptor_named(path); named >= 0) {
     SBX_TRY(check_descriptor(named, path));
     device_ = UniqueFd(::fcntl(named, F_DUPFD_CLOEXEC, 3));
@@ -114,8 +114,7 @@ Status ReportTargets::prepare_file(const std::string& path) {
     return unwritable(path, EISDIR);
   folder_ = UniqueFd(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder_.valid()) return unwritable(path, errno);
-  // By the effective ids: a rename needs write and search permission on the directory, not on the
-  // file.
+  // By the effective ids: a rename needs write and search permission on the directory, not on the file.
   if (::faccessat(folder_.get(), ".", W_OK | X_OK, AT_EACCESS) != 0) return unwritable(path, errno);
   return {};
 }
@@ -139,7 +138,7 @@ ReportTargets ReportTargets::stdout_only(const OutputOptions& options) {
 Status ReportTargets::write_file(std::string_view record) const {
   const std::string temporary =
       fmt::format(".{}.sbx-{}", file_name_.substr(0, NAME_MAX - 32), ::getpid());
-  (void)::unlinkat(folder_.get(), temporary.c_str(), 0);  // left by a killed sbx that had this pid
+  (void)::unlinkat(folder_.get(), temporary.c_str(), 0);  // left by a killed sbx with the same pid
   UniqueFd file(
       ::openat(folder_.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!file.valid()) return unwritable(shown_, errno);
@@ -148,7 +147,7 @@ Status ReportTargets::write_file(std::string_view record) const {
       ::renameat(folder_.get(), temporary.c_str(), folder_.get(), file_name_.c_str()) != 0)
     written = unwritable(shown_, errno);
   if (!written)
-    (void)::unlinkat(folder_.get(), temporary.c_str(), 0);  // the first error is the one to tell
+    (void)::unlinkat(folder_.get(), temporary.c_str(), 0);  // the first error is reported
   return written;
 }
 

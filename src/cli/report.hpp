@@ -11,8 +11,8 @@
 
 namespace sbx::cli {
 
-/// Where records go. Made before the run, so that a place that can't be written is known before
-/// anything happens.
+/// The destinations of the record. Prepared before the run, so that an unwritable one is reported before anything
+/// happens.
 class ReportTargets {
  public:
   /// Errors: usage (no such directory, not writable, descriptor not open for writing). Creates
@@ -23,12 +23,13 @@ class ReportTargets {
   [[nodiscard]] bool any() const {
     return to_stdout_ || descriptor_ >= 0 || !file_name_.empty() || device_.valid();
   }
-  /// Whether no place has to wait for its reader to take so many bytes: a pipe that is ready has room
+  /// True if every destination can take that many bytes without waiting for its reader: a pipe that is ready has room
   /// for PIPE_BUF, pipe(7).
   [[nodiscard]] bool take_at_once(std::size_t size) const;
-  /// Pipes and sockets, where all records go to such: when their readers have left nobody waits.
+  /// The pipes and sockets, if all destinations are such: when all their readers have left, nobody waits for the
+  /// record.
   [[nodiscard]] std::vector<int> readers() const;
-  /// Writes the record everywhere. Errors: host (disk full, reader gone); every place is tried.
+  /// Writes the record to every destination, even after an error. Errors: host (disk full, reader gone).
   [[nodiscard]] Status write(std::string_view record) const;
 
  private:
@@ -37,10 +38,10 @@ class ReportTargets {
 
   bool to_stdout_ = false;
   int descriptor_ = -1;
-  UniqueFd folder_;        ///< of the file: the same directory even if it is moved during the run
+  UniqueFd folder_;  ///< the file's directory: the same one even if it is moved during the run
   std::string file_name_;  ///< in that directory
   std::string shown_;      ///< as typed, for messages
-  UniqueFd device_;        ///< a FIFO, socket or device is written to, never replaced
+  UniqueFd device_;        ///< a FIFO, socket or device; written to, never replaced
 };
 
 }  // namespace sbx::cli

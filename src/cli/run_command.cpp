@@ -31,14 +31,14 @@ namespace {
           .hint = "write the record beside the log: --report FILE"};
 }
 
-/// A descriptor and not PR_SET_PDEATHSIG, which follows the parent's thread, prctl(2). A parent that
-/// ended before this is not seen.
+/// A pidfd rather than PR_SET_PDEATHSIG, which follows the parent's thread, prctl(2). A parent that ended earlier is
+/// not noticed.
 UniqueFd open_parent() {
   return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, ::getppid(), 0)));
 }
 
-/// A signal that comes when the record has been read: the exit status is the record's all the same.
-/// Before a write that may wait for its reader they are not held, else nothing could end sbx.
+/// Blocks signals once the record is complete: a later signal must not change the exit status that the record
+/// reports. They stay unblocked before a write that may wait for its reader, so that sbx can still be ended.
 void hold_signals() {
   sigset_t ending;
   ::sigemptyset(&ending);
@@ -53,7 +53,7 @@ std::string stage_lines(const std::vector<Stamp>& stamps) {
   return text;
 }
 
-/// One `sbx run`: what was typed becomes a request, the answer becomes words, record and exit status.
+/// One `sbx run`: turns the command line into a request, and the answer into messages, record and exit status.
 class RunCommand {
  public:
   RunCommand(const Invocation& typed, const OwnProcess& process)
@@ -77,7 +77,7 @@ class RunCommand {
     auto fence = GithubFence::raise();
     if (!fence) return could_not(fence.error());
     const int status = steps();
-    // Everything that names what the program did has been said within the fence.
+    // Everything that quotes the program has been printed within the fence.
     fence->lower();
     if (!annotation_.empty()) write_stderr("::error title=sbx::" + github_data(annotation_) + "\n");
     return status;
@@ -86,7 +86,7 @@ class RunCommand {
  private:
   int steps() {
     if (typed_.die_with_parent) parent_ = open_parent();
-    // First, so that every later mistake is in the record too.
+    // First, so that the record includes every later error.
     if (const auto prepared = prepare_report(); !prepared) return could_not(prepared.error());
     complete_request();
     if (typed_.output.dry_run) return dry_run();
@@ -103,7 +103,7 @@ class RunCommand {
             .paint = paint_};
   }
 
-  /// For a person who waits; a log says nothing of it.
+  /// For a person who waits; not for a log.
   void tell_long_walk(const std::string& directory) const {
     if (silent_ || ::isatty(STDERR_FILENO) != 1) return;
     write_stderr("sbx: looking through " + printable(directory) +
@@ -123,7 +123,7 @@ class RunCommand {
     request_.started_microseconds = process_.started;
   }
 
-  /// A place that can't be written does not keep the record from stdout.
+  /// If a report target can't be written, stdout still gets the record.
   Status prepare_report() {
     auto targets = ReportTargets::prepare(typed_.output);
     targets_ = targets ? std::move(*targets) : ReportTargets::stdout_only(typed_.output);
@@ -147,7 +147,7 @@ class RunCommand {
     return record::print_answer(text) ? 0 : exit_status::kCouldNot;
   }
 
-  /// The command has ended.
+  /// After the command has ended.
   void describe(const run::Answer& answer) {
     const Outcome& outcome = *answer.outcome;
     if (sbx::exit_status_of(outcome.verdict) != 0)
@@ -170,15 +170,14 @@ class RunCommand {
     return sbx::exit_status_of(error);
   }
 
-  /// Nothing ran: people and record are told, once each.
+  /// Nothing ran: reports the error once on stderr and once in the record.
   int could_not(const Error& error) {
     const int status = tell(error);
     answer_.errors = {error};
     return report(status);
   }
 
-  /// The record is part of the job: one that can't be delivered is sbx's failure, unless sbx had
-  /// failed before.
+  /// The record is part of the job: failure to deliver it is a failure of sbx, unless sbx had already failed.
   int report(int status) {
     const bool keeps = keeps_record();
     if (events_) events_->ended(answer_, status);
@@ -194,7 +193,7 @@ class RunCommand {
     return exit_status::kCouldNot;
   }
 
-  /// A run that failed before its settings were read looks at them now.
+  /// If the run failed before its settings were read, reads them now.
   bool keeps_record() {
     if (answer_.keeps_record) return *answer_.keeps_record;
     const auto host = host::probe();
@@ -204,7 +203,7 @@ class RunCommand {
     return settings && settings->keeps_record;
   }
 
-  /// For `sbx why`. A convenience: that it can't be kept is told, and changes nothing.
+  /// Keeps the record for `sbx why`. A convenience: failure is reported and changes nothing else.
   void keep(const std::string& record) {
     if (answer_.state_folder.empty()) return;
     if (const Status kept = record::keep_record(answer_.state_folder, record); !kept)
@@ -220,7 +219,7 @@ class RunCommand {
   std::optional<record::EventWriter> events_;
   run::Request request_;
   run::Answer answer_;
-  std::string annotation_;  ///< --github: what went wrong
+  std::string annotation_;  ///< --github: the failure in one message
 };
 
 }  // namespace

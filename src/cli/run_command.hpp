@@ -8,17 +8,17 @@
 
 namespace sbx::cli {
 
-/// What a run needs to know of sbx's own process.
+/// Facts about sbx's own process.
 struct OwnProcess {
   ArgumentArea arguments;
-  std::uint64_t started = 0;  ///< of main, in microseconds on CLOCK_MONOTONIC
+  std::uint64_t started = 0;  ///< start of main, in microseconds on CLOCK_MONOTONIC
 };
 
-/// `sbx run`: gives its exit status.
+/// `sbx run`. Returns its exit status.
 [[nodiscard]] int run_command(const Invocation& typed, const OwnProcess& process);
 
-/// A command line of `sbx run` that could not be read: told to people and, where `typed` still says
-/// so, in a record.
+/// Handles an invalid command line of `sbx run`: reports the error on stderr and, if `typed` still requests one, in a
+/// record.
 [[nodiscard]] int refuse_run(const Invocation& typed, const Error& error);
 
 }  // namespace sbx::cli

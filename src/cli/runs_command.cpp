@@ -22,7 +22,7 @@ constexpr int kFindings = 1;
 constexpr int kUsage = 2;
 
 int complain(const Invocation& typed, const Error& error) {
-  // There is nowhere else to tell it.
+  // If stderr fails too, the error can't be reported.
   (void)sys::write_all(STDERR_FILENO,
                        record::error_text(error, paint_for(typed.output.color, STDERR_FILENO)));
   if (error.code == "not-ended") return kFindings;
@@ -86,7 +86,7 @@ int list(const Invocation& typed) {
              : exit_status::kCouldNot;
 }
 
-/// The run that an id, its beginning, or a process id means.
+/// The run for an id, a prefix of one, or a process id.
 Result<const UnderWay*> find(const std::vector<UnderWay>& runs, const std::string& typed) {
   std::vector<const UnderWay*> meant;
   for (const UnderWay& run : runs)
@@ -115,7 +115,7 @@ int stop(const Invocation& typed) {
   std::vector<const UnderWay*> chosen;
   for (const std::string& operand : typed.operands) {
     const auto found = find(*runs, operand);
-    if (!found) return complain(typed, found.error());  // a typo stops nothing
+    if (!found) return complain(typed, found.error());  // a typing error must stop nothing
     if (std::ranges::find(chosen, *found) == chosen.end()) chosen.push_back(*found);
   }
   if (typed.all)

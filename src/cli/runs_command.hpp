@@ -5,7 +5,7 @@
 /// `sbx ps` and `sbx stop`: the runs of this user that are under way.
 namespace sbx::cli {
 
-/// Gives the exit status: 0; 1 where a run could not be ended; 2 for wrong use; 125.
+/// Returns the exit status: 0; 1 if a run could not be ended; 2 for wrong use; 125.
 int runs_command(const Invocation& typed);
 
 }  // namespace sbx::cli

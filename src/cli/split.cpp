@@ -30,7 +30,7 @@ class Splitter {
       : command_(command), unknown_(unknown), arguments_(arguments) {}
 
   Result<Split> split() {
-    // Everything from the first operand of `run` on is the program's.
+    // Everything from the first operand of `run` on belongs to the program.
     const bool stop_at_operand = std::string_view(command_.name) == "run";
     for (at_ = 0; at_ < arguments_.size(); ++at_) {
       const std::string_view word = arguments_[at_];
@@ -54,7 +54,7 @@ class Splitter {
   }
 
  private:
-  /// No abbreviation is accepted, but a beginning of one name is what was meant.
+  /// Abbreviations are not accepted; a prefix of one name is suggested.
   static std::string_view meant_option(std::string_view word,
                                        std::span<const std::string_view> names) {
     if (!word.starts_with("--")) return {};
@@ -106,7 +106,7 @@ class Splitter {
         return usage("unexpected-value", fmt::format("{} takes no value", name));
       return {};
     }
-    // An optional value is taken from "--name=value" only: the next word may be the program.
+    // An optional value must be written "--name=value": the next word may be the program.
     if (value_is_optional(*row)) {
       if (equals + 1 == word.size())  // an unset variable must not mean "everything"
         return usage("missing-value", fmt::format("{}= has an empty value", name));
@@ -118,10 +118,9 @@ class Splitter {
     return {};
   }
 
-  /// "-p x", "-px", "-qv": switches may stand together, the first option with a value ends the
-  /// word.
+  /// "-p x", "-px", "-qv": switches may be combined; the first option with a value ends the word.
   Status short_options(std::string_view word) {
-    // "-policy x": a value "olicy" of -p is not what was meant.
+    // "-policy x" is probably meant as "--policy x", not as -p with the value "olicy".
     const std::string long_name = "-" + std::string(word.substr(0, word.find('=')));
     if (word.size() > 2 && find_option(command_, long_name) != nullptr)
       return usage("unknown-option", fmt::format("unknown option \"{}\"", word),

@@ -10,18 +10,18 @@
 
 namespace sbx::cli {
 
-/// argv divided: what belongs to sbx, an option and its value as two strings each, and the rest,
-/// byte for byte. CLI11 2.1 reorders and eats arguments of the program, so it sees only `own`.
+/// argv in two parts: sbx's own, with an option and its value as two strings, and the program's, byte for byte. CLI11
+/// 2.1 would reorder and drop arguments of the program, so it gets only `own`.
 struct Split {
   std::vector<std::string> own;
-  std::vector<const OptionRow*> used;  ///< each row of `own`, once
+  std::vector<const OptionRow*> used;  ///< each row that occurs in `own`, once
   std::vector<std::string> operands;
   bool after_dashes = false;
 };
 
 enum class UnknownOption : std::uint8_t { is_error, is_skipped };
 
-/// Errors: usage (unknown option, with a suggestion; a value missing or not wanted).
+/// Errors: usage (unknown option, with a suggestion; a missing or unexpected value).
 [[nodiscard]] Result<Split> split_arguments(const CommandRow& command,
                                             std::span<const char* const> arguments,
                                             UnknownOption unknown);

@@ -25,7 +25,7 @@ void set_key(std::vector<policy::Override>& layer, const char* key, std::string 
   layer.push_back({.key = key, .toml = std::move(toml), .option = option, .append = append});
 }
 
-/// TOML allows blanks around "=", and so do the lines that sbx itself suggests.
+/// TOML allows blanks around "=", and the lines that sbx suggests contain them.
 std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(" \t");
   if (first == std::string_view::npos) return {};
@@ -144,7 +144,7 @@ Status take_cpus(Invocation& typed, std::string_view value) {
   if (error != std::errc{} || end != value.data() + value.size() || !(number > 0) || number > 1e6)
     return wrong("--cpus needs a number above 0, got \"" + std::string(value) + "\"",
                  "for example 2 or 0.5");
-  std::string toml(value);  // TOML wants a digit on both sides of the point
+  std::string toml(value);  // TOML requires a digit on both sides of the point
   if (toml.starts_with('.')) toml.insert(0, "0");
   if (toml.ends_with('.')) toml += "0";
   set_key(typed.named, "limits.cpus", std::move(toml), "--cpus");
@@ -285,7 +285,7 @@ Status take_report_fd(Invocation& typed, std::string_view value) {
 
 Status take_events_fd(Invocation& typed, std::string_view value) {
   typed.output.events_fd = SBX_TRY(descriptor(value, "--events-fd"));
-  if (typed.output.events_fd <= 2)  // the program's output could pass for an event there
+  if (typed.output.events_fd <= 2)  // otherwise the program could forge events
     return wrong("--events-fd needs a descriptor of its own, from 3 on",
                  "in a shell: sbx run --events-fd 3 ... 3>FILE");
   return {};

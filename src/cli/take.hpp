@@ -5,11 +5,11 @@
 #include "base/result.hpp"
 #include "cli/invocation.hpp"
 
-/// What each option of `run` does when it was typed: its value is checked as far as its form goes and
-/// noted. What it means for a policy is decided by the policy's own readers.
+/// The action of each option of `run`: checks the form of the value and stores it. Its meaning is left to the
+/// policy's own parsers.
 namespace sbx::cli {
 
-/// Errors: usage, "bad-value" and the like, naming the option and the form that was expected.
+/// Errors: usage, "bad-value" and similar, with the option and the expected form.
 using Take = Status(Invocation& typed, std::string_view value);
 
 Take take_policy;

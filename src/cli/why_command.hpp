@@ -4,7 +4,7 @@
 
 namespace sbx::cli {
 
-/// `sbx why [RECORD]`: gives the exit status.
+/// `sbx why [RECORD]`. Returns the exit status.
 [[nodiscard]] int why_command(const Invocation& typed);
 
 }  // namespace sbx::cli

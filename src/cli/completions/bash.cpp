@@ -2,12 +2,11 @@
 
 #include "cli/completions/words.hpp"
 
-/// After the first operand of `run` the rest belongs to another command: that command's own
-/// completion takes over there.
+/// After the first operand of `run` the rest belongs to another command, so that command's own completion takes over.
 namespace sbx::cli::completion {
 namespace {
 
-/// The line that offers what a kind stands for.
+/// The line that offers the words of a kind.
 std::string offer(Kind kind, const std::vector<std::string>& words) {
   switch (kind) {
     case Kind::none:

@@ -8,12 +8,12 @@
 
 namespace sbx::cli {
 
-/// The completion script for bash, zsh or fish, made from the tree; empty for another shell.
+/// The completion script for bash, zsh or fish, generated from the tree; empty for another shell.
 [[nodiscard]] std::string completion_script(const std::vector<CommandDoc>& tree,
                                             std::string_view shell);
 
-/// The same script for a program that is installed under another name than "sbx": what completes and
-/// what is called is that one, and no function has the name of another program's.
+/// The same script for a program that is installed under another name than "sbx": it completes and calls that name,
+/// and its functions don't collide with those of another program.
 [[nodiscard]] std::string for_program(std::string_view script, std::string_view program);
 
 }  // namespace sbx::cli

@@ -14,7 +14,7 @@ std::string quoted(std::string_view text) {
   return result + "'";
 }
 
-/// Arguments of `complete` for a value or operand; `required`: -r where files may follow, else -x.
+/// Arguments of `complete` for a value or operand; `required`: -r if files may follow, else -x.
 std::string offer(Kind kind, const std::vector<std::string>& words, bool with_files) {
   switch (kind) {
     case Kind::none:
@@ -50,7 +50,7 @@ std::string option_line(const std::string& condition, const OptionDoc& option) {
   return line + " -d " + quoted(summary(option)) + "\n";
 }
 
-/// Everything for one small command, under the condition that it is the command.
+/// All lines for one small command, conditional on that command.
 std::string small_lines(const CommandDoc& command) {
   const std::string condition = quoted("__sbx_is " + command.name);
   std::string text;
@@ -58,7 +58,7 @@ std::string small_lines(const CommandDoc& command) {
   const Kind kind = operand_kind(command);
   if (kind == Kind::none) return text;
   std::string operands = offer(kind, operand_words(command), false);
-  // -r and -x are about an option's value; of an operand only -a and -F count.
+  // -r and -x concern an option's value; for an operand only -a and -F apply.
   operands = operands.substr(operands.find(" -", 2) == std::string::npos ? operands.size()
                                                                          : operands.find(" -", 2));
   if (kind == Kind::file) operands = " -F";
@@ -163,7 +163,7 @@ std::string filled_functions(const std::vector<CommandDoc>& tree) {
   return text + std::string(rest);
 }
 
-/// What stands for a first word that has second ones.
+/// The description of a first word that has second words.
 std::string description(const std::vector<CommandDoc>& tree, const std::string& word) {
   for (const CommandDoc& command : tree)
     if (command.name == word) return command.text;

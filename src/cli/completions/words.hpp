@@ -6,21 +6,21 @@
 
 #include "cli/app.hpp"
 
-/// What the three completion scripts have in common: the words of the command line's own tree.
+/// Shared by the three completion scripts: the words of the command tree.
 namespace sbx::cli::completion {
 
 inline constexpr std::string_view kGenerated =
     "made by sbx-docs from the command line's own tree; not edited by hand";
 
-/// What stands where an operand or an option's value is expected.
+/// What to offer for an operand or an option's value.
 enum class Kind : std::uint8_t {
-  none,     ///< nothing can be offered: a number, a name
-  words,    ///< one of a few
+  none,     ///< nothing: a number, a name
+  words,    ///< one of a few words
   policy,   ///< a named policy or a file
-  key,      ///< KEY= of --set
-  name,     ///< what `policy explain` knows
+  key,      ///< a KEY= for --set
+  name,     ///< a NAME for `policy explain`
   command,  ///< a command of sbx
-  set,      ///< a change set that is kept
+  set,      ///< a kept change set
   file,
   folder,
 };
@@ -32,29 +32,29 @@ enum class Kind : std::uint8_t {
 [[nodiscard]] std::vector<std::string> operand_words(const CommandDoc& command);
 
 [[nodiscard]] std::string policy_names();
-/// Dotted keys that --set takes.
+/// Dotted keys for --set.
 [[nodiscard]] std::string key_names();
 /// Keys, sections, groups and codes.
 [[nodiscard]] std::string explained_names();
 
-/// True when the option's value is the next word.
+/// True if the option's value is the next word.
 [[nodiscard]] bool takes_next_word(const OptionDoc& option);
 /// "-p|--policy".
 [[nodiscard]] std::string all_names(const OptionDoc& option, std::string_view divider);
-/// Names of every option of a command, divided by blanks.
+/// Names of all options of a command, separated by blanks.
 [[nodiscard]] std::string option_names(const CommandDoc& command);
 /// The first sentence of an option's text.
 [[nodiscard]] std::string_view summary(const OptionDoc& option);
 
 /// First words of commands, each once, in order.
 [[nodiscard]] std::vector<std::string> first_words(const std::vector<CommandDoc>& tree);
-/// Second words of "policy list", "policy show"; none where the first word is a command.
+/// Second words, as in "policy list", "policy show"; none if the first word is a command of its own.
 [[nodiscard]] std::vector<std::string> second_words(const std::vector<CommandDoc>& tree,
                                                     std::string_view first);
 [[nodiscard]] const CommandDoc& run_of(const std::vector<CommandDoc>& tree);
-/// Commands other than `run`, with what they say.
+/// Commands other than `run`, with their descriptions.
 [[nodiscard]] std::vector<const CommandDoc*> small_commands(const std::vector<CommandDoc>& tree);
-/// Options of all commands, each name once: names mean the same everywhere.
+/// Options of all commands, each name once: a name means the same in every command.
 [[nodiscard]] std::vector<const OptionDoc*> all_options(const std::vector<CommandDoc>& tree);
 
 [[nodiscard]] std::string bash_script(const std::vector<CommandDoc>& tree);

@@ -51,7 +51,7 @@ int check(const Invocation& typed) {
       checked.findings = std::move(policy).error();
       continue;
     }
-    // Names of calls and rules are not read before the filter is made.
+    // Names of calls and rules are checked only when the filter is compiled.
     if (auto filter = plan::compile_filter(policy->syscalls, {}); !filter) {
       good = false;
       checked.findings.push_back(std::move(filter).error());

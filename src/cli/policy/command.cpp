@@ -26,7 +26,7 @@ int print(const std::string& text) {
 }
 
 int complain(const Invocation& typed, const Error& error, int status) {
-  // A closed stderr can't be told anywhere.
+  // If stderr is closed, the error can't be reported.
   (void)sys::write_all(STDERR_FILENO,
                        record::error_text(error, paint_for(typed.output.color, STDERR_FILENO)));
   return status;

@@ -6,7 +6,7 @@
 #include "host/host.hpp"
 #include "policy/load.hpp"
 
-/// `sbx policy ...`: one file for each verb. Every function gives the exit status.
+/// `sbx policy ...`: one file for each verb. Every function returns the exit status.
 namespace sbx::cli {
 
 [[nodiscard]] int policy_command(const Invocation& typed);
@@ -17,16 +17,16 @@ inline constexpr int kDone = 0;
 inline constexpr int kFindings = 1;
 inline constexpr int kUsage = 2;
 
-/// What surrounds the policies of one invocation.
+/// The context of the policies of one invocation.
 struct Place {
   host::Host host;
   policy::LoadContext context;
 };
 [[nodiscard]] Result<Place> look();
 
-/// To stdout; 125 where it can't be written.
+/// Prints to stdout; 125 if that fails.
 int print(const std::string& text);
-/// To stderr.
+/// Reports the error on stderr and returns `status`.
 int complain(const Invocation& typed, const Error& error, int status);
 int complain(const Invocation& typed, const policy::Findings& findings);
 int usage(const Invocation& typed, std::string message, std::string hint = {});

@@ -18,7 +18,7 @@ using policy::Direction;
 struct Heading {
   Direction direction;
   const char* name;   ///< in JSON
-  const char* words;  ///< with the second policy's name before it
+  const char* words;  ///< follows the second policy's name
 };
 constexpr auto kHeadings = std::to_array<Heading>({
     {Direction::wider, "wider", "allows more"},

@@ -12,7 +12,7 @@
 namespace sbx::cli::policy_verb {
 namespace {
 
-/// The file that a finding is in: a parent may be wrong, not the file that was named.
+/// The file of a finding, which may be a parent of the file on the command line.
 std::string file_of(const Checked& checked, const Error& error) {
   const bool in_file = error.origin && error.origin->line > 0 && !error.origin->file.empty();
   return in_file ? error.origin->file : checked.file;
@@ -39,7 +39,7 @@ Json finding_json(const Checked& checked, const Error& error) {
 
 // --- SARIF
 
-/// An RFC 3986 reference: what may stand in a path stays, every other byte is %XX.
+/// An RFC 3986 reference: keeps the characters that a path may contain and escapes every other byte as %XX.
 std::string uri_of(std::string_view path) {
   constexpr std::string_view kPlain = "/-._~!$&'()*+,;=@";
   std::string uri = path.starts_with('/') ? "file://" : "";
@@ -54,7 +54,7 @@ std::string uri_of(std::string_view path) {
   return uri;
 }
 
-/// The rules that have results, in the order of their first one.
+/// The rules that have results, in order of first occurrence.
 class Rules {
  public:
   std::size_t index(const std::string& code) {

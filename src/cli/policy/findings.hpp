@@ -5,13 +5,13 @@
 
 #include "policy/load.hpp"
 
-/// What `sbx policy check` found, in the forms that programs read.
+/// The findings of `sbx policy check` in machine-readable formats.
 namespace sbx::cli::policy_verb {
 
 struct Checked {
   std::string file;                     ///< as typed
-  policy::Findings findings{};          ///< none: the file is good
-  std::vector<std::string> warnings{};  ///< of a good file
+  policy::Findings findings{};          ///< empty: the file is valid
+  std::vector<std::string> warnings{};  ///< of a valid file
 };
 
 /// One JSON object: schema "sbx.check/1".

@@ -10,8 +10,8 @@
 #include "policy/syntax.hpp"
 #include "policy/write.hpp"
 
-/// A starter: what was typed stands in it, and what people change most stands beside it as a comment
-/// with the value in force.
+/// A starter policy: it contains what was typed and, as comments with the values in force, the settings that people
+/// change most.
 namespace sbx::cli::policy_verb {
 namespace {
 
@@ -54,7 +54,7 @@ std::string typed_line(const Key& key, const std::vector<SaidValue>& values) {
   return fmt::format("{} = {}\n", name, joined(values));
 }
 
-/// What a person would change first, switched off: the value in force, or the form of an entry.
+/// A commented-out setting that people often change: the value in force, or an example entry.
 std::string offered_line(const Key& key, const Policy& policy) {
   const std::string name(key.name.substr(key.name.rfind('.') + 1));
   const bool entries = key.is_list() || key.is_table();
@@ -63,7 +63,7 @@ std::string offered_line(const Key& key, const Policy& policy) {
   return fmt::format("# {} = {}\n", name, value);
 }
 
-/// A parent that is a file, absolute: where the policy will be saved is not known.
+/// Makes a parent file's path absolute, because the policy may be saved anywhere.
 std::string parent_of(const std::string& operand, const Place& place) {
   const std::string path = place.context.working_directory + "/" + operand;
   const auto facts = place.host.files->look(path);
@@ -71,7 +71,7 @@ std::string parent_of(const std::string& operand, const Place& place) {
                                                                                       : operand;
 }
 
-/// The installed schema, for editors: found from where the program lies, which may be anywhere.
+/// The installed schema, for editors: found relative to the program, which may be installed anywhere.
 std::string schema_file(const Place& place) {
   const auto program = place.host.files->link_target("/proc/self/exe");
   if (!program) return {};
@@ -122,7 +122,7 @@ std::string body(const Policy& policy) {
   return text;
 }
 
-/// --env NAME=VALUE is a variable of one run; in a file it is a key.
+/// --env NAME=VALUE sets a variable of one run; in a file it is a key.
 std::vector<policy::Override> overrides_of(const Invocation& typed) {
   std::vector<policy::Override> list = typed.sets;
   list.insert(list.end(), typed.named.begin(), typed.named.end());
@@ -146,7 +146,7 @@ int init(const Invocation& typed) {
   const auto place = look();
   if (!place) return complain(typed, place.error(), exit_status::kCouldNot);
   policy::LoadContext context = place->context;
-  context.default_policy.clear();  // the file says what it extends
+  context.default_policy.clear();  // the file names its own parents
   const auto policy = policy::load(typed.policies, overrides_of(typed), context);
   if (!policy) return complain(typed, policy.error());
   return print(header(typed, *policy, *place) + body(*policy));

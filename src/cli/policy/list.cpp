@@ -17,7 +17,7 @@ bool is_builtin(std::string_view name) {
                              [&](const policy::Builtin& each) { return each.name == name; });
 }
 
-/// The name alone is an error ("shadows-builtin").
+/// The bare name is an error ("shadows-builtin").
 std::string hidden_words(const std::string& folder, const std::string& file) {
   return "has the name of a built-in policy: rename it, or use -p " +
          shell_word(folder + "/" + file);

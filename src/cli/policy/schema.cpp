@@ -10,7 +10,7 @@ namespace {
 using policy::Key;
 using policy::Type;
 
-// Written out: a pattern of JSON Schema has no names for its parts. Three places at most, as units.hpp.
+// Spelled out, because JSON Schema patterns can't name their parts. At most three decimal places, as in units.hpp.
 constexpr const char* kSizePattern = "^[0-9]+(\\.[0-9]{1,3})?[BKMGT]$";
 constexpr const char* kDurationPattern = "^[0-9]+(\\.[0-9]{1,3})?(ms|s|m|h)$";
 
@@ -25,7 +25,7 @@ Json closed(Json properties, Json required = Json::array()) {
   return json;
 }
 
-/// A list appends; { replace = [...] } discards what weaker layers said.
+/// A list appends; { replace = [...] } discards the entries of weaker layers.
 Json list_of(const Json& items) {
   const Json list{{"type", "array"}, {"items", items}};
   return {{"anyOf", Json::array({list, closed({{"replace", list}}, Json::array({"replace"}))})}};
@@ -60,7 +60,7 @@ Json rule_items() {
                 Json::array({"name"}));
 }
 
-/// The ends of "1..100000000".
+/// The bounds in "1..100000000".
 void put_range(Json& json, const Key& key) {
   const auto dots = key.accepts.find("..");
   if (dots == std::string_view::npos) return;
@@ -117,7 +117,7 @@ Json described(const Key& key) {
   return json;
 }
 
-/// The object that holds a key's section; sections are objects within objects.
+/// The object for a key's section; sections are nested objects.
 Json& section(Json& root, std::string_view name) {
   Json* at = &root;
   for (const std::string_view part : policy::split(name, '.')) {

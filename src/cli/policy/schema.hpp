@@ -4,7 +4,7 @@
 
 namespace sbx::cli {
 
-/// The JSON Schema (draft 7) of policies, made from the key table; schema/sbx.policy.1.json.
+/// The JSON Schema (draft 7) of policies, generated from the key table; schema/sbx.policy.1.json.
 [[nodiscard]] std::string policy_schema();
 
 }  // namespace sbx::cli

@@ -43,7 +43,7 @@ std::string key_lines(const Key& key, const Policy& policy) {
     return values.empty() ? name + " = " + policy::value_toml(key, policy) + "\n"
                           : with_origin(name + " = " + values.front().toml, values.front().at);
   if (values.empty()) return name + (key.is_table() ? " = {}\n" : " = []\n");
-  // An inline table stands on one line (TOML 1.0), so each member gets a line of its own form.
+  // TOML 1.0 requires an inline table on one line, so each member gets its own line.
   std::string text = key.is_table() ? "" : name + " = [\n";
   for (const SaidValue& value : values)
     text += key.is_table() ? with_origin(name + "." + value.name + " = " + value.toml, value.at)
@@ -55,7 +55,8 @@ std::string origin_text(const Policy& policy) {
   std::string text;
   std::string_view section;
   for (const Key& key : policy::keys()) {
-    if (key.type == policy::Type::parents) continue;  // what they said is in the policy already
+    if (key.type == policy::Type::parents)
+      continue;  // their contents are already merged into the policy
     if (section_of(key.name) != section) {
       section = section_of(key.name);
       text += fmt::format("\n[{}]\n", section);
