@@ -19,27 +19,27 @@
 namespace {
 
 [[noreturn]] void refuse(std::string_view message) {
-  (void)!::write(STDERR_FILENO, message.data(), message.size());  // nowhere else to tell it
+  (void)!::write(STDERR_FILENO, message.data(), message.size());  // errors can't be reported
   ::_exit(sbx::exit_status::kCouldNot);
 }
 
-/// What most runs need of the heap, by one call each for addresses and pages: else every page is a
-/// fault of its own. Without MADV_POPULATE_WRITE (since Linux 5.14) it is that again.
+/// Allocates and populates the heap that most runs need, with one call each: otherwise every page costs a fault, as
+/// it still does without MADV_POPULATE_WRITE (before Linux 5.14).
 void prepare_heap() {
   constexpr std::size_t kUsed = std::size_t{160} << 10;  // by a run of the default policy
-  ::mallopt(M_TOP_PAD, 2 * kUsed);  // malloc(3) asks for so much more at a time
+  ::mallopt(M_TOP_PAD, 2 * kUsed);  // malloc(3) extends the heap by this much at a time
   void* const first = std::malloc(1);
   const auto page = reinterpret_cast<std::uintptr_t>(first) & ~std::uintptr_t{4095};
-  // The pages behind `first` are there: only what lies within the heap is asked for.
+  // From the page of `first` on, but not beyond the heap's end.
   const auto end = reinterpret_cast<std::uintptr_t>(::sbrk(0));
-  if (page < end)  // else malloc has taken it elsewhere: brk(2) was refused
+  if (page < end)  // otherwise brk(2) failed and malloc used mmap(2)
     (void)::madvise(reinterpret_cast<void*>(page), std::min<std::size_t>(kUsed, end - page),
                     MADV_POPULATE_WRITE);
   std::free(first);
 }
 
-/// The kernel lays argv and the environment out in one block, string after string (execve(2)); a
-/// caller that moved an entry away ends it.
+/// The kernel places argv and the environment in one block, string after string, execve(2). An entry that a caller
+/// moved elsewhere ends the block.
 sbx::ArgumentArea argument_area(char** argv) {
   if (argv[0] == nullptr) return {};
   char* end = argv[0];
@@ -55,8 +55,8 @@ int main(int argc, char** argv) {
   const std::uint64_t started = sbx::sys::now_microseconds();
   prepare_heap();
   if (!sbx::worker::fill_standard_descriptors()) ::_exit(sbx::exit_status::kCouldNot);
-  // AT_SECURE: set-user-ID, set-group-ID or file capabilities (getauxval(3)). sbx has no more
-  // privilege than its caller.
+  // AT_SECURE: set-user-ID, set-group-ID or file capabilities, getauxval(3). sbx must have no more privileges than
+  // its caller.
   if (::getauxval(AT_SECURE) != 0)
     refuse(
         "sbx: error: refusing to run with raised privileges\n  help: take the set-user-ID bit or "

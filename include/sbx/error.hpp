@@ -5,15 +5,14 @@
 #include <string>
 #include <vector>
 
-/// What went wrong before or around a run. A program that misbehaves is not an Error but a Verdict
-/// (outcome.hpp).
+/// A failure before or around a run. Misbehaviour of the program is not an Error but a Verdict (outcome.hpp).
 namespace sbx {
 
-/// Where a value comes from, weakest layer first (sbx-policy(5), "Merge").
+/// The origin of a value, weakest layer first (sbx-policy(5), "Merge").
 enum class Layer : std::uint8_t { key_default, builtin, file, command_line };
 
-/// The place of a value: a file and position, or a command-line option. Lines and columns count
-/// from 1; 0 is unknown.
+/// The position of a value: a file with line and column, or a command-line option. Lines and columns count from 1; 0
+/// means unknown.
 struct Origin {
   /// "data-analysis.toml", "/home/me/p.toml", "--set", "--read"; empty for a key's own default
   std::string file;
@@ -28,30 +27,30 @@ struct Origin {
 
 enum class ErrorKind : std::uint8_t {
   usage,           ///< the command line
-  policy,          ///< what a policy says
-  host,            ///< what this machine can't do
+  policy,          ///< the policy's contents
+  host,            ///< this machine lacks something
   setup,           ///< a step of building the sandbox failed
-  internal,        ///< sbx contradicts itself
+  internal,        ///< a bug in sbx
   not_found,       ///< the command does not exist (exit 127)
   not_executable,  ///< the command can't be run (exit 126)
 };
 
-/// What a run can do instead after a failed set-up, at the price of an entry in `degraded`.
+/// What a run can do instead after a failed set-up step, with an entry in `degraded`.
 enum class Retry : std::uint8_t {
   none,              ///< nothing
-  with_copies,       ///< a writable overlay is not possible here
+  with_copies,       ///< a writable overlay is impossible here
   disk_in_memory,    ///< the directory of the private disk can't hold whiteouts
-  without_listener,  ///< a seccomp listener outside of sbx leaves no room for another (EBUSY)
+  without_listener,  ///< a seccomp listener outside of sbx excludes another one (EBUSY)
 };
 
 struct Error {
   ErrorKind kind = ErrorKind::internal;
   std::string code;     ///< stable, kebab-case: "unknown-key", "no-user-namespace"
   std::string message;  ///< a sentence, lower case, no full stop
-  int errno_value = 0;  ///< the kernel's answer, 0 when there is none; not part of `message`
+  int errno_value = 0;  ///< 0 if the kernel reported none; not part of `message`
   std::optional<Origin> origin{};
   std::string source_line{};  ///< the text of the line at `origin`, for the caret
-  std::string hint{};         ///< what would cure it
+  std::string hint{};         ///< how to fix it
   Retry retry = Retry::none;
 
   /// "message: errno text (origin)", without the hint.

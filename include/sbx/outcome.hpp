@@ -9,7 +9,7 @@
 #include <sbx/error.hpp>
 #include <sbx/units.hpp>
 
-/// How a run ended and what was seen of it. The JSON form is schema "sbx.run/1", sbx-record(5).
+/// How a run ended and what sbx observed. The JSON form is schema "sbx.run/1", sbx-record(5).
 namespace sbx {
 
 enum class Budget : std::uint8_t { wall_time, cpu_time, memory, output, file_size, disk };
@@ -22,12 +22,12 @@ struct Signaled {
   int signal = 0;
   bool operator==(const Signaled&) const = default;
 };
-/// sbx or the kernel ended the run because a budget was spent.
+/// sbx or the kernel ended the run because a budget was exceeded.
 struct OverBudget {
   Budget budget{};
   bool operator==(const OverBudget&) const = default;
 };
-/// The run was ended by `syscalls.denied = "kill"`.
+/// `syscalls.denied = "kill"` ended the run.
 struct Denied {
   std::string call;
   bool operator==(const Denied&) const = default;
@@ -37,7 +37,7 @@ struct Cancelled {
   int signal = 0;
   bool operator==(const Cancelled&) const = default;
 };
-/// The sandbox's init was killed from outside after the command began: how the command ended is not known.
+/// The sandbox's init was killed from outside after the command began, so the command's own end is unknown.
 struct Lost {
   bool operator==(const Lost&) const = default;
 };
@@ -46,15 +46,15 @@ using Verdict = std::variant<Exited, Signaled, OverBudget, Denied, Cancelled, Lo
 /// One of the child's output streams.
 struct Stream {
   std::optional<std::string>
-      text;  ///< captured bytes (head and tail of the cap); nothing when passed through
-  std::uint64_t bytes = 0;  ///< what the child wrote
+      text;                 ///< captured bytes (head and tail of the cap); empty if passed through
+  std::uint64_t bytes = 0;  ///< number of bytes that the child wrote
   bool truncated = false;
-  std::uint64_t head_bytes = 0;  ///< bytes of `text` (or of what was passed on) before the gap
+  std::uint64_t head_bytes = 0;  ///< bytes of `text` (or of what was passed through) before the gap
   std::uint64_t tail_bytes = 0;  ///< bytes of `text` after the gap
-  bool joined = false;  ///< of stderr: it is one file with stdout, in whose counts its bytes are
+  bool joined = false;           ///< stderr is the same file as stdout, whose counts include it
 };
 
-/// Output that was passed through and could not be written.
+/// Output that could not be passed through.
 struct WriteError {
   std::string stream;  ///< "stdout"
   int errno_value = 0;
@@ -68,7 +68,7 @@ struct LimitMet {
   Evidence evidence{};
 };
 
-/// What was refused: a system call, a destination, or a path that --explain saw.
+/// The kind of a denial: a system call, a destination, or a path that --explain saw.
 enum class DenialKind : std::uint8_t { syscall, network, path };
 /// As in the record: "syscall", "network", "path".
 [[nodiscard]] constexpr const char* name_of(DenialKind kind) {
@@ -87,16 +87,16 @@ struct Denial {
   DenialKind kind = DenialKind::syscall;
   std::string what;  ///< "ptrace", "socket(AF_PACKET)"
   std::uint64_t count = 0;
-  std::string process;     ///< comm of the first that tried; empty when unknown
-  std::string rule;        ///< which rule or default decided, with its place
-  std::string allow_with;  ///< the line of a policy that would allow it
+  std::string process;     ///< comm of the first process that tried; empty if unknown
+  std::string rule;        ///< the rule or default that decided, and where it is
+  std::string allow_with;  ///< the policy line that would allow it
   std::string risk;
-  /// The options of `sbx run` that would allow it, for lists without dropping what they hold: {"--allow-host",
-  /// "example.org:443"}; empty where no option does.
+  /// The options of `sbx run` that would allow it without replacing list entries: {"--allow-host",
+  /// "example.org:443"}; empty if no option does.
   std::vector<std::string> options{};
 };
 
-/// What went through one rule of network.allow or network.publish.
+/// Traffic through one rule of network.allow or network.publish.
 struct NetworkUse {
   std::string rule;               ///< "api.example.com:443", "127.0.0.1:8080:80"
   std::uint64_t connections = 0;  ///< TCP connections and UDP flows
@@ -111,9 +111,9 @@ struct NetworkFailure {
 };
 
 struct Degraded {
-  std::string what;  ///< a policy key or a second wall: "limits.memory", "landlock"
+  std::string what;  ///< a policy key or an additional protection: "limits.memory", "landlock"
   std::string why;
-  std::string instead;  ///< what stands in its place; empty for nothing
+  std::string instead;  ///< the substitute; empty: none
 };
 
 struct Usage {
@@ -125,35 +125,35 @@ struct Usage {
   std::optional<std::uint64_t> written_bytes;
 };
 
-/// One stage of a start, for --trace-time.
+/// One stage of the start-up, for --trace-time.
 struct Stamp {
   std::string stage;
-  std::uint64_t microseconds = 0;  ///< since sbx began
+  std::uint64_t microseconds = 0;  ///< since sbx started
 };
 
 enum class ChangeKind : std::uint8_t { created, modified, deleted, mode };
 enum class FileType : std::uint8_t { file, folder, link, fifo, socket, device };
 
-/// What a run did to one name of its copy-on-write workspace, against the directory on the host.
+/// What a run did to one name of its copy-on-write workspace, relative to the directory on the host.
 struct Change {
-  std::string path;  ///< below the workspace, as bytes; the workspace itself is "."
+  std::string path;  ///< below the workspace, as bytes; "." is the workspace itself
   ChangeKind change{};
-  FileType type{};          ///< of what is there now; of `deleted`, what was there
-  std::uint64_t bytes = 0;  ///< size now; of `deleted`, the size it had; 0 for all but files
-  unsigned mode = 0;        ///< permission bits now, 07777
+  FileType type{};          ///< the present type; for `deleted`, the former one
+  std::uint64_t bytes = 0;  ///< the present size; for `deleted`, the former one; 0 unless a file
+  unsigned mode = 0;        ///< present permission bits, 07777
   bool operator==(const Change&) const = default;
 };
 
-/// A guarded name that was not in a live directory when the run began and is there at its end.
+/// A guarded name that appeared in a live directory during the run and still exists at its end.
 struct Appeared {
   std::string path;  ///< on the host, as bytes
-  /// filesystem.deny means it: the program could see it; else a name by which programs of the host
-  /// are made to run or trust something
+  /// True: it matches filesystem.deny, and the program could see it. False: a name by which programs of the host are
+  /// made to run or trust something.
   bool is_hidden = false;
 };
 
-/// What a run left in a live grant that programs of the host may stumble over: new or changed since
-/// the run began, whoever made it.
+/// Something in a live grant that is dangerous for programs of the host: new or changed since the run began, whoever
+/// made it.
 struct Hazard {
   std::string path;  ///< on the host, as bytes
   std::string why;   ///< "a link out of the granted directory"
@@ -164,21 +164,21 @@ struct Outcome {
   std::string detail;  ///< one sentence for people and agents
   Stream out;
   Stream err;
-  std::optional<WriteError> write_error;  ///< the first; sbx run ends with 125 then
+  std::optional<WriteError> write_error;  ///< the first one; sbx run then ends with 125
   std::vector<LimitMet> limits_met;
   std::vector<Denial> denials;
   std::vector<NetworkUse> network_used;
   std::vector<NetworkFailure> network_failures;
-  std::vector<Degraded> degraded;  ///< found while running, on top of the plan's
-  std::vector<std::string> notes;  ///< hints worth a line on stderr
+  std::vector<Degraded> degraded;  ///< found during the run, in addition to the plan's
+  std::vector<std::string> notes;  ///< hints for stderr
   Usage usage;
   std::string cpu_time_means = "summed";  ///< how CPU time was measured: "task-clock" | "summed"
   std::vector<Stamp> stamps;
   std::vector<Change> changes;         ///< of a copy-on-write workspace, by path
-  std::uint64_t changes_left_out = 0;  ///< beyond what is listed
+  std::uint64_t changes_left_out = 0;  ///< not listed
   std::vector<Appeared> appeared;      ///< in live directories, by path
   std::vector<Hazard> hazards;         ///< in live grants, by path
-  std::uint64_t hazards_left_out = 0;  ///< beyond what is listed
+  std::uint64_t hazards_left_out = 0;  ///< not listed
 };
 
 /// The exit status of `sbx run` (sbx(1), "EXIT STATUS").

@@ -14,13 +14,13 @@ struct Record {
   std::string id;      ///< of the run
   std::string status;  ///< outcome.status: "exited", "over-budget", "setup-failed"
   bool success = false;
-  /// Nothing when nothing ran; `error` says why then. Not in the record, and so not here: stages of the start and notes.
+  /// Empty if nothing ran; `error` is the reason. Start-up stages and notes are not in the record and so not here.
   std::optional<Outcome> outcome;
   std::optional<Error> error;  ///< code, message and hint
 };
 
-/// Nothing for a text that is no record of schema "sbx.run/1". A field that is missing or has another type is left at
-/// its default: a record is read as a stranger's text.
+/// Empty for text that is no record of schema "sbx.run/1". A record is untrusted input: a field that is missing or of
+/// another type keeps its default.
 [[nodiscard]] std::optional<Record> read_record(std::string_view json);
 
 }  // namespace sbx

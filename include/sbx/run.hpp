@@ -6,13 +6,12 @@
 
 #include <sbx/record.hpp>
 
-/// Runs programs under a policy by starting the installed `sbx`: only that process clones, so
-/// memory and threads of the calling program never come near the sandbox. Needs no other
-/// library.
+/// Runs programs under a policy by starting the installed `sbx`. Only that process clones, so the sandbox gets none
+/// of the calling program's memory or threads. Needs no other library.
 namespace sbx {
 
 struct RunOptions {
-  /// Path of sbx, or a name that is looked up on PATH; empty: the name that it was installed under.
+  /// Path of sbx, or a name that is searched on PATH; empty: its installed name.
   std::string program{};
   std::vector<std::string>
       arguments;  ///< options of `sbx run`: {"--policy", "strict", "--timeout", "5s"}
@@ -27,13 +26,13 @@ struct RunResult {
   bool success = false;  ///< the command exited with 0
   /// "exited", "over-budget", "lost", "setup-failed": outcome.status of the record
   std::string status;
-  std::string record;  ///< JSON, sbx-record(5); empty when sbx itself could not write one
-  /// the record as types, <sbx/record.hpp>; nothing when nothing ran
+  std::string record;  ///< JSON, sbx-record(5); empty if sbx could not write one
+  /// The record as types, <sbx/record.hpp>; empty if nothing ran.
   std::optional<Outcome> outcome;
   std::optional<Error> error;  ///< why nothing ran
 };
 
-/// Why not even sbx could be started.
+/// Why sbx itself could not be started.
 struct RunError {
   int errno_value = 0;
   std::string message;  ///< "cannot start 'sbx': No such file or directory"
@@ -41,11 +40,11 @@ struct RunError {
 
 struct RunAnswer {
   std::optional<RunResult> result;
-  RunError error;  ///< when there is no result
+  RunError error;  ///< if there is no result
 };
 
-/// Waits for the end of the run. Standard input is the caller's. Thread-safe. The run is cancelled
-/// when the calling process ends.
+/// Waits for the end of the run. Standard input is the caller's. Thread-safe. The run is cancelled when the calling
+/// process ends.
 [[nodiscard]] RunAnswer run_program(const RunOptions& options);
 
 }  // namespace sbx

@@ -9,7 +9,7 @@
 
 namespace sbx {
 
-/// A count of bytes. Text form: a number and one of B K M G T (powers of 1024), "512M".
+/// A number of bytes. Text form: a number and one of B K M G T (powers of 1024), "512M".
 struct Bytes {
   std::uint64_t count = 0;
   auto operator<=>(const Bytes&) const = default;
@@ -17,10 +17,9 @@ struct Bytes {
 
 using Milliseconds = std::chrono::milliseconds;
 
-/// Reads "64K", "1G", "17B"; nothing for any other text, a negative number, or one over 2^63-1.
+/// Parses "64K", "1G", "17B"; empty for any other text, a negative number, or one over 2^63-1.
 [[nodiscard]] std::optional<Bytes> parse_bytes(std::string_view text);
-/// Reads "250ms", "30s", "5m", "2h"; fractions ("1.5s") are allowed when they are whole
-/// milliseconds.
+/// Parses "250ms", "30s", "5m", "2h"; fractions ("1.5s") must be whole milliseconds.
 [[nodiscard]] std::optional<Milliseconds> parse_duration(std::string_view text);
 /// The shortest text that parses back to the same value: 1073741824 is "1G".
 [[nodiscard]] std::string to_text(Bytes value);

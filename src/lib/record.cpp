@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A record is read as a stranger's text: whatever is missing or has another type stays at its default.
+// A record is untrusted input: a member that is missing or of another type keeps its default.
 
 const Json& part(const Json& object, const char* key) {
   static const Json kNothing;
@@ -56,7 +56,7 @@ std::string from_base64(std::string_view text) {
     if (c >= '0' && c <= '9') digit = c - '0' + 52;
     if (c == '+') digit = 62;
     if (c == '/') digit = 63;
-    if (digit < 0) break;  // '=' ends it
+    if (digit < 0) break;  // '=' is padding
     bits = bits << 6 | static_cast<std::uint32_t>(digit);
     have += 6;
     if (have < 8) continue;
@@ -66,7 +66,7 @@ std::string from_base64(std::string_view text) {
   return bytes;
 }
 
-/// A name that is not UTF-8 stands in base64 beside its text.
+/// A name that is not UTF-8 has its bytes in base64 beside the text.
 std::string name(const Json& object, const std::string& key) {
   const std::string exact = plain(object, (key + "_b64").c_str());
   return exact.empty() ? plain(object, key.c_str()) : from_base64(exact);
@@ -80,7 +80,7 @@ std::vector<Entry> list(const Json& object, const char* key, Read read) {
   return entries;
 }
 
-/// The word at this place of a table; the first where it is another.
+/// The enumerator for a word of a table; the first one for an unknown word.
 template <class Enum, std::size_t Size>
 Enum word(const Json& object, const char* key, const std::array<const char*, Size>& words) {
   const std::string text = plain(object, key);
@@ -101,7 +101,7 @@ std::optional<Verdict> verdict_of(const Json& outcome) {
   if (status == "exited") return Exited{small(outcome, "exit_code")};
   if (status == "signaled") return Signaled{small(outcome, "signal")};
   if (status == "over-budget") return OverBudget{word<Budget>(outcome, "reason", kBudgets)};
-  if (status == "denied") return Denied{};  // the call is named among the denials
+  if (status == "denied") return Denied{};  // the denials name the call
   if (status == "cancelled") return Cancelled{small(outcome, "signal")};
   if (status == "lost") return Lost{};
   return std::nullopt;

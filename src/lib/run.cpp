@@ -14,7 +14,7 @@
 namespace sbx {
 namespace {
 
-/// Where sbx finds the pipe for its record; above the standard streams, which are the caller's.
+/// The descriptor of sbx's record pipe, above the standard streams, which belong to the caller.
 constexpr int kReportDescriptor = 3;
 
 class Descriptor {
@@ -60,10 +60,10 @@ std::string program_of(const RunOptions& options) {
 }
 
 std::vector<std::string> command_line(const RunOptions& options) {
-  // Without the caller nobody reads the answer.
+  // If the caller dies, nobody reads the answer.
   std::vector<std::string> words{program_of(options), "run", "--die-with-parent", "--report-fd",
                                  std::to_string(kReportDescriptor)};
-  // --json keeps the output for the records; the one on stdout is dropped.
+  // --json puts the output into the records; the copy on stdout is dropped.
   if (options.capture) words.emplace_back("--json");
   words.insert(words.end(), options.arguments.begin(), options.arguments.end());
   words.insert(words.end(), options.command.begin(), options.command.end());
@@ -90,8 +90,7 @@ RunAnswer run_program(const RunOptions& options) {
   Descriptor writer(ends[1]);
 
   SpawnActions actions;
-  // dup2 to the same number only takes close-on-exec off (posix_spawn_file_actions_adddup2(3),
-  // glibc 2.29).
+  // dup2 to the same number only clears close-on-exec (posix_spawn_file_actions_adddup2(3), glibc 2.29).
   ::posix_spawn_file_actions_adddup2(actions.get(), writer.get(), kReportDescriptor);
   if (options.capture)
     ::posix_spawn_file_actions_addopen(actions.get(), STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
