@@ -1,6 +1,5 @@
-// PID 1 of the sandbox: between clone3 and its last report. Allocates nothing, throws nothing,
-// takes no lock; it stays for the whole run as the init that reaps, forwards orders and dies with
-// the supervisor.
+// PID 1 of the sandbox, from clone3 to its last report. It allocates nothing, throws nothing and takes no lock. It
+// runs for the whole run as the init that reaps, obeys orders and dies with the supervisor.
 
 #include <fcntl.h>
 #include <grp.h>
@@ -23,12 +22,12 @@
 namespace sbx::child {
 namespace {
 
-/// The stack of the payload until execve: it shares PID 1's memory (CLONE_VM).
+/// The payload's stack until execve: it shares PID 1's memory (CLONE_VM).
 constexpr std::size_t kPayloadStack = 64 * 1024;
 alignas(64) char payload_stack[kPayloadStack];
 
-/// PID 1 is a copy of the supervisor: while it holds the supervisor's end of the control socket it would never see that
-/// the supervisor is gone.
+/// PID 1 is a copy of the supervisor: as long as it holds the supervisor's end of the control socket, it can't notice
+/// that the supervisor is gone.
 void drop_supervisor_ends(const Program& program) {
   for (const int fd : program.supervisor_ends)
     if (fd >= 0) ::close(fd);
@@ -36,16 +35,15 @@ void drop_supervisor_ends(const Program& program) {
 
 void take_identity(const Program& program) {
   if (!program.change_ids || !enter(program, Stage::identity)) return;
-  // Without NO_SETUID_FIXUP the change of uid would take the capabilities that the mounts need,
-  // capabilities(7).
+  // Without NO_SETUID_FIXUP the change of uid would drop the capabilities that the mounts need, capabilities(7).
   must(program, Stage::identity, 0, ::prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP));
   must(program, Stage::identity, 1, call(SYS_setgroups, 0, nullptr));
   must(program, Stage::identity, 2, call(SYS_setresgid, program.gid, program.gid, program.gid));
   must(program, Stage::identity, 3, call(SYS_setresuid, program.uid, program.uid, program.uid));
 }
 
-/// /proc/1/cmdline is world-readable even of a non-dumpable process; the pages are this process's
-/// own since the clone.
+/// /proc/1/cmdline is world-readable even for a non-dumpable process. Since the clone the pages are this process's
+/// own.
 void wipe_arguments(const Program& program) {
   if (!enter(program, Stage::wipe)) return;
   static constexpr char kName[] = "sbx-init";
@@ -60,8 +58,8 @@ void refuse_dumps(const Program& program) {
   must(program, Stage::non_dumpable, 0, ::prctl(PR_SET_DUMPABLE, 0));
 }
 
-/// First of all, and again after the ids: a change of uid clears the parent-death signal, prctl(2). getppid() is 0 in a new
-/// PID namespace whoever lives, so a supervisor that is dead already shows in its pidfd only.
+/// Called first, and again after the change of ids, which clears the parent-death signal, prctl(2). In a new PID
+/// namespace getppid() is always 0, so only the pidfd shows a supervisor that is already dead.
 void die_with_supervisor(const Program& program) {
   if (!enter(program, Stage::parent_death)) return;
   must(program, Stage::parent_death, 0, ::prctl(PR_SET_PDEATHSIG, SIGKILL));
@@ -69,7 +67,7 @@ void die_with_supervisor(const Program& program) {
   if (::poll(&supervisor, 1, 0) != 0) ::_exit(125);
 }
 
-/// Itself, as the only thread of its process: to be moved by another waits for an RCU grace period.
+/// PID 1 moves itself, as the only thread of its process: a move by another process waits for an RCU grace period.
 void join_groups(const Program& program) {
   for (std::size_t i = 0; i < program.group_task_count; ++i) {
     must(program, Stage::group, i, ::write(program.group_tasks[i], "0", 1));
@@ -120,8 +118,8 @@ void hand_over_descriptors(Program& program) {
   for (std::size_t i = 0; i < count; ++i) ::close(fds[i]);
 }
 
-/// Permitted stays full: the payload, with the same uid, may reschedule only a process whose
-/// permitted set is within its own, capabilities(7) CAP_SYS_NICE.
+/// The permitted set stays full, so that the payload, with the same uid, can't reschedule PID 1: it may only
+/// reschedule processes whose permitted set is a subset of its own, capabilities(7) CAP_SYS_NICE.
 void lower_own_capabilities(const Program& program) {
   if (!enter(program, Stage::init_capabilities)) return;
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
@@ -134,8 +132,8 @@ void lower_own_capabilities(const Program& program) {
 
 pid_t start_payload(Program& program) {
   if (!enter(program, Stage::payload)) ::_exit(125);
-  // vfork semantics: PID 1 continues when the payload has executed or died. CLONE_FILES leaves the
-  // listener, which the payload makes, in this table; execve un-shares it.
+  // vfork semantics: PID 1 continues when the payload has executed or died. CLONE_FILES leaves the listener, which
+  // the payload creates, in this table; execve unshares the payload's.
   const int pid = ::clone(run_payload, payload_stack + kPayloadStack,
                           CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, &program);
   return static_cast<pid_t>(must(program, Stage::payload, 0, pid));
@@ -147,8 +145,8 @@ void hand_over_listener(Program& program) {  // meeting point 5
   ::close(program.listener);
 }
 
-/// Everything but what serving needs: the payload's pipes must reach end of file when the payload
-/// closes them.
+/// Closes everything that serving doesn't need: the payload's pipes must reach end of file when the payload closes
+/// them.
 void keep_only_channels(const Program& program, int signals) {
   int keep[2] = {program.control, signals};
   if (keep[0] > keep[1]) {
@@ -166,18 +164,18 @@ void keep_only_channels(const Program& program, int signals) {
 
 struct Service {
   pid_t main;
-  bool asked;  ///< Report child_ended is not answered yet
+  bool asked;  ///< Report child_ended awaits its answer
 };
 
-/// The payload's own figure begins with it: execve(2) keeps the peak of the memory that it replaces, which is PID 1's.
+/// The payload's peak starts at this value: execve(2) keeps the peak of the replaced memory, which is PID 1's.
 std::int32_t own_peak() {
   rusage used{};
   (void)call(SYS_getrusage, RUSAGE_SELF, &used);
   return static_cast<std::int32_t>(used.ru_maxrss);
 }
 
-/// What the kernel does too when PID 1 ends, but here they are counted: a program that was refused one
-/// process more is gone before anybody outside has looked.
+/// Kills and counts the remaining processes; without this the kernel would kill them uncounted when PID 1 ends. A
+/// program that was refused one more process may be gone before the supervisor has looked.
 [[noreturn]] void end_all(const Program& program) {
   std::int32_t count = 0;
   ::kill(-1, SIGKILL);
@@ -195,7 +193,7 @@ std::int32_t own_peak() {
   end_all(program);
 }
 
-/// Reaps everything; when the main process has ended, says so and ends the rest.
+/// Reaps all zombies. If the main process has ended, reports it and ends the rest.
 void reap(const Program& program, pid_t main) {
   int status = 0;
   pid_t pid = ::waitpid(-1, &status, WNOHANG | __WALL);
@@ -205,8 +203,7 @@ void reap(const Program& program, pid_t main) {
   }
 }
 
-/// Orders come from the supervisor only: signals that the payload sends to PID 1 have no handler
-/// and change nothing.
+/// Orders come only from the supervisor: PID 1 has no handlers, so signals from the payload have no effect.
 void obey(const Program& program, Service& service) {
   control::Order order{};
   const ssize_t got = ::recv(program.control, &order, sizeof order, MSG_DONTWAIT);
@@ -234,8 +231,8 @@ void obey(const Program& program, Service& service) {
   }
 }
 
-/// Who was refused a process ends next, and the place of who is reaped can be taken at once: the
-/// supervisor counts before that.
+/// Lets the supervisor count tasks before reaping: a program that was refused a process tends to end next, and a
+/// reaped slot can be reused immediately.
 void child_ended(const Program& program, Service& service) {
   if (!program.asks_before_reaping) return reap(program, service.main);
   int status = 0;
@@ -247,7 +244,7 @@ void child_ended(const Program& program, Service& service) {
 }
 
 [[noreturn]] void serve(const Program& program, pid_t main, int signals) {
-  constexpr int kSettled = 20;  // milliseconds: a short run does not pay for giving memory back
+  constexpr int kSettled = 20;  // ms; a short run skips the cost of giving memory back
   int patience = kSettled;
   Service service{.main = main, .asked = false};
   child_ended(program, service);
@@ -262,7 +259,7 @@ void child_ended(const Program& program, Service& service) {
     if (watched[1].revents != 0) {
       signalfd_siginfo drained[4];
       (void)!::read(signals, drained,
-                    sizeof drained);  // which signal came does not matter: reap() asks the kernel
+                    sizeof drained);  // the signal doesn't matter: reap() asks the kernel
       child_ended(program, service);
     }
     if (watched[0].revents != 0) obey(program, service);
@@ -303,7 +300,7 @@ void wait_for_order(const Program& program, control::FromSupervisor expected) {
 void run_init(Program& program) {
   drop_supervisor_ends(program);
   die_with_supervisor(program);
-  // What needs no ids is done while the supervisor maps them.
+  // These steps need no ids; meanwhile the supervisor writes the id maps.
   join_groups(program);
   limit_cpus(program);
   name_host(program);
@@ -323,8 +320,7 @@ void run_init(Program& program) {
   ::sigemptyset(&child_ended);
   ::sigaddset(&child_ended, SIGCHLD);
   sigset_t waiting = child_ended;
-  // A terminal sends these to the caller's process group, which the command is in until it has its own
-  // session.
+  // A terminal sends these to the caller's process group, and the command belongs to it until it has its own session.
   constexpr int kOfGroup[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
   for (const int signal : kOfGroup) ::sigaddset(&waiting, signal);
   ::sigprocmask(SIG_SETMASK, &waiting, nullptr);
@@ -334,8 +330,7 @@ void run_init(Program& program) {
   const pid_t main = start_payload(program);
   hand_over_listener(program);
   lower_own_capabilities(program);
-  keep_only_channels(program,
-                     signals);  // closes the error pipe: the supervisor learns that set-up is over
+  keep_only_channels(program, signals);  // closes the error pipe: set-up is over
   serve(program, main, signals);
 }
 

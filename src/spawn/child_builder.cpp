@@ -8,7 +8,7 @@
 namespace sbx::child {
 namespace {
 
-/// 0 where it can't be told.
+/// 0 if unknown.
 std::uint64_t mount_of(int fd) {
   struct statx facts;
   if (call(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &facts) != 0 ||
@@ -17,7 +17,7 @@ std::uint64_t mount_of(int fd) {
   return facts.stx_mnt_id;
 }
 
-/// Missing targets are never made in a live grant: that would write to the host.
+/// Never creates missing targets in a live grant: that would write to the host.
 bool may_make_in(const Builder& builder, int folder) {
   const std::uint64_t mount = mount_of(folder);
   if (mount == 0) return false;
@@ -44,7 +44,7 @@ int open_folder(int folder, const char* path) {
   return open_beneath(folder, path, O_PATH | O_DIRECTORY, RESOLVE_BENEATH | kNoLinks);
 }
 
-/// mkdir -p below `folder`, component by component; `path` is cut at its slashes on the way.
+/// mkdir -p below `folder`, component by component; temporarily cuts `path` at its slashes.
 int make_folders(const Builder& builder, char* path) {
   int folder =
       static_cast<int>(builder.must(open_beneath(builder.root, ".", O_PATH | O_DIRECTORY, 0)));
@@ -89,7 +89,7 @@ bool is_remembered(const OpenFolder& folder, const char* path, std::size_t lengt
          std::memcmp(folder.path, path, length) == 0;
 }
 
-/// Makes `name` if it may be made and is missing; false leaves open whether it is there.
+/// Creates `name` if it is missing and allowed; false doesn't tell whether it exists.
 bool make_target(const Builder& builder, int folder, const char* name, bool is_folder) {
   if (!builder.folder.own) return false;
   return (is_folder ? ::mkdirat(folder, name, 0755) : ::mknodat(folder, name, S_IFREG | 0644, 0)) ==
@@ -144,16 +144,15 @@ void forget_folder(Builder& builder, const char* path) {
   folder.fd = -1;
 }
 
-/// Most targets are new: making comes first, opening what is there second.
+/// Most targets are new, so this creates first and opens second.
 int open_target(Builder& builder, const char* path, bool is_folder) {
   const char* name = nullptr;
   const int folder = parent_folder(builder, path, &name);
-  (void)make_target(builder, folder, name, is_folder);  // a failure shows when it is opened
+  (void)make_target(builder, folder, name, is_folder);  // opening it reports a failure
   return open_name(builder, folder, name, is_folder);
 }
 
-/// What was made this moment is no link, and nobody else works in the new root: it is named rather
-/// than opened.
+/// The new target is no link, and nobody else works in the new root: attaching by name is safe and saves opening it.
 void place(Builder& builder, int tree, const char* path, bool is_folder) {
   const char* name = nullptr;
   const int folder = parent_folder(builder, path, &name);
@@ -195,7 +194,7 @@ int open_source(const Builder& builder, const Step& step) {
 
 namespace {
 
-/// Many sources are neighbours: files of /etc, devices.
+/// Remembers the last directory: many sources are neighbours (files of /etc, devices).
 int source_folder(Builder& builder, const char* path, std::size_t length) {
   OpenFolder& folder = builder.source_folder;
   if (is_remembered(folder, path, length)) return folder.fd;

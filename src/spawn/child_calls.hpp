@@ -6,8 +6,7 @@
 
 #include "spawn/child_program.hpp"
 
-/// The few words in which the child is written. All child-safe: no allocation, no lock, no library
-/// state but errno.
+/// Basic calls of the child. All child-safe: no allocation, no lock, no library state but errno.
 namespace sbx::child {
 
 [[noreturn]] inline void give_up(const Program& program, Stage stage, std::size_t index,
@@ -17,7 +16,7 @@ namespace sbx::child {
   ::_exit(125);
 }
 
-/// False when a test leaves the stage out; does not return when a test makes it fail.
+/// False if a test skips the stage; does not return if a test makes it fail.
 [[nodiscard]] inline bool enter(const Program& program, Stage stage, std::size_t index = 0) {
 #ifdef SBX_FAULTS
   if (program.fault.set && program.fault.stage == stage) {

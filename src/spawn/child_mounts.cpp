@@ -1,4 +1,4 @@
-// The steps of a plan, one function per kind. Everything is reached by descriptor.
+// The steps of a plan, one function per kind. All access is by descriptor.
 
 #include <cstring>
 #include <initializer_list>
@@ -24,19 +24,19 @@ void add_entry(Builder& builder, const Step& step) {
     const int file = static_cast<int>(builder.must(
         ::openat(holder, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, step.mode)));
     write_content(builder, file, step.content, step.content_size);
-    ::close(file);  // the mode is exact: PID 1's umask is 0
+    ::close(file);  // exact mode: PID 1's umask is 0
   }
 }
 
 void add_bind(Builder& builder, const Step& step) {
-  // The parent's trees have their attributes already.
+  // The parent has already set the attributes of its trees.
   const int tree = step.tree >= 0 ? step.tree : clone_source(builder, step);
   if (step.tree < 0 && enter(builder.program, Stage::bind_attributes, builder.index))
     set_attributes(builder, tree, step.attributes, step.recursive);
   place(builder, tree, step.target, step.is_folder);
 }
 
-/// Without NODEV, else opening it fails; a file of that name that is another device is refused.
+/// Without NODEV, which would make opening the device fail. Refuses a file of that name that is another device.
 int clone_device(Builder& builder, const char* path, std::uint32_t number) {
   struct stat facts;
   const int tree = clone_path(builder, path, false, facts);
@@ -64,7 +64,7 @@ void add_proc(Builder& builder, const Step& step) {
   Program& program = builder.program;
   constexpr std::uint64_t kAttributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
   if (program
-          .list_processes) {  // hidepid would hide a non-dumpable payload from whoever measures it
+          .list_processes) {  // hidepid would hide a non-dumpable payload from the supervisor's measurements
     const Option plain[] = {{nullptr, nullptr}};
     const int whole = make_file_system(builder, "proc", plain, kAttributes);
     program.processes =
@@ -91,7 +91,7 @@ void add_devpts(Builder& builder, const Step& step) {
   place(builder, tree, step.target, true);
 }
 
-/// Masks go over what this kernel has; a name that is absent needs none.
+/// Masks a path if this kernel has it; a missing path needs no mask.
 int open_masked(const Builder& builder, const Step& step) {
   const int target =
       open_beneath(builder.root, step.target, O_PATH | O_NOFOLLOW, RESOLVE_BENEATH | kNoLinks);
@@ -101,7 +101,7 @@ int open_masked(const Builder& builder, const Step& step) {
 
 int make_mask(Builder& builder, MountKind kind) {
   if (kind == MountKind::mask_file) return clone_device(builder, "/dev/null", kNullDevice);
-  // A file system of its own would cost each start and end 60 us.
+  // A separate file system would cost 60 us at each start and end.
   const int tree =
       static_cast<int>(builder.must(call(SYS_open_tree, builder.covered, "", kCloneTree)));
   set_attributes(builder, tree,
@@ -118,13 +118,13 @@ bool lies_in(const char* path, const char* folder) {
   return *folder == '\0';
 }
 
-/// Where a mask goes.
+/// The target of a mask.
 struct MaskPlace {
   int folder;
-  const char* name;  ///< empty: `folder` is the place itself, and is closed by whoever asked
+  const char* name;  ///< empty: `folder` is the target itself, closed by the caller
 };
 
-/// False when this kernel has nothing of that name.
+/// False if this kernel has no such path.
 bool find_masked(Builder& builder, const Step& step, MaskPlace& place) {
   if (!lies_in(step.target, "proc/")) {
     place = {open_masked(builder, step), ""};
@@ -137,12 +137,11 @@ bool find_masked(Builder& builder, const Step& step, MaskPlace& place) {
   return false;
 }
 
-/// The place comes first: a mount that nothing is attached to waits for an RCU grace period when it
-/// is closed.
+/// Opens the target first: closing a mount that was never attached waits for an RCU grace period.
 void add_mask(Builder& builder, const Step& step) {
   MaskPlace place{};
   if (!find_masked(builder, step, place)) return;
-  // The first mask of a kind is made, the others are clones of it, flags included.
+  // The first mask of each kind is created; the others are clones of it, including flags.
   int& first = step.kind == MountKind::mask_file ? builder.empty_file : builder.empty_folder;
   const int tree = first < 0
                        ? make_mask(builder, step.kind)
@@ -154,7 +153,7 @@ void add_mask(Builder& builder, const Step& step) {
     ::close(place.folder);
   }
   if (first < 0)
-    first = tree;  // only what is attached can be cloned
+    first = tree;  // only an attached mount can be cloned
   else
     ::close(tree);
 }
@@ -170,7 +169,7 @@ void add_read_only(Builder& builder, const Step& step) {
   ::close(target);
 }
 
-/// A folder whose name must stay: renaming or removing a mount point is EBUSY.
+/// Pins a directory's name: renaming or removing a mount point fails with EBUSY.
 void add_pinned(Builder& builder, const Step& step) {
   const int target = open_masked(builder, step);
   if (target < 0) return;
@@ -181,13 +180,13 @@ void add_pinned(Builder& builder, const Step& step) {
   ::close(target);
 }
 
-/// What the program sees in place of a file: made on the private tmpfs, out of everybody's reach but for this mount.
+/// Shows synthetic content in place of a file: created on the private tmpfs, reachable only through this mount.
 void add_content(Builder& builder, const Step& step) {
   const int target = open_masked(builder, step);
   if (target < 0) return;
   struct stat facts;
   builder.must(::fstat(target, &facts));
-  if (S_ISDIR(facts.st_mode)) {  // made since the plan was: a file can't be mounted on it
+  if (S_ISDIR(facts.st_mode)) {  // created since the plan was made: a file can't be mounted on it
     Step folder = step;
     folder.kind = MountKind::mask_folder;
     ::close(target);

@@ -1,5 +1,5 @@
-// The sandbox's network as far as it is made inside: namespaces, and sockets that the supervisor
-// uses from outside. Child-safe: see child.cpp.
+// The part of the sandbox's network that is created inside: namespaces, and sockets that the supervisor uses from
+// outside. Child-safe: see child.cpp.
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -19,14 +19,14 @@ namespace {
 
 constexpr int kBacklog = 128;
 
-/// Descriptors on their way out, in the order that control::FromPid1::network names.
+/// Descriptors to hand over, in the order that control::FromPid1::network specifies.
 struct Handed {
   int fds[kMostReported];
   std::size_t count = 0;
   void add(long fd) { fds[count++] = static_cast<int>(fd); }
 };
 
-/// A netlink socket stays with the namespace it was opened in, whoever holds it.
+/// A netlink socket stays with the namespace in which it was opened, whoever holds it.
 long open_netlink() {
   return ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 }
@@ -35,8 +35,8 @@ long open_network_space() {
   return ::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
 }
 
-/// /proc/sys/net shows the settings of the network namespace of whoever looks, so that this changes nothing of the
-/// host's. Where /proc/sys is read-only (containers) it changes nothing at all.
+/// /proc/sys/net shows the settings of the reader's network namespace, so this changes nothing on the host. If
+/// /proc/sys is read-only (containers) it changes nothing at all.
 void set_network(const char* setting, char value) {
   const int fd = ::open(setting, O_WRONLY | O_CLOEXEC);
   if (fd < 0) return;
@@ -44,13 +44,14 @@ void set_network(const char* setting, char value) {
   ::close(fd);
 }
 
-/// Every address is the gateway's own, so that it would answer each ping.
+/// Without this the gateway would answer every ping, because every address is its own.
 void ignore_echo() {
   set_network("/proc/sys/net/ipv4/icmp_echo_ignore_all", '1');
   set_network("/proc/sys/net/ipv6/icmp/echo_ignore_all", '1');
 }
 
-/// Servers bind to 80 and 443 without CAP_NET_BIND_SERVICE: no other program shares these ports.
+/// Lets servers bind to 80 and 443 without CAP_NET_BIND_SERVICE: the sandbox shares these ports with no other
+/// program.
 void open_low_ports() {
   set_network("/proc/sys/net/ipv4/ip_unprivileged_port_start", '0');
 }
@@ -75,7 +76,7 @@ void make_sockets(const Program& program, Stage stage, bool in_gateway, Handed& 
       handed.add(make_socket(program, stage, i, program.sockets[i]));
 }
 
-/// The gateway's half first, because the clone is in its namespace: nothing has to come back to it.
+/// The gateway's half comes first, because the clone starts in its namespace and need not return to it.
 void make_gateway(const Program& program, Handed& handed) {
   if (!enter(program, Stage::gateway)) return;
   handed.add(must(program, Stage::gateway, 0, open_netlink()));
@@ -99,7 +100,7 @@ void raise_loopback(const Program& program) {
   ::close(static_cast<int>(probe));
 }
 
-/// Sockets that are bound to the loopback need it up.
+/// Sockets bound to the loopback interface need it up.
 void make_own_sockets(const Program& program, Handed& handed) {
   if ((program.socket_count == 0 && !program.hand_space) || !enter(program, Stage::sockets)) return;
   if (program.hand_space) handed.add(must(program, Stage::sockets, 0, open_network_space()));

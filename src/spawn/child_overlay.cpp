@@ -1,5 +1,5 @@
-// Granted folders through overlayfs: a private layer for what is written, one for what is hidden,
-// and the host's folder below both.
+// Granted directories through overlayfs: a private layer for writes, one for hidden names, and below both the host's
+// directory.
 
 #include <cstring>
 #include <initializer_list>
@@ -9,8 +9,7 @@
 namespace sbx::child {
 namespace {
 
-/// "/proc/self/fd/N": needs no escaping, and is accepted as a layer's name by every kernel
-/// since 6.1.
+/// "/proc/self/fd/N": needs no escaping, and every kernel since 6.1 accepts it as a layer's name.
 void name_descriptor(char*& end, int fd) {
   static constexpr char kPrefix[] = "/proc/self/fd/";
   std::memcpy(end, kPrefix, sizeof kPrefix - 1);
@@ -24,8 +23,7 @@ int make_layer(const Builder& builder, int folder, const char* name) {
       builder.must(open_beneath(folder, name, O_PATH | O_DIRECTORY, RESOLVE_BENEATH)));
 }
 
-/// The merged root takes mode and times from the upper folder, so the upper is made like the source
-/// first.
+/// Gives the upper directory the source's mode and times: the merged root takes them from it.
 void imitate(const Builder& builder, int layer, int source) {
   struct stat facts;
   builder.must(::fstat(source, &facts));
@@ -34,7 +32,8 @@ void imitate(const Builder& builder, int layer, int source) {
   builder.must(::utimensat(layer, ".", times, 0));
 }
 
-/// Mode, owner and times of a name below. What is gone meanwhile, or has no id here, stays as made.
+/// Copies mode, owner and times of a name below. If the name is gone, or has no id here, the new one stays as
+/// created.
 void imitate_below(const Builder& builder, int layer, int source, const char* path) {
   const int below =
       open_beneath(source, path, O_PATH | O_NOFOLLOW, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
@@ -48,9 +47,9 @@ void imitate_below(const Builder& builder, int layer, int source, const char* pa
   builder.must(::utimensat(layer, path, times, AT_SYMLINK_NOFOLLOW));
 }
 
-/// What marks a hidden name. In an overlay's layer a whiteout: since Linux 5.8 the device 0:0 needs no right to make
-/// devices, mknod(2). Beside a copy, which only sbx reads, a FIFO: the private disk may lie on an overlay then, and these
-/// hold no whiteouts before Linux 6.7.
+/// The marker for a hidden name. In an overlay layer it is a whiteout: since Linux 5.8 the device 0:0 needs no
+/// privilege, mknod(2). Beside a copy, which only sbx reads, it is a FIFO: the private disk may lie on an overlay
+/// then, which holds no whiteouts before Linux 6.7.
 mode_t hiding(const Step& step) {
   return step.kind == MountKind::copy ? S_IFIFO : S_IFCHR;
 }
@@ -73,7 +72,7 @@ void add_veil(const Builder& builder, int layer, const Veil& veil, mode_t hiding
   }
 }
 
-/// A folder of the private disk for one granted folder: "over/N".
+/// The private disk's directory for one granted directory: "over/N".
 int make_place(Builder& builder) {
   char name[24];
   char* end = name;
@@ -85,14 +84,14 @@ int make_place(Builder& builder) {
   return folder;
 }
 
-/// The layer that hides: whiteouts, and the folders on the way to them. What it says of a name holds
-/// whatever the host puts there, which a mask bound over the name would not.
+/// Fills the hiding layer with whiteouts, and the directories above them. Unlike a mask mounted over the name, it
+/// hides the name whatever the host puts there.
 void fill_veil(Builder& builder, int layer, int source, const Step& step) {
   builder.stage = Stage::veil;
   if (enter(builder.program, Stage::veil, builder.index)) {
     for (std::size_t i = 0; i < step.veil_count; ++i)
       add_veil(builder, layer, step.veils[i], hiding(step));
-    // Children first: making a name in a folder moves the folder's times.
+    // Children first: creating a name in a directory changes the directory's times.
     for (std::size_t i = step.veil_count; i > 0 && source >= 0; --i)
       if (step.veils[i - 1].kind != VeilKind::hidden)
         imitate_below(builder, layer, source, step.veils[i - 1].path);
@@ -106,7 +105,7 @@ void add_overlay(Builder& builder, const Step& step) {
   int target = open_target(builder, step.target, true);
   int source = -1;
   if (step.tree >=
-      0) {  // an idmapped layer must be attached, at its final place; the overlay goes on top of it
+      0) {  // an idmapped layer must be attached at its final place, and the overlay on top of it
     attach(builder, step.tree, target);
     ::close(target);
     source = target = open_target(builder, step.target, true);
@@ -134,7 +133,7 @@ void add_overlay(Builder& builder, const Step& step) {
                       {"userxattr", nullptr},
                       {"xino", "off"}};
   int work = -1;
-  if (veil >= 0 || step.read_only) {  // an overlay without an upper needs two layers
+  if (veil >= 0 || step.read_only) {  // an overlay without an upper directory needs two layers
     name_descriptor(end, veil >= 0 ? veil : upper);
     *end++ = ':';
   }
@@ -161,7 +160,7 @@ void add_copy(Builder& builder, const Step& step) {
   const int target = open_target(builder, step.target, true);
   const int folder = make_place(builder);
   const int upper = make_layer(builder, folder, "upper");
-  if (step.veil_count > 0) {  // read by who fills the copy
+  if (step.veil_count > 0) {  // read by the parent, which fills the copy
     const int veil = make_layer(builder, folder, "veil");
     fill_veil(builder, veil, -1, step);
     ::close(veil);

@@ -1,5 +1,5 @@
-// The new root: made under the old one, filled by child_mounts.cpp, then entered. Targets are made
-// without following links, so that a link planted by an earlier run leads nowhere.
+// The new root: created under the old one, filled by child_mounts.cpp, then entered. Creating targets follows no
+// links, so a link planted by an earlier run has no effect.
 
 #include <initializer_list>
 
@@ -11,7 +11,7 @@ namespace {
 constexpr unsigned long kMsRec = 16384;  // MS_REC
 constexpr int kMntDetach = 2;            // MNT_DETACH
 constexpr char kStaging[] =
-    ".scratch";  ///< where the private tmpfs is attached while the root is built
+    ".scratch";  ///< attachment point of the private tmpfs while the root is built
 
 void make_root(Builder& builder) {
   Program& program = builder.program;
@@ -22,8 +22,8 @@ void make_root(Builder& builder) {
   const Option options[] = {{"mode", "0755"}, {"size", "16m"}, {"nr_inodes", "20000"}};
   builder.root = make_file_system(builder, "tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
   remember_own(builder, builder.root);
-  // On top of "/": a lookup from this process's root does not see it, so every host path stays
-  // reachable meanwhile.
+  // Attached on top of "/": lookups from this process's root don't see it, so every host path stays reachable
+  // meanwhile.
   builder.must(call(SYS_move_mount, builder.root, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH));
   builder.must(::mkdirat(builder.root, "proc", 0555));
   builder.covered = static_cast<int>(
@@ -69,8 +69,9 @@ void make_scratch(Builder& builder) {
   builder.must(::mkdirat(program.scratch, "work", 0755));
 }
 
-/// Into the old root, which goes as a whole: an unmount of its own would wait for another RCU grace
-/// period. The host's /proc is there (host::probe() read it) and nothing more comes from it.
+/// Moves the scratch mount into the old root, which is unmounted as a whole: a separate unmount would wait for
+/// another RCU grace period. It goes onto the host's /proc, which exists (host::probe() read it) and is no longer
+/// needed.
 void hide_scratch(Builder& builder) {
   builder.stage = Stage::scratch_hidden;
   if (!enter(builder.program, Stage::scratch_hidden)) return;

@@ -17,7 +17,7 @@ using plan::MountKind;
 
 constexpr const char* kContainerCure =
     "in Docker: --security-opt seccomp=unconfined --security-opt systempaths=unconfined";
-/// The profile's own comment says where it belongs and how it is loaded.
+/// The comment in the profile says where to put it and how to load it.
 constexpr const char* kAppArmorCure =
     "install sbx's AppArmor profile (share/sbx/apparmor below the prefix of its installation), or "
     "sysctl kernel.apparmor_restrict_unprivileged_userns=0";
@@ -54,7 +54,7 @@ std::string describe_mount(const Mount& mount) {
   }
 }
 
-/// What a file system says that can't be a layer of an overlay: NFS, FUSE, an overlay as upper.
+/// The errors of file systems that can't be an overlay layer: NFS, FUSE, an overlay as upper.
 bool cannot_layer(int error) {
   return error == EINVAL || error == EOPNOTSUPP || error == ENODEV || error == ENOSYS ||
          error == EREMOTE;
@@ -103,8 +103,8 @@ Error explain_exec(const plan::Plan& plan, int error) {
   return result;
 }
 
-/// A user namespace without power over itself: AppArmor's restriction (Ubuntu since 23.10), or a filter that lets namespaces
-/// be made but nothing be done in them.
+/// A user namespace without privileges inside: AppArmor's restriction (Ubuntu since 23.10), or a filter that allows
+/// creating namespaces but nothing in them.
 Error explain_no_rights(Error error) {
   error.kind = ErrorKind::host;
   error.code = "no-rights-in-namespace";
@@ -116,8 +116,8 @@ Error explain_no_rights(Error error) {
   return error;
 }
 
-/// Whether "/" is a folder of a mount and not its root: a chroot, from which no user namespace can be made,
-/// user_namespaces(7). No mount is listed at "/" then.
+/// True if "/" is a directory of a mount and not its root: in such a chroot no user namespace can be created,
+/// user_namespaces(7). Then no mount is listed at "/".
 bool in_chroot() {
   const auto text = sys::read_file("/proc/self/mountinfo", std::size_t{4} << 20);
   // "36 35 98:0 /mnt1 /mnt2 rw,noatime": the fifth field is the mount point, proc(5).
@@ -163,7 +163,7 @@ Error explain_failure(const plan::Plan& plan, const child::Progress& progress) {
         }
       }
       break;
-    case Stage::payload:  // the fork of PID 1 meets the limits that clone3 met
+    case Stage::payload:  // the fork of PID 1 is subject to the same limits as clone3
       if (progress.error == EAGAIN) return explain_clone_failure(EAGAIN);
       break;
     case Stage::limits:
@@ -181,7 +181,7 @@ Error explain_failure(const plan::Plan& plan, const child::Progress& progress) {
             "the caller's root is not a mount of its own (a chroot or an initramfs): run sbx "
             "outside of it";
       break;
-    // The first that need a right: which of them is asked first is no matter.
+    // The first stages that need a privilege; their order does not matter.
     case Stage::hostname:
     case Stage::gateway:
     case Stage::own_network:
@@ -199,7 +199,7 @@ Error explain_failure(const plan::Plan& plan, const child::Progress& progress) {
 }
 
 Error explain_clone_failure(int errno_value) {
-  // No descriptor is left for the pidfd: nothing is wrong with the namespaces.
+  // No descriptor is left for the pidfd: the namespaces are not the problem.
   if (errno_value == EMFILE || errno_value == ENFILE)
     return {.kind = ErrorKind::setup,
             .code = "no-pidfd",
@@ -218,8 +218,8 @@ Error explain_clone_failure(int errno_value) {
               .code = "no-user-namespace",
               .message = "this machine refuses to make user namespaces",
               .errno_value = errno_value};
-  // No kernel with user namespaces answers so, whatever its settings: Docker's filter does for clone3,
-  // and sbx's own.
+  // No kernel with user namespaces returns this, whatever its settings; Docker's filter does for clone3, and so does
+  // sbx's own.
   if (errno_value == ENOSYS)
     error.hint =
         std::string("the system-call filter of a container or of another sandbox is in the way; ") +

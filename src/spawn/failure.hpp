@@ -5,11 +5,11 @@
 #include "plan/plan.hpp"
 #include "spawn/handshake.hpp"
 
-/// Turns what a stage reported back into a sentence, the policy line and a cure.
+/// Turns a stage's report into a message, the policy line and a fix.
 namespace sbx::spawn {
 
 [[nodiscard]] Error explain_failure(const plan::Plan& plan, const child::Progress& progress);
-/// clone3 was refused: which setting or container is to blame, found by reading, never guessed from
+/// clone3 was refused: names the responsible setting or container, found by reading it and never derived from
 /// versions.
 [[nodiscard]] Error explain_clone_failure(int errno_value);
 

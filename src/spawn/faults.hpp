@@ -6,15 +6,14 @@
 #include <string>
 #include <vector>
 
-/// The hook by which tests make a set-up stage fail or leave it out. Compiled to nothing in release
-/// builds.
+/// The hook by which tests make a set-up stage fail or skip it. Compiles to nothing in release builds.
 namespace sbx::spawn {
 
 struct StageFacts {
   child::Stage stage;
   std::string_view name;
   std::string_view kind;     ///< "construction" or "protection"
-  std::string_view meaning;  ///< what is true afterwards
+  std::string_view meaning;  ///< what is true after the stage
 };
 /// The stage table of handshake.hpp, in order.
 [[nodiscard]] const std::vector<StageFacts>& stages();

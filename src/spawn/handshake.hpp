@@ -9,18 +9,18 @@
 ///   2a PID 1  Report network, where there are sockets to hand over; with a gateway the parent
 ///             joins the namespaces, listens, and sends Order network_ready
 ///   3 PID 1   own lock-down, mounts, new root, then Report descriptors; wait for network_ready
-///             and for filled (where folders are copied: the parent fills them)
+///             and for filled (where directories are copied: the parent fills them)
 ///   4 payload limits, privileges, Landlock, filter, then Progress ready on the error pipe, execve
 ///   5 PID 1   Report listener, then serve: reap, forward, Report main_ended, then left_behind last;
 ///             where nobody else counts processes: Report child_ended and reap at Order reap
 ///
-/// The error pipe is close-on-exec: "ready" and end of file is a start; end of file without "ready"
-/// is a death during set-up; any other record names the stage that failed. Orders and reports are
-/// in base/control.hpp.
+/// The error pipe is close-on-exec. "ready" followed by end of file means started; end of file without "ready" means
+/// that the child died during set-up; any other record names the stage that failed. base/control.hpp has the orders
+/// and reports.
 namespace sbx::child {
 
-/// Every stage, in the order in which a run passes it: name, kind, what is true afterwards.
-/// A `protection` that is left out must make an escape test fail (tests/escape/test_mutation.py).
+/// Every stage, in order: name, kind, what is true afterwards. If a `protection` is skipped, an escape test must fail
+/// (tests/escape/test_mutation.py).
 #define SBX_STAGES(X)                                                                            \
   X(clone, construction, "PID 1 exists in namespaces of its own")                                \
   X(group, protection, "the sandbox is in a control group of its own, where there is one")       \
@@ -77,10 +77,10 @@ enum class Stage : std::uint16_t {
 #define SBX_STAGE_ENUMERATOR(name, kind, meaning) name,
   SBX_STAGES(SBX_STAGE_ENUMERATOR)
 #undef SBX_STAGE_ENUMERATOR
-      ready,  ///< not a stage: everything is true, execve follows
+      ready,  ///< not a stage: set-up is complete, execve follows
 };
 
-/// One record on the error pipe: eight bytes, written at once.
+/// One record on the error pipe: eight bytes, written in one call.
 struct Progress {
   Stage stage;
   std::uint16_t index;  ///< of the mount step or limit
@@ -88,10 +88,10 @@ struct Progress {
 };
 static_assert(sizeof(Progress) == 8);
 
-/// What a test asks of one stage; an empty one in release builds.
+/// A test's instruction for one stage; empty in release builds.
 struct Fault {
   bool set = false;
-  bool leave_out = false;  ///< else fail with `error`
+  bool leave_out = false;  ///< skip the stage; otherwise fail with `error`
   Stage stage = Stage::ready;
   std::int32_t error = 0;
 };

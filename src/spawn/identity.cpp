@@ -25,7 +25,7 @@ namespace {
 
 constexpr uid_t kRange = 65'536;
 constexpr uid_t kInside = 1000;
-constexpr std::size_t kMuch = 1 << 20;  ///< bytes of passwd or subuid that are looked at
+constexpr std::size_t kMuch = 1 << 20;  ///< bytes of passwd or subuid that are read
 
 struct IdRange {
   std::uint64_t first;
@@ -50,7 +50,7 @@ std::uint64_t numeric_field(std::string_view line, int index) {
 void append_lines(std::vector<IdRange>& ranges, const char* path, int first_field,
                   int count_field) {
   const auto text = sys::read_file(path, kMuch);
-  if (!text) return;  // absent: claims nothing
+  if (!text) return;  // a missing file claims no ids
   std::string_view rest = *text;
   while (!rest.empty()) {
     const auto end = rest.find('\n');
@@ -62,13 +62,13 @@ void append_lines(std::vector<IdRange>& ranges, const char* path, int first_fiel
   }
 }
 
-/// Whether a process runs as `uid`: the kernel looks it up by user, without a walk over /proc.
+/// True if a process runs as `uid`. The kernel looks it up by user, without a walk over /proc.
 bool is_running(uid_t uid) {
   errno = 0;
   return ::getpriority(PRIO_USER, uid) != -1 || errno != ESRCH;
 }
 
-/// Binds the abstract socket that stands for a base; invalid when another run has it.
+/// Binds the abstract socket that reserves a base; invalid if another run holds it.
 UniqueFd lock_base(uid_t base) {
   UniqueFd lock(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
@@ -88,9 +88,10 @@ Result<Identity> claim_base() {
   append_lines(taken, "/etc/passwd", 2, -1);
   for (int attempt = 0; attempt < 64; ++attempt) {
     std::uint16_t random = 0;
-    (void)!::getrandom(&random, sizeof random, 0);  // blocks only before the kernel's pool is ready
-    // Blocks 16 to 32,000 of 65,536 ids: above system and human ids, below 2^31, which some
-    // programs read as signed.
+    (void)!::getrandom(&random, sizeof random,
+                       0);  // blocks only before the pool is ready
+    // Blocks 16 to 32,000 of 65,536 ids: above the ids of system and people, below 2^31, which some programs treat as
+    // signed.
     const uid_t base = (16 + static_cast<uid_t>(random) % 32'000) * kRange;
     if (std::ranges::any_of(taken, [&](const IdRange& range) { return range.overlaps(base); }))
       continue;
@@ -114,12 +115,11 @@ std::string map_line(std::uint64_t inside, std::uint64_t outside, std::uint64_t 
          "\n";
 }
 
-/// The wide map with `owner` and 1000 swapped: every id keeps its number inside but these two.
+/// The wide map with `owner` and 1000 swapped: every other id keeps its number inside.
 std::string swapped_map(std::uint64_t owner, std::uint64_t base) {
   if (owner == kInside) return map_line(0, base, kRange);
   std::string map = map_line(owner, base + kInside, 1);
-  const std::uint64_t other =
-      owner < kRange ? owner : kRange;  // beyond the range nothing else moves
+  const std::uint64_t other = owner < kRange ? owner : kRange;  // above the range no other id moves
   const std::uint64_t low = std::min<std::uint64_t>(other, kInside);
   const std::uint64_t high = std::max<std::uint64_t>(other, kInside);
   if (low > 0) map += map_line(0, base, low);
@@ -135,17 +135,16 @@ Status write_maps(pid_t pid, const std::string& uids, const std::string& gids) {
   return sys::write_file(folder + "gid_map", gids);
 }
 
-/// Dies with its maker, whose pid it is told: it may be dead before the signal is asked for.
+/// Dies with its parent. Gets the parent's pid as argument, because the parent may die before the signal is set.
 [[noreturn]] int park(void* maker) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != *static_cast<const pid_t*>(maker)) ::_exit(0);
   for (;;) ::pause();
 }
 
-/// A process whose only purpose is its user namespace; it shares this one's memory and is killed
-/// right away.
+/// A process that only holds a user namespace; it shares this process's memory and is killed immediately afterwards.
 Result<UniqueFd> make_map_namespace(const std::string& uids, const std::string& gids) {
-  alignas(16) std::array<char, 16'384> stack;  // shared with nothing else; the process only pauses
+  alignas(16) std::array<char, 16'384> stack;  // used only by that process, which just pauses
   pid_t maker = ::getpid();
   const pid_t pid =
       ::clone(park, stack.data() + stack.size(), CLONE_NEWUSER | CLONE_VM | SIGCHLD, &maker);
@@ -172,8 +171,8 @@ Result<Identity> acquire_identity(const host::Host& host) {
 Status write_id_maps(pid_t pid, const Identity& identity, const host::Host& host) {
   if (identity.changes_ids)
     return write_maps(pid, map_line(0, identity.base, kRange), map_line(0, identity.base, kRange));
-  // user_namespaces(7): without CAP_SETGID in the parent namespace gid_map is writable only once
-  // setgroups is denied
+  // user_namespaces(7): without CAP_SETGID in the parent namespace, gid_map is writable only after setgroups is
+  // denied
   SBX_TRY(sys::write_file("/proc/" + std::to_string(pid) + "/setgroups", "deny"));
   return write_maps(pid, map_line(kInside, host.uid, 1), map_line(kInside, host.gid, 1));
 }

@@ -10,17 +10,17 @@
 #include "base/unique_fd.hpp"
 #include "host/host.hpp"
 
-/// Who the sandbox is on the host. An ordinary caller: itself. A caller with root's rights: R =
-/// base + 1000, a uid that nothing else uses, so that neither root's files nor root's exemptions
-/// (RLIMIT_NPROC, sysctls) are the sandbox's.
+/// The sandbox's identity on the host. For an ordinary caller: the caller's own. For a caller with root's privileges:
+/// R = base + 1000, a uid that nothing else uses, so that the sandbox gets neither root's files nor root's exemptions
+/// (RLIMIT_NPROC, sysctls).
 namespace sbx::spawn {
 
 struct Identity {
   bool changes_ids = false;
-  uid_t base = 0;  ///< first of the 65,536 host ids that are 0 to 65535 inside
+  uid_t base = 0;  ///< first of the 65,536 host ids that map to 0 to 65535 inside
   uid_t uid_on_host = 0;
   gid_t gid_on_host = 0;
-  UniqueFd lock;  ///< abstract socket "sbx-uid-BASE": two runs never share a base
+  UniqueFd lock;  ///< abstract socket "sbx-uid-BASE": no two runs share a base
 };
 
 /// Chooses and locks an identity. Errors: host (no free range of ids).
@@ -29,13 +29,13 @@ struct Identity {
 /// Writes setgroups, uid_map and gid_map of a process just cloned. Errors: setup.
 [[nodiscard]] Status write_id_maps(pid_t pid, const Identity& identity, const host::Host& host);
 
-/// User namespaces that exist only as maps for idmapped mounts: ids on disk -> ids of the sandbox,
-/// with the owner of the granted folder standing for 1000. One per owner.
+/// User namespaces that exist only as maps for idmapped mounts: from ids on disk to ids of the sandbox, where the
+/// owner of the granted directory becomes 1000. One per owner.
 class IdMaps {
  public:
   explicit IdMaps(uid_t base) : base_(base) {}
-  /// The namespace's fd for files owned by uid:gid. Errors: setup. Needs CAP_SETUID over the
-  /// initial user namespace.
+  /// The namespace's descriptor for files owned by uid:gid. Errors: setup. Needs CAP_SETUID over the initial user
+  /// namespace.
   [[nodiscard]] Result<int> for_owner(uid_t uid, gid_t gid);
 
  private:

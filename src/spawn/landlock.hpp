@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Landlock's interface as of ABI 7, landlock(7); Debian 12's headers stop at ABI 2. Child-safe.
+/// Landlock's interface up to ABI 7, landlock(7); Debian 12's headers stop at ABI 2. Child-safe.
 namespace sbx::child::landlock {
 
 struct Ruleset {
@@ -36,11 +36,11 @@ enum Right : std::uint64_t {
   ioctl_dev = 1 << 15,  // ABI 5
 };
 inline constexpr std::uint64_t kScopes = 1 | 2;  // abstract unix sockets, signals
-/// What a rule on a file may grant; anything else there is EINVAL.
+/// The rights that a rule on a file may grant; others fail with EINVAL.
 inline constexpr std::uint64_t kRightsOfFile =
     execute | write_file | read_file | truncate | ioctl_dev;
 
-/// Every file right the ABI knows: all of them are handled, so that what no rule grants is refused.
+/// Every file right that the ABI has: all are handled, so that anything without a rule is denied.
 [[nodiscard]] constexpr std::uint64_t file_rights(int abi) {
   std::uint64_t rights = (1 << 13) - 1;
   if (abi >= 2) rights |= refer;
@@ -48,7 +48,7 @@ inline constexpr std::uint64_t kRightsOfFile =
   if (abi >= 5) rights |= ioctl_dev;
   return rights;
 }
-/// A longer structure with a non-zero tail is refused by older kernels, a shorter one never.
+/// Older kernels refuse a longer structure with a non-zero tail, but always accept a shorter one.
 [[nodiscard]] constexpr std::size_t ruleset_size(int abi) {
   return abi >= 6 ? 24 : abi >= 4 ? 16 : 8;
 }

@@ -23,7 +23,7 @@ namespace {
 using Message = std::unique_ptr<nl_msg, decltype(&::nlmsg_free)>;
 
 constexpr int kLoopback = 1;
-/// High, because a new namespace may have tunnel devices of its own at 2 and after
+/// A high number, because a new namespace may have its own tunnel devices from 2 on
 /// (net.core.fb_tunnels_only_for_init_net).
 constexpr int kLink = 100;
 
@@ -34,14 +34,14 @@ std::unexpected<Error> out_of_memory() {
                .errno_value = ENOMEM});
 }
 
-/// One namespace's configuration, through a socket that was opened inside: the socket decides which
-/// namespace is meant, wherever it is used.
+/// Configures one namespace through a socket that was opened inside: the socket determines the namespace, wherever it
+/// is used.
 class Netlink {
  public:
   static Result<Netlink> adopt(const UniqueFd& fd) {
     Netlink netlink;
     if (netlink.socket_ == nullptr) return out_of_memory();
-    UniqueFd copy(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));  // libnl closes what it adopted
+    UniqueFd copy(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));  // libnl closes what it adopts
     const int answer = ::nl_socket_set_fd(netlink.socket_.get(), NETLINK_ROUTE, copy.get());
     if (answer < 0)
       return fail(
@@ -52,9 +52,9 @@ class Netlink {
     return netlink;
   }
 
-  /// Sends and waits for the kernel's answer.
+  /// Sends the message and waits for the kernel's answer.
   Status ask(Message message, const char* step) {
-    // Not nl_send_sync: its answers are libnl's own codes, several errnos to one.
+    // Not nl_send_sync: libnl maps several errnos to one code of its own.
     int error = 0;
     ::nl_socket_modify_err_cb(
         socket_.get(), NL_CB_CUSTOM,
@@ -87,17 +87,17 @@ bool append(const Message& message, const Header& header) {
                                               sizeof header, NLMSG_ALIGNTO) == 0;
 }
 
-/// Segments of more than 64 KiB between the two ends ("BIG TCP"): fewer of them for the same bytes.
-/// Kernels before 6.3 don't know the attribute and ignore it.
+/// Allows segments of more than 64 KiB between the two ends ("BIG TCP"), which means fewer segments. Kernels before
+/// 6.3 don't know the attribute and ignore it.
 void take_big_segments(nl_msg* message) {
   constexpr int kGsoIpv4MaxSize = 63;  // IFLA_GSO_IPV4_MAX_SIZE, newer than our headers
   constexpr std::uint32_t kBytes = 192 * 1024;
   ::nla_put_u32(message, kGsoIpv4MaxSize, kBytes);
 }
 
-/// Both ends at once, the sandbox's up (the other can't be before it has its peer: ENOTCONN). The
-/// peer is born in the gateway's namespace: moving it there would cost 30 ms. One queue each: there
-/// is one supervisor.
+/// Creates both ends at once, with the sandbox's up (the other can't be up before its peer exists: ENOTCONN). The
+/// peer is created in the gateway's namespace: moving it there would cost 30 ms. One queue each, because there is one
+/// supervisor.
 Result<Message> make_pair(int gateway_space) {
   Message message = message_of(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
   const ifinfomsg here{
@@ -136,14 +136,14 @@ std::size_t size_of(int family) {
   return family == AF_INET ? sizeof(in_addr) : sizeof(in6_addr);
 }
 
-/// `prefix` bits of network around it: the sandbox and the gateway see each other.
+/// With a network of `prefix` bits: sandbox and gateway reach each other directly.
 Message add_address(int family, const char* address, unsigned prefix) {
   Message message = message_of(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL);
   ifaddrmsg header{.ifa_family = static_cast<std::uint8_t>(family),
                    .ifa_prefixlen = static_cast<std::uint8_t>(prefix),
                    .ifa_scope = RT_SCOPE_UNIVERSE,
                    .ifa_index = kLink};
-  // Nobody else is on this link: waiting for duplicates would take a second.
+  // The link has no other hosts: duplicate address detection would take a second.
   if (family == AF_INET6) header.ifa_flags = IFA_F_NODAD;
   if (!append(message, header)) return {nullptr, &::nlmsg_free};
   std::uint8_t bytes[sizeof(in6_addr)];
@@ -158,13 +158,13 @@ struct Route {
   unsigned char table;
   unsigned char type;
   unsigned char scope;
-  const char* to;  ///< null: everything
+  const char* to;  ///< null: the default route
   const char* gateway;
   int through;
 };
 
-/// Nothing is lost or overtaken between the two ends. What the host has chosen for its networks may
-/// send by a timer (bbr), at a rate that it must first find out; "reno" is in every kernel.
+/// Selects "reno", which every kernel has: packets between the two ends are never lost or reordered. The host's
+/// choice for its networks may send by a timer (bbr), at a rate that it must first measure.
 void send_without_pacing(nl_msg* message) {
   nlattr* const metrics = ::nla_nest_start(message, RTA_METRICS);
   ::nla_put_string(message, RTAX_CC_ALGO, "reno");
@@ -197,8 +197,8 @@ Status ask(Netlink& netlink, Message message, const char* step) {
   return netlink.ask(std::move(message), step);
 }
 
-/// Everything that is not the sandbox's own address is delivered here. Both are in table local: the
-/// longest prefix wins there, else the gateway would take the sandbox's packets for forged ones.
+/// Delivers every address except the sandbox's own to the gateway. Both routes are in table local, where the longest
+/// prefix wins; otherwise the gateway would drop the sandbox's packets as spoofed.
 Status take_every_address(Netlink& gateway, int family, const char* sandbox) {
   SBX_TRY(
       ask(gateway,
@@ -247,7 +247,7 @@ Result<bool> join(const LinkEnds& ends) {
   SBX_TRY(ask(gateway, raise_link(kLoopback), "raise the gateway's loopback"));
   SBX_TRY(configure(sandbox, gateway, AF_INET));
   if (!has_ipv6()) return false;
-  // Off by setting (net.ipv6.conf.*.disable_ipv6) on this machine: then there is none inside.
+  // IPv6 is disabled by net.ipv6.conf.*.disable_ipv6 on this machine, so there is none inside.
   return configure(sandbox, gateway, AF_INET6).has_value();
 }
 

@@ -7,24 +7,24 @@
 #include "base/socket_wish.hpp"
 #include "base/unique_fd.hpp"
 
-/// What a run's network needs from the start of its sandbox, and what the supervisor then holds.
+/// What a run's network needs when its sandbox starts, and what the supervisor gets from it.
 namespace sbx::spawn {
 
-/// The supervisor's ends. Everything that goes in or out passes these sockets.
+/// The supervisor's ends. All traffic passes through these sockets.
 struct NetworkEnds {
   UniqueFd gateway_space;         ///< the gateway's network namespace; invalid without a gateway
-  UniqueFd space;                 ///< the sandbox's network namespace, when it was asked for
-  std::vector<UniqueFd> sockets;  ///< as wished for
-  bool has_ipv6 = false;          ///< with a gateway: IPv6 leads to it too
+  UniqueFd space;                 ///< the sandbox's network namespace, if requested
+  std::vector<UniqueFd> sockets;  ///< as requested
+  bool has_ipv6 = false;          ///< with a gateway: it also handles IPv6
 };
 
 struct NetworkRequest {
-  bool gateway = false;  ///< join the sandbox to a gateway namespace
+  bool gateway = false;  ///< connect the sandbox to a gateway namespace
   bool space = false;    ///< hand over the sandbox's network namespace
   /// Those in the gateway first; at most kMostWishes.
   std::vector<SocketWish> sockets;
-  /// Takes the ends. With a gateway it is called before the command starts, which waits for it: what
-  /// listens afterwards was there from the start. Its errors fail the run.
+  /// Receives the ends. With a gateway it is called before the command starts, so the command finds every listener
+  /// from the beginning. Its errors fail the run.
   std::function<Status(NetworkEnds)> take;
 };
 

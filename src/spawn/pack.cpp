@@ -11,7 +11,7 @@ using plan::Mount;
 using plan::MountKind;
 namespace landlock = child::landlock;
 
-/// Targets are looked up beneath the new root's descriptor.
+/// Targets are resolved relative to the new root's descriptor.
 const char* without_slash(const std::string& path) {
   return path.c_str() + (path.starts_with('/') ? 1 : 0);
 }
@@ -20,8 +20,8 @@ child::Step pack_step(const Mount& mount, const Source& source, bool privileged)
   child::Step step{};
   step.kind = mount.kind;
   step.is_folder = mount.is_folder;
-  // For an ordinary user the mounts below a folder are locked to it: a clone without them is
-  // EINVAL, mount_namespaces(7).
+  // For an ordinary user submounts are locked to their parent: cloning it without them fails with EINVAL,
+  // mount_namespaces(7).
   step.recursive =
       mount.recursive || (mount.kind == MountKind::bind && mount.is_folder && !privileged);
   step.read_only = mount.read_only;
@@ -44,7 +44,7 @@ child::Step pack_step(const Mount& mount, const Source& source, bool privileged)
   return step;
 }
 
-/// Rights of the places that can be written; everything else has what the rule on "/" gives.
+/// Rights of writable mounts; everything else has the rights of the rule on "/".
 std::uint64_t rights_of(const Mount& mount, std::uint64_t handled) {
   constexpr std::uint64_t kDevice = landlock::write_file | landlock::read_file |
                                     landlock::read_dir | landlock::truncate | landlock::ioctl_dev;
@@ -92,7 +92,7 @@ void pack_landlock(const plan::Plan& plan, Packed& packed) {
 static_assert(static_cast<int>(plan::VeilKind::content) ==
               static_cast<int>(child::VeilKind::content));
 
-/// All veils lie in one list; each step points to its own.
+/// All veils are in one array; each step points into it.
 void pack_veils(const plan::Plan& plan, Packed& packed) {
   std::size_t count = 0;
   for (const Mount& mount : plan.mounts) count += mount.veils.size();
@@ -108,7 +108,7 @@ void pack_veils(const plan::Plan& plan, Packed& packed) {
 
 void pack_strings(const std::vector<std::string>& strings, std::vector<char*>& pointers) {
   pointers.reserve(strings.size() + 1);
-  // execve(2) does not change what it is given; its prototype only lacks the const
+  // execve(2) doesn't modify its arguments; its prototype only lacks the const
   for (const std::string& text : strings) pointers.push_back(const_cast<char*>(text.c_str()));
   pointers.push_back(nullptr);
 }

@@ -8,8 +8,8 @@
 #include "spawn/network.hpp"
 #include "spawn/sources.hpp"
 
-/// A Plan as the flat data that the child runs on. Owns everything the Program points to, except
-/// the plan's own strings.
+/// A Plan as the flat data that the child uses. Owns everything that the Program points to, except the plan's own
+/// strings.
 namespace sbx::spawn {
 
 struct Packed {
@@ -26,8 +26,7 @@ struct Packed {
   cpu_set_t affinity{};
 };
 
-/// The plan, the request and the sources must outlive the result. Channels and ids are filled in by
-/// spawn.
+/// The plan, the request and the sources must outlive the result. spawn fills in channels and ids.
 void pack(const plan::Plan& plan, const NetworkRequest& network, const std::vector<Source>& sources,
           Packed& packed);
 

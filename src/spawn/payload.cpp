@@ -1,6 +1,5 @@
-// The process of the command, from its birth to execve: what it gives up, in an order that matters.
-// It shares PID 1's memory and descriptors until execve, so it writes nothing but `listener` and
-// errno.
+// The command's process from its creation to execve: it drops privileges, in an order that matters. It shares PID 1's
+// memory and descriptors until execve, so it writes only `listener` and errno.
 
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -36,8 +35,8 @@ void handle_by(int signal, unsigned long handler) {
   (void)call(SYS_rt_sigaction, signal, &action, nullptr, sizeof action.mask);
 }
 
-/// What the caller's process group was sent until now, Ctrl-C at a terminal, is the supervisor's to act
-/// on: to ignore a signal discards what is pending of it, which would end the command untold.
+/// Leaves the caller's process group. The supervisor handles signals sent to that group so far (Ctrl-C at a
+/// terminal). Ignoring a signal discards pending instances; otherwise they would kill the command without a verdict.
 void own_session(const Program& program) {
   if (!enter(program, Stage::session)) return;
   must(program, Stage::session, 0, ::setsid());
@@ -55,7 +54,7 @@ void connect_streams(const Program& program) {
   if (program.interactive) must(program, Stage::stdio, 3, ::ioctl(0, TIOCSCTTY, 0));
 }
 
-/// Marked, not closed: the table is PID 1's too until execve.
+/// Sets close-on-exec instead of closing: until execve PID 1 shares the table.
 void mark_descriptors(const Program& program) {
   if (!enter(program, Stage::close_fds)) return;
   must(program, Stage::close_fds, 0, call(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC));
@@ -72,7 +71,7 @@ void drop_privileges(const Program& program) {
     (void)::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     int capability = 0;
     while (::prctl(PR_CAPBSET_DROP, capability) == 0) ++capability;
-    // past the last one the kernel knows it is EINVAL, capabilities(7)
+    // EINVAL beyond the last capability that the kernel knows, capabilities(7)
     if (errno != EINVAL || capability == 0)
       give_up(program, Stage::bounding_set, static_cast<std::size_t>(capability), errno);
   }
@@ -98,7 +97,7 @@ void set_limits(const Program& program) {
   }
 }
 
-/// In the payload only: with PID 1 inside the same domain, kill(1) would be within the scope.
+/// Only in the payload: if PID 1 were in the same Landlock domain, the scope would not stop kill(1).
 void raise_second_wall(const Program& program) {
   if (program.landlock_abi == 0 || !enter(program, Stage::landlock)) return;
   landlock::Ruleset attributes{};
@@ -113,8 +112,7 @@ void raise_second_wall(const Program& program) {
   for (std::size_t i = 0; i < program.landlock_rule_count; ++i) {
     const LandlockRule& rule = program.landlock_rules[i];
     const int folder = ::open(rule.path, O_PATH | O_CLOEXEC);
-    if (folder < 0 && errno == ENOENT)
-      continue;  // a rule grants; without its path there is nothing to grant
+    if (folder < 0 && errno == ENOENT) continue;  // without its path a rule has nothing to grant
     must(program, Stage::landlock, i + 1, folder);
     const landlock::PathBeneath beneath{rule.rights, folder};
     must(program, Stage::landlock, i + 1,
@@ -125,7 +123,7 @@ void raise_second_wall(const Program& program) {
   ::close(ruleset);
 }
 
-/// The last thing before "ready": from here on only write, execve and exit_group are sure to pass.
+/// The last step before "ready": from here on only write, execve and exit_group are sure to be allowed.
 void install_filter(Program& program) {
   if (!enter(program, Stage::seccomp)) return;
   unsigned flags = 0;
@@ -140,7 +138,7 @@ void install_filter(Program& program) {
   if (program.notifies) program.listener = static_cast<int>(listener);
 }
 
-/// What sbx or its caller ignored (SIGPIPE, SIGHUP under nohup) would stay ignored over execve, signal(7).
+/// Signals that sbx or its caller ignored (SIGPIPE, SIGHUP under nohup) would stay ignored across execve, signal(7).
 void reset_signals() {
   constexpr int kLastSignal = 64;
   constexpr unsigned long kDefault = 0;  // SIG_DFL

@@ -26,8 +26,7 @@ Error about(const Mount& mount, std::string code, std::string message, int error
                .origin = mount.origin};
 }
 
-/// Files of the operating system are reachable for any uid and are bound by the child itself, as
-/// for everybody.
+/// Any uid can read the operating system's files, so the child binds them itself, as for every caller.
 bool parent_opens(const Mount& mount) {
   if (mount.kind != MountKind::bind && mount.kind != MountKind::overlay) return false;
   for (const std::string_view prefix : {"/usr/", "/etc/", "/lib", "/bin", "/sbin"})
@@ -68,8 +67,7 @@ Result<UniqueFd> detach(const Mount& mount) {
   if (tree < 0)
     return fail(about(mount, "cannot-bind", "cannot bind '" + mount.source + "'", errno));
   UniqueFd owned(static_cast<int>(tree));
-  // An overlay's own mount carries the flags; its lower layer must stay writable for nothing but is
-  // hidden under it.
+  // An overlay's own mount carries the flags; its lower layer is covered by it.
   SBX_TRY(set_attributes(mount, owned.get()));
   return owned;
 }
@@ -85,8 +83,7 @@ Result<std::string> content_of(const Mount& mount) {
   return text;
 }
 
-/// True when mapped, false when the file system has no idmapped mounts: overlay and proc never
-/// have, tmpfs since Linux 6.3.
+/// True if mapped; false if the file system has no idmapped mounts (overlay, proc, and tmpfs before Linux 6.3).
 Result<bool> idmap(const Mount& mount, int tree, IdMaps& maps) {
   mount_attr change{};
   change.attr_set = MOUNT_ATTR_IDMAP;
@@ -107,7 +104,7 @@ Result<Source> prepare(const Mount& mount, IdMaps& maps) {
   Source source{.tree = SBX_TRY(detach(mount))};
   if (!mount.needs_idmap || SBX_TRY(idmap(mount, source.tree.get(), maps))) return source;
   if (!mount.is_folder) return Source{.content = SBX_TRY(content_of(mount)), .by_content = true};
-  if (mount.read_only && open_to_all(source.tree.get())) return source;  // readable as it stands
+  if (mount.read_only && open_to_all(source.tree.get())) return source;  // readable without a map
   const bool copied_instead = mount.kind == MountKind::overlay && !mount.read_only;
   Error error = about(
       mount, copied_instead ? "no-overlay" : "cannot-idmap",

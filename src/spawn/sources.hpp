@@ -8,19 +8,19 @@
 #include "plan/plan.hpp"
 #include "spawn/identity.hpp"
 
-/// What a caller with root's rights prepares before the clone: detached, idmapped mounts of what is
-/// granted. An ordinary user can't (open_tree(CLONE) in the host's mount namespace is EPERM): there
-/// the child opens every source itself.
+/// Prepared before the clone by a caller with root's privileges: detached, idmapped mounts of the grants. For an
+/// ordinary user open_tree(CLONE) in the host's mount namespace fails with EPERM, so the child opens every source
+/// itself.
 namespace sbx::spawn {
 
 /// One entry per plan mount.
 struct Source {
   UniqueFd tree{};        ///< detached mount; invalid: the child opens the path
-  std::string content{};  ///< a file that can't be idmapped goes in by content
+  std::string content{};  ///< contents of a file that can't be idmapped
   bool by_content = false;
 };
 
-/// Errors: setup, naming the path and its policy line. Does nothing for an ordinary caller.
+/// Errors: setup, with the path and its policy line. Does nothing for an ordinary caller.
 [[nodiscard]] Result<std::vector<Source>> open_sources(const plan::Plan& plan,
                                                        const Identity& identity);
 

@@ -29,13 +29,13 @@ namespace {
 using child::Progress;
 using child::Stage;
 
-/// What parent and child hold of each other while the sandbox is built.
+/// The channels between parent and child while the sandbox is built.
 struct Channels {
   UniqueFd control;  ///< parent's end
   UniqueFd child_control;
   UniqueFd errors;  ///< parent's end: read
   UniqueFd child_errors;
-  UniqueFd self;  ///< a pidfd of this process, for the child to watch
+  UniqueFd self;  ///< a pidfd of this process, watched by the child
 };
 
 Result<Channels> make_channels() {
@@ -59,8 +59,7 @@ struct Clone {
   UniqueFd pidfd;
 };
 
-/// Meeting point 1. CLEAR_SIGHAND: the child has no handlers and ignores nothing that the caller
-/// ignored.
+/// Meeting point 1. CLEAR_SIGHAND: the child has no handlers, and doesn't inherit the caller's ignored signals.
 Result<Clone> clone_child(const plan::Plan& plan, child::Program& program, int group) {
   int pidfd = -1;
   clone_args arguments{};
@@ -81,9 +80,8 @@ Result<Clone> clone_child(const plan::Plan& plan, child::Program& program, int g
   return Clone{static_cast<pid_t>(pid), UniqueFd(pidfd)};
 }
 
-/// Where the kernel lists children (CONFIG_PROC_CHILDREN) the supervisor finds the tree in the
-/// host's /proc; elsewhere PID 1 hands over a procfs of its own, which costs each start 40 to 100
-/// us.
+/// If the kernel lists children (CONFIG_PROC_CHILDREN), the supervisor finds the tree in the host's /proc. Otherwise
+/// PID 1 hands over a procfs of its own, which costs each start 40 to 100 us.
 bool lists_children() {
   return ::access("/proc/thread-self/children", R_OK) == 0;
 }
@@ -100,7 +98,7 @@ struct Received {
   std::vector<UniqueFd> fds;
 };
 
-/// One report with its descriptors; nothing at end of file.
+/// Receives one report with its descriptors; empty at end of file.
 std::optional<Received> receive(int control) {
   Received received;
   sys::Message message =
@@ -118,7 +116,7 @@ void take_descriptors(Sandbox& sandbox, Received received) {
       *places[i] = std::move(*next++);
 }
 
-/// Meeting point 4: reads the error pipe until every writer is gone. The last record decides.
+/// Meeting point 4: reads the error pipe until every writer has closed it. The last record decides.
 Progress read_progress(int errors) {
   Progress last{Stage::clone, 0, -1};
   Progress record{};
@@ -132,15 +130,14 @@ Progress read_progress(int errors) {
 
 void kill_and_reap(const Clone& clone) {
   (void)::syscall(SYS_pidfd_send_signal, clone.pidfd.get(), SIGKILL, nullptr,
-                  0);  // it may be dead already
+                  0);  // it may already be dead
   siginfo_t ignored{};
   while (::waitid(P_PIDFD, static_cast<id_t>(clone.pidfd.get()), &ignored, WEXITED) < 0 &&
          errno == EINTR) {
   }
 }
 
-/// Whether a stage of the parent's own is passed; false when a test leaves it out, an error when a
-/// test makes it fail.
+/// Enters a stage of the parent: false if a test skips it, an error if a test makes it fail.
 Result<bool> passes(const child::Fault& fault, Stage stage) {
   if (!fault.set || fault.stage != stage) return true;
   if (fault.leave_out) return false;
@@ -150,7 +147,7 @@ Result<bool> passes(const child::Fault& fault, Stage stage) {
                     .errno_value = fault.error});
 }
 
-/// What the child said before it died, if that is why the parent's own step failed; else `error`.
+/// The child's own error, if its early death explains why the parent's step failed; otherwise `error`.
 Error explain_early_end(const plan::Plan& plan, const Clone& clone, const Channels& channels,
                         Error error) {
   (void)::syscall(SYS_pidfd_send_signal, clone.pidfd.get(), SIGKILL, nullptr, 0);
@@ -178,7 +175,7 @@ std::unexpected<Error> no_network_sockets() {
                     .hint = "see the limit of open files: ulimit -n"});
 }
 
-/// What PID 1 made of the request, in the order that control::FromPid1::network names.
+/// What PID 1 created for the request, in the order that control::FromPid1::network specifies.
 struct ReceivedNetwork {
   LinkEnds links;
   NetworkEnds ends;
@@ -242,9 +239,9 @@ Result<Sandbox> meet(const plan::Plan& plan, const host::Host& host, const Ident
   if (SBX_TRY(passes(fault, Stage::id_maps)))
     if (auto mapped = map_ids(clone.pid, identity, host); !mapped)
       return fail(explain_early_end(plan, clone, channels, std::move(mapped).error()));
-  // The host's memory pressure ends the sandbox before anything else. The program can take that back
-  // as far as oom_score_adj_min, which is mostly 0: CAP_SYS_RESOURCE is needed to go below that, and
-  // only a writer that has it, as root mostly has, moves that up to the 500 (__set_oom_adj).
+  // Under memory pressure the host kills the sandbox first. The program can lower the value again to
+  // oom_score_adj_min, which is mostly 0: going below needs CAP_SYS_RESOURCE, and only a writer with that capability,
+  // as root mostly is, raises the minimum to the 500 (__set_oom_adj).
   (void)sys::write_file("/proc/" + std::to_string(clone.pid) + "/oom_score_adj", "500");
   stamp("id_maps");
   const int control = channels.control.get();
@@ -256,7 +253,7 @@ Result<Sandbox> meet(const plan::Plan& plan, const host::Host& host, const Ident
   const bool wishes = !network.gateway && (network.space || !network.sockets.empty());
   Sandbox sandbox;
   if (disk.fill) {
-    if (wishes) SBX_TRY(join_network(network, control, fault, stamp));  // reported first
+    if (wishes) SBX_TRY(join_network(network, control, fault, stamp));  // its error goes first
     auto filled = fill_copies(disk.fill, sandbox, channels);
     stamp("copies");
     if (!filled && filled.error().kind != ErrorKind::internal)
@@ -275,8 +272,8 @@ Result<Sandbox> meet(const plan::Plan& plan, const host::Host& host, const Ident
   if (!disk.fill) SBX_TRY(take(sandbox, channels));
   if (plan.filter.notifies) {
     auto listener = receive(control);
-    // The command runs by now. What has ended PID 1 since, as a kill for want of memory does, is how
-    // the run ended, and nothing runs on without a listener: with PID 1 all have ended.
+    // The command is already running. If PID 1 has died since, for example from the OOM killer, that is how the run
+    // ended; nothing runs on without a listener, because all processes died with PID 1.
     if (!listener) return sandbox;
     if (listener->report.what != control::FromPid1::listener || listener->fds.empty())
       return fail(Error{.kind = ErrorKind::setup,
@@ -288,7 +285,7 @@ Result<Sandbox> meet(const plan::Plan& plan, const host::Host& host, const Ident
   return sandbox;
 }
 
-/// Root's folders can't be reached by the sandbox's uid: the child gets the mount itself.
+/// The sandbox's uid can't reach root's directories, so the child gets the mount itself.
 Result<UniqueFd> connect_disk(const Disk& disk, const Identity& identity, child::Program& program) {
   program.waits_for_copies = static_cast<bool>(disk.fill);
   if (disk.folder == nullptr) return UniqueFd();
@@ -359,7 +356,7 @@ Result<Sandbox> spawn(const plan::Plan& plan, const host::Host& host, const Iden
     return sandbox;
   }
   ::prctl(PR_SET_DUMPABLE,
-          0);  // only now: the id maps of a non-dumpable process's child belong to root
+          0);  // not earlier: a non-dumpable process's child has id maps owned by root
   sandbox->pid = clone.pid;
   sandbox->pid1 = UniqueFd(::fcntl(clone.pidfd.get(), F_DUPFD_CLOEXEC, 3));
   sandbox->control = std::move(channels.control);
