@@ -32,8 +32,7 @@ int print(const std::string& text) {
 int complain(const Error& error, Color color, int status) {
   (void)sys::write_all(
       STDERR_FILENO,
-      record::error_text(
-          error, paint_for(color, STDERR_FILENO)));  // if stderr fails too, it can't be reported
+      record::error_text(error, paint_for(color, STDERR_FILENO)));  // not reportable elsewhere
   return status;
 }
 

@@ -135,9 +135,8 @@ struct NetworkPlan {
 
 /// For the record and messages.
 struct InterpreterFacts {
-  std::string path;  ///< host path of the program executed; empty if that is the command itself
-  std::string
-      prefix;  ///< bound in addition to the system directories; empty for a system interpreter
+  std::string path;    ///< host path of the program executed; empty if that is the command itself
+  std::string prefix;  ///< bound besides the system directories; empty: a system interpreter
   std::string reason;  ///< "#! line", "extension .py", "--lang python", "shim of pyenv"
 };
 

@@ -185,7 +185,7 @@ Answer plan_only(const Request& request, const Sinks& sinks) {
 std::string make_run_id() {
   std::uint64_t number = 0;
   (void)!::getrandom(&number, sizeof number,
-                     0);  // blocks only until the kernel's random pool is ready
+                     0);  // blocks only before the pool is ready
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string id = "r_";
   for (int shift = 60; shift >= 0; shift -= 4) id += kDigits[(number >> shift) & 15];

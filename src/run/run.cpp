@@ -364,8 +364,7 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
     options.events->started({options.id, options.policy, plan.command});
   network.live_in(settings);
   std::ranges::move(sought.notes(), std::back_inserter(settings.notes));
-  std::optional<Announcement>
-      announcement;  // created after the clone, so the sandbox inherits nothing of it
+  std::optional<Announcement> announcement;  // created after the clone: not inherited
   if (!options.id.empty()) list_in(settings, announcement.emplace(options.id, options.policy));
   Outcome outcome = SBX_TRY(
       supervise::supervise(settings, watch(sandbox, options.group, growth, entries, network),

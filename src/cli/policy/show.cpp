@@ -55,8 +55,7 @@ std::string origin_text(const Policy& policy) {
   std::string text;
   std::string_view section;
   for (const Key& key : policy::keys()) {
-    if (key.type == policy::Type::parents)
-      continue;  // their contents are already merged into the policy
+    if (key.type == policy::Type::parents) continue;  // already merged into the policy
     if (section_of(key.name) != section) {
       section = section_of(key.name);
       text += fmt::format("\n[{}]\n", section);

@@ -76,8 +76,7 @@ class Guard {
   const std::vector<Grant>& grants_;
   Guarded guarded_;
   std::vector<FileId> hidden_files_;
-  std::set<std::pair<std::size_t, std::string>>
-      veil_folders_;               ///< directories that have a veil, by step
+  std::set<std::pair<std::size_t, std::string>> veil_folders_;  ///< that have a veil, by step
   std::set<std::string> mounted_;  ///< targets of the first known_steps_ steps
   std::size_t known_steps_ = 0;
 };

@@ -44,8 +44,7 @@ class Hazards {
   const host::Files& files_;
   std::int64_t began_;
   Outcome& outcome_;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, bool>
-      linked_;  ///< files already reported, by device and inode
+  std::map<std::pair<std::uint64_t, std::uint64_t>, bool> linked_;  ///< by device and inode
 };
 
 }  // namespace sbx::plan

@@ -14,8 +14,7 @@ namespace sbx::plan {
 
 /// A tree of the host that is visible inside.
 struct Cover {
-  std::string
-      source;  ///< canonical host path; empty: an empty directory that shows nothing of the host
+  std::string source;  ///< canonical host path; empty: shows nothing of the host
   std::string target;  ///< inside
   bool writable = false;
   bool live = false;  ///< writes reach the host
@@ -43,8 +42,7 @@ class View {
  private:
   const Denials& denials_;
   std::vector<Cover> covers_;
-  std::map<std::string, std::size_t, std::less<>>
-      last_at_;  ///< position of the last cover at each target
+  std::map<std::string, std::size_t, std::less<>> last_at_;  ///< index of the last cover there
   std::vector<std::pair<std::string, std::string>> links_;
 };
 
