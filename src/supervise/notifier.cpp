@@ -23,16 +23,16 @@ namespace {
 constexpr std::uint64_t kAtFullSpeed = 1000;
 constexpr int kPerWindow = 16;
 constexpr std::uint64_t kWindowMicroseconds = 1000;
-/// Rest after CPU time spent: 1 in 12, which leaves room for what the scheduler adds to 1 in 10.
+/// Rest relative to the CPU time spent: 1 in 12, which leaves room for the scheduler's overhead within 1 in 10.
 constexpr std::uint64_t kRestFactor = 12;
-/// What one call costs outside of what is measured here: waking up, and the loop.
+/// Cost of one call that isn't measured here: the wake-up and the loop.
 constexpr std::uint64_t kUnmeasuredNanoseconds = 3000;
-/// Of CPU time: some 2,000 calls.
+/// In CPU time: some 2,000 calls.
 constexpr std::int64_t kMostCredit = 20'000'000;
-/// From so many waiting calls on, those whose callers were killed are looked for.
+/// With this many waiting calls, those whose callers were killed are swept out.
 constexpr std::size_t kFirstSweep = 1024;
 constexpr std::size_t kMostNames = 256;
-/// A newer kernel may have longer structures than our headers; both must be zeroed.
+/// A newer kernel's structures may be longer than those of our headers; both must be zeroed.
 constexpr std::size_t kRoom = 512;
 
 union Call {
@@ -62,8 +62,8 @@ Notifier::~Notifier() {
 
 Status Notifier::start() {
   if (listener_ < 0) return {};
-  // The caller runs on our CPU as soon as we sleep: 3.4 us a call instead of 15. An old kernel
-  // answers EINVAL and is only slower.
+  // The caller runs on our CPU as soon as we sleep: 3.4 us a call instead of 15. An older kernel returns EINVAL and
+  // is merely slower.
   (void)::ioctl(listener_, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
   return loop_.watch(listener_, EPOLLIN, [this](std::uint32_t events) { readable(events); });
 }
@@ -109,7 +109,7 @@ std::optional<Notifier::Waiting> Notifier::receive() {
   Call call;
   std::memset(&call, 0, sizeof call);
   if (::ioctl(listener_, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0) {
-    // ENOENT: the caller was killed between the event and here. EINTR: it is reported again.
+    // ENOENT: the caller was killed between the event and this call. EINTR: the call is reported again.
     if (errno != ENOENT && errno != EINTR && errno != EAGAIN) stop();
     return std::nullopt;
   }
@@ -129,7 +129,7 @@ std::optional<Notifier::Waiting> Notifier::receive() {
   return Waiting{.id = call.notification.id, .errno_value = known.errno_value};
 }
 
-/// False: the caller was killed meanwhile.
+/// False if the caller was killed meanwhile.
 bool Notifier::answer(const Waiting& call) const {
   Answer answer;
   std::memset(&answer, 0, sizeof answer);
@@ -168,7 +168,7 @@ std::uint64_t Notifier::window_end() const {
   return window_start_ + std::max(kWindowMicroseconds, window_cost_ * kRestFactor / 1000);
 }
 
-/// Whether the answers of this window are used up. Begins a new one when it is over.
+/// True if the answers of this window are used up. Starts a new window when the old one is over.
 bool Notifier::rests() {
   const std::uint64_t now = sys::now_microseconds();
   if (now >= window_end()) {
@@ -179,7 +179,7 @@ bool Notifier::rests() {
   return answered_in_window_ >= kPerWindow;
 }
 
-/// A flood is mostly one call with the same arguments: it is explained once.
+/// A flood mostly repeats one call with the same arguments: it is explained only once.
 const Notifier::LastCall& Notifier::look_up(const ::seccomp_notif& call) {
   std::uint64_t arguments[6];
   for (std::size_t i = 0; i < 6; ++i) arguments[i] = call.data.args[i];
@@ -192,7 +192,7 @@ const Notifier::LastCall& Notifier::look_up(const ::seccomp_notif& call) {
   if (options_.explain) denial = options_.explain(call.data.nr, arguments, last_.errno_value);
   if (options_.explain && last_.errno_value == 0) last_.note = note_of(call.data.nr);
   if (last_.note != nullptr) return last_;
-  if (last_.errno_value <= 0) last_.errno_value = EPERM;  // 0 would be a success that never was
+  if (last_.errno_value <= 0) last_.errno_value = EPERM;  // 0 would mean success
   last_.entry = entry_of(std::move(denial), call.pid);
   return last_;
 }

@@ -18,22 +18,22 @@ struct seccomp_notif;
 
 namespace sbx::supervise {
 
-/// Answers the denied system calls of a sandbox with the policy's errno and counts them by name. To
-/// decide it never reads the memory of the caller, and never lets a denied call go on,
-/// seccomp_unotify(2): a call goes on only if its number and registers are allowed by the policy
-/// and the filter notified it to be looked at.
-/// Under a flood it answers late, so that it costs at most a tenth of a CPU; counts stay exact. What
-/// was not spent is kept for a while for calls that go on, so that honest bursts of them don't wait. A
-/// call is received at once in any case: only from then on does its caller wait killable, that is,
-/// no signal handler can turn the policy's errno into EINTR (WAIT_KILLABLE_RECV).
+/// Answers a sandbox's denied system calls with the policy's errno and counts them by name. It never reads the
+/// caller's memory to decide, and never lets a denied call continue, seccomp_unotify(2): a call continues only if the
+/// policy allows its number and registers and the filter notified it for inspection.
+///
+/// Under a flood it answers late, so that it uses at most a tenth of a CPU; the counts stay exact. Unspent time is
+/// saved for a while for calls that continue, so that honest bursts of them don't wait. Calls are always received at
+/// once: only then does the caller wait killable, so that no signal handler can turn the policy's errno into EINTR
+/// (WAIT_KILLABLE_RECV).
 class Notifier {
  public:
   struct Options {
     ExplainCall explain;
     std::vector<Note> notes{};
-    /// denied = "kill": called at the first denial instead of answering it. Empty: answer.
+    /// denied = "kill": called at the first denial instead of an answer. Empty: answer.
     std::function<void(const std::string& what)> kill;
-    Events* events = nullptr;  ///< hears each denial at its first attempt
+    Events* events = nullptr;  ///< receives each denial at its first attempt
   };
 
   /// The listener is borrowed.
@@ -43,7 +43,7 @@ class Notifier {
   ~Notifier();
 
   [[nodiscard]] Status start();
-  /// What was denied, in the order of first sight; what is over the bound is under "others".
+  /// The denials in order of first occurrence; those beyond the bound are counted as "others".
   [[nodiscard]] std::vector<Denial> take() { return std::move(denials_); }
 
  private:
@@ -52,10 +52,10 @@ class Notifier {
     std::uint64_t arguments[6] = {};
     std::size_t entry = 0;
     int errno_value = 0;
-    const Note* note = nullptr;  ///< the call is allowed and looked at
+    const Note* note = nullptr;  ///< the call is allowed and inspected
   };
 
-  /// A received call that has no answer yet.
+  /// A received call without an answer yet.
   struct Waiting {
     std::uint64_t id = 0;
     int errno_value = 0;
@@ -83,14 +83,14 @@ class Notifier {
   std::vector<Denial> denials_;
   LastCall last_;
   std::uint64_t received_ = 0;
-  /// One for each blocked thread, so limits.processes bounds it; those of killed ones are swept out.
+  /// One per blocked thread, so limits.processes bounds them; entries of killed threads are swept out.
   std::deque<Waiting> waiting_;
   std::size_t sweep_at_ = 0;
   EventLoop::TimerId rest_ = EventLoop::kNoTimer;
   std::uint64_t window_start_ = 0;  ///< microseconds
   std::uint64_t window_cost_ = 0;   ///< nanoseconds of CPU
   int answered_in_window_ = 0;
-  std::int64_t credit_ = 0;         ///< nanoseconds of CPU that were not spent
+  std::int64_t credit_ = 0;         ///< unspent nanoseconds of CPU
   std::uint64_t earned_until_ = 0;  ///< microseconds
 };
 

@@ -15,34 +15,33 @@
 
 namespace sbx::supervise {
 
-/// What a denied call is called; given by plan::Filter::explain. `errno_value`: what the program is
-/// told.
+/// Describes a denied call; from plan::Filter::explain. `errno_value`: errno for the program.
 using ExplainCall =
     std::function<Denial(int number, const std::uint64_t (&arguments)[6], int& errno_value)>;
 
-/// A call that is allowed and looked at before it goes on: for naming, never for a decision.
+/// An allowed call that is inspected before it continues: for reports, never for decisions.
 struct NotedCall {
   int number = 0;
   std::uint64_t arguments[6] = {};
 };
-/// Called for each such call while its caller waits: be quick.
+/// Called for each such call while its caller waits: must be quick.
 struct Note {
   int number = 0;
   std::function<void(const NotedCall& call, const CallerMemory& memory)> look;
 };
 
-/// What happens to output over its cap.
+/// What to do with output beyond its cap.
 enum class OnExceed : std::uint8_t {
   end_run,  ///< over-budget output
-  by_sink,  ///< ends the run where nobody would see that a part is missing: in a file or a pipe
-  drop,     ///< counted and dropped
+  by_sink,  ///< ends the run where truncation would go unnoticed: in a file or a pipe
+  drop,     ///< counts and drops it
 };
 
-/// Tells of the sockets in a sandbox's network namespace.
+/// Access to the sockets in a sandbox's network namespace.
 struct SocketDiagnosis {
-  int fd = -1;           ///< of NETLINK_SOCK_DIAG, made there; -1: none
-  unsigned sockets = 0;  ///< how many of the namespace are the supervisor's, `fd` too
-  unsigned tcp = 0;      ///< of these, TCP over IPv4
+  int fd = -1;           ///< NETLINK_SOCK_DIAG, opened there; -1: none
+  unsigned sockets = 0;  ///< the supervisor's own sockets in the namespace, including `fd`
+  unsigned tcp = 0;      ///< TCP over IPv4 among these
 };
 
 /// 0 means unlimited.
@@ -50,38 +49,38 @@ struct Settings {
   Milliseconds wall_time{};
   Milliseconds cpu_time{};
   Milliseconds grace{};
-  int cpus = 1;        ///< CPUs that can run the tree at once: bounds how fast cpu_time can pass
+  int cpus = 1;        ///< CPUs that can run the tree at once: bounds the rate of CPU time
   Bytes stdout_cap{};  ///< captured
   Bytes stderr_cap{};  ///< captured
-  Bytes passed_cap{};  ///< passed through, of each stream
+  Bytes passed_cap{};  ///< passed through, per stream
   OnExceed on_exceed = OnExceed::by_sink;
   bool capture = false;  ///< keep head and tail for the record; false: pass through to fds 1 and 2
   bool kill_on_denied = false;
   bool interactive = false;
-  bool trial = false;              ///< begin at once what a short run does not come to
+  bool trial = false;              ///< start measurements at once that a short run would not reach
   Bytes memory{};                  ///< of the whole tree
-  bool memory_is_granted = false;  ///< the limit of a group around sbx, less than the policy's
-  /// Where memory is polled: a file whose "oom_kill" counts kills in the group around; may be empty.
+  bool memory_is_granted = false;  ///< the limit of a group around sbx, lower than the policy's
+  /// If memory is polled: a file whose "oom_kill" counts kills in the surrounding group; may be empty.
   std::string outer_events;
   std::uint64_t processes = 0;
   Bytes disk{};
-  bool disk_is_host_too = false;       ///< what is written to the host counts against `disk`
-  bool disk_in_folder = false;         ///< `Watched::scratch` is a folder of a real file system
-  bool disk_begins_with_copy = false;  ///< a folder of unknown files
-  /// Files of exactly `file_size` that the run itself has put on the disk.
+  bool disk_is_host_too = false;       ///< writes to the host count against `disk`
+  bool disk_in_folder = false;         ///< `Watched::scratch` is a directory on a real file system
+  bool disk_begins_with_copy = false;  ///< a directory with unknown files
+  /// Files of exactly `file_size` that the run itself put on the disk.
   std::uint64_t full_files_at_start = 0;
   std::uint64_t disk_files = 0;
-  std::optional<Bytes> file_size;  ///< nothing: no limit; 0 lets no file grow
-  /// Pipes and sockets whose readers wait for the answer: when all have left, the run is cancelled.
+  std::optional<Bytes> file_size;  ///< empty: no limit; 0 lets no file grow
+  /// Pipes and sockets whose readers wait for the answer: when all have closed them, the run is cancelled.
   std::vector<int> readers;
-  int parent = -1;           ///< a pidfd: the run is cancelled when this process ends; -1: none
-  int cancel = -1;           ///< the run is cancelled when this is readable or hung up; -1: none
-  Events* events = nullptr;  ///< hears what happens; null: nobody does
+  int parent = -1;           ///< a pidfd: the run is cancelled when that process ends; -1: none
+  int cancel = -1;           ///< the run is cancelled when it is readable or hung up; -1: none
+  Events* events = nullptr;  ///< receives events; may be null
   ExplainCall explain;
-  /// What to do about each call that the filter notifies although it allows it.
+  /// The action for each allowed call that the filter notifies.
   std::vector<Note> notes;
-  /// What else lives in the loop: `attach` before anything is waited for, `detach` before the loop
-  /// ends. Both may be empty.
+  /// Other users of the loop: `attach` is called before the first wait, `detach` before the loop ends. Both may be
+  /// empty.
   std::function<Status(EventLoop&)> attach;
   std::function<void()> detach;
 };

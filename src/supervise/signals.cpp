@@ -32,7 +32,7 @@ Result<SignalScope> SignalScope::make() {
   struct sigaction ignore{};
   ignore.sa_handler = SIG_IGN;
   ::sigaction(SIGPIPE, &ignore, &scope.pipe_before_);
-  // A caller that ignores SIGCHLD makes the kernel reap for us: the run's times would be lost.
+  // If the caller ignores SIGCHLD, the kernel reaps for us, and the run's times would be lost.
   struct sigaction standard{};
   standard.sa_handler = SIG_DFL;
   ::sigaction(SIGCHLD, &standard, &scope.child_before_);
@@ -49,8 +49,8 @@ SignalScope::SignalScope(SignalScope&& other) noexcept
 
 SignalScope::~SignalScope() {
   if (!active_) return;
-  // What came too late to matter was acted on or is about a run that is over: it must not end the
-  // process that still has the outcome to tell.
+  // Discards pending signals: they were handled or concern a run that is over, and must not end the process before it
+  // has reported the outcome.
   while (next()) {
   }
   ::sigaction(SIGCHLD, &child_before_, nullptr);
@@ -68,7 +68,7 @@ void SignalScope::stop_here() const {
   sigset_t stop;
   sigemptyset(&stop);
   sigaddset(&stop, SIGTSTP);
-  ::raise(SIGTSTP);  // blocked: pending until the next line, which is where the process stops
+  ::raise(SIGTSTP);  // blocked: pending until the next line, where the process stops
   ::pthread_sigmask(SIG_UNBLOCK, &stop, nullptr);
   ::pthread_sigmask(SIG_BLOCK, &stop, nullptr);
 }

@@ -9,10 +9,10 @@
 
 namespace sbx::supervise {
 
-/// From its making until its end, the signals that end or stop a run are blocked and read from a
-/// descriptor instead. One that the caller had ignored (nohup) stays ignored. SIGPIPE is ignored,
-/// so that a reader who left is EPIPE. Make it before the spawn, on the thread that supervises:
-/// children inherit mask and dispositions and must reset both.
+/// During its lifetime, the signals that end or stop a run are blocked and read from a descriptor instead. A signal
+/// that the caller ignores (nohup) stays ignored. SIGPIPE is ignored, so that writing without a reader fails with
+/// EPIPE. Create it before the spawn, on the supervising thread: children inherit mask and dispositions and must
+/// reset both.
 class SignalScope {
  public:
   /// Errors: internal (no descriptor).
@@ -23,10 +23,10 @@ class SignalScope {
   ~SignalScope();
 
   [[nodiscard]] int fd() const { return fd_.get(); }
-  /// The next signal that came; nothing when there is none.
+  /// The next pending signal; empty if there is none.
   [[nodiscard]] std::optional<int> next() const;
-  /// Stops this process as SIGTSTP would have, and returns when it goes on. Where stopping makes no
-  /// sense (an orphaned process group) the kernel ignores it and this returns at once.
+  /// Stops this process as SIGTSTP would, and returns when it continues. If stopping is impossible (an orphaned
+  /// process group), the kernel ignores it and this returns at once.
   void stop_here() const;
 
  private:

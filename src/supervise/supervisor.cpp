@@ -33,12 +33,12 @@ using std::chrono::microseconds;
 using namespace std::chrono_literals;
 
 constexpr auto kCancelGrace = 2s;
-constexpr auto kInitExit = 1s;    ///< PID 1 has said that the main process ended, and stays
-constexpr auto kUnkillable = 5s;  ///< a process in uninterruptible sleep outlives SIGKILL
-constexpr auto kLastWords = 1s;   ///< for a reader who does not read, after the run was ended
+constexpr auto kInitExit = 1s;    ///< PID 1 has reported the main process's end, but doesn't end
+constexpr auto kUnkillable = 5s;  ///< a process in uninterruptible sleep survives SIGKILL
+constexpr auto kLastWords = 1s;   ///< for a reader that doesn't read, after the run has ended
 constexpr auto kStopAnswer = 1s;
 constexpr auto kFreezeLook = 1ms;
-constexpr auto kSettled = 50ms;  ///< a short run does not pay for giving memory back
+constexpr auto kSettled = 50ms;  ///< a short run skips the cost of giving memory back
 
 std::uint64_t microseconds_of(const timeval& time) {
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 +
@@ -102,18 +102,18 @@ class Supervisor {
   Notifier notifier_;
   BudgetWatch budgets_;
 
-  std::optional<Verdict> decided_;  ///< by sbx, noted before it kills
+  std::optional<Verdict> decided_;  ///< by sbx, recorded before it kills
   Measured measured_;
   std::optional<int> main_status_;
   bool killed_ = false;
-  long pid1_peak_kib_ = 0;           ///< 0: not told
-  std::uint64_t resident_peak_ = 0;  ///< bytes, of one process; 0: not above what PID 1 had
+  long pid1_peak_kib_ = 0;           ///< 0: not reported
+  std::uint64_t resident_peak_ = 0;  ///< bytes, of one process; 0: not above PID 1's
   bool reaped_ = false;
   bool stopping_ = false;
   bool frozen_ = false;
   std::uint64_t ended_ = 0;
   std::vector<std::string> notes_;
-  std::vector<UniqueFd> readers_;  ///< of settings_.readers, those that are there
+  std::vector<UniqueFd> readers_;  ///< those of settings_.readers that are open
 };
 
 Supervisor::Supervisor(EventLoop loop, const Settings& settings, const Watched& sandbox,
@@ -146,7 +146,7 @@ Supervisor::Supervisor(EventLoop loop, const Settings& settings, const Watched& 
                {.ended = [this] { return decided_ || main_status_ || reaped_; },
                 .spent = [this](Budget budget) { decide_and_kill(OverBudget{budget}); }}) {}
 
-/// `captured`: the cap of what is kept for the record.
+/// `captured`: the cap of output kept for the record.
 OutputRelay::Options Supervisor::output_options(const char* name, Bytes captured) {
   OutputRelay::Options options{.name = name,
                                .cap = settings_.capture ? captured : settings_.passed_cap,
@@ -162,7 +162,7 @@ OutputRelay::Options Supervisor::output_options(const char* name, Bytes captured
 }
 
 Status Supervisor::watch_everything() {
-  // First, because a denied call waits for its answer: nothing else may be waited for before.
+  // First, because a denied call waits for its answer: nothing else may block before.
   SBX_TRY(notifier_.start());
   if (settings_.attach) SBX_TRY(settings_.attach(loop_));
   SBX_TRY(loop_.watch(sandbox_.pid1, EPOLLIN, [this](std::uint32_t) { pid1_ended(); }));
@@ -174,9 +174,9 @@ Status Supervisor::watch_everything() {
   return budgets_.start();
 }
 
-/// Where nobody waits for the answer any more, the run ends as after a hang-up.
+/// If nobody waits for the answer any more, the run ends as after SIGHUP.
 Status Supervisor::watch_callers() {
-  // A hang-up is always reported, epoll_ctl(2); edge-triggered, because urgent data is nothing to us.
+  // A hang-up is always reported, epoll_ctl(2); edge-triggered, to ignore urgent data.
   constexpr std::uint32_t kHangUp = EPOLLERR | EPOLLHUP;
   for (const int reader : settings_.readers) {
     const int own = readers_.emplace_back(duplicate(reader)).get();
@@ -227,13 +227,13 @@ void Supervisor::start_timers() {
              [this] { wall_time_ended(); });
   loop_.after(kSettled, [] {
     release_program_pages();
-    ::malloc_trim(0);  // the policy and the plan are behind us
+    ::malloc_trim(0);  // policy and plan are no longer needed
   });
 }
 
 void Supervisor::order(FromSupervisor what, int value) {
   const control::Order message{.what = what, .value = value};
-  // Lost only when PID 1 is dead, which its pidfd tells.
+  // Fails only if PID 1 is dead, which its pidfd reports.
   (void)::send(sandbox_.control, &message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
@@ -249,7 +249,7 @@ void Supervisor::read_control() {
       budgets_.note_before_reaping();
       order(FromSupervisor::reap);
     }
-    // With the main process itself.
+    // Together with the end of the main process.
     if (report.what == FromPid1::left_behind) {
       budgets_.note_tasks(static_cast<std::uint64_t>(std::max(report.value, 0)) + 1);
       pid1_peak_kib_ = report.own_peak;
@@ -296,7 +296,7 @@ void Supervisor::stop_all() {
   loop_.after(kStopAnswer, [this] { stop_self(); });
 }
 
-/// A process in the middle of a system call freezes when that is over.
+/// A process in a system call freezes only when the call returns.
 void Supervisor::await_freeze(std::uint64_t until) {
   if (!stopping_) return;
   if (sandbox_.group->is_frozen() || sys::now_microseconds() >= until) return stop_self();
@@ -316,7 +316,7 @@ void Supervisor::continue_all() {
   if (terminal_) terminal_->make_raw();
   if (!frozen_) return order(FromSupervisor::continue_all);
   frozen_ = false;
-  (void)sandbox_.group->freeze(false);  // what the program itself had stopped stays stopped
+  (void)sandbox_.group->freeze(false);  // processes that the program itself stopped stay stopped
 }
 
 void Supervisor::wall_time_ended() {
@@ -331,13 +331,12 @@ void Supervisor::over_output(const std::string& stream) {
   decide_and_kill(OverBudget{Budget::output});
 }
 
-/// Whether this is what ends the run: the first decision, and the main process had not ended by
-/// then.
+/// True if this decision ends the run: it is the first one, and the main process had not ended before.
 bool Supervisor::decide(Verdict verdict) {
   if (decided_ || reaped_) return false;
-  read_control();  // an end that was already reported came first
+  read_control();  // an end that was already reported comes first
   if (main_status_) return false;
-  // So did a kill for want of memory.
+  // So does a kill for lack of memory.
   decided_ = budgets_.memory_killed() ? Verdict(OverBudget{Budget::memory}) : std::move(verdict);
   measured_.cpu_microseconds = budgets_.cpu_microseconds();
   return true;
@@ -350,10 +349,10 @@ void Supervisor::decide_and_kill(const Verdict& verdict) {
 void Supervisor::kill() {
   if (killed_ || reaped_) return;
   killed_ = true;
-  // Afterwards only PID 1's own times are left: what it kills when it dies is not added to them.
+  // Later only PID 1's own times are readable: processes that die with it are not added to them.
   if (decided_) budgets_.note_before_kill();
   ::syscall(SYS_pidfd_send_signal, sandbox_.pid1, SIGKILL, nullptr, 0);
-  if (sandbox_.group != nullptr) (void)sandbox_.group->kill();  // the same, in one go
+  if (sandbox_.group != nullptr) (void)sandbox_.group->kill();  // the same, in one operation
   loop_.after(kUnkillable, [this] {
     if (reaped_) return;
     notes_.emplace_back("a process of the sandbox can't be killed yet (uninterruptible sleep)");
@@ -367,13 +366,13 @@ void Supervisor::kill() {
 void Supervisor::pid1_ended() {
   siginfo_t info{};
   rusage times{};
-  // The pidfd is readable when the PID namespace is empty: init is the last to go. glibc's waitid
-  // does not hand out the rusage that the system call has.
+  // The pidfd is readable when the PID namespace is empty, because init ends last. glibc's waitid doesn't return the
+  // rusage that the system call provides.
   const long answer = ::syscall(SYS_waitid, P_PIDFD, sandbox_.pid1, &info, WEXITED, &times);
   if (answer != 0 && errno == EINTR) return;
   loop_.forget(sandbox_.pid1);
   ended_ = sys::now_microseconds();
-  constexpr std::uint64_t kBlock = 512;  // of ru_oublock, whatever the file system's are
+  constexpr std::uint64_t kBlock = 512;  // of ru_oublock, on every file system
   budgets_.note_at_end({.user_microseconds = microseconds_of(times.ru_utime),
                         .system_microseconds = microseconds_of(times.ru_stime)},
                        static_cast<std::uint64_t>(times.ru_oublock) * kBlock);
@@ -390,8 +389,8 @@ void Supervisor::pid1_ended() {
   });
 }
 
-/// The largest resident set of any process that was waited for, PID 1 included, whose own is no part of the run. Where PID 1 was
-/// killed before it told its own, that is not above ours: it began as a copy of this process.
+/// The largest resident set of any reaped process, except PID 1's own, which is not part of the run. If PID 1 was
+/// killed before it reported its own, that is no more than ours: it started as a copy of this process.
 void Supervisor::note_resident(long largest_kib) {
   if (pid1_peak_kib_ <= 0) {
     rusage own{};
@@ -401,7 +400,7 @@ void Supervisor::note_resident(long largest_kib) {
   if (largest_kib > pid1_peak_kib_) resident_peak_ = static_cast<std::uint64_t>(largest_kib) * 1024;
 }
 
-/// Nothing where it can't be told from what sbx itself needs: a look after the start may have seen a part only.
+/// Empty if it can't be distinguished from sbx's own needs: polling may have missed a part.
 std::optional<std::uint64_t> Supervisor::memory_peak() const {
   const BudgetsSeen& seen = budgets_.seen();
   const bool is_counted = sandbox_.group != nullptr && sandbox_.group->limits_memory();
@@ -423,7 +422,7 @@ void Supervisor::note_unread_terminal() {
 }
 
 Usage Supervisor::usage() const {
-  // Rounded once, so that a budget that was spent is also spent in whole milliseconds.
+  // Rounded once, so that an exceeded budget also shows as exceeded in whole milliseconds.
   const CpuTime used = budgets_.cpu_time();
   const BudgetsSeen& seen = budgets_.seen();
   const std::uint64_t user_ms = used.user_microseconds / 1000;
@@ -437,12 +436,13 @@ Usage Supervisor::usage() const {
   return usage;
 }
 
-/// A program that ignores SIGXFSZ, as Python does, is told EFBIG, which leaves no trace but a file
-/// that is as large as it may be. Worth a look only when the command failed.
+/// A program that ignores SIGXFSZ, as Python does, gets EFBIG. The only trace is a file of exactly the maximum size,
+/// so a search is worthwhile only if the command failed.
 bool Supervisor::met_file_size(const Verdict& verdict) const {
   const std::uint64_t limit = settings_.file_size.value_or(Bytes{}).count;
   if (limit == 0 || verdict == Verdict(Exited{0}) || sandbox_.scratch < 0) return false;
-  // What the disk began with is known by the plan: a supervisor that came late has seen it with more. Of a copy it is not.
+  // The plan knows the disk's initial contents, while a supervisor that started late sees later ones. For a copy they
+  // are unknown.
   const BudgetsSeen& seen = budgets_.seen();
   const std::uint64_t filled = settings_.disk_begins_with_copy ? seen.disk_peak : seen.disk_filled;
   return filled / limit > settings_.full_files_at_start &&
@@ -452,8 +452,8 @@ bool Supervisor::met_file_size(const Verdict& verdict) const {
 Outcome Supervisor::outcome() {
   // The kernel may have killed PID 1 or the main process itself.
   if (!decided_ && budgets_.seen().memory_killed) decided_ = OverBudget{Budget::memory};
-  // Polled, a limit further out may have been quicker; others' kills count there too, so only with
-  // a SIGKILL that nobody here sent.
+  // With polling, an outer limit may have been reached first. Its count includes other processes' kills, so it only
+  // decides together with a SIGKILL that sbx didn't send.
   const bool main_was_killed =
       main_status_ && WIFSIGNALED(*main_status_) && WTERMSIG(*main_status_) == SIGKILL;
   if (!decided_ && main_was_killed && budgets_.seen().outer_kill)
@@ -484,7 +484,7 @@ Outcome Supervisor::outcome() {
   return outcome;
 }
 
-/// Those that are known to be reached before the end.
+/// Reports limits that are known to be reached before the end.
 void Supervisor::tell_limits() const {
   const BudgetsSeen& seen = budgets_.seen();
   if (seen.processes_met)

@@ -23,25 +23,25 @@ bool cpu_time_is_spent(const Settings& settings, CpuTime used) {
   return budget > 0 && used.total() >= budget;
 }
 
-/// Killed for want of memory that the budget had: a limit around sbx, or the host, had none left.
-/// Who was seen above the budget is not: the group around sbx counts the kills of others too.
+/// The kernel killed a process although the budget was not exhausted: a limit around sbx, or the host, was. Doesn't
+/// apply if the sandbox was seen above its budget: the surrounding group also counts kills of other processes.
 bool killed_from_outside(const BudgetsSeen& seen) {
   return (seen.outer_kill && !seen.memory_over) || (seen.memory_killed && !seen.memory_limit_met);
 }
 
-/// A fork takes a place before it is a process, and one that will be refused keeps it until then
-/// (copy_process() counts before it looks at RLIMIT_NPROC): on a busy machine many are under way at
-/// once, and are refused below the limit that anybody else can see.
+/// A fork takes a slot before the process exists, and keeps it even while it is being refused (copy_process() counts
+/// before it checks RLIMIT_NPROC). On a busy machine many are in progress at once, and are refused below the limit
+/// that others can observe.
 bool failed_near_process_limit(const Verdict& verdict, const Settings& settings,
                                const BudgetsSeen& seen) {
-  constexpr std::uint64_t kSmallest = 16;  // below, a process less is nothing special
+  constexpr std::uint64_t kSmallest = 16;  // below this, one process less is nothing unusual
   const std::uint64_t near = settings.processes - settings.processes / 8;
   return seen.processes_evidence == Evidence::sampled && verdict != Verdict(Exited{0}) &&
          settings.processes >= kSmallest && seen.processes_peak >= near;
 }
 
 std::string memory_sentence(const Settings& settings, const BudgetsSeen& seen) {
-  // Without its size: what one process held is measured at another moment than the peak, and can exceed it.
+  // Without its size: that is measured at another moment than the peak and can exceed it.
   const std::string& name = seen.largest.name;
   if (killed_from_outside(seen))
     return "the kernel killed a process for want of memory before the limit of " +
@@ -161,7 +161,7 @@ std::vector<LimitMet> limits_met(const Verdict& verdict, const Settings& setting
                                  const Measured& measured) {
   const BudgetsSeen& seen = measured.budgets;
   std::vector<LimitMet> met;
-  // A private disk in a folder says itself which of its two limits it was.
+  // For a private disk in a directory it is known which of its two limits was exceeded.
   const bool too_much_written = settings.disk_is_host_too && seen.written > settings.disk.count;
   const bool written_over = too_much_written && !seen.disk_met && !seen.disk_files_met;
   if (seen.disk_met || written_over)

@@ -9,26 +9,26 @@
 #include "supervise/meters/budget_watch.hpp"
 #include "supervise/settings.hpp"
 
-/// What the end of a run means, and the words for it.
+/// Interprets the end of a run and describes it.
 namespace sbx::supervise {
 
-/// What was measured when it was decided.
+/// The measurements at the time of the decision.
 struct Measured {
   std::uint64_t cpu_microseconds = 0;
   BudgetsSeen budgets;
-  bool file_size_met = false;  ///< a file is as large as it may be, and the command failed
-  std::string stream;          ///< "stdout": which one was over its cap
+  bool file_size_met = false;  ///< a file has the maximum size, and the command failed
+  std::string stream;          ///< the stream that exceeded its cap: "stdout"
 };
 
-/// The verdict of a main process that ended without sbx's doing. SIGXCPU, and the SIGKILL of a hard
-/// RLIMIT_CPU, count as the CPU budget only if that much was really used.
+/// The verdict for a main process that sbx didn't end. SIGXCPU, and the SIGKILL of a hard RLIMIT_CPU, mean that the
+/// CPU budget is exceeded only if that much was really used.
 [[nodiscard]] Verdict verdict_of_status(int wait_status, const Settings& settings, CpuTime used);
 
 /// One sentence for people and agents.
 [[nodiscard]] std::string detail_of(const Verdict& verdict, const Settings& settings,
                                     const Measured& measured);
 
-/// Limits for whose meeting there is evidence.
+/// Limits that were demonstrably reached.
 [[nodiscard]] std::vector<LimitMet> limits_met(const Verdict& verdict, const Settings& settings,
                                                const Measured& measured);
 

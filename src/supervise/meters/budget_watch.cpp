@@ -21,33 +21,33 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using namespace std::chrono_literals;
 
-/// The command has just begun to run: there is nothing yet that a look could find.
+/// Before that the command has used nothing measurable.
 constexpr auto kFirstLook = 1ms;
-constexpr auto kClockDelay = 50ms;                 ///< a short run does not pay for the task clock
+constexpr auto kClockDelay = 50ms;  ///< so that short runs skip the cost of the task clock
 constexpr std::uint64_t kShortestCpuStep = 1000;   // microseconds
-constexpr std::uint64_t kLongestSumStep = 50'000;  // reaped times appear late in a sum
-/// Measuring may take this part of the time.
+constexpr std::uint64_t kLongestSumStep = 50'000;  // a sum includes reaped times only late
+/// Divisors: measuring may take at most 1/20 of the time, and so on.
 constexpr std::uint64_t kMeasuringShare = 20;
 constexpr std::uint64_t kCountingShare = 400;
 constexpr std::uint64_t kEntriesShare = 50;
 constexpr std::uint64_t kNearShare = 100;
-/// Microseconds: waking an idle CPU costs more than to count.
+/// In microseconds: waking an idle CPU costs more than counting.
 constexpr std::uint64_t kCountAtRest = 20'000;
-/// A start can be hidden from started_since().
+/// started_since() can miss a start.
 constexpr std::uint64_t kCountAnyway = 100'000;
-/// Memory: a hundredth, as long as that is often enough to catch a program that takes 1.5 GB/s.
+/// Memory: 1/100 of the time, as long as that is often enough to catch a program that allocates 1.5 GB/s.
 constexpr std::uint64_t kMemoryShare = 100;
 constexpr auto kLookAround = 50ms;
-/// A full disk may be empty again soon, and nothing counts what was refused.
+/// A full disk may soon have room again, and nothing counts refused writes.
 constexpr auto kLookWhileFilling = 5ms;
-constexpr int kKillLooks = 50;               ///< milliseconds between a met limit and its kill
-constexpr std::uint64_t kForksPerStep = 16;  ///< what a fork bomb makes in a millisecond
+constexpr int kKillLooks = 50;               ///< milliseconds between reaching a limit and the kill
+constexpr std::uint64_t kForksPerStep = 16;  ///< forks of a fork bomb in a millisecond
 
 std::uint64_t budget_of(Milliseconds time) {
   return static_cast<std::uint64_t>(microseconds(time).count());
 }
 
-/// 0 when it can't be read.
+/// 0 if it can't be read.
 std::uint64_t outer_kills(const std::string& file) {
   std::array<char, 512> room;
   const std::string_view text = file.empty() ? "" : read_small(AT_FDCWD, file, room);
@@ -103,7 +103,7 @@ Status BudgetWatch::start() {
 
 Status BudgetWatch::watch_memory_alarm() {
   const TreeCounters::Alarm alarm = group_->memory_alarm();
-  if (alarm.fd < 0) return {};  // look_around() looks
+  if (alarm.fd < 0) return {};  // look_around() polls instead
   group_->quiet_alarm();
   return loop_.watch(alarm.fd, alarm.events, [this](std::uint32_t) { memory_alarm(); });
 }
@@ -113,7 +113,7 @@ void BudgetWatch::memory_alarm() {
   confirm_memory_kill(kKillLooks);
 }
 
-/// A met limit is told before the kernel has chosen whom to kill.
+/// The kernel signals that the limit is reached before it has chosen a process to kill.
 void BudgetWatch::confirm_memory_kill(int looks_left) {
   if (hooks_.ended()) return;
   if (memory_killed()) return hooks_.spent(Budget::memory);
@@ -148,13 +148,13 @@ void BudgetWatch::check_memory() {
   loop_.after(microseconds(step), [this] { check_memory(); }, microseconds(step / 2));
 }
 
-/// The last one seen alive stays.
+/// Keeps the last one found while processes were alive.
 void BudgetWatch::note_largest() {
   Largest found = largest_process(processes_);
   if (!found.name.empty()) seen_.largest = std::move(found);
 }
 
-/// What may be the sandbox's and may be others', or nobody's: it is said, and decides nothing.
+/// Reports memory that may or may not belong to the sandbox; such memory decides nothing.
 void BudgetWatch::note_doubts_of_memory() {
   if (group_has_memory() || settings_.memory.count == 0) return;
   const auto note = [this](std::string why, const char* instead) {
@@ -205,7 +205,7 @@ void BudgetWatch::check_cpu() {
   loop_.after(microseconds(step), [this] { check_cpu(); }, microseconds(step / 2));
 }
 
-// ---- processes, where no counter tells of refusals: being at the limit is the evidence ----
+// ---- processes: no counter reports refusals here, so being at the limit is the evidence ----
 
 void BudgetWatch::note_tasks(std::uint64_t tasks) {
   if (group_has_processes() || settings_.processes == 0) return;
@@ -222,8 +222,8 @@ std::uint64_t BudgetWatch::count_tasks() {
   return tasks_;
 }
 
-/// Not worth a look where nothing can have filled the room since the last one. A list that was made
-/// while processes were made lacks some, and PID 1 waits: counted until they are no more.
+/// Skipped if the processes can't have reached the limit since the last count. A scan that races with fork misses
+/// processes; PID 1 is waiting, so it rescans until the count stops growing.
 void BudgetWatch::note_before_reaping() {
   if (group_has_processes() || settings_.processes == 0) return;
   const std::uint64_t passed = sys::now_microseconds() - counted_at_;
@@ -235,7 +235,7 @@ void BudgetWatch::note_before_reaping() {
 void BudgetWatch::check_processes() {
   if (hooks_.ended()) return;
   const std::uint64_t before = spent_microseconds();
-  const bool rests = !processes_.started_since(counted_) &&  // then there are as many as there were
+  const bool rests = !processes_.started_since(counted_) &&  // then the count is unchanged
                      sys::now_microseconds() < counted_at_ + kCountAnyway;
   const std::uint64_t tasks = rests ? tasks_ : count_tasks();
   const std::uint64_t cost = spent_microseconds() - before;
@@ -248,14 +248,14 @@ void BudgetWatch::check_processes() {
   loop_.after(wait, [this] { check_processes(); }, wait / 2);
 }
 
-// ---- what is written to the host, in live grants: there is no counter for all of it ----
+// ---- writes to the host, in live grants: no counter covers all of them ----
 
 void BudgetWatch::check_writes() {
   if (hooks_.ended()) return;
   const Reserve reserve;
   const std::uint64_t before = spent_microseconds();
   std::uint64_t written = writes_.look();
-  // A child that was waited for between its turn and its parent's is counted in both.
+  // A child reaped between its own reading and its parent's is counted in both.
   if (written > settings_.disk.count) written = std::min(written, writes_.look());
   note_written(written);
   seen_.unreadable = writes_.unreadable();
@@ -266,7 +266,7 @@ void BudgetWatch::check_writes() {
   loop_.after(microseconds(std::max(step, cost * kMeasuringShare)), [this] { check_writes(); });
 }
 
-/// By itself, for it costs next to nothing and memory fills faster than a disk.
+/// Separate, because it is cheap and memory fills faster than a disk.
 void BudgetWatch::check_growth() {
   if (hooks_.ended()) return;
   const std::uint64_t before = spent_microseconds();
@@ -291,14 +291,14 @@ void BudgetWatch::note_entries() {
   seen_.live_files = std::max(seen_.live_files, sandbox_.entries->made());
 }
 
-/// As check_disk(), with a smaller share: a walk through a large grant is never over for long.
+/// Like check_disk(), with a smaller share of the time: the walk through a large grant hardly ever pauses.
 void BudgetWatch::check_entries() {
   if (hooks_.ended()) return;
   const Reserve reserve;
   const std::uint64_t before = spent_microseconds();
   EntryMeter& entries = *sandbox_.entries;
   const bool complete = entries.step(settings_.disk_files);
-  // What is renamed during a walk may be counted twice.
+  // A file renamed during a walk may be counted twice.
   if (complete && entries.made() > settings_.disk_files) entries.walk(settings_.disk_files);
   const std::uint64_t cost = spent_microseconds() - before;
   std::uint64_t step = std::max<std::uint64_t>(cost * kEntriesShare, 1000);
@@ -315,7 +315,7 @@ void BudgetWatch::check_entries() {
   loop_.after(microseconds(step), [this] { check_entries(); }, microseconds(step / 2));
 }
 
-// ---- now and then ----
+// ---- periodic checks ----
 
 void BudgetWatch::look_around() {
   if (hooks_.ended()) return;
@@ -323,7 +323,7 @@ void BudgetWatch::look_around() {
   look_at_disk();
   if (group_has_memory()) {
     if (memory_killed()) return hooks_.spent(Budget::memory);
-    // Whom the kernel will kill can't be asked afterwards.
+    // After the kill it is too late to read the process's size.
     if (group_->memory_used() > settings_.memory.count / 2) {
       processes_.refresh();
       note_largest();
@@ -334,8 +334,8 @@ void BudgetWatch::look_around() {
   loop_.after(step, [this] { look_around(); }, step / 2);
 }
 
-/// A piece of the walk at a time; between two walks as long as the room left can't be filled, but
-/// at least so long that measuring takes no more than its share.
+/// Does one piece of the walk at a time. Pauses between two walks for as long as the remaining room can't be filled,
+/// and long enough to keep measuring within its share.
 void BudgetWatch::check_disk() {
   if (hooks_.ended()) return;
   const std::uint64_t before = spent_microseconds();
@@ -356,7 +356,7 @@ void BudgetWatch::check_disk() {
 }
 
 void BudgetWatch::look_at_disk() {
-  if (settings_.disk_in_folder) return;  // check_disk() does
+  if (settings_.disk_in_folder) return;  // check_disk() covers it
   struct statfs facts{};
   if (sandbox_.scratch < 0 || ::fstatfs(sandbox_.scratch, &facts) != 0) return;
   const std::uint64_t used =
@@ -397,7 +397,7 @@ void BudgetWatch::note_counters() {
 }
 
 void BudgetWatch::note_at_end(CpuTime of_pid1, std::uint64_t written_by_pid1) {
-  // What was written between the last look and the end: each process was waited for, by PID 1 at the latest.
+  // Counts the writes between the last look and the end: PID 1 at the latest has waited for each process.
   if (settings_.disk_is_host_too) note_written(written_by_pid1);
   if (counts_entries()) {
     sandbox_.entries->walk(settings_.disk_files);

@@ -22,33 +22,32 @@
 
 namespace sbx::supervise {
 
-/// What was seen of the budgets that a whole tree shares.
+/// Observations about the budgets of the whole tree.
 struct BudgetsSeen {
   std::uint64_t memory_peak = 0;
-  std::uint64_t processes_peak = 0;     ///< without PID 1
-  std::uint64_t disk_peak = 0;          ///< bytes on the private tmpfs, without what it began with
-  std::uint64_t disk_filled = 0;        ///< the same with it
-  std::uint64_t written = 0;            ///< bytes to the host, where they count
-  std::uint64_t grown = 0;              ///< of these, what file systems in memory grew by
-  std::string unreadable;               ///< who can't be asked what it has written
-  std::uint64_t live_files = 0;         ///< names that live grants have gained
-  std::string unlisted;                 ///< a directory there that can't be listed any more
-  std::uint64_t memory_in_sockets = 0;  ///< polled: of it, at the look that decided
-  bool memory_killed =
-      false;  ///< the kernel killed for want of memory before anything else was decided
-  bool outer_kill = false;   ///< polled, and the group around sbx counted such a kill meanwhile
-  bool memory_over = false;  ///< polled, and above the budget at a look
-  bool memory_limit_met = false;  ///< it was the sandbox's own limit
+  std::uint64_t processes_peak = 0;  ///< without PID 1
+  std::uint64_t disk_peak = 0;       ///< bytes on the private tmpfs, without its initial contents
+  std::uint64_t disk_filled = 0;     ///< the same, including them
+  std::uint64_t written = 0;         ///< bytes written to the host, if they count
+  std::uint64_t grown = 0;           ///< of these, the growth of file systems in memory
+  std::string unreadable;            ///< name of a process whose writes can't be read
+  std::uint64_t live_files = 0;      ///< names that live grants have gained
+  std::string unlisted;              ///< a directory there that can no longer be listed
+  std::uint64_t memory_in_sockets = 0;  ///< polled: the sockets' part at the deciding look
+  bool memory_killed = false;  ///< the kernel killed for lack of memory before any other decision
+  bool outer_kill = false;     ///< polled: the group around sbx counted such a kill meanwhile
+  bool memory_over = false;    ///< polled: a look found more than the budget
+  bool memory_limit_met = false;  ///< the limit was the sandbox's own
   bool processes_met = false;
-  bool disk_met = false;  ///< full; in a folder: beyond the limit
+  bool disk_met = false;  ///< full; for a directory: the limit is exceeded
   bool disk_files_met = false;
   Evidence processes_evidence{};
-  Largest largest;  ///< by memory, when it mattered
+  Largest largest;  ///< by memory, recorded near the limit
 };
 
-/// Watches the budgets of memory, CPU time, processes and disk of one run: by the counters of its
-/// control group where it has one, else by looking at its processes. Knows nothing of verdicts: it
-/// says that a budget is spent, once.
+/// Watches the budgets of memory, CPU time, processes and disk of one run: by the counters of its control group if it
+/// has one, otherwise by polling its processes. Reports once that a budget is exceeded, and knows nothing of
+/// verdicts.
 class BudgetWatch {
  public:
   struct Sandbox {
@@ -61,20 +60,20 @@ class BudgetWatch {
     SocketDiagnosis sockets;
   };
   struct Hooks {
-    std::function<bool()> ended;  ///< nothing is left to decide
+    std::function<bool()> ended;  ///< true when the run is already decided
     std::function<void(Budget)> spent;
   };
 
   BudgetWatch(EventLoop& loop, const Settings& settings, Sandbox sandbox, Hooks hooks);
   [[nodiscard]] Status start();
 
-  /// Whether the kernel has killed for want of memory, as far as the group tells.
+  /// True if the control group has counted a kill for lack of memory.
   [[nodiscard]] bool memory_killed() const;
-  /// So many tasks, without PID 1, were there at one moment.
+  /// Records the number of tasks at one moment, without PID 1.
   void note_tasks(std::uint64_t tasks);
-  /// Something ended, and is counted as long as nobody has waited for it.
+  /// A process has ended; it still counts until it is reaped.
   void note_before_reaping();
-  /// Takes the figures that are gone when the tree is: before it is killed, and when PID 1 ended.
+  /// Records the figures that vanish with the tree: before it is killed, and after PID 1 has ended.
   void note_before_kill();
   void note_at_end(CpuTime of_pid1, std::uint64_t written_by_pid1);
   [[nodiscard]] std::uint64_t cpu_microseconds();
@@ -138,11 +137,11 @@ class BudgetWatch {
   std::uint64_t outer_kills_at_start_ = 0;
   std::uint64_t written_by_processes_ = 0;
   std::uint64_t disk_used_ = 0;  ///< bytes on the private tmpfs at the last look
-  bool disk_fills_ = false;      ///< since look_around() has asked: more, and beyond half of it
+  bool disk_fills_ = false;      ///< since look_around() last asked: it grew beyond half
   std::uint64_t rested_at_ = 0;  ///< bytes of memory in use at the last look
   std::uint64_t tasks_ = 0;      ///< when they were last counted
   std::uint64_t counted_at_ = 0;
-  std::string counted_;  ///< mark of the last count in check_processes()
+  std::string counted_;  ///< started_since() mark of the last count
   std::vector<Degraded> degraded_;
 };
 

@@ -24,11 +24,11 @@ bool CallerMemory::still_waits() const {
   return ::ioctl(listener_, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0;
 }
 
-/// As much as there is.
+/// Copies as much as is readable.
 std::size_t CallerMemory::copy(std::uint64_t address, std::span<std::byte> into) const {
   if (thread_ == 0) return 0;
   const iovec local{into.data(), into.size()};
-  // process_vm_readv(2): an address of the other process, as a number.
+  // process_vm_readv(2) takes the other process's address as a pointer.
   const iovec remote{reinterpret_cast<void*>(address),
                      into.size()};  // NOLINT(performance-no-int-to-ptr)
   const ssize_t got = ::process_vm_readv(static_cast<pid_t>(thread_), &local, 1, &remote, 1, 0);
@@ -44,7 +44,7 @@ std::optional<std::string> CallerMemory::text(std::uint64_t address, std::size_t
   std::string result;
   std::array<std::byte, 256> piece;
   while (result.size() < limit) {
-    // Never over the end of a page: the next one need not be there.
+    // Never across the end of a page: the next one may be unmapped.
     const std::uint64_t in_page = kPage - address % kPage;
     const std::size_t wanted =
         std::min({piece.size(), limit - result.size(), static_cast<std::size_t>(in_page)});
@@ -62,7 +62,7 @@ std::optional<std::string> CallerMemory::text(std::uint64_t address, std::size_t
 
 namespace {
 
-/// The thread that its process began with; 0: not to be told.
+/// The first thread of its process; 0 if unknown.
 pid_t first_thread(std::uint32_t thread) {
   const auto status = sys::read_file("/proc/" + std::to_string(thread) + "/status", 4096);
   constexpr std::string_view kKey = "\nTgid:\t";
@@ -73,8 +73,8 @@ pid_t first_thread(std::uint32_t thread) {
   return first;
 }
 
-/// Descriptor `fd` of a thread. Before Linux 6.9 only the first thread of a process has a pidfd; the others share its
-/// descriptors, unless the file is another one.
+/// Descriptor `fd` of a thread. Before Linux 6.9 only the first thread of a process has a pidfd; the other threads
+/// share its descriptors, so the result is checked to be the same file.
 UniqueFd descriptor_of(std::uint32_t thread, int fd) {
   constexpr unsigned kThread = O_EXCL;  // PIDFD_THREAD, Linux 6.9
   UniqueFd caller(static_cast<int>(::syscall(SYS_pidfd_open, thread, kThread)));
@@ -112,9 +112,9 @@ std::string CallerMemory::process_name() const {
 }
 
 std::string process_name(std::uint32_t thread) {
-  if (thread == 0) return {};  // not visible from here
+  if (thread == 0) return {};  // not visible in this PID namespace
   auto name = sys::read_file("/proc/" + std::to_string(thread) + "/comm", 64);
-  if (!name) return {};  // it ended meanwhile
+  if (!name) return {};  // the thread has ended
   if (!name->empty() && name->back() == '\n') name->pop_back();
   return std::move(*name);
 }

@@ -23,7 +23,7 @@ void raise_to(CpuTime& time, std::uint64_t total) {
 CpuTime CpuMeter::by_process() {
   processes_.refresh();
   CpuTime sum;
-  // First what was waited for, everywhere: a child that is reaped meanwhile must not count twice.
+  // Reads the reaped times of all processes first, so that a child reaped meanwhile is not counted twice.
   for (const Fields fields : {Fields::reaped, Fields::own}) {
     add_times(AT_FDCWD, process_folder(pid1_), fields, sum);
     for (const ProcessList::Process& process : processes_.all())

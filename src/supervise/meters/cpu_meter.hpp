@@ -11,27 +11,27 @@
 
 namespace sbx::supervise {
 
-/// CPU time that a sandbox has used so far: the sum over its processes and their reaped children,
-/// and, once begun, the kernel's task clock, which also knows children for whom nobody waited.
+/// CPU time that a sandbox has used so far: the sum over its processes and their reaped children and, once started,
+/// the kernel's task clock, which also counts children that nobody waits for.
 ///
-/// Both are lower bounds, so their maximum is the better answer and a budget is never said to be
-/// spent before it is. The kernel rounds each time in /proc/PID/stat down to a tick (10 ms), and
-/// utime + stime is the scheduler's own nanosecond count before that (cputime_adjust).
+/// Both are lower bounds, so their maximum is the better estimate, and a budget is never reported as exceeded too
+/// early. The kernel rounds each time in /proc/PID/stat down to a tick (10 ms); before that, utime + stime is the
+/// scheduler's nanosecond count (cputime_adjust).
 class CpuMeter {
  public:
   CpuMeter(pid_t pid1, ProcessList& processes)
       : pid1_(pid1), processes_(processes), clock_(processes) {}
 
-  /// Begins the task clock. Otherwise: why not, empty if nothing was left to count.
+  /// Starts the task clock. On failure, why() is the reason; it is empty if nothing was left to count.
   [[nodiscard]] bool begin_clock() { return clock_.open(pid1_); }
   [[nodiscard]] const std::string& why_no_clock() const { return clock_.why(); }
   [[nodiscard]] bool has_clock() const { return clock_.is_open(); }
 
-  /// Total in microseconds while PID 1 is not reaped; never less than an earlier answer.
+  /// Total in microseconds, before PID 1 is reaped; never less than an earlier result.
   [[nodiscard]] std::uint64_t total();
-  /// The same afterwards, when nothing of /proc is the sandbox's any more.
+  /// The same afterwards, when the sandbox no longer has anything in /proc.
   [[nodiscard]] std::uint64_t total_at_end();
-  /// The sum over processes, split; while PID 1 is not reaped.
+  /// The sum over processes, split into user and system time; before PID 1 is reaped.
   [[nodiscard]] CpuTime by_process();
 
  private:
@@ -41,7 +41,7 @@ class CpuMeter {
   std::uint64_t most_ = 0;
 };
 
-/// Raises a split to a total that is known better, in proportion.
+/// Scales user and system time so that they add up to `total`.
 void raise_to(CpuTime& time, std::uint64_t total);
 
 }  // namespace sbx::supervise

@@ -59,7 +59,7 @@ void DiskMeter::look_into(const std::string& folder) {
   const auto opened =
       sys::open_resolved(folder_, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, kBeneath);
   if (!opened) {
-    // Gone meanwhile, or closed: too deep a path counts as closed too.
+    // The entry is gone or can't be opened; a path that is too long counts as the latter.
     closed_ = closed_ || opened.error().errno_value != ENOENT;
     return;
   }

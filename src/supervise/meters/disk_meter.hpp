@@ -10,16 +10,15 @@
 
 namespace sbx::supervise {
 
-/// What a private disk in a folder takes up: a walk through it, a piece at a time, so that the loop
-/// is never held up. Not seen: files that are open and have no name any more. A folder that the
-/// program closed to its owner can't be walked: then what the file system lost since the start
-/// counts.
+/// Measures a private disk in a directory by walking through it, one piece at a time so that the loop isn't blocked.
+/// It misses open files without a name. If the program makes a directory unreadable for its owner, the space that the
+/// file system has lost since the start counts instead.
 class DiskMeter {
  public:
-  /// Borrowed; -1: nothing is measured.
+  /// Borrowed; -1: measure nothing.
   explicit DiskMeter(int folder);
 
-  /// Looks at some more names; true when a walk is complete and the numbers are new.
+  /// Reads some more names; true when a walk is complete and the figures are new.
   bool step();
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   [[nodiscard]] std::uint64_t files() const { return files_; }

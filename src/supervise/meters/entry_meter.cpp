@@ -18,10 +18,10 @@ namespace sbx::supervise {
 namespace {
 
 constexpr std::uint64_t kAtOnce = 4000;   // names, about a millisecond
-constexpr std::uint64_t kOfAFolder = 20;  // to open one takes as long as so many names
+constexpr std::uint64_t kOfAFolder = 20;  // opening one takes as long as this many names
 constexpr unsigned kWalksToBeSure = 8;
 constexpr int kHow = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
-/// What is mounted below is a grant of its own.
+/// Mounts below are grants of their own.
 constexpr std::uint64_t kBeneath =
     RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
 
@@ -37,7 +37,7 @@ bool is_folder(int holder, const dirent64& entry) {
 EntryMeter::EntryMeter(std::vector<std::string> folders) {
   std::ranges::sort(folders, {}, &std::string::size);
   for (std::string& path : folders) {
-    // A grant in another one is walked with it, unless something is mounted between.
+    // A grant inside another is walked with it, unless something is mounted between them.
     const bool is_covered = std::ranges::any_of(tops_, [&](const Top& top) {
       if (!path.starts_with(top.path + "/") && path != top.path) return false;
       const std::string below = "./" + path.substr(std::min(path.size(), top.path.size() + 1));
@@ -93,7 +93,7 @@ void EntryMeter::complete() {
 void EntryMeter::note_closed(const Place& place) {
   const Top& top = tops_[place.top];
   std::string path = place.path == "." ? top.path : top.path + place.path.substr(1);
-  // The first count only remembers: such a directory of the caller's is hidden in the sandbox.
+  // The first count only remembers it: such a directory of the caller's is hidden in the sandbox.
   if (!has_begun_) return closed_at_start_.push_back(std::move(path));
   if (closing_.empty() && std::ranges::find(closed_at_start_, path) == closed_at_start_.end())
     closing_ = std::move(path);
@@ -104,7 +104,7 @@ void EntryMeter::look_into(const Place& place) {
   const auto opened = sys::open_resolved(tops_[place.top].folder.get(), place.path, kHow, kBeneath);
   if (!opened) {
     const int error = opened.error().errno_value;
-    // Gone, replaced or mounted on meanwhile; else it is closed, or its path is too long.
+    // These errors mean gone, replaced or covered by a mount; others mean unreadable, or too long a path.
     if (error != ENOENT && error != ENOTDIR && error != ELOOP && error != EXDEV) note_closed(place);
     return;
   }

@@ -8,28 +8,27 @@
 
 namespace sbx::supervise {
 
-/// How many names live grants have gained, whoever made them: a walk through them, a piece at a time,
-/// so that the loop is never held up. No kernel counts the names that one program makes. Not seen:
-/// what was made and removed between two walks. A name of a directory is enough, so no file is
-/// looked at.
+/// Counts the names that live grants have gained, whoever created them, by walking through them one piece at a time
+/// so that the loop isn't blocked. No kernel counter gives the names that one program creates. It misses what was
+/// created and removed between two walks. Names suffice, so it opens directories but no files.
 class EntryMeter {
  public:
   EntryMeter() = default;
-  /// Counts what is in `folders` now, before the command runs. One that can't be opened is left out.
+  /// Counts the names in `folders` now, before the command runs. Skips those that can't be opened.
   explicit EntryMeter(std::vector<std::string> folders);
 
   [[nodiscard]] bool is_needed() const { return !tops_.empty(); }
-  /// Looks at some more names; true when a walk is complete and the numbers are new. A walk ends
-  /// early above `most` new names.
+  /// Reads some more names; true when a walk is complete and the figures are new. A walk ends early above `most` new
+  /// names.
   bool step(std::uint64_t most);
-  /// A whole walk.
+  /// Does a whole walk.
   void walk(std::uint64_t most);
-  /// Names more than at the start; 0 while there are fewer.
+  /// Growth since the start; 0 if there are fewer names.
   [[nodiscard]] std::uint64_t made() const { return made_; }
-  /// A directory that this many walks in succession could not list, and that could be listed at the
-  /// start or was not there; empty when there is none.
+  /// A directory that several successive walks could not list, and that was readable at the start or didn't exist
+  /// then; empty if there is none.
   [[nodiscard]] const std::string& closed() const { return closed_; }
-  /// The last walk could not list one.
+  /// The last walk could not list some directory.
   [[nodiscard]] bool is_doubtful() const { return refused_ > 0; }
 
  private:
@@ -39,7 +38,7 @@ class EntryMeter {
   };
   struct Place {
     std::size_t top = 0;
-    std::string path;  ///< below it
+    std::string path;  ///< relative to it
   };
   void begin(std::uint64_t most);
   void look_into(const Place& place);
@@ -49,13 +48,13 @@ class EntryMeter {
   std::vector<Top> tops_;
   std::vector<std::string> closed_at_start_;
   std::vector<Place> waiting_;
-  bool has_begun_ = false;  ///< the names at the start are counted
+  bool has_begun_ = false;  ///< the names at the start have been counted
   bool walks_ = false;
   std::uint64_t looked_ = 0;
-  std::uint64_t enough_ = UINT64_MAX;  ///< a walk that has counted more ends
+  std::uint64_t enough_ = UINT64_MAX;  ///< a walk ends when it has counted more
   std::uint64_t counting_ = 0;
-  std::string closing_;   ///< the first that this walk could not list
-  unsigned refused_ = 0;  ///< walks in succession with such a one
+  std::string closing_;   ///< the first that the current walk could not list
+  unsigned refused_ = 0;  ///< successive walks with such a directory
   std::uint64_t at_start_ = 0;
   std::uint64_t made_ = 0;
   std::string closed_;

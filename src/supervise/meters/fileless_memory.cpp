@@ -20,7 +20,7 @@
 namespace sbx::supervise {
 namespace {
 
-/// As /proc/PID/maps writes it; empty when it is not known.
+/// As written in /proc/PID/maps; empty if unknown.
 const std::string& fileless_device() {
   static const std::string device = [] {
     const UniqueFd file(::memfd_create("sbx-probe", MFD_CLOEXEC));
@@ -34,14 +34,14 @@ const std::string& fileless_device() {
   return device;
 }
 
-/// Gives the lines of a file one by one, each until the next.
+/// Returns the lines of a file one by one, each valid until the next.
 class Lines {
  public:
   explicit Lines(const std::string& path, int folder)
       : file_(::fdopen(::openat(folder, path.c_str(), O_RDONLY | O_CLOEXEC), "r"), &std::fclose) {
     if (file_) (void)std::setvbuf(file_.get(), buffer_.data(), _IOFBF, buffer_.size());
   }
-  ~Lines() { std::free(line_); }  // getline(3) has allocated it
+  ~Lines() { std::free(line_); }  // allocated by getline(3)
   Lines(const Lines&) = delete;
   Lines& operator=(const Lines&) = delete;
 
@@ -96,7 +96,7 @@ FilelessMemory fileless_memory(int proc, const std::string& file, std::size_t& m
   std::string_view line = lines.next();
   if (line.empty() || fileless_device().empty()) return sum;
   std::uint64_t size = 0;
-  bool counts = false;  // a private mapping has pages of its own as well
+  bool counts = false;  // private mappings also have pages of their own
   for (; !line.empty(); line = lines.next()) {
     const bool begins_mapping = line.front() < 'A' || line.front() > 'Z';  // "Pss:" is about one
     if (!begins_mapping) {

@@ -20,14 +20,14 @@ Error uncountable(const std::string& path, const char* why, const char* cure) {
           .hint = std::string(cure) + "grant it copy-on-write, or grant a directory elsewhere"};
 }
 
-/// Sets `lowest`; what `now` is above it.
+/// How far `now` is above `lowest`, which is updated.
 std::uint64_t growth(std::uint64_t now, std::uint64_t& lowest) {
   lowest = std::min(lowest, now);
   return now - lowest;
 }
 
-/// Whether the kernel counts what this process writes to a file of the folder `path`, one without a
-/// name. Nothing when that can't be tried.
+/// True if the kernel counts this process's writes to an unnamed file in the directory `path`. Empty if that can't be
+/// tried.
 std::optional<bool> is_counted(const std::string& path) {
   const UniqueFd file(::open(path.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
   if (!file.valid()) return std::nullopt;
@@ -82,7 +82,7 @@ Status GrowthMeter::add(const std::string& path) {
 std::uint64_t GrowthMeter::look() {
   std::uint64_t sum = 0;
   for (FileSystem& each : grown_) {
-    // Without a size or a limit any more, by a remount: nothing is known, and all of it could be growth.
+    // After a remount the file system has no size or limit: usage is unknown, and all of it could be growth.
     constexpr std::uint64_t kAll = UINT64_MAX / 1024 / kEntryBytes;
     const TmpfsUse used =
         tmpfs_use(each.place.get()).value_or(TmpfsUse{.content = kAll, .entries = kAll});

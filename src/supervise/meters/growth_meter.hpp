@@ -14,26 +14,25 @@
 
 namespace sbx::supervise {
 
-/// What live grants on a tmpfs of the host have grown by. No process's count has what it writes
-/// there, by write(2) or through a mapping, so the growth of the whole file system is the evidence,
-/// whoever caused it: the kernel takes every page into account when it is made (fstatfs(2)), swapped
-/// out or without a name as well. Growth is from the lowest level seen, so that what is deleted
-/// meanwhile makes no room. What replaces other content in place is no growth. Names, files without
-/// content and extended attributes are in no page of it: they count by the inodes they are charged for.
+/// Growth of live grants on a tmpfs of the host. No process's counters include what it writes there, by write(2) or
+/// through a mapping, so the growth of the whole file system is the evidence, whoever caused it: the kernel accounts
+/// for every page when it is allocated (fstatfs(2)), including swapped pages and unnamed files. Growth is relative to
+/// the lowest level seen, so deleting files makes no room. Overwriting in place is no growth. Names, empty files and
+/// extended attributes use no such pages: they count by the inodes charged for them.
 class GrowthMeter {
  public:
   GrowthMeter() = default;
-  /// Remembers how full the file systems of `places` are, before the command runs, and of those of
-  /// `doubtful` that turn out to be in memory. Errors: setup "uncountable-grant".
+  /// Records the usage of the file systems of `places` before the command runs, and of those of `doubtful` that turn
+  /// out to be in memory. Errors: setup "uncountable-grant".
   [[nodiscard]] static Result<GrowthMeter> make(const std::vector<std::string>& places,
                                                 const std::vector<std::string>& doubtful);
 
-  /// What was found of those in doubt.
+  /// What was found about the doubtful ones.
   [[nodiscard]] const std::vector<Degraded>& degraded() const { return degraded_; }
   [[nodiscard]] bool is_needed() const { return !grown_.empty(); }
-  /// Bytes by which they are above their lowest levels now.
+  /// Bytes above the lowest levels now.
   [[nodiscard]] std::uint64_t look();
-  /// When to look again: before `room` bytes can be written.
+  /// The time until the next look: before `room` bytes can be written.
   [[nodiscard]] static std::uint64_t next_look_microseconds(std::uint64_t room, int cpus);
 
  private:

@@ -7,9 +7,9 @@
 
 namespace sbx::supervise {
 
-/// A process that holds more memory than the others.
+/// The process with the most memory.
 struct Largest {
-  std::string name;         ///< its comm, without control characters; empty: not known
+  std::string name;         ///< its comm, without control characters; empty: unknown
   std::uint64_t bytes = 0;  ///< resident
 };
 

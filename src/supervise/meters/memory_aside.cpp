@@ -20,7 +20,7 @@ HostMemory host_memory() {
           .shared = facts.sharedram * facts.mem_unit};
 }
 
-/// Read of each process; of one with more it is not known, and that is enough for a doubt.
+/// Number of mappings read per process; if there are more, a doubt is reported.
 constexpr std::size_t kMostMappings = 512;
 
 bool MemoryAside::any_has_shared_memory() {
@@ -34,9 +34,8 @@ bool MemoryAside::any_has_shared_memory() {
   });
 }
 
-/// Tables: a page of them stands for 2 MiB of addresses, filled or only read from once, so that with
-/// enough of them they are memory without any. Swapped: MADV_PAGEOUT of madvise(2) moves pages to the
-/// swap space.
+/// Tables: one page of them covers 2 MiB of addresses, even if a program only read there once, so many tables use
+/// memory without any pages. Swapped: MADV_PAGEOUT of madvise(2) moves pages to swap.
 MemoryAside::Sum MemoryAside::look(const HostMemory& host, const Known& known,
                                    const std::vector<pid_t>& borrowers) {
   least_.swap = std::min(least_.swap, host.swap);

@@ -26,7 +26,7 @@ struct Pages {
   std::uint64_t shared = 0;     ///< of mapped files and shared memory
 };
 
-/// Fields 2 and 3 of /proc/PID/statm, proc(5): resident, and what of it is shared.
+/// Fields 2 and 3 of /proc/PID/statm, proc(5): resident, and the shared part of it.
 Pages pages_in(std::string_view statm) {
   std::array<std::uint64_t, 3> fields{};
   for (std::uint64_t& field : fields) {
@@ -41,22 +41,22 @@ Pages pages_in(std::string_view statm) {
           .shared = fields[2] * page};
 }
 
-/// Read at each look, and in each walk. A process may have 65,000: while they are read, in 0.15 s, it
-/// could fill far more than it has left.
+/// Limit for each look and each walk. A process may have 65,000: reading those takes 0.15 s, in which it could far
+/// exceed the rest of its budget.
 constexpr std::size_t kMostMappings = 512;
 constexpr std::size_t kMostMappingsExactly = 4096;
 
-/// Of page tables that stand for nothing: a walk reads a MiB of them in 3.5 ms, so that much of all
-/// processes', and of one not worth asking about.
+/// Bytes of empty page tables: the limit for all processes in a walk, and the threshold below which one process isn't
+/// examined. A walk reads a MiB of them in 3.5 ms.
 constexpr std::uint64_t kManyTables = 2U << 20;
 constexpr std::uint64_t kFewTables = kManyTables / 8;
 
-constexpr int kFaults = 10;   ///< "minflt": pages that it got without reading a disk
-constexpr int kStarted = 22;  ///< "starttime": another process by the same number has another
+constexpr int kFaults = 10;   ///< "minflt": page faults without disk reads
+constexpr int kStarted = 22;  ///< "starttime": differs if the number was reused
 
-/// A number in /proc/PID/stat, proc(5), counted as there, after the name.
+/// A number in /proc/PID/stat by its index in proc(5), for fields after the name.
 std::uint64_t field_of(std::string_view stat, int wanted) {
-  const auto name_end = stat.rfind(')');  // the name may hold anything
+  const auto name_end = stat.rfind(')');  // the name may contain anything
   if (name_end == std::string_view::npos) return 0;
   stat.remove_prefix(name_end + 1);
   for (int field = 3; field <= wanted; ++field)
@@ -70,8 +70,8 @@ bool same_memory(pid_t one, pid_t other) {
   return ::syscall(SYS_kcmp, one, other, KCMP_VM, 0, 0) == 0;
 }
 
-/// How far a process's count may be off: Linux 6.2 to 6.16 keep up to a batch on each CPU
-/// (percpu_counter_batch) and don't ask for it.
+/// Possible error of a process's count: Linux 6.2 to 6.16 keep up to a batch on each CPU (percpu_counter_batch) and
+/// don't include it.
 std::uint64_t counter_error() {
   static const auto cpus =
       static_cast<std::uint64_t>(std::max(::sysconf(_SC_NPROCESSORS_CONF), 1L));
@@ -89,8 +89,8 @@ bool MemoryMeter::borrows(const ProcessList::Process& process) const {
   return std::ranges::binary_search(borrowers_, process.number);
 }
 
-/// A child of vfork(2), and of clone(2) with CLONE_VM, has its parent's memory, and no figure of its
-/// own tells so: until it execs, all of it would count twice.
+/// A child of vfork(2), or of clone(2) with CLONE_VM, shares its parent's memory, and its own figures don't show
+/// that: until it execs, all of it would count twice.
 void MemoryMeter::find_borrowers() {
   borrowers_.clear();
   std::vector<pid_t> found;
@@ -118,8 +118,8 @@ MemoryMeter::Bounds MemoryMeter::bounds() {
   return sum;
 }
 
-/// Of the shared pages those that belong to no file of a disk. Some may be of a file of the private
-/// tmpfs, which counts already: where both are large, how many can't be is asked.
+/// The shared pages that belong to no file on a disk. Some may belong to a file on the private tmpfs, which already
+/// counts: if both are large, also determines how many can't.
 MemoryMeter::Shared MemoryMeter::shared_memory(std::uint64_t scratch, std::uint64_t budget) {
   const std::uint64_t matters = allowed_beyond(budget) / 4;
   const std::uint64_t of_each = matters / std::max<std::size_t>(processes_.all().size(), 1);
@@ -139,9 +139,9 @@ MemoryMeter::Shared MemoryMeter::shared_memory(std::uint64_t scratch, std::uint6
   return sum;
 }
 
-/// The upper bounds of a process whose tables stand for far more than is resident: to walk it would leave
-/// the others time to fill far more than they have left. Nothing for any other. `tables`: bytes of such
-/// tables that a walk may still read.
+/// Upper bounds for a process whose page tables cover far more than is resident: walking it would give the other
+/// processes time to far exceed their budget. Empty for any other process. `tables`: bytes of such tables that the
+/// walk may still read.
 std::optional<MemoryMeter::Exact> MemoryMeter::bounds_of_slow(ProcessList::Process& process,
                                                               std::uint64_t& tables) {
   const Pages pages = pages_in(processes_.statm(process));
@@ -163,7 +163,7 @@ MemoryMeter::Exact MemoryMeter::exact() {
   const std::uint64_t scratch = scratch_used();
   std::uint64_t anonymous = 0;
   std::uint64_t fileless = 0;
-  std::uint64_t files = 0;  // and what of the rest was not asked for
+  std::uint64_t files = 0;  // and the shared memory that was not examined
   std::size_t mappings = kMostMappingsExactly;
   std::uint64_t tables = kManyTables;
   std::array<char, 4096> room;
@@ -185,17 +185,17 @@ MemoryMeter::Exact MemoryMeter::exact() {
     files += shared - without_file;
     anonymous += kilobytes_of(text, "Pss_Anon:") * 1024;
     anonymous += kilobytes_of(text, "SwapPss:") * 1024;
-    // A process may have made itself unreadable (PR_SET_DUMPABLE): then its upper bound stands.
+    // A process may be unreadable (PR_SET_DUMPABLE): then its upper bound counts.
     if (text.empty()) anonymous += pages_in(processes_.statm(process)).anonymous;
   }
-  // A mapped file of the private tmpfs is in both: the larger of the two is what is surely there.
+  // A mapped file of the private tmpfs is in both figures: the larger of the two is certainly in use.
   files = std::max(files, std::min(scratch, scratch_used()));
   return {.anonymous = anonymous, .rest = fileless + files + surely_aside()};
 }
 
-/// Mapped files of a disk are no memory of the program's. To tell them from shared memory costs as
-/// much as all the rest: it is done when the shared pages have changed, and when what they could hide
-/// matters beside the headroom.
+/// Mapped files of a disk don't count as the program's memory. Distinguishing them from shared memory costs as much
+/// as all the rest, so it is done only when the shared pages have changed, or when they could matter for the
+/// headroom.
 std::uint64_t MemoryMeter::with_shared(const Bounds& now, std::uint64_t scratch,
                                        std::uint64_t budget) {
   constexpr std::uint64_t kChanged = 1U << 20;
@@ -221,7 +221,8 @@ std::uint64_t MemoryMeter::upper_bound(const Bounds& now, std::uint64_t scratch,
   return with_shared(now, scratch, budget) + surely_aside() + aside_.swapped;
 }
 
-/// What the last listing found in sockets may be gone by now, and be in use elsewhere: it ends no run before they are listed again.
+/// The sockets' memory from the last listing may have been freed since and reused: so the sockets are listed again
+/// before they end a run.
 std::uint64_t MemoryMeter::look(std::uint64_t budget) {
   walk_cost_ = 0;
   const std::uint64_t room = budget - std::min(budget, used_);
@@ -249,8 +250,8 @@ std::uint64_t MemoryMeter::estimate(std::uint64_t budget) {
     find_borrowers();
     if (!borrowers_.empty()) upper = upper_bound(now = bounds(), scratch, budget);
   }
-  // A walk takes its time, and what runs beside it goes on: one is done ahead where several hold the
-  // memory, and what is added to it later decides.
+  // A walk takes time, and the processes keep running. So if several processes hold the memory, a walk is done ahead
+  // of time, and additions to it decide later.
   const std::uint64_t near = budget / 8;
   const bool is_near = upper + near > budget;
   std::uint64_t used = upper;
@@ -265,19 +266,19 @@ std::uint64_t MemoryMeter::estimate(std::uint64_t budget) {
 }
 
 std::uint64_t MemoryMeter::decide(const Bounds& now, std::uint64_t rest, std::uint64_t budget) {
-  // Of looking at all pages: so long between two of them, where nothing asks for it, and where it does.
+  // Minimum time between two walks, in multiples of their cost: if nothing indicates growth, and if something does.
   constexpr std::uint64_t kRarely = 20;
   constexpr std::uint64_t kOften = 8;
   const std::uint64_t least = now.largest + scratch_used() + surely_aside();
   if (least > budget + counter_error()) return least;
-  // What grows is far beyond the budget at the next look, which saves the walk.
+  // If usage is growing, the next look finds it far beyond the budget, which saves the walk.
   if (!in_doubt_ && now.anonymous + rest <= budget + counter_error()) return budget;
   if (!walk_) return walk(rest);
   const std::uint64_t surely = surely_since_walk(rest);
   if (surely > budget + 2 * counter_error()) return surely;
   const std::uint64_t age = sys::now_microseconds() - walk_->began;
   const std::uint64_t used = since_walk(rest);
-  const bool is_same = used == walk_->used;  // not even a huge page has come
+  const bool is_same = used == walk_->used;  // not even a new huge page
   if (is_same || age < walk_->cost * (used <= budget ? kRarely : kOften))
     return std::min(used, budget);
   return walk(rest);
@@ -311,8 +312,8 @@ MemoryMeter::Memory MemoryMeter::memory_of(ProcessList::Process& process) {
           .started = field_of(stat, kStarted)};
 }
 
-/// The last walk and what can have come since: pages that are new to a process, or that it has its own
-/// copy of now, were faults of its own. Not all (a huge page is one fault): hence a walk now and then.
+/// The last walk plus what may have been added since: each page that is new to a process, or newly copied, was a
+/// fault of that process. A huge page is a single fault, so the walk is repeated now and then.
 std::uint64_t MemoryMeter::since_walk(std::uint64_t rest) {
   static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   const std::uint64_t scratch = scratch_used();
@@ -324,7 +325,7 @@ std::uint64_t MemoryMeter::since_walk(std::uint64_t rest) {
     const Memory now = memory_of(process);
     const auto known = walk_->processes.find(process.number);
     const bool was_there = known != walk_->processes.end() && known->second.started == now.started;
-    // One that was forked since began with the pages of one that was there.
+    // A process forked since then started with the pages of an existing one.
     const Memory then = was_there ? known->second : Memory{.anonymous = walk_->largest};
     const std::uint64_t grown = now.anonymous > then.anonymous ? now.anonymous - then.anonymous : 0;
     const std::uint64_t faults = now.faults > then.faults ? now.faults - then.faults : 0;
@@ -333,9 +334,9 @@ std::uint64_t MemoryMeter::since_walk(std::uint64_t rest) {
   return used;
 }
 
-/// The last walk and what has certainly come since: a process's anonymous memory grows by pages that
-/// are new; of what went, some may still be another's. Of the rest, what may be fileless may as well be
-/// in a file that counts already.
+/// The last walk plus what has certainly been added since. Growth of a process's anonymous memory is new pages;
+/// shrinkage is subtracted, although another process may still have those pages. Of the rest, memory that may be
+/// fileless may also belong to a file that already counts, so it is left out.
 std::uint64_t MemoryMeter::surely_since_walk(std::uint64_t rest) {
   std::uint64_t used = walk_->used;
   const std::uint64_t surely_rest = rest - std::min(rest, shared_then_.fileless);
@@ -360,7 +361,7 @@ std::uint64_t allowed_beyond(std::uint64_t budget_bytes) {
 }
 
 std::uint64_t next_look_microseconds(std::uint64_t bytes, bool rests) {
-  constexpr std::uint64_t kGrowing = 8000;  // bytes a microsecond
+  constexpr std::uint64_t kGrowing = 8000;  // bytes per microsecond
   constexpr std::uint64_t kFromRest = 2500;
   return std::clamp<std::uint64_t>(bytes / (rests ? kFromRest : kGrowing), 1000, 50'000);
 }

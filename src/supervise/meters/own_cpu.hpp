@@ -6,7 +6,7 @@
 
 namespace sbx::supervise {
 
-/// CPU time of this thread, for what looking costs: while others run instead of it, nothing is measured.
+/// CPU time of this thread, to measure the cost of looking: time in which other threads run doesn't count.
 inline std::uint64_t spent_microseconds() {
   timespec now{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

@@ -22,17 +22,17 @@ namespace {
 
 constexpr std::size_t kMostKept = 128;
 constexpr std::size_t kMostProcesses = 65536;
-/// To list again where nothing is known to have started may take this part of the time.
+/// Divisor: if nothing is known to have started, re-listing may take 1/100 of the time.
 constexpr std::uint64_t kListingShare = 100;
 
-/// An eighth of what may be open: the rest is for streams and connections.
+/// An eighth of the allowed descriptors: the rest is for streams and connections.
 std::size_t most_descriptors() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
   return static_cast<std::size_t>(std::min<rlim_t>(limit.rlim_cur / 8, kMostKept));
 }
 
-/// 0 when the name is none.
+/// 0 if the name is not a number.
 pid_t number_of(const char* name) {
   pid_t number = 0;
   const char* const end = name + std::strlen(name);
@@ -44,7 +44,7 @@ struct Entry {
   std::int64_t place = 0;
 };
 
-/// The numbers in a folder that is open, from a place of it on.
+/// The numbers in an open directory, from an offset on.
 std::vector<Entry> entries_from(int folder, std::int64_t place) {
   std::vector<Entry> found;
   alignas(dirent64) std::array<char, 4096> buffer;
@@ -73,7 +73,7 @@ void add_numbers(std::string_view text, std::vector<pid_t>& found) {
   }
 }
 
-/// Takes from `before`, sorted by number, what is known of `number`.
+/// Removes the entry for `number` from `before`, which is sorted by number.
 template <typename Item>
 Item take(std::vector<Item>& before, pid_t number) {
   const auto known = std::ranges::lower_bound(before, number, {}, &Item::number);
@@ -103,11 +103,11 @@ void ProcessList::refresh() {
   count_kept();
 }
 
-/// How many tasks there are and the number that was last given to one in this PID namespace or below
-/// it, the end of /proc/loadavg: that moves on with each (idr_alloc_cyclic), and to come round to where
-/// it was takes tens of thousands of them between two looks. Empty when it is not known.
+/// The end of /proc/loadavg: the number of tasks, and the number last given to a task in this PID namespace or below
+/// it. The latter advances with every task (idr_alloc_cyclic); returning to the same value takes tens of thousands of
+/// starts between two looks. Empty if unknown.
 std::string_view ProcessList::last_started() {
-  constexpr auto kProc = 0x9fa0;  // PROC_SUPER_MAGIC: a container may have put another file there
+  constexpr auto kProc = 0x9fa0;  // PROC_SUPER_MAGIC: a container may have another file there
   if (!load_.valid()) {
     load_ = UniqueFd(::open("/proc/loadavg", O_RDONLY | O_CLOEXEC));
     struct statfs facts{};
@@ -126,9 +126,9 @@ bool ProcessList::started_since(std::string& mark) {
   return true;
 }
 
-/// A task has its number before it can be listed, and its parent has a say in how long: between the
-/// two the kernel writes the descriptor of CLONE_PIDFD where the parent wants it (copy_process). And who
-/// is given another parent while lists are read may be in none.
+/// Lists anyway now and then: a task gets its number before it can be listed, and its parent can prolong the time
+/// between, because the kernel writes CLONE_PIDFD's descriptor to the parent's memory there (copy_process). And a
+/// process that is reparented while the lists are read may be missing from all of them.
 void ProcessList::add_new() {
   if (!started_since(listed_) &&
       sys::now_microseconds() < listed_at_ + listing_cost_ * kListingShare)
@@ -148,8 +148,8 @@ void ProcessList::count_kept() {
   for (const Process& process : all_) kept_ += of(process);
 }
 
-/// Some 60 entries that are no processes come first: what comes after PID 1, which outlives all
-/// others, is read. When it is not found, everything is.
+/// Some 60 entries that are no processes come first. So this starts reading at PID 1, which outlives all others, or
+/// at the beginning if PID 1 isn't found there.
 void ProcessList::list_procfs() {
   std::vector<Entry> entries = entries_from(processes_, first_);
   if (first_ != 0 && (entries.empty() || entries.front().number != 1))
@@ -167,7 +167,7 @@ void ProcessList::list_procfs() {
   all_ = std::move(now);
 }
 
-// ---- by the lists of children, where no procfs of the sandbox costs each start its time ----
+// ---- by the lists of children: needs no procfs of the sandbox, which would slow down each start ----
 
 void ProcessList::list_tree() {
   std::vector<Process> now;
@@ -185,7 +185,7 @@ void ProcessList::list_tree() {
     add_adopted(found);
   }
   std::ranges::sort(now, {}, &Process::number);
-  // One that lost its parent meanwhile may be in two lists.
+  // A process that was reparented meanwhile may be in two lists.
   const auto twice = std::ranges::unique(now, {}, &Process::number);
   now.erase(twice.begin(), twice.end());
   all_ = std::move(now);
@@ -196,7 +196,7 @@ void ProcessList::add_children(Process& parent, std::vector<Child>& found) {
     found.push_back({.number = child, .parent = parent.number});
 }
 
-/// Who lost a parent while lists were read has moved to PID 1, whose children were listed before.
+/// A process that lost its parent while lists were read has moved to PID 1, whose children were listed before.
 void ProcessList::add_adopted(std::vector<Child>& found) {
   std::vector<Child> known = found;
   std::ranges::sort(known, {}, &Child::number);
@@ -205,7 +205,7 @@ void ProcessList::add_adopted(std::vector<Child>& found) {
       found.push_back({.number = child, .parent = pid1_.number});
 }
 
-/// It has one thread from beginning to end: no list of them is needed.
+/// PID 1 always has a single thread, so its threads need not be listed.
 std::vector<pid_t> ProcessList::children_of_pid1() {
   std::vector<pid_t> children;
   add_listed(pid1_.children, proc(),
@@ -215,8 +215,8 @@ std::vector<pid_t> ProcessList::children_of_pid1() {
 
 std::vector<pid_t> ProcessList::children_of(Process& process) {
   std::vector<pid_t> children;
-  // The number of a thread may be another's by now, which what is open would not tell; that of the
-  // process is the folder's.
+  // A thread's number may have been reused, which an open descriptor doesn't show; the process's directory belongs to
+  // the process itself.
   for (const pid_t thread : list_threads(process)) {
     UniqueFd once;
     const bool is_first = thread == process.number;
@@ -235,11 +235,11 @@ std::vector<pid_t> ProcessList::threads_of(Process& process) {
   return threads;
 }
 
-/// Leaves the folder of its threads open.
+/// Keeps the directory of its threads open.
 std::vector<pid_t> ProcessList::list_threads(Process& process) {
   std::vector<Entry> entries;
   if (process.task.valid()) entries = entries_from(process.task.get(), 0);
-  if (entries.empty()) {  // new, or another process by this number
+  if (entries.empty()) {  // new, or the number was reused
     process.children.reset();
     process.statm.reset();
     process.task = UniqueFd(
@@ -255,7 +255,7 @@ std::vector<pid_t> ProcessList::list_threads(Process& process) {
   return threads;
 }
 
-/// A file of the kernel's lists, task/TID/children: seq_file(9) fills the room or has come to the end.
+/// Reads a file such as task/TID/children in full: seq_file(9) either fills the buffer or is at its end.
 void ProcessList::add_listed(UniqueFd& file, int at, const std::string& path,
                              std::vector<pid_t>& children) {
   constexpr std::size_t kLongest = 16;  // a number and a space
@@ -271,8 +271,7 @@ void ProcessList::add_listed(UniqueFd& file, int at, const std::string& path,
 
 // ---- reading ----
 
-/// What is open is read; what does not answer any more, because its process has ended (ESRCH), is
-/// opened again, for another may have the number by now.
+/// Reads through the kept descriptor. Without one it opens the file, and keeps the descriptor if the limit allows.
 std::string_view ProcessList::read_kept(UniqueFd& file, int at, const std::string& path,
                                         std::span<char> room, std::size_t offset) {
   const auto read = [&](int fd) {
@@ -321,7 +320,7 @@ std::string_view ProcessList::statm_of_first(Process& process) {
   return read_kept(process.statm, proc(), path, room_, 0);
 }
 
-/// A process names itself, prctl(2) PR_SET_NAME: what a terminal would obey is left out.
+/// A process chooses its own name, prctl(2) PR_SET_NAME: control characters are replaced.
 std::string ProcessList::name(const Process& process) const {
   std::array<char, 64> room;
   std::string name(read_small(proc(), process.folder + "/comm", room));
@@ -333,12 +332,12 @@ std::string ProcessList::name(const Process& process) const {
 std::uint64_t ProcessList::tasks() const {
   std::uint64_t tasks = 0;
   struct stat facts{};
-  // The kernel adds the number of threads to a folder's own two links (proc_task_getattr).
+  // The kernel adds the number of threads to the two links of the directory (proc_task_getattr).
   for (const Process& process : all_)
     if (::fstatat(proc(), (process.folder + "/task").c_str(), &facts, 0) == 0)
       tasks += std::max<std::uint64_t>(facts.st_nlink, 3) - 2;
     else
-      ++tasks;  // a zombie's count as well
+      ++tasks;  // a zombie counts too
   return tasks;
 }
 

@@ -14,49 +14,47 @@
 
 namespace sbx::supervise {
 
-/// The processes of one sandbox without PID 1, for whoever looks at them often: what was opened for
-/// a process stays open until it ends, because to open a file of /proc costs five times what reading it does.
+/// The processes of one sandbox without PID 1, for frequent polling. Opening a file of /proc costs five times as much
+/// as reading it, so each process's files stay open until it ends.
 class ProcessList {
  public:
   struct Process {
     pid_t number = 0;
-    pid_t parent = 0;    ///< when it was listed; 0: not known
+    pid_t parent = 0;    ///< when it was listed; 0: unknown
     std::string folder;  ///< below proc(): "17", or "/proc/17"
     UniqueFd statm;
     UniqueFd task;
-    UniqueFd children;  ///< of its first thread
-    /// Who has its memory, as of statm(): its first thread, or another where that has left. 0: nobody.
+    UniqueFd children;  ///< children of its first thread
+    /// The thread that holds its memory, as of statm(): the first one, or another if that has exited. 0: none.
     pid_t holder = 0;
   };
 
-  /// `processes`: a borrowed procfs of the sandbox, or -1: then they are found from PID 1 in the
-  /// host's /proc.
+  /// `processes`: a borrowed procfs of the sandbox, or -1 to find them from PID 1 in the host's /proc.
   ProcessList(pid_t pid1, int processes);
 
-  /// Who is there now.
+  /// Re-reads the list of live processes.
   void refresh();
-  /// The same, but who has ended may still be listed: less often the more it costs while no process
-  /// starts.
+  /// The same, but processes that have ended may stay listed: while no process starts, it re-reads less often the
+  /// more that costs.
   void add_new();
-  /// Whether any task is known to have started, here or elsewhere, since `mark` was last given; marks
-  /// that. Costs one read(2). A parent can hide one start from it: no reason not to look for ever.
+  /// True if any task, here or elsewhere, is known to have started since `mark` was last set; updates `mark`. Costs
+  /// one read(2). A parent can hide one start from it, so rescan periodically anyway.
   [[nodiscard]] bool started_since(std::string& mark);
-  /// As of then, by number; each may be gone.
+  /// As of the last refresh, by number; each may have ended.
   [[nodiscard]] std::vector<Process>& all() { return all_; }
   [[nodiscard]] int proc() const;
-  /// Content of /proc/PID/statm, until the next call; empty when no thread of the process is left.
-  /// That of its first thread, which says nothing any more when that one has ended before the others
-  /// (pthread_exit(3) in main), is then another's.
+  /// Contents of /proc/PID/statm, valid until the next call; empty if no thread of the process is left. If the first
+  /// thread has ended before the others (pthread_exit(3) in main), its file shows 0, and another thread's is read.
   [[nodiscard]] std::string_view statm(Process& process);
-  /// Where /proc tells of the process's memory, below proc(): as of statm().
+  /// The directory, below proc(), with the process's memory figures; as of statm().
   [[nodiscard]] static std::string memory_folder(const Process& process);
-  /// Its comm, without control characters; empty when it is gone.
+  /// Its comm, without control characters; empty if it has ended.
   [[nodiscard]] std::string name(const Process& process) const;
-  /// What a process has now, by number; empty when it is gone. The children are those of all its
-  /// threads. It need not be one of all().
+  /// The present threads, or children of all threads, of a process, by number; empty if it has ended. It need not be
+  /// one of all().
   [[nodiscard]] std::vector<pid_t> threads_of(Process& process);
   [[nodiscard]] std::vector<pid_t> children_of(Process& process);
-  /// How many tasks they have, threads counted.
+  /// The number of their tasks, including threads.
   [[nodiscard]] std::uint64_t tasks() const;
 
  private:
@@ -81,11 +79,11 @@ class ProcessList {
   int processes_;
   std::size_t most_kept_;  ///< descriptors
   std::size_t kept_ = 0;
-  std::int64_t first_ = 0;  ///< place of PID 1 in the procfs
+  std::int64_t first_ = 0;  ///< offset of PID 1 in the procfs
   std::vector<Process> all_;
   std::array<char, 128> room_{};
   UniqueFd load_;
-  std::string listed_;  ///< mark of the last add_new()
+  std::string listed_;  ///< started_since() mark of the last add_new()
   std::uint64_t listed_at_ = 0;
   std::uint64_t listing_cost_ = 0;  ///< microseconds
 };

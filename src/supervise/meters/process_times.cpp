@@ -17,7 +17,7 @@ void add_times(int proc, const std::string& process, Fields fields, CpuTime& sum
       static_cast<std::uint64_t>(1'000'000 / std::max(::sysconf(_SC_CLK_TCK), 1L));
   std::array<char, 1024> room;
   std::string_view text = read_small(proc, process + "/stat", room);
-  const auto name_end = text.rfind(')');  // the name may hold anything, a ')' too
+  const auto name_end = text.rfind(')');  // the name may contain anything, even ')'
   if (name_end == std::string_view::npos) return;
   text.remove_prefix(name_end + 1);
   const int first = static_cast<int>(fields);

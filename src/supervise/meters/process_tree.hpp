@@ -6,23 +6,23 @@
 #include <string>
 #include <string_view>
 
-/// Processes by their numbers on the host, out of /proc. All of it may be gone a moment later.
+/// Processes of the host's /proc by number. Every result may be outdated a moment later.
 namespace sbx::supervise {
 
 /// "/proc/PID".
 [[nodiscard]] std::string process_folder(pid_t process);
 
-/// Whether /proc shows this PID namespace and lists children (CONFIG_PROC_CHILDREN).
+/// True if /proc shows this PID namespace and lists children (CONFIG_PROC_CHILDREN).
 [[nodiscard]] bool tree_is_visible();
 
-/// What paths below a procfs of the sandbox are relative to; -1: those below the host's.
+/// The directory descriptor for paths below a procfs of the sandbox; -1: the host's /proc.
 [[nodiscard]] int proc_of(int processes);
 
-/// The content of a file of /proc as far as `room` goes; empty when it can't be read.
+/// The contents of a file of /proc, as much as fits into `room`; empty if it can't be read.
 [[nodiscard]] std::string_view read_small(int folder, const std::string& path,
                                           std::span<char> room);
 
-/// The number after `name` ("Pss_Anon:") in a file of /proc, in kB; 0 when it is not there.
+/// The number after `name` ("Pss_Anon:") in a file of /proc, in kB; 0 if missing.
 [[nodiscard]] std::uint64_t kilobytes_of(std::string_view text, std::string_view name);
 
 }  // namespace sbx::supervise

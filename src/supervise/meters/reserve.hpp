@@ -4,17 +4,16 @@
 
 #include <algorithm>
 
-/// Descriptors set apart for looking at processes. What the sandbox makes the supervisor open for it,
-/// a connection, a flow, must not keep it from counting: a process whose files of /proc can't be
-/// opened would have no memory.
+/// Descriptors reserved for polling processes. What the sandbox makes the supervisor open (connections, flows) must
+/// not stop it from measuring: a process whose files in /proc can't be opened would seem to use no memory.
 namespace sbx::supervise {
 
-/// How many of `most` nothing else may take: what ProcessList keeps open, and a few while it reads.
+/// How many of `most` are reserved: those that ProcessList keeps open, and a few for reading.
 inline rlim_t reserve_of(rlim_t most) {
   return std::min<rlim_t>(most / 8, 128) + 8;
 }
 
-/// While it lives, the reserve may be used: the soft limit is the hard one. Needs no privileges.
+/// Makes the reserve usable during its lifetime by raising the soft limit to the hard one. Needs no privileges.
 class Reserve {
  public:
   Reserve() {
@@ -25,7 +24,7 @@ class Reserve {
   Reserve(const Reserve&) = delete;
   Reserve& operator=(const Reserve&) = delete;
   ~Reserve() {
-    if (opened_) (void)::setrlimit(RLIMIT_NOFILE, &before_);  // lower than it is: never refused
+    if (opened_) (void)::setrlimit(RLIMIT_NOFILE, &before_);  // lowering never fails
   }
 
  private:

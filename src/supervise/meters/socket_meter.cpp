@@ -26,17 +26,17 @@
 namespace sbx::supervise {
 namespace {
 
-/// Listing takes a twentieth of the time at most, and a four-hundredth at least. Between the two what is left of the budget
-/// decides, as it does when to look(): next_look_microseconds().
+/// Divisors: listing takes at most 1/20 of the time and at least 1/400. In between, the remaining budget decides, as
+/// in next_look_microseconds().
 constexpr std::uint64_t kShareAtMost = 20;
 constexpr std::uint64_t kShareAtLeast = 400;
-constexpr std::uint64_t kGrowing = 8000;  // bytes a microsecond
+constexpr std::uint64_t kGrowing = 8000;  // bytes per microsecond
 constexpr std::uint64_t kFromRest = 2500;
-/// Microseconds: the rest of a long list is read at later looks.
+/// In microseconds: later looks read the rest of a long list.
 constexpr std::uint64_t kMostAtOnce = 1000;
-constexpr std::size_t kRoom = 32768;  // what the kernel fills at most in one turn
+constexpr std::size_t kRoom = 32768;  // the kernel fills at most this much at once
 
-/// The number after `name` in a file that stays open: /proc makes its content anew for each pread at 0. UINT64_MAX: not known.
+/// The number after `name` in the text of a /proc file; UINT64_MAX: unknown.
 std::uint64_t count_in(std::string_view text, std::string_view name) {
   const auto at = text.find(name);
   std::uint64_t value = UINT64_MAX;
@@ -53,8 +53,8 @@ std::string_view read_again(UniqueFd& file, int folder, const std::string& path,
   return {room.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
 }
 
-/// The most that one socket may be allowed to hold in each direction: SO_SNDBUF and SO_RCVBUF are doubled, socket(7), and TCP
-/// sizes its buffers itself up to the third number of tcp_rmem and tcp_wmem, tcp(7).
+/// The most that one socket may hold in each direction: the kernel doubles SO_SNDBUF and SO_RCVBUF, socket(7), and
+/// TCP sizes its buffers itself up to the third number of tcp_rmem and tcp_wmem, tcp(7).
 std::uint64_t most_in_one_socket() {
   static const std::uint64_t most = [] {
     std::array<char, 64> room;
@@ -95,7 +95,7 @@ std::optional<Value> attribute(const std::byte* body, std::size_t size, int want
 
 using MemoryInfo = std::array<std::uint32_t, SK_MEMINFO_WMEM_QUEUED + 1>;
 
-/// A stream's queue counts in its sender, whose number is 0 once its program has closed it.
+/// A stream's queue is charged to its sender, whose number is 0 once the program has closed it.
 std::uint64_t bytes_of_unix(const std::byte* body, std::size_t size) {
   const auto memory = attribute<MemoryInfo>(body, size, UNIX_DIAG_MEMINFO);
   std::uint64_t bytes = memory ? (*memory)[SK_MEMINFO_WMEM_ALLOC] : 0;
@@ -163,7 +163,7 @@ std::uint64_t SocketMeter::look(std::uint64_t room) {
 std::uint64_t SocketMeter::look_at_all(std::uint64_t room) {
   constexpr std::uint64_t kAnyTime = UINT64_MAX / 2;
   const std::uint64_t before = spent_microseconds();
-  if (reads_) go_on(kAnyTime);  // to its end: the socket answers one question at a time
+  if (reads_) go_on(kAnyTime);  // complete it first: the socket answers one question at a time
   begin(counts());
   if (reads_) go_on(kAnyTime);
   cost_ = listing_cost_ = spent_microseconds() - before;
@@ -171,7 +171,8 @@ std::uint64_t SocketMeter::look_at_all(std::uint64_t room) {
   return known_;
 }
 
-/// The table of TCP sockets is the whole machine's, and to walk it costs most: only where there are some.
+/// The TCP table covers the whole machine and is the most expensive to walk: so it is listed only if there are TCP
+/// sockets.
 void SocketMeter::begin(const Counts& now) {
   listing_cost_ = 0;
   at_begin_ = now;
@@ -233,7 +234,7 @@ bool SocketMeter::ask(const List& list) const {
                                                   .ndiag_ino = 0,
                                                   .ndiag_show = NDIAG_SHOW_MEMINFO,
                                                   .ndiag_cookie = {}});
-  // What waits or is being made is no socket yet, or none any more.
+  // Sockets in TIME_WAIT or being created are no full sockets.
   constexpr unsigned kNoSockets = 1U << TCP_TIME_WAIT | 1U << TCP_SYN_RECV | 1U << 12;
   inet_diag_req_v2 request{};
   request.sdiag_family = family;

@@ -13,30 +13,31 @@
 
 namespace sbx::supervise {
 
-/// What the sockets of one network namespace hold, by sock_diag(7) on a socket of NETLINK_SOCK_DIAG that was made there: no
-/// capability is needed. A socket counts wherever its descriptor is, in flight between processes too.
+/// Memory held by the sockets of one network namespace, read with sock_diag(7) through a NETLINK_SOCK_DIAG socket
+/// created there; needs no capability. A socket counts wherever its descriptor is, even in flight between processes.
 ///
-/// The result is a lower bound. The kernel charges what waits in a unix socket to its sender, and lists no socket that its
-/// program has closed: of such queues the bytes in the queue count, of datagrams only the first one. A TCP socket that was
-/// reset and a UDP socket that was disconnected aren't listed either. may_hide() is their upper bound.
+/// The result is a lower bound. The kernel charges data queued in a unix socket to the sender, and doesn't list
+/// sockets that the program has closed: for such queues only the bytes in the queue count, for datagrams only the
+/// first one. Reset TCP sockets and disconnected UDP sockets aren't listed either. may_hide() is the upper bound for
+/// all of them.
 class SocketMeter {
  public:
-  /// What SocketDiagnosis::fd is made by.
+  /// The request that creates SocketDiagnosis::fd.
   [[nodiscard]] static SocketWish wish();
   /// `processes`: a borrowed procfs of the sandbox, or -1 for the host's, where PID 1 is `pid1`.
   SocketMeter(const SocketDiagnosis& own, pid_t pid1, int processes);
 
-  /// Bytes that are surely there. Reads a part of the kernel's lists at a time, and begins again before the
-  /// sockets could hold `room` bytes more, as far as the share of listing allows. Where there is no diagnosis: 0.
+  /// Bytes that are certainly in use; 0 without a diagnosis. Each call reads a part of the kernel's lists. Listing
+  /// restarts before the sockets could hold `room` bytes more, as far as its share of the time allows.
   [[nodiscard]] std::uint64_t look(std::uint64_t room);
-  /// Lists all of them now, however long that takes.
+  /// Lists all of them now, however long it takes.
   [[nodiscard]] std::uint64_t look_at_all(std::uint64_t room);
-  /// Microseconds of CPU time that the last of these took.
+  /// CPU time that the last look took, in microseconds.
   [[nodiscard]] std::uint64_t cost() const { return cost_; }
-  /// Sockets that no list had, the most of all listings, and the bytes that they could hold.
+  /// The largest number of unlisted sockets in any listing, and the bytes that they could hold.
   [[nodiscard]] std::uint64_t hidden() const { return hidden_; }
   [[nodiscard]] std::uint64_t may_hide() const;
-  /// Kinds of sockets that this kernel has no lists of, "unix, TCP"; empty: none.
+  /// Kinds of sockets that this kernel can't list, "unix, TCP"; empty: none.
   [[nodiscard]] const std::string& unlisted() const { return unlisted_; }
 
  private:
@@ -45,13 +46,13 @@ class SocketMeter {
     int family;
     int protocol;
   };
-  /// Sockets in the namespace, /proc/PID/net/sockstat.
+  /// Number of sockets in the namespace, /proc/PID/net/sockstat.
   struct Counts {
     std::uint64_t all = UINT64_MAX;
     std::uint64_t tcp = UINT64_MAX;
     std::uint64_t tcp6 = UINT64_MAX;
   };
-  /// What the lists have told so far.
+  /// Sums over the lists read so far.
   struct Sum {
     std::uint64_t bytes = 0;
     std::uint64_t sockets = 0;
@@ -62,24 +63,24 @@ class SocketMeter {
   void finish(std::uint64_t room);
   [[nodiscard]] bool ask(const List& list) const;
   void ask_next();
-  /// Whether the list goes on.
+  /// Returns true if the list continues.
   [[nodiscard]] bool read_part();
   void add(const void* body, std::size_t size);
   void note_unlisted(const char* kind);
 
   const SocketDiagnosis own_;
-  const std::string net_;  ///< its directory in `processes_`
+  const std::string net_;  ///< the process's directory in `processes_`
   const int processes_;
   UniqueFd sockstat_;
   UniqueFd sockstat6_;
-  std::vector<List> lists_;  ///< still to be read; the last is under way
+  std::vector<List> lists_;  ///< still to be read; the last one is in progress
   bool reads_ = false;
   std::uint64_t begins_at_ = 0;     ///< microseconds
-  std::uint64_t listing_cost_ = 0;  ///< of the listing under way
+  std::uint64_t listing_cost_ = 0;  ///< of the listing in progress
   std::uint64_t cost_ = 0;
   Counts at_begin_;
   Sum sum_;
-  std::uint64_t known_ = 0;  ///< bytes, by the last complete listing
+  std::uint64_t known_ = 0;  ///< bytes, from the last complete listing
   std::uint64_t hidden_ = 0;
   std::string unlisted_;
   std::vector<std::byte> room_;

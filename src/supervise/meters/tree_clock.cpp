@@ -25,13 +25,13 @@ UniqueFd open_counter(pid_t thread) {
   what.config = PERF_COUNT_SW_TASK_CLOCK;
   what.size = sizeof what;
   what.inherit = 1;
-  // The task clock runs in the kernel all the same; perf_event_paranoid = 2 wants the flag.
+  // The task clock still counts kernel time; perf_event_paranoid = 2 requires this flag.
   what.exclude_kernel = 1;
   return UniqueFd(static_cast<int>(
       ::syscall(SYS_perf_event_open, &what, thread, -1, -1, PERF_FLAG_FD_CLOEXEC)));
 }
 
-/// The scheduler's own count of a process with all its threads, ended ones too, in nanoseconds.
+/// The scheduler's count for a process with all its threads, including those that have ended, in nanoseconds.
 std::uint64_t process_time(pid_t process) {
   clockid_t clock{};
   timespec time{};
@@ -62,7 +62,7 @@ TreeClock::Covered TreeClock::open_counters(const std::vector<pid_t>& threads) {
     UniqueFd counter = open_counter(thread);
     if (counter.valid()) {
       counters_.push_back(std::move(counter));
-    } else if (errno != ESRCH) {  // which means that the thread has ended
+    } else if (errno != ESRCH) {  // the thread has not just ended
       why_ = std::string("perf_event_open: ") + ::strerrordesc_np(errno);
       return Covered::refused;
     }
@@ -70,9 +70,9 @@ TreeClock::Covered TreeClock::open_counters(const std::vector<pid_t>& threads) {
   return Covered::yes;
 }
 
-/// Children are listed before and after the counters are opened. One that is only in the second
-/// list may have inherited a counter or not, and counting it twice would end a run too early: then
-/// it is done again. One in the first list has certainly not.
+/// Lists children before and after opening the counters. A child that is only in the second list may or may not have
+/// inherited a counter; counting it twice would end a run too early, so the attempt is repeated. A child in the first
+/// list has certainly inherited none.
 TreeClock::Covered TreeClock::cover(pid_t number, std::vector<pid_t>& children) {
   const std::size_t kept = counters_.size();
   ProcessList::Process process = process_by(number);
@@ -92,7 +92,7 @@ TreeClock::Covered TreeClock::cover(pid_t number, std::vector<pid_t>& children) 
       children = std::move(before);
       return Covered::yes;
     }
-    counters_.resize(kept);  // closing a counter ends the inherited ones
+    counters_.resize(kept);  // closing a counter closes the inherited ones too
   }
   return Covered::unsettled;
 }
@@ -102,7 +102,7 @@ std::vector<pid_t> TreeClock::children_of_pid1() const {
   return processes_.children_of(process);
 }
 
-/// From parents to children: a time can move only upwards (by wait), where it was read before.
+/// Goes from parents to children: a reaped child's time moves only upwards, to a process that was read before.
 bool TreeClock::cover_tree() {
   counters_.clear();
   before_ = reaped_time(pid1_);
@@ -116,7 +116,7 @@ bool TreeClock::cover_tree() {
     std::ranges::copy(children, std::back_inserter(tree));
   }
   if (!lost) return true;
-  // What ended before it was covered may have left children to PID 1 that are not.
+  // A process that ended before it was covered may have left uncovered children to PID 1.
   return std::ranges::all_of(children_of_pid1(), [&](pid_t process) {
     return std::ranges::find(tree, process) != tree.end();
   });
@@ -129,7 +129,7 @@ bool TreeClock::open(pid_t pid1) {
     why_ = "/proc does not show the children of a process";
     return false;
   }
-  // The first of all takes its milliseconds here and not between two looks at the tree.
+  // Opening the first counter of all takes milliseconds: it happens here, not between two looks at the tree.
   const UniqueFd first = open_counter(0);
   if (!first.valid()) {
     why_ = std::string("perf_event_open: ") + ::strerrordesc_np(errno);

@@ -11,24 +11,23 @@
 
 namespace sbx::supervise {
 
-/// CPU time of a process tree by the kernel's task clock: counters that every later child inherits,
-/// so that also children count for whom nobody waits. Opened on a tree that already runs, because
-/// the first perf counter of a machine in a second costs 4 to 11 ms (a static branch is patched and
-/// an RCU grace period passes), which no start should pay.
+/// CPU time of a process tree from the kernel's task clock: later children inherit the counters, so children that
+/// nobody waits for count too. It is started on a running tree, because the first perf counter on a machine within a
+/// second costs 4 to 11 ms (patching a static branch takes an RCU grace period), which no start should pay.
 ///
-/// Never more than was used: what runs between looking and opening (microseconds), and what is less
-/// than a tick of reaped children, is not counted.
+/// Never more than was used: what runs between listing and opening (microseconds) and what reaped children used below
+/// a tick is not counted.
 class TreeClock {
  public:
   explicit TreeClock(ProcessList& processes) : processes_(processes) {}
 
-  /// Opens counters on all threads below PID 1, which itself makes no processes any more.
-  /// On failure nothing is open, and why() says why; empty: there was nothing left to count.
+  /// Opens counters on all threads below PID 1, which itself no longer creates processes. On failure no counter is
+  /// open, and why() is the reason; it is empty if nothing was left to count.
   [[nodiscard]] bool open(pid_t pid1);
   [[nodiscard]] bool is_open() const { return !counters_.empty(); }
   [[nodiscard]] const std::string& why() const { return why_; }
 
-  /// Microseconds. `pid1_lives`: its number is still its own.
+  /// In microseconds. `pid1_lives`: its number has not been reused.
   [[nodiscard]] std::uint64_t total(bool pid1_lives);
 
  private:
@@ -42,7 +41,7 @@ class TreeClock {
 
   ProcessList& processes_;
   pid_t pid1_ = -1;
-  std::uint64_t before_ = 0;     ///< nanoseconds until the counters began, without PID 1's own
+  std::uint64_t before_ = 0;     ///< nanoseconds before the counters started, without PID 1's own
   std::uint64_t pid1_time_ = 0;  ///< nanoseconds
   std::vector<UniqueFd> counters_;
   std::string why_;

@@ -10,7 +10,7 @@
 namespace sbx::supervise {
 namespace {
 
-/// The number after "write_bytes: ", proc(5); 0 when the process is gone.
+/// The number after "write_bytes: ", proc(5); 0 if the process has ended.
 std::uint64_t written_in(std::string_view text) {
   constexpr std::string_view kName = "\nwrite_bytes: ";
   const auto at = text.find(kName);
@@ -21,7 +21,7 @@ std::uint64_t written_in(std::string_view text) {
   return value;
 }
 
-/// The fourth field of /proc/PID/stat, after a name that may hold anything; 0 when it is gone.
+/// The fourth field of /proc/PID/stat, after a name that may contain anything; 0 if the process has ended.
 pid_t parent_in(std::string_view stat) {
   const auto name_end = stat.rfind(')');
   if (name_end == std::string_view::npos || stat.size() < name_end + 4) return 0;
@@ -35,7 +35,7 @@ constexpr unsigned kLooksToBeSure = 8;
 
 }  // namespace
 
-/// Nothing when it can't be read.
+/// Empty if it can't be read.
 std::optional<std::uint64_t> WriteMeter::written_by(const std::string& folder) const {
   std::array<char, 1024> room;
   const std::string_view text = read_small(processes_.proc(), folder + "/io", room);
@@ -43,9 +43,8 @@ std::optional<std::uint64_t> WriteMeter::written_by(const std::string& folder) c
   return written_in(text);
 }
 
-/// When its first thread has left (pthread_exit(3) in main), /proc/PID/io belongs to the host's root.
-/// /proc has a folder for each other thread by its number as well, unlisted, and that tells of the
-/// whole process (proc_pid_lookup).
+/// If the first thread has exited (pthread_exit(3) in main), /proc/PID/io belongs to the host's root. /proc also has
+/// an unlisted directory for each other thread by its number, and that covers the whole process (proc_pid_lookup).
 std::optional<std::uint64_t> WriteMeter::written_by(ProcessList::Process& process) {
   if (const auto written = written_by(process.folder)) return written;
   const std::string place = process.folder.substr(0, process.folder.rfind('/') + 1);
@@ -54,9 +53,9 @@ std::optional<std::uint64_t> WriteMeter::written_by(ProcessList::Process& proces
   return std::nullopt;
 }
 
-/// One that lives and can't be asked, by a program file it may not read or by prctl(2)
-/// PR_SET_DUMPABLE. So is the command for a moment of its first execve(2), where it still has the mark
-/// of PID 1: who looks on wakes up in the middle of that.
+/// Records a live process whose counters can't be read: its program file is not readable, or it used prctl(2)
+/// PR_SET_DUMPABLE. The command is briefly non-dumpable in its first execve(2), where it still has PID 1's flag; a
+/// look can hit that window.
 void WriteMeter::note_unreadable(ProcessList::Process& process, Seen& seen) {
   (void)processes_.statm(process);
   seen.refused = process.holder != 0 ? seen.refused + 1 : 0;
@@ -79,7 +78,7 @@ WriteMeter::Processes WriteMeter::processes_now() {
     } else {
       note_unreadable(process, seen);
     }
-    // Whoever waits for it: later it can only become PID 1.
+    // The parent that may wait for it: later it can only change to PID 1.
     if (seen.parent == 0)
       seen.parent = parent_in(read_small(processes_.proc(), process.folder + "/stat", room));
     now.emplace(process.number, seen);
@@ -87,8 +86,8 @@ WriteMeter::Processes WriteMeter::processes_now() {
   return now;
 }
 
-/// What a process that is gone had written is in the count of the nearest ancestor that is left, as
-/// far as that has grown: then it is not kept a second time.
+/// The nearest living ancestor's count includes what an ended process had written, as far as that count has grown;
+/// only the remainder is kept.
 void WriteMeter::keep_of_ended(const Processes& now) {
   std::map<pid_t, std::uint64_t> grown;
   for (const auto& [number, process] : now)

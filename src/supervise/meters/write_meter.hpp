@@ -11,26 +11,26 @@
 
 namespace sbx::supervise {
 
-/// What the processes of a sandbox have written to the host's disks, by looking at their counters
-/// (/proc/PID/io, "write_bytes"; tmpfs is not in them). The kernel adds the count of a child that was
-/// waited for to its parent's. Of one that nobody in the sandbox waited for is missed what it wrote
-/// after the last look, and all of it if it lived between two looks.
+/// What the processes of a sandbox have written to the host's disks, from their counters (/proc/PID/io,
+/// "write_bytes", which excludes tmpfs). The kernel adds the count of a reaped child to its parent's. For a child
+/// that nobody in the sandbox waited for, this misses what it wrote after the last look, and all of it if it lived
+/// between two looks.
 class WriteMeter {
  public:
   explicit WriteMeter(ProcessList& processes) : processes_(processes) {}
 
   /// Bytes up to now.
   [[nodiscard]] std::uint64_t look();
-  /// The name of a process that can't be asked, as of the last looks; empty when there is none.
+  /// The name of a process whose counters could not be read in the last looks; empty if there is none.
   [[nodiscard]] const std::string& unreadable() const { return unreadable_; }
-  /// When to look again: before what is left of the budget can be written.
+  /// The time until the next look: before the rest of the budget can be written.
   [[nodiscard]] std::uint64_t next_look_microseconds(std::uint64_t budget) const;
 
  private:
   struct Seen {
     pid_t parent = 0;
     std::uint64_t written = 0;
-    unsigned refused = 0;  ///< looks in succession
+    unsigned refused = 0;  ///< consecutive failed looks
   };
   using Processes = std::map<pid_t, Seen>;
 
@@ -44,7 +44,7 @@ class WriteMeter {
   Processes last_;
   std::uint64_t ended_ = 0;
   std::uint64_t total_ = 0;
-  bool doubtful_ = false;  ///< one could not be asked now
+  bool doubtful_ = false;  ///< some process could not be read now
   std::string unreadable_;
 };
 

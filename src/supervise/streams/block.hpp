@@ -5,11 +5,11 @@
 
 namespace sbx::supervise {
 
-/// Room for one read, made when it is asked for. Not zeroed: a page that nothing is read into is
-/// never touched, and most runs end with less than a page.
+/// A buffer for one read, allocated on demand. Not zeroed: unused pages are never touched, and most runs need less
+/// than a page.
 class Block {
  public:
-  static constexpr std::size_t kSize = 65536;  ///< bytes: a pipe holds no more
+  static constexpr std::size_t kSize = 65536;  ///< bytes: the default capacity of a pipe
 
   [[nodiscard]] char* data() {
     if (!room_) room_ = std::make_unique_for_overwrite<char[]>(kSize);

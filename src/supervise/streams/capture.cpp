@@ -6,7 +6,7 @@
 namespace sbx::supervise {
 namespace {
 
-constexpr std::size_t kWorthwhile = 16384;  // below it, reading into place is many small reads
+constexpr std::size_t kWorthwhile = 16384;  // below it, reading in place means many small reads
 
 }  // namespace
 

@@ -14,20 +14,19 @@
 
 namespace sbx::supervise {
 
-/// Keeps the first and the last half of `cap` of a stream, whatever its length.
+/// Keeps the first and the last half of `cap` of a stream, however long it is.
 class Capture {
  public:
   explicit Capture(Bytes cap);
-  /// Keeps so much of the beginning and so much of the end.
+  /// Keeps `head` bytes of the beginning and `tail` bytes of the end.
   Capture(Bytes head, Bytes tail);
 
-  /// Where the next bytes may be read to directly; never empty. Then commit what was read.
+  /// A buffer for reading the next bytes in place; never empty. Then commit what was read.
   [[nodiscard]] std::span<char> space();
   void commit(std::size_t count);
   void append(std::string_view bytes);
 
-  /// Head and tail without a gap, and the counts. What stands in the gap, and where a text may be
-  /// cut, is the business of whoever shows it.
+  /// Head and tail without a gap, and the counts. The caller decides how to show the gap and where to cut text.
   [[nodiscard]] Stream take();
 
  private:
@@ -35,7 +34,7 @@ class Capture {
   std::size_t ring_cap_;
   std::string head_;
   std::vector<char> ring_;
-  std::size_t ring_at_ = 0;  ///< where the oldest byte is once the ring is full
+  std::size_t ring_at_ = 0;  ///< position of the oldest byte once the ring is full
   std::uint64_t total_ = 0;
   Block block_;
 };

@@ -5,7 +5,7 @@ namespace {
 
 constexpr unsigned char kEscape = 0x1b;
 constexpr unsigned char kBell = 0x07;
-constexpr unsigned char kEnquiry = 0x05;  // answered by the terminal with its answerback text
+constexpr unsigned char kEnquiry = 0x05;  // the terminal answers with its answerback text
 constexpr unsigned char kCancel = 0x18;
 constexpr unsigned char kSubstitute = 0x1a;
 constexpr std::size_t kLongestSequence = 128;
@@ -29,7 +29,7 @@ void append_visible(unsigned char byte, std::string& output) {
   }
 }
 
-/// Length of the UTF-8 character that starts with this byte; 0 for one that starts none.
+/// Length of the UTF-8 character that starts with this byte; 0 if none does.
 std::size_t length_of(unsigned char lead) {
   if (lead >= 0xc2 && lead <= 0xdf) return 2;
   if (lead >= 0xe0 && lead <= 0xef) return 3;
@@ -37,8 +37,8 @@ std::size_t length_of(unsigned char lead) {
   return 0;
 }
 
-/// Second bytes are restricted so that no character has two forms: a lenient terminal would
-/// otherwise read an over-long form of a control character.
+/// Restricts second bytes so that no character has two encodings: a lenient terminal could otherwise read an
+/// over-long control character.
 bool may_follow(unsigned char lead, std::size_t position, unsigned char byte) {
   if (position != 1) return byte >= 0x80 && byte <= 0xbf;
   switch (lead) {
@@ -55,8 +55,8 @@ bool may_follow(unsigned char lead, std::size_t position, unsigned char byte) {
   }
 }
 
-/// What an interactive program may say: whole sequences whose answer is nothing. Everything else,
-/// reports (c, n, t, x, $p, >q, ?u), printing (i) and checksums among it, is swallowed.
+/// The sequences allowed to an interactive program: complete sequences that the terminal doesn't answer. All others,
+/// including reports (c, n, t, x, $p, >q, ?u), printing (i) and checksums, are dropped.
 struct AllowedCsi {
   std::string_view lead;    ///< private marker, intermediate, or empty
   std::string_view finals;  ///< final bytes
@@ -122,7 +122,7 @@ void EscapeFilter::step(unsigned char byte, std::string& output) {
     case State::string_escape:
       state_ = State::ground;
       if (byte == '\\') return;
-      held_.assign(1, static_cast<char>(kEscape));  // ESC ends a string and begins what follows
+      held_.assign(1, static_cast<char>(kEscape));  // ESC ends a string, starts the next
       state_ = State::escape;
       return escape(byte, output);
   }
@@ -185,7 +185,7 @@ void EscapeFilter::escape(unsigned char byte, std::string& output) {
     state_ = State::string;
   } else if (byte < 0x30) {
     state_ = State::escape_intermediate;
-  } else if (byte == 'Z') {  // DECID: asks the terminal who it is
+  } else if (byte == 'Z') {  // DECID: asks the terminal for its identity
     reject_held(output);
   } else {
     pass_held(output);
@@ -199,8 +199,8 @@ void EscapeFilter::escape_intermediate(unsigned char byte, std::string& output) 
   }
   held_ += static_cast<char>(byte);
   if (byte < 0x30 && held_.size() < kLongestSequence) return;
-  // Character sets and line attributes. Not "ESC % @", which ends UTF-8, nor "ESC SP G", which
-  // makes the terminal answer in 8-bit controls.
+  // Character sets and line attributes. Excluded: "ESC % @", which ends UTF-8, and "ESC SP G", which makes the
+  // terminal answer in 8-bit controls.
   const bool known = std::string_view("()*+#").find(held_[1]) != std::string_view::npos;
   if (known && held_.size() == 3) return pass_held(output);
   reject_held(output);

@@ -8,19 +8,19 @@ namespace sbx::supervise {
 
 enum class EscapePolicy : unsigned char {
   visible,  ///< only SGR (colours), \r, \n and \t reach the terminal; the rest is shown as text
-  /// cursor and mode sequences pass; what sets titles, reads back or queries does not
+  /// Cursor and mode sequences pass; sequences that set titles, read back or query do not.
   interactive,
 };
 
-/// Makes a program's output safe for a terminal. Works on any split of the bytes: an unfinished
-/// sequence is held back until it is decided, at most 4 KiB. Control characters are also looked for
-/// in their UTF-8 form (U+009B is CSI to xterm).
+/// Makes a program's output safe for a terminal. Works for any split of the bytes: an unfinished sequence is held
+/// back until it is complete, at most 4 KiB. Control characters are also recognised in their UTF-8 form (U+009B is
+/// CSI to xterm).
 class EscapeFilter {
  public:
   explicit EscapeFilter(EscapePolicy policy) : policy_(policy) {}
 
   void feed(std::string_view input, std::string& output);
-  /// The end of the output: shows what was held back.
+  /// At the end of the output: shows what was held back.
   void finish(std::string& output);
 
  private:
@@ -48,7 +48,7 @@ class EscapeFilter {
   EscapePolicy policy_;
   State state_ = State::ground;
   std::string held_;
-  std::size_t expected_ = 0;  ///< bytes of the UTF-8 character, or swallowed ones of a string
+  std::size_t expected_ = 0;  ///< bytes of the UTF-8 character, or of a string that is dropped
 };
 
 }  // namespace sbx::supervise

@@ -43,7 +43,7 @@ InputRelay::~InputRelay() {
 
 Status InputRelay::start() {
   const int flags = ::fcntl(destination_.get(), F_GETFL);
-  ::fcntl(destination_.get(), F_SETFL, flags | O_NONBLOCK);  // a description of our own
+  ::fcntl(destination_.get(), F_SETFL, flags | O_NONBLOCK);  // an open file description of our own
   const auto resume = [this](std::uint32_t) { pump(); };
   SBX_TRY(loop_.watch(destination_.get(), 0, resume));
   return loop_.watch(options_.source, EPOLLIN, resume);
@@ -89,7 +89,7 @@ InputRelay::Step InputRelay::step_splice() {
 }
 
 InputRelay::Step InputRelay::step_copy() {
-  // Without room nothing is read: another reader of the same input may want it.
+  // Without room it reads nothing: another reader of the same input may want it.
   if (!writable(destination_.get())) return Step::wait_destination;
   pollfd question{.fd = options_.source, .events = POLLIN, .revents = 0};
   if (::poll(&question, 1, 0) != 1) return Step::wait_source;
@@ -122,14 +122,14 @@ void InputRelay::finish() {
   destination_.reset();
 }
 
-/// A file's offset is shared with the caller, who goes on reading where the command stopped
-/// ("while read line; do sbx run …; done < list"). From a pipe nothing can be given back.
+/// Gives unread input back: a file's offset is shared with the caller, who continues reading where the command
+/// stopped ("while read line; do sbx run …; done < list"). A pipe can't take anything back.
 void InputRelay::give_back() {
   int untaken = 0;
   if (!options_.gauge.valid() || ::ioctl(options_.gauge.get(), FIONREAD, &untaken) != 0) return;
   const auto unwritten = static_cast<off_t>(block_end_ - block_at_);
   const off_t back = static_cast<off_t>(untaken) + unwritten;
-  if (back > 0) ::lseek(options_.source, -back, SEEK_CUR);  // ESPIPE: not a file after all
+  if (back > 0) ::lseek(options_.source, -back, SEEK_CUR);  // ESPIPE: not a file
 }
 
 }  // namespace sbx::supervise

@@ -9,13 +9,13 @@
 
 namespace sbx::supervise {
 
-/// Gives standard input to the sandbox as fast as it is taken. A run never waits for its end.
+/// Passes standard input to the sandbox as fast as the sandbox reads it. A run never waits for its end.
 class InputRelay {
  public:
   struct Options {
-    int source = -1;           ///< borrowed; its flags stay as they are
-    bool to_terminal = false;  ///< the destination is a pty: its end of file is a character
-    UniqueFd gauge;  ///< a read end of the pipe: at the end, what was not taken is given back
+    int source = -1;           ///< borrowed; its flags don't change
+    bool to_terminal = false;  ///< the destination is a pty: end of file is a character
+    UniqueFd gauge;            ///< a read end of the pipe: at the end, unread input is given back
   };
 
   InputRelay(EventLoop& loop, UniqueFd destination, Options options);

@@ -14,18 +14,18 @@ namespace sbx::supervise {
 namespace {
 
 constexpr std::size_t kSpliceAtMost = 1 << 20;
-/// Turns before the loop looks at its other descriptors again.
+/// Rounds before the loop serves its other descriptors again.
 constexpr int kRounds = 16;
-/// Enough for all a pipe can hold, once nobody writes any more.
+/// Enough for a full pipe when nobody writes any more.
 constexpr int kLastRounds = 64;
 
-/// A program that writes much at a time is looked after at intervals: waking up for each of its
-/// writes would cost more than moving them.
+/// If a program writes much, its output is read at intervals: waking up for each write would cost more than the
+/// copying.
 constexpr std::uint64_t kWindow = 1000;      ///< microseconds
 constexpr std::uint64_t kMuch = 256 * 1024;  ///< bytes in a window
 constexpr auto kRest = std::chrono::microseconds(60);
-constexpr int kLargePipe = 1 << 20;         ///< what fs.pipe-max-size allows everybody
-constexpr std::uint64_t kTail = 64 * 1024;  ///< bytes that a terminal is shown at the end
+constexpr int kLargePipe = 1 << 20;         ///< fs.pipe-max-size: allowed to every user
+constexpr std::uint64_t kTail = 64 * 1024;  ///< bytes shown on a terminal at the end
 
 bool is_pipe(int fd) {
   struct stat facts{};
@@ -48,7 +48,7 @@ Status OutputRelay::start() {
     finish();
     return {};
   }
-  // The flag is ours to set: the sandbox writes through a description of its own.
+  // We may set the flag: the sandbox writes through its own open file description.
   const int flags = ::fcntl(source_.get(), F_GETFL);
   ::fcntl(source_.get(), F_SETFL, flags | O_NONBLOCK);
   if (is_pipe(source_.get())) null_ = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
@@ -91,7 +91,7 @@ void OutputRelay::pump() {
   wake();
 }
 
-/// Whether much came in the last window.
+/// True if much arrived in the last window.
 bool OutputRelay::flows() {
   const std::uint64_t now = sys::now_microseconds();
   if (now - window_began_ < kWindow) return flows_;
@@ -104,7 +104,7 @@ bool OutputRelay::flows() {
 void OutputRelay::rest() {
   if (resting_ || done_) return;
   resting_ = true;
-  if (!has_large_pipe_) ::fcntl(source_.get(), F_SETPIPE_SZ, kLargePipe);  // else as large as it is
+  if (!has_large_pipe_) ::fcntl(source_.get(), F_SETPIPE_SZ, kLargePipe);  // else it keeps its size
   has_large_pipe_ = true;
   loop_.set_events(source_.get(), 0);
   loop_.after(kRest, [this] {
@@ -126,7 +126,7 @@ OutputRelay::Step OutputRelay::step() {
   return !filter_ && null_.valid() && sink_.takes_splice() ? step_splice() : step_copy();
 }
 
-/// Reads that gave nothing: empty for now, or the end (EIO is how a pty master says it).
+/// A read that returned nothing: empty for now, or the end (a pty master reports EIO).
 OutputRelay::Step OutputRelay::source_said(ssize_t answer) {
   if (answer < 0 && errno == EAGAIN) return Step::wait_source;
   if (answer < 0 && errno == EINTR) return Step::again;
@@ -223,7 +223,7 @@ OutputRelay::Step OutputRelay::step_keep_tail() {
   return Step::again;
 }
 
-/// What the terminal was not shown at once, as far as it was kept.
+/// Shows the kept part of what a terminal was not shown at once.
 void OutputRelay::show_tail() {
   if (!over_) return;
   const Stream kept = over_->take();
@@ -250,7 +250,7 @@ OutputRelay::Step OutputRelay::sink_said(const Taken& taken) {
   pending_.clear();
   pending_at_ = 0;
   sink_lost_ = true;
-  // Closing our end gives the program the SIGPIPE that it would have had without us.
+  // Closing our end gives the program the SIGPIPE that it would get without us.
   if (taken.state == SinkState::gone) return Step::end;
   write_error_ = taken.error;
   notes_.push_back("cannot write " + options_.name + ": " + ::strerrordesc_np(taken.error) +
@@ -263,7 +263,7 @@ void OutputRelay::wait_for_sink() {
   loop_.set_events(source_.get(), 0);
   const auto resume = [this](std::uint32_t) { pump(); };
   if (!loop_.watch(sink_.fd(), EPOLLOUT,
-                   resume)) {  // kernel memory exhausted: nothing can be waited for
+                   resume)) {  // out of kernel memory: waiting is impossible
     sink_lost_ = true;
     loop_.set_events(source_.get(), EPOLLIN);
     return;

@@ -19,19 +19,18 @@
 
 namespace sbx::supervise {
 
-/// Passes one output stream of the sandbox on, or keeps it, while it is written: the first `cap`
-/// bytes go out at once, the rest is counted and dropped; a terminal gets the last bytes at the end.
-/// Memory does not grow with the stream.
+/// Forwards or keeps one output stream of the sandbox while it is written: the first `cap` bytes go out at once, the
+/// rest is counted and dropped; a terminal gets the last bytes at the end. Uses constant memory.
 class OutputRelay {
  public:
   struct Options {
     std::string name;  ///< "stdout"
     Bytes cap{};
     bool capture = false;
-    EscapePolicy escapes = EscapePolicy::visible;  ///< when the sink is a terminal
+    EscapePolicy escapes = EscapePolicy::visible;  ///< if the sink is a terminal
     OnExceed on_exceed = OnExceed::drop;
-    std::function<void()> cut;       ///< once, at the first byte over the cap
-    std::function<void()> exceeded;  ///< once, at the first byte over the cap that ends the run
+    std::function<void()> cut;       ///< called once, at the first byte over the cap
+    std::function<void()> exceeded;  ///< once, at the first byte over a cap that ends the run
     std::function<void()> finished;  ///< once: nothing more will be read or written
   };
 
@@ -42,20 +41,20 @@ class OutputRelay {
   ~OutputRelay() { close_source(); }
 
   [[nodiscard]] Status start();
-  /// Every process of the sandbox is dead: what is in the pipe now is all there will be. (End of
-  /// file alone would wait for whoever else was handed the write end.)
+  /// Every process of the sandbox is dead, so the pipe's present contents are the last. (Waiting for end of file
+  /// would include other holders of the write end.)
   void source_is_complete();
-  /// Stops although the sink has not taken everything.
+  /// Stops although the sink has not accepted everything.
   void abandon();
 
   [[nodiscard]] bool done() const { return done_; }
-  /// Whether bytes are waiting for the sink.
+  /// True if bytes are waiting for the sink.
   [[nodiscard]] bool blocked() const { return sink_watched_; }
-  /// The stream as it stands in the record, once done. Empty text when passed through.
+  /// The stream for the record, once done. Empty text if passed through.
   [[nodiscard]] Stream take();
-  /// What a user should know: "cannot write stdout: No space left on device …".
+  /// Notes for the user: "cannot write stdout: No space left on device …".
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
-  /// The errno for which bytes were lost; 0: none were.
+  /// The errno with which bytes were lost; 0: none.
   [[nodiscard]] int write_error() const { return write_error_; }
 
  private:
@@ -90,14 +89,14 @@ class OutputRelay {
   Options options_;
   std::optional<Capture> capture_;
   std::optional<EscapeFilter> filter_;
-  std::optional<Capture> over_;  ///< what a terminal is shown at the end
-  UniqueFd null_;                ///< where splice drops what is over the cap
+  std::optional<Capture> over_;  ///< the part shown on a terminal at the end
+  UniqueFd null_;                ///< target for splice of output beyond the cap
   Block block_;
-  std::string pending_;  ///< read and counted, not yet taken by the sink
+  std::string pending_;  ///< read and counted, not yet accepted by the sink
   std::size_t pending_at_ = 0;
   std::uint64_t bytes_ = 0;   ///< written by the sandbox
-  std::uint64_t passed_ = 0;  ///< of these, meant for the sink
-  std::uint64_t tail_ = 0;    ///< of these, shown at the end
+  std::uint64_t passed_ = 0;  ///< the part for the sink
+  std::uint64_t tail_ = 0;    ///< the part shown at the end
   int write_error_ = 0;
   bool sink_lost_ = false;
   bool sink_watched_ = false;
@@ -109,7 +108,7 @@ class OutputRelay {
   bool resting_ = false;
   bool has_large_pipe_ = false;
   std::uint64_t window_began_ = 0;  ///< sys::now_microseconds()
-  std::uint64_t window_bytes_ = 0;  ///< bytes_ when the window began
+  std::uint64_t window_bytes_ = 0;  ///< bytes_ at the beginning of the window
   std::vector<std::string> notes_;
 };
 

@@ -15,12 +15,12 @@
 namespace sbx::supervise {
 namespace {
 
-constexpr std::size_t kTerminalBlock = 256;  // EPOLLOUT of a terminal promises little more
+constexpr std::size_t kTerminalBlock = 256;  // EPOLLOUT of a terminal guarantees little more
 
 bool is_null(const struct stat& facts) {
   return facts.st_rdev == makedev(1, 3);
 }
-/// Opening /dev/ptmx again would make another terminal.
+/// Opening /dev/ptmx again would create another terminal.
 bool is_ptmx(const struct stat& facts) {
   return facts.st_rdev == makedev(5, 2);
 }
@@ -42,13 +42,13 @@ Sink::Sink(int fd) : fd_(fd) {
   kind_ = ::isatty(fd) == 1 ? Kind::terminal : Kind::device;
   if (!is_terminal() || is_ptmx(facts)) return;
   const std::string path = "/proc/self/fd/" + std::to_string(fd);
-  // Refused after su(1), when the terminal belongs to somebody else: then write in small blocks.
+  // Fails after su(1), when the terminal belongs to another user: then writes small blocks.
   own_ = UniqueFd(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
 
 bool Sink::writable() const {
   pollfd question{.fd = fd(), .events = POLLOUT, .revents = 0};
-  return ::poll(&question, 1, 0) == 1;  // POLLERR too: the write then tells what it is
+  return ::poll(&question, 1, 0) == 1;  // also on POLLERR: the write then reports the error
 }
 
 Taken Sink::failure(int error) {
@@ -68,7 +68,7 @@ Taken Sink::failure(int error) {
 }
 
 Sink::Spliced Sink::splice_from(int source, std::size_t limit) {
-  // SPLICE_F_NONBLOCK holds for both pipes, whatever their flags say.
+  // SPLICE_F_NONBLOCK applies to both pipes, whatever their flags are.
   const ssize_t moved =
       ::splice(source, nullptr, fd(), nullptr, limit, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
   if (moved > 0) return {{.count = static_cast<std::size_t>(moved)}, false};

@@ -11,7 +11,7 @@ namespace sbx::supervise {
 enum class SinkState : std::uint8_t {
   ready,
   full,    ///< wait for EPOLLOUT on fd()
-  gone,    ///< nobody will ever read it (EPIPE, hang-up)
+  gone,    ///< nobody will read it (EPIPE, hang-up)
   failed,  ///< the bytes are lost (ENOSPC, EFBIG …); errno in Taken
 };
 
@@ -21,12 +21,12 @@ struct Taken {
   int error = 0;
 };
 
-/// A descriptor of the caller that output goes to. Never blocks on it where the kernel lets us
-/// know, and never changes its O_NONBLOCK: that flag is shared with the caller's shell.
+/// A descriptor of the caller that receives output. Never blocks if the kernel can tell, and never changes
+/// O_NONBLOCK: the caller's shell shares that flag.
 class Sink {
  public:
-  /// The descriptor is borrowed. -1, or one that can't be written to, takes everything and drops
-  /// it: so that a command doesn't fail only because its caller had closed fd 1 or 2.
+  /// Borrows the descriptor. -1, or one that isn't writable, accepts and drops everything, so that a command doesn't
+  /// fail only because its caller had closed fd 1 or 2.
   explicit Sink(int fd);
 
   [[nodiscard]] int fd() const { return own_.valid() ? own_.get() : fd_; }
@@ -34,8 +34,8 @@ class Sink {
   [[nodiscard]] bool discards() const { return kind_ == Kind::nothing; }
   [[nodiscard]] bool takes_splice() const { return kind_ == Kind::pipe && may_splice_; }
 
-  /// Moves from a pipe. `full` also when the source is what is empty and the sink has no room;
-  /// count 0 and `ready`: the source is empty (or at its end: at_end).
+  /// Moves data from a pipe. Also `full` if the source is empty and the sink has no room; count 0 and `ready`: the
+  /// source is empty (or at its end: at_end).
   struct Spliced : Taken {
     bool at_end = false;
   };
@@ -48,7 +48,7 @@ class Sink {
   [[nodiscard]] static Taken failure(int error);
 
   int fd_;
-  UniqueFd own_;  ///< a terminal opened once more, for an O_NONBLOCK of our own
+  UniqueFd own_;  ///< a terminal opened again, for our own O_NONBLOCK
   Kind kind_ = Kind::nothing;
   bool may_splice_ = true;
 };

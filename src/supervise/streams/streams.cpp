@@ -22,15 +22,15 @@ Status give_to(int fd, uid_t uid) {
   return no_stream("the command's streams its own");
 }
 
-/// A pipe whose inode belongs to the child: opening /dev/stdout is checked against it, pipe(7).
+/// A pipe whose inode belongs to the child's uid: opening /dev/stdout is checked against it, pipe(7).
 Result<sys::Pipe> child_pipe(uid_t uid) {
   sys::Pipe pipe = SBX_TRY(sys::make_pipe());
   SBX_TRY(give_to(pipe.read.get(), uid));
   return pipe;
 }
 
-/// An empty file that nobody can change. A kernel-internal mount has no relatime, so each read
-/// moves its access time; no path of the host is involved.
+/// An empty file that nobody can change. A kernel-internal mount has no relatime, so each read updates the access
+/// time; it has no path on the host.
 Result<UniqueFd> make_witness(UniqueFd& child_end, uid_t uid) {
   UniqueFd file(::memfd_create("stdin", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file.valid()) return no_stream("an empty standard input");
@@ -60,7 +60,7 @@ bool is_directory(int fd) {
   return ::fstat(fd, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
-/// A directory opens as well as a file, and only reading it fails.
+/// A directory can be opened like a file; only reading it fails.
 std::unexpected<Error> directory_as_input(const std::string& what) {
   return fail(Error{.kind = ErrorKind::usage,
                     .code = "not-a-file",
@@ -68,16 +68,15 @@ std::unexpected<Error> directory_as_input(const std::string& what) {
                     .hint = "name a file, or show the directory inside: --read DIR"});
 }
 
-/// A FIFO that nobody has opened for writing yet is waited for in the loop, not here: the wall time
-/// counts.
+/// Doesn't wait for a writer to open a FIFO: the loop waits for that, so that the wall time counts.
 Result<UniqueFd> open_source(const std::string& file) {
   UniqueFd source = SBX_TRY(sys::open_at(AT_FDCWD, file, O_RDONLY | O_NONBLOCK | O_NOCTTY));
   if (is_directory(source.get())) return directory_as_input("--stdin: '" + file + "'");
   return source;
 }
 
-/// Whether stdout and stderr of the caller are one file, pipe or terminal. /dev/null is no place where
-/// an order could be seen.
+/// True if stdout and stderr of the caller are the same file, pipe or terminal. /dev/null doesn't count: nobody can
+/// see an order there.
 bool outputs_are_one() {
   struct stat out{};
   struct stat err{};
@@ -108,9 +107,9 @@ Status make_stdin(StreamPair& pair, StdinFrom from, const std::string& file, uid
 Status hold_standard_descriptors() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (::fcntl(fd, F_GETFD) >= 0) continue;
-    // The wrong direction: using it fails with EBADF, as with the closed one.
+    // The wrong direction: using it fails with EBADF, as for a closed descriptor.
     const int flags = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
-    // The lowest free number is `fd`, because those below it are open.
+    // The lowest free number is `fd`, because all below are open.
     if (::open("/dev/null", flags | O_CLOEXEC) != fd) return no_stream("the standard descriptors");
   }
   return {};

@@ -6,8 +6,7 @@
 
 namespace sbx::supervise {
 
-/// The caller's terminal in raw mode, restored by the destructor. Nothing happens when `fd` is
-/// none.
+/// Puts the caller's terminal into raw mode; the destructor restores it. Does nothing if `fd` is no terminal.
 class RawTerminal {
  public:
   explicit RawTerminal(int fd);
@@ -18,7 +17,7 @@ class RawTerminal {
   [[nodiscard]] bool is_terminal() const { return before_.has_value(); }
   void make_raw() const;
   void restore() const;
-  /// Gives the pty whose master is `master` the size of the caller's window.
+  /// Copies the size of the caller's window to the pty of `master`.
   void copy_size_to(int master) const;
 
  private:
