@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""budgets.py SBX [ROUNDS]: what a start costs with budgets by cgroups, against one without, as ratios of medians.
+"""budgets.py SBX [ROUNDS]: the cost of a start with cgroup budgets relative to one without, as ratios of medians.
 
-Both sorts take turns; back to back, and after 200 ms of idling, when to move another process in cgroup v1 would wait for a
-grace period. SBX is a test build: SBX_TEST_MEANS=polled, which it knows, makes a run without groups.
-"""
+Both kinds take turns; back to back, and after 200 ms of idling, when moving another process in cgroup v1 would wait
+for a grace period. SBX is a test build, which obeys SBX_TEST_MEANS=polled to run without groups."""
 
 import json
 import os

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""growth.py SBX [FOLDER]: how a start, the throughput and the supervisor's memory grow; as a table.
+"""growth.py SBX [DIRECTORY]: how the cost of a start, the throughput and the supervisor's memory grow; as a table.
 
-A start with 1, 100, 1,000 and 10,000 grants, denied names, network rules and variables, and with as many argument rules as fit the
-kernel's filter; runs per second with 1 to 64 side by side; what the supervisor holds after much output, many denials, many changed
-files and with many connections; and after 10,000 runs what is left on the machine. As root for the connections, else they are left out.
-"""
+A start with 1, 100, 1,000 and 10,000 grants, denied names, network rules and variables, and with as many argument
+rules as fit into the kernel's filter; runs per second with 1 to 64 in parallel; the supervisor's memory after much
+output, many denials, many changed files and with many connections; and what 10,000 runs leave on the machine. The
+connections need root; otherwise they are skipped."""
 
 import concurrent.futures
 import os
@@ -75,10 +75,10 @@ def side_by_side(sbx, folder):
 
 
 def peak_of(sbx, arguments, code):
-    """The supervisor's own peak, VmHWM, read just before the program that it runs ends."""
+    """The supervisor's own peak, VmHWM, read just before its program ends."""
     process = subprocess.Popen([sbx, "run", "-q", *arguments, "--lang", "python", "-c", code + "\nimport sys; sys.stdin.read()"],
                                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    # The program's last act before it waits for the end of its input is a line on stderr.
+    # The program writes a line to stderr just before it waits for the end of its input.
     process.stderr.readline()
     status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
     process.stdin.close()
@@ -114,7 +114,7 @@ for i in range({n}):
 
 
 def connections(sbx, folder):
-    """To servers in a network namespace, which this process joins for good."""
+    """Connections to servers in a network namespace, which this process joins permanently."""
     try:
         internet.Internet()
     except unittest.SkipTest as why:

@@ -1,4 +1,5 @@
-// The inner parts of a start and of a record, and how they grow: `cmake --build build/release --target inner-bench`.
+// The inner parts of a start and of a record, and how their cost grows: `cmake --build build/release --target
+// inner-bench`.
 #include <benchmark/benchmark.h>
 
 #include "network/dns_message.hpp"
@@ -64,7 +65,7 @@ void write_record(benchmark::State& state) {
 }
 BENCHMARK(write_record)->RangeMultiplier(10)->Range(1, 10'000)->Complexity();
 
-/// A start with `count` entries of one list, made by `entry`.
+/// A start with `count` entries in one list, each made by `entry`.
 template <class Entry>
 void grow(benchmark::State& state, const char* key, Entry entry) {
   host::CannedHost canned;

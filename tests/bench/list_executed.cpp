@@ -1,5 +1,5 @@
-// list_executed PROGRAM [ARGUMENT...]: the addresses of PROGRAM's own instructions that a run executes, in the order of
-// their first execution, one `hexadecimal` a line relative to where it is loaded. Single-steps the program and the
+// list_executed PROGRAM [ARGUMENT...]: lists the addresses of PROGRAM's own instructions in the order of their first
+// execution, one hexadecimal number per line, relative to the load address. Single-steps the program and the
 // processes that it clones until they execute another program; for tests/bench/order_functions. Needs root.
 #include <fcntl.h>
 #include <signal.h>
@@ -22,7 +22,7 @@ struct Area {
   unsigned long end = 0;
 };
 
-/// Where `path` is mapped in a process.
+/// The mapping of `path` in a process.
 Area area_of(pid_t process, const std::string& path) {
   Area area;
   std::ifstream maps("/proc/" + std::to_string(process) + "/maps");
@@ -42,7 +42,7 @@ pid_t start(char** argv) {
   ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
   ::raise(SIGSTOP);
   ::close(STDOUT_FILENO);
-  (void)::open("/dev/null", O_WRONLY);  // NOLINT(android-cloexec-open): what is listed goes there
+  (void)::open("/dev/null", O_WRONLY);  // NOLINT(android-cloexec-open): discards the output
   ::execv(argv[0], argv);
   ::_exit(127);
 }
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
        stopped = ::waitpid(-1, &status, __WALL)) {
     if (!WIFSTOPPED(status)) continue;
     const int event = status >> 16;
-    if (event == PTRACE_EVENT_EXEC && area.end != 0) {  // the command inside: not ours to list
+    if (event == PTRACE_EVENT_EXEC && area.end != 0) {  // the command inside: not to be listed
       ::ptrace(PTRACE_CONT, stopped, nullptr, nullptr);
       continue;
     }

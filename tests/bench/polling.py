@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""polling.py SBX PROBE [ROUNDS]: how far over its memory budget a program gets where memory is polled, and what polling costs.
+"""polling.py SBX PROBE [ROUNDS]: how far a program exceeds its memory budget where memory is polled, and the cost of
+polling.
 
-A program that touches new memory as fast as it can, with budgets of several sizes: the peak that was seen beyond the budget, its
-speed, and the CPU time of the supervisor as a share of the time: of looking alone, from 100 ms after the start until nine tenths
-of the run are over, and with the end, where the kernel counts each page once for the last word. SBX is a test build
-(SBX_TEST_MEANS=polled), where this caller has cgroups. Then a program that rests at a part of its budget, looked at for three
-seconds: what looking costs, and how often the supervisor wakes up for it.
-"""
+A program touches new memory as fast as it can, with budgets of several sizes. Measured: the peak beyond the budget,
+the program's speed, and the supervisor's CPU time as a share of the run: for polling alone, from 100 ms after the
+start until nine tenths of the run are over, and including the end, where the kernel counts each page once for the
+final decision. SBX is a test build (SBX_TEST_MEANS=polled), if this caller has cgroups. Then a program rests at a
+part of its budget for three seconds: the cost of polling, and how often the supervisor wakes up for it."""
 
 import json
 import os
@@ -19,7 +19,7 @@ MIB = 1 << 20
 
 
 def scheduled(pid):
-    """CPU seconds and turns of one process, by the scheduler's own count; None when it is gone."""
+    """CPU seconds and wake-ups of one process, from the scheduler's count; None if it has ended."""
     try:
         with open(f"/proc/{pid}/schedstat", encoding="ascii") as file:
             nanoseconds, _, turns = file.read().split()
@@ -46,14 +46,14 @@ def measure(sbx, probe, budget, report):
 
 
 def share(samples):
-    """In percent; None when there was no time to measure."""
+    """In percent; None if there was no time to measure."""
     if len(samples) < 3:
         return None
     return 100 * (samples[-1][1] - samples[0][1]) / (samples[-1][0] - samples[0][0])
 
 
 def at_rest(sbx, budget, part):
-    """CPU in percent and turns a second, beside a program that holds so many percent of the budget and sleeps."""
+    """CPU in percent and wake-ups per second, for a program that holds that percentage of the budget and sleeps."""
     hold = f"import time; held = b'x' * ({budget * part // 100 - 9} << 20); time.sleep(60)"  # 9 MiB: python's own
     process = polled(sbx, budget, "--", "/usr/bin/python3", "-c", hold)
     time.sleep(1.5)

@@ -11,8 +11,8 @@
 #include "policy/load.hpp"
 #include "spawn/pack.hpp"
 
-/// What a start computes before it does anything: policy, plan, filter, the child's program; on a host that exists in
-/// memory only.
+/// The computation of a start before it has any effect: policy, plan, filter, the child's program; on a host that
+/// exists only in memory.
 namespace sbx::bench {
 
 inline policy::LoadContext context() {

@@ -1,4 +1,4 @@
-// One start's computation, for counting its instructions under valgrind: tests/bench/count_instructions.
+// The computation of one start, to count its instructions under valgrind: tests/bench/count_instructions.
 #include "start.hpp"
 
 int main() {

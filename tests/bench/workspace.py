@@ -2,7 +2,7 @@
 """workspace.py SBX [ROUNDS]: what a copy-on-write workspace costs, by the stamps of --trace-time and by the clock.
 
     changes     of 5,000 files: the list of changes is read, and applied to the host; of 10,000: listed, shown, applied
-    start       an overlay over a folder of ten files beside the same folder read-only, and beside no folder, taking turns
+    start       an overlay over a directory of ten files beside the same directory read-only, and beside no directory, taking turns
     scan        for denied names, hard links and foreign groups, by entry: a tree of 20,000 beside an empty one
 
 Root measures as root and then as an ordinary user. Needs a quiet machine; SBX_BENCH_DIR is where the files lie. Ends with 1
@@ -32,7 +32,7 @@ PROMISED = {"changes read": 100.0, "changes applied": 1000.0, "overlay adds": 0.
 
 
 def stages(text):
-    """Stage of the run -> microseconds since the one before it."""
+    """Stage of the run -> microseconds since the previous one."""
     spent, last = {}, 0
     for at, name in re.findall(r"^sbx: +(\d+) us  (.*)$", text, re.M):
         spent[name] = int(at) - last
@@ -69,14 +69,14 @@ class Bench:
         print(f"{name:16} {value:8.2f} {unit:3} of at most {most:g}{'' if value <= most else '  NOT MET'}   {what}", flush=True)
 
     def changes(self):
-        """Each tree is new and stays to the end: an ext4 without a journal takes long to number a new file where others were
-        deleted in the last five minutes. There, what is applied is slow in every turn but the first, whoever writes it."""
+        """Each tree is new and stays to the end: an ext4 without a journal is slow to allocate an inode where others
+        were freed in the last five minutes. There, applying is slow in every round but the first, whoever writes."""
         times = {}
         for turn in range(max(self.rounds // 60, 3)):
             for kind, command in EDITS.items():
                 for what, options in {"read": [], "applied": ["--apply", "--yes"]}.items():
                     folder = self.make(f"{kind}-{what}-{turn}", FILES)
-                    os.sync()  # what was not written yet is not waited for
+                    os.sync()  # otherwise the measurement would wait for earlier writes
                     spent = self.run(folder, "-q", *options, command=["sh", "-c", command])["changes"] / 1000
                     times.setdefault((what, kind), []).append(spent)
                 times.setdefault(("plain", kind), []).append(self.plain(kind, f"{kind}-plain-{turn}"))
@@ -89,7 +89,8 @@ class Bench:
             self.say(f"changes {what}", statistics.median(spent), "ms", what_else)
 
     def plain(self, kind, name):
-        """Milliseconds for the same without sbx, as most programs do it: a temporary file, renamed. Not more than PATIENCE."""
+        """Milliseconds for the same without sbx, as most programs do it: a temporary file, renamed. At most
+        PATIENCE."""
         folder = self.make(name, FILES)
         os.sync()
         began = time.perf_counter()
@@ -105,7 +106,7 @@ class Bench:
         return (time.perf_counter() - began) * 1000
 
     def many(self):
-        """How long the run takes from the end of its command on, over twice as many changes, without a promise."""
+        """How long the run takes after its command has ended, with twice as many changes; no promise."""
         for name, options in {"listed": [], "shown": ["--diff"], "shown and applied": ["--diff", "--apply", "--yes"]}.items():
             folder = self.make(f"many {name}", 2 * FILES)
             os.sync()

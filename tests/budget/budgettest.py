@@ -1,4 +1,4 @@
-"""Runs causes (causes.py) under sbx, judges what was said of each, and keeps cells for the matrix."""
+"""Runs causes (causes.py) under sbx, judges the reports, and keeps cells for the matrix."""
 
 import json
 import os
@@ -20,7 +20,7 @@ CELLS = pathlib.Path(os.environ.get("SBX_BUILD", ".")) / "budget-matrix"
 
 
 class Ticker:
-    """A process of the host's that wants to run every 10 ms; `late` is the worst it had to wait beyond that, in ms."""
+    """A process on the host that wakes up every 10 ms; `late` is its largest delay beyond that, in ms."""
 
     def __enter__(self):
         self.process = sbxtest.start([PROBE, "tick", str(TICK_MS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -55,24 +55,24 @@ class BudgetTest(SbxTest):
 
     @staticmethod
     def missing(cause, ended):
-        """The entry of `degraded` that says why it is not enforceable here, or None."""
+        """The entry of `degraded` that explains why it can't be enforced here, or None."""
         if not cause.without or ended.record is None:
             return None
         key, why = cause.without
         return next((entry for entry in ended.record["degraded"] if entry["what"] == key and entry["why"].startswith(why)), None)
 
     def expected(self, cause, ended):
-        """(status, reason), limit met, entry of `degraded` or None, what was printed or None."""
+        """(status, reason), limit reached, entry of `degraded` or None, output or None."""
         means = means_of(ended)
         if means in cause.unless:
             return cause.unless[means]
-        if self.missing(cause, ended) and ended.verdict != cause.ends:  # where forks are slow they spend the budget themselves
+        if self.missing(cause, ended) and ended.verdict != cause.ends:  # slow forks use up the budget
             return EXITED, None, cause.without[0], "worked"
         met = None if cause.passing and means == "polled" else cause.met
         return cause.ends, met, None, None
 
     def wrong(self, cause, ended):
-        """What is not as it must be said of the program beyond the budget; empty when all is."""
+        """What is wrong in the report about the program beyond the budget; empty if nothing."""
         if ended.record is None:
             return "no record"
         ends, met, weaker, printed = self.expected(cause, ended)
@@ -112,7 +112,7 @@ class BudgetTest(SbxTest):
 
     @staticmethod
     def overshoot(cause, record, met):
-        """By how much the budget was exceeded, in the cause's unit; empty where nothing was."""
+        """By how much the budget was exceeded, in the cause's unit; empty if it was not."""
         limits, usage = record["limits"], record["usage"]
         if cause.unit == "ms CPU":
             used = usage["user_ms"] + usage["system_ms"]
@@ -127,7 +127,7 @@ class BudgetTest(SbxTest):
         return f"{limit['peak'] - limit['value']:+d} {cause.unit}"
 
     def keep(self, cell):
-        """For the matrix: in the build folder, or told to whoever reads this guest's serial line."""
+        """For the matrix: writes it to the build directory, or to the serial line of a guest."""
         print("\n@@CELL " + json.dumps(cell), flush=True)
         if not CELLS.is_dir():
             return
@@ -137,5 +137,5 @@ class BudgetTest(SbxTest):
         partial.write_text(json.dumps(cell))
         try:
             os.replace(partial, target)
-        except PermissionError:  # another caller's file in a folder where each keeps his own
+        except PermissionError:  # another caller's file in a shared directory with the sticky bit
             partial.unlink()

@@ -1,11 +1,11 @@
-"""Every way to use up a budget, each as a small program: what it does, what must be said of it, and its twin below the budget.
+"""Every way to use up a budget, each as a small program: its action, the expected report, and its twin below the
+budget.
 
-A cause names the options that set the budget, the program beyond it, the same program within it, and how the run must end:
-`ends` is (status, reason), `met` the limit that must stand in limits_met; where the program has to get there first, which it can't
-on every machine in its time, `said` is what it prints then. Where a means can't see or stop it, `unless` has
-another row for that means ("polled"): what happens then, and the entry of `degraded` that must say so.
-Where that depends on the machine too, `without` names the entry: the program gets away exactly where `degraded` has it.
-"""
+A cause names the options that set the budget, the program beyond it, the same program within it, and how the run must
+end: `ends` is (status, reason), `met` the limit that limits_met must list; if the program may be too slow on some
+machines to reach it, `said` is its output when it does. Where a mechanism can't see or stop it, `unless` has another
+row for that mechanism ("polled"): what happens then, and the entry of `degraded` that must report it. If that depends
+on the machine too, `without` names the entry: the program succeeds exactly where `degraded` lists it."""
 
 import dataclasses
 
@@ -21,9 +21,9 @@ OUTPUT = ("over-budget", "output")
 
 PYTHON_BOMB = "import os\nsaid = False\nwhile True:\n  try: os.fork()\n  except OSError: said = said or os.write(1, b'refused\\n')"
 PYTHON_TWIN = "import os\nfor _ in range(4):\n  if os.fork() == 0: os._exit(0)\nfor _ in range(4): os.wait()"
-# Gone at once when it is refused one more; its children had no time for anything.
+# Exits at once when one more fork is refused; its children have no time for anything.
 PYTHON_LEAVES = "import os\nwhile True:\n  try:\n    if os.fork() == 0: os._exit(0)\n  except OSError: os._exit(1)"
-# A shell that can't fork gives up; the first one has become something else by then.
+# A shell that can't fork gives up; by then the first one has become another program.
 SHELL_BOMB = "b() { b | b & }; (b) 2>/dev/null & exec sleep 100"
 SHELL_TWIN = "for i in 1 2 3 4; do (exit 0) & done; wait"
 
@@ -32,17 +32,17 @@ SHELL_TWIN = "for i in 1 2 3 4; do (exit 0) & done; wait"
 class Cause:
     name: str
     options: tuple
-    beyond: tuple  # the command, "{live}" is a folder granted for real
+    beyond: tuple  # the command; "{live}" is a live grant
     within: tuple
     ends: tuple
     met: str = None
-    unit: str = "MiB"  # of what is measured: the peak of `met`, CPU or wall time in ms
+    unit: str = "MiB"  # of the measurement: the peak of `met`, CPU or wall time in ms
     unless: dict = dataclasses.field(default_factory=dict)
-    finishes: bool = False  # ends by itself, perhaps before the next look: it has ended then, and what it went over is named
-    without: tuple = ()  # (key, how `why` begins) of an entry
-    passing: bool = False  # asked for at one moment by several, met for that moment only: where no counter tells, it may be missed
-    said: str = None  # printed by the program when it met the limit: then it must be named
-    quick: tuple = ()  # the options when it is asked many times: smaller budgets
+    finishes: bool = False  # may end before the next look; the limit is reported
+    without: tuple = ()  # (key, beginning of `why`) of an entry
+    passing: bool = False  # several reach the limit for a moment only: without a counter that may be missed
+    said: str = None  # the program's output when it reached the limit: then the limit must be reported
+    quick: tuple = ()  # options for repeated runs: smaller budgets
 
 
 def _probe(*words):
@@ -55,11 +55,11 @@ def _memory(name, beyond, within, budget=64, **rest):
                  quick=("--memory", "32M", *rest_of_options), **rest)
 
 
-# What polling does instead: (ends, met, the entry of `degraded` that says so, what the program printed).
+# The result with polling: (ends, met, the entry of `degraded`, the program's output).
 REFUSED = {"polled": (EXITED, None, "limits.memory", "refused ENOSYS")}
 UNSEEN = {"polled": (EXITED, None, "limits.memory", "worked")}
 
-# Of a child that nobody waits for only this clock knows the time, once it has ended.
+# For a child that is never reaped, only this clock has the time after it has ended.
 TASK_CLOCK = ("limits.cpu_time", "no task clock: perf_event_open: ")
 
 _few_processes = ("--processes", "24", "--timeout", "1500ms", "--cpu-time", "60s")
@@ -128,7 +128,7 @@ SIZE_CAUSES = (
     Cause("live grant, after the first thread left", ("--disk", "16M", "--set", 'limits.file_size="1G"', "--write", "{live}"),
           _probe("fill-without-first", "{live}/f", 256), _probe("fill-without-first", "{live}/f", 4), ("over-budget", "disk"), "disk",
           finishes=True),
-    # Each of these lives for a moment; what it wrote is added to its parent's count, once, when that waits for it.
+    # Each lives for a moment; its writes are added to its parent's count once, when the parent reaps it.
     Cause("live grant, many short writers", ("--disk", "16M", "--set", 'limits.file_size="1G"', "--write", "{live}"),
           _probe("write-children", "{live}", 64, 4), _probe("write-children", "{live}", 3, 5), ("over-budget", "disk"), "disk", finishes=True),
 )

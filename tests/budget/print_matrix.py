@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""print_matrix.py FOLDER FILE: the cells that the tests kept, as one table."""
+"""print_matrix.py DIRECTORY FILE: writes the cells that the tests kept as one table."""
 
 import json
 import pathlib

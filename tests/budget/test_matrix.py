@@ -1,7 +1,7 @@
-"""Each way to use up a budget, on the means that this machine and caller have: the verdict, how far over, how long to the end.
+"""Each way to use up a budget, with the mechanisms of this machine and caller: the verdict, how far beyond, how long
+to the end.
 
-The cells are kept for print_matrix.py. A ticker outside shows that the host stays usable meanwhile.
-"""
+The cells are kept for print_matrix.py. A ticker outside shows that the host stays usable meanwhile."""
 
 import functools
 import os
@@ -12,15 +12,15 @@ from budgettest import LATE_MS, MIB, BudgetTest, Ticker, means_of, sbxtest
 from causes import CPU_CAUSES, MEMORY, MEMORY_CAUSES, PROCESS_CAUSES, SIZE_CAUSES, TIME_CAUSES
 from refused_calls import EACCES, refuse_calls
 
-# What is promised is for one program at 1.5 GB/s.
-# Sockets are filled by 5 GB/s, whatever the speed of memory: a budget this small is over long before the next look.
+# The promise is for one program at 1.5 GB/s. Sockets are filled at 5 GB/s, whatever the speed of memory: a budget
+# this small is far exceeded before the next look.
 FASTER = ("unix streams filled", "unix streams filled and closed", "unix datagrams")
 FROM_SEVERAL = ("12 children of 64 MiB", "memory after forks that share")
 
 
 @functools.cache
 def faster_than_promised():
-    """What this machine's memory is filled with, by the 1.5 GB/s that the promise is made for; at least 1."""
+    """How much faster than the promised 1.5 GB/s this machine fills memory; at least 1."""
     size = 512
     began = time.monotonic()
     subprocess.run([sbxtest.PROBE, "hold-anonymous", str(size)], check=True, stdout=subprocess.DEVNULL)
@@ -35,9 +35,9 @@ class Matrix(BudgetTest):
 
     @staticmethod
     def too_far(cause, ended, late):
-        """Bytes by which polled memory was further beyond its budget than 5 % or 16 MiB (for each CPU, where several processes take it) at
-        the speed they are promised for, and what two programs take while nobody can look. Not judged where a look costs milliseconds,
-        in an emulated machine."""
+        """Bytes by which polled memory exceeded its budget beyond the promise: 5 % or 16 MiB (per CPU, if several
+        processes allocate) at the promised speed, and what two programs allocate while no look is possible. Not
+        judged in an emulated machine, where a look costs milliseconds."""
         if cause.name in FASTER or ended.verdict != MEMORY or means_of(ended) != "polled" or os.environ.get("SBX_EMULATED"):
             return 0
         budget = ended.record["limits"]["memory_bytes"]
@@ -57,7 +57,7 @@ class Matrix(BudgetTest):
                     over = min(over, self.too_far(cause, *self.measured(cause)))
             if over:
                 problems.append(f"{cause.name}: {over // MIB} MiB further beyond the budget than allowed, three times")
-            # Other programs of this machine can make the ticker late too; what sbx lets happen happens each time.
+            # Other programs on this machine can delay the ticker too; a delay caused by sbx occurs both times.
             for _ in range(2):
                 if late > LATE_MS:
                     late = min(late, self.measured(cause)[1])
@@ -98,7 +98,7 @@ class Matrix(BudgetTest):
         self.within(CPU_CAUSES)
 
     def test_cpu_beyond_the_budget_without_a_task_clock(self):
-        """Only a child that nobody waits for gets away then, and it is said."""
+        """Then only a child that is never reaped escapes, and `degraded` reports it."""
         without_clock = {"env": {"SBX_TEST_MEANS": "polled"}, "preexec_fn": lambda: refuse_calls({"perf_event_open": EACCES})}
         got_away = []
         for cause in CPU_CAUSES:

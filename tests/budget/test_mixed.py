@@ -1,4 +1,4 @@
-"""The verdict is true however often it is asked for: every cause many times, mixed, in parallel, on a loaded machine."""
+"""The verdict is right however often a cause runs: every cause many times, mixed, in parallel, on a loaded machine."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from causes import CAUSES
 
 FAST, SLOW = 50, 1000
 WORKERS = 4
-PROGRESS = 1000  # runs from one line about it to the next
+PROGRESS = 1000  # runs between two lines of progress
 
 
 class Seen:
@@ -28,7 +28,7 @@ class Mixed(BudgetTest):
         self.addCleanup(sbxtest.stop, busy)
 
     def worker(self, causes, result):
-        """A process with runs, and orphans, of its own: after each a line of JSON with what was misnamed, or null."""
+        """A process with its own runs and orphans: after each run it writes a line of JSON with the error, or null."""
         pid = os.fork()
         if pid == 0:
             with os.fdopen(result, "w", buffering=1) as out:
@@ -40,13 +40,13 @@ class Mixed(BudgetTest):
                         ended = self.run_cause(cause, cause.beyond, cause.quick)
                         said = self.wrong(cause, ended)
                         out.write(json.dumps(f"{cause.name}: {said}\n{ended}" if said else None) + "\n")
-                except BaseException as error:  # noqa: BLE001  reported by the parent, whatever it is
+                except BaseException as error:  # noqa: BLE001  reported by the parent
                     out.write(json.dumps(repr(error)) + "\n")
             os._exit(0)
         return pid
 
     def follow(self, answers, count, seen):
-        """Tells of what a worker answers as it comes, for a run that is ended from outside."""
+        """Prints a worker's answers as they arrive, so that an interrupted run shows them."""
         with os.fdopen(answers) as lines:
             for line in lines:
                 said = json.loads(line)
@@ -63,7 +63,7 @@ class Mixed(BudgetTest):
 
     def mixed(self, times):
         means = means_of(self.sbx("--", "true"))
-        # What can't be stopped here runs to its own end, for seconds: the matrix has it once.
+        # Programs that can't be stopped here run for seconds: the matrix covers them once.
         causes = [cause for cause in CAUSES if means not in cause.unless and not self.is_missing_something(cause)] * times
         random.Random(times).shuffle(causes)
         seen, workers, pipes = Seen(), [], []

@@ -130,7 +130,7 @@ TEST(Record, EveryVerdictHasItsOwnShape) {
   EXPECT_EQ(outcome_of(Lost{})["code"], "init-killed");
 }
 
-/// What a record says, read back by the library that C++ programs use.
+/// The record, read back by the public C++ library.
 TEST(Record, IsReadBackAsTypes) {
   Outcome outcome{.verdict = OverBudget{Budget::memory}, .detail = "d"};
   outcome.out = {.text = "\xff\x01", .bytes = 2, .head_bytes = 2};

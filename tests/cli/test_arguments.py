@@ -1,4 +1,4 @@
-"""The command line of the built binary: who gets which argument, and with what status mistakes end."""
+"""The command line of the built binary: which argument goes where, and the exit status of errors."""
 
 import os
 import subprocess
@@ -69,7 +69,7 @@ class Arguments(SbxTest):
             self.assertEqual(done.returncode, 125, words)
             self.assertIn(b"error[cannot-write]: cannot write to stdout: No space left on device\n", done.stderr)
             read, write = os.pipe()
-            os.close(read)  # a reader that has seen enough
+            os.close(read)  # a reader that leaves early
             done = subprocess.run(command, env=self.environment(), cwd=self.work, stdout=write, stderr=subprocess.PIPE, check=False)
             os.close(write)
             self.assertEqual((done.returncode, b"cannot-write" in done.stderr), (125, False), words)

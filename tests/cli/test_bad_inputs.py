@@ -1,5 +1,6 @@
-"""Wrong policies, options, paths, scripts and surroundings, all judged by the same rules: the status, one message that names the
-place and the fix, nothing on stdout, no byte that steers a terminal, no line longer than 300 bytes, and nothing left behind."""
+"""Invalid policies, options, paths, scripts and environments, all judged by the same rules: the status, one message
+with the position and the fix, nothing on stdout, no byte that controls a terminal, no line longer than 300 bytes, and
+nothing left behind."""
 
 import os
 import pathlib
@@ -12,7 +13,7 @@ import sbxtest
 from sbxtest import SBX, SbxTest
 
 LONGEST_LINE = 300
-# C0 but newline, DEL, C1 and what reorders text, Unicode Standard Annex 9.
+# C0 except newline, DEL, C1 and characters that reorder text, Unicode Standard Annex 9.
 STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f؜‎‏‪-‮⁦-⁩]")
 RLO = "‮"
 
@@ -23,7 +24,7 @@ WORDS = ("network.mode", "syscalls.base", "syscalls.denied", "filesystem.workspa
 SWITCHES = ("locked", "filesystem.landlock", "network.private", "network.match_sni", "network.named", "syscalls.named")
 LISTS = ("filesystem.read", "filesystem.write", "network.allow", "network.publish", "syscalls.allow", "syscalls.deny", "environment.pass")
 
-# TOML values that no key of the kind takes.
+# TOML values that no key of the type accepts.
 WRONG = {
     SIZES: ("512", "true", '"512"', '"512MB"', '"1Gib"', '"-1M"', '""', '"1.5.5M"', "1979-05-27", "[]"),
     TIMES: ("30", "false", '"30"', '"5 minutes"', '"-1s"', '""', '"1d"', "07:32:00"),
@@ -33,7 +34,7 @@ WRONG = {
     LISTS: ("5", "true", "[5]", '[["a"]]', "1979-05-27"),
 }
 
-# Whole policies: text and what the message must name.
+# Whole policies: the text, and what the message must mention.
 POLICIES = (
     ("schema = 2\n", "schema"),
     ('schema = "1"\n', "schema"),
@@ -116,7 +117,7 @@ POLICIES = (
     ("schema = 1\n[interpreters]\nextensions = { py = 5 }\n", "extensions"),
 )
 
-# Words after `sbx run`, and what the message must name.
+# Words after `sbx run`, and what the message must mention.
 RUNS = (
     ((), "command"),
     (("",), "empty"),
@@ -258,7 +259,7 @@ OTHERS = (
     (("--json", "run", "true"), "run"),
 )
 
-# For every option of run that takes a value; some take some of them.
+# For every option of run that takes a value; some accept some of them.
 ODD_VALUES = ("", " ", f"{RLO}x", "\x1b[31mred", "a\nb", "x" * 5000, "/" + "/".join(["y" * 250] * 16), "../" * 1200, "\udcff\udcfe", "=", ":::", "%s%n")
 
 
@@ -301,7 +302,7 @@ class BadInputs(SbxTest):
         self.assertEqual(sorted(os.listdir(self.work)), self.names, told)
 
     def check_policy(self, text, named):
-        """`policy check` finds it, and a run refuses it with the same words."""
+        """`policy check` finds the error, and a run refuses the policy with the same words."""
         (self.work / "t.toml").write_bytes(text.encode())
         self.names = sorted(os.listdir(self.work))
         checked = subprocess.run([SBX, "policy", "check", "t.toml"], cwd=self.work, env=self.environment(), stdin=subprocess.DEVNULL,

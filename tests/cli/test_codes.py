@@ -1,5 +1,5 @@
-"""Each code that an error can carry: the mistake, or the refusal of the kernel, that leads to it. What no user can bring about is
-made by strace, which answers a system call of sbx's own in the kernel's place."""
+"""Each error code: the mistake, or the kernel's refusal, that leads to it. Refusals that no user can cause are made
+with strace, which answers one of sbx's system calls instead of the kernel."""
 
 import fcntl
 import json
@@ -27,7 +27,7 @@ class Codes(SbxTest):
                               capture_output=True, text=True, timeout=60, check=False, **options)
 
     def says(self, code, *words, status=None, **options):
-        """The command fails with this code; whoever looks the code up is told what it stands for."""
+        """The command fails with this code, and looking the code up explains it."""
         done = self.call(*words, **options)
         told = f"{words}\n{done.stdout}\n{done.stderr}"
         self.assertIn(f"sbx: error[{code}]: ", done.stderr, told)
@@ -37,7 +37,7 @@ class Codes(SbxTest):
         return done
 
     def refuses(self, code, *words, status=125, **options):
-        """A run ends so, the record says so too, and the cure is the same in both."""
+        """A run ends this way, the record says the same, and the fix is the same in both."""
         done = self.says(code, "run", *words, status=status, **options)
         record = json.loads(self.call("run", "--json", *words, **options).stdout)
         self.assertEqual((record["outcome"]["status"], record["outcome"]["code"]), ("setup-failed", code))
@@ -52,7 +52,7 @@ class Codes(SbxTest):
         return [strace, "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:{answer}", *options]
 
     def meets(self, code, call, answer, *words, options=(), **rest):
-        """The kernel's answer to a call of sbx's own leads to the code."""
+        """The kernel's answer to one of sbx's own calls leads to the code."""
         return self.refuses(code, *(words or ("true",)), wrapper=self.injected(call, answer, *options), **rest)
 
     def keep(self, name):
@@ -89,7 +89,7 @@ class CommandLine(Codes):
         self.refuses("bad-input", "--in", self.work, "true")
 
     def test_a_language_without_code_on_the_command_line(self):
-        """tsx is looked for first, so that what stands in its place is found on every machine."""
+        """tsx is searched first, so a fake one is found on every machine."""
         self.write("bin/tsx", "#!/bin/sh\n", 0o755, self.tmp)
         environment = self.environment({"PATH": f"{self.tmp}/bin:/usr/bin:/bin"})
         self.refuses("no-code-option", "--lang", "typescript", "-c", "1", env=environment)
@@ -254,18 +254,18 @@ class Machine(Codes):
         self.assertIn(f"error[{code}]: ", shown)
 
     def test_what_the_group_was_sent_during_the_set_up_is_left_to_the_supervisor(self):
-        """Which does not get it here: the command runs."""
+        """The signal doesn't reach the command, which runs."""
         for name in ("HUP", "INT", "QUIT", "TERM"):
             done = self.call("run", "echo", "ran", wrapper=self.injected("setsid", f"signal={name}"))
             self.assertEqual((done.returncode, done.stdout), (0, "ran\n"), done.stderr)
 
     def test_a_sandbox_that_dies(self):
-        """PID 1 sends its sockets, its descriptors, the listener, and at last the command's end."""
+        """PID 1 sends its sockets, its descriptors, the listener, and finally the command's end."""
         self.meets("child-died", "pivot_root", "signal=KILL")
         self.meets("setup-pivot", "pivot_root", "error=EIO")
         self.meets("no-descriptors", "sendmsg", "retval=1:when=2")
         self.meets("no-listener", "sendmsg", "retval=1:when=3")
-        for when in (3, 4):  # the command runs by then
+        for when in (3, 4):  # by then the command runs
             self.is_lost("init-killed", f"signal=KILL:when={when}")
 
     def is_lost(self, code, answer):
@@ -274,7 +274,7 @@ class Machine(Codes):
         self.assertEqual((done.returncode, outcome["status"], outcome["code"]), (125, "lost", code), done.stderr)
 
     def test_a_page_whose_generated_part_is_unknown(self):
-        """Made from tables by a program that is not installed."""
+        """Generated from tables by a program that is not installed."""
         self.write("man/sbx.1", '.\\" generated: nothing\n.\\" end generated\n')
         code = "broken-page"
         docs = pathlib.Path(os.environ["SBX_BUILD"]) / "src/cli/sbx-docs"

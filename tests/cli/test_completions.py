@@ -1,4 +1,4 @@
-"""Completions, loaded in real shells: what is offered where."""
+"""Completions, loaded in real shells: what they offer where."""
 
 import os
 import pty
@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.environ["SBX_SOURCE"], "tests", "sandbox"))
 import sbxtest
 from sbxtest import SBX, SOURCE, SbxTest
 
-# Words before the cursor, and some of what must be offered, and what must not.
+# The words before the cursor, some words that must be offered, and some that must not.
 EXPECTED = [
     (["sbx", ""], {"run", "policy", "completions"}, {"serve", "list"}),
     (["sbx", "pol"], {"policy"}, {"run"}),
@@ -67,7 +67,7 @@ class Completions(SbxTest):
             self.assertIn("-F _sbx sbx", lines.pop())
             return set(lines)
         self.expect(offered)
-        # From the program's name on, the words are the program's.
+        # From the program's name on, the words belong to the program.
         self.write("data.csv", "")
         self.assertNotIn("--json", offered(["sbx", "run", "cat", "--js"]))
         self.assertIn("data.csv", offered(["sbx", "run", "cat", "dat"]))
@@ -91,7 +91,7 @@ class Completions(SbxTest):
         self.write("functions/_sbx", script)
         terminal = Terminal([program, "-f"], self.environment({"TERM": "dumb", "PS1": "", "PROMPT": ""}), self.work)
         self.addCleanup(terminal.close)
-        # compadd is watched: what a completion function offers is what zsh would show.
+        # Watches compadd: zsh would show what a completion function passes to it.
         terminal.say(f"fpath=({self.work}/functions $fpath); autoload -Uz compinit; compinit -u -D; zstyle ':completion:*' menu no; "
                      "compadd() { if [[ ${@[1,(i)(-|--)]} == *-(O|A|D)\\ * ]]; then builtin compadd \"$@\"; return; fi; "
                      "local -a found; builtin compadd -O found \"$@\"; local suffix=; [[ \"$*\" == *'-S = '* ]] && suffix='='; "
@@ -118,7 +118,7 @@ class Completions(SbxTest):
 
 
 class Terminal:
-    """A program on a terminal of its own; what it prints is read away."""
+    """A program on its own terminal; its output is read continuously."""
 
     def __init__(self, command, environment, folder):
         self.pid, self.master = pty.fork()

@@ -1,4 +1,4 @@
-"""`sbx doctor`: what it predicts is what a run does, on this machine and where something is refused."""
+"""`sbx doctor` predicts what a run does, on this machine and where something is refused."""
 
 import ctypes
 import json
@@ -12,13 +12,13 @@ from sbxtest import IS_ROOT, SBX, SbxTest, mounts
 
 BUILTINS = ["default", "strict", "data-analysis", "python", "node", "shell", "ci-untrusted", "offline-build", "web-fetch"]
 
-# A shell in a user namespace of its own breaks something there, then becomes sbx.
+# A shell in its own user namespace disables something there, then executes sbx.
 NO_NAMESPACES = "echo 0 > /proc/sys/user/max_user_namespaces"
 HIDDEN_PROC = "mount --bind /dev/null /proc/uptime"
 
 
 def listen():
-    """Installs a listener that allows everything: no second one can be installed below it."""
+    """Installs a listener that allows everything, so that no second one can be installed below it."""
     libc = ctypes.CDLL(None, use_errno=True)
 
     class Instruction(ctypes.Structure):
@@ -50,7 +50,7 @@ class Doctor(SbxTest):
         return done.returncode, json.loads(done.stdout)
 
     def agrees(self, policies, **options):
-        """Whether each policy runs, with which code it does not, and what its runs list as degraded."""
+        """Whether each policy runs, the code if it doesn't, and what its runs list as degraded."""
         for name, finding in policies.items():
             status, record = self.run_of(name, **options)
             if finding["state"] == "missing":

@@ -1,4 +1,4 @@
-"""--events-fd: what happens in a run, told while it happens."""
+"""--events-fd: the events of a run, reported while it runs."""
 
 import fcntl
 import json
@@ -21,7 +21,7 @@ except ImportError:
 
 class Events(SbxTest):
     def run_with(self, *words, stdin=subprocess.DEVNULL):
-        """The events of a run to its end."""
+        """The events of a complete run."""
         read, write = os.pipe()
         with os.fdopen(read) as source:
             process = subprocess.Popen([SBX, "run", "--events-fd", str(write), *map(str, words)], pass_fds=[write], env=self.environment(), cwd=self.work,
@@ -68,7 +68,7 @@ class Events(SbxTest):
         os.close(write)
         with os.fdopen(read) as source:
             self.assertEqual(json.loads(source.readline())["event"], "started")
-            self.assertEqual(json.loads(source.readline())["what"], "ptrace")  # the command waits for its input still
+            self.assertEqual(json.loads(source.readline())["what"], "ptrace")  # the command still waits for its input
             process.stdin.close()
             self.assertEqual(json.loads(source.readline())["event"], "ended")
         process.wait(timeout=60)
@@ -100,7 +100,7 @@ class Events(SbxTest):
         os.set_blocking(read, False)
         first = os.read(read, 4096)
         self.assertEqual(json.loads(first)["event"], "started")
-        os.write(write, b"x" * 4096)  # no room for "ended"
+        os.write(write, b"x" * 4096)  # leaves no room for "ended"
         process.stdin.close()
         process.wait(timeout=60)
         self.assertEqual(os.read(read, 8192), b"x" * 4096)
@@ -111,7 +111,7 @@ class Events(SbxTest):
     def test_the_next_event_says_how_many_were_dropped(self):
         read, write = os.pipe()
         capacity = fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
-        os.write(write, b"x" * capacity)  # no room for "started"
+        os.write(write, b"x" * capacity)  # leaves no room for "started"
         process = subprocess.Popen([SBX, "run", "--events-fd", str(write), "--", "sh", "-c", "echo; read line"], pass_fds=[write], env=self.environment(),
                                    cwd=self.work, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.assertEqual(process.stdout.readline(), b"\n")
@@ -181,7 +181,7 @@ class Events(SbxTest):
         with os.fdopen(read, "rb") as source:
             self.assertNotIn(b"forged", source.read())
         self.assertNotEqual(done.returncode, 0)
-        # The twin: a descriptor that nobody named is the caller's gift to sh outside.
+        # The twin: outside, sh inherits the descriptor.
         outside = subprocess.run(["sh", "-c", "echo forged >&1"], capture_output=True, check=True)
         self.assertEqual(outside.stdout, b"forged\n")
 

@@ -23,7 +23,7 @@ FENCE = re.compile(r"\A::stop-commands::([0-9a-f]{32})\n(.*)\n::\1::\n(.*)\Z", r
 
 class Github(SbxTest):
     def fenced(self, *arguments, status=0):
-        """(token, what stands within the fence, what stands after it); both streams as the runner reads them."""
+        """(token, text within the fence, text after it); both streams as the runner reads them."""
         ended = self.sbx("--github", *arguments, json_record=False)
         self.assertEqual(ended.status, status, ended)
         self.assertEqual(ended.err, b"", "the runner reads stderr apart: nothing may stand there")
@@ -55,7 +55,7 @@ class Github(SbxTest):
         self.assertEqual((ended.status, ended.verdict), (125, ("setup-failed", "usage")), str(ended))
 
     def step(self, script, **inputs):
-        """(exit status, stdout, outputs, summary) of a step of the action."""
+        """(exit status, stdout, outputs, summary) of one step of the action."""
         files = {name: self.write(name, "") for name in ("output", "summary")}
         environment = self.environment({"GITHUB_OUTPUT": str(files["output"]), "GITHUB_STEP_SUMMARY": str(files["summary"]),
                                         "RUNNER_TEMP": str(self.tmp), "SBX_PROGRAM": SBX, "SBX_POLICY_NAME": "strict", **inputs})
@@ -80,7 +80,7 @@ class Github(SbxTest):
             self.assertIn("does not name this sbx", out)
 
     def test_action_finds_what_an_earlier_step_built(self):
-        """A program of another vendor that is called sbx is not used."""
+        """Another vendor's program called sbx is not used."""
         (self.tmp / "sbx-build").mkdir()
         (self.tmp / "sbx-build/sbx").symlink_to(os.path.abspath(SBX))
         self.write("bin/sbx", "#!/bin/sh\nexit 1\n", mode=0o755)
@@ -91,7 +91,7 @@ class Github(SbxTest):
         self.assertEqual(self.step("program", SBX_PROGRAM="", PATH=path)[2], {"program": str(self.work / "bin/sbx")})
 
     def test_action_stops_at_the_first_failure(self):
-        """The shells of GitHub's run steps do, and so a step that forgets `set -e` must not be green."""
+        """The shells of GitHub's run steps stop at the first failure; so must a step that forgets `set -e`."""
         for shell, line, expected in (("bash", "false\necho after", 1), ("sh", "false\necho after", 1), ("bash", "false | true\necho after", 1),
                                       ("bash", "true\necho after", 0), ("sh", "false | true\necho after", 0)):
             status, out, outputs, _ = self.step("run", SBX_RUN=line, SBX_SHELL=shell, SBX_POLICY_NAME="default")
@@ -102,7 +102,7 @@ class Github(SbxTest):
         self.assertIn("::error title=sbx::unknown shell", out)
 
     def test_action_options_are_words(self):
-        """A star is a word: the file that it would match is not a policy to run under."""
+        """A star is a word: the action must not expand it to a matching policy file."""
         self.write("work/a.toml", "schema = 1\n")
         status, out, outputs, summary = self.step("run", SBX_RUN="true", SBX_OPTIONS="--policy *.toml")
         self.assertEqual((status, outputs["status"]), (125, "setup-failed"))
@@ -110,7 +110,7 @@ class Github(SbxTest):
         self.assertTrue(summary.startswith("### sbx: setup-failed, exit status 125\n"), summary)
 
     def test_action_summary_holds_what_a_program_chose_as_text(self):
-        """Each line is part of an indented block, which nothing within can close."""
+        """Each line belongs to an indented block, which no content can close."""
         name = "```\\r</pre>"
         code = f"import ctypes; libc = ctypes.CDLL(None); libc.prctl(15, b'{name}'); libc.ptrace(0, 0, 0, 0)"
         _, _, _, summary = self.step("run", SBX_RUN=code, SBX_SHELL="python3")
@@ -137,7 +137,7 @@ class Github(SbxTest):
         action = yaml.safe_load((SOURCE / "action.yml").read_text())
         self.assertEqual(action["runs"]["using"], "composite")
         for step in action["runs"]["steps"]:
-            # An input within a script is text that a stranger may have written.
+            # An input within a script may be text from a stranger.
             self.assertNotIn("${{", step["run"])
             self.assertTrue(step["shell"] and step["env"], step)
             path = re.search(r"GITHUB_ACTION_PATH/([^\"]+)", step["run"]).group(1)

@@ -1,4 +1,4 @@
-"""`sbx policy`: what it says to people, to programs, to editors and to GitHub."""
+"""`sbx policy`: its output for people, programs, editors and GitHub."""
 
 import json
 import os
@@ -18,7 +18,7 @@ except ImportError:
 
 BUILTINS = ["default", "strict", "data-analysis", "python", "node", "shell", "ci-untrusted", "offline-build", "web-fetch"]
 
-# A policy and the code that its first mistake must have. "{tmp}" is the folder of the file.
+# A policy and the expected code of its first mistake. "{tmp}" is the directory of the file.
 MISTAKES = {
     "unknown-key": 'memry = "1G"',
     "wrong-type": "[limits]\nmemory = 512",
@@ -88,7 +88,7 @@ class Policy(SbxTest):
         self.assertEqual(self.call("check", "--format", "github", "good.toml"), "")
 
     def test_github_commands_can_not_be_forged(self):
-        # A key with a line end in it would begin a command of its own.
+        # A key with a line end in it could begin a workflow command.
         self.bad('"x\\n::warning::forged" = 1\n"100%" = 2', name="a,b:c.toml")
         lines = self.call("check", "--format", "github", "a,b:c.toml", status=1).splitlines()
         self.assertEqual(len(lines), 2, lines)
@@ -119,7 +119,7 @@ class Policy(SbxTest):
         self.assertRegex(text, r'\nmemory = "2G" +# child\.toml:4\n')
         self.assertRegex(text, r'\ncpus = 2\.0 +# default\.toml:\d+\n')
         shown = tomllib.loads(text)
-        # "extends" is not among them: what it said is there.
+        # "extends" is not among them: its contents are already merged.
         self.assertEqual(shown["limits"]["memory"], "2G")
         answer = json.loads(self.call("show", "--json", "child.toml"))["keys"]
         self.assertEqual(answer["limits.memory"]["value"], "2G")
@@ -272,14 +272,14 @@ action = "deny"
                 errors = [error.message for error in validator.iter_errors(tomllib.loads(text))]
                 self.assertEqual(errors, [], name)
             self.assertTrue(self.call("show", name).startswith("#:schema "), name)
-        # What only a look at the machine or at other files can tell is not the schema's to find.
+        # The schema can't find mistakes that depend on the machine or on other files.
         for code in ("unknown-key", "wrong-type", "bad-unit", "unknown-word", "unsupported-schema", "missing-key"):
             text = "schema = 2\n" if MISTAKES[code] is None else f"schema = 1\n{MISTAKES[code]}"
             self.assertFalse(validator.is_valid(tomllib.loads(text)), code)
 
 
 class Strangers(SbxTest):
-    """A policy of a stranger shows no secret, hides what it must, and is not trusted blindly."""
+    """A stranger's policy shows no secrets, hides what it must, and is not trusted blindly."""
 
     call = Policy.call
 

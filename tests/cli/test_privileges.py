@@ -1,4 +1,4 @@
-"""What only root can try: sbx with more privilege than its caller."""
+"""Tests that need root: sbx with more privileges than its caller."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""The record: valid under the shipped schema whatever happened, and delivered where it was asked for."""
+"""The record: valid under the shipped schema in every case, and delivered where it was requested."""
 
 import json
 import os
@@ -149,7 +149,7 @@ class Record(SbxTest):
         self.assertIn(b'cannot write the report to "/dev/full": No space left on device', ended.err)
 
     def test_a_limit_of_file_sizes_is_an_error_not_the_end_of_sbx(self):
-        """What sbx writes for the sandbox fits into the limit, its record does not; then nothing fits."""
+        """sbx's files for the sandbox are below the limit, its record is not; then nothing is."""
         path = self.tmp / "r.json"
         for limit, words in ((1024, f'cannot write the report to "{path}": File too large'), (0, "File too large")):
             small = lambda limit=limit: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))

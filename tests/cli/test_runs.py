@@ -1,4 +1,4 @@
-"""`sbx ps` and `sbx stop`: the runs of this user; and runs that end because nobody waits for them."""
+"""`sbx ps` and `sbx stop`: the runs of this user; and runs that end because nobody waits for them any more."""
 
 import json
 import os
@@ -34,7 +34,7 @@ class Waiting(SbxTest):
         return subprocess.run([SBX, *arguments], env=self.environment(), cwd=self.work, capture_output=True, check=False)
 
     def listed(self):
-        """Those of this test: others of the same user may be under way beside it."""
+        """The runs of this test: the same user may have others."""
         answer = self.ask("ps", "--json")
         self.assertEqual(answer.returncode, 0, answer)
         return {run["pid"]: run for run in json.loads(answer.stdout)["runs"]}
@@ -157,7 +157,7 @@ class NobodyWaits(Waiting):
         self.assertEqual(json.loads(report.read_text())["outcome"]["status"], "exited")
 
     def under_a_parent(self, *options):
-        """The pid of a run, and the process that started it."""
+        """The pid of a run, and of the process that started it."""
         code = "import subprocess, sys; p = subprocess.Popen(sys.argv[1:]); print(p.pid, flush=True); p.wait()"
         program = ["--lang", "python", "-c", "import sys; print('ready', file=sys.stderr, flush=True); input()"]
         parent = subprocess.Popen([sys.executable, "-c", code, *self.command(*options, *program, json_record=False)],

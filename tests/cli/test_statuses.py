@@ -1,4 +1,4 @@
-"""Each exit status of the table in sbx-run(1): what brings it about, and that the record says the same."""
+"""Each exit status of the table in sbx-run(1): its cause, and the same in the record."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ def python(code):
     return ("--lang", "python", "-c", code)
 
 
-# The status: how it comes about, and what the record says: its status, its reason.
+# The status: its cause, and the record's status and reason.
 STATUSES = {
     "n": (("--", "sh", "-c", "exit 7"), ("exited", None), 7),
     "128+N": (("--", "sh", "-c", "kill -USR1 $$"), ("signaled", None), 128 + signal.SIGUSR1),
@@ -73,7 +73,7 @@ class Statuses(SbxTest):
         self.assertIn("the system-call filter of a container or of another sandbox is in the way", ended.err.decode() + ended.out.decode())
 
     def test_each_signal_that_cancels_has_its_status(self):
-        """The command itself exits with 0 when it is told to end: that it was cancelled counts."""
+        """The command itself exits with 0 on the signal: the run still counts as cancelled."""
         for number, (how, *said) in STATUSES.items():
             if not isinstance(how, signal.Signals):
                 continue

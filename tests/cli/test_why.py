@@ -1,4 +1,4 @@
-"""`sbx why`: a record told to a person, and the last record, kept only for who asked for it."""
+"""`sbx why`: explains a record to a person; the last record is kept only on request."""
 
 import json
 import os
@@ -98,7 +98,7 @@ class Why(SbxTest):
         self.sbx("--bogus", "true", json_record=False)
         self.assertIn("unknown-option", self.why())
         self.assertEqual(os.listdir(state.parent), ["last.json"])
-        # What can't be kept changes nothing about the run.
+        # Failing to keep the record changes nothing about the run.
         state.unlink()
         state.parent.rmdir()
         state.parent.write_text("")

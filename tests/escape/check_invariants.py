@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Holds INVARIANTS.md against the tests that ctest knows.
+"""Checks INVARIANTS.md against the tests that ctest knows.
 
-    check_invariants.py INVARIANTS.md CTEST BUILD
+check_invariants.py INVARIANTS.md CTEST BUILD
 
-A hole is: a sentence of an invariant without a row; a row without a twin; a test or twin that ctest does not know, or
-that is not run as each kind of caller the row speaks of; and a test that is its own twin.
-"""
+It reports: a sentence of an invariant without a row; a row without a twin; a test or twin that ctest doesn't know, or
+that doesn't run as each kind of caller in the row; and a test that is its own twin."""
 
 import json
 import pathlib
@@ -21,7 +20,7 @@ def sentences_of(text):
 
 
 def rows_of(text):
-    """(number, what it is about, [tests], [twins]) of every table row."""
+    """(number, subject, [tests], [twins]) of every table row."""
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")] if line.startswith("|") else []
         if len(cells) == 4 and re.fullmatch(r"\d+\.\d+", cells[0]):
@@ -34,7 +33,7 @@ def known_tests(ctest, build):
 
 
 def is_known(name, known):
-    """A name stands for itself, or for its .root and .user forms together."""
+    """True if ctest knows the name, or its .root and .user forms."""
     return name in known or {f"{name}.root", f"{name}.user"} <= known
 
 

@@ -1,4 +1,4 @@
-"""Invariants 2 and 3: the system-call filter, what it answers, what it names."""
+"""Invariants 2 and 3: the system-call filter, its answers and its reports."""
 
 import pathlib
 import resource
@@ -18,12 +18,12 @@ NAMESPACES = (CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWNET, CLONE_NEWPID, CLONE_NEWI
 TIOCSTI, TIOCLINUX, FIONREAD = 0x5412, 0x541C, 0x541B
 ADDR_NO_RANDOMIZE = 0x0040000
 
-# Calls that an honest program does not make: refused by name.
+# Calls that an honest program does not make: denied and reported.
 NAMED = ("ptrace mount umount2 pivot_root unshare setns bpf perf_event_open userfaultfd add_key request_key keyctl "
          "process_vm_readv process_vm_writev pidfd_getfd kcmp modify_ldt vmsplice fanotify_init init_module finit_module "
          "delete_module kexec_load kexec_file_load open_by_handle_at open_tree move_mount fsopen fsconfig "
          "fsmount fspick mount_setattr swapon reboot acct quotactl").split()
-# Calls that run-times probe for: refused without a word.
+# Calls that run-times probe for: refused without a denial.
 QUIET = ("io_uring_setup", "clone3", "get_mempolicy")
 
 
@@ -132,14 +132,14 @@ class Flood(SbxTest):
     CALLS = 20000
 
     def flooded(self, *options):
-        """Runs a flood; gives the end, and the CPU time in milliseconds of sbx and of everything that ran in it."""
+        """Runs a flood; returns its result, and the CPU time in milliseconds of sbx and of everything in the run."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         ended = self.finish(self.start_sbx(PROBE, "flood", SYSCALLS["bpf"], self.CALLS, *options))
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return ended, 1000 * (after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
 
     def test_flood_costs_the_supervisor_little(self):
-        """At most 16 calls a millisecond, and for each a few times what the refused call itself costs."""
+        """At most 16 calls a millisecond, each at a few times the cost of the denied call itself."""
         ended, spent = self.flooded()
         self.assertIn(f"EPERM {self.CALLS} other 0", ended.text)
         usage = ended.record["usage"]
@@ -164,7 +164,8 @@ class Flood(SbxTest):
         self.assertLess(time.monotonic() - begin, 5)
 
     def test_signals_do_not_change_the_errno(self):
-        """With SA_RESTART: before the supervisor has taken the notification, the kernel restarts or interrupts the call."""
+        """With SA_RESTART: until the supervisor has received the notification, the kernel restarts or interrupts the
+        call."""
         asked = self.inside("flood", SYSCALLS["bpf"], 3000, "signals")
         self.assertEqual(asked.lines, ["EPERM 3000 other 0"], asked)
 
@@ -174,7 +175,7 @@ class Flood(SbxTest):
 
 
 def call_all(names):
-    """Python that makes each call with zeros and prints its errno; none of them does anything with zeros."""
+    """Python code that makes each call with zeros and prints its errno; with zeros none of them has an effect."""
     pairs = [(name, SYSCALLS[name]) for name in names]
     return f"""
 import ctypes, errno, os

@@ -1,7 +1,6 @@
 """Invariant 5: the end of the main process is the end of the run, and nothing is left within a second.
 
-Every run of these tests ends with SbxTest.finish, which fails when a process is left.
-"""
+Every run of these tests ends with SbxTest.finish, which fails if a process is left."""
 
 import os
 import pathlib
@@ -59,7 +58,7 @@ class Endings(SbxTest):
         self.assertIn("refused EAGAIN", ended.text)
         made = int(re.search(r"children (\d+)", ended.text).group(1))
         self.assertLess(made, 40, ended)
-        for met in ended.record["limits_met"]:  # nothing is claimed without evidence
+        for met in ended.record["limits_met"]:  # no report without evidence
             self.assertEqual((met["limit"], met["value"]), ("processes", 40), ended)
 
     def test_processes_below_the_limit_are_made(self):
@@ -85,7 +84,7 @@ class Endings(SbxTest):
         self.assertEqual(sbxtest.mounts(), before)
 
     def test_killed_supervisor_takes_a_stopped_init_along(self):
-        """Not by a message to PID 1, which a stopped process would not read."""
+        """Not through a message to PID 1, which a stopped process would not read."""
         process = self.start_sbx(PROBE, "leave", "sleep", 2, "stay", json_record=False)
         self.assertEqual(process.stdout.readline(), b"left behind\n")
         os.kill(sbxtest.init_of(process), signal.SIGSTOP)

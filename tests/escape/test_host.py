@@ -267,7 +267,7 @@ class Processes(SbxTest):
 
 
 class SeenFromOutside(SbxTest):
-    """What the host's process table shows of a sandbox's PID 1, which the program can't see at all."""
+    """What the host's process table shows of a sandbox's PID 1; the program itself can't see the table."""
 
     def setUp(self):
         super().setUp()
@@ -311,7 +311,7 @@ class Ipc(SbxTest):
 
     def test_host_shared_memory_is_unreachable(self):
         self.shared_memory()
-        granted = ["--set", 'syscalls.allow=["shmget"]']  # without it: a quiet ENOSYS where memory is polled
+        granted = ["--set", 'syscalls.allow=["shmget"]']  # without it: ENOSYS without a denial where memory is polled
         self.refuses(self.inside("shared-memory", self.key, options=granted), "ENOENT")
 
     def test_host_shared_memory_is_reachable_outside(self):
@@ -438,7 +438,7 @@ class Sockets(SbxTest):
 
 
 class Terminals(SbxTest):
-    """The caller has a controlling terminal; the program must not get at it."""
+    """The caller has a controlling terminal; the program must not reach it."""
 
     def test_terminal_of_the_caller_is_unreachable(self):
         status, text = self.on_terminal(self.command(PROBE, "open-terminal", "/dev/tty", json_record=False))

@@ -1,7 +1,7 @@
-"""Leaves out one protection of the set-up at a time: an escape test must notice. Makes each stage fail: sbx must say so.
+"""Skips one protection of the set-up at a time: an escape test must notice. Makes each stage fail: sbx must report
+it.
 
-The stages come from the table in src/spawn/handshake.hpp by way of `sbx --list-stages` (builds with SBX_FAULTS only).
-"""
+The stages come from the table in src/spawn/handshake.hpp through `sbx --list-stages` (builds with SBX_FAULTS only)."""
 
 import ctypes
 import json
@@ -18,7 +18,7 @@ from sbxtest import PROBE, SBX, SbxTest
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-# What notices that a protection is missing: the cheapest of the tests that do.
+# The cheapest test that notices each missing protection.
 NOTICED_BY = {
     "group": ("proc", "test_command_is_in_a_control_group_of_its_own"),
     "affinity": ("proc", "test_affinity_is_the_budget_and_cannot_be_widened"),
@@ -46,7 +46,7 @@ NOTICED_BY = {
     "seccomp": ("calls", "test_denied_call_is_refused_and_named"),
     "init_capabilities": ("proc", "test_init_holds_no_effective_capability"),
 }
-# What a construction stage makes: a program that uses all of it, and says so.
+# A program that uses everything that construction stages make, and reports it.
 USES_EVERYTHING = """
 import os, socket, sys
 granted, work = sys.argv[1:3]
@@ -65,26 +65,26 @@ if 'gateway' in sys.argv:
     socket.create_connection(('198.19.255.1', 53)).close()
 print('all of it works')
 """
-# Left out without a difference that can be seen: what is bound is made private one by one as well (bind_attributes), and
-# the old root is left altogether.
+# Skipping these has no visible effect: binds are also made private one by one (bind_attributes), and the old root is
+# left altogether.
 SECOND_TO_ANOTHER = {"private_mounts"}
 # Only runs with network.mode = "allow-list" have these.
 GATEWAY = {"gateway", "own_network", "links"}
-# An ordinary user's grants are opened by the child: the parent's stage has nothing to do.
+# The child opens an ordinary user's grants itself, so the parent's stage has nothing to do.
 ROOT_ONLY_CONSTRUCTION = {"grants"}
 
-# What can be seen as one kind of caller only: an ordinary user's runs have no identity stage; root's PID 1 is made
+# Visible only for one kind of caller: an ordinary user's runs have no identity stage; root's PID 1 becomes
 # non-dumpable by its change of uid already, prctl(2).
 ROOT_ONLY = {"identity"}
-# Only where a cgroup can be made.
+# Only where a cgroup can be created.
 NEEDS_GROUP = {"group"}
 USER_ONLY_PROTECTIONS = {"non_dumpable"}
-# Before its scopes Landlock is a second wall around files alone: mounts refuse first whatever it would refuse.
+# Before its scopes Landlock only repeats protections of files: the mounts always refuse first.
 LANDLOCK_SCOPES = 6
 
 
 def landlock_abi():
-    """landlock_create_ruleset(2) with LANDLOCK_CREATE_RULESET_VERSION; below 1: there is none."""
+    """landlock_create_ruleset(2) with LANDLOCK_CREATE_RULESET_VERSION; below 1 there is none."""
     return ctypes.CDLL(None, use_errno=True).syscall(444, None, 0, 1)
 
 
@@ -132,7 +132,7 @@ class Mutation(SbxTest):
         return done.returncode, text
 
     def test_tests_pass_with_every_protection(self):
-        """The twin: what notices a missing protection is silent when nothing is missing."""
+        """The twin: the test that notices a missing protection passes when none is missing."""
         for topic, method in sorted({NOTICED_BY[name] for name in self.here(NOTICED_BY)}):
             status, text = self.verdict_of(topic, method)
             self.assertEqual(status, 0, text)
@@ -161,7 +161,7 @@ class Mutation(SbxTest):
         return self.finish(process, json_record=False)
 
     def terminal(self, options):
-        """Only a caller with a terminal gets one for the program."""
+        """The program gets a terminal only if the caller has one."""
         master, slave = pty.openpty()
         self.addCleanup(os.close, master)
         self.addCleanup(os.close, slave)
@@ -200,7 +200,7 @@ class Mutation(SbxTest):
                     options += ["--set", 'network.mode="allow-list"']
                 marker = self.work / "ran"
                 ended = self.finish(self.start_sbx(*options, PROBE, "write", marker, env={"SBX_TEST_FAIL": f"{name}:EIO"}, **streams))
-                if name == "exec":  # the kernel's refusal to run this file: the file's fault, not the set-up's
+                if name == "exec":  # the kernel refuses to run this file: not an error of the set-up
                     self.assertEqual((ended.status, ended.verdict), (126, ("setup-failed", "not-executable")), ended)
                 else:
                     self.could_not(ended, f"'{name}'")

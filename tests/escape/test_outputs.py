@@ -25,7 +25,7 @@ os.link("plain", "second"); open("suid", "w").write("x"); os.chmod("suid", 0o675
 
 
 class BroughtOut(SbxTest):
-    """Only plain files leave, as new files, and nothing that lies on the host redirects them."""
+    """Only regular files leave, as new files, and nothing on the host redirects them."""
 
     def setUp(self):
         super().setUp()
@@ -132,7 +132,7 @@ class BroughtOut(SbxTest):
 
 
 class ProtectedNames(SbxTest):
-    """Names by which a host program could be made to run something are read-only in live grants."""
+    """Names through which a host program could be made to run something are read-only in live grants."""
 
     NAMES = (".git/hooks/pre-commit", ".git/config", ".git/modules/x/config", ".envrc", ".bashrc", ".vscode/settings.json")
 
@@ -216,8 +216,8 @@ class Captured(SbxTest):
         self.assertEqual((ended.status, len(ended.out), ended.err), (0, 600000, b""))
 
     def flooded_supervisor(self, total):
-        """Memory of the supervisor in KiB at its highest while this much output passes."""
-        # The command stays until the supervisor was measured: a short flood may be over before the first look.
+        """The supervisor's peak memory in KiB while that much output passes."""
+        # The command waits until the supervisor has been measured: a short flood may end before the first look.
         done = self.work / "done"
         done.unlink(missing_ok=True)
         script = f"{shlex.quote(PROBE)} flood-output {total} && echo > {shlex.quote(str(done))} && cat"

@@ -15,7 +15,7 @@ from sbxtest import PROBE, SbxTest
 
 CLONE_NEWUSER = 0x10000000
 
-# Files of /proc that tell an ordinary user about the host or change it.
+# Files of /proc that reveal facts about the host to an ordinary user, or change it.
 DANGEROUS = ("keys", "key-users", "timer_list", "kallsyms", "cmdline", "kcore", "kmsg", "sysrq-trigger", "sched_debug")
 DANGEROUS_FOLDERS = ("acpi", "bus", "fs", "irq", "scsi")
 
@@ -70,7 +70,7 @@ for line in open('/proc/self/mountinfo'):
     def test_kernel_settings_cannot_be_written(self):
         for name in ("kernel/hostname", "kernel/core_pattern", "user/max_user_namespaces", "net/ipv4/ip_forward", "vm/drop_caches"):
             self.refuses(self.inside("write", f"/proc/sys/{name}"))
-        # Where the kernel has it, what is there instead is the null device, which takes what is written and does nothing.
+        # If the kernel has the file, the null device is mounted over it, which accepts writes and does nothing.
         ended = self.python("import os\nprint(not os.path.exists(p := '/proc/sysrq-trigger') or os.stat(p).st_rdev == os.makedev(1, 3))")
         self.assertEqual(ended.text, "True\n", ended)
         ended = self.python("import os; print(os.statvfs('/proc/sys').f_flag & os.ST_RDONLY)")
@@ -151,7 +151,7 @@ class Mounts(SbxTest):
         self.assertEqual(ctypes.CDLL(None).prctl(27, 0, 0, 0, 0), 0)
 
     def test_capabilities_are_dropped_before_the_command_starts(self):
-        """Not to be seen afterwards: an execve by a uid that is not 0 drops them once more."""
+        """Not visible afterwards: an execve by a uid other than 0 drops them anyway."""
         if shutil.which("strace") is None:
             self.skipTest("strace is not installed")
         log = self.tmp / "log"
@@ -168,11 +168,11 @@ class Mounts(SbxTest):
         before = payload[0][:next(index for index, call in enumerate(payload[0]) if call.startswith("execve"))]
         dropped = [call for call in before if call.startswith("capset") and call.endswith("= 0")]
         self.assertTrue(dropped, by_process)
-        if sbxtest.IS_ROOT:  # else strace may not read the arguments: the process is not dumpable yet
+        if sbxtest.IS_ROOT:  # otherwise strace may be unable to read the arguments: the process is not yet dumpable
             self.assertIn("effective=0, permitted=0, inheritable=0", dropped[-1])
 
     def test_capabilities_are_there_before_that(self):
-        """The twin: a process of a new user namespace begins with every capability."""
+        """The twin: a process of a new user namespace starts with every capability."""
         done = sbxtest.start(["unshare", "--user", "--map-root-user", "cat", "/proc/self/status"], stdout=subprocess.PIPE)
         facts = done.communicate(timeout=60)[0].decode()
         self.assertNotIn("CapEff:\t0000000000000000", facts)
@@ -241,7 +241,7 @@ class Mounts(SbxTest):
 
 class Affinity(SbxTest):
     def test_affinity_is_the_budget_and_cannot_be_widened(self):
-        polled = {"SBX_TEST_MEANS": "polled"}  # with a cgroup its quota is the budget
+        polled = {"SBX_TEST_MEANS": "polled"}  # with a cgroup, its quota is the budget
         ended = self.python("import os; print(len(os.sched_getaffinity(0)))", options=["--cpus", "1"], env=polled)
         self.assertEqual(ended.text.strip(), "1", ended)
         asked = self.inside("widen-affinity", options=["--cpus", "1"], env=polled)
@@ -263,7 +263,7 @@ class ControlGroup(SbxTest):
             self.skipTest("no cgroup can be made here")
         process = self.start_sbx("--", "sh", "-c", "echo ready; read -r line", json_record=False, stdin=subprocess.PIPE)
         self.assertEqual(process.stdout.readline(), b"ready\n")
-        # Seen from outside: inside, a group of cgroup v2 is the root of all.
+        # Seen from outside: inside, a cgroup v2 group appears as the root.
         init = sbxtest.init_of(process)
         command = pathlib.Path(f"/proc/{init}/task/{init}/children").read_text().split()
         self.assertEqual(len(command), 1)

@@ -1,4 +1,4 @@
-"""Invariant 9: what a program leaves in a live grant for the host to step on, and what it is refused."""
+"""Invariant 9: what a program may leave in a live grant as a trap for the host, and what is refused."""
 
 import os
 import pathlib
@@ -13,7 +13,7 @@ from sbxtest import SbxTest
 
 CLOCK_REALTIME_COARSE = 5
 
-# Each call of x86-64 that gives a file its mode, as a program makes it without the C library. `mode` is set by the caller.
+# Each x86-64 call that sets a file's mode, made without the C library. The caller sets `mode`.
 CALLS = """
 import ctypes, errno, os, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -63,7 +63,7 @@ class Traps(SbxTest):
 
     def test_a_copy_takes_set_id_modes(self):
         got = self.answers(0o4755, self.copy)
-        # Before Linux 6.6 the kernel has no fchmodat2, and overlayfs no nameless files.
+        # Before Linux 6.6 the kernel has no fchmodat2, and overlayfs no unnamed files.
         self.assertGreaterEqual({name for name, answer in got.items() if answer == "made"}, WAYS.keys() - {"fchmodat2", "openat (nameless)"})
 
     def test_ordinary_modes_reach_a_live_grant(self):
@@ -121,7 +121,7 @@ class SpecialFiles(SbxTest):
         text = self.exited(self.python(MAKE, str(place), options=options)).text
         answers = dict(line.split(" = ") for line in text.splitlines())
         self.assertEqual(set(answers), set(MAKERS))
-        self.assertLessEqual(set(answers.values()), {"made", "EACCES", "EPERM", "EINVAL"})  # the last of overlayfs, asked for a whiteout
+        self.assertLessEqual(set(answers.values()), {"made", "EACCES", "EPERM", "EINVAL"})  # EINVAL: a whiteout
         return {name for name, answer in answers.items() if answer == "made"}
 
     def special_files(self):
@@ -145,7 +145,7 @@ class SpecialFiles(SbxTest):
         grant = f'{{ source = "{self.work}", target = "/home/sandbox/data" }}'
         self.assertEqual(self.made("/home/sandbox", "--set", f"filesystem.write=[{grant}]"), set())
         self.assertEqual(self.made("/home/sandbox/data", "--set", f"filesystem.write=[{grant}]"), set())
-        for place in ("/tmp", "/var/tmp"):  # one private directory by two names
+        for place in ("/tmp", "/var/tmp"):  # one private directory under two names
             grant = ["--set", f'filesystem.write=[{{ source = "{self.work}", target = "{place}/data" }}]']
             for asked in (f"{place}/data", "/tmp"):
                 self.assertEqual(self.made(asked, *grant), set())
@@ -208,7 +208,7 @@ class Hazards(SbxTest):
         allow = 'syscalls.allow=["chmod", "fchmodat"]'
         told = self.told("open('f', 'w'); os.chmod('f', 0o4755)", "--set", allow)
         self.assertIn("set-user-ID", told["f"])
-        # The host makes one meanwhile: what is listed is what is there.
+        # The host creates one meanwhile: the list shows what exists.
         process = self.start_sbx(*self.live, "--", "sh", "-c", "echo ready; read x", json_record=False, stdin=sbxtest.subprocess.PIPE)
         self.assertEqual(process.stdout.readline(), b"ready\n")
         os.mkfifo(self.work / "fifo")
@@ -219,7 +219,7 @@ class Hazards(SbxTest):
         self.write("f", "x")
         os.link(self.work / "f", self.work / "g")
         while time.clock_gettime_ns(CLOCK_REALTIME_COARSE) <= (self.work / "g").stat().st_ctime_ns:
-            pass  # files are stamped by this clock, which goes on by milliseconds
+            pass  # files are stamped by this clock, which advances by milliseconds
         self.assertEqual(self.told("open('h', 'w'); os.mkdir('d'); os.symlink('h', 'd/i')"), {})
         self.assertEqual(self.sbx(*self.live, "touch", "x", json_record=False).err, b"")
 
@@ -299,7 +299,7 @@ class Entries(SbxTest):
 
     def test_a_directory_that_is_closed_to_the_count_ends_the_run(self):
         stay = [*self.live, "--set", 'environment.set={STAY="1"}']
-        soon = ["--timeout", "3s"] if sbxtest.IS_ROOT else []  # who can list it
+        soon = ["--timeout", "3s"] if sbxtest.IS_ROOT else []  # users who can list it
         ended = self.python(CLOSE_AND_STAY, options=[*stay, *soon])
         self.assertEqual(ended.verdict, ("over-budget", "wall_time" if sbxtest.IS_ROOT else "disk"), ended)
         if not sbxtest.IS_ROOT:

@@ -1,5 +1,5 @@
-// Every message of a sandbox is answered, ignored, or refused; no answer is longer than the smallest
-// limit, and the name that is compared with the rules is canonical.
+// Every message from a sandbox is answered, ignored or refused; no answer exceeds the smallest limit, and the name
+// that is compared with the rules is canonical.
 
 #include <algorithm>
 #include <span>
@@ -40,7 +40,7 @@ void check_message(std::span<const std::uint8_t> message) {
   if (const auto own = dns::own_name(*query)) check_answer(*query, *own);
 }
 
-/// The same bytes as a TCP stream, in pieces whose size the first byte says.
+/// The same bytes as a TCP stream, in pieces of the size in the first byte.
 void check_stream(std::span<const std::uint8_t> bytes) {
   if (bytes.empty()) return;
   const std::size_t step = bytes[0] % 37 + 1U;

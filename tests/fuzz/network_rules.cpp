@@ -1,5 +1,4 @@
-// A rule that is read has one text, which reads back as the same rule; what is not read is told with
-// its cure.
+// A valid rule has one text form, which parses back to the same rule; an invalid one gives an error with a fix.
 
 #include <string>
 #include <string_view>

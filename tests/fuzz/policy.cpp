@@ -1,5 +1,5 @@
-// A policy that is read is written as a text that reads back as the same rules; one that is not has
-// findings with places in the text.
+// A valid policy is written as text that parses back to the same rules; an invalid one has findings with positions in
+// the text.
 
 #include <string>
 #include <string_view>

@@ -1,4 +1,4 @@
-// Runs a fuzz target over files and folders of seeds, without a fuzzer.
+// Runs a fuzz target over files and directories of seeds, without a fuzzer.
 
 #include <dirent.h>
 

@@ -1,4 +1,4 @@
-// What is said of the first bytes of a connection is final unless it is "more", however they are cut.
+// The verdict on the first bytes of a connection is final unless it is "more", however they are split.
 
 #include <algorithm>
 #include <span>

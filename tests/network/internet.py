@@ -1,9 +1,8 @@
-"""A small internet of the test's own: a network namespace with servers, joined to another one that stands for the host.
+"""A small internet for the test: a network namespace with servers, connected to another one that represents the host.
 
-The test process itself moves into the host's namespace, so that every sbx it starts runs there; nothing of the real
-machine's network is seen or touched. Root and an ordinary user do the same: the user makes a user namespace first, in
-which it keeps its uid and has no right once it executes something.
-"""
+The test process itself moves into the host's namespace, so that every sbx it starts runs there; the machine's real
+network is neither seen nor used. Root and an ordinary user do the same: the user first creates a user namespace, in
+which it keeps its uid and loses all privileges when it executes something."""
 
 import contextlib
 import ctypes
@@ -26,7 +25,7 @@ PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE = 47, 2
 CAP_NET_ADMIN, CAP_SYS_ADMIN = 12, 21
 CAPABILITY_VERSION_3 = 0x20080522
 
-# Where things are. All of it exists inside the test's namespaces only.
+# Addresses. All of them exist only inside the test's namespaces.
 HOST4, HOST6 = "192.0.2.1", "fd00:53::1"  # the host's own addresses
 ROUTER4, ROUTER6 = "192.0.2.2", "fd00:53::2"
 DNS_SERVER = "192.0.2.53"
@@ -58,7 +57,7 @@ NAMES = {
 }
 TORN = ("torn.example.org",)  # over TCP
 
-CERTIFICATE = ("", "")  # paths of certificate and key, once make_certificate() made them
+CERTIFICATE = ("", "")  # paths of certificate and key, set by make_certificate()
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -70,7 +69,7 @@ def _check(result):
 
 
 def _keep_capabilities():
-    """In a child, before it executes: what the user namespace gives outlives execve."""
+    """In a child, before it executes: the capabilities of the user namespace survive execve."""
     header = struct.pack("Ii", CAPABILITY_VERSION_3, 0)
     sets = ctypes.create_string_buffer(24)
     _check(_libc.capget(header, sets))
@@ -99,7 +98,7 @@ def _enter_namespaces():
 
 
 class Echo(socketserver.BaseRequestHandler):
-    """Sends back what comes until the client has ended its half, then says good-bye."""
+    """Echoes until the client has shut down its half, then says good-bye."""
 
     def handle(self):
         while data := self.request.recv(65536):
@@ -108,7 +107,7 @@ class Echo(socketserver.BaseRequestHandler):
 
 
 class Sink(socketserver.BaseRequestHandler):
-    """Counts what comes; says how much."""
+    """Counts the bytes received, and sends the number."""
 
     def handle(self):
         total = 0
@@ -118,14 +117,14 @@ class Sink(socketserver.BaseRequestHandler):
 
 
 class Linger(socketserver.BaseRequestHandler):
-    """Says nothing and waits for the client to leave."""
+    """Sends nothing and waits for the client to leave."""
 
     def handle(self):
         self.request.recv(1)
 
 
 class Secret(socketserver.BaseRequestHandler):
-    """TLS with a certificate that the test made; says one word."""
+    """TLS with the test's certificate; sends one word."""
 
     def handle(self):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -136,7 +135,7 @@ class Secret(socketserver.BaseRequestHandler):
 
 
 class Page(http.server.BaseHTTPRequestHandler):
-    """/ tells the name that was asked for; /N has N bytes."""
+    """/ returns the requested name; /N returns N bytes."""
 
     protocol_version = "HTTP/1.1"
 
@@ -181,7 +180,7 @@ def serve_udp(address, port):
 
 
 def _dns_answer(question, names):
-    """A, AAAA or nothing of a name in `names`; NXDOMAIN for others."""
+    """A, AAAA or an empty answer for a name in `names`; NXDOMAIN for others."""
     labels, at = [], 12
     while question[at]:
         labels.append(question[at + 1:at + 1 + question[at]].decode("latin-1").lower())
@@ -199,11 +198,11 @@ def _dns_answer(question, names):
 
 
 def _cut(answer):
-    """What fits into a datagram, with the flag that says that there is more (TC)."""
+    """The part that fits into a datagram, with the truncation flag (TC)."""
     if len(answer) <= DNS_DATAGRAM:
         return answer
     flags, questions, records = struct.unpack_from("!HHH", answer, 2)
-    size = 16  # of an A record; nothing else is that much here
+    size = 16  # of an A record; no other record is that small
     head = len(answer) - records * size
     fitting = (DNS_DATAGRAM - head) // size
     return answer[:2] + struct.pack("!HHHHH", flags | 0x0200, questions, fitting, 0, 0) + answer[12:head + fitting * size]
@@ -220,7 +219,7 @@ def serve_dns(names):
                 server.sendto(_cut(_dns_answer(question, names)), client)
 
     class Stream(socketserver.StreamRequestHandler):
-        """One question; the answer of a name in TORN ends in its middle."""
+        """One question; the answer for a name in TORN ends in its middle."""
 
         def handle(self):
             question = self.rfile.read(struct.unpack("!H", self.rfile.read(2))[0])
@@ -233,7 +232,7 @@ def serve_dns(names):
 
 
 def make_certificate(folder):
-    """For every name below example.org; before the servers start."""
+    """For every name below example.org; call it before the servers start."""
     global CERTIFICATE
     CERTIFICATE = (f"{folder}/certificate.pem", f"{folder}/key.pem")
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
@@ -242,7 +241,7 @@ def make_certificate(folder):
 
 
 def serve_everything(names):
-    """What every test finds: run in the internet's namespace."""
+    """The servers of every test: run in the internet's namespace."""
     serve_dns(names)
     if CERTIFICATE[0]:
         for address in (PUBLIC, OTHER_PUBLIC, PUBLIC6):
@@ -256,7 +255,7 @@ def serve_everything(names):
 
 
 class Internet:
-    """Made once in a test process; it ends with it. `serve` is called in the internet's namespace."""
+    """Created once per test process; ends with it. `serve` is called in the internet's namespace."""
 
     def __init__(self, names=None, serve=serve_everything):
         try:
@@ -306,7 +305,7 @@ class Internet:
 
 
 def use_files(folder, resolv_conf=f"nameserver {DNS_SERVER}\n", hosts="127.0.0.1 localhost\n"):
-    """The host's /etc/resolv.conf and /etc/hosts, for this process and its children."""
+    """Replaces the host's /etc/resolv.conf and /etc/hosts for this process and its children."""
     for name, text in (("resolv.conf", resolv_conf), ("hosts", hosts)):
         path = pathlib.Path(folder) / f"etc-{name}"
         path.write_text(text)

@@ -17,7 +17,7 @@ from internet import DNS_SERVER, PRIVATE, PUBLIC, PUBLIC6
 REDIS, POSTGRES, HTTPS = 6379, 5432, 443
 TLS_NAMES = ("web.example.org", "same.example.org", "six.example.org")
 PATIENCE_SECONDS = 30
-_running = []  # for as long as this process lives
+_running = []  # as long as this process lives
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -41,7 +41,7 @@ SITE = """
 
 
 def program(name):
-    """Where a server's program is; None where its package is not installed."""
+    """The path of a server's program; None if its package is not installed."""
     found = shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin")
     if found is None:
         found = next(iter(sorted(glob.glob(f"/usr/lib/postgresql/*/bin/{name}"), reverse=True)), None)
@@ -59,7 +59,7 @@ def start(command, folder, name, **options):
 
 
 def wait_for_port(process, address, port):
-    """Until the server accepts connections: there is no event to wait for from outside of it."""
+    """Waits until the server accepts connections: from outside there is no event to wait for."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
@@ -72,7 +72,7 @@ def wait_for_port(process, address, port):
 
 
 def make_certificates(folder):
-    """A certificate authority of the test's own, and one certificate for all names."""
+    """A certificate authority of the test, and one certificate for all names."""
     def openssl(*arguments):
         subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)
 
@@ -87,7 +87,7 @@ def make_certificates(folder):
 
 
 def serve_names(names, folder):
-    """dnsmasq with these names and no server above it."""
+    """dnsmasq with these names and no upstream server."""
     records = [f"--host-record={name},{','.join(addresses)}" for name, addresses in names.items() if addresses]
     names_server = start([program("dnsmasq"), "--keep-in-foreground", "--no-resolv", "--no-hosts", "--no-daemon", "--conf-file=/dev/null",
                           "--bind-interfaces", f"--listen-address={DNS_SERVER}", "--pid-file=", "--cache-size=0",
@@ -110,7 +110,7 @@ def serve_redis(folder):
 
 
 def serve_postgres(folder):
-    """Refuses to run as root, so root's becomes nobody's."""
+    """It refuses to run as root, so root runs it as nobody."""
     data = pathlib.Path(folder) / "postgres"
     data.mkdir()
     be_nobody = []
@@ -125,8 +125,8 @@ def serve_postgres(folder):
 
 
 def serve(names, folder, wanted):
-    """Those of "web", "redis" and "postgres" that are wanted, and names; called in the internet's namespace."""
-    # As its maker may: servers of an ordinary user bind ports below 1024 in their own network namespace.
+    """Starts those of "web", "redis" and "postgres" that are wanted, and DNS; called in the internet's namespace."""
+    # An ordinary user's servers bind ports below 1024 in their own network namespace.
     pathlib.Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").write_text("0")
     internet.serve_tcp(PRIVATE, 80, internet.Page)
     serve_names(names, folder)

@@ -1,4 +1,4 @@
-"""network.mode = "allow-list": programs reach what is named and nothing else, and the record tells both."""
+"""network.mode = "allow-list": programs reach what is allowed and nothing else, and the record reports both."""
 
 import json
 import pathlib
@@ -117,7 +117,7 @@ for i, s in enumerate(held):
 print('all', count)
 """
 
-RESET = (7, 56)  # curl: the connection ended before it knew of it, or after
+RESET = (7, 56)  # curl: the connection ended before or after it was established
 
 
 class AllowList(SbxTest):
@@ -288,7 +288,7 @@ class AllowList(SbxTest):
         with socket.create_server(("127.0.0.1", 8082)) as server:
             process = self.start_sbx(*self.allowed("host.sbx.internal:8082"), "--lang", "python", "-c", TALK, "host.sbx.internal", "8082", "x")
             client, _ = server.accept()
-            with client:  # closing with something unread would be a reset, which may overtake what was sent
+            with client:  # closing with unread data would send a reset, which may overtake the sent data
                 self.assertEqual(client.makefile("rb").read(), b"x")
                 client.sendall(b"host says hello")
             self.assertEqual(self.finish(process).text, "host says hello\n")
@@ -298,7 +298,7 @@ class AllowList(SbxTest):
     def test_address_that_stands_for_a_name_is_an_error(self):
         self.could_not(self.sbx(*self.allowed("198.18.0.1:80"), "--", "true"), "198.18.0.1", "--allow-host")
 
-    # ---- rules with more ports than are listened on from the start
+    # ---- rules with more ports than are listened on at first
 
     def test_every_port_of_a_name_is_reached(self):
         for port in (HTTP, ECHO, internet.LINGER):
@@ -339,7 +339,7 @@ class AllowList(SbxTest):
         self.assertEqual(ended.text, "20\n", ended)
 
     def test_more_ports_than_are_open_at_a_time(self):
-        """Connections outlive the listeners that accepted them, and a listener comes back."""
+        """Connections outlive the listeners that accepted them, and a closed listener is reopened."""
         ended = self.python(SCAN, PUBLIC, ECHO, 2000, options=self.allowed(f"{PUBLIC}:*"))
         self.assertEqual(ended.text, "old one answers\nnew one answers\n", ended)
         self.assertEqual(ended.denied, {})

@@ -1,4 +1,5 @@
-"""Unmodified programs through the gateway: the same bytes as outside where it is allowed, an error at once elsewhere."""
+"""Unmodified programs through the gateway: the same bytes as outside where it is allowed, an immediate error
+elsewhere."""
 
 import pathlib
 import subprocess
@@ -73,7 +74,7 @@ class Clients(SbxTest):
         return self.sbx(*words, "--policy", "default", "--read", self.net, *options, "--", *command)
 
     def same_as_outside(self, command, *rules, env=None):
-        """Runs a command outside and inside; gives the record."""
+        """Runs a command outside and inside; returns the record."""
         outside = subprocess.run(list(map(str, command)), capture_output=True, check=False, cwd=self.work,
                                  env=self.environment(env))
         self.assertEqual(outside.returncode, 0, outside)
@@ -88,7 +89,7 @@ class Clients(SbxTest):
         ended = self.through(command, *rules, options=options)
         self.assertEqual(ended.outcome["status"], "exited", ended)
         self.assertNotEqual(ended.outcome["exit_code"], 0, ended)
-        self.assertLess(ended.record["usage"]["wall_ms"], 8000, ended)  # a time-out of the clients is 10 s
+        self.assertLess(ended.record["usage"]["wall_ms"], 8000, ended)  # the clients' time-out is 10 s
         self.assertIn(what, ended.denied, ended)
 
     def both(self, command, port, env=None):

@@ -1,4 +1,4 @@
-"""Ways out of an allow-list that must not work, each with a twin that works where it is allowed."""
+"""Ways around an allow-list that must not work, each with a twin that works where it is allowed."""
 
 import os
 import pathlib
@@ -22,7 +22,7 @@ NAMES = {
     "unique-local.example.org": ["fd00:53::1"],
 }
 
-# One question to the network in Python; says what came of it, or the errno's name.
+# One question to the network in Python; prints the result, or the errno's name.
 ASK = """
 import errno, socket, struct, sys
 def question(name, kind):
@@ -74,7 +74,7 @@ TXT, NULL, ANY, A = 16, 10, 255, 1
 
 
 class Changing(dict):
-    """A name whose answer changes: public when it is asked for first, the metadata service from then on."""
+    """A name whose answer changes: public at the first query, the metadata service from then on."""
 
     def __init__(self, names, name, later):
         super().__init__(names)
@@ -129,7 +129,7 @@ class Leaks(AllowListed):
         self.says(self.ask("tcp", PUBLIC, ECHO, allow=[f"{PUBLIC}:7"]), "xbye")
 
     def test_address_that_no_name_was_given(self):
-        """The addresses that stand for names can be guessed: one that stands for none leads nowhere."""
+        """The addresses that represent names can be guessed: one that represents none leads nowhere."""
         for address in ("198.18.0.1", "198.18.200.200"):
             self.says(self.ask("tcp", address, ECHO, allow=["web.example.org:7"]), "ECONNREFUSED")
         self.says(self.ask("tcp", "web.example.org", ECHO, allow=["web.example.org:7"]), "xbye")
@@ -149,7 +149,7 @@ class Leaks(AllowListed):
         self.says(self.ask("udp", "web.example.org", UDP_ECHO, allow=["udp://web.example.org:7"]), "x")
 
     def test_quic(self):
-        """HTTP/3 would go around what is known of TLS: UDP 443 is not opened by a rule for TCP."""
+        """HTTP/3 would bypass the checks on TLS: a rule for TCP doesn't open UDP 443."""
         ended = self.says(self.ask("udp", "web.example.org", 443, allow=["tcp://web.example.org:443"]), "ECONNREFUSED")
         self.named(ended, "udp web.example.org:443")
 
@@ -194,28 +194,28 @@ class Leaks(AllowListed):
     # ---- DNS
 
     def test_dns_tunnel(self):
-        """What is encoded into names or asked for as text never leaves: no server is asked."""
+        """Text encoded into names or queries never leaves: no server is asked."""
         for kind in (TXT, NULL, ANY, A):
             for ask in ("dns_udp", "dns_tcp"):
                 with self.subTest(kind=kind, ask=ask):
                     ended = self.says(self.ask(ask, "8.8.8.8", "c2VjcmV0.example.org", kind, allow=["web.example.org:7"]),
                                       "rcode 3 answers 0")
                     self.named(ended, "name c2vjcmv0.example.org")
-        for kind in (TXT, NULL, ANY):  # a name below an allowed wildcard has an address and nothing else
+        for kind in (TXT, NULL, ANY):  # a name below an allowed wildcard has only an address
             ended = self.ask("dns_udp", "8.8.8.8", "c2VjcmV0.wild.example.org", kind, allow=["*.wild.example.org:7"])
             self.assertIn(ended.text, ("rcode 0 answers 0\n", "rcode 0 answers 1\n"), ended)
         self.assertEqual(self.asked_upstream(), [])
         self.says(self.ask("dns_udp", "8.8.8.8", "web.example.org", A, allow=["web.example.org:7"]), "rcode 0 answers 1")
 
     def test_dns_of_another_server(self):
-        """Whichever server is asked, the gateway answers; a rule can't open port 53."""
+        """Whichever server is asked, the gateway answers; no rule opens port 53."""
         for ask in ("dns_udp", "dns_tcp"):
             self.says(self.ask(ask, internet.DNS_SERVER, "other.example.org", A, allow=["0.0.0.0/0:7"]), "rcode 3 answers 0")
         self.assertEqual(self.asked_upstream(), [])
         self.could_not(self.sbx("--allow-host", f"{internet.DNS_SERVER}:53", "--", "true"), "port 53")
 
     def test_asking_is_not_enough_to_be_looked_up(self):
-        """An allowed name is looked up on the host when it is dialled: resolving alone tells nobody anything."""
+        """An allowed name is resolved on the host only when it is dialled: a query alone reveals nothing to others."""
         self.says(self.ask("dns_udp", "8.8.8.8", "web.example.org", A, allow=["web.example.org:7"]), "rcode 0 answers 1")
         self.assertEqual(self.asked_upstream(), [])
         self.says(self.ask("tcp", "web.example.org", ECHO, allow=["web.example.org:7"]), "xbye")
@@ -235,7 +235,7 @@ class Leaks(AllowListed):
                 ended = self.ask("make", int(family), int(kind), int(protocol), allow=["0.0.0.0/0:7"])
                 self.assertNotEqual(ended.text, "made\n", ended)
                 self.assertIn("socket", " ".join(ended.denied), ended)
-        # Run-times try MPTCP before TCP: it is refused without a word.
+        # Run-times try MPTCP before TCP: it is refused without a denial.
         ended = self.ask("make", int(socket.AF_INET), int(stream), 262, allow=["0.0.0.0/0:7"])
         self.assertNotEqual(ended.text, "made\n", ended)
         self.says(self.ask("make", int(socket.AF_INET), int(stream), int(socket.IPPROTO_TCP), allow=["0.0.0.0/0:7"]), "made")
@@ -313,7 +313,7 @@ class Rebinding(AllowListed):
 
 
 class Listened(dict):
-    """Names of a server that tells through a pipe what it was asked."""
+    """Names for a server that reports its queries through a pipe."""
 
     def __init__(self, names, pipe):
         super().__init__(names)

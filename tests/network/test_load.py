@@ -1,4 +1,5 @@
-"""Many connections, floods, and what is left half done: the gateway stays awake, holds little, and loses no count."""
+"""Many connections, floods and half-finished connections: the gateway responds, uses little memory and counts
+everything."""
 
 import pathlib
 import resource
@@ -30,7 +31,7 @@ for count in counts:
     print(len(held), flush=True)
     sys.stdin.readline()
 """
-# As many connections as work; how many do, and how the first other one fails.
+# Opens as many connections as possible; prints the number, and how the first failing one fails.
 AS_MANY = """
 import errno, socket, sys
 host, port, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -48,7 +49,7 @@ for i in range(count):
 else:
     print(len(held), 'no failure')
 """
-# Does not read what comes.
+# Does not read what arrives.
 GREEDY = """
 import socket, sys
 host, count = sys.argv[1], int(sys.argv[2])
@@ -61,7 +62,7 @@ for _ in range(count):
 print('held', flush=True)
 sys.stdin.readline()
 """
-# Takes what descriptors the supervisor has, by flows, and has a process made after that take memory.
+# Uses up the supervisor's descriptors with flows, and lets a process created later allocate memory.
 BLINDING = """
 import mmap, os, socket, sys, time
 host, port, flows, size = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]) << 20
@@ -168,17 +169,17 @@ def spent_nanoseconds(pid):
 
 
 def status_of(pid):
-    """What anybody may know of a process."""
+    """What any user may read about a process."""
     return dict(line.split(":", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines())
 
 
 def own_memory(pid):
-    """Resident bytes that are not a file's."""
+    """Resident bytes that belong to no file."""
     return int(status_of(pid)["RssAnon"].split()[0]) * 1024
 
 
 def waiting_bytes(port):
-    """What the host's kernel holds of answers that sbx has not taken, one number a connection."""
+    """The host kernel's buffers of answers that sbx has not read, one number per connection."""
     lines = pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]
     fields = [line.split() for line in lines]
     return [int(field[4].split(":")[1], 16) for field in fields if field[2].endswith(f":{port:04X}")]
@@ -211,7 +212,7 @@ class Load(SbxTest):
     # ---- connections
 
     def held(self, *counts):
-        """A program that holds so many connections, then so many more; gives it each time it has them."""
+        """A program that holds that many connections, then more; returns it each time it has them."""
         process = self.start_python(HOLD, NAME, ECHO, *counts, rules=[f"{NAME}:{ECHO}"],
                                     options=["--set", "limits.open_files=4096", "--timeout", "300s"])
         for i, count in enumerate(counts):
@@ -235,7 +236,7 @@ class Load(SbxTest):
         spent = []
         for process in self.held(10, 2490):
             before = spent_nanoseconds(process.pid)
-            time.sleep(2)  # idle: what is measured is that nothing happens
+            time.sleep(2)  # idle: measures that nothing happens
             spent.append(spent_nanoseconds(process.pid) - before)
         few, many = spent
         self.assertLessEqual(many, 2 * few + 5_000_000)
@@ -275,11 +276,12 @@ class Load(SbxTest):
         self.assertEqual(ended.status, 0, ended)  # the largest of them is enough
 
     def test_what_is_not_read_is_not_taken(self):
-        """Of many connections each can hold little in the kernel, whose memory no budget of the sandbox counts."""
+        """With many connections each may hold little in the kernel, whose memory no budget of the sandbox counts."""
         count = 40
         process = self.start_python(GREEDY, NAME, count, rules=[f"{NAME}:{HTTP}"], options=["--set", "limits.wall_time=\"120s\""])
         self.assertEqual(process.stdout.readline(), b"held\n")
-        # Held inside; outside each is dialled now, and answers fill the kernel's windows: no event tells when they are full.
+        # Held inside; each is dialled outside now, and answers fill the kernel's windows: no event shows when they
+        # are full.
         last, now, deadline = None, [], time.monotonic() + 45
         while (len(now) < count or now != last) and time.monotonic() < deadline:
             last = now
@@ -289,7 +291,7 @@ class Load(SbxTest):
         self.finish(process, json_record=False)
         self.assertGreaterEqual(len(last), count)
         self.assertGreater(sum(last), 0)
-        # The first ones may fill what the kernel gives; the others 256 KiB, of which it takes twice as much.
+        # The first ones may fill the kernel's default; the others 256 KiB, which the kernel doubles.
         self.assertLessEqual(max(last[:count - 16]), 512 * 1024, last)
 
     # ---- DNS
@@ -299,7 +301,7 @@ class Load(SbxTest):
         ended = self.finish(process)
         self.assertEqual(ended.text, "True x\n", ended)
         self.assertLessEqual(len(ended.record["denials"]), 257)
-        # 10,000 answers a second are counted one by one; what the kernel dropped was never a question.
+        # 10,000 answers a second are counted one by one; what the kernel dropped never became a question.
         self.assertGreater(self.counted(ended), 256)
 
     def test_half_questions_keep_nobody_else_from_asking(self):
@@ -319,14 +321,14 @@ class Load(SbxTest):
         self.assertLessEqual(len(ended.record["denials"]), 257)
 
     def test_slow_every_port_of_the_gateway_is_closed(self):
-        """Its own address, and one that is anybody's: port 53 answers, nothing else does."""
+        """Its own address, and one that anybody may have: port 53 answers, nothing else does."""
         for host in ("198.19.255.1", OTHER_PUBLIC):
             ended = self.run_python(ATTEMPTS, host, 1, 65536, 1, rules=[f"{NAME}:{ECHO}"], options=["--timeout", "300s", "--cpu-time", "300s"], timeout=320)
             self.assertEqual(ended.text, "('ECONNREFUSED', 65534) ('connected', 1)\n", ended)
             self.assertEqual(self.counted(ended), 65534, ended)
 
     def test_slow_every_port_that_a_rule_has_is_tried(self):
-        """A scan of what a wide rule allows opens no more listeners than there may be."""
+        """A scan of a wide rule's ports opens no more listeners than the limit."""
         process = self.start_python(ATTEMPTS, PUBLIC, 20000, 23000, 1, rules=[f"{PUBLIC}:*"], options=["--timeout", "300s", "--cpu-time", "300s"])
         most = 0
         while process.poll() is None:
@@ -334,7 +336,7 @@ class Load(SbxTest):
                 most = max(most, int(status_of(process.pid)["FDSize"]))
             except (OSError, KeyError):
                 break  # it has just ended
-            time.sleep(0.05)  # a sample
+            time.sleep(0.05)  # sampling
         self.finish(process, json_record=False)
         self.assertGreater(most, 0)
         self.assertLessEqual(most, 1024)

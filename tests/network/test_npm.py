@@ -13,7 +13,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "sandbox")]
 import sbxtest
 from sbxtest import SbxTest
 
-PACKAGE, BELOW = "is-odd", "is-number"  # the second is what the first needs
+PACKAGE, BELOW = "is-odd", "is-number"  # the first depends on the second
 
 
 class Npm(SbxTest):
@@ -24,7 +24,7 @@ class Npm(SbxTest):
         registry = urllib.parse.urlsplit(self.configured("registry"))
         self.host, self.port = registry.hostname, registry.port or (443 if registry.scheme == "https" else 80)
         self.cafile = self.configured("cafile")
-        # Nothing to show where the registry can't be reached without sbx either.
+        # Nothing to test if the registry can't be reached without sbx either.
         outside = subprocess.run(["npm", "view", PACKAGE, "name"], capture_output=True, check=False, env=self.environment(), cwd=self.work, timeout=60)
         if outside.returncode != 0:
             self.skipTest("no registry can be reached from here")

@@ -1,4 +1,4 @@
-"""What DNS servers and servers outside may do: answer too much or half of it, never answer, end one half only."""
+"""Misbehaviour of DNS servers and servers outside: too long or incomplete answers, no answer, one half closed."""
 
 import json
 import pathlib
@@ -28,7 +28,7 @@ try:
 except OSError as error:
     print(type(error).__name__)
 """
-# Ends its half; waits; another connection works meanwhile.
+# Shuts down its half; waits; another connection works meanwhile.
 SILENCE = """
 import socket, sys
 host, deaf, echo = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -44,7 +44,7 @@ try:
 except BlockingIOError:
     print('silent')
 """
-# Takes what comes until the server has ended its half, then sends.
+# Reads until the server has shut down its half, then sends.
 LISTEN_FIRST = """
 import socket, sys
 s = socket.create_connection((sys.argv[1], int(sys.argv[2])), 20)
@@ -96,7 +96,7 @@ class Deaf(socketserver.BaseRequestHandler):
 
 
 class Talker(socketserver.BaseRequestHandler):
-    """Says something, ends its half, then takes what comes."""
+    """Sends something, shuts down its half, then reads."""
 
     def handle(self):
         self.request.sendall(b"hello")
@@ -134,16 +134,16 @@ class Upstream(SbxTest):
         process.stdin.flush()
 
     def wait_for_sockets(self, kind, port, count):
-        """Of the host's sockets, those that sbx has connected to a port outside."""
+        """The host's sockets that sbx has connected to a port outside."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while connected_sockets(kind, port) != count and time.monotonic() < deadline:
-            time.sleep(0.02)  # a look from outside: nothing tells
+            time.sleep(0.02)  # sampling from outside: there is no event
         self.assertEqual(connected_sockets(kind, port), count)
 
     # ---- DNS
 
     def test_name_with_hundreds_of_addresses_is_reached(self):
-        """Only the last one may be reached; a datagram has no room for it, so the answer says that it is cut."""
+        """Only the last address is reachable; it doesn't fit into a datagram, so the answer is marked as truncated."""
         ended = self.run_python(PAGE, "hundreds.example.org", rules=[f"hundreds.example.org:{HTTP}"])
         self.assertEqual(ended.text, "page of me\n", ended)
 
@@ -170,7 +170,7 @@ class Upstream(SbxTest):
         self.assertEqual([(one["bytes_in"], one["bytes_out"]) for one in ended.record["network"]["used"]], [(5, 3 * MIB)], ended)
 
     def test_connection_that_breaks_after_its_half_ended_is_let_go(self):
-        """The server sends nothing, so that no event of its side tells."""
+        """The server sends nothing, so its side causes no event."""
         count = 20
         process = self.start_python(RESET, NAME, DEAF, count, rules=[f"{NAME}:{DEAF}"])
         self.assertEqual(process.stdout.readline(), b"held\n")

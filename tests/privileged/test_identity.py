@@ -1,4 +1,4 @@
-"""Root's runs: a uid of their own on the host, and granted files that behave as they do for their owner."""
+"""Root's runs: a uid of their own on the host, and granted files that behave as for their owner."""
 
 import os
 import pathlib
@@ -60,7 +60,7 @@ class Identity(SbxTest):
         self.assertEqual(ended.text, "1000\n")
 
     def test_root_with_few_capabilities_is_an_ordinary_caller(self):
-        """As in a container: no CAP_SYS_ADMIN. CAP_SETFCAP is what the kernel asks of one who maps uid 0 (since 5.12)."""
+        """As in a container: no CAP_SYS_ADMIN. The kernel requires CAP_SETFCAP to map uid 0 (since 5.12)."""
         process = sbxtest.start(["setpriv", "--bounding-set=-all,+setfcap", "--inh-caps=-all", *self.command("--", "id", "-u")],
                                 env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         ended = self.exited(self.finish(process))
@@ -68,7 +68,7 @@ class Identity(SbxTest):
 
 
 class Checkout(SbxTest):
-    """A folder of somebody else's, as a CI job running as root has it."""
+    """Another user's directory, as for a CI job that runs as root."""
 
     def setUp(self):
         super().setUp()

@@ -1,4 +1,5 @@
-"""Codes that only a run of root can meet: its parent opens and maps the grants itself. The kernel's answer is strace's."""
+"""Codes that only root's runs can reach: the parent itself opens and maps the grants. strace gives the kernel's
+answer."""
 
 import os
 import sys
@@ -17,7 +18,7 @@ class OfRoot(Codes):
         self.meets(code, call, answer, "--read", self.granted, "true", options=options)
 
     def test_a_grant_that_is_gone_or_another_one(self):
-        """The third look at it is the one that counts: what was looked at before is what the plan says."""
+        """The third look-up is the one that counts: the earlier ones belong to the plan."""
         self.meets_granted("cannot-open-source", "openat2", "error=ENOENT:when=3", "-P", str(self.granted))
         self.meets_granted("changed-during-set-up", "newfstatat", "retval=0:when=2", "-P", str(self.granted))
 
@@ -26,11 +27,11 @@ class OfRoot(Codes):
         self.meets_granted("cannot-idmap", "mount_setattr", "error=EPERM:when=2")
 
     def test_uids_that_are_all_taken(self):
-        """Each stands for an abstract socket, which can't be bound here."""
+        """Each base is represented by an abstract socket, which can't be bound here."""
         self.meets("no-free-uid", "bind", "error=EADDRINUSE")
 
     def test_a_copy_that_fails(self):
-        text = "text" * 20_000  # more than is read and written in one go
+        text = "text" * 20_000  # more than one read or write transfers
         os.chown(self.write("file", text), -1, 70_000)
         self.meets("cannot-copy", "copy_file_range", "error=EIO", *OVERLAY, "true")
         self.meets("workspace-too-large", "copy_file_range", "error=ENOSPC", *OVERLAY, "true")

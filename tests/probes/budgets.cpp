@@ -1,5 +1,5 @@
-// Programs that use up CPU time or processes in one particular way each, with an amount, so that the
-// same program also shows what happens below the budget. They run under sbx, never beside it.
+// Programs that use CPU time or processes in one particular way each, in a given amount, so that the same program
+// also tests usage below the budget. They run only under sbx.
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -32,8 +32,8 @@ void spin_for(std::uint64_t milliseconds) {
   }
 }
 
-/// "waited" or "ignored": COUNT children one after the other, each of which uses MS of CPU time;
-/// with "ignored" nobody waits for them, and their time is added to nobody's.
+/// "waited" or "ignored": COUNT children in succession, each of which uses MS of CPU time. With "ignored" nobody
+/// waits for them, so their time is added to no parent.
 int spin_in_children(Arguments arguments) {
   const bool ignored = std::strcmp(arguments[0], "ignored") == 0;
   if (ignored) signal(SIGCHLD, SIG_IGN);
@@ -46,12 +46,12 @@ int spin_in_children(Arguments arguments) {
       spin_for(each);
       _exit(0);
     }
-    waitpid(child, nullptr, 0);  // with "ignored": returns when it is gone, with ECHILD
+    waitpid(child, nullptr, 0);  // with "ignored" it returns ECHILD once the child is gone
   }
   return worked();
 }
 
-/// COUNT processes that use MS of CPU time each, at once; with "widen" each asks for every CPU first.
+/// COUNT processes that use MS of CPU time each, in parallel; with "widen" each first asks for every CPU.
 int spin_side_by_side(Arguments arguments) {
   const long count = number(arguments[0]);
   for (long i = 0; i < count; ++i) {
@@ -91,7 +91,7 @@ int make_threads(Arguments arguments) {
   return worked();
 }
 
-/// COUNT children that have ended and that nobody waits for.
+/// COUNT children that have ended and are never reaped.
 int leave_zombies(Arguments arguments) {
   const long count = number(arguments[0]);
   for (long made = 0; made < count; ++made) {
@@ -104,20 +104,20 @@ int leave_zombies(Arguments arguments) {
   return worked();
 }
 
-/// Forks as long as the kernel lets it, and its children too, for ever: a bomb that does not give up.
+/// Forks as often as the kernel allows, in the children too, forever: a fork bomb that doesn't give up.
 int fork_for_ever(Arguments) {
   for (;;) {
     if (fork() < 0) sched_yield();
   }
 }
 
-/// Stops itself; goes on, should anybody continue it.
+/// Stops itself; continues if it gets SIGCONT.
 int stop_itself(Arguments) {
   raise(SIGSTOP);
   return worked();
 }
 
-/// Wants to run every MS ms until its input ends; prints by how many ms it was late at worst.
+/// Wakes up every MS ms until its input ends; prints its largest delay in ms.
 int tick(Arguments arguments) {
   const long wanted = number(arguments[0]);
   long worst = 0;

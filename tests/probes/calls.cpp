@@ -1,5 +1,5 @@
-// Bare system calls: by number, with bad arguments, in odd forms. "worked" means that the call
-// reached the kernel's own code; EPERM and ENOSYS, the two answers a filter gives, are "refused".
+// Bare system calls: by number, with bad arguments, in unusual forms. "worked" means that the call reached the
+// kernel's own code; EPERM and ENOSYS, the two answers of a filter, mean "refused".
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -29,7 +29,7 @@ int raw(Arguments arguments) {
                         values[5]));
 }
 
-/// Whether the call reached the kernel: any errno but the two a filter gives counts as reached.
+/// Any errno other than those two counts as reached.
 int reaches(Arguments arguments) {
   long values[6] = {};
   for (int i = 0; i < 6 && arguments[1 + i] != nullptr; ++i) values[i] = number(arguments[1 + i]);
@@ -55,7 +55,7 @@ int unshare_with(Arguments arguments) {
   return answer(unshare(static_cast<int>(number(arguments[0]))));
 }
 
-/// The i386 gate from 64-bit code: getpid is number 20 there.
+/// The i386 gate from 64-bit code, where getpid is number 20.
 int old_gate(Arguments) {
 #if defined(__x86_64__)
   long result = 20;
@@ -80,7 +80,7 @@ int terminal_request(Arguments arguments) {
                         static_cast<unsigned long>(number(arguments[0])), &letter));
 }
 
-/// Installs a filter; with "listener" one that asks for notifications of its own.
+/// Installs a filter; with "listener" one with its own listener.
 int own_filter(Arguments arguments) {
   sock_filter instructions[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
   sock_fprog program{1, instructions};
@@ -90,7 +90,7 @@ int own_filter(Arguments arguments) {
                         listener ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0UL, &program));
 }
 
-/// Runs a command below a filter that has a listener already, so that nothing below can have one of its own (EBUSY).
+/// Runs a command below a filter with a listener, so that a second listener fails with EBUSY.
 int run_below_listener(Arguments arguments) {
   sock_filter instructions[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
   sock_fprog program{1, instructions};
@@ -98,14 +98,14 @@ int run_below_listener(Arguments arguments) {
   const long listener =
       syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
   if (listener < 0) return refused();
-  // The listener must outlive this program: a filter whose listener is gone lets another one be installed.
+  // The listener must outlive this program: once it is closed, another one can be installed.
   fcntl(static_cast<int>(listener), F_SETFD, 0);
   execv(arguments[0], arguments);
   return unasked("execv");
 }
 
-/// One refused call N times: how many were refused, and by which errno; a signal comes every
-/// millisecond meanwhile when the second argument is "signals".
+/// Makes one denied call N times: how many were refused, and with which errno. With "signals" as second argument, a
+/// signal arrives every millisecond.
 int flood(Arguments arguments) {
   const long count = number(arguments[1]);
   if (arguments[2] != nullptr && std::strcmp(arguments[2], "signals") == 0) {

@@ -1,5 +1,5 @@
-// Programs that fill a disk in one particular way each, with an amount, so that the same program
-// also shows what happens below the budget. They run under sbx, never beside it.
+// Programs that fill a disk in one particular way each, by a given amount, so that the same program also tests usage
+// below the budget. They run only under sbx.
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -20,7 +20,7 @@
 namespace probe {
 namespace {
 
-/// N MiB in files of a folder that have no name any more.
+/// N MiB in unlinked files of a directory.
 int fill_without_names(Arguments arguments) {
   constexpr std::size_t kFile = 4 * kMiB;
   const std::size_t size = mebibytes(arguments[1]);
@@ -32,7 +32,7 @@ int fill_without_names(Arguments arguments) {
   return worked();
 }
 
-/// COUNT empty files in a folder.
+/// COUNT empty files in a directory.
 int make_files(Arguments arguments) {
   const long count = number(arguments[1]);
   for (long made = 0; made < count; ++made) {
@@ -45,7 +45,7 @@ int make_files(Arguments arguments) {
   return worked();
 }
 
-/// A file of N bytes without content.
+/// A sparse file of N bytes.
 int make_sparse(Arguments arguments) {
   signal(SIGXFSZ, arguments[2] != nullptr ? SIG_IGN : SIG_DFL);
   const int fd = open(arguments[0], O_CREAT | O_WRONLY, 0600);
@@ -59,7 +59,7 @@ void* fill_in_thread(void* words) {
   std::exit(fd < 0 ? refused() : answer(write_fully(fd, mebibytes(arguments[1]))));
 }
 
-/// Writes N MiB to a file from a thread, after the first one has left: its count is root's to read.
+/// Writes N MiB to a file from a thread after the first thread has exited: then only root can read its count.
 int fill_without_first(Arguments arguments) {
   pthread_t thread;
   if (pthread_create(&thread, nullptr, fill_in_thread, arguments) != 0)
@@ -67,7 +67,7 @@ int fill_without_first(Arguments arguments) {
   pthread_exit(nullptr);
 }
 
-/// Writes N MiB to new files of a folder, from COUNT processes one after the other.
+/// Writes N MiB to new files of a directory, from COUNT processes in succession.
 int write_from_children(Arguments arguments) {
   const long count = number(arguments[1]);
   for (long i = 0; i < count; ++i) {
@@ -86,7 +86,7 @@ int write_from_children(Arguments arguments) {
   return worked();
 }
 
-// ---- ways into one file, of which a process's own count sees some ----
+// ---- ways to write one file, some of which a process's own count includes ----
 
 bool by_write(int fd, std::size_t size) {
   return write_fully(fd, size) == 0;
@@ -100,7 +100,7 @@ bool by_mapping(int fd, std::size_t size) {
   return true;
 }
 
-/// The kernel's own hand touches the pages.
+/// The kernel touches the pages by itself.
 bool by_populating(int fd, std::size_t size) {
   if (ftruncate(fd, static_cast<off_t>(size)) != 0) return false;
   return mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0) !=
@@ -111,13 +111,13 @@ bool by_setting_aside(int fd, std::size_t size) {
   return fallocate(fd, 0, 0, static_cast<off_t>(size)) == 0;
 }
 
-/// A file of one MiB elsewhere, from which the rest is copied.
+/// A source file of one MiB in another place.
 int mebibyte_to_copy() {
   const int from = open("/tmp", O_TMPFILE | O_RDWR, 0600);
   return from >= 0 && write_fully(from, kMiB) == 0 ? from : -1;
 }
 
-/// From file to pipe to file: no byte of it passes through the process.
+/// From file to pipe to file: no byte passes through the process.
 bool by_splicing(int fd, std::size_t size) {
   const int from = mebibyte_to_copy();
   int ends[2];
@@ -148,7 +148,7 @@ bool by_sending(int fd, std::size_t size) {
   return true;
 }
 
-/// From the file itself, to behind its end.
+/// From the file itself to beyond its end.
 bool by_copying(int fd, std::size_t size) {
   if (write_fully(fd, kMiB) != 0) return false;
   for (std::size_t done = kMiB; done < size;) {
@@ -161,27 +161,27 @@ bool by_copying(int fd, std::size_t size) {
   return true;
 }
 
-/// A process for each MiB, for which nobody waits.
+/// A process for each MiB, never reaped.
 bool by_children(int fd, std::size_t size) {
   signal(SIGCHLD, SIG_IGN);
   for (std::size_t done = 0; done < size; done += kMiB) {
     const pid_t child = fork();
     if (child < 0) return false;
     if (child == 0) _exit(write_fully(fd, kMiB) == 0 ? 0 : 1);
-    waitpid(child, nullptr, 0);  // returns when it is gone, with ECHILD
+    waitpid(child, nullptr, 0);  // returns ECHILD once the child is gone
   }
   errno = 0;
   return true;
 }
 
-/// The same bytes again and again: one MiB in the end.
+/// The same bytes again and again: the file stays at one MiB.
 bool by_overwriting(int fd, std::size_t size) {
   for (std::size_t done = 0; done < size; done += kMiB)
     if (lseek(fd, 0, SEEK_SET) != 0 || write_fully(fd, kMiB) != 0) return false;
   return true;
 }
 
-/// 32 KiB each: to a tmpfs they are neither content nor files.
+/// 32 KiB each: on a tmpfs they count neither as content nor as files.
 bool by_attributes(int fd, std::size_t size) {
   constexpr std::size_t kValue = 32 * 1024;
   for (std::size_t done = 0; done < size; done += kValue) {
@@ -209,8 +209,8 @@ constexpr Way kWays[] = {
     {"attributes", by_attributes},
 };
 
-/// N MiB into a file of a folder in one of these ways; "nameless": into one without a name, "stay":
-/// afterwards it stays as it is.
+/// Writes N MiB to a file of a directory in one of these ways; "nameless": to an unnamed file; "stay": keeps it
+/// afterwards.
 int fill_in_a_way(Arguments arguments) {
   const Way* way = kWays;
   while (way != std::end(kWays) && std::strcmp(way->name, arguments[0]) != 0) ++way;

@@ -46,7 +46,7 @@ int sleep_on(Arguments) {
   wait_for_ever();
 }
 
-/// Writes "ready" and waits; ends with the given status on SIGTERM (and SIGINT, SIGHUP, SIGQUIT).
+/// Writes "ready" and waits; exits with the given status on SIGTERM (and SIGINT, SIGHUP, SIGQUIT).
 int wait_politely(Arguments arguments) {
   static int status = 0;
   status = static_cast<int>(number(arguments[0]));
@@ -63,7 +63,7 @@ int wait_stubbornly(Arguments) {
   wait_for_ever();
 }
 
-/// N bytes of output, as fast as the pipe takes them; 0 is without end.
+/// N bytes of output, as fast as the pipe accepts them; 0 means endless.
 int flood_output(Arguments arguments) {
   const long total = number(arguments[0]);
   const int fd = arguments[1] != nullptr ? static_cast<int>(number(arguments[1])) : 1;
@@ -96,7 +96,7 @@ int fill_file(Arguments arguments) {
   return worked();
 }
 
-/// Leaves N processes behind in the named way and ends, or stays when the third argument is "stay".
+/// Leaves N processes behind in the named way and exits, or stays if the third argument is "stay".
 int leave_behind(Arguments arguments) {
   const char* how = arguments[0];
   const long count = number(arguments[1]);
@@ -109,7 +109,7 @@ int leave_behind(Arguments arguments) {
       if (std::strcmp(how, "daemon") == 0) {
         setsid();
         if (fork() != 0)
-          _exit(0);  // the pipe of the main process's stdout stays open in the grandchild
+          _exit(0);  // the grandchild keeps the pipe of the main process's stdout open
         ignore_everything();
       } else if (std::strcmp(how, "ignore") == 0) {
         ignore_everything();
@@ -127,8 +127,7 @@ int leave_behind(Arguments arguments) {
     }
     char byte = 0;
     close(told[1]);
-    if (read(told[0], &byte, 1) != 1)
-      return refused(ESRCH);  // it died before it could do its trick
+    if (read(told[0], &byte, 1) != 1) return refused(ESRCH);  // it died before it was ready
     close(told[0]);
   }
   std::puts("left behind");
@@ -140,7 +139,7 @@ int leave_behind(Arguments arguments) {
 int hold_memory(Arguments arguments) {
   const auto size = static_cast<std::size_t>(number(arguments[0])) << 20;
   volatile char* const memory =
-      static_cast<char*>(std::malloc(size));  // volatile: each write is made
+      static_cast<char*>(std::malloc(size));  // volatile, so that each write happens
   if (memory == nullptr) return refused();
   for (std::size_t i = 0; i < size; i += 4096) memory[i] = 1;
   wait_for_ever();

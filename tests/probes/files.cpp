@@ -1,4 +1,4 @@
-// Questions about paths, descriptors, mounts and what came with the process.
+// Questions about paths, descriptors, mounts and inherited state.
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -26,7 +26,7 @@ int read_file(Arguments arguments) {
   char byte = 0;
   const ssize_t got = read(fd, &byte, 1);
   if (got < 0) return refused();
-  if (got == 0) return refused(ENODATA);  // opens, but there is nothing to be learnt
+  if (got == 0) return refused(ENODATA);  // it opens, but is empty
   return worked();
 }
 
@@ -64,7 +64,7 @@ int list(Arguments arguments) {
   return kWorked;
 }
 
-/// Every open descriptor but the one that lists them: number and what it is.
+/// Lists every open descriptor except the one used for listing: number and target.
 int list_descriptors(Arguments) {
   DIR* folder = opendir("/proc/self/fd");
   if (folder == nullptr) return refused();
@@ -98,7 +98,7 @@ int remount_writable(Arguments arguments) {
   return answer(mount(nullptr, arguments[0], nullptr, MS_REMOUNT | MS_BIND, nullptr));
 }
 
-/// The classic: keep a descriptor of the old root, chroot below it, walk up from the descriptor.
+/// The classic escape: keep a descriptor of the old root, chroot below it, walk up from the descriptor.
 int leave_chroot(Arguments) {
   const int old_root = open("/", O_RDONLY | O_DIRECTORY);
   if (old_root < 0) return unasked("open /");
@@ -112,8 +112,8 @@ int leave_chroot(Arguments) {
   return answer(chroot("."));
 }
 
-/// "worked" when there is something above /: the parent of the root is another folder, or the
-/// working folder is outside of it.
+/// "worked" if something is above /: the root's parent is another directory, or the working directory is outside of
+/// it.
 int above_root(Arguments) {
   struct stat root{};
   struct stat parent{};

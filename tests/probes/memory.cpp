@@ -1,5 +1,5 @@
-// Programs that take up memory of one kind each, in one particular way, and so much of it that the
-// same program also shows what happens below the budget. They run under sbx, never beside it.
+// Programs that use one kind of memory each, in one particular way and in a given amount, so that the same program
+// also tests usage below the budget. They run only under sbx.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -24,7 +24,7 @@
 namespace probe {
 namespace {
 
-/// Touches memory by the kernel's own hand: the fastest way there is.
+/// Lets the kernel populate memory: the fastest way.
 bool populate(std::size_t size) {
   return mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1,
               0) != MAP_FAILED;
@@ -46,7 +46,7 @@ int hold_after_rest(Arguments arguments) {
   return hold_anonymous(arguments + 1);
 }
 
-/// COUNT children with N MiB each, at once: each ends when all of them hold theirs.
+/// COUNT children with N MiB each, in parallel: each ends when all of them hold theirs.
 int hold_in_children(Arguments arguments) {
   const long count = number(arguments[0]);
   int ready[2];
@@ -68,8 +68,8 @@ int hold_in_children(Arguments arguments) {
   return wait_for_children();
 }
 
-/// N MiB that COUNT idle children share since their fork, then M MiB of its own at full speed: the
-/// sum over processes is far above what is there.
+/// N MiB that COUNT idle children share since their fork, then M MiB of its own at full speed: the sum over processes
+/// far exceeds the real usage.
 int hold_after_forks(Arguments arguments) {
   constexpr std::size_t kStep = 4 * kMiB;
   if (!populate(mebibytes(arguments[1]))) return refused();
@@ -83,14 +83,14 @@ int hold_after_forks(Arguments arguments) {
     char byte = 0;
     _exit(read(go[0], &byte, 1) == 0 ? 0 : 1);
   }
-  usleep(200'000);  // for whoever looks now and then
+  usleep(200'000);  // time for polling
   for (std::size_t held = 0; held < mebibytes(arguments[2]); held += kStep)
     if (!populate(kStep)) return refused();
   close(go[1]);
   return wait_for_children();
 }
 
-/// N MiB of anonymous memory, which a child of vfork has as well for as long as it does not exec.
+/// N MiB of anonymous memory, which a vfork child shares until it execs.
 int hold_with_borrower(Arguments arguments) {
   const int held = hold_anonymous(arguments);
   if (held != 0) return held;
@@ -102,8 +102,8 @@ int hold_with_borrower(Arguments arguments) {
   return child < 0 ? refused() : 0;
 }
 
-/// Addresses whose tables are full, which takes no memory of their own; to change what they allow takes
-/// long, and all that time nobody writes to the first page of them.
+/// Addresses with full page tables, which use no memory of their own: changing their protection takes long, and
+/// during that time nobody can write to their first page.
 constexpr std::size_t kSlow = 4UL << 30;
 volatile bool changing = false;
 
@@ -120,8 +120,8 @@ int become_holder(void* size) {
   return kRefused;
 }
 
-/// N MiB in a child that has its number long before it can be listed: between the two the kernel writes
-/// its descriptor, to a page that another thread has locked.
+/// N MiB in a child that has its number long before it can be listed: in between, the kernel writes its descriptor to
+/// a page that another thread keeps locked.
 int hold_in_late_child(Arguments arguments) {
   constexpr std::size_t kPage = 4096;
   constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ, Linux 5.14
@@ -136,7 +136,7 @@ int hold_in_late_child(Arguments arguments) {
   if (pthread_create(&thread, nullptr, change_slowly, addresses) != 0) return unasked("a thread");
   while (!changing) {
   }
-  usleep(1000);  // it has begun
+  usleep(1000);  // the child has begun
   static char stack[65536];
   const pid_t child = clone(become_holder, stack + sizeof stack, CLONE_VM | CLONE_PIDFD | SIGCHLD,
                             arguments[0], addresses);
@@ -149,8 +149,7 @@ void* hold_in_thread(void* arguments) {
   std::exit(hold_anonymous(static_cast<Arguments>(arguments)));
 }
 
-/// N MiB in a thread, after the first one has left: what /proc says of the process's memory is said
-/// of the first.
+/// N MiB in a thread after the first thread has exited: /proc shows the first thread's memory as that of the process.
 int hold_without_first(Arguments arguments) {
   pthread_t thread;
   if (pthread_create(&thread, nullptr, hold_in_thread, arguments) != 0)
@@ -158,14 +157,14 @@ int hold_without_first(Arguments arguments) {
   pthread_exit(nullptr);
 }
 
-/// N MiB in a memory file without a name.
+/// N MiB in a memfd.
 int hold_memfd(Arguments arguments) {
   const int fd = memfd_create("probe", MFD_CLOEXEC);
   if (fd < 0) return refused();
   return answer(write_fully(fd, mebibytes(arguments[0])));
 }
 
-/// N MiB of System V shared memory, detached again: no process has it in its address space.
+/// N MiB of System V shared memory, detached again: no process maps it.
 int hold_sysv(Arguments arguments) {
   constexpr std::size_t kSegment = 16 * kMiB;
   const std::size_t size = mebibytes(arguments[0]);
@@ -180,10 +179,10 @@ int hold_sysv(Arguments arguments) {
   return worked();
 }
 
-/// N MiB of page tables, for memory that is read in one place of each 2 MiB and is nowhere else.
+/// N MiB of page tables, for memory that is read at one address per 2 MiB and uses no pages.
 int hold_page_tables(Arguments arguments) {
   constexpr std::size_t kRegion = 1024 * kMiB;
-  constexpr std::size_t kReached = 2 * kMiB;  // by one page of tables
+  constexpr std::size_t kReached = 2 * kMiB;  // covered by one page of tables
   const std::size_t pages = mebibytes(arguments[0]) / 4096;
   const char* region = nullptr;
   for (std::size_t held = 0; held < pages; ++held) {
@@ -200,7 +199,7 @@ int hold_page_tables(Arguments arguments) {
   return worked();
 }
 
-/// N MiB of shared memory, 4 MiB of which are mapped at a time: the rest stays, resident nowhere.
+/// N MiB of shared memory, of which 4 MiB are mapped at a time: the rest persists, resident in no process.
 int hold_given_up(Arguments arguments) {
   constexpr std::size_t kStep = 4 * kMiB;
   const std::size_t size = mebibytes(arguments[0]);
@@ -215,8 +214,8 @@ int hold_given_up(Arguments arguments) {
   return worked();
 }
 
-/// A file of N MiB, of which M are mapped, and K MiB of memory that COUNT children share with this
-/// process, in the middle of far more that nobody touches; for 300 ms.
+/// A file of N MiB, of which M are mapped, and K MiB of memory that COUNT children share with this process, within a
+/// far larger untouched mapping; for 300 ms.
 int hold_beside_file(Arguments arguments) {
   constexpr std::size_t kUntouched = 65536 * kMiB;
   constexpr int kAccess = PROT_READ | PROT_WRITE;
@@ -239,7 +238,7 @@ int hold_beside_file(Arguments arguments) {
 
 /// N MiB in System V semaphores, of 64 bytes each.
 int hold_semaphores(Arguments arguments) {
-  constexpr std::size_t kInSet = 32000;  // the most, as the kernel comes
+  constexpr std::size_t kInSet = 32000;  // the kernel's default maximum
   const std::size_t size = mebibytes(arguments[0]);
   for (std::size_t held = 0; held < size; held += kInSet * 64)
     if (semget(IPC_PRIVATE, kInSet, 0600) < 0) return refused();
@@ -248,13 +247,13 @@ int hold_semaphores(Arguments arguments) {
 
 /// N MiB in System V message queues.
 int hold_messages(Arguments arguments) {
-  constexpr std::size_t kMessage = 8192;  // the most, as the kernel comes
+  constexpr std::size_t kMessage = 8192;  // the kernel's default maximum
   struct {
     long type;
     char text[kMessage];
   } message{1, {}};
   const std::size_t size = mebibytes(arguments[0]);
-  for (std::size_t held = 0; held < size; held += 2 * kMessage) {  // two fill one
+  for (std::size_t held = 0; held < size; held += 2 * kMessage) {  // two messages fill a queue
     const int queue = msgget(IPC_PRIVATE, 0600);
     if (queue < 0) return refused();
     for (int i = 0; i < 2; ++i)
@@ -263,7 +262,7 @@ int hold_messages(Arguments arguments) {
   return worked();
 }
 
-/// Fills the kernel's buffers of one pair of descriptors; the bytes that it took.
+/// Fills the kernel's buffers of one pair of descriptors; returns the number of bytes accepted.
 std::size_t fill_buffers(const int (&ends)[2]) {
   std::size_t taken = 0;
   for (const int end : ends) {
@@ -293,7 +292,7 @@ bool connect_on_loopback(int type, int (&ends)[2]) {
   return connected;
 }
 
-/// Nobody is told of a datagram that has no room: as many as are sure to fill it.
+/// The sender isn't told when a datagram finds no room, so it sends enough to be sure to fill the buffer.
 std::size_t fill_with_datagrams(const int (&ends)[2]) {
   int room = kMiB;
   socklen_t size = sizeof room;
@@ -312,8 +311,9 @@ bool make_ends(const char* kind, int (&ends)[2]) {
   return socketpair(AF_UNIX, type, 0, ends) == 0;
 }
 
-/// N MiB in buffers that nobody reads: of unix sockets ("sockets", "datagrams"; with "closed" their senders are), of "tcp" and
-/// "udp" on the loopback or of "pipes"; with "stay" for good. In as many children as the limit of open files asks for.
+/// N MiB in buffers that nobody reads: of unix sockets ("sockets", "datagrams"; with "closed" the senders are
+/// closed), of "tcp" and "udp" on the loopback interface, or of "pipes"; "stay" keeps them. Uses as many children as
+/// the limit of open files requires.
 int hold_buffers(Arguments arguments) {
   const char* const kind = arguments[0];
   bool closes = false;
@@ -329,7 +329,7 @@ int hold_buffers(Arguments arguments) {
     int ends[2];
     if (!make_ends(kind, ends)) {
       if (errno != EMFILE) return refused();
-      // Full here: a child goes on with a table of its own, this process keeps what it has.
+      // The descriptor table is full: a child continues with its own, this process keeps what it has.
       const pid_t child = fork();
       if (child < 0) return refused();
       if (child > 0) {
@@ -341,7 +341,7 @@ int hold_buffers(Arguments arguments) {
       continue;
     }
     if (std::strcmp(kind, "pipes") == 0)
-      fcntl(ends[1], F_SETPIPE_SZ, kMiB);  // refused beyond the user's share: then 64 KiB
+      fcntl(ends[1], F_SETPIPE_SZ, kMiB);  // beyond the user's share it fails: then 64 KiB
     held += std::strcmp(kind, "udp") == 0 ? fill_with_datagrams(ends) : fill_buffers(ends);
     if (closes) close(ends[0]);
   }

@@ -1,4 +1,4 @@
-// Questions about other processes: can they be traced, killed, limited, read?
+// Questions about other processes: whether they can be traced, killed, limited or read.
 #include <sched.h>
 #include <signal.h>
 #include <sys/ipc.h>
@@ -21,13 +21,13 @@
 namespace probe {
 namespace {
 
-/// A child that waits for its death, for questions that need somebody to ask them about.
+/// A child that waits to be killed, as the target of a question.
 pid_t sleeping_child() {
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(0);  // it ended before the line above
+    if (getppid() != parent) _exit(0);  // the parent ended before the line above
     for (;;) pause();
   }
   return child;
@@ -104,7 +104,7 @@ int open_semaphore(Arguments arguments) {
   return answer(semget(static_cast<key_t>(number(arguments[0])), 0, 0));
 }
 
-/// Runs a set-uid program and looks whether it got another effective uid than the real one.
+/// Runs a set-user-ID program and checks whether its effective uid differs from its real one.
 int run_setuid(Arguments arguments) {
   int in[2];
   if (pipe(in) != 0) return unasked("pipe");
@@ -118,7 +118,7 @@ int run_setuid(Arguments arguments) {
   }
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/status", child);
-  // The name changes in execve before the ids do: look until the program under its new name sleeps (or is dead).
+  // execve changes the name before the ids: so poll until the program sleeps under its new name, or is dead.
   unsigned real = 0;
   unsigned effective = 0;
   char mine[64] = "";

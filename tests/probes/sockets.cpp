@@ -1,4 +1,4 @@
-// Questions about sockets: which can be made, and who can be reached.
+// Questions about sockets: which can be created, and which peers can be reached.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -64,7 +64,7 @@ int send_datagram(Arguments arguments) {
   return answer(sendto(fd, "x", 1, 0, reinterpret_cast<const sockaddr*>(&address), sizeof address));
 }
 
-/// A server and a client on the loopback of wherever this runs.
+/// A server and a client on the local loopback interface.
 int talk_to_itself(Arguments) {
   const int server = socket(AF_INET, SOCK_STREAM, 0);
   if (server < 0) return refused();

@@ -57,7 +57,7 @@ TEST(Capture, ACapOfNothingKeepsNothing) {
 }
 
 TEST(Capture, HeadAndTailTogetherAreTheTextAndNeverOverTheCap) {
-  const Stream stream = captured(10, "abcd€€€€wxyz", 100);  // both cuts fall into a euro sign
+  const Stream stream = captured(10, "abcd€€€€wxyz", 100);  // both cuts are inside a euro sign
   EXPECT_EQ(stream.text->size(), stream.head_bytes + stream.tail_bytes);
   EXPECT_LE(stream.head_bytes + stream.tail_bytes, 10U);
 }

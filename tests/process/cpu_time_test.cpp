@@ -31,14 +31,14 @@ std::uint64_t microseconds_of(const timeval& time) {
          static_cast<std::uint64_t>(time.tv_usec);
 }
 
-/// Uses so much CPU time in this thread.
+/// Uses that much CPU time in this thread.
 void burn(std::uint64_t milliseconds) {
   const std::uint64_t until = own_microseconds(CLOCK_THREAD_CPUTIME_ID) + milliseconds * 1000;
   while (own_microseconds(CLOCK_THREAD_CPUTIME_ID) < until) {
   }
 }
 
-/// Uses CPU time where no wait and no look at live processes finds it.
+/// Uses CPU time that neither a wait nor a look at live processes finds.
 int burn_in_unwaited_children(int children) {
   ::signal(SIGCHLD, SIG_IGN);
   for (int child = 0; child < children; ++child) {
@@ -46,7 +46,7 @@ int burn_in_unwaited_children(int children) {
       burn(2);
       ::_exit(0);
     }
-    ::wait(nullptr);  // ECHILD once it is gone
+    ::wait(nullptr);  // ECHILD once the child is gone
   }
   return 0;
 }
@@ -82,7 +82,7 @@ TEST(CpuTime, OfChildrenForWhomNobodyWaitsBelowTheBudgetEndsNormally) {
   const Seen seen = run_to_end(run);
   EXPECT_EQ(seen.verdict, "exited 0");
   EXPECT_EQ(seen.cpu_time_means, "task-clock");
-  // 200 ms, less what was used before the clock began.
+  // 200 ms, less the time used before the clock started.
   EXPECT_GE(seen.usage.user_ms + seen.usage.system_ms, 100U);
 }
 
@@ -127,7 +127,7 @@ TEST(CpuTime, WithoutTheClockIsSummedAndSaysSo) {
 TEST(CpuTime, AShortRunOpensNoClock) {
   FakeRun run{.main = [] { return 0; }};
   run.settings.cpu_time = 300ms;
-  run.before_supervising = [] {  // it would be said if it was tried
+  run.before_supervising = [] {  // an attempt would be reported
     if (!refuse_call(SYS_perf_event_open, EACCES)) ::_exit(96);
   };
   const Seen seen = run_to_end(run);
@@ -153,7 +153,7 @@ TEST(CpuTime, IsNeverSaidToBeSpentEarlyWhateverTheTreeDoes) {
   EXPECT_GE(seen.usage.user_ms + seen.usage.system_ms, 200U);
 }
 
-/// Forks and waits without pause: until a byte comes, and 200 times more.
+/// Forks and waits without pause until a byte arrives, and 200 times more.
 [[noreturn]] void fork_until(int told) {
   int rounds_left = 200;
   pollfd asked{.fd = told, .events = POLLIN};
@@ -177,7 +177,7 @@ TEST(TreeClock, FollowsATreeThatForksWhileItIsOpenedAndNeverCountsTwice) {
   supervise::ProcessList processes(::getpid(), -1);
   supervise::TreeClock clock(processes);
   std::uint64_t began = 0;
-  // On a busy machine no look is quick enough for a while: that is an answer too, but not this one.
+  // On a busy machine every look may be too slow for a while: a valid result, but not the one tested here.
   do {
     began = own_microseconds(CLOCK_MONOTONIC);
   } while (!clock.open(::getpid()) && clock.why().starts_with("processes were started faster"));
@@ -188,11 +188,11 @@ TEST(TreeClock, FollowsATreeThatForksWhileItIsOpenedAndNeverCountsTwice) {
   rusage used{};
   ::getrusage(RUSAGE_CHILDREN, &used);
   const std::uint64_t exact = microseconds_of(used.ru_utime) + microseconds_of(used.ru_stime);
-  // The task clock runs on while the host or an interrupt has the CPU, which rusage leaves out
+  // The task clock continues while the host or an interrupt has the CPU; rusage excludes that time
   // (update_rq_clock_task).
   const std::uint64_t taken = exact / 50;
   EXPECT_LE(clock.total(false), exact + taken);
-  // Two ticks of two processes, and what one of them at a time could do while it was being opened.
+  // Two ticks of two processes, plus the time that one of them could use while its counter was opened.
   EXPECT_GE(clock.total(false) + 45'000 + missed, exact);
 }
 

@@ -14,7 +14,7 @@ std::string filtered(EscapePolicy policy, std::string_view text, std::size_t blo
   return output;
 }
 
-/// The answer, after it was seen to be the same for every split.
+/// The result, after checking that it is the same for every split.
 std::string filtered(EscapePolicy policy, std::string_view text) {
   const std::string whole = filtered(policy, text, text.size() + 1);
   for (std::size_t block = 1; block < text.size(); ++block)
@@ -59,7 +59,7 @@ TEST(EscapeFilterVisible, ShowsTheEightBitControlsInBothTheirForms) {
   EXPECT_EQ(visible("\x9b"
                     "2J"),
             "\\x9b2J");
-  EXPECT_EQ(visible("\xe0\x82\x9b"), "\\xe0\\x82\\x9b");  // over-long
+  EXPECT_EQ(visible("\xe0\x82\x9b"), "\\xe0\\x82\\x9b");  // over-long encoding
 }
 
 TEST(EscapeFilterVisible, ShowsWhatIsUnfinishedAtTheEnd) {

@@ -25,7 +25,7 @@
 namespace sbx::test {
 namespace {
 
-constexpr int kListenerSocket = 700;  // where the main process finds the way to the supervisor
+constexpr int kListenerSocket = 700;  // the main process's socket to the supervisor
 
 void send_fd(int socket, int fd) {
   char byte = 'x';
@@ -294,11 +294,11 @@ Running start(const FakeRun& run) {
   const pid_t supervisor = ::fork();
   if (supervisor == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    // The numbers of the test's own descriptors must not be 0 to 2, which are put in place here.
+    // The test's own descriptors must not be 0 to 2, which are replaced here.
     for (int fd = 0; fd < 3; ++fd) put_in_place(fd, fd == 0 ? run.in : fd == 1 ? run.out : run.err);
     const UniqueFd kept(::fcntl(answer[1], F_DUPFD_CLOEXEC, 800));
     ::close_range(3, 799, 0);
-    // What the main function uses lies above (TestPipe); the other ends must not be held open here.
+    // The main function uses higher descriptors (TestPipe); the other ends must not stay open here.
     for (const int fd : run.not_in_supervisor) ::close(fd);
     const std::uint64_t before_kib = peak_kib();
     std::string text = supervise_fake(run);

@@ -22,7 +22,7 @@ namespace {
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kPage = 4096;
 
-/// As /proc/PID/maps has it, of the tmpfs where this kernel keeps shared memory that is no file.
+/// The device, as in /proc/PID/maps, of the tmpfs where this kernel keeps fileless shared memory.
 std::string fileless_device() {
   const UniqueFd file(::memfd_create("test", MFD_CLOEXEC));
   struct stat facts{};
@@ -32,7 +32,7 @@ std::string fileless_device() {
   return text;
 }
 
-/// 4 MiB, with what smaps has below it.
+/// A mapping of 4 MiB, with its lines in smaps.
 std::string mapping(const std::string& access, const std::string& device, const std::string& name,
                     int resident = -1) {
   std::string text = "7f0000000000-7f0000400000 " + access + " 00000000 " + device + " 7   " + name;
@@ -42,8 +42,7 @@ std::string mapping(const std::string& access, const std::string& device, const 
   return text + "\n";
 }
 
-/// A /proc of files: what a process would say that has pages in the swap space, which tests can't
-/// give it.
+/// A fake /proc in files: what a process with swapped pages would show, which tests can't produce.
 class MemoryMeterTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -128,7 +127,7 @@ TEST_F(MemoryMeterTest, SoManyOfAllProcessesAreRead) {
   EXPECT_EQ(look(128 * kMiB), (3 + 2 * (1 + 20) + (2 + 40)) * kMiB);
 }
 
-/// Two processes that share all they have, by their counts beyond the budget.
+/// Two processes that share all their memory and exceed the budget by their counts.
 class MemoryWalkTest : public MemoryMeterTest {
  protected:
   void SetUp() override {
@@ -161,7 +160,7 @@ TEST_F(MemoryWalkTest, IsRepeatedSomeTimeAfterAFault) {
   EXPECT_EQ(meter_->look(kBudget), 180 * kMiB);
 }
 
-/// What the machine says and /proc does not: it is said, and counts for nothing.
+/// Memory that only the machine's totals show, not /proc: it is reported and doesn't count.
 class MemoryAsideTest : public MemoryMeterTest {
  protected:
   bool may_keep_unmapped(std::uint64_t grown, const std::string& maps) {

@@ -17,10 +17,10 @@ using supervise::CallerMemory;
 using supervise::NotedCall;
 
 constexpr int kNoSeccomp = 77;
-// Any call with a text would do; this one says what the kernel itself answered.
+// Any call with a path would do; this one shows the kernel's own answer.
 constexpr int kNoted = SYS_chdir;
 
-/// Filled by the supervisor's process, read by the test's.
+/// Written by the supervisor process, read by the test.
 struct Looks {
   std::atomic<int> count;
   std::atomic<int> unreadable;
@@ -38,7 +38,7 @@ FakeRun noting(Looks* looks, std::function<int()> main) {
   FakeRun run;
   run.listener = true;
   run.settings.wall_time = 60s;
-  // A null pointer is denied, for the sake of the tests; all else is allowed.
+  // A null pointer is denied, for the test; everything else is allowed.
   run.settings.explain = [](int, const std::uint64_t(&arguments)[6], int& errno_value) {
     errno_value = arguments[0] == 0 ? EACCES : 0;
     return Denial{.kind = DenialKind::syscall, .what = "chdir"};
@@ -120,7 +120,7 @@ TEST(NotedCall, IsReadAcrossPagesAndNotBeyondThem) {
     char* const at_end = room + 2 * page - 5;
     std::strcpy(at_end, "/end");
     if (!gives(at_end, ENOENT)) return 2;
-    at_end[4] = 'x';  // goes on into nothing
+    at_end[4] = 'x';  // continues into unmapped memory
     if (!gives(at_end, EFAULT)) return 3;
     return gives(reinterpret_cast<const char*>(8), EFAULT) ? 0 : 4;
   }));
@@ -142,7 +142,7 @@ TEST(NotedCall, AFloodIsSeenExactlyAndCostsLittle) {
   SKIP_WITHOUT_SECCOMP(seen);
   EXPECT_EQ(seen.verdict, "exited 0");
   EXPECT_EQ(looks->count, kCalls);
-  // A tenth of a CPU, and 100 ms for the first thousand, each of which reads a name, and the start.
+  // A tenth of a CPU, plus 100 ms for the first thousand, each of which reads a name, and the start.
   EXPECT_LE(seen.cpu_ms, seen.usage.wall_ms / 10 + 100);
 }
 

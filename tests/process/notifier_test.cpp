@@ -28,7 +28,7 @@ Denial explain(int number, const std::uint64_t (&arguments)[6], int& errno_value
           .what = "call" + std::to_string(number) + "(" + std::to_string(arguments[0]) + ")"};
 }
 
-/// Makes the denied call (swapon, as good as any) so often; the number of right answers.
+/// Makes the denied call (swapon; any would do) that often; returns the number of correct answers.
 int count_answers(std::uint64_t argument, int times, int wanted) {
   int right = 0;
   for (int i = 0; i < times; ++i)
@@ -67,7 +67,7 @@ TEST(Notifier, KeepsTheNameOfTheProcessThatTriedFirst) {
   EXPECT_NE(seen.denials.find("@tried-it"), std::string::npos) << seen.denials;
 }
 
-/// A tenth of a CPU where others don't evict what it uses, and 60 ms for the first thousand and the start.
+/// A tenth of a CPU if others don't evict its caches, plus 60 ms for the first thousand and the start.
 std::uint64_t most_cpu_ms(const Seen& seen) {
   return static_cast<std::uint64_t>(seen.usage.wall_ms) / 8 + 60;
 }
@@ -131,7 +131,7 @@ TEST(Notifier, CallersKilledWhileTheyWaitAreNormal) {
   EXPECT_EQ(seen.verdict, "exited 0");
 }
 
-/// What a process of the test has seen, in memory that it shares.
+/// Results of a test process, in shared memory.
 struct SharedCounts {
   std::atomic<int> calls;
   std::atomic<int> answered;  ///< with the policy's errno
@@ -165,7 +165,7 @@ TEST(Notifier, ACallWhoseAnswerIsDelayedIsNotInterruptedByASignal) {
   int sent = 0;
   while (counts->calls < kCalls) {
     ASSERT_TRUE(loop->run_once());
-    // Writable: a call was received and has no answer yet. Nothing answers it between two turns.
+    // Writable means: a call was received and has no answer yet. Nothing answers it between two rounds.
     pollfd listener{.fd = child.listener.get(), .events = POLLOUT};
     if (::poll(&listener, 1, 0) != 1 || (listener.revents & POLLOUT) == 0) continue;
     ASSERT_EQ(::kill(child.pid, SIGUSR1), 0);

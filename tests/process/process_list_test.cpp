@@ -37,7 +37,7 @@ ProcessList::Process& process(ProcessList& list, pid_t number) {
   return list.all().front();
 }
 
-/// A child that waits to be killed; made by a thread that is not the first, if asked.
+/// A child that waits to be killed; optionally created by a thread other than the first.
 class Child {
  public:
   explicit Child(bool by_thread = false) {
@@ -122,7 +122,7 @@ TEST(ProcessList, FindsWhatAThreadMadeAndWhatCameSinceTheLastLook) {
   EXPECT_THAT(numbers(list), IsEmpty());
 }
 
-/// Has left its first thread; `told` hears when.
+/// Exits its first thread; reports through `told`.
 [[noreturn]] void go_on_in_another_thread(TestPipe& told) {
   static int to = told.write.get();
   const pthread_t first = ::pthread_self();
@@ -167,7 +167,7 @@ TEST(ProcessList, AProcfsListsWhatComesAfterItsPid1) {
   list.refresh();
   EXPECT_THAT(numbers(list), Not(Contains(1)));
   const Child child;
-  list.refresh();  // from the place that the first look found
+  list.refresh();  // from the offset that the first look found
   EXPECT_THAT(numbers(list), Contains(child.pid()));
   EXPECT_THAT(numbers(list), Contains(::getpid()));
   EXPECT_THAT(std::string(list.statm(process(list, child.pid()))), Not(IsEmpty()));

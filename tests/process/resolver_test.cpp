@@ -25,7 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 using policy::Address;
 
-/// A DNS server on the loopback, in the loop of the test.
+/// A DNS server on the loopback interface, in the test's event loop.
 class Server {
  public:
   explicit Server(EventLoop& loop) : loop_(loop) {
@@ -260,7 +260,7 @@ TEST_F(ResolverTest, ACancelledLookupIsNotHeardOf) {
   resolver_->cancel(id);
   resolver_->cancel(12345);
   (void)look_up("later.example");
-  // `within` may have been answered before it was cancelled; `id` never.
+  // `within` may have been answered before it was cancelled; `id` never is.
   called = false;
   (void)look_up("later.example");
   EXPECT_FALSE(called);
@@ -277,7 +277,7 @@ TEST_F(ResolverTest, EndsWithLookupsUnderWay) {
   EXPECT_FALSE(called);
 }
 
-/// Runs in a mount namespace of its own, where /etc/hosts is `hosts`; 77 where there is none.
+/// Runs `body` in a mount namespace where /etc/hosts contains `hosts`; returns 77 if that is impossible.
 int with_hosts(const std::string& hosts, const std::function<int()>& body) {
   const pid_t child = ::fork();
   if (child == 0) {

@@ -36,7 +36,7 @@ Pair make_pair(int type) {
   return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
-/// Fills a socket until it takes no more, `most` bytes at most; gives what it took.
+/// Fills a socket until it is full, with at most `most` bytes; returns the number accepted.
 std::uint64_t fill(const UniqueFd& socket, std::size_t each, std::uint64_t most = 1 << 20) {
   const std::string block(each, 'x');
   std::uint64_t sent = 0;
@@ -48,7 +48,7 @@ std::uint64_t fill(const UniqueFd& socket, std::size_t each, std::uint64_t most 
   return sent;
 }
 
-/// A socket bound on the loopback and one connected to it.
+/// A socket bound to the loopback interface, and one connected to it.
 Pair connected(int type) {
   Pair pair{make_socket(AF_INET, type), make_socket(AF_INET, type)};
   sockaddr_in place{.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
@@ -62,7 +62,7 @@ Pair connected(int type) {
   return pair;
 }
 
-/// A meter of this process's network namespace.
+/// A meter for this process's network namespace.
 class Metered {
  public:
   Metered()
@@ -76,8 +76,8 @@ class Metered {
   SocketMeter meter_;
 };
 
-/// Runs in a network namespace of its own, which has a loopback and no sockets but those of the test. Exit status 77: the
-/// kernel gives no such namespace here.
+/// Runs in a new network namespace with a loopback interface and no sockets but those of the test. Exit status 77:
+/// the kernel permits no such namespace here.
 template <typename Test>
 void in_own_network(Test test) {
   const pid_t child = ::fork();
@@ -99,8 +99,8 @@ void in_own_network(Test test) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-/// What `pair` holds after `sent` bytes: at least these, and at most as much as the kernel's own bookkeeping of small
-/// packets makes of them.
+/// The expected count for `pair` after `sent` bytes: at least these, and at most the kernel's overhead for small
+/// packets more.
 void expect_counted(Metered& metered, std::uint64_t before, std::uint64_t sent) {
   ASSERT_GT(sent, 32'768U);
   const std::uint64_t after = metered.bytes();
@@ -187,7 +187,7 @@ TEST(SocketMeter, ALookMayUseTheLastListingAndALookAtAllMayNot) {
     const Pair pair = make_pair(SOCK_STREAM);
     const std::uint64_t before = metered.bytes();
     const std::uint64_t sent = fill(pair.left, 4096, 65'536);
-    EXPECT_GE(metered.meter().look(kRoom), before);  // not before the share of listing allows
+    EXPECT_GE(metered.meter().look(kRoom), before);  // not before the share of listing allows it
     EXPECT_GE(metered.bytes(), before + sent);
   });
 }

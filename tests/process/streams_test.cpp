@@ -364,7 +364,7 @@ TEST(Streams, NullInputIsAtItsEnd) {
   EXPECT_EQ(run_to_end(run).verdict, "exited 0");
 }
 
-/// A terminal of the test's; `slave` is what the supervisor is given.
+/// A terminal of the test; the supervisor gets `slave`.
 struct Terminal {
   UniqueFd master;
   UniqueFd slave;
@@ -380,7 +380,7 @@ struct Terminal {
     raw.c_oflag &= ~static_cast<tcflag_t>(OPOST);
     ::tcsetattr(slave.get(), TCSANOW, &raw);
   }
-  /// What was shown so far.
+  /// The output so far.
   [[nodiscard]] std::string drain() const {
     std::string text;
     ::fcntl(master.get(), F_SETFL, O_RDWR | O_NONBLOCK);

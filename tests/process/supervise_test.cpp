@@ -23,7 +23,7 @@ int spin() {
   for (volatile std::uint64_t turn = 0;;) turn = turn + 1;
 }
 
-/// Something the main process does in the test's sight, without a descriptor that ends with it.
+/// Reports an event of the main process to the test, through a descriptor that doesn't end with the process.
 void announce(const TestPipe& pipe) {
   (void)!::write(pipe.write.get(), "x", 1);
 }
@@ -102,7 +102,7 @@ TEST(Verdicts, CpuTimeOfAllProcessesOfTheTreeIsSummed) {
   FakeRun run{.main = [] {
     for (int child = 0; child < 3; ++child)
       if (::fork() == 0) {
-        ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // as the PID namespace would
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // as in a PID namespace
         spin();
       }
     ::waitpid(-1, nullptr, 0);
@@ -127,10 +127,10 @@ TEST(Verdicts, TheKernelsCpuLimitCountsAsCpuTime) {
     ::setrlimit(RLIMIT_CPU, &limit);
     return spin();
   }};
-  // That limit counts whole ticks (of what ran when one passed), the sum counts time.
+  // That limit counts whole ticks of whatever ran at the tick; the sum counts time.
   run.settings.cpu_time = 600ms;
   run.settings.cpus = 1;
-  // Our own measuring would be first: let it see nothing.
+  // Otherwise polling would be first: give it nothing to see.
   run.adjust = [&](supervise::Watched& watched) { watched.pid = -1; };
   const std::string verdict = run_to_end(run).verdict;
   EXPECT_EQ(verdict, "over-budget cpu_time");
@@ -171,7 +171,7 @@ TEST(Verdicts, AnInitThatStaysIsKilledAndTheCommandsStatusStands) {
 }
 
 TEST(Verdicts, AnEndThatWasReportedBeforeTheDeadlineWins) {
-  // Both are there when the supervisor first looks: the message and a deadline that has passed.
+  // At the supervisor's first look both exist: the message, and a deadline that has passed.
   TestPipe reported;
   FakeRun run{.main = [] { return 5; }};
   run.settings.wall_time = 1ms;
@@ -182,7 +182,7 @@ TEST(Verdicts, AnEndThatWasReportedBeforeTheDeadlineWins) {
   EXPECT_EQ(run_to_end(run).verdict, "exited 5");
 }
 
-/// A small tmpfs; invalid where mounting is not allowed.
+/// A small tmpfs; invalid if mounting is not allowed.
 UniqueFd small_tmpfs() {
   const UniqueFd context(static_cast<int>(::syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC)));
   ::syscall(SYS_fsconfig, context.get(), FSCONFIG_SET_STRING, "size", "64k", 0);
@@ -275,7 +275,7 @@ TEST(Signals, ASecondSignalKillsAtOnce) {
   await(told);
   ::kill(running.supervisor(), SIGTERM);
   EXPECT_EQ(running.finish().verdict, "cancelled 2");
-  EXPECT_LT(sys::now_microseconds() - before, 1'900'000U);  // less than the grace of 2 s
+  EXPECT_LT(sys::now_microseconds() - before, 1'900'000U);  // less than the 2 s of grace
 }
 
 TEST(Signals, TheGraceOfACancelledRunEnds) {
@@ -316,7 +316,7 @@ TEST(Signals, StopStopsTheCommandFirstAndContinueWakesBoth) {
     char byte = 0;
     return ::read(go.read.get(), &byte, 1) == 1 ? 4 : 5;
   }};
-  // A group of its own, with its parent in the same session: else the kernel ignores SIGTSTP.
+  // A process group of its own, whose parent is in the same session: otherwise the kernel ignores SIGTSTP.
   run.before_supervising = [] { ::setpgid(0, 0); };
   Running running = start(run);
   await(ready);
@@ -339,7 +339,7 @@ TEST(Signals, TheScopeRestoresMaskAndDispositions) {
     struct sigaction pipe{};
     ::sigaction(SIGPIPE, nullptr, &pipe);
     EXPECT_EQ(pipe.sa_handler, SIG_IGN);
-    ::raise(SIGTERM);  // would end the test
+    ::raise(SIGTERM);  // would kill the test
     EXPECT_EQ(scope->next(), SIGTERM);
     EXPECT_EQ(scope->next(), std::nullopt);
   }

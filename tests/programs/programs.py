@@ -1,8 +1,7 @@
-"""Real programs that must not notice: what runs, under which policy, and what it needs.
+"""Real programs that must not notice the sandbox: what runs, under which policy, and its requirements.
 
-Each is run outside and inside; status and output must be the same, and nothing may be denied. Output holds no paths, times
-or ids. The README's table is made from these rows (test_programs.py --readme).
-"""
+Each runs outside and inside; status and output must be equal, and nothing may be denied. The output contains no
+paths, times or ids. The README's table is generated from these rows (test_programs.py --readme)."""
 
 import dataclasses
 
@@ -11,12 +10,12 @@ import dataclasses
 class Program:
     name: str  # a row of the README
     policy: str
-    does: str  # what was run, in the README's words
+    does: str  # what runs, in the README's words
     command: list  # argv; a relative name is a file of `files`
     files: dict = dataclasses.field(default_factory=dict)
     needs: tuple = ()  # commands on PATH
     modules: tuple = ()  # of the system's python
-    environment: dict = dataclasses.field(default_factory=dict)  # outside: what the policy sets inside
+    environment: dict = dataclasses.field(default_factory=dict)  # outside: the variables that the policy sets inside
     options: tuple = ()  # of sbx run
     home: dict = dataclasses.field(default_factory=dict)  # files of the caller's home
     slow: bool = False

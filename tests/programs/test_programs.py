@@ -1,7 +1,6 @@
-"""Honest programs don't notice: the programs of programs.py end alike outside and inside, and nothing is denied.
+"""Honest programs don't notice: the programs of programs.py end the same outside and inside, and nothing is denied.
 
-`test_programs.py --readme` runs them all and writes the README's table.
-"""
+`test_programs.py --readme` runs them all and writes the README's table."""
 
 import os
 import pathlib
@@ -20,7 +19,7 @@ PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 def missing(program):
-    """What this machine lacks for it; empty when it can run."""
+    """What this machine lacks for it; empty if it can run."""
     for command in program.needs:
         if shutil.which(command, path=PATH) is None:
             return command
@@ -32,7 +31,7 @@ def missing(program):
 
 class Programs(SbxTest):
     def place(self, name, program):
-        """A folder with the program's files."""
+        """A directory with the program's files."""
         folder = self.tmp / name
         folder.mkdir(mode=0o755)
         for path, text in program.files.items():
@@ -109,7 +108,7 @@ class Programs(SbxTest):
 
 
 class Refused(SbxTest):
-    """What a program sees that wants what it was not given: an ordinary error at once, and no hang."""
+    """A program that needs what it was not granted gets an ordinary error at once, and doesn't hang."""
 
     def test_curl_ends_at_once_and_leaves_no_file(self):
         if shutil.which("curl", path=PATH) is None:
@@ -151,7 +150,7 @@ class Readme(SbxTest):
 
 
 def write_table():
-    """Runs everything here and now, and writes what ran into the README."""
+    """Runs everything now, and writes the results into the README."""
     rows = ["| program | policy | what ran |\n| --- | --- | --- |\n"]
     case = Programs("group")
     for number, program in enumerate(PROGRAMS):

@@ -1,4 +1,4 @@
-"""Debian's own test suites: each test ends inside as it does outside, but for the differences that
+"""Debian's own test suites: each test ends the same inside and outside, except for the differences that
 suite_differences.txt explains one by one."""
 
 import fnmatch
@@ -15,7 +15,7 @@ import sbxtest  # noqa: E402
 from sbxtest import IS_ROOT, SOURCE, SbxTest  # noqa: E402
 
 LISTED = SOURCE / "tests" / "programs" / "suite_differences.txt"
-# Tests of a library, not of its speed: a suite has half an hour and room.
+# Tests of a library, not of its speed: a suite gets half an hour and large budgets.
 ROOM = ("--timeout", "30m", "--cpu-time", "60m", "--memory", "4G", "--processes", "1000", "--output", "16M", "--set", "limits.open_files=4096",
         "--set", "filesystem.outputs.collect=[\"result.xml\"]", "--set", "filesystem.outputs.max_bytes=\"64M\"", "--set", "limits.file_size=\"4G\"",
         "--set", "limits.disk=\"2G\"")
@@ -57,7 +57,7 @@ class Suites(SbxTest):
         self.tmp.chmod(0o755)
 
     def ordinary(self, command, folder):
-        """The command as an ordinary user: that is what the program is inside."""
+        """The command as an ordinary user, like the program inside."""
         if not IS_ROOT:
             return command
         nobody = 65534
@@ -66,7 +66,7 @@ class Suites(SbxTest):
         return ["setpriv", f"--reuid={nobody}", f"--regid={nobody}", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all", *command]
 
     def compare(self, suite, policy, command, options=()):
-        """Runs it both ways; gives how many passed both."""
+        """Runs it both ways; returns how many passed both."""
         outside = self.tmp / "outside"
         for folder in (outside, outside / "home", outside / "tmp"):
             folder.mkdir()
@@ -87,7 +87,8 @@ class Suites(SbxTest):
         different = {test: (expected.get(test, "absent"), seen.get(test, "absent")) for test in expected.keys() | seen.keys() if expected.get(test) != seen.get(test)}
         both = sum(outcome == "passed" and expected.get(test) == "passed" for test, outcome in seen.items())
         print(f"{suite}: {both} of {len(expected)} passed inside and outside, {len(different)} differ, denied: {ended.denied}")
-        # A difference that hangs on the machine (no cgroup) is listed as it is without; where it is gone, so much the better.
+        # A difference that depends on the machine (no cgroup) is listed for the machine without; elsewhere it may be
+        # absent.
         unexplained = [f"{suite} | {test} | {was} -> {now} |" for test, (was, now) in sorted(different.items())
                        if not any(fnmatch.fnmatchcase(test, pattern) and ends == (was, now) for pattern, ends in explained.items())]
         if unexplained and os.environ.get("SBX_SUITES_KEEP"):
@@ -97,7 +98,7 @@ class Suites(SbxTest):
         return both
 
     def pytest(self, suite, policy, *arguments):
-        """With -p no:cacheprovider the folder holds nothing but the result."""
+        """With -p no:cacheprovider the directory holds nothing but the result."""
         if subprocess.run(["/usr/bin/python3", "-c", f"import pytest, {suite.partition('.')[0]}"], capture_output=True, check=False).returncode:
             self.skipTest(f"python3-pytest or python3-{suite.partition('.')[0]} is not installed")
         return self.compare(suite, policy, ["python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junit-xml=result.xml", *arguments])
@@ -106,7 +107,7 @@ class Suites(SbxTest):
         self.pytest(f"numpy.core.tests.{name}", "data-analysis", "--pyargs", f"numpy.core.tests.{name}", *arguments)
 
     def pandas(self, path, *arguments):
-        import importlib.util  # by path: the suite's own settings lie beside it
+        import importlib.util  # by path: the suite's own settings are beside it
         found = importlib.util.find_spec("pandas")
         if found is None:
             self.skipTest("python3-pandas is not installed")
@@ -121,7 +122,7 @@ class Suites(SbxTest):
         self.compare(f"cpython.{name}", "python", ["python3", "-m", "test", "--junit-xml", "result.xml", *arguments, name])
 
     def test_cpython_tempfile(self):
-        """What the fast tier has of the suites."""
+        """The suites' part in the fast tier."""
         self.cpython("test_tempfile")
 
     def test_slow_numpy_umath(self):
@@ -143,7 +144,8 @@ class Suites(SbxTest):
         self.cpython("test_multiprocessing_fork")
 
     def test_slow_cpython_socket(self):
-        # UDP-Lite is not among the protocols of a sandbox, and these tests don't survive it: a thread of theirs fails on.
+        # UDP-Lite is not among a sandbox's protocols, and these tests don't survive that: one of their threads keeps
+        # failing.
         self.cpython("test_socket", "--ignore", "*UDPLITE*")
 
     def test_slow_cpython_os(self):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""check_child_symbols.py ALLOWED OBJECT...: the undefined symbols of the child's objects against the reviewed list."""
+"""check_child_symbols.py ALLOWED OBJECT...: compares the undefined symbols of the child's objects with the reviewed
+list."""
 
 import pathlib
 import subprocess

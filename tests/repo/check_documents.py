@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""check_documents.py SOURCE SBX: the help, the pages, the completions and the record's schema say the same. See check_tested.py."""
+"""check_documents.py SOURCE SBX: checks that help, pages, completions and the record's schema agree. See
+check_tested.py."""
 
 import json
 import pathlib
@@ -56,7 +57,7 @@ def check_groups(source):
         expect(group in completion, f"the completions lack the group {group}")
 
 
-# What a generator or a hand gets wrong, and no linter reports.
+# Errors of a generator or an author that no linter reports.
 MALFORMED = [
     (r"^\.It .*\bOp\b.*\bOp\b", "Op takes the rest of the line: write Oo ... Oc"),
     (r"^(Sbx\b|(?!Node\.js)[A-Z][a-z]+(-[a-z]+)?(\.[a-z_]+|\([1-9]\)))", "a name that must be typed so begins with a capital letter"),

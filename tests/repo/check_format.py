@@ -1,4 +1,4 @@
-"""Every C and C++ file has the form that .clang-format describes. Usage: check_format.py SOURCE CLANG_FORMAT"""
+"""Every C and C++ file is formatted according to .clang-format. Usage: check_format.py SOURCE CLANG_FORMAT"""
 
 import pathlib
 import subprocess

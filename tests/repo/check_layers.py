@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""check_layers.py SOURCE: which folder of src may include which, and where other people's headers may appear."""
+"""check_layers.py SOURCE: which directory of src may include which, and where third-party headers may appear."""
 
 import pathlib
 import re
 import sys
 
-# A folder may include itself, base, include/sbx and what stands here. Peers of one layer do not know each other.
+# A directory may include itself, base, include/sbx and those listed here. Peers of one layer do not know each other.
 VALUES = {"policy", "host", "plan"}
 MECHANISMS = {"spawn", "supervise", "workspace", "network", "cgroup"}
 BELOW_FRONT_ENDS = {"run", "record", "changes", "worker"}
@@ -15,7 +15,7 @@ MAY_INCLUDE = {
     "host": set(),
     "plan": {"policy", "host"},
     "spawn": VALUES,
-    "supervise": set(),  # it is handed values and descriptors
+    "supervise": set(),  # it gets values and descriptors
     "workspace": VALUES,
     "network": VALUES,
     "cgroup": VALUES,
@@ -23,7 +23,7 @@ MAY_INCLUDE = {
     "run": VALUES | MECHANISMS | {"changes"},
     "record": VALUES | {"run", "changes", "workspace"},
     "worker": VALUES | {"run", "record", "changes"},
-    # Front ends: a sandbox is started by run/launch.hpp, and no mechanism is reached for beside it.
+    # Front ends: run/launch.hpp starts a sandbox, and they use no mechanism directly.
     "doctor": VALUES | BELOW_FRONT_ENDS,
     "cli": VALUES | BELOW_FRONT_ENDS | {"doctor"},
     "lib": set(),
@@ -41,7 +41,7 @@ FENCES = [
      "kernel headers stay with the mechanism"),
 ]
 
-# The child between clone and exec: libc, kernel and its own flat headers, nothing that owns or allocates.
+# The child between clone and exec: libc, the kernel and its own flat headers, nothing that owns or allocates.
 CHILD_SOURCES = re.compile(r"^spawn/(child\w*|payload)\.(cpp|hpp)$")
 CHILD_STANDARD = {"array", "cerrno", "climits", "csignal", "cstddef", "cstdint", "cstring", "algorithm", "initializer_list", "iterator",
                   "type_traits"}

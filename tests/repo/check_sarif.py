@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""check_sarif.py SBX CACHE: what `policy check --format sarif` prints holds under the official schema of SARIF 2.1.0.
+"""check_sarif.py SBX CACHE: the output of `policy check --format sarif` is valid under the official schema of SARIF
+2.1.0.
 
-The schema is the one that npm's @microsoft/jest-sarif carries, which is kept in CACHE; 77 (a visible skip) where it can't be had.
-"""
+The schema comes from npm's @microsoft/jest-sarif, which is kept in CACHE; 77 (a visible skip) if it is unavailable."""
 
 import json
 import os
@@ -59,7 +59,7 @@ def main():
             problems += [f"{name}: {'/'.join(map(str, error.path))}: {error.message}" for error in validator.iter_errors(log)]
             if (name == "none") != (log["runs"][0]["results"] == []):
                 problems.append(f"{name}: {log['runs'][0]['results']}")
-    # The twin: the schema finds what does not belong there.
+    # The twin: the schema rejects invalid output.
     log["runs"][0]["results"].append({"ruleId": "x"})
     if not list(validator.iter_errors(log)):
         problems.append("a result without a message is not found")

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""check_schema.py SOURCE CACHE: the shipped policies and the examples hold under the JSON Schema that they name.
+"""check_schema.py SOURCE CACHE: the shipped policies and the examples are valid under the JSON Schema that they name.
 
-The linter is npm's @taplo/cli, which is kept in CACHE; 77 (a visible skip) where it can't be had.
-"""
+The linter is npm's @taplo/cli, which is kept in CACHE; 77 (a visible skip) if it is unavailable."""
 
 import os
 import pathlib
@@ -35,7 +34,7 @@ def taplo(cache):
 
 
 def lint(program, files):
-    # Only what a file names itself: no catalogue is fetched.
+    # Uses only the schema that a file names: fetches no catalogue.
     return subprocess.run([program, "lint", "--no-auto-config", *map(str, files)], capture_output=True, text=True, timeout=120)
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""check_tested.py SOURCE DOCS: everything that a user can type or read (`sbx-docs list`) stands in its page, in a shipped policy where
-it belongs in one, and in a test. A test names a thing by a literal of its own, never by a comment or a longer word."""
+"""check_tested.py SOURCE DOCS: everything that a user can type or read (`sbx-docs list`) is in its page, in a shipped
+policy if it belongs in one, and in a test. A test names a thing by a literal of its own, never by a comment or a
+longer word."""
 
 import ast
 import pathlib
@@ -18,7 +19,7 @@ def expect(condition, words):
 
 
 def python_literals(text):
-    """(literal, the words of the function around it) for each text of a Python file, but for what explains it."""
+    """(literal, the words of the function around it) for each text of a Python file except docstrings."""
     tree = ast.parse(text)
     explaining = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)}
 
@@ -41,7 +42,7 @@ def python_literals(text):
 
 
 def other_literals(text):
-    """The same of C++ and of shell scripts: what stands between quotes, the words of shell lines."""
+    """The same for C++ and shell scripts: quoted text, and the words of shell lines."""
     for line in text.splitlines():
         code = re.sub(r"(^|\s)(//|#).*", "", line) if not line.lstrip().startswith(("R\"", "\"")) else line
         words = frozenset(re.findall(r'"((?:[^"\\]|\\.)*)"', code)) | frozenset(code.split())
@@ -61,15 +62,15 @@ class Tests:
         self.joined = "\n".join(self.literals)
 
     def say(self, word):
-        """A literal that is the word."""
+        """A literal that equals the word."""
         return word in self.literals
 
     def mention(self, word):
-        """A literal that holds the word as a whole."""
+        """A literal that contains the word as a whole."""
         return re.search(rf"(?<![\w.@-]){re.escape(word)}(?![\w.-]|-\w)", self.joined) is not None
 
     def give(self, option, command):
-        """The option, bare or with its value, in a function that names the last word of its command too."""
+        """The option, alone or with its value, in a function that also contains the last word of its command."""
         own = command.rpartition(" ")[2]
         return any((literal == option or literal.startswith(option + "=") or (len(option) == 2 and literal.startswith(option)
                     and not literal.startswith("--"))) and (own in ("run", "") or own in words) for literal, words in self.found)
@@ -98,7 +99,7 @@ def flat(table, prefix=""):
 
 
 def statuses_of(source):
-    """The keys of STATUSES in the test that brings each about."""
+    """The keys of STATUSES in the test that causes each status."""
     for node in ast.parse((source / "tests/cli/test_statuses.py").read_text()).body:
         if isinstance(node, ast.Assign) and node.targets[0].id == "STATUSES":
             return {ast.literal_eval(key) for key in node.value.keys}
@@ -117,7 +118,7 @@ def check_options(source, tests, names):
     pages = {"run": page(source, "sbx-run.1"), "": page(source, "sbx.1")}
     for name in names:
         command, _, option = name.rpartition(" ")
-        if option in ("--help", "-h", "--color"):  # the same everywhere; a test gives them to every command
+        if option in ("--help", "-h", "--color"):  # the same everywhere; one test covers every command
             continue
         text = pages.get(command, pages[""])
         expect(re.search(rf"\bFl {re.escape(option[1:])}(?![\w-])", text), f"the page of sbx {command} lacks {option}")
@@ -142,7 +143,7 @@ def check_groups(source, tests, names):
         expect(tests.say(name), f"no test names the group {name}")
 
 
-# Texts of the form of a code that are something else.
+# Texts that look like a code but are something else.
 NOT_CODES = {
     "built-in", "cargo-clippy", "cargo-fmt", "cargo-miri", "cgroup-v1", "cgroup-v2", "clippy-driver", "command-line", "copy-on-write",
     "inactive-or-failed", "kernel-counter", "mask-file", "mask-folder", "masked-eq", "my-policy", "output-cut", "over-budget", "read-only", "read-write",
@@ -152,7 +153,7 @@ NOT_CODES = {
 
 
 def codes_in(source):
-    """Every text of the program that reads like a code, by file."""
+    """Every text of the program that looks like a code, by file."""
     found = {}
     for path in sorted((source / "src").rglob("*.[ch]pp")):
         if path.name not in ("codes.cpp", "options.cpp", "commands.cpp") and path.parts[-2] not in ("lib", "completions"):

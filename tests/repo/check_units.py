@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""check_units.py SOURCE: no two units of src need each other, directly or by others.
+"""check_units.py SOURCE: no two units of src need each other, directly or through others.
 
-A unit is NAME.hpp with NAME.cpp. A unit that includes another's header needs it; a cycle means that one of them holds what belongs
-into the other, or into a third.
-"""
+A unit is NAME.hpp with NAME.cpp. A unit that includes another's header needs it; in a cycle one of them contains
+something that belongs into another unit, or into a new one."""
 
 import pathlib
 import re

@@ -8,7 +8,7 @@ import sys
 SKIPPED = {".git", "build", "__pycache__"}
 TEXTS = {".cpp", ".hpp", ".py", ".toml", ".md", ".txt", ".cmake", ".json", ".sh", ".def", ".1", ".5", ".7", ".bash", ".fish", ""}
 
-# Pattern, files it holds for, what is wrong. Patterns are written so that they do not match themselves.
+# Pattern, files it applies to, what is wrong. The patterns don't match their own source.
 RULES = [
     (r"\bFIX[M]E\b|\bX[X]X\b", None, "unfinished"),
     (r"\bTO[D]O\b(?! when )", None, "a to-do names its condition: \"when ...\""),

@@ -1,4 +1,4 @@
-"""A seccomp filter for a test's own process and what it starts: as on a machine that refuses these calls."""
+"""A seccomp filter for a test's own process and its children: simulates a machine that refuses these calls."""
 
 import ctypes
 import os
@@ -12,7 +12,7 @@ CALLS = {"clone": 56, "clone3": 435, "unshare": 272, "setns": 308, "mount": 165,
 
 
 def refuse_calls(answers, namespaces_by_clone=None):
-    """Installs a filter in this process: {call: errno}; and an errno for clone(2) that makes namespaces."""
+    """Installs a filter in this process: {call: errno}; and an errno for clone(2) with namespaces."""
     load = lambda offset: struct.pack("HBBI", 0x20, 0, 0, offset)  # noqa: E731
     jump = lambda code, value, yes, no: struct.pack("HBBI", code, yes, no, value)  # noqa: E731
     answer = lambda errno: struct.pack("HBBI", 0x06, 0, 0, 0x00050000 | errno)  # noqa: E731

@@ -1,10 +1,9 @@
-"""Drives the built sbx from outside: runs it, reads its record, and looks at what it leaves on the host.
+"""Drives the built sbx from outside: runs it, reads its record, and checks what it leaves on the host.
 
-The tests that import this are started by ctest (cmake/SbxTests.cmake) with SBX (the binary), SBX_PROBE (tests/probes)
-and SBX_SOURCE (the project) in the environment, one method per process. By hand:
+ctest (cmake/SbxTests.cmake) starts the tests that import this with SBX (the binary), SBX_PROBE (tests/probes) and
+SBX_SOURCE (the project) in the environment, one method per process. By hand:
 
-    SBX=build/test/sbx SBX_PROBE=build/test/tests/probes/probe SBX_SOURCE=$PWD python3 tests/sandbox/test_x.py [METHOD]
-"""
+SBX=build/test/sbx SBX_PROBE=build/test/tests/probes/probe SBX_SOURCE=$PWD python3 tests/sandbox/test_x.py [METHOD]"""
 
 import ctypes
 import json
@@ -24,20 +23,20 @@ PROBE = os.environ.get("SBX_PROBE", "probe")
 SOURCE = pathlib.Path(os.environ.get("SBX_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 IS_ROOT = os.geteuid() == 0
 
-GONE_WITHIN_SECONDS = 1.0  # what is promised for everything of a run after its end
+GONE_WITHIN_SECONDS = 1.0  # promised for everything of a run after its end
 
 PR_SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def adopt_orphans():
-    """Whatever a dead sbx leaves behind becomes a child of this process, so that one look at our children finds all of it."""
+    """Whatever a dead sbx leaves behind becomes a child of this process, so our list of children shows all of it."""
     _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 adopt_orphans()
 
-# What the caller ignored (nohup) stays ignored under sbx, by design; these tests are about signals that arrive.
+# By design sbx keeps signals ignored that the caller ignores (nohup); these tests need signals that arrive.
 for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, signal.SIG_DFL)
@@ -51,7 +50,7 @@ def known_children():
 
 
 class Ended:
-    """A finished sbx: its exit status, what it printed, and its record where one was asked for."""
+    """A finished sbx: its exit status, its output, and its record if requested."""
 
     def __init__(self, arguments, status, out, err, record):
         self.arguments = arguments
@@ -66,17 +65,17 @@ class Ended:
 
     @property
     def verdict(self):
-        """(status, reason): what the record says ended the run."""
+        """(status, reason): the record's cause of the end."""
         return self.outcome["status"], self.outcome["reason"]
 
     @property
     def text(self):
-        """What the program printed, as far as the record kept it."""
+        """The program's output, as far as the record contains it."""
         return self.record["stdout"]["text"]
 
     @property
     def denied(self):
-        """What was refused, by name: {"ptrace": count}."""
+        """The denials by name: {"ptrace": count}."""
         return {denial["what"]: denial["count"] for denial in self.record["denials"]}
 
     def __str__(self):
@@ -88,7 +87,7 @@ class Ended:
 
 
 class Asked:
-    """The answer of a probe: `worked`, or `errno` naming the kernel's refusal; `lines` is what it printed before."""
+    """The answer of a probe: `worked`, or `errno` with the kernel's refusal; `lines` is the output before it."""
 
     def __init__(self, status, text, ended=None):
         self.status = status
@@ -118,7 +117,7 @@ def children():
 
 
 def orphans_after(seconds):
-    """Processes that a finished sbx left behind and that are still there after at most `seconds`; dead ones are reaped."""
+    """Processes that a finished sbx left behind and that still exist after `seconds`; reaps dead ones."""
     deadline = time.monotonic() + seconds
     while True:
         left = [pid for pid in children() if pid not in _known_children]
@@ -133,7 +132,7 @@ def orphans_after(seconds):
 
 
 def kill_orphans():
-    """Ends what a failed test's runs left behind; gives the pids."""
+    """Kills what a failed test's runs left behind; returns the pids."""
     left = orphans_after(0.0)
     for pid in left:
         try:
@@ -162,14 +161,14 @@ def init_of(process):
 
 
 def start(command, **options):
-    """Popen whose process is not taken for something that sbx left behind."""
+    """Popen whose process doesn't count as left behind by sbx."""
     process = subprocess.Popen(command, **options)
     _known_children.add(process.pid)
     return process
 
 
 class SbxTest(unittest.TestCase):
-    """A scratch folder, a home and a workspace of its own for each test; nothing may be left of a run."""
+    """A scratch directory, a home and a workspace for each test; a run must leave nothing behind."""
 
     maxDiff = None
 
@@ -222,28 +221,29 @@ class SbxTest(unittest.TestCase):
         return self.finish(process, arguments, data=stdin, timeout=timeout, json_record=json_record)
 
     def python(self, code, *arguments, options=(), **rest):
-        """Python code under sbx; it must have been started."""
+        """Runs Python code under sbx; it must have been started."""
         ended = self.sbx(*options, "--lang", "python", "-c", code, *arguments, **rest)
         self.assertIsNotNone(ended.record, ended)
         self.assertNotEqual(ended.outcome["status"], "setup-failed", ended)
         return ended
 
     def inside(self, *question, options=(), **rest):
-        """Asks a probe inside a sandbox."""
+        """Runs a probe inside a sandbox."""
         ended = self.sbx(*options, PROBE, *question, **rest)
         self.assertIsNotNone(ended.record, ended)
         self.assertIn(ended.outcome["status"], ("exited", "signaled", "denied", "over-budget"), ended)
         return Asked(ended.outcome["exit_code"], ended.text or "", ended)
 
     def outside(self, *question, wrapper=(), timeout=60, **options):
-        """Asks the same probe on the host; `wrapper` is a command that starts it."""
+        """Runs the same probe on the host; `wrapper` is a command that starts it."""
         process = start([*wrapper, PROBE, *map(str, question)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                         stderr=subprocess.PIPE, cwd=self.work, **options)
         out, err = process.communicate(timeout=timeout)
         return Asked(process.returncode, out.decode(errors="replace"), err)
 
     def on_terminal(self, command):
-        """Runs a command with a controlling terminal of its own; gives its exit status and what the terminal showed."""
+        """Runs a command with a controlling terminal of its own; returns its exit status and what the terminal
+        showed."""
         pid, master = pty.fork()
         if pid == 0:
             os.chdir(self.work)
@@ -253,7 +253,7 @@ class SbxTest(unittest.TestCase):
         while True:
             try:
                 block = os.read(master, 65536)
-            except OSError:  # EIO: the last user of the terminal is gone
+            except OSError:  # EIO: the last user of the terminal has closed it
                 break
             if not block:
                 break
@@ -283,7 +283,7 @@ class SbxTest(unittest.TestCase):
         return ended
 
     def could_not(self, ended, *words):
-        """Exit status 125 before anything ran, and a message with these words."""
+        """Expects exit status 125 before anything ran, and a message with these words."""
         self.assertEqual(ended.status, 125, ended)
         if ended.record is not None:
             self.assertEqual(ended.outcome["status"], "setup-failed", ended)
@@ -309,7 +309,7 @@ class SbxTest(unittest.TestCase):
 
 
 def tmpfs_takes_user_attributes():
-    """Since Linux 6.6; without them an overlay can't keep its upper layer there, nor a copy the attributes of files."""
+    """Since Linux 6.6; without them neither an overlay's upper layer nor a copied file with attributes can be there."""
     descriptor = os.memfd_create("attributes")
     try:
         os.setxattr(descriptor, "user.sbx", b"1")
@@ -321,7 +321,7 @@ def tmpfs_takes_user_attributes():
 
 
 def tmpfs_takes_id_maps():
-    """Whether a mount of tmpfs can be idmapped (since Linux 6.3), asked of the kernel; for root."""
+    """Asks the kernel whether a tmpfs mount can be idmapped (since Linux 6.3); for root."""
     holder = subprocess.Popen(["unshare", "--user", "--map-root-user", "sh", "-c", "echo; read -r line"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     holder.stdout.readline()
     try:
@@ -349,7 +349,7 @@ def stop(processes):
         process.wait()
 
 
-# x86-64 numbers of the calls that the tests ask for.
+# x86-64 numbers of the calls that the tests use.
 SYSCALLS = {
     "getpid": 39, "ptrace": 101, "mount": 165, "umount2": 166, "pivot_root": 155, "chroot": 161, "unshare": 272, "setns": 308,
     "bpf": 321, "perf_event_open": 298, "userfaultfd": 323, "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427,
@@ -364,7 +364,7 @@ SYSCALLS = {
 
 
 def main():
-    """Runs the one named method, or all; 77 when it was skipped, so that ctest shows a skip."""
+    """Runs the one named method, or all; 77 if it was skipped, so that ctest shows a skip."""
     program = unittest.main(module="__main__", argv=[sys.argv[0], "-v", *_selection()], exit=False)
     result = program.result
     if not result.wasSuccessful() or result.testsRun == 0:

@@ -1,4 +1,4 @@
-"""Change sets: what --keep stores, what `sbx changes` says of it, and that applying it later harms nothing."""
+"""Change sets: what --keep stores, what `sbx changes` shows of it, and that applying it later does no harm."""
 
 import json
 import os
@@ -185,7 +185,7 @@ class Kept(Changes):
 
 
 class Later(Changes):
-    """What happened between keeping and applying."""
+    """The host changed between keeping and applying."""
 
     def test_files_that_changed_since_are_conflicts_and_stay(self):
         for name in ("content", "same-size", "mode", "gone", "replaced", "fine", "to-delete"):
@@ -321,7 +321,7 @@ class Later(Changes):
 
 
 class Moved(Changes):
-    """The workspace's path, while the program runs: what was written is neither lost nor put elsewhere."""
+    """The workspace's path changes while the program runs: its changes are neither lost nor put elsewhere."""
 
     CODE = "open('old', 'w').write('new'); open('made', 'w').write('new'); print('ready', flush=True); input()"
 
@@ -457,7 +457,7 @@ class Ends(Changes):
 
 
 class CopiedOut(Changes):
-    """--out without patterns of the policy."""
+    """--out without patterns in the policy."""
 
     CODE = "import os; os.mkdir('sub'); open('sub/x', 'w').write('1'); open('y.txt', 'w'); os.symlink('y.txt', 'l'); os.mkdir('.git'); open('.git/config', 'w')"
 
@@ -484,7 +484,7 @@ class CopiedOut(Changes):
 
 
 class Patches(Changes):
-    """`sbx changes diff --patch` into `git apply`: the same tree as `sbx changes apply` makes."""
+    """`sbx changes diff --patch` into `git apply`: the same tree as from `sbx changes apply`."""
 
     def setUp(self):
         super().setUp()
@@ -492,7 +492,7 @@ class Patches(Changes):
             self.skipTest("git is not installed")
 
     def applied(self, code, ends_with=0):
-        """The tree that git makes of the patch, beside the folder."""
+        """The tree that git makes from the patch, beside the directory."""
         copy = self.tmp / "copy"
         shutil.copytree(self.work, copy, symlinks=True)
         self.keep(code)
@@ -540,7 +540,7 @@ class Patches(Changes):
         for name in (".git/objects", ".git/index", ".git/logs"):
             self.assertNotIn(name, shown)
         for name in (".git/hooks/pre-push", ".git/refs/heads/", "edited"):
-            self.assertIn(name, shown)  # these say what git does next
+            self.assertIn(name, shown)  # the lines that git shows next
         self.assertTrue(any(path.startswith(".git/objects/") for path in self.paths(self.json_of("show", "set")["changes"])), ended)
 
     def test_files_are_made_changed_and_deleted(self):
@@ -587,7 +587,7 @@ class Patches(Changes):
 
 
 class Edited(Changes):
-    """A set that somebody edited by hand leads nowhere else."""
+    """A change set edited by hand leads nowhere else."""
 
     def edited(self, *replacements, ends_with=125, manifest="set/manifest"):
         path = self.state / manifest
@@ -654,7 +654,7 @@ class Interrupted(Changes):
         found = self.contents()
         self.assertEqual(set(found), {f"f{i:03}" for i in range(self.COUNT)})
         self.assertLessEqual(set(found.values()), {self.OLD, self.NEW})
-        if self.OLD in found.values():  # else it was done before the signal came
+        if self.OLD in found.values():  # otherwise it was done before the signal arrived
             self.assertEqual(ended.status, 130, ended)
             self.assertIn(b"interrupted before", ended.err)
         self.changes("apply", "--yes", "set")
@@ -681,7 +681,8 @@ class Interrupted(Changes):
 
 
 class KilledAtEveryCall(Changes):
-    """Many folders that are alike and changed alike: each is the place of one application, killed one call later."""
+    """Many identical directories with identical changes: one application each, killed one system call later each
+    time."""
 
     FOLDERS = 40
     BEFORE = {"modified": "old\n", "large": "a" * 70_000, "deleted": "old\n", "moved": "text\n", "gone/inner": "old\n", "executable": "#!/bin/sh\n"}
@@ -704,7 +705,7 @@ for i in range({self.FOLDERS}):
 """)
 
     def seen(self, folder):
-        """Name -> what it is, without folders."""
+        """Name -> its type and contents, without directories."""
         found = {}
         for path in (self.work / folder).rglob("*"):
             if path.is_symlink():
@@ -757,7 +758,7 @@ class Asked(Changes):
         try:
             while more := os.read(master, 4096):
                 said += more
-        except OSError:  # EIO: the last user of the terminal is gone
+        except OSError:  # EIO: the last user of the terminal has closed it
             pass
         os.close(master)
         return process.wait(timeout=60), said
@@ -775,7 +776,7 @@ class Asked(Changes):
 
 
 class Hindered(Changes):
-    """Full disks and read-only folders, in a mount table of the test's own."""
+    """Full disks and read-only directories, in the test's own mount namespace."""
 
     def apart(self, script):
         wrapper = ["unshare", "--mount"] if sbxtest.IS_ROOT else ["unshare", "--user", "--map-root-user", "--mount"]
@@ -799,7 +800,7 @@ class Hindered(Changes):
         self.assertIn(b"No space left", ended.err)
 
     def test_room_for_one_more_file_is_enough_for_all(self):
-        """Old files are freed together, but never where their room is wanted."""
+        """Old files are freed together, but never if their room is needed."""
         ended = self.apart(
             'mount -t tmpfs -o size=1m none "$WORK"; cd "$WORK"; for i in 1 2 3 4 5 6; do head -c 140000 /dev/zero > f$i; done\n' + self.RUN +
             '"for i in range(1, 7): open(f\'f{i}\', \'w\').write(\'n\' * 140000)"\n'

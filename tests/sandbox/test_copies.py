@@ -1,4 +1,4 @@
-"""Where an overlay is not possible the workspace is a copy, and where memory does not do the private disk is a folder."""
+"""If an overlay is impossible the workspace is a copy, and if memory is unsuitable the private disk is a directory."""
 
 import json
 import os
@@ -72,7 +72,7 @@ class Copies(SbxTest):
 
 
     def keeps_and_applies(self, *options):
-        """`theirs` is of a foreign group where the caller has one, so that it is a copy."""
+        """`theirs` has a foreign group if the caller has one, so that it becomes a copy."""
         ended = self.overlay("import os, shutil\nopen('theirs', 'a').write('!'); shutil.move('sub', 'moved'); os.remove('mine'); open('new', 'w').write('n')\n"
                              "os.symlink('new', 'link'); os.chmod('moved/file', 0o600)", "--keep", "set", *options)
         names = set(self.changes(ended))
@@ -195,7 +195,7 @@ class ForeignToAUser(Copies):
 
 
 class OverlayOnOverlay(Copies):
-    """As in a container: the folder lies on an overlay, and so does the home."""
+    """As in a container: the directory and the home are on an overlay."""
 
     def setUp(self):
         super().setUp()
@@ -205,7 +205,7 @@ class OverlayOnOverlay(Copies):
         self.write(".env", "s3cr3t")
 
     def inside_overlay(self, *options, user=None, also="pass"):
-        """Runs sbx in a mount namespace in which work and home lie on an overlay; the record."""
+        """Runs sbx in a mount namespace where work and home are on an overlay; returns the record."""
         script = ('set -e; mount -t tmpfs t "$1"; mkdir "$1/u" "$1/w" "$1/m"; mount -t overlay o -o "lowerdir=$2,upperdir=$1/u,workdir=$1/w" "$1/m"; '
                   'chown -R "$3:$3" "$1/m"; chmod 755 "$1" "$1/m"; cd "$1/m/work"; export HOME="$1/m/home"; who="$3"; shift 3; '
                   'exec setpriv --reuid "$who" --regid "$who" --clear-groups "$@"')
@@ -224,7 +224,7 @@ class OverlayOnOverlay(Copies):
 
     def test_an_ordinary_user_works_on_an_overlay_of_the_overlay(self):
         told = self.told(self.inside_overlay(user=12345), "filesystem.workspace.mode")
-        # Nothing here holds what an overlay writes where the kernel's tmpfs does not: the home lies on an overlay.
+        # If the kernel's tmpfs can't hold an overlay's upper layer, nothing here can: the home is on an overlay.
         self.assertEqual(bool(told), not sbxtest.tmpfs_takes_user_attributes(), told)
 
     def test_a_private_disk_on_an_overlay_holds_copies(self):
@@ -233,7 +233,8 @@ class OverlayOnOverlay(Copies):
             self.assertTrue(self.told(ended, "filesystem.workspace.mode"), ended)
 
     def test_names_in_a_granted_folder_are_hidden_whatever_the_private_disk_lies_on(self):
-        """Before Linux 6.7 an overlay holds no whiteouts; then the disk is in memory after all, and that is said."""
+        """Before Linux 6.7 an overlay holds no whiteouts; then the disk is in memory after all, and `degraded`
+        reports it."""
         self.write("near", "shown", folder=self.tmp / "granted")
         self.write(".env", "s3cr3t", folder=self.tmp / "granted")
         for user in (None, 12345):

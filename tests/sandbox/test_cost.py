@@ -1,4 +1,4 @@
-"""What a start costs in system calls and memory. Times are measured by the bench target, not here."""
+"""The cost of a start in system calls and memory. The bench target measures times."""
 
 import os
 import pathlib
@@ -30,7 +30,7 @@ class Cost(SbxTest):
         return int(total[0][3]), log.read_text()  # % time, seconds, µs a call, calls, errors if any, "total"
 
     def test_system_calls_stay_below_the_ceiling(self):
-        # The fewest of some: where budgets are polled, a supervisor that is kept waiting looks more often.
+        # The minimum of several: where budgets are polled, a supervisor that is delayed polls more often.
         calls, table = min(self.calls_of("--", "true") for _ in range(5))
         print(f"system calls of `sbx run -- true`: {calls}")
         self.assertLessEqual(calls, ceiling("system-calls-root" if sbxtest.IS_ROOT else "system-calls-user"), table)

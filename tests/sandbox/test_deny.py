@@ -1,4 +1,4 @@
-"""filesystem.deny: what stays hidden within what is granted, and every way around it that was thought of."""
+"""filesystem.deny: what stays hidden within grants, and every known way around it."""
 
 import os
 import socket
@@ -38,7 +38,7 @@ class Deny(SbxTest):
 
 
 class OwnState(Deny):
-    """What sbx keeps in the state home is no program's: kept changes are applied later, private disks are other runs'."""
+    """sbx's state is off limits to programs: kept changes are applied later, and private disks belong to other runs."""
 
     def tried(self, state, *grant, env=None):
         self.write("sbx/kept/set", SECRET, folder=state)
@@ -82,7 +82,7 @@ class OwnState(Deny):
         for _ in range(2):
             ended = self.sbx("--write", self.home / ".local", "--", "sh", "-c", plant)
             self.assertEqual(ended.text, "lib\nstate\n", ended)
-            self.exited(self.sbx("--", "true"))  # which removes what dead runs left
+            self.exited(self.sbx("--", "true"))  # which removes the remains of dead runs
             self.assertEqual((self.home / "victim/disks/a/data").read_text(), "precious")
         self.assertFalse((self.home / ".local/state/sbx").is_symlink())
 
@@ -287,7 +287,7 @@ class Granted(Deny):
 
 
 class Around(Deny):
-    """What a program does to get at a hidden name."""
+    """What a program does to reach a hidden name."""
 
     ATTEMPTS = """
 import os, shutil, ctypes
@@ -354,7 +354,7 @@ attempt(lambda: os.chroot('src'))
 
 
 class ItsOwn(Deny):
-    """What the program makes under a hidden name."""
+    """What the program creates under a hidden name."""
 
     def run_overlay(self, code, *options):
         ended = self.sbx("--workspace", f"{self.work}:overlay", *options, "--lang", "python", "-c", code)

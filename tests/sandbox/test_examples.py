@@ -1,4 +1,4 @@
-"""The examples do what their words say."""
+"""The examples do what their texts claim."""
 
 import importlib.util
 import json
@@ -25,7 +25,7 @@ LOOP = SOURCE / "examples" / "agent-loop"
 
 
 def seconds_for_a_program():
-    """Eight times the CPU time that an honest one takes here: one second, but for emulated machines."""
+    """Eight times the CPU time of an honest program here: one second, except on emulated machines."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(["/usr/bin/python3", "-c", "import socket, ctypes"], check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -33,7 +33,7 @@ def seconds_for_a_program():
 
 
 class AgentLoop(SbxTest):
-    """A canned model's programs are run, judged, and tried again where that helps."""
+    """A canned model's programs are run, judged, and retried where that helps."""
 
     def setUp(self):
         super().setUp()
@@ -53,7 +53,7 @@ class AgentLoop(SbxTest):
         self.assertIn("  attempt 2: 102334155", lines)
         (slow,) = (line for line in lines if f"CPU-time budget of {self.seconds} s spent" in line)
         self.assertIn("needs less", slow)
-        # Nothing is made up after a refusal, and nothing is tried again.
+        # After a refusal nothing is invented and nothing is retried.
         self.assertEqual(sum("This is policy, retrying can't help" in line for line in lines), 2, text)
         self.assertNotIn("hello", text)
         self.assertEqual(lines[-1], "solved 2 of 4")
@@ -82,7 +82,7 @@ def loaded(path):
 
 
 class PythonFile(SbxTest):
-    """examples/python/sbx.py, as a program that copied it uses it."""
+    """examples/python/sbx.py, used by a program that copied it."""
 
     def setUp(self):
         super().setUp()
@@ -141,7 +141,7 @@ class PythonFile(SbxTest):
 
 
 class Hook(SbxTest):
-    """The PreToolUse hook: the command that it gives back runs in a sandbox, in the project, for real."""
+    """The PreToolUse hook: the command that it returns runs in a sandbox, in the project, for real."""
 
     def hook(self, call, status=0, **environment):
         done = subprocess.run(["/usr/bin/python3", EXAMPLES / "hooks/sandbox-bash.py"], input=call if isinstance(call, str) else json.dumps(call),
@@ -173,7 +173,7 @@ class Hook(SbxTest):
         self.assertEqual(allowed["hookSpecificOutput"]["permissionDecision"], "allow")
 
     def test_hook_blocks_what_it_cannot_read(self):
-        """Exit status 2 blocks the call; after any other one the agent would run the command outside."""
+        """Exit status 2 blocks the call; after any other status the agent would run the command outside."""
         for call in ("", "{", "[]", {}, {"tool_name": "Bash"}, {"tool_name": "Bash", "tool_input": {"command": 3}}):
             self.assertIn("sandbox-bash.py: ", self.hook(call, status=2), call)
 
@@ -187,7 +187,7 @@ class Hook(SbxTest):
 
 
 class Mcp(SbxTest):
-    """The MCP server answers through sbx, and reads files of the project only."""
+    """The MCP server answers through sbx, and reads only files of the project."""
 
     def test_mcp_server_in_a_sandbox(self):
         self.write("text", "three short words\n")
@@ -200,7 +200,7 @@ class Mcp(SbxTest):
                                stderr=subprocess.PIPE, text=True)
 
         def ask(number, method, **parameters):
-            # Each answer comes while the server runs: nothing may wait for the end of input.
+            # Each answer arrives while the server runs: it must not wait for the end of input.
             server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": parameters}) + "\n")
             server.stdin.flush()
             answer = json.loads(server.stdout.readline())
@@ -219,7 +219,7 @@ class Mcp(SbxTest):
 
 @unittest.skipIf(yaml is None, "python3-yaml is not installed")
 class Ci(SbxTest):
-    """The texts to copy name options, inputs and hooks that there are."""
+    """The options, inputs and hooks named in the texts to copy exist."""
 
     def job(self):
         (job,) = yaml.safe_load((EXAMPLES / "ci/github-workflow.yml").read_text())["jobs"].values()

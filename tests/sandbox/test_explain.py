@@ -1,4 +1,4 @@
-"""--explain: paths that were looked for and not granted have names, with the line that would grant them."""
+"""--explain: reports paths that were looked for and not granted, with the line that would grant them."""
 
 import json
 
@@ -75,7 +75,7 @@ class Explain(SbxTest):
         self.assertEqual([denial["kind"] for denial in ended.record["denials"]], ["syscall", "path"], ended)
 
     def test_looking_allows_nothing_and_forbids_nothing(self):
-        """The program runs the same: its threads, its children, and many calls at once."""
+        """The program runs unchanged: its threads, its children, and many calls at once."""
         code = ("import os, threading, subprocess\n"
                 "def work():\n    for _ in range(300): os.stat('/usr/bin/env')\n"
                 "threads = [threading.Thread(target=work) for _ in range(4)]\n"
@@ -107,7 +107,7 @@ class Explain(SbxTest):
         ended = self.explained(LOOK, ".env")
         found = self.paths(ended)
         if not found:
-            self.assertNotIn("opened", ended.text, ended)  # whited out: absent for every look
+            self.assertNotIn("opened", ended.text, ended)  # whited out: absent for every look-up
             return
         self.assertIn("filesystem.deny", json.dumps(found), ended)
 

@@ -1,4 +1,5 @@
-"""Control groups of sandboxes: one each, with its limits in force, and nothing left of them. Skipped where none can be made."""
+"""Control groups of sandboxes: one each, with its limits in force, and nothing left of them. Skipped if none can be
+created."""
 
 import ctypes
 import fcntl
@@ -31,7 +32,7 @@ def names_in(text):
 
 
 def own_places():
-    """Folders of the groups that this process is in, and those above: where sbx makes its own."""
+    """The directories of this process's groups and their parents: where sbx creates its own."""
     mounts = {}
     for line in sbxtest.mounts().splitlines():
         head, _, tail = line.partition(" - ")
@@ -67,7 +68,7 @@ def is_marked(folder):
 
 
 def is_dead(folder):
-    """Marked as sbx's, and no supervisor holds it."""
+    """Marked as sbx's, and held by no supervisor."""
     if not is_marked(folder):
         return False
     try:
@@ -84,7 +85,7 @@ def is_dead(folder):
 
 
 def show_groups_only():
-    """Enters a mount namespace where control groups can't be made, as container engines give it to root."""
+    """Enters a mount namespace where control groups can't be created, like root's in a container."""
     new_mounts, of_this_mount, everywhere = 0x20000, 4096 | 32 | 1, 16384 | 1 << 18  # CLONE_NEWNS; MS_BIND, _REMOUNT, _RDONLY; MS_REC, _PRIVATE
     libc = ctypes.CDLL(None, use_errno=True)
     asked = [libc.unshare(new_mounts), libc.mount(None, b"/", None, everywhere, None)]
@@ -113,7 +114,7 @@ class Groups(SbxTest):
             self.assertTrue(block, process.stderr.read() if not block else "")
             text += block
         names = names_in(text.decode())
-        if not names:  # inside, a group of cgroup v2 is the root of all
+        if not names:  # inside, a cgroup v2 group appears as the root
             names = names_in(pathlib.Path(f"/proc/{sbxtest.init_of(process)}/cgroup").read_text())
         self.assertTrue(names, text)
         self.assertFalse(names & set(seen), "two runs had one group")
@@ -168,7 +169,7 @@ class Folders(Groups):
             process.kill()
             process.communicate()
         self.assertEqual(sbxtest.orphans_after(sbxtest.GONE_WITHIN_SECONDS), [])
-        # Those of runs beside this one are there for a moment only.
+        # Those of concurrent runs exist only for a moment.
         unmarked = [folder for folder in groups_here() if not is_marked(folder)]
         deadline = time.monotonic() + 5
         while unmarked and time.monotonic() < deadline:
@@ -185,7 +186,7 @@ class Folders(Groups):
         self.exited(self.sbx("--", "true"))
         dead = [folder for folder in groups_here() if is_dead(folder)]
         deadline = time.monotonic() + 5
-        while dead and time.monotonic() < deadline:  # those of tests beside this one end by themselves
+        while dead and time.monotonic() < deadline:  # those of concurrent tests end by themselves
             self.exited(self.sbx("--", "true"))
             dead = [folder for folder in dead if folder.exists() and is_dead(folder)]
         self.assertEqual(dead, [])

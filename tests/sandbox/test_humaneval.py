@@ -1,7 +1,6 @@
-"""HumanEval: reference solutions pass, and broken bodies end for the one true reason.
+"""HumanEval: reference solutions pass, and broken bodies end for the right reason.
 
-The data is not part of the project: SBX_HUMANEVAL names it, or it lies in ../shared/data.
-"""
+The data is not part of the project: SBX_HUMANEVAL gives its path; the default is ../shared/data."""
 
 import gzip
 import json
@@ -20,8 +19,8 @@ PLACES.append(SOURCE.parent / "shared" / "data" / "HumanEval.jsonl.gz")
 SPIN = "    while True: pass\n"
 SLEEP = "    import time\n    time.sleep(1000)\n"
 FLOOD = "    import sys\n    for _ in range(3000): sys.stdout.write('y' * 1000 + '\\n')\n    sys.exit(0)\n"
-# Ten gigabytes: in one piece as far as the kernel hands out as much at once (DESIGN's backstop for the host leaves half of what
-# is free), every page touched; and in steps.
+# Ten gigabytes: in one piece if the kernel permits it (DESIGN's backstop for the host leaves half of the free
+# memory), every page touched; and in steps.
 PIECE = "    return b'x' * {bytes}\n"
 STEPS = "    held = []\n    for _ in range(10240): held.append(b'x' * (1 << 20))\n"
 CHILDREN = ("    import os, time\n    for _ in range(200):\n        if os.fork() == 0:\n            held = b'x' * 50_000_000\n"
@@ -54,7 +53,7 @@ class HumanEval(SbxTest):
         return self.write(problem["task_id"].replace("/", "-") + ".py", text)
 
     def all_of(self, problems, body, options, check, policy="python"):
-        """Runs the problems; every one that ends otherwise is listed."""
+        """Runs the problems; lists every one that ends differently."""
         ends = [(problem["task_id"], self.sbx("-p", policy, *options, self.program(problem, body))) for problem in problems]
         wrong = [f"{name}: {ended}" for name, ended in ends if not check(ended)]
         self.assertEqual(wrong, [])
@@ -95,7 +94,7 @@ class HumanEval(SbxTest):
 
     @staticmethod
     def bombed(ended):
-        """The bomb itself only hears that there is no room; what ends it is its own error, and the limit is named."""
+        """The bomb itself only gets an allocation failure; its own error ends it, and the limit is reported."""
         return ended.outcome["status"] in ("exited", "over-budget") and HumanEval.met(ended, "processes")
 
     @staticmethod
@@ -130,12 +129,13 @@ class HumanEval(SbxTest):
         self.all_of(self.problems, None, [], self.passed_unhindered, "default")
 
     def test_slow_time_inside_beside_time_outside(self):
-        """The interpreter's start included: the median of all problems' ratios. Printed; the bound is for an idle machine."""
+        """Including the interpreter's start: the median of all problems' ratios. Printed; the bound is for an idle
+        machine."""
         ratios = []
         for problem in self.problems:
             script = self.program(problem)
             times = {"outside": [], "inside": []}
-            for _ in range(5):  # the least of five: what else runs on the machine only adds
+            for _ in range(5):  # the minimum of five: other load only adds
                 for where, command in (("outside", ["/usr/bin/python3", script]), ("inside", [SBX, "run", "-q", "-p", "python", script])):
                     began = time.perf_counter()
                     done = subprocess.run(command, cwd=self.work, env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True, check=False)

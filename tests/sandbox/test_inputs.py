@@ -1,4 +1,4 @@
-"""--in: files copied in, which are the program's own, and no change unless it changes them."""
+"""--in: files copied in. They belong to the program, and count as changes only if it changes them."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""-i: an interactive program in a terminal of the sandbox's own: line editing, Ctrl-C, Ctrl-D, window size."""
+"""-i: an interactive program in the sandbox's own terminal: line editing, Ctrl-C, Ctrl-D, window size."""
 
 import fcntl
 import os
@@ -14,7 +14,7 @@ import sbxtest
 from sbxtest import SbxTest
 
 UP, LEFT, BACKSPACE, CTRL_A, CTRL_C, CTRL_D, CTRL_Z = "\x1b[A", "\x1b[D", "\x7f", "\x01", "\x03", "\x04", "\x1a"
-PATIENCE = 20.0  # seconds for one answer; reached only by a failure
+PATIENCE = 20.0  # seconds for one answer; only a failure takes that long
 
 
 class Session:
@@ -41,19 +41,19 @@ class Session:
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def read(self, deadline):
-        """More text; nothing at the end."""
+        """More text; empty at the end."""
         ready, _, _ = select.select([self.master], [], [], max(0.0, deadline - time.monotonic()))
         if not ready:
             self.test.fail(f"no answer within {PATIENCE} s; the terminal showed {self.text!r}")
         try:
             block = os.read(self.master, 65536)
-        except OSError:  # EIO: the last user of the terminal is gone
+        except OSError:  # EIO: the last user of the terminal has closed it
             return False
         self.text += block.decode(errors="replace")
         return bool(block)
 
     def expect(self, pattern):
-        """Waits until the terminal shows it, after what was found before."""
+        """Waits until the terminal shows it, after the previous match."""
         deadline = time.monotonic() + PATIENCE
         while True:
             found = re.compile(pattern).search(self.text, self.seen)
@@ -70,7 +70,7 @@ class Session:
         self.type(keys + "\r")
 
     def end(self):
-        """The exit status, once nothing is left to show."""
+        """The exit status, when nothing is left to show."""
         deadline = time.monotonic() + PATIENCE
         while self.read(deadline):
             pass
@@ -139,10 +139,11 @@ class Interactive(SbxTest):
         session.expect("80x24")
         session.expect("> ")
         session.resize(101, 33)
-        session.expect("> ")  # drawn again
+        session.expect("> ")  # redrawn
         session.line("process.stdout.columns + 'x' + process.stdout.rows")
         session.expect("101x33")
-        # Not a busy loop: node itself loses a Ctrl-C that comes while a line begins to run (one of ten, without sbx too).
+        # Not a busy loop: node itself loses a Ctrl-C that arrives when a line starts to run (one in ten, also without
+        # sbx).
         session.line("setTimeout(() => console.log('wait' + 'ing'), 1); await new Promise(() => {})")
         session.expect("[\r\n]waiting")
         session.type(CTRL_C)
@@ -175,7 +176,7 @@ class Interactive(SbxTest):
         session.expect("[\r\n]none left")
         session.expect(r"\$ ")
         session.line("echo wait'ing'; cat | tr a-z A-Z")
-        session.expect("[\r\n]waiting")  # what is typed before goes to the shell
+        session.expect("[\r\n]waiting")  # the shell gets what is typed before
         session.line("shout")
         session.type(CTRL_D)
         session.expect("[\r\n]SHOUT")

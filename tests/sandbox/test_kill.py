@@ -11,7 +11,7 @@ from sbxtest import PROBE, SbxTest
 
 
 def host_state():
-    """What a run could leave behind besides processes: mounts, folders, network interfaces, IPC objects."""
+    """What a run could leave behind besides processes: mounts, directories, network interfaces, IPC objects."""
     folders = ("/tmp", "/var/tmp", "/dev/shm", "/run")
     names = {folder: sorted(name for name in os.listdir(folder) if name.startswith((".sbx", "sbx")) and not name.startswith("sbx-test-"))
              for folder in folders}
@@ -56,7 +56,7 @@ class Kill(SbxTest):
         files = sorted(self.tmp.rglob("*"))
         ended = self.exited(self.sbx("--workspace", f"{self.work}:overlay", PROBE, "fill", self.work / "f", 100000))
         self.assertEqual(host_state(), before)
-        if any(each["what"] == "limits.disk" for each in ended.record["degraded"]):  # it was a folder of the state home
+        if any(each["what"] == "limits.disk" for each in ended.record["degraded"]):  # it was a directory of the state home
             for folder in (".local", ".local/state", ".local/state/sbx", ".local/state/sbx/disks"):
                 files.append(self.home / folder)
         self.assertEqual(sorted(self.tmp.rglob("*")), sorted(files))

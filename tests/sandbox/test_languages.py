@@ -1,4 +1,4 @@
-"""--lang and interpreters: one command compiles and runs; argv, stdin and exit status are the program's own."""
+"""--lang and interpreters: one command compiles and runs; argv, stdin and exit status belong to the program."""
 
 import os
 import pathlib
@@ -8,7 +8,7 @@ import subprocess
 import sbxtest
 from sbxtest import SbxTest
 
-# What each program does: prints its arguments and its input, ends with 3. By name of --lang: what it needs, its text.
+# Each program prints its arguments and its input, and exits with 3. By name of --lang: its requirements, its text.
 PROGRAMS = {
     "c": ("cc", r"""
         #include <stdio.h>
@@ -35,7 +35,7 @@ PROGRAMS = {
     "bash": ("bash", "read -r x || x=0\nfor v in \"$@\"; do printf '[%s]' \"$v\"; done\necho \" $x\"\nexit 3"),
     "sh": ("sh", "read -r x || x=0\nfor v in \"$@\"; do printf '[%s]' \"$v\"; done\necho \" $x\"\nexit 3"),
 }
-NO_CODE_ARGUMENTS = {"lua"}  # -e ends where the arguments begin; lua takes the first for a script
+NO_CODE_ARGUMENTS = {"lua"}  # -e ends where the arguments begin; lua takes the first one as a script
 
 
 class Language(SbxTest):
@@ -94,7 +94,7 @@ class Language(SbxTest):
         self.speaks("php")
 
     def test_shells(self):
-        """A shell reads a program on standard input line by line, so that one has no input of its own."""
+        """A shell reads a program on standard input line by line, so the program has no input of its own."""
         for language in ("bash", "sh"):
             self.speaks(language, ("file", "code"))
             self.ends(self.sbx("--lang", language, "-", "a b", "-x", stdin=b"printf '[%s]' \"$@\"\necho\nexit 3\n"), "[a b][-x]\n")
@@ -105,7 +105,7 @@ class Language(SbxTest):
                 self.speaks(language, ("file", "stdin") if language in NO_CODE_ARGUMENTS else ("file", "code", "stdin"))
 
     def test_rust(self):
-        """Through rustup's proxy, where the caller has one in the home directory."""
+        """Through rustup's proxy, if the caller has one in the home directory."""
         path, home = os.environ.get("PATH", ""), os.environ.get("HOME", "")
         if shutil.which("rustc", path=path) is None:
             self.skipTest("rustc is not installed")
@@ -146,7 +146,7 @@ class Language(SbxTest):
 
 
 class FirstLine(SbxTest):
-    """What `#!` asks for, resolved by reading."""
+    """The program of a `#!` line, resolved by reading."""
 
     def first_line(self, line, body, *arguments, **options):
         return self.exited(self.sbx("-p", "python", self.write("job", f"{line}\n{body}\n", mode=0o755), *arguments, **options)).text
@@ -221,7 +221,7 @@ class Environment(SbxTest):
 
 
 class ProjectEnvironment(SbxTest):
-    """A `.venv` beside the script, which nobody named."""
+    """A `.venv` beside the script, used by default."""
 
     CODE = "import own, sys\nprint(own.NAME, sys.prefix)\n"
 
@@ -274,7 +274,7 @@ class ProjectEnvironment(SbxTest):
 
 
 class CallersPython(SbxTest):
-    """`python3` as the caller's own PATH has it: a shim below the home, where there is one."""
+    """`python3` from the caller's own PATH: a shim below the home directory, if there is one."""
 
     def test_first_python_of_the_path_runs(self):
         path, home = os.environ.get("PATH", ""), os.environ.get("HOME", "")

@@ -1,4 +1,4 @@
-"""Live grants: what is guarded in a folder that the program writes to for real, and what is told of it afterwards."""
+"""Live grants: what is guarded in a directory that the program writes to directly, and what is reported afterwards."""
 
 import os
 import subprocess
@@ -57,7 +57,7 @@ class Appeared(Live):
         ended = self.sbx(*self.live, "--lang", "python", "-c", "import os; os.mkdir('a\\033[2J\\n'); open('a\\033[2J\\n/.envrc', 'w')",
                          json_record=False)
         self.assertNotIn(b"\x1b", ended.err)
-        self.assertEqual(len(ended.err.splitlines()), 3, ended)  # the guarded name, and its directory's own as a hazard
+        self.assertEqual(len(ended.err.splitlines()), 3, ended)  # the guarded name, and its parent directory as a hazard
 
     def test_what_was_there_and_what_is_not_guarded_is_not_listed(self):
         for name in (".bashrc", ".env", ".git/hooks/x", ".vscode/a", "worktree/.git"):
@@ -81,7 +81,7 @@ class Appeared(Live):
 
 
 class Guarded(Live):
-    """What a program does to get a hook of its own into a repository of the host."""
+    """What a program does to get its own hook into a repository of the host."""
 
     def setUp(self):
         super().setUp()
@@ -123,10 +123,10 @@ class Guarded(Live):
 
 
 class Submounts(Live):
-    """A mount below a granted folder shows what is mounted, with what is guarded in it, in every mode."""
+    """A mount below a granted directory is shown with its guarded names, in every mode."""
 
     def apart(self, script, *arguments):
-        """A shell script in a mount namespace of its own."""
+        """A shell script in its own mount namespace."""
         if not sbxtest.IS_ROOT:
             wrapper = ["unshare", "--user", "--map-current-user", "--mount", "--keep-caps"]
             if subprocess.run([*wrapper, "true"], capture_output=True).returncode != 0:

@@ -1,4 +1,4 @@
-"""limits.disk in a live grant, where no kernel counts: each way in which a process could write there without being seen to."""
+"""limits.disk in a live grant, where no kernel counter exists: each way in which a process could write there unseen."""
 
 import json
 import subprocess
@@ -11,13 +11,13 @@ UNREADABLE = "import ctypes\nprint(ctypes.CDLL(None, use_errno=True).prctl(4, 0,
 SET_ASIDE = "import ctypes, os\nf = os.open('f', os.O_CREAT | os.O_RDWR)\n" \
             "print(ctypes.CDLL(None, use_errno=True).fallocate(f, 0, ctypes.c_long(0), ctypes.c_long(8 << 20)), ctypes.get_errno())\n" \
             "print(os.fstat(f).st_blocks >> 11)"
-# FS_IOC_RESVSP64 of a struct space_resv: the same by ioctl(2).
+# FS_IOC_RESVSP64 with a struct space_resv: the same through ioctl(2).
 SET_ASIDE_BY_IOCTL = "import errno, fcntl, os, struct\nf = os.open('f', os.O_CREAT | os.O_RDWR)\n" \
                      "try: fcntl.ioctl(f, 0x4030582a, struct.pack('hhxxxxqqiI16x', 0, 0, 0, 8 << 20, 0, 0))\n" \
                      "except OSError as error: print(error.errno)\nprint(os.fstat(f).st_blocks >> 11)"
 POSIX_SET_ASIDE = "import os\nf = os.open('f', os.O_CREAT | os.O_RDWR)\nos.posix_fallocate(f, 0, int(os.environ['MIB']) << 20)\n" \
                   "print(os.fstat(f).st_blocks >> 11)"
-# A copy that it may run and not read: what such a program writes is told to the host's root alone.
+# A copy that it may execute but not read: only the host's root can read what such a program writes.
 RUN_ONLY = "cp \"$1\" /tmp/p; chmod 111 /tmp/p; shift; exec /tmp/p \"$@\""
 
 
@@ -57,7 +57,7 @@ class LiveDisk(SbxTest):
         [denial] = [each for each in ended.record["denials"] if each["what"] == "prctl(PR_SET_DUMPABLE)"]
         self.assertIn("limits.disk", denial["rule"])
         option = denial["allow_with"].replace("syscalls.rule = ", "syscalls.rule=")
-        # Of an ordinary user such a process can't be counted: how soon it is stopped depends on who is looking.
+        # For an ordinary user such a process can't be measured: when it is stopped depends on the poll.
         for allowed in (self.copy, *([[*self.live, "--set", option]] if sbxtest.IS_ROOT else [])):
             self.assertEqual(self.exited(self.python(UNREADABLE, options=allowed)).text, "0 0\n")
 
@@ -66,7 +66,7 @@ class LiveDisk(SbxTest):
         soon = ["--timeout", "300ms"]
         self.assertEqual(self.sbx(*self.copy, *soon, *run).verdict, ("over-budget", "wall_time"))
         ended = self.sbx(*self.live, *(soon if sbxtest.IS_ROOT else ["--timeout", "60s"]), *run)
-        if sbxtest.IS_ROOT:  # who can read what it writes
+        if sbxtest.IS_ROOT:  # who can read its counters
             self.assertEqual(ended.verdict, ("over-budget", "wall_time"), ended)
             return
         self.assertIn("can't be counted", self.stopped(ended).outcome["detail"])
@@ -76,7 +76,7 @@ class LiveDisk(SbxTest):
         self.stopped(self.sbx(*self.live, "--set", 'limits.file_size="100G"', "--", "sh", "-c", RUN_ONLY, "sh", PROBE, "fill", "f", str(20_000 * MIB)))
 
 
-# Each way into a file of a tmpfs that needs nothing allowed.
+# Each way to write a file on a tmpfs that needs no extra permission.
 WAYS = ("write", "map", "populate", "splice", "send", "copy", "children")
 # Mounted where nobody else writes, so that all growth is the program's.
 ON_OWN_TMPFS = 'mount -t tmpfs -o size=2g,mode=777 t "$0" && {}cd "$0" && exec setpriv --inh-caps=-all --ambient-caps=-all "$@"'
@@ -96,7 +96,7 @@ class InMemory(SbxTest):
             self.skipTest("this kernel can't grant a tmpfs live to callers with root's rights")
 
     def overlays_take_nameless_files(self):
-        """By which an overlay is tried; asked of the kernel: 6.1 has none there."""
+        """Whether an overlay can be tested with unnamed files; asked of the kernel: 6.1 has none there."""
         attempt = ["/usr/bin/python3", "-c", "import os; os.open('top', os.O_TMPFILE | os.O_WRONLY, 0o600)"]
         return subprocess.run([*self.WRAPPER, "sh", "-c", ON_OWN_TMPFS.format('cd "$0" && ' + ON_OVERLAY), str(self.work), *attempt],
                               cwd=self.work, capture_output=True).returncode == 0
@@ -151,7 +151,7 @@ class InMemory(SbxTest):
 
     def test_what_is_deleted_makes_no_room(self):
         old = 'head -c 104857600 /dev/zero > "$0/old" && '
-        # Again and again: on a busy machine nobody may look while there is less.
+        # Repeatedly: on a busy machine there may be no look while usage is lower.
         for_ever = 'rm old; while :; do sleep 0.1; "$@"; rm write; done'
         self.stopped(self.on_tmpfs("sh", "-c", for_ever, "sh", PROBE, "fill-by", "write", ".", "90", before=old))
         self.exited(self.on_tmpfs("sh", "-c", 'rm old; sleep 0.1; "$@"', "sh", PROBE, "fill-by", "write", ".", "8", before=old))
@@ -163,7 +163,7 @@ class InMemory(SbxTest):
 
     def test_an_overlay_on_a_tmpfs_is_counted(self):
         checks = ((("64", "stay"), self.stopped), (("8",), self.exited))
-        if sbxtest.IS_ROOT:  # who needs what an overlay has not
+        if sbxtest.IS_ROOT:  # who needs what an overlay lacks
             checks = ((("8",), lambda ended: self.could_not(ended, "idmapped mounts")),)
         for amount, check in checks:
             check(self.on_tmpfs(PROBE, "fill-by", "write", ".", *amount, before='cd "$0" && ' + ON_OVERLAY, grant=self.work / "top"))
@@ -174,7 +174,7 @@ class InMemory(SbxTest):
         can_be_tried = self.overlays_take_nameless_files()
         for amount, check in ((("64", "stay"), self.stopped), (("8",), self.exited))[0 if can_be_tried else 1:]:
             ended = self.on_tmpfs(PROBE, "fill-by", "write", str(top), *amount, before='cd "$0" && ' + hidden, grant=top)
-            if sbxtest.IS_ROOT:  # who needs what an overlay has not
+            if sbxtest.IS_ROOT:  # who needs what an overlay lacks
                 self.could_not(ended, "idmapped mounts")
             else:
                 said = "is an overlay that lies in memory" if can_be_tried else "whether it lies in memory can't be tried"
@@ -191,7 +191,7 @@ class InMemory(SbxTest):
         self.assertGreaterEqual(ended.record["usage"]["written_bytes"], 8 * MIB)
 
     def test_what_another_program_writes_there_counts_too(self):
-        wait = 'timeout 100 sh -c \'while [ ! -e "$0/begun" ]; do :; done\' "$0"'  # it ends, whatever becomes of sbx
+        wait = 'timeout 100 sh -c \'while [ ! -e "$0/begun" ]; do :; done\' "$0"'  # ends whatever happens to sbx
         other = '{ (' + wait + '; head -c 33554432 /dev/zero > "$0/other") > /dev/null 2>&1 & } && '
         ended = self.stopped(self.on_tmpfs("sh", "-c", "echo > begun; exec sleep 60", before=other))
         self.assertIn("whoever wrote there", ended.outcome["detail"])

@@ -1,4 +1,4 @@
-"""Many runs at once, fork bombs among them, and many in a row: every verdict is right, and nothing is left."""
+"""Many runs at once, fork bombs among them, and many in succession: every verdict is right, and nothing is left."""
 
 import glob
 import json
@@ -12,12 +12,12 @@ AT_ONCE = 64
 BOMBS = 24
 IN_A_ROW = 1000
 
-# Every copy goes on forking, whatever is refused.
+# Every copy continues to fork, whatever is refused.
 BOMB = "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass\n"
 
 
 def groups():
-    """Control groups of sbx's own, wherever the caller's lie."""
+    """sbx's own control groups, wherever the caller's are."""
     return sorted(glob.glob("/sys/fs/cgroup/*/sbx-*") + glob.glob("/sys/fs/cgroup/sbx-*"))
 
 
@@ -29,7 +29,7 @@ class Load(SbxTest):
     def nothing_is_left(self):
         self.assertFalse(sbxtest.orphans_after(sbxtest.GONE_WITHIN_SECONDS), sbxtest.kill_orphans())
         self.assertEqual(host_state(), self.before[0])
-        # Other tests have groups of their own that come and go: only what is of these runs would stay.
+        # Other tests have groups that come and go: only those of these runs would stay.
         self.assertEqual([group for group in groups() if group not in self.before[1]], [])
         disks = self.home / ".local/state/sbx/disks"
         self.assertEqual(os.listdir(disks) if disks.is_dir() else [], [])
@@ -60,7 +60,7 @@ class Load(SbxTest):
             self.assertEqual(process.returncode, 124, told)
             record = json.loads(out)
             self.assertEqual((record["outcome"]["status"], record["outcome"]["reason"]), ("over-budget", "wall_time"), told)
-            # Beside 63 others one may not come to so many in its time.
+            # With 63 others in parallel one may not reach that many in its time.
             self.assertLessEqual({met["value"] for met in record["limits_met"] if met["limit"] == "processes"}, {32}, told)
         self.nothing_is_left()
 

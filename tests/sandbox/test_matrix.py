@@ -1,5 +1,5 @@
-"""A copy-on-write workspace full of odd things, on each kind of file system and for each kind of caller: the host stays as it
-is, the changes are listed as they are, and applying them gives what the program saw."""
+"""A copy-on-write workspace full of unusual files, on each kind of file system and for each kind of caller: the host
+stays unchanged, the changes are listed correctly, and applying them gives what the program saw."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import sys
 import sbxtest
 from sbxtest import IS_ROOT, SBX, SbxTest
 
-OTHER = 12345  # an ordinary user of root's choice
+OTHER = 12345  # an ordinary user that root chooses
 
 MAKE = """
 import os, socket
@@ -76,10 +76,10 @@ MOUNT = {
 
 
 class Place(SbxTest):
-    """A shell in a mount table of its own, with a folder "work" and a home on one kind of file system."""
+    """A shell in its own mount namespace, with a directory "work" and a home on one kind of file system."""
 
     def in_place(self, kind, script, user=None):
-        """Runs a script as a user; its Ended."""
+        """Runs a script as a user; returns its Ended."""
         place = self.tmp / "place"
         subprocess.run(["chmod", "-R", "u+rwx", place], check=False, stderr=subprocess.DEVNULL)
         subprocess.run(["rm", "-rf", place], check=True)
@@ -121,14 +121,15 @@ class Matrix(Place):
         for each in record["changes"]:
             path, change = each["path"], each["change"]
             listed[path] = [listed[path], change] if path in listed else change
-        # What the caller can't list is hidden: the program could open it to itself. Root, and who has its rights, can.
+        # Directories that the caller can't list are hidden: the program could chmod them. Root, and callers with its
+        # privileges, can list them.
         is_shut_out = "./closed/file" not in before
         self.assertEqual(listed, {path: change for path, change in LISTED.items() if path != "closed/made" or not is_shut_out})
         self.judge(before, applying, applied)
         return record
 
     def judge(self, before, applying, now):
-        """What is on the host after --apply is what the program left, less what may not leave."""
+        """After --apply the host has what the program left, except what must not leave."""
         self.assertEqual((applying["applied"]["conflicts"], {each["path"] for each in applying["applied"]["left"]}), ([], {"made-fifo", "made-socket"}))
         text = lambda name: now[f"./{name}"][-1]
         for name in ("gone", "third", "fifo-gone", "sub", "sub/inner", "esc\x1b[31m", "made-fifo", "made-socket"):
@@ -178,7 +179,7 @@ class Large(Place):
 
 
 class Planted(Place):
-    """A link that an earlier run left where sbx will make a place to mount on."""
+    """A link left by an earlier run where sbx will create a mount point."""
 
     def test_it_leads_nowhere(self):
         elsewhere = self.tmp / "elsewhere"

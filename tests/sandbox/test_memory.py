@@ -1,4 +1,4 @@
-"""limits.memory: the sum over all processes, counted by the kernel in a cgroup, or seen by looking at them where there is none."""
+"""limits.memory: the sum over all processes, counted by the kernel in a cgroup, or else polled."""
 
 import json
 import os
@@ -100,7 +100,7 @@ class Memory(SbxTest):
         self.exited(self.hog(SHARED_MAPPING, 60))
 
     def test_extended_attributes_in_memory_are_over_budget(self):
-        """By each means that this caller has: the kernel's own memory, in no file's content."""
+        """With each mechanism of this caller: kernel memory that is in no file's contents."""
         options = [*self.options, "--set", "limits.disk_files=1000000", "--timeout", "60s"]
         for means in ({}, {"SBX_TEST_MEANS": "polled"}):
             with self.subTest(**means):
@@ -118,7 +118,7 @@ class Memory(SbxTest):
         return self.hog("pass").record["enforced"]["memory"] == "polled"
 
     def test_memory_files_are_over_budget_or_refused(self):
-        """Counted by a cgroup; polling does not see what no process has mapped."""
+        """A cgroup counts it; polling does not see what no process has mapped."""
         if not self.polls():
             self.over(self.hog(MEMFD, 400))
             self.exited(self.hog(MEMFD, 60))
@@ -154,7 +154,7 @@ class Memory(SbxTest):
         self.assertIn('limits.memory = "128M"', outcome["rule"])
 
     def test_peak_is_not_below_what_one_process_had(self):
-        """By each means: a run that is over before anybody has looked too."""
+        """With each mechanism: also for a run that ends before the first look."""
         for means in ({}, {"SBX_TEST_MEANS": "polled"}):
             for held, least in ((0, 6 * MIB), (48, 54 * MIB)):
                 with self.subTest(held=held, **means):
@@ -175,7 +175,8 @@ class Memory(SbxTest):
 
 
 class Polled(SbxTest):
-    """Where no cgroup counts, for root too: what is the sandbox's counts, and what may be another program's decides nothing."""
+    """Without a memory cgroup, for root too: the sandbox's memory counts, and memory that may be another program's
+    decides nothing."""
 
     POLLED = {"SBX_TEST_MEANS": "polled"}
 
@@ -206,7 +207,8 @@ class Polled(SbxTest):
         self.fills("udp", "256")
 
     def test_what_sockets_held_and_gave_back_does_not_count(self):
-        """80 MiB in sockets and then 80 MiB of memory, in turns, within 128 MiB: a list of sockets that is out of date ends nothing."""
+        """80 MiB in sockets and then 80 MiB of memory, in turns, within 128 MiB: an outdated list of sockets ends no
+        run."""
         turns = "import socket\nfor _ in range(10):\n  held = []\n  while len(held) < 400:\n    a, b = socket.socketpair()\n    held += [a, b]\n" \
                 "    for end in (a, b):\n      end.setblocking(False)\n      try:\n        while True: end.send(b'x' * 65536)\n" \
                 "      except BlockingIOError: pass\n  for end in held: end.close()\n  del held, a, b, end\n  x = b'x' * (80 << 20)\n  del x\nprint('done')"

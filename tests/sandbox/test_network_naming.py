@@ -1,4 +1,4 @@
-"""network.mode = "none": nothing is reached, and what was tried is named."""
+"""network.mode = "none": nothing is reached, and attempts are reported."""
 
 import pathlib
 import socket
@@ -141,7 +141,7 @@ class NetworkNaming(SbxTest):
     def test_what_allows_a_name_is_taken_by_the_command_line(self):
         _, named, _ = self.tried("example.org,443")
         line = named["name example.org"]["allow_with"]
-        # One line, there and in a policy: the name resolves then.
+        # The suggested line, in a policy: then the name resolves.
         policy = self.policy(f"{line}\n")
         for options in (["--set", line], ["-p", policy]):
             answers, named, ended = self.tried("example.org,443", options=options)

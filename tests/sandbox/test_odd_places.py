@@ -1,4 +1,5 @@
-"""Scripts and arguments as they come: odd folders and names, every byte, much of it, and every kind of standard input."""
+"""Unusual scripts and arguments: odd directories and names, every byte, large sizes, and every kind of standard
+input."""
 
 import os
 import pathlib
@@ -38,7 +39,7 @@ class Names(SbxTest):
             file.flush()
             os.chmod(file.name, 0o644)
             ended = self.exited(self.sbx(file.name))
-            self.assertEqual(ended.text, f"{sorted([self.tmp.name, pathlib.Path(file.name).name])}\n")  # and the working folder
+            self.assertEqual(ended.text, f"{sorted([self.tmp.name, pathlib.Path(file.name).name])}\n")  # and the working directory
 
     def test_script_in_the_home_and_below_it(self):
         self.home.chmod(0o755)
@@ -71,7 +72,7 @@ class Arguments(SbxTest):
         self.assertEqual((process.returncode, out), (0, b"|".join(words)), err)
 
     def test_nearly_two_mebibytes_of_arguments_and_environment(self):
-        """128 KiB is the kernel's limit of one string, a quarter of the stack's limit that of all."""
+        """The kernel's limit is 128 KiB for one string, and a quarter of the stack limit for all."""
         words = ["x" * 100_000] * 14
         file = self.write("variables", "".join(f"LONG_{n}={'y' * 100_000}\n" for n in range(5)), folder=self.tmp)
         code = "import os, sys; print(len(sys.argv) - 1, sum(map(len, sys.argv[1:])), sum(len(v) for k, v in os.environ.items() if k.startswith('LONG_')))"

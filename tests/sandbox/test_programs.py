@@ -33,7 +33,7 @@ class DataAnalysis(SbxTest):
                                 stdin=subprocess.DEVNULL, env=self.environment({"MPLBACKEND": "Agg"}))
         out, err = process.communicate(timeout=120)
         self.assertEqual(process.returncode, 0, err)
-        # The picture goes out by a live grant here, so that its bytes can be compared.
+        # A live grant brings the picture out here, so that its bytes can be compared.
         ended = self.sbx("-p", "data-analysis.toml", "--workspace", f"{self.work}:read-write", "analyse.py", json_record=False)
         self.assertEqual((ended.status, ended.out), (0, out), ended)
         picture = (self.work / "temperatures.png").read_bytes()
@@ -99,7 +99,7 @@ class Interpreters(SbxTest):
 
 
 class Files(SbxTest):
-    """As root the sandbox has a uid of its own; files of every owner behave as they do for their owner."""
+    """As root the sandbox has a uid of its own; files of every owner behave as for their owner."""
 
     def test_private_files_of_the_caller_can_be_granted(self):
         secret = self.write("private.txt", "mine", mode=0o600, folder=self.home)

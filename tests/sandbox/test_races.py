@@ -1,4 +1,5 @@
-"""The verdict is true however the events fall: each cause many times, with two spinning processes per CPU beside it."""
+"""The verdict is right in every order of events: each cause many times, with two spinning processes per CPU in
+parallel."""
 
 import json
 import os
@@ -9,7 +10,7 @@ import time
 import sbxtest
 from sbxtest import PROBE, SBX, SbxTest
 
-# A guest under emulation asks for fewer: there a start takes as long as 50 do here.
+# A guest under emulation sets fewer: there one start takes as long as 50 here.
 FAST, SLOW = int(os.environ.get("SBX_RACES", "50")), 1000
 KILL_ON_OUTPUT = ["--output", "16K", "--set", 'output.exceed="kill"']
 
@@ -83,7 +84,7 @@ class Races(SbxTest):
         self.cancel(FAST)
 
     def end_at_the_deadline(self, times):
-        """Ends as near to the wall time as can be: either verdict is true, and everything must agree with it."""
+        """Ends as close to the wall time as possible: either verdict is right, and everything must agree with it."""
         seen = {}
         for _ in range(times):
             ended = self.sbx("--timeout", "100ms", "--", "sleep", "0.0985")
@@ -97,7 +98,8 @@ class Races(SbxTest):
         self.end_at_the_deadline(FAST)
 
     def end_beyond_the_cap(self, times):
-        """Writes a little more than the cap and ends: it was ended, or it had ended; the output is cut off in both cases."""
+        """Writes slightly more than the cap and exits: either may end the run; the output is truncated in both
+        cases."""
         for _ in range(times):
             ended = self.sbx(*KILL_ON_OUTPUT, PROBE, "flood-output", 20000)
             self.assertIn((*ended.verdict, ended.status), (("exited", None, 0), ("over-budget", "output", 153)), ended)
@@ -107,7 +109,7 @@ class Races(SbxTest):
         self.end_beyond_the_cap(FAST)
 
     def signal_at_any_moment(self, times):
-        """A signal may come before the run is set up, while it runs, or after: one of three answers, never another."""
+        """A signal may arrive before set-up, during the run, or after it: one of three answers, never another."""
         for turn in range(times):
             process = self.start_sbx("--", "sleep", "0.03")
             time.sleep(random.Random(turn).uniform(0, 0.06))

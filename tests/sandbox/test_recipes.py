@@ -1,4 +1,4 @@
-"""The README's recipes, typed as they stand there, in a copy of the examples: each must say what the README says."""
+"""The README's recipes, typed as printed, in a copy of the examples: the output must be the README's."""
 
 import os
 import re
@@ -8,9 +8,9 @@ import subprocess
 import sbxtest
 from sbxtest import SBX, SOURCE, SbxTest
 
-# What differs from run to run, or with the versions of libraries.
+# What differs between runs or versions of libraries.
 VARYING = [(r"\b[0-9a-f]{32}\b", "TOKEN"), (r"\d{4}-\d\d-\d\d \d\d:\d\d", "DATE"), (r"[\d.]+ KiB", "N KiB"), (r"python3\.\d+", "python3.N")]
-PORT = "18081"  # in the README; the test's server has another one
+PORT = "18081"  # the README's; the test's server has another one
 
 
 def recipe(title):
@@ -25,7 +25,7 @@ def recipe(title):
         elif line.startswith("    ") and steps:
             steps[-1][1].append(line[4:])
         elif not line and steps and steps[-1][1]:
-            steps[-1][1].append("")  # an empty line within an output; at its end it is stripped below
+            steps[-1][1].append("")  # an empty line within an output; one at its end is stripped below
     return [(command, "\n".join(lines).strip("\n")) for command, lines in steps]
 
 
@@ -62,7 +62,7 @@ class Recipes(SbxTest):
         return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
 
     def follow(self, title):
-        """Types the commands of a recipe into one shell, and compares what each says."""
+        """Types the commands of a recipe into one shell, and compares their output."""
         steps = recipe(title)
         self.assertTrue(steps, f"{title} has no command")
         port = self.serve() if any(PORT in command for command, _ in steps) else PORT

@@ -1,4 +1,4 @@
-"""A thousand runs one after the other: the machine is as it was before them."""
+"""A thousand runs in succession: afterwards the machine is as before."""
 
 import os
 import pathlib
@@ -8,7 +8,7 @@ from sbxtest import PROBE, SbxTest
 from test_groups import left, names_in
 
 SHOW = ("--", "cat", "/proc/self/cgroup")
-# Ways to end and means to use, by turns: each leaves other things to clear away.
+# Ways to end and mechanisms, in turn: each needs another clean-up.
 KINDS = (
     (SHOW, 0),
     (("--lang", "python", "-c", "open('/tmp/f', 'w').write('x' * 4096)"), 0),
@@ -24,7 +24,7 @@ KINDS = (
 
 
 def listed(folder):
-    """Names in a folder of all, of which the tests' own come and go."""
+    """Names in a shared directory, without those of the tests."""
     try:
         return {f"{folder}/{name}" for name in os.listdir(folder) if not name.startswith("sbx-test-")}
     except OSError:
@@ -52,13 +52,13 @@ def of_sbx(entries):
 
 class Sequence(SbxTest):
     def snapshot(self):
-        """What runs may leave on the machine, without processes and groups, which are asked by their numbers and names."""
+        """What runs may leave on the machine, without processes and groups, which are identified by number and name."""
         inside = {str(path) for path in self.tmp.rglob("*")}
         return {"files of the caller": inside, "mounts": set(sbxtest.mounts().splitlines()), "System V objects": own_ipc(), "interfaces": interfaces(),
                 **{folder: listed(folder) for folder in ("/dev/shm", "/tmp", "/var/tmp", "/run", f"/run/user/{os.getuid()}")}}
 
     def test_slow_thousand_leave_nothing(self):
-        for options, _ in KINDS:  # what is kept for the next run (the last record, a store) is there from now on
+        for options, _ in KINDS:  # data kept for the next run (the last record, a store) exists from now on
             self.sbx(*options)
         before = self.snapshot()
         groups = set()
@@ -71,7 +71,7 @@ class Sequence(SbxTest):
             self.assertEqual(len(groups), 500, "two runs had one group")
         self.assertEqual(left(groups), [])
         after = self.snapshot()
-        # Only sbx is at work in a private mount table and in these folders; elsewhere others are too.
+        # In a private mount namespace and in these directories only sbx is active; elsewhere others are too.
         self.assertEqual(after["files of the caller"], before["files of the caller"])
         self.assertEqual(after["System V objects"] - before["System V objects"], set())
         for what in ("mounts", "interfaces", "/dev/shm", "/tmp", "/var/tmp", "/run", f"/run/user/{os.getuid()}"):
@@ -81,7 +81,7 @@ class Sequence(SbxTest):
         self.assertEqual(sbxtest.orphans_after(sbxtest.GONE_WITHIN_SECONDS), [])
 
     def test_look_sees_what_is_left(self):
-        """The comparison is worth nothing if it can't fail."""
+        """The comparison is worthless if it can't fail."""
         before = self.snapshot()
         (self.tmp / "left").touch()
         name = pathlib.Path(f"/dev/shm/sbx-left-{os.getpid()}")

@@ -1,4 +1,4 @@
-"""Standard streams: byte for byte, without waiting for input, with the reader's pace."""
+"""Standard streams: byte for byte, without waiting for input, at the reader's pace."""
 
 import json
 import os
@@ -50,7 +50,7 @@ class Streams(SbxTest):
 
     def test_slow_reader_gets_everything(self):
         process = self.start_sbx(PROBE, "flood-output", 400000, json_record=False)
-        time.sleep(0.3)  # the pipe is full by now: the relay must wait, not drop
+        time.sleep(0.3)  # by now the pipe is full: the relay must wait, not drop
         ended = self.finish(process, json_record=False)
         self.assertEqual((ended.status, len(ended.out)), (0, 400000))
 
@@ -91,7 +91,7 @@ class Streams(SbxTest):
 
 
 class Passed(SbxTest):
-    """What goes to a file or a pipe is whole, or the run says that it is not."""
+    """Output to a file or a pipe is complete, or the run reports that it is not."""
 
     ORDER = "for i in 1 2 3 4 5 6 7 8 9; do echo o$i; echo e$i >&2; done"
     IN_ORDER = b"".join(b"o%d\ne%d\n" % (i, i) for i in range(1, 10))
@@ -159,7 +159,7 @@ class Passed(SbxTest):
 
 
 class Fifos(SbxTest):
-    """A FIFO that nobody writes to holds nothing up."""
+    """A FIFO without a writer delays nothing."""
 
     def setUp(self):
         super().setUp()

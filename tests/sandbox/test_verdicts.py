@@ -1,4 +1,4 @@
-"""Every row of the exit-status table, and what the record says with it."""
+"""Every row of the exit-status table, and the corresponding record."""
 
 import ctypes
 import json
@@ -23,7 +23,7 @@ SET_MODE_FILTER, NEW_LISTENER, ALLOW, RETURN, NO_NEW_PRIVS = 1, 1 << 3, 0x7FFF00
 
 
 def hold_listener():
-    """In a child that will be sbx: as under a container manager that watches system calls itself."""
+    """In a child that becomes sbx: as under a container manager that itself watches system calls."""
     libc = ctypes.CDLL(None, use_errno=True)
     everything = ctypes.create_string_buffer(struct.pack("HBBI", RETURN, 0, 0, ALLOW))
     program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", 1, ctypes.addressof(everything)))
@@ -47,7 +47,7 @@ class ByItself(SbxTest):
 
 
     def test_no_signal_is_ignored_or_blocked_when_it_starts(self):
-        """sbx itself ignores SIGPIPE and SIGXFSZ, and here its caller does too."""
+        """sbx ignores SIGPIPE and SIGXFSZ, and here its caller does too."""
         ignoring = lambda: [signal.signal(number, signal.SIG_IGN) for number in (signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)]
         for options in ({}, {"preexec_fn": ignoring}):
             ended = self.exited(self.sbx("--", "grep", "-E", "^Sig(Ign|Blk)", "/proc/self/status", **options))
@@ -108,7 +108,8 @@ class Budgets(SbxTest):
         self.assertIn('to allow more: --set \'limits.file_size="1M"\'', self.sbx("--set", 'limits.file_size="0B"', PROBE, "fill", "/tmp/file", 1, json_record=False).err.decode())
 
     def test_a_limit_of_the_caller_is_told(self):
-        """Below the policy's it holds and the record says so; where nothing can start, the message names it."""
+        """If lower than the policy's it applies and the record reports it; if nothing can start, the message names
+        it."""
         lowered = lambda kind, value: {"preexec_fn": lambda: resource.setrlimit(kind, (value, value))}
         ended = self.exited(self.sbx("sh", "-c", "ulimit -n", **lowered(resource.RLIMIT_NOFILE, 100)))
         self.assertEqual(ended.text, "100\n")
@@ -122,7 +123,7 @@ class Budgets(SbxTest):
         self.exited(self.sbx("--set", 'limits.file_size="1M"', PROBE, "fill", "/tmp/file", 1 << 20))
 
     def test_file_size_that_only_refuses_is_a_limit_met(self):
-        """Python ignores SIGXFSZ: it is told EFBIG, and the file stays as large as it may be."""
+        """Python ignores SIGXFSZ: it gets EFBIG, and the file stays at the maximum size."""
         options = ["--set", 'limits.file_size="3M"']
         ended = self.exited(self.python(WRITE_MEBIBYTES, 9, options=options), 1)
         met = [(limit["limit"], limit["value"], limit["evidence"]) for limit in ended.record["limits_met"]]
@@ -191,7 +192,7 @@ class CouldNot(SbxTest):
         self.exited(self.sbx("-p", policy, PROBE, "exit", 0))
 
     def test_what_cannot_be_enforced_is_an_error(self):
-        """Under a foreign listener calls can't be noted: ports can't be opened when they are asked for."""
+        """With another listener outside, calls can't be notified: ports can't be opened on demand."""
         foreign = {"preexec_fn": hold_listener, "close_fds": False}
         wide = self.policy('[network]\nmode = "allow-list"\nallow = ["example.org:1000-2000"]\n', "wide.toml")
         narrow = self.policy('[network]\nmode = "allow-list"\nallow = ["example.org:1000-1100"]\n', "narrow.toml")
@@ -201,7 +202,7 @@ class CouldNot(SbxTest):
         self.assertIn("syscalls.named", [entry["what"] for entry in ended.record["degraded"]])
 
     def test_a_denied_call_ends_the_run_or_nothing_runs(self):
-        """Without a listener of sbx's own the kernel would end the one process that called, and nobody would tell."""
+        """Without its own listener sbx would not notice: the kernel would kill only the calling process."""
         foreign = {"preexec_fn": hold_listener, "close_fds": False}
         kill = ["--set", 'syscalls.denied="kill"']
         best_effort = ["--set", 'enforcement="best-effort"']
@@ -226,7 +227,7 @@ class CouldNot(SbxTest):
 
 
 class Lost(SbxTest):
-    """PID 1 of a sandbox, killed by somebody outside."""
+    """PID 1 of a sandbox, killed from outside."""
 
     def test_after_the_command_began(self):
         process = self.start_sbx("--report", self.tmp / "record", "--", "sh", "-c", "echo ready; exec sleep 60", json_record=False)
@@ -240,7 +241,7 @@ class Lost(SbxTest):
         self.assertIn(b"sbx: lost: the sandbox's init was killed from outside", ended.err)
 
     def test_of_a_command_that_began_what_it_did_stays(self):
-        """Why it is not setup-failed, after which a caller may try again."""
+        """So the status is not setup-failed, after which a caller may retry."""
         process = self.start_sbx("--write", self.work, "--report", self.tmp / "record", "--", "sh", "-c",
                                  f"echo done > {self.work}/effect; echo ready; exec sleep 60", json_record=False)
         self.assertEqual(process.stdout.readline(), b"ready\n")
@@ -257,7 +258,7 @@ class Cancelled(SbxTest):
         self.assertEqual(process.stdout.readline(), b"ready\n")
         process.send_signal(number)
         for again in extra:
-            time.sleep(0.05)  # the second signal must be another event than the first
+            time.sleep(0.05)  # the second signal must be a separate event
             process.send_signal(again)
         ended = self.finish(process, json_record=False)
         ended.record = json.loads((self.tmp / "r.json").read_text())
@@ -280,7 +281,7 @@ class Cancelled(SbxTest):
         self.assertLess(time.monotonic() - begin, 1.5)
 
     def test_suspended_run_goes_on(self):
-        # A process group of its own, with its parent outside: SIGTSTP has no effect in an orphaned one, as a CI job may be.
+        # A process group with its parent outside: SIGTSTP has no effect in an orphaned group, which a CI job may be.
         process = self.start_sbx("--", "sh", "-c", "echo ready; read x; echo $x", json_record=False, stdin=-1, process_group=0)
         self.assertEqual(process.stdout.readline(), b"ready\n")
         process.send_signal(signal.SIGTSTP)

@@ -1,4 +1,4 @@
-"""The copy-on-write workspace: what the record and --diff say of it, and what --out and --apply bring out."""
+"""The copy-on-write workspace: what the record and --diff show of it, and what --out and --apply bring out."""
 
 import base64
 import contextlib
@@ -334,7 +334,7 @@ class Apply(Workspace):
                 self.assertEqual(os.listdir(self.work), [])
 
     def test_changes_that_are_not_all_seen_are_not_applied(self):
-        """A tree deeper than a path can be long: 900 folders of ten letters."""
+        """A tree deeper than the longest path: 900 directories of ten letters."""
         deep = "import os\nfor _ in range({}):\n    os.mkdir('d' * 10); os.chdir('d' * 10)\n"
         options = ["--workspace", f"{self.work}:overlay", "--apply", "--yes"]
         ended = self.python(deep.format(900), options=[*options, "--verbose"])
@@ -414,7 +414,7 @@ class Apply(Workspace):
 
 
 class Watched(Workspace):
-    """What a watcher on the host sees of a run."""
+    """What an observer on the host sees of a run."""
 
     EVENTS = 0x2 | 0x4 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400  # modify attrib moved-from moved-to create delete delete-self
 
@@ -438,7 +438,7 @@ class Watched(Workspace):
     def test_nor_do_copies_inputs_and_a_disk_in_a_folder(self):
         for name in ("src/a", "notes.txt", "README", "run"):
             self.write(name, "x")
-        (self.home / ".local/state/sbx/disks").mkdir(parents=True)  # where sbx keeps what is its own
+        (self.home / ".local/state/sbx/disks").mkdir(parents=True)  # where sbx keeps its own data
         data = self.write("data", "x", folder=self.tmp)
         self.assertEqual(self.events_of("--set", 'limits.disk_on="folder"', "--in", data, "--read", f"{data}:{self.work}/other/deep/data"), b"")
         self.assertEqual(self.events_of("--in", f"{data}:src/data", "--out", self.home / ".local/out", "--set", 'filesystem.outputs.collect=["*"]'), b"")
@@ -498,7 +498,7 @@ class GitRepositories(Workspace):
 
 
 class TheStory(Workspace):
-    """A clean-up script that a model wrote would delete work that is in no commit."""
+    """A clean-up script from a model would delete work that is in no commit."""
 
     def setUp(self):
         super().setUp()

@@ -1,4 +1,5 @@
-"""Kills a program before the nth of its calls that change files: every state that a kill can leave, without sleeping."""
+"""Kills a program before the nth of its file-changing system calls: every state that a kill can leave, without
+sleeping."""
 
 import ctypes
 import os
@@ -9,12 +10,12 @@ import subprocess
 from sbxtest import start
 
 TRACEME, SYSCALL, SETOPTIONS, SYSCALL_INFO = 0, 24, 0x4200, 0x420E
-OPTIONS = 0x100001  # PTRACE_O_TRACESYSGOOD, so that a stop at a call is no SIGTRAP; PTRACE_O_EXITKILL
+OPTIONS = 0x100001  # PTRACE_O_TRACESYSGOOD, to tell a system-call stop from SIGTRAP; PTRACE_O_EXITKILL
 AT_CALL = signal.SIGTRAP | 0x80
 ENTERS = 1
 O_CREAT = 0o100
 
-# x86-64 numbers of what changes a folder, a file or its facts.
+# x86-64 numbers of calls that change a directory, a file or its attributes.
 CHANGES = {
     "write": 1, "pwrite64": 18, "sendfile": 40, "truncate": 76, "ftruncate": 77, "rename": 82, "mkdir": 83, "rmdir": 84, "creat": 85, "link": 86,
     "unlink": 87, "symlink": 88, "chmod": 90, "fchmod": 91, "chown": 92, "fchown": 93, "lchown": 94, "setxattr": 188, "mkdirat": 258,
@@ -36,7 +37,7 @@ def ptrace(request, pid, address=0, data=0):
 
 
 def call_entered(pid):
-    """Number and arguments of the call before which the process stands, None where it comes back from one."""
+    """Number and arguments of the call that the process is about to make; None if it returns from one."""
     info = ctypes.create_string_buffer(96)
     ptrace(SYSCALL_INFO, pid, len(info), ctypes.addressof(info))
     if info.raw[0] != ENTERS:
@@ -51,8 +52,8 @@ def changes_files(number, arguments):
 
 
 def killed_before(command, which, environment):
-    """Runs the command and kills it before its call number `which` that changes files, counted from 1. Gives that call's name,
-    None when the command ended by itself before it, with 0."""
+    """Runs the command and kills it before file-changing call number `which`, counted from 1. Returns that call's
+    name, None if the command ended before it, and the exit status."""
     process = start(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment,
                     preexec_fn=lambda: ptrace(TRACEME, 0))
     os.waitpid(process.pid, 0)  # it stops when it executes the command

@@ -8,19 +8,17 @@
 #include <optional>
 #include <vector>
 
-/// Runs a seccomp program the way the kernel does, so that a test can ask it: call and arguments
-/// in, action out.
+/// Runs a seccomp program as the kernel does: takes call and arguments, returns the action.
 namespace sbx::test {
 
 struct BpfResult {
-  std::uint32_t action = 0;  ///< SECCOMP_RET_* with its data
-  bool looked_at_arguments =
-      false;  ///< such an answer can't come from the kernel's always-allow bitmap
+  std::uint32_t action = 0;          ///< SECCOMP_RET_* with its data
+  bool looked_at_arguments = false;  ///< the kernel's always-allow bitmap can't give such an answer
   int steps = 0;
 };
 
-/// What the kernel's checker refuses: a jump out of the program, a load off the data, an unknown
-/// instruction, no return.
+/// Rejects what the kernel's checker rejects: a jump out of the program, a load outside the data, an unknown
+/// instruction, a missing return.
 inline bool is_valid_bpf(const std::vector<sock_filter>& program) {
   if (program.empty() || program.size() > BPF_MAXINSNS) return false;
   for (std::size_t at = 0; at < program.size(); ++at) {

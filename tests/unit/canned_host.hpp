@@ -14,14 +14,14 @@
 #include "host/host.hpp"
 #include "plan/files/path_text.hpp"
 
-/// A host that exists in memory only: for tests and benchmarks of what is decided before a run.
+/// A host that exists only in memory, for tests and benchmarks of the decisions before a run.
 namespace sbx::host {
 
 class CannedFiles final : public Files {
  public:
   struct Node {
     FileFacts facts;
-    std::string content;  ///< of a file; the text of a link
+    std::string content;  ///< a file's content, or a link's text
   };
 
   CannedFiles() { folder("/"); }
@@ -50,7 +50,7 @@ class CannedFiles final : public Files {
     nodes_.at(path).facts.gid = gid;
     return *this;
   }
-  /// The caller may not read it.
+  /// Makes a path unreadable for the caller.
   CannedFiles& shut(const std::string& path) {
     shut_.insert(path);
     return *this;
@@ -109,7 +109,7 @@ class CannedFiles final : public Files {
   }
   bool memory_takes_attributes() const override { return takes_attributes; }
   bool takes_attributes = true;
-  /// A second name of a file.
+  /// Adds another name of a file.
   CannedFiles& hard_link(const std::string& path, const std::string& other) {
     Node copy = nodes_.at(other);
     copy.facts.links = nodes_.at(other).facts.links = 2;
@@ -182,7 +182,7 @@ class CannedFiles final : public Files {
   std::uint64_t inodes_ = 0;
 };
 
-/// A Debian with a merged /usr and a caller "me" (1234) at work in /home/me/project.
+/// A Debian system with a merged /usr, and a caller "me" (1234) whose working directory is /home/me/project.
 struct CannedHost {
   std::shared_ptr<CannedFiles> files = std::make_shared<CannedFiles>();
   Host host;
@@ -215,7 +215,7 @@ struct CannedHost {
     host.files = files;
   }
 
-  /// As root, who owns everything looked at.
+  /// With root as the caller, who owns everything.
   CannedHost& privileged() {
     host.privileged = true;
     host.uid = host.gid = 0;

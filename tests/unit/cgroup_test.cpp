@@ -61,8 +61,8 @@ TEST(BudgetFiles, NumbersOfKeysAreRead) {
   EXPECT_FALSE(has_word("cpuset hugetlb", "cpu"));
 }
 
-/// Folders and files that look like a cgroup file system; what the kernel does by itself (files of
-/// a new group, removing a group with files) is not there.
+/// Directories and files that look like a cgroup file system. They lack what the kernel does by itself: the files of
+/// a new group, removing a group with files.
 class FakeTree : public testing::Test {
  protected:
   void SetUp() override {
@@ -229,7 +229,7 @@ TEST_F(Owned, TheGroupOfADeadSupervisorIsRemoved) {
   const std::string name = unique_name();
   auto folder = OwnedFolder::make(root_, name);
   ASSERT_TRUE(folder);
-  ::close(folder->release());  // as the kernel does when its holder dies
+  ::close(folder->release());  // as the kernel does when the process that holds it dies
   EXPECT_TRUE(exists(name));
   sweep(root_);
   EXPECT_FALSE(exists(name));

@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-/// The new text, made from the old one and a difference with the whole text as context.
+/// The new text, made from the old one and a diff with full context.
 std::string patched(const std::string& before, const std::vector<std::string>& diff) {
   std::vector<std::string> lines;
   for (std::size_t at = 0; at < before.size();) {

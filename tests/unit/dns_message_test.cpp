@@ -8,7 +8,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Labels of a name on the wire, as they are given.
+/// The labels of a name in wire format, unchanged.
 Bytes wire_name(std::initializer_list<std::string_view> labels) {
   Bytes bytes;
   for (const std::string_view label : labels) {
@@ -82,7 +82,7 @@ TEST(DnsQuery, SaysWhatIsAskedAndKeepsTheQuestionAsItCame) {
   EXPECT_TRUE(query.recursion_desired);
   EXPECT_FALSE(query.edns);
   EXPECT_EQ(query.largest_answer, 512);
-  // The letter case is what a resolver checks the answer by (RFC 5452's "0x20").
+  // A resolver checks the answer by the letter case (the "0x20" of RFC 5452).
   EXPECT_EQ(std::string(query.question.begin() + 1, query.question.begin() + 4), "API");
 }
 
@@ -101,7 +101,7 @@ struct Odd {
 };
 class OddName : public testing::TestWithParam<Odd> {};
 
-// Each of them is a question that has an answer (no such name), and none is a host name.
+// Each of them is a valid question with an answer (NXDOMAIN), and none is a host name.
 TEST_P(OddName, IsShownAndIsNoHostName) {
   const Query query = read({.name = GetParam().name});
   EXPECT_EQ(query.name, "") << GetParam().what;
@@ -130,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(
 struct Broken {
   const char* why;
   Bytes message;
-  unsigned rcode;  ///< 99: there is no answer
+  unsigned rcode;  ///< 99: no answer
 };
 class BrokenQuery : public testing::TestWithParam<Broken> {};
 

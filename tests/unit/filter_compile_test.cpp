@@ -31,7 +31,7 @@ Filter compiled(const policy::Syscalls& rules, const FilterContext& context = kP
   return std::move(*filter);
 }
 
-// What the table says of a number when arguments are all zero and no guard stands on it.
+// The table's decision about a number if all arguments are zero and the call has no guard.
 std::uint32_t wanted(const Call& call, Standing last) {
   switch (call.decision.standing) {
     case Standing::quiet:
@@ -63,8 +63,7 @@ TEST(CompileFilter, AnswersEveryNumberAsTheTableSays) {
   }
 }
 
-// The list that a reader audits, once more and by name only: a call joins or leaves a base by a
-// change in two places.
+// The audited list once more, by name only: so moving a call into or out of a base takes a change in two places.
 TEST(CompileFilter, AdmitsExactlyTheCheckedInLists) {
   const std::pair<SyscallBase, std::string> bases[] = {{SyscallBase::none, "none"},
                                                        {SyscallBase::minimal, "minimal"},
@@ -80,7 +79,7 @@ TEST(CompileFilter, AdmitsExactlyTheCheckedInLists) {
   for (const auto& [base, name] : bases) {
     const Filter filter = compiled(syscalls(base));
     for (const Call& call : calls()) {
-      // A guarded call counts when some arguments pass: zero, AF_UNIX, CLONE_THREAD.
+      // A guarded call counts if some arguments pass: zero, AF_UNIX, CLONE_THREAD.
       const bool passes = std::ranges::any_of(
           std::initializer_list<std::uint64_t>{0, 1, 0x10000}, [&](std::uint64_t first) {
             return ask(filter.program, call.number, {first}).action == kAllow;

@@ -23,7 +23,7 @@ using test::kPlain;
 using test::quiet_answer;
 using test::syscalls;
 
-constexpr std::uint64_t kUpper = 0xabcdef0100000000;  // what the kernel does not read
+constexpr std::uint64_t kUpper = 0xabcdef0100000000;  // not read by the kernel
 
 class Guards : public testing::Test {
  protected:
@@ -68,7 +68,7 @@ TEST_F(Guards, RefuseRawSocketsAndOtherProtocols) {
   EXPECT_EQ(explain(filter_, "socket", {AF_INET, SOCK_DGRAM, 1}).errno_value, EPROTONOSUPPORT);
   EXPECT_EQ(explain(filter_, "socket", {AF_NETLINK, SOCK_RAW, 9}).what,
             "socket(AF_NETLINK, NETLINK_AUDIT)");
-  // Go asks for MPTCP on every machine: no denial.
+  // Go probes for MPTCP on every machine: no denial.
   EXPECT_EQ(ask(filter_, "socket", {AF_INET, SOCK_STREAM, IPPROTO_MPTCP}),
             quiet_answer(EPROTONOSUPPORT));
 }
@@ -165,7 +165,7 @@ TEST(GuardsWithRules, ANameLiftsItsGuardAndAGroupDoesNot) {
   const Filter named = compile_filter(rules, kPlain).value();
   EXPECT_EQ(ask(named, "personality", {0x0040000}), kAllow);
   EXPECT_EQ(ask(named, "socket", {AF_PACKET, SOCK_RAW, 0}), kAllow);
-  // These say no to what nobody means by the name.
+  // Guards that an allow by name doesn't lift.
   EXPECT_EQ(ask(named, "clone", {CLONE_NEWUSER | SIGCHLD}), kNotify);
   EXPECT_EQ(ask(named, "ioctl", {0, TIOCSTI}), kNotify);
   EXPECT_EQ(ask(named, "prlimit64", {1, 0, 4096}), kNotify);
@@ -194,7 +194,7 @@ TEST(GuardsWithRules, AValueLiftsOnlyTheCheckOfItsArgument) {
 
   rules.rules.push_back(test::rule("socket", 1, policy::RuleOperator::eq, {SOCK_RAW}));
   filter = compile_filter(rules, kPlain).value();
-  EXPECT_EQ(ask(filter, "socket", {AF_INET, SOCK_RAW, IPPROTO_ICMP}), kAllow);  // the two add up
+  EXPECT_EQ(ask(filter, "socket", {AF_INET, SOCK_RAW, IPPROTO_ICMP}), kAllow);  // the rules add up
 }
 
 TEST(GuardsWithRules, ARangeOfValuesLiftsNoGuard) {

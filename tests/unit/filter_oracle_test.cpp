@@ -10,8 +10,7 @@
 
 #include "filter_support.hpp"
 
-// Two independent judges of the compiled program: libseccomp's own compiler, and the decision tree
-// walked in C++.
+// Two independent oracles for the compiled program: libseccomp's compiler, and the decision tree walked in C++.
 namespace sbx::plan {
 namespace {
 
@@ -26,7 +25,7 @@ struct SeccompDeleter {
 class Oracle {
  public:
   Oracle() : context_(seccomp_init(SCMP_ACT_ERRNO(EPERM))) {
-    // Without this libseccomp refuses numbers that it does not know yet.
+    // Without this libseccomp refuses numbers that it doesn't know yet.
     (void)seccomp_attr_set(context_.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);
     (void)seccomp_attr_set(context_.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
   }
@@ -76,7 +75,7 @@ void add_unguarded(Oracle& oracle, const Call& call) {
   }
 }
 
-/// The guards of calls that make files, where files reach the host.
+/// The guards of calls that create files, if files reach the host.
 void add_file_guard(Oracle& oracle, const Call& call) {
   const int n = call.number;
   const auto mode = static_cast<unsigned>(std::string_view(call.arguments).find('h'));
@@ -142,7 +141,7 @@ void add_guarded(Oracle& oracle, const Call& call) {
       oracle.add(SCMP_ACT_ALLOW, n);
       break;
     default:
-      break;  // ioctl, prctl, seccomp: "all but" can't be said by masks; filter_guard_test has them
+      break;  // ioctl, prctl, seccomp: masks can't express "all but"; filter_guard_test covers them
   }
 }
 
@@ -301,7 +300,7 @@ TEST(FilterOracle, TheProgramAndExplainAgree) {
       }
     }
   }
-  EXPECT_GT(longest, 1000U);  // long jumps were needed
+  EXPECT_GT(longest, 1000U);  // long jumps were necessary
 }
 
 }  // namespace

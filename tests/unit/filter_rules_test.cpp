@@ -44,10 +44,10 @@ TEST(FilterRules, GrantNamesAndGroups) {
 
 struct GroupCase {
   const char* group;
-  const char* call;  ///< one of the group, without a rule about its arguments
+  const char* call;  ///< a member of the group without a rule on its arguments
 };
 
-// Open by default.
+// Allowed by default.
 constexpr GroupCase kOpen[] = {
     {"@basic-io", "splice"},
     {"@io-event", "epoll_wait"},
@@ -69,7 +69,7 @@ constexpr GroupCase kOpen[] = {
     {"@system-info", "sysinfo"},
     {"@self-restriction", "landlock_restrict_self"},
 };
-// Shut by default.
+// Denied by default.
 constexpr GroupCase kShut[] = {
     {"@debug", "ptrace"},
     {"@profile", "perf_event_open"},
@@ -143,7 +143,7 @@ TEST(FilterRules, DenyingProcessesKeepsThreadsAndExec) {
   EXPECT_EQ(ask(filter, "clone", {CLONE_VM | CLONE_VFORK | SIGCHLD}), kNotify);
   EXPECT_EQ(ask(filter, "clone", {0x3d0f00}), kAllow);
   EXPECT_EQ(ask(filter, "clone", {0x3d0f00 | CLONE_NEWUSER}), kNotify);
-  EXPECT_EQ(ask(filter, "clone3"), quiet_answer(ENOSYS));  // else glibc makes no threads
+  EXPECT_EQ(ask(filter, "clone3"), quiet_answer(ENOSYS));  // otherwise glibc creates no threads
   EXPECT_EQ(ask(filter, "execve"), kAllow);
   const Refusal refusal = explain(filter, "clone", {SIGCHLD});
   EXPECT_EQ(refusal.what, "clone (a new process)");
@@ -302,7 +302,7 @@ TEST(FilterRules, RefuseToDenyWhatSbxNeeds) {
     rules.rules = {rule(name, 0, RuleOperator::eq, {0}, RuleAction::deny)};
     EXPECT_EQ(error_of(rules).code, "needed-syscall-denied") << name;
   }
-  // Whole groups around them may go.
+  // Whole groups around them may be denied.
   policy::Syscalls rules = syscalls();
   rules.deny = {item("@process"), item("@basic-io"), item("@signal")};
   EXPECT_EQ(ask(compiled(rules), "execve"), kAllow);
@@ -316,7 +316,7 @@ TEST(FilterRules, RefuseArgumentRulesOnHotCalls) {
     rules.rules = {rule(name, 0, RuleOperator::eq, {3}, RuleAction::deny)};
     EXPECT_EQ(error_of(rules).code, "rule-on-hot-call") << name;
     rules.rules = {};
-    rules.deny = {item(name)};  // as a whole it may be denied
+    rules.deny = {item(name)};  // the call as a whole may be denied
     EXPECT_EQ(ask(compiled(rules), name), kNotify);
   }
 }
@@ -375,7 +375,7 @@ TEST(Explain, NamesCallErrnoPlaceCureAndRisk) {
   EXPECT_EQ(refusal.allow_with, "syscalls.allow = [\"ptrace\"]");
   EXPECT_EQ(refusal.risk, "the program can read and change the other processes of its sandbox");
 
-  EXPECT_EQ(explain(filter, "mount").allow_with, "");  // the kernel would refuse it all the same
+  EXPECT_EQ(explain(filter, "mount").allow_with, "");  // the kernel would refuse it anyway
   EXPECT_EQ(explain(filter, "getpid").errno_value, 0);
   EXPECT_EQ(filter.explain(999, {}).what, "system call 999");
   EXPECT_EQ(filter.explain(999, {}).errno_value, ENOSYS);

@@ -24,7 +24,7 @@ inline constexpr std::uint32_t quiet_answer(int error) {
   return SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(error);
 }
 
-/// What a machine with a cgroup and a listener adds.
+/// The context of a machine with a cgroup and a listener.
 inline constexpr plan::FilterContext kPlain{
     .listener = true, .affinity_is_budget = false, .unix_sockets = true, .memory_is_polled = false};
 

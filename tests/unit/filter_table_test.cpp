@@ -18,7 +18,7 @@ namespace {
 struct HeaderNumber {
   int number;
   const char* name;
-  const char* in_header;  // the number as text, or the macro's own name where the header lacks it
+  const char* in_header;  // the number as text, or the macro's own name if the header lacks it
 };
 #define SBX_TEXT_OF(x) #x
 #define SBX_TEXT(x) SBX_TEXT_OF(x)

@@ -21,7 +21,7 @@ rc::Gen<std::string> near_rule() {
       });
 }
 
-/// Written apart from the code it judges.
+/// Written independently of the code under test.
 void check_invariants(const NetworkRule& rule) {
   RC_ASSERT(!rule.ports.empty());
   RC_ASSERT(!rule.has_port(0) && !rule.has_port(53));

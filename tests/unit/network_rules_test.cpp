@@ -19,7 +19,7 @@ NetworkRule rule_of(std::string_view text) {
   return rule.value_or(NetworkRule{});
 }
 
-// --- what is read, and its one text
+// --- valid rules, and their canonical text
 
 struct Form {
   const char* text;
@@ -67,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(
         Form{"host.sbx.internal:5432", "host.sbx.internal:5432"},
         Form{"HOST.sbx.internal.:5432", "host.sbx.internal:5432"}));
 
-// --- what is not, with its cure
+// --- invalid rules, and the fix
 
 struct Mistake {
   std::string text;
@@ -89,7 +89,7 @@ std::string label(std::size_t length) {
   return std::string(length, 'a');
 }
 
-/// A name of `length` bytes, made of labels of at most 60.
+/// A name of `length` bytes, consisting of labels of at most 60.
 std::string name_of(std::size_t length) {
   std::string name;
   while (name.size() < length) {
@@ -166,7 +166,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"sbx.internal:80", "a name of sbx's own", "host.sbx.internal"},
         Mistake{"*.host.sbx.internal:80", "a name of sbx's own", "host.sbx.internal"},
         Mistake{"gateway.sbx.internal:80", "a name of sbx's own", "host.sbx.internal"},
-        // Full-width letters, dots and digits would be mapped to ASCII by UTS 46.
+        // UTS 46 would map full-width letters, dots and digits to ASCII.
         Mistake{"\xef\xbd\x81.example:443", "not an international name", "lower case"},
         Mistake{"a\xe3\x80\x82"
                 "example:443",
@@ -250,7 +250,7 @@ TEST(NetworkRule, NoPortMeansHttpsOnlyOnTheCommandLine) {
     EXPECT_EQ(with_default_port(kept), kept);
 }
 
-// --- what a rule has
+// --- properties of a rule
 
 TEST(NetworkRule, AWildcardHasEveryDepthBelowAndNotTheNameItself) {
   const NetworkRule rule = rule_of("*.example.org:443");
@@ -301,7 +301,7 @@ TEST(NetworkRules, TheFirstOfANameAndTheNarrowestOfAnAddressIsFound) {
   EXPECT_EQ(rule_for_name(rules, Transport::udp, "c.b.example", 1), nullptr);
 }
 
-// --- what narrows what
+// --- which rule narrows which
 
 bool narrows(const char* rule, std::initializer_list<const char*> sealed) {
   std::vector<NetworkRule> rules;
@@ -339,7 +339,7 @@ TEST(NetworkRuleLock, APrefixDoesNotGiveWhatOnlyANarrowerOneReaches) {
   EXPECT_FALSE(narrows("10.0.0.0/8:443", {"0.0.0.0/0:443"}));
   EXPECT_TRUE(narrows("8.8.0.0/16:443", {"0.0.0.0/0:443"}));
   EXPECT_FALSE(narrows("[fd00::/8]:443", {"[::/0]:443"}));
-  // One address without a length may be the machine's own.
+  // A single address without a prefix length may be the machine's own.
   EXPECT_FALSE(narrows("10.1.2.3:443", {"10.0.0.0/8:443"}));
   EXPECT_FALSE(narrows("169.254.169.254:80", {"169.254.0.0/16:80"}));
   EXPECT_FALSE(narrows("169.254.169.254:80", {"0.0.0.0/0:80"}));

@@ -26,7 +26,7 @@ TEST(PlanAudit, NamesOnlyKeysThatExist) {
   }
 }
 
-/// Each opening counts, and the same policy without it counts less.
+/// Each opening counts, and the same policy without it has a lower grade.
 TEST(PlanAudit, CountsEachOpening) {
   const double shut = audited("").exposure;
   for (const char* opening :

@@ -66,7 +66,7 @@ class PlanTest : public testing::Test {
   }
 };
 
-/// The last step at a place; null when there is none.
+/// The last step for a target; null if there is none.
 inline const Mount* step_at(const Plan& plan, std::string_view target) {
   const auto found = std::find_if(plan.mounts.rbegin(), plan.mounts.rend(),
                                   [&](const Mount& step) { return step.target == target; });
@@ -88,7 +88,7 @@ inline bool is_degraded(const Plan& plan, std::string_view what) {
                              [&](const Degraded& each) { return each.what == what; });
 }
 
-/// A step of a kind at a place.
+/// Matches a step of a kind for a target.
 MATCHER_P2(HasStep, kind, target, "has such a step") {
   const Mount* step = step_at(arg, target);
   return step != nullptr && step->kind == kind;

@@ -20,7 +20,7 @@ class Inputs : public PlanTest {
     canned.files->link("/home/me/project/link", "/srv");
   }
   void overlay() { set("filesystem.workspace.mode", "\"overlay\""); }
-  /// Where the file lies inside.
+  /// The file's path inside.
   std::string placed(const std::string& target) {
     const Plan decided = plan(with({{"/srv/data.csv", target}}));
     for (const Mount& step : decided.mounts)

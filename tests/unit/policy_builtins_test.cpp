@@ -34,7 +34,7 @@ TEST(PolicyBuiltins, EachLoadsUnderItsNameWithADescription) {
   }
 }
 
-/// Built-ins are read while sbx is built; that must not change them.
+/// Built-in policies are parsed while sbx is built; that must not change them.
 TEST(PolicyBuiltins, EachSaysTheSameAsItsText) {
   for (const Builtin& one : builtins()) {
     auto file = parse_text(one.toml, std::string(one.name) + ".toml", plain_context());
@@ -77,7 +77,7 @@ TEST(PolicyBuiltins, PackedNodesAreThoseOfTheText) {
   }
 }
 
-/// Each key or table header has a comment right above it or above the group it stands in.
+/// Each key or table header has a comment directly above it or above its group.
 TEST(PolicyBuiltins, EveryRuleHasAReason) {
   for (const Builtin& one : builtins()) {
     bool reason = false;

@@ -58,7 +58,7 @@ TEST(PolicyCompare, ReversesWithItsSides) {
             words_of(kOther, "", Direction::wider).size());
 }
 
-/// What may not stand after a lock is what is called wider or different here, for all pairs.
+/// For all pairs: a value that a lock rejects is reported as wider or different here.
 TEST(PolicyCompare, AgreesWithLocks) {
   for (const Builtin& one : builtins()) {
     for (const Builtin& other : builtins()) {

@@ -21,7 +21,7 @@ inline LoadContext plain_context() {
           .default_policy = {}};
 }
 
-/// The findings of one text, which must have some.
+/// The findings of one text, which must have at least one.
 inline Findings findings_of(std::string_view text) {
   auto policy = parse_text(text, "p.toml", plain_context());
   EXPECT_FALSE(policy) << text;
@@ -49,7 +49,7 @@ std::vector<T> values(const SourcedList<T>& list) {
   return plain;
 }
 
-/// A folder of policy files that is the working directory of its loads.
+/// A directory of policy files, which is the working directory of its loads.
 class PolicyFolder : public testing::Test {
  protected:
   PolicyFolder() {
@@ -88,7 +88,7 @@ class PolicyFolder : public testing::Test {
     return {};
   }
 
-  /// The only finding of a load.
+  /// The single finding of a load.
   [[nodiscard]] Error finding(const std::vector<std::string>& operands,
                               const std::vector<Override>& overrides = {}) const {
     auto policy = load_all(operands, overrides);

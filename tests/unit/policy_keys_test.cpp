@@ -52,7 +52,7 @@ TEST(PolicyKeys, EachDefaultIsWhatTheKeyAccepts) {
     auto policy = parse_text(text, "p.toml", plain_context());
     ASSERT_TRUE(policy) << text << ": " << policy.error().front().text();
     policy->name = {};
-    // The list of credentials is not the table's: the policy "default" holds it.
+    // The list of credentials is in the policy "default", not in the table.
     Policy expected = key.entry == Entry::hidden ? initial_policy() : parsed("");
     expected.name = {};
     EXPECT_TRUE(same_rules(*policy, expected)) << text;

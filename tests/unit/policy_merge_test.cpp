@@ -46,7 +46,7 @@ TEST_F(PolicyMerge, ParentOfSeveralDoesNotUndoWhatItsHeirsSay) {
   write_file("work/p.toml", "extends = [\"a.toml\", \"b.toml\"]");
   EXPECT_EQ(loaded({"./p.toml"}).limits.processes.value, 2U);
   EXPECT_EQ(loaded({"./a.toml", "./b.toml"}).limits.processes.value, 2U);
-  // Named by itself it is a layer like every other.
+  // Named explicitly it is a layer like any other.
   EXPECT_EQ(loaded({"./a.toml", "./root.toml"}).limits.processes.value, 1U);
 }
 
@@ -195,9 +195,9 @@ TEST_F(PolicyOptions, AllowHostContradictsTheHostsNetwork) {
 }
 
 struct Change {
-  std::string_view sealed;    ///< what the locked policy says
-  std::string_view narrower;  ///< what a later layer may say
-  std::string_view wider;     ///< what it may not; empty for nothing
+  std::string_view sealed;    ///< in the locked policy
+  std::string_view narrower;  ///< allowed in a later layer
+  std::string_view wider;     ///< not allowed there; empty: none
 };
 void PrintTo(const Change& change, std::ostream* out) {
   *out << change.sealed << " / " << change.wider;

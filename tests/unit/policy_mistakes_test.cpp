@@ -52,7 +52,7 @@ TEST_P(PolicyMistake, IsToldWithPlaceValueAndCure) {
 }
 
 constexpr auto kMistakes = std::to_array<Mistake>({
-    // text itself
+    // the text itself
     {"a = ", "toml-syntax", 1, 5, "the value is missing", "KEY = VALUE"},
     {"[limits]\nwall_time = 30s", "toml-syntax", 2, 15, "not a value", "quotes"},
     {"[limits]\ncpus = 1\ncpus = 2", "duplicate-key", 3, 8,

@@ -9,7 +9,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-/// Every key of schema 1 at a value that is not its default.
+/// Every key of schema 1 with a value other than its default.
 constexpr std::string_view kEveryKey = R"(schema = 1
 name = "everything"
 description = "all of it"

@@ -10,7 +10,7 @@
 namespace sbx::policy {
 namespace {
 
-/// Words that make a good value of an entry; small, so that layers meet.
+/// Valid values for an entry; few, so that layers have some in common.
 std::vector<std::string> pool(const Key& key) {
   switch (key.entry) {
     case Entry::any:
@@ -180,7 +180,7 @@ bool reaches(const Network& network, Transport transport, const std::string& hos
   return rule != nullptr;
 }
 
-/// Asks about destinations within, between and outside of the rules of the pool.
+/// Checks destinations within, between and outside of the rules of the pool.
 bool reaches_no_more(const Network& less, const Network& more) {
   for (const Transport transport : {Transport::tcp, Transport::udp}) {
     for (const char* host : {"a.b.org", "x.b.org", "x.y.b.org", "b.org", "c-d.org", "a.c-d.org",
@@ -195,7 +195,7 @@ bool reaches_no_more(const Network& less, const Network& more) {
   return true;
 }
 
-/// Says whether `now` allows no more than `before`, written apart from the code it judges.
+/// True if `now` allows no more than `before`; written independently of the code under test.
 bool allows_no_more(const Policy& before, const Policy& now) {
   const auto subset = [](const auto& less, const auto& more) {
     return std::ranges::all_of(less, [&](const auto& entry) {
@@ -274,7 +274,7 @@ RC_GTEST_FIXTURE_PROP(PolicyProperty, LayerAfterALockIsRefusedOrAllowsNoMore, ()
   Policy base = *random_policy();
   base.locked.value = true;
   write_file("work/base.toml", write(base));
-  // A few keys at random values: most layers say little, and then some of them narrow.
+  // A few keys at random values: most layers set little, so that some of them narrow.
   Policy later = base;
   const auto changed = *rc::gen::container<std::vector<std::size_t>>(
       rc::gen::inRange<std::size_t>(0, keys().size()));

@@ -61,7 +61,7 @@ Bytes handshake(const Bytes& body, std::uint8_t type = 1) {
   return joined({{type}, counted(body, 3)});
 }
 
-/// Cuts a handshake into records of at most `size` bytes.
+/// Splits a handshake into records of at most `size` bytes.
 Bytes records(const Bytes& message, std::size_t size = 16384) {
   Bytes result;
   for (std::size_t at = 0; at < message.size(); at += size) {
@@ -123,7 +123,7 @@ TEST(Sni, AHelloWithoutANameIsSaidSo) {
   EXPECT_EQ(state_of(hello(extension(10, Bytes(6, 1)))), State::no_name);
   EXPECT_EQ(state_of(hello({})), State::no_name);
   Bytes without = body_of({});
-  without.resize(without.size() - 2);  // TLS 1.2 may leave the extensions out
+  without.resize(without.size() - 2);  // TLS 1.2 permits omitting the extensions
   EXPECT_EQ(state_of(records(handshake(without))), State::no_name);
 }
 
@@ -140,7 +140,7 @@ TEST(Sni, WhatIsNoHostNameIsABadName) {
 }
 
 TEST(Sni, TwoNamesAreABadName) {
-  // Two extensions, two names in one, a name of another type: servers differ in which they take.
+  // Two extensions, two names in one, a name of another type: servers differ in which one they use.
   const Bytes good = server_name("good.example");
   const Bytes evil = server_name("evil.example");
   EXPECT_EQ(state_of(hello(joined({good, evil}))), State::bad_name);
@@ -198,10 +198,10 @@ TEST(Sni, NothingBeyond16KibibytesIsLookedAt) {
   EXPECT_EQ(state_of(hello(joined({padding, server_name("a.example")}))), State::named);
   const Bytes much = extension(21, Bytes(16300, 0));
   EXPECT_EQ(state_of(hello(joined({much, server_name("a.example")}))), State::too_large);
-  // Said as soon as the length is there.
+  // Decided as soon as the length is known.
   const Bytes large = joined({{22, 3, 1, 0x10, 0}, {1}, number(70000, 3)});
   EXPECT_EQ(state_of(large), State::too_large);
-  // Records of one byte each: six bytes for one.
+  // Records of one byte each: six bytes for every one.
   const Bytes small = records(handshake(body_of({.extensions = extension(21, Bytes(4000, 0))})), 1);
   EXPECT_EQ(state_of(small), State::too_large);
   EXPECT_EQ(state_of({small.begin(), small.begin() + 16383}), State::more);

@@ -27,7 +27,7 @@ NetworkRule rule(std::string_view text) {
 
 const HostAddresses kHost({address("203.0.114.5"), address("2a00::5"), address("10.7.7.7")});
 
-/// "allowed", or why not.
+/// "allowed", or the reason for the refusal.
 std::string answer(std::string_view rule_text, std::string_view to, bool private_ = false) {
   const auto no = refused(rule(rule_text), private_, address(to), 80, kHost);
   return no ? no->why : "allowed";
@@ -210,7 +210,7 @@ TEST(RefusedByHostName, TheHostsLoopbackAndNothingElse) {
   EXPECT_NE(answer("host.sbx.internal:80", "203.0.114.5"), "allowed");
 }
 
-// --- what is left of a lookup
+// --- the usable addresses of a lookup
 
 TEST(Usable, KeepsWhatIsAllowedAndSaysWhyNothingIs) {
   const NetworkRule name = rule("a.example:80");
@@ -232,7 +232,7 @@ TEST(Usable, KeepsWhatIsAllowedAndSaysWhyNothingIs) {
   EXPECT_EQ(usable(name, false, {}, 80, kHost).refused.why, "");
 }
 
-/// What a refusal offers is a rule, and beside the name's rule it lets the name through.
+/// A refusal suggests a rule which, together with the name's rule, lets the name through.
 TEST(Usable, WhatIsOfferedHelpsOrNothingIs) {
   const NetworkRule name = rule("a.example:80");
   for (const char* const to :

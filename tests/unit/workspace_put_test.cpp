@@ -89,7 +89,7 @@ TEST_F(PutTest, AfterAFailureTheOldFileIsThereAndNothingElse) {
   const UniqueFd unreadable(::open(at("old").c_str(), O_WRONLY | O_CLOEXEC));
   EXPECT_FALSE(put_file(unreadable.get(), directory_.get(), "old", 0644, own()));
   write("new", "new");
-  EXPECT_FALSE(put("new", std::string(300, 'n')));  // longer than a name may be
+  EXPECT_FALSE(put("new", std::string(300, 'n')));  // longer than NAME_MAX
   write("taken/inner", "");
   EXPECT_FALSE(put("new", "taken"));  // a directory
   EXPECT_EQ(read("old"), "old");
@@ -122,7 +122,7 @@ TEST_F(PutTest, WhatAppearedOrChangedMeanwhileStays) {
   write("old", "old");
   const Expected as_it_was{.what = Expected::What::this_one, .facts = facts("old")};
   std::filesystem::remove(at("old"));
-  write("other", "");  // takes the inode, so that the next file has another one
+  write("other", "");  // takes the inode number, so that the next file gets another one
   write("old", "theirs");
   const Status other = put("new", "old", 0644, as_it_was);
   ASSERT_FALSE(other);
@@ -162,7 +162,7 @@ TEST_F(PutTest, AWriterWaitsForTheOtherAndCanGiveUp) {
   EXPECT_EQ(begun, 1);
 }
 
-/// What a run wrote lies in "upper", the host's directory is "lower", and it is copied to "out".
+/// "upper" contains what a run wrote, "lower" is the host's directory, and the result goes to "out".
 class CollectTest : public PutTest {
  protected:
   CollectTest() {

@@ -1,8 +1,7 @@
-"""Writes cpio archives ("newc") as the kernel unpacks them into its first root file system.
+"""Writes cpio archives ("newc"), which the kernel unpacks into its first root file system.
 
-Owners, modes and device nodes are written as wanted, so that building one needs no root and copies no tree.
-The kernel takes several archives one after the other: a large one that stays, and a small one for each boot.
-"""
+Owners, modes and device nodes are free to choose, so building one needs no root and copies no tree. The kernel
+accepts several archives in succession: a large permanent one, and a small one for each boot."""
 
 import os
 import pathlib
@@ -13,7 +12,7 @@ FOLDER, FILE, LINK, DEVICE = 0o040000, 0o100000, 0o120000, 0o020000
 
 
 class Archive:
-    """Entries by their path inside; folders above an entry are made as they are needed."""
+    """Entries by their path inside; directories above an entry are created as needed."""
 
     def __init__(self):
         self.entries = {}
@@ -38,7 +37,7 @@ class Archive:
         self._add(path, DEVICE | mode, device=(major, minor))
 
     def copy(self, source, path=None, mode=None):
-        """One file, link or empty folder of the host; the time stays, since Python's compiled files name it."""
+        """One file, link or empty directory of the host; keeps the time, because Python's compiled files contain it."""
         source = pathlib.Path(source)
         facts = source.lstat()
         mode = stat.S_IMODE(facts.st_mode) & 0o777 if mode is None else mode
@@ -51,7 +50,7 @@ class Archive:
             self._add(path, FILE | mode, source.read_bytes, facts.st_mtime)
 
     def tree(self, source, path=None, without=()):
-        """A folder with all that is in it, but for the names in `without` (relative to it)."""
+        """A directory with its contents, except the names in `without` (relative to it)."""
         source, path = pathlib.Path(source), pathlib.Path(path or source)
         self.copy(source, path)
         for folder, folders, files in os.walk(source):
@@ -62,12 +61,12 @@ class Archive:
                     self.copy(pathlib.Path(folder) / name, path / inside / name)
 
     def program(self, source, path=None, mode=None):
-        """A program with the libraries that it is linked with, links on the way resolved."""
+        """A program with its shared libraries; links on the way are resolved."""
         self.copy(os.path.realpath(source), path or source, mode)
         self.libraries([source])
 
     def libraries(self, sources):
-        """What the loader would load for these ELF files, at the names under which it looks for them."""
+        """What the loader would load for these ELF files, under the names it searches for."""
         if not sources:
             return
         listed = subprocess.run(["ldd", *map(str, sources)], capture_output=True, text=True, check=False).stdout
@@ -79,7 +78,7 @@ class Archive:
                 self.copy(os.path.realpath(name), name)
 
     def write(self, target):
-        """All entries, then the mark of the end; padded so that another archive may follow."""
+        """All entries, then the end mark; padded so that another archive may follow."""
         with open(target, "wb") as out:
             for number, (path, (mode, read, mtime, device)) in enumerate(self.entries.items(), 1):
                 _write_entry(out, number, path, mode, read(), mtime, device)

@@ -1,4 +1,4 @@
-"""Folders of one run each in the cache, of hundreds of megabytes: those whose run was killed are removed by the next one."""
+"""Directories in the cache, one per run, of hundreds of megabytes: the next run removes those whose run was killed."""
 
 import contextlib
 import fcntl
@@ -8,13 +8,13 @@ import shutil
 import tempfile
 
 PREFIX = "sbx-vm-"
-OWNER = "owner"  # locked for as long as somebody works in the folder
+OWNER = "owner"  # locked as long as the directory is in use
 
 
 @contextlib.contextmanager
 def own(cache):
-    """A new folder, and the descriptor by which it is owned: whoever inherits it owns it too."""
-    # A mark is made and locked before another run looks for those that are not.
+    """A new directory, and the descriptor that owns it: a process that inherits the descriptor owns it too."""
+    # The mark is created and locked before another run looks for abandoned directories.
     with open(pathlib.Path(cache) / f"{PREFIX}lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         remove_abandoned(cache)
@@ -29,8 +29,8 @@ def own(cache):
 
 
 def remove_abandoned(cache):
-    """What has a mark that nobody holds; a name says nothing about whose a folder is. Not where something is mounted, as
-    debootstrap does."""
+    """Removes directories with a mark that nobody holds; the name doesn't show the owner. Skips those with mounts
+    inside, as debootstrap makes."""
     mounts = pathlib.Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
     for folder in pathlib.Path(cache).glob(f"{PREFIX}*"):
         try:
@@ -48,7 +48,7 @@ def remove_abandoned(cache):
 
 
 def _remove(folder):
-    """The mark last: who is killed meanwhile leaves a folder that is still known for what it is."""
+    """Removes the mark last: if the process is killed meanwhile, the directory is still recognised."""
     for path in folder.iterdir():
         if path.name == OWNER:
             continue

@@ -1,13 +1,13 @@
-"""What a guest has: parts of this machine's own system, and the project's binary and tests."""
+"""The contents of a guest: parts of this machine's own system, and the project's binary and tests."""
 
 import pathlib
 import shutil
 
 from archive import Archive
 
-# Of busybox, for the guest's own doing; they are not on the PATH of what runs in a sandbox.
+# busybox applets for the guest's own use; they are not on the PATH of programs in a sandbox.
 APPLETS = ("cat", "chroot", "cp", "cut", "hostname", "insmod", "ip", "ln", "mkdir", "mount", "poweroff", "sh", "switch_root")
-# Programs of this machine that the tests and what they run need.
+# Programs of this machine that the tests and their commands need.
 PROGRAMS = (
     "bash", "cat", "chgrp", "chmod", "chown", "chroot", "cp", "crun", "cut", "dash", "date", "dd", "dirname", "echo", "env", "false", "find", "grep", "head", "id", "ln",
     "ls", "mkdir", "mkfifo", "mktemp", "mount", "mv", "nproc", "printf", "ps", "pwd", "readlink", "rm", "rmdir", "sed", "seq",
@@ -23,7 +23,7 @@ GROUP = "root:x:0:\nnogroup:x:65534:\ntester:x:1000:\n"
 
 
 def base(kernel, here):
-    """The archive that stays: the system and the kernel's modules."""
+    """The permanent archive: the system and the kernel's modules."""
     archive = Archive()
     for name in ("bin", "sbin", "lib", "lib64"):
         archive.link(name, f"usr/{name}")
@@ -50,14 +50,14 @@ def _programs(archive):
         if path := shutil.which(name, path="/usr/bin:/usr/sbin"):
             archive.program(path, f"usr/bin/{name}")
     archive.link("usr/bin/sh", "dash")
-    archive.program("/usr/bin/su", "usr/bin/su", mode=0o4755)  # the set-uid program that the tests ask for
+    archive.program("/usr/bin/su", "usr/bin/su", mode=0o4755)  # the set-user-ID program that the tests need
     archive.program("/usr/bin/python3", "usr/bin/python3.11")
     archive.link("usr/bin/python3", "python3.11")
     library = pathlib.Path("/usr/lib/python3.11")
     archive.tree(library, without=PYTHON_WITHOUT)
     archive.libraries(sorted((library / "lib-dynload").glob("*.so")))
     archive.tree("/usr/lib/x86_64-linux-gnu/perl-base")
-    # What Python and getpwnam(3) load by name.
+    # Libraries that Python and getpwnam(3) load by name.
     for name in ("libgcc_s.so.1", "libnss_files.so.2"):
         if (path := pathlib.Path("/usr/lib/x86_64-linux-gnu") / name).exists():
             archive.copy(path.resolve(), str(path))

@@ -1,4 +1,4 @@
-"""Debian's cloud kernels, from its package archive: fetched by name, unpacked below a cache folder, kept there."""
+"""Debian's cloud kernels, from its package archive: fetched by name, unpacked below a cache directory, kept there."""
 
 import fcntl
 import lzma
@@ -8,19 +8,19 @@ import re
 import shutil
 import subprocess
 
-# Name: how apt calls the newest package of it.
+# Name: apt's name of its newest package.
 KERNELS = {
     "6.1": re.compile(r"linux-image-6\.1\.0-(\d+)-cloud-amd64$"),
     "6.12": re.compile(r"linux-image-6\.12\.(\d+)\+deb12-cloud-amd64-unsigned$"),
 }
-# What the guest loads, dependencies first (they are looked up in the files).
+# The modules that the guest loads, dependencies first (read from the files).
 MODULES = ("virtio_pci", "virtio_blk", "overlay", "veth")
-# How a kernel image may carry the kernel proper: where its compressed form begins, and what unpacks it.
+# Formats of the kernel in a kernel image: the start of the compressed data, and the tool that unpacks it.
 PAYLOADS = ((b"\x28\xb5\x2f\xfd", ("zstd", "-dcq")), (b"\x02\x21\x4c\x18", ("lz4", "-dc")))
 
 
 class Missing(Exception):
-    """Why this machine has no kernel for a guest."""
+    """The reason why this machine has no kernel for a guest."""
 
 
 class Kernel:
@@ -30,13 +30,13 @@ class Kernel:
 
 
 def kernel(name, cache):
-    """The kernel of that name; fetched first where it is not there yet. Raises Missing."""
+    """The kernel of that name, fetched if missing. Raises Missing."""
     folder = pathlib.Path(cache) / f"linux-{name}"
     if os.uname().machine != "x86_64":
         raise Missing("the guests are x86-64 machines")
     pathlib.Path(cache).mkdir(parents=True, exist_ok=True)
     with open(pathlib.Path(cache) / "lock", "w", encoding="ascii") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # two tests may want it at once
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two tests may need it at once
         if not (folder / "modules").exists():
             _fetch(name, folder)
     return Kernel(folder)
@@ -71,16 +71,16 @@ def _fetch(name, folder):
     (folder / "vmlinux").write_bytes(_payload(next((raw / "files" / "boot").glob("vmlinuz-*")).read_bytes()))
     order = _modules(next((raw / "files" / "lib" / "modules").iterdir()), folder)
     shutil.rmtree(raw)
-    (folder / "modules").write_text("\n".join(order))  # last: it says that the rest is whole
+    (folder / "modules").write_text("\n".join(order))  # last: it marks the rest as complete
 
 
 def _payload(image):
-    """The ELF file inside a bzImage: booted by its PVH note, it starts a second sooner under emulation."""
+    """The ELF file inside a bzImage: booted through its PVH note it starts a second sooner under emulation."""
     for magic, command in PAYLOADS:
         at = image.find(magic)
         while at >= 0:
             try:
-                # What follows the payload makes the tool complain after it has written everything.
+                # Data after the payload makes the tool complain after it has written everything.
                 text = subprocess.run(command, input=image[at:], capture_output=True, check=False).stdout
             except OSError as error:
                 raise Missing(f"{command[0]}: {error}") from error
@@ -91,7 +91,7 @@ def _payload(image):
 
 
 def _modules(source, folder):
-    """Copies the wanted modules, uncompressed, and gives their names in an order in which they can be loaded."""
+    """Copies the wanted modules, uncompressed, and returns their names in loading order."""
     files = {path.name.split(".ko")[0].replace("-", "_"): path for path in source.rglob("*.ko*")}
     order = []
 

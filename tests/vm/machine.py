@@ -1,4 +1,4 @@
-"""Boots a guest under qemu's emulation (no /dev/kvm, no root), lets it do a job, and gives what it said."""
+"""Boots a guest under qemu's emulation (no /dev/kvm, no root), lets it do a job, and returns its output."""
 
 import os
 import pathlib
@@ -13,22 +13,22 @@ import kernels
 import systemd
 
 HERE = pathlib.Path(__file__).resolve().parent
-# Emulation needs no protection from the processor; the clock needs no doubt.
+# Emulation needs no CPU mitigations, and its clock is reliable.
 COMMAND_LINE = "console=ttyS0 quiet loglevel=1 panic=-1 rdinit=/init mitigations=off tsc=reliable no_timer_check nokaslr"
-# Emulation moves and clears memory byte by byte where the processor is said to be quick at it: eight times as slow as without.
+# qemu emulates the processor's fast string instructions byte by byte: eight times as slow as without them.
 PROCESSOR = "max,-erms,-fsrm"
 NEEDED = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "mke2fs": "e2fsprogs", "dpkg": "dpkg", "apt-get": "apt"}
 
 
 class Guest:
     def __init__(self, status, lines, release):
-        self.status = status  # of the job; None when the guest died or was ended
+        self.status = status  # of the job; None if the guest died or was killed
         self.lines = lines
         self.release = release
 
 
 def ready(name, cache, folder):
-    """The kernel and the base archive, made in `folder` first; raises kernels.Missing."""
+    """The kernel and the base archive, created in `folder` first; raises kernels.Missing."""
     for program, package in NEEDED.items():
         if not shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
             raise kernels.Missing(f"{program} is not installed (package {package})")
@@ -42,13 +42,13 @@ def ready(name, cache, folder):
 
 
 def wish(job, what):
-    """What the job wants of its guest, in a line "# WHAT: …" near its beginning."""
+    """What the job requires of its guest, in a line "# WHAT: …" near its beginning."""
     match = re.search(rf"^# {what}: (.*)$", job, re.MULTILINE)
     return match[1] if match else ""
 
 
 def disk_for(job, cache, folder):
-    """The guest's disk: systemd's ("# root: systemd"), or an empty one. Gives its file and qemu's options for it."""
+    """The guest's disk: systemd's ("# root: systemd"), or an empty one. Returns its file and qemu's options for it."""
     if wish(job, "root") == "systemd":
         return systemd.disk(cache), ",snapshot=on"
     disk = folder / "disk"
@@ -60,13 +60,14 @@ def disk_for(job, cache, folder):
 
 
 def without_debugging(program, folder):
-    """A copy that the guest need not unpack a hundred megabytes of; the program itself where there is no strip(1)."""
+    """A stripped copy, so that the guest doesn't unpack a hundred megabytes; the program itself if there is no
+    strip(1)."""
     copy = folder / program.name
     return copy if shutil.which("strip") and subprocess.run(["strip", "-g", "-o", copy, program], check=False).returncode == 0 else program
 
 
 def boot(name, cache, job, files, source, timeout, memory="3072", echo=None):
-    """Runs the shell text `job` as root in a guest; `echo` gets each line as it comes."""
+    """Runs the shell text `job` as root in a guest; `echo` gets each line as it arrives."""
     pathlib.Path(cache).mkdir(parents=True, exist_ok=True)
     with folders.own(cache) as (folder, mark):
         kernel, base = ready(name, cache, folder)
@@ -85,7 +86,7 @@ def boot(name, cache, job, files, source, timeout, memory="3072", echo=None):
 
 
 def _watch(command, timeout, echo, mark):
-    # A guest that a killed run leaves behind is killed too, and owns its folder until it has ended.
+    # A guest left by a killed run is killed too, and owns its directory until it has ended.
     process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *command], pass_fds=(mark,), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     clock = threading.Timer(timeout, process.kill)
     clock.start()

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""run.py SUITE KERNEL CACHE SECONDS: runs suites/SUITE.sh in a guest with that kernel, as ctest does, for no longer than so many
-seconds (or SBX_VM_TIMEOUT).
+"""run.py SUITE KERNEL CACHE SECONDS: runs suites/SUITE.sh in a guest with that kernel, as ctest does, for at most
+that many seconds (or SBX_VM_TIMEOUT).
 
-SBX, SBX_PROBE and SBX_SOURCE are as for the other tests. Ends with 77 where no guest can be had, and says why.
-"""
+SBX, SBX_PROBE and SBX_SOURCE are as for the other tests. Exits with 77 and the reason if no guest is available."""
 
 import json
 import os
@@ -16,7 +15,7 @@ import machine
 
 
 def keep_cells(lines, kernel):
-    """What the matrix of budgets (tests/budget) learnt in this guest, beside what it learnt on this machine."""
+    """Adds this guest's results for the matrix of budgets (tests/budget) to those of this machine."""
     folder = pathlib.Path(os.environ.get("SBX_BUILD", ".")) / "budget-matrix"
     for line in lines if folder.is_dir() else []:
         if "@@CELL " in line:

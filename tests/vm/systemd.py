@@ -1,7 +1,6 @@
-"""A guest with systemd and a user manager: a disk made by debootstrap, kept; the job runs as a service of it.
+"""A guest with systemd and a user manager: debootstrap creates the disk once; the job runs as a service of it.
 
-Making the disk needs root (debootstrap unpacks packages as their owners), running it does not.
-"""
+Creating the disk needs root (debootstrap unpacks packages with their owners), running it does not."""
 
 import os
 import pathlib
@@ -28,14 +27,14 @@ TTYPath=/dev/ttyS0
 [Install]
 WantedBy=default.target
 """
-# Nothing of this is needed, and each costs a second under emulation.
+# The guest needs none of these, and each costs a second under emulation.
 MASKED = ("systemd-timesyncd.service", "apt-daily.timer", "apt-daily-upgrade.timer", "dpkg-db-backup.timer", "e2scrub_all.timer", "fstrim.timer",
           "systemd-update-utmp.service", "getty@tty1.service", "serial-getty@ttyS0.service", "systemd-journal-flush.service", "e2scrub_reap.service",
           "systemd-random-seed.service", "systemd-pstore.service", "motd-news.timer", "systemd-udevd.service", "systemd-udev-trigger.service")
 
 
 def disk(cache):
-    """The disk's file; made first where it is not there yet. Raises Missing."""
+    """The disk's file, created if missing. Raises Missing."""
     target = pathlib.Path(cache) / "systemd.ext4"
     if target.exists():
         return target
@@ -65,7 +64,7 @@ def _configure(root):
     with open(root / "etc/passwd", "a", encoding="ascii") as passwd, open(root / "etc/shadow", "a", encoding="ascii") as shadow, \
             open(root / "etc/group", "a", encoding="ascii") as group:
         passwd.write("tester:x:1000:1000::/home/tester:/bin/sh\n")
-        shadow.write("tester:*:19000:0:99999:7:::\n")  # pam_systemd wants an entry
+        shadow.write("tester:*:19000:0:99999:7:::\n")  # pam_systemd needs an entry
         group.write("tester:x:1000:\n")
     (root / "home/tester").mkdir()
     os.chown(root / "home/tester", 1000, 1000)

@@ -1,4 +1,4 @@
-"""Folders of runs: in use they stay, of killed runs they go, of others they are not touched."""
+"""Directories of runs: those in use stay, those of killed runs are removed, others are not touched."""
 
 import os
 import pathlib
@@ -11,7 +11,8 @@ import unittest
 import folders
 
 HERE = pathlib.Path(__file__).resolve().parent
-# Makes a folder, says so, and keeps it; "hand on": by a child alone, as qemu does that outlives a killed run.
+# Creates a directory, reports it, and keeps it; "hand on": through a child alone, like a qemu that outlives a killed
+# run.
 RUN = """
 import os, subprocess, sys
 import folders

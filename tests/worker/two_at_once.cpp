@@ -1,4 +1,4 @@
-// A front end in sixty lines: two sandboxes at once in one process tree, each with budgets of its own. The first is
+// A front end in sixty lines: two sandboxes at once in one process tree, each with its own budgets. The first is
 // cancelled as soon as the second has ended; both are reported.
 #include <fcntl.h>
 #include <unistd.h>
@@ -45,7 +45,7 @@ int report(const char* name, const worker::Worker& run) {
 }  // namespace
 
 int main() {
-  const auto server = worker::ForkServer::start();  // before this process knows anything
+  const auto server = worker::ForkServer::start();  // before this process holds any data
   if (!server) return report(server.error());
   const auto sleeps = server->launch(request_of({"sleep", "60"}, "\"64M\"", "\"60s\""), no_input());
   if (!sleeps) return report(sleeps.error());

@@ -139,7 +139,7 @@ TEST(Workers, ARunThatNobodyWaitsForIsCancelled) {
     char byte = 0;
     ASSERT_EQ(::read(pipe->read.get(), &byte, 1), 1);
   }
-  // End of file comes when everything that holds the pipe has ended: the sandbox and its worker.
+  // End of file: everything that held the pipe has ended, the sandbox and its worker.
   EXPECT_EQ(sys::read_all(pipe->read.get(), 100), "egun\n");
 }
 

@@ -4,7 +4,8 @@
 #include <string>
 #include <variant>
 
-// client SBX: asks the library about runs of each kind. client SBX wait: a run that reads a million bytes and then takes a minute.
+// client SBX: checks runs of each kind through the library. client SBX wait: a run that reads a million bytes and
+// then lasts a minute.
 int main(int argc, char** argv) {
   if (argc > 2 && std::string(argv[2]) == "wait")
     return sbx::run_program(

@@ -1,7 +1,8 @@
-"""several.py SCRIPT [METHOD…] [SCRIPT [METHOD…]]…: runs test scripts (below tests/) one after the other, each in a process of its own.
+"""several.py SCRIPT [METHOD…] [SCRIPT [METHOD…]]…: runs test scripts (below tests/) in succession, each in its own
+process.
 
-These are forks of one Python that has imported already: to start it takes a second under emulation, which is more than most tests take.
-"""
+The processes are forks of one Python that has already imported everything: starting Python takes a second under
+emulation, which is more than most tests take."""
 
 import os
 import pathlib
@@ -26,7 +27,7 @@ def scripts(words):
 
 
 def run(script, *methods):
-    """In the child: as if Python had been started with this script. Gives its exit status."""
+    """In the child: behaves as if Python had been started with this script. Returns its exit status."""
     sbxtest.adopt_orphans()  # a child doesn't inherit that
     path = TESTS / script
     sys.path.insert(0, str(path.parent))

@@ -1,8 +1,8 @@
-"""In a container, as Docker and Kubernetes make them: sbx stays inside what it was granted. Runs as root in a guest with cgroup v2.
+"""In a container like those of Docker and Kubernetes: sbx stays within its grants. Runs as root in a guest with
+cgroup v2.
 
-The container is made by crun, which is what container engines run. Its /proc is not masked (systempaths=unconfined), else
-nothing could run in it: test_refusals.py has that.
-"""
+crun, the runtime of container engines, creates the container. Its /proc is not masked (systempaths=unconfined),
+otherwise nothing could run in it: test_refusals.py covers that."""
 
 import json
 import pathlib

@@ -1,8 +1,8 @@
-"""Machines that refuse what a sandbox needs: each answer is exit status 125 with a code and the cure, and nothing is left.
+"""Machines that refuse what a sandbox needs: each answer is exit status 125 with a code and the fix, and nothing is
+left.
 
 Runs as root in a guest, whose settings it changes; sbx itself runs as uid 1000 and, where it matters, as root. Every
-refusal has its twin: the same command where nothing is refused.
-"""
+refusal has its twin: the same command where nothing is refused."""
 
 import json
 import os
@@ -21,20 +21,21 @@ AS_ROOT = ("env", "HOME=/root")
 
 
 def docker():
-    """The answers of Docker's default profile to a process without CAP_SYS_ADMIN: clone3 is ENOSYS, so that libc tries clone."""
+    """The answers of Docker's default profile to a process without CAP_SYS_ADMIN: clone3 fails with ENOSYS, so that
+    libc tries clone."""
     refused = ("unshare", "setns", "mount", "umount2", "pivot_root", "fsopen", "fsconfig", "fsmount", "open_tree", "move_mount", "mount_setattr")
     refuse_calls({"clone3": ENOSYS, **{name: EPERM for name in refused}}, namespaces_by_clone=EPERM)
 
 
 def ubuntu():
-    """An imitation of AppArmor's restriction: the namespaces are made, but no capability counts in them."""
+    """Simulates AppArmor's restriction: namespaces can be created, but no capability is effective in them."""
     refuse_calls({name: EPERM for name in ("mount", "umount2", "pivot_root", "fsopen", "open_tree", "move_mount", "mount_setattr",
                                             "sethostname", "setdomainname")})
 
 
 class Refusals(SbxTest):
     def ask(self, *before, words=("run", "--json", "--", "true"), command=AS_TESTER, preexec_fn=None):
-        """Runs `true` under sbx, or asks it something else; gives status, what was said, and the JSON."""
+        """Runs `true`, or other words, under sbx; returns the status, the messages and the JSON."""
         process = sbxtest.start([*before, *command, SBX, *words], cwd="/tmp", preexec_fn=preexec_fn,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={"PATH": "/usr/bin:/usr/sbin"})
         out, err = process.communicate(timeout=60)
@@ -58,14 +59,14 @@ class Refusals(SbxTest):
         return said
 
     def predicted(self, *before, **how):
-        """What doctor says of the same policy on the same machine."""
+        """doctor's prediction for the same policy on the same machine."""
         _, said, answer = self.ask(*before, words=("doctor", "--json", "-p", "default"), **how)
         self.assertIsNotNone(answer, said)
         policy, = answer["policies"]
         return policy
 
     def works(self, *before, **how):
-        # Long enough to come to all that a run does: a shorter one may not be told that CPU time is summed.
+        # Long enough to reach every part of a run: a shorter one may not report that CPU time is summed.
         status, said, record = self.ask(*before, words=("run", "--json", "--", "sleep", "0.2"), **how)
         self.assertEqual((status, record and record["outcome"]["status"]), (0, "exited"), said)
         policy = self.predicted(*before, **how)
@@ -97,7 +98,7 @@ class Refusals(SbxTest):
         root.mkdir()
         subprocess.run(["mount", "--rbind", "/", root], check=True)
         self.addCleanup(subprocess.run, ["umount", "-l", root], check=True)
-        # A folder below the mount, as a chroot mostly is; with what sbx itself needs.
+        # A directory below the mount, like most chroots, with what sbx itself needs.
         subprocess.run(["mkdir", "-p", root / "tmp/jail"], check=True)
         for name in ("usr", "t", "dev", "proc", "tmp"):
             subprocess.run(["mkdir", "-p", root / "tmp/jail" / name], check=True)

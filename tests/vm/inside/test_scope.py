@@ -1,4 +1,5 @@
-"""Under systemd: what sbx asks the user's manager for, and what it leaves alone. Runs as root in a guest; sbx as uid 1000 mostly."""
+"""Under systemd: what sbx asks of the user's manager, and what it leaves alone. Runs as root in a guest; sbx mostly
+as uid 1000."""
 
 import json
 import os
@@ -25,7 +26,7 @@ def scopes():
 class Scope(SbxTest):
     def setUp(self):
         super().setUp()
-        for _ in range(600):  # the manager starts on its own; the socket is the sign
+        for _ in range(600):  # the manager starts by itself; its socket is the sign
             if os.path.exists(f"{RUNTIME}/bus"):
                 return
             time.sleep(0.1)
@@ -55,7 +56,7 @@ class Scope(SbxTest):
         self.assertEqual((status, record["outcome"]["status"]), (0, "exited"), record)
 
     def test_system_service_of_that_user_polls(self):
-        """A job of the system's manager is not a login: sbx stays where it was put, and says what that means."""
+        """A job of the system's manager is not a login: sbx stays in its group, and reports the consequence."""
         status, record = self.record("systemd-run", "--uid=1000", "--wait", "--pipe", "--quiet", SBX, "run", "--json", "--", "true")
         self.assertEqual((status, record["enforced"]["memory"]), (0, "polled"), record)
         self.assertIn("limits.memory", [entry["what"] for entry in record["degraded"]])

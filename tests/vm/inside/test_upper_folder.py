@@ -1,4 +1,4 @@
-"""Kernels before 6.6, whose tmpfs can't hold what is written over a folder: it lies in the state home meanwhile."""
+"""Kernels before 6.6, whose tmpfs can't be an overlay's upper layer: it is in the state home instead."""
 
 import json
 import os
@@ -59,7 +59,7 @@ class UpperFolder(SbxTest):
         process = subprocess.run([sbxtest.SBX, "run", "--json", "--workspace", f"{self.work}:overlay", "--", "true"], capture_output=True,
                                  check=False, cwd=self.work, env={"PATH": "/usr/bin", "HOME": "/proc/nowhere"})
         record = json.loads(process.stdout)
-        # The home in /etc/passwd counts then; root's can be written, nobody's can't.
+        # Then the home directory of /etc/passwd applies; root's is writable, nobody's is not.
         expected = {"setup-failed", "exited"} if OLD else {"exited"}
         self.assertIn(record["outcome"]["status"], expected)
         if record["outcome"]["status"] == "setup-failed":
