@@ -1,6 +1,6 @@
 #!/bin/sh
-# check_installed_library.sh CMAKE BUILD COMPILER CLIENT SBX: installs what the library needs into a scratch prefix and
-# builds a client there, with CMake's package and with pkg-config's.
+# check_installed_library.sh CMAKE BUILD COMPILER CLIENT SBX: installs the library into a scratch prefix and builds a
+# client against it, with CMake's package and with pkg-config's.
 set -eu
 cmake=$1 build=$2 compiler=$3 client=$4 sbx=$5
 scratch=$(mktemp -d)
@@ -15,7 +15,7 @@ done
 
 grep -q "\"$scratch/prefix/bin/sbx\"" "$scratch/prefix/share/sbx/apparmor/sbx" || { echo "the AppArmor profile names another prefix"; exit 1; }
 
-# The page's example.
+# The man page's example.
 sed -n '/^#include/,/^}/s/[\]en/\\n/;/^#include/,/^}/p' "$scratch/prefix/share/man/man3/sbx.3" >"$scratch/example.cpp"
 "$compiler" -std=c++20 -Wall -Wextra -Wno-missing-field-initializers -Werror -fsyntax-only -I "$scratch/prefix/include" "$scratch/example.cpp" ||
   { echo "the example of sbx(3) does not compile"; exit 1; }
@@ -24,8 +24,8 @@ sed -n '/^#include/,/^}/s/[\]en/\\n/;/^#include/,/^}/p' "$scratch/prefix/share/m
   "$cmake" --build "$scratch/client" >"$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }
 "$scratch/client/client" "$sbx"
 
-# The run of a client that is killed ends with it: nobody has the FIFO open any more. More than a pipe holds goes into it only when
-# the run has begun.
+# When a client is killed, its run ends too: nobody has the FIFO open any more. More data than a pipe holds is written
+# only after the run has begun.
 mkfifo "$scratch/input"
 "$scratch/client/client" "$sbx" wait <"$scratch/input" &
 exec 4>"$scratch/input"

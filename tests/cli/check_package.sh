@@ -1,7 +1,7 @@
 #!/bin/sh
-# check_package.sh CPACK BUILD COMPILER SOURCE [NAME]: makes the packages, has lintian look at them, then installs, uses and removes
-# them in a copy-on-write view of this machine that nothing outside sees; with NAME as they are for a program of another name, beside
-# a foreign program that is called sbx. Needs root; 77 is a visible skip.
+# check_package.sh CPACK BUILD COMPILER SOURCE [NAME]: builds the packages, checks them with lintian, then installs,
+# uses and removes them in a private copy-on-write view of this machine; with NAME as for a program of another name,
+# beside an unrelated program called sbx. Needs root; 77 is a visible skip.
 set -eu
 
 skip() {
@@ -21,7 +21,7 @@ if [ "${1:-}" != --inside ]; then
   trap 'rm -rf "$scratch"' EXIT
   chmod 755 "$scratch"
   if [ "$name" != sbx ]; then
-    # What is compiled is the same but for one word: the programs of this build stand in.
+    # The compiled code differs by one word only, so this build's programs are used.
     other=$scratch/other
     "$(dirname "$cpack")/cmake" -S "$source" -B "$other" -G Ninja -DBUILD_TESTING=OFF -DSBX_PROGRAM_NAME="$name" \
       -DCMAKE_CXX_COMPILER="$compiler" >"$scratch/log" 2>&1 || { cat "$scratch/log"; exit 1; }
@@ -33,8 +33,8 @@ if [ "${1:-}" != --inside ]; then
     (cd "$scratch" && "$cpack" --config "$build/CPackConfig.cmake" -G $kind -B "$scratch/packages" >"$scratch/log" 2>&1) ||
       { cat "$scratch/log"; exit 1; }
   done
-  # No tag but those that are overridden, each with its reason.
-  # What the optimiser cuts texts into depends on the build, and so does whether the override for it is used.
+  # No tags except overridden ones, each with its reason.
+  # How the optimiser splits texts depends on the build, and so does whether their override is used.
   lintian --allow-root --suppress-tags unused-override --display-info --pedantic --fail-on error,warning,info,pedantic "$scratch"/packages/*.deb ||
     { echo "lintian finds something"; exit 1; }
   tar -C "$scratch" -xzf "$scratch"/packages/*.tar.gz
@@ -46,7 +46,7 @@ if [ "${1:-}" != --inside ]; then
   exit
 fi
 
-# In a mount namespace of its own.
+# In its own mount namespace.
 scratch=$2 compiler=$3 name=$4
 mkdir "$scratch/view" && mount -t tmpfs view "$scratch/view"
 mkdir "$scratch/view/upper" "$scratch/view/work" "$scratch/view/root"
@@ -66,7 +66,7 @@ foreign='a program of somebody else'
 if [ "$name" != sbx ]; then
   printf '#!/bin/sh\necho "%s"\n' "$foreign" >/usr/bin/sbx && chmod 755 /usr/bin/sbx
 fi
-# AppArmor as where only profiled programs may make user namespaces: there the package brings its profile.
+# AppArmor, configured so that only profiled programs may create user namespaces: the package has a profile for that.
 mkdir -p /etc/apparmor.d/abi && : >/etc/apparmor.d/abi/4.0
 printf '#!/bin/sh\necho "$*" >>"%s/apparmor"\n' "$scratch" >/usr/sbin/apparmor_parser && chmod 755 /usr/sbin/apparmor_parser
 profile=/etc/apparmor.d/$name
@@ -96,9 +96,9 @@ if [ "$name" != sbx ]; then
 fi
 [ -s "/usr/share/doc/$name/examples/data-analysis/analyse.py" ] && [ -x "/usr/share/doc/$name/examples/shebang/hello" ] ||
   fail "the examples are not in the package, or can't be run"
-# The profile goes with the program; one that was changed stays until purge. None stays loaded.
+# Removing the program removes its profile; a modified one stays until purge. None stays loaded.
 as_root() { dpkg "$@" >"$scratch/log" 2>&1 || { cat "$scratch/log"; fail "dpkg $1 fails"; }; }
-# Stands in for an older version's: what is shipped has the same text.
+# Simulates an older version's profile: the shipped one has the same text.
 sed -i 's/^# For systems/# For old systems/' "/usr/share/sbx/apparmor/$name" "$profile"
 as_root -i "$scratch"/packages/*.deb
 grep -q '^# For systems' "$profile" || fail "an upgrade leaves the old AppArmor profile"

@@ -7,7 +7,7 @@ group=/
 beside=
 cgroups=/sys/fs/cgroup
 
-# What systemd gives a user's manager: a subtree that uid 1000 may divide, with the shell in a leaf of it.
+# As systemd does for a user's manager: a subtree that uid 1000 may divide, with the shell in a leaf of it.
 delegate_to_tester() {
   echo "+cpu +memory +pids" >$cgroups/cgroup.subtree_control
   mkdir -p $cgroups/delegated/shell $cgroups/plain # in "plain" nobody but root may do anything
@@ -19,7 +19,7 @@ delegate_to_tester() {
   done
 }
 
-# in_group GROUP: what is run from here on starts in this group.
+# in_group GROUP: later commands start in this group.
 in_group() {
   group=$1
 }
@@ -28,8 +28,8 @@ enter_group() {
   [ "$group" = stay ] || echo 0 >"$cgroups/$group/cgroup.procs"
 }
 
-# check NAME COMMAND…: one test; its output is shown when it fails. Two may run at a time, one of them in
-# a subshell that has set `beside`.
+# check NAME COMMAND…: one test; shows its output if it fails. Two may run at a time, one of them in a subshell that
+# has set `beside`.
 check() {
   name=$1
   output=/run/output$beside
@@ -60,7 +60,7 @@ tests() {
   check "$script $* ($caller, $group)" /src/tests/run-as "$caller" /usr/bin/python3 "/src/tests/$script" "$@"
 }
 
-# both SCRIPT…: the fast tests of these scripts for both callers, at once, as the machine has two CPUs.
+# both SCRIPT…: the fast tests of these scripts for both callers, in parallel, because the machine has two CPUs.
 both() {
   (
     beside=.root
@@ -74,7 +74,7 @@ both() {
   wait $root || failed=1
 }
 
-# alone SCRIPT…: the same one after the other, with nothing beside it.
+# alone SCRIPT…: the same in succession, with nothing in parallel.
 alone() {
   for each in "$@"; do
     in_group /
@@ -84,15 +84,15 @@ alone() {
   done
 }
 
-# scripts FOLDER: its test scripts but for those that measure, or bring spinning processes of their own.
+# scripts DIRECTORY: its test scripts, except those that measure or start spinning processes.
 scripts() {
   (cd /src/tests && ls "$1"/test_*.py | grep -vE '/test_(races|kill|cost)\.py$')
 }
 
-# Emulation stretches these beyond what they measure.
+# Emulation slows these down beyond what they measure.
 timed='test_(slow_.*|second_signal_.*|wall_time|wall_time_with_grace.*|five_thousand_changes.*|flood_costs.*|flood_is_counted.*|stubborn_tree_.*|supervisor_does_not_grow.*)'
 
-# What is written over a folder lies in the state home here, which this one watches.
+# The overlays' upper layers are in the state home here, which this test watches.
 case $(uname -r) in 6.1.*) timed="$timed|test_a_run_writes_nothing_on_the_host_unless_asked" ;; esac
 
 fast_methods() {

@@ -1,6 +1,6 @@
 #!/busybox sh
-# The first process of the guest: mounts what a machine has, then runs /job as root and says how it ended.
-# Each line that begins with @@ is for tests/vm/machine.py, which reads the serial line.
+# The first process of the guest: mounts the usual file systems, then runs /job as root and prints its status. Each
+# line that begins with @@ is for tests/vm/machine.py, which reads the serial line.
 export PATH=/usr/sbin:/usr/bin:/applets
 
 load_modules() {
@@ -9,7 +9,7 @@ load_modules() {
   done </modules/order
 }
 
-# A guest with an init of its own on its disk: it finds the job, the binary and the tests in /run/job.
+# A guest with its own init on its disk finds the job, the binary and the tests in /run/job.
 if [ "$(cat /disk-is-root 2>/dev/null)" = yes ]; then
   mount -t devtmpfs devtmpfs /dev
   load_modules
@@ -20,7 +20,7 @@ if [ "$(cat /disk-is-root 2>/dev/null)" = yes ]; then
   exec switch_root /newroot /sbin/init
 fi
 
-# The root that the kernel unpacks can't be pivoted away from (pivot_root(2)); a bind mount of it on top can.
+# The root that the kernel unpacks can't be pivoted away from, pivot_root(2); a bind mount of it on top can.
 if [ "$1" != again ]; then
   mount --bind / /newroot
   cd /newroot
@@ -40,7 +40,7 @@ mount -t tmpfs -o mode=0755 tmpfs /run
 load_modules
 mount -t cgroup2 -o nosuid,nodev,noexec cgroup2 /sys/fs/cgroup
 mount -t securityfs securityfs /sys/kernel/security 2>/dev/null
-# A disk, like the one that holds the files of a real machine: idmapped mounts and user.* names work on it everywhere.
+# A disk like that of a real machine: idmapped mounts and user.* attributes work on it with every kernel.
 mount -t ext4 /dev/vda /disk && mkdir -m 1777 -p /disk/tmp && mount --bind /disk/tmp /tmp
 ip link set lo up
 hostname guest

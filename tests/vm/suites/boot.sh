@@ -1,4 +1,4 @@
-# The least: the guest boots, and a program runs under sbx for both callers.
+# The minimum: the guest boots, and a program runs under sbx for both callers.
 . /src/tests/vm/guest.sh
 for caller in root user; do
   check "true ($caller)" /src/tests/run-as $caller $SBX run -- true

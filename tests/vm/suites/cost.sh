@@ -1,4 +1,4 @@
-# What a start with budgets by cgroup v2 costs, against one without: printed, not judged.
+# The cost of a start with cgroup v2 budgets, compared with one without: printed, not judged.
 . /src/tests/vm/guest.sh
 delegate_to_tester
 in_group delegated/shell

@@ -1,4 +1,4 @@
-# The whole of tests/escape for both callers, with cgroups delegated.
+# All of tests/escape for both callers, with cgroups delegated.
 . /src/tests/vm/guest.sh
 delegate_to_tester
 both $(scripts escape)

@@ -1,5 +1,5 @@
-# A little of everything on another kernel, with cgroup v2 delegated: as root, and as uid 1000 in a group of its own. The
-# matrix of budgets as one of them on each kernel; the whole of it: matrix.sh.
+# A little of everything on another kernel, with cgroup v2 delegated: as root, and as uid 1000 in its own group. Each
+# kernel runs the matrix of budgets as one of them; matrix.sh runs all of it.
 . /src/tests/vm/guest.sh
 delegate_to_tester
 
@@ -16,7 +16,7 @@ a_little_of_everything() {
     $(case $(uname -r) in 6.1.*) echo vm/inside/test_upper_folder.py ;; esac)
 }
 
-# Both callers at once, as the machine has two CPUs; what is measured comes after them, alone.
+# Both callers at once, because the machine has two CPUs; measurements follow, alone.
 (
   beside=.root
   in_group /

@@ -1,5 +1,5 @@
-# The whole of tests/sandbox for both callers, with cgroups delegated; but for races.sh. What a guest does not have (compilers,
-# node, the HumanEval problems) is skipped by the tests themselves, and said.
+# All of tests/sandbox for both callers, with cgroups delegated, except races.sh. The tests themselves skip, visibly,
+# what needs programs that a guest lacks (compilers, node, the HumanEval problems).
 . /src/tests/vm/guest.sh
 delegate_to_tester
 both $(scripts sandbox)
