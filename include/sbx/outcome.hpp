@@ -45,8 +45,8 @@ using Verdict = std::variant<Exited, Signaled, OverBudget, Denied, Cancelled, Lo
 
 /// One of the child's output streams.
 struct Stream {
-  std::optional<std::string>
-      text;                 ///< captured bytes (head and tail of the cap); empty if passed through
+  /// Captured bytes (head and tail of the cap); empty if passed through.
+  std::optional<std::string> text;
   std::uint64_t bytes = 0;  ///< number of bytes that the child wrote
   bool truncated = false;
   std::uint64_t head_bytes = 0;  ///< bytes of `text` (or of what was passed through) before the gap

@@ -13,10 +13,10 @@ namespace sbx {
 struct RunOptions {
   /// Path of sbx, or a name that is searched on PATH; empty: its installed name.
   std::string program{};
-  std::vector<std::string>
-      arguments;  ///< options of `sbx run`: {"--policy", "strict", "--timeout", "5s"}
-  std::vector<std::string>
-      command;  ///< the command or script and its arguments; {"-"} as in sbx-run(1)
+  /// Options of `sbx run`: {"--policy", "strict", "--timeout", "5s"}.
+  std::vector<std::string> arguments;
+  /// The command or script and its arguments; {"-"} as in sbx-run(1).
+  std::vector<std::string> command;
   /// Keep the program's output in the record; false: it goes to the caller's stdout and stderr.
   bool capture = true;
 };

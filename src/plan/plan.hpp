@@ -171,9 +171,9 @@ struct Plan {
   std::vector<std::string> state_folders;
   std::uint64_t most_entries = 0;  ///< filesystem.scan
   std::vector<Degraded> degraded;
-  std::vector<std::string>
-      required;                    ///< --require; checked again when a run finds weaker enforcement
-  std::vector<std::string> notes;  ///< lines for stderr
+  /// --require; checked again when a run finds weaker enforcement.
+  std::vector<std::string> required;
+  std::vector<std::string> notes;         ///< lines for stderr
   std::vector<std::string> explanations;  ///< lines for -v: what was bound and why
 };
 

@@ -27,9 +27,9 @@ struct RunRequest {
   bool interactive = false;         ///< -i: run on a pty of the sandbox's own
   StdinMode stdin_mode = StdinMode::inherit;
   std::string stdin_file;
-  std::vector<std::pair<std::string, std::string>>
-      environment;            ///< --env NAME=VALUE, --env-file, --env-fd; overrides the policy
-  std::vector<Input> inputs;  ///< --in
+  /// --env NAME=VALUE, --env-file, --env-fd; overrides the policy.
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::vector<Input> inputs;         ///< --in
   std::vector<std::string> require;  ///< --require
   bool explain = false;              ///< --explain: report path lookups
 };

@@ -18,8 +18,8 @@
 namespace sbx::run {
 
 struct Options {
-  bool capture =
-      false;  ///< keep the command's output for the record instead of passing it through (--json)
+  /// Keep the command's output for the record instead of passing it through (--json).
+  bool capture = false;
   ArgumentArea arguments{};  ///< argv and environ of this process; wiped in the sandbox's PID 1
   /// Receives the private workspace for the steps after the run; null: it is discarded.
   workspace::Copy* copy = nullptr;

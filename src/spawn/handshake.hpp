@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-/// How parent and child meet while a sandbox is built. Both halves cite these numbers.
+/// How parent and child synchronise while a sandbox is built. Both halves cite these numbers.
 ///
 ///   1 parent  clone3 with all namespaces, into the control group (v2), keep the pidfd
 ///   2 parent  write id maps, send Order go; PID 1 meanwhile joins its control groups (v1)

@@ -19,8 +19,8 @@ namespace sbx::plan {
 struct FilterContext {
   bool listener = true;  ///< denied calls are notified; false: the kernel answers, unreported
   bool affinity_is_budget = true;  ///< no cgroup: sched_setaffinity fails with EPERM, no denial
-  bool unix_sockets =
-      true;  ///< false: socket(AF_UNIX) is denied (host network without Landlock scopes)
+  /// False: socket(AF_UNIX) is denied (host network without Landlock scopes).
+  bool unix_sockets = true;
   /// memfd_create, shmget, semget and msgget fail with ENOSYS, without a denial, unless granted by name: polling
   /// doesn't see memory that no process has mapped.
   bool memory_is_polled = true;

@@ -44,8 +44,8 @@ class Ruling {
     std::uint16_t number = 0;
     bool denies = false;
     bool negated = false;  ///< the rule matches when no condition holds
-    bool names_values =
-        false;  ///< eq and in: an allow rule lifts the guard's check of this argument
+    /// Eq and in: an allow rule lifts the guard's check of this argument.
+    bool names_values = false;
     std::uint8_t argument = 0;
     std::uint32_t index = 0;
     std::vector<Condition> conditions{};

@@ -13,11 +13,11 @@ struct Language {
   std::string_view name;
   /// Commands, of which the first found is used; further words are arguments ("deno run").
   std::vector<std::string_view> commands;
-  std::vector<std::string_view>
-      for_code;  ///< between interpreter and CODE of -c; empty: it has no such option
+  /// Between interpreter and CODE of -c; empty: it has no such option.
+  std::vector<std::string_view> for_code;
   std::vector<std::string_view> after_code;  ///< between CODE and the program's arguments
-  std::vector<std::string_view>
-      for_stdin;       ///< replaces the script when it comes from standard input
+  /// Replaces the script when it comes from standard input.
+  std::vector<std::string_view> for_stdin;
   Recipe recipe = {};  ///< of a compiled language
   /// The only command that needs the recipe; empty: all do.
   std::string_view recipe_command = {};

@@ -22,7 +22,7 @@ class CpuMeter {
   CpuMeter(pid_t pid1, ProcessList& processes)
       : pid1_(pid1), processes_(processes), clock_(processes) {}
 
-  /// Starts the task clock. On failure, why() is the reason; it is empty if nothing was left to count.
+  /// Starts the task clock. On failure, why_no_clock() is the reason; it is empty if nothing was left to count.
   [[nodiscard]] bool begin_clock() { return clock_.open(pid1_); }
   [[nodiscard]] const std::string& why_no_clock() const { return clock_.why(); }
   [[nodiscard]] bool has_clock() const { return clock_.is_open(); }
