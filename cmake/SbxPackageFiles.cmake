@@ -1,5 +1,6 @@
-# Before a package is packed: the path of the program in the AppArmor profile, then what Debian's policy wants beside what
-# `cmake --install` gives. A tarball can be unpacked anywhere; its profile names the usual place, and says that it must be checked.
+# Before a package is packed: puts the program's path into the AppArmor profile, then adds what Debian's policy
+# requires beyond the result of `cmake --install`. A tarball can be unpacked anywhere; its profile has the usual path,
+# and says that it must be checked.
 set(bin /usr/local/bin)
 if(CPACK_GENERATOR STREQUAL "DEB")
   set(bin /usr/bin)
@@ -27,7 +28,7 @@ foreach(root IN LISTS components)
     set(overrides development)
   endif()
   set(documents ${root}/usr/share/doc/${package})
-  # The licence's text stands in base-files; README goes where the package's documents are.
+  # base-files has the licence's text; README goes to the package's documents.
   file(GLOB installed ${root}/usr/share/doc/*/*)
   file(MAKE_DIRECTORY ${documents})
   foreach(file IN LISTS installed)
@@ -43,7 +44,7 @@ foreach(root IN LISTS components)
   endforeach()
   file(MAKE_DIRECTORY ${root}/usr/share/lintian/overrides)
   file(COPY_FILE ${CPACK_SBX_DEBIAN}/${overrides}.lintian-overrides ${root}/usr/share/lintian/overrides/${package})
-  # The compiler's name and version are nobody's business at run time, nor is what a debugger reads.
+  # At run time nobody needs the compiler's name and version, nor debugging information.
   file(GLOB binaries ${root}/usr/bin/* ${root}/usr/lib/*.a ${root}/usr/lib/*.so.*)
   foreach(file IN LISTS binaries)
     if(NOT IS_SYMLINK ${file})

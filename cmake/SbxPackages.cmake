@@ -10,7 +10,7 @@ set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_SET_DESTDIR OFF)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_PACKAGE_CHECKSUM SHA256)
-# What dpkg and lintian read names the packages. Some of it is true of a static program only.
+# Inputs of dpkg and lintian, which contain the package's name. Some overrides apply only to a static program.
 set(SBX_STATIC_OVERRIDES "")
 if(SBX_STATIC)
   file(READ ${PROJECT_SOURCE_DIR}/share/debian/static.lintian-overrides.in overrides)
@@ -27,7 +27,7 @@ set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_PROJECT_CONFIG_FILE ${CMAKE_CURRENT_LIST_DIR}/SbxPackageKind.cmake)
 set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/SbxPackageFiles.cmake)
 
-# The tarball is one tree to unpack anywhere: nothing of it knows where it lies.
+# The tarball is one tree to unpack anywhere: no file depends on its location.
 set(CPACK_ARCHIVE_COMPONENT_INSTALL OFF)
 
 set(CPACK_DEB_COMPONENT_INSTALL ON)

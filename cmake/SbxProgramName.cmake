@@ -1,6 +1,6 @@
-# The texts that are installed (pages, completions) say "sbx". Under another name of the program they say that name: who has two
-# programs called sbx must not be shown the other one's. Folders (/etc/sbx, /usr/share/sbx) keep their name, and so does the library.
-# `sbx completions` does the same to what it prints (src/cli/completions).
+# The installed texts (pages, completions) say "sbx". If the program has another name, they use that name, so that a
+# user who has two programs called sbx isn't led to the other one. Directories (/etc/sbx, /usr/share/sbx) and the
+# library keep their name. `sbx completions` does the same to its output (src/cli/completions).
 string(TOUPPER "${SBX_PROGRAM_NAME}" SBX_PROGRAM_NAME_UPPER)
 string(MAKE_C_IDENTIFIER "${SBX_PROGRAM_NAME}" SBX_PROGRAM_IDENTIFIER)
 

@@ -1,4 +1,4 @@
-# Warnings and hardening live on an interface target that is not exported; libraries and tests are made by two functions.
+# Warnings and hardening are on an interface target that is not exported; two functions create libraries and tests.
 
 add_library(sbx_options INTERFACE)
 target_compile_options(sbx_options INTERFACE
@@ -22,7 +22,7 @@ if(SBX_SANITIZE)
   target_link_options(sbx_options INTERFACE -fsanitize=address,undefined)
 endif()
 
-# One static library per folder of src; DEPENDS are other folders, LIBRARIES are packaged ones.
+# One static library per directory of src; DEPENDS are other directories, LIBRARIES are packaged ones.
 function(sbx_folder name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
   add_library(sbx_${name} STATIC ${ARG_SOURCES})
@@ -44,7 +44,7 @@ function(sbx_gtest name)
   if("slow" IN_LIST ARG_LABELS)
     set(timeout 3600)
   endif()
-  # gtest_discover_tests hands its properties on as a list: an inner list needs its semicolons kept
+  # gtest_discover_tests passes its properties on as a list: an inner list needs its semicolons kept
   string(REPLACE ";" "\\;" labels "${ARG_LABELS}")
   set_property(TARGET ${name} PROPERTY SBX_LABELS ${ARG_LABELS})
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${timeout} LABELS "${labels}")

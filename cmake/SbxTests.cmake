@@ -40,7 +40,7 @@ function(sbx_script_test name)
   endforeach()
 endfunction()
 
-# What every test that drives the binary is told.
+# The environment of every test that drives the binary.
 function(sbx_driven_test test)
   cmake_parse_arguments(ARG "" "TIMEOUT" "LABELS" ${ARGN})
   set_tests_properties(${test} PROPERTIES
@@ -48,7 +48,7 @@ function(sbx_driven_test test)
     ENVIRONMENT "SBX=$<TARGET_FILE:sbx_binary>;SBX_PROBE=$<TARGET_FILE:sbx_probe>;SBX_SOURCE=${PROJECT_SOURCE_DIR};SBX_BUILD=${PROJECT_BINARY_DIR};PYTHONDONTWRITEBYTECODE=1")
 endfunction()
 
-# Runs each GoogleTest binary of a folder once more as an ordinary user: NAME.all.user.
+# Runs each GoogleTest binary of a directory once more as an ordinary user: NAME.all.user.
 function(sbx_gtests_as_user folder)
   get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
   foreach(target IN LISTS targets)

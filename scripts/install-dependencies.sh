@@ -1,6 +1,6 @@
 #!/bin/sh
-# install-dependencies.sh PACKAGE…: installs those Debian packages that are missing. Asks nothing of a machine that has
-# them all; else needs root or sudo. What has its command from elsewhere (node's own npm) is not missing.
+# install-dependencies.sh PACKAGE…: installs the missing ones of these Debian packages. Needs root or sudo only if one
+# is missing. A package whose command comes from elsewhere (node's own npm) is not missing.
 set -eu
 
 missing=
@@ -20,7 +20,7 @@ else
 fi
 
 echo "installing:$missing"
-# The lists may be absent (a bare image) or too old to name what is there.
+# The package lists may be missing (a bare image) or outdated.
 $as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq
 # shellcheck disable=SC2086 # a list of words
 $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null

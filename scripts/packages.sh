@@ -2,18 +2,18 @@
 build="g++ cmake ninja-build lld libcli11-dev libtomlplusplus-dev libseccomp-dev libmd-dev libfmt-dev nlohmann-json3-dev libnl-3-dev libnl-route-3-dev libidn2-dev libunistring-dev libc-ares-dev libdbus-1-dev"
 example="python3 python3-pandas python3-matplotlib"
 test="clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev libgtest-dev libgmock-dev librapidcheck-dev python3-jsonschema mandoc strace ccache util-linux valgrind nodejs perl git"
-# What the documents and packages are tested with: real shells, Debian's linter, and npm for the linter of TOML (70 MB with what
-# they need; a test that lacks one of them is skipped and says so).
+# To test documents and packages: real shells, Debian's linter, and npm for the TOML linter (70 MB with dependencies;
+# a test that lacks one of them is a visible skip).
 documents="bash zsh fish lintian pkg-config npm"
-# Real programs and test suites of tests/programs (110 MB); its slow tests want 270 MB more.
+# Real programs and test suites of tests/programs (110 MB); its slow tests need 270 MB more.
 programs="php-cli ruby lua5.4 jq r-base-core imagemagick cmake curl python3-scipy python3-pytest python3-hypothesis libpython3.11-testsuite"
 programs_slow="ffmpeg golang-go default-jdk-headless rustc"
-# The small internet of tests/network: its servers and the programs that ask them.
+# The small internet of tests/network: its servers and clients.
 network="iproute2 curl wget openssl dnsmasq-base nginx-light redis-server redis-tools postgresql postgresql-client python3-requests"
-# The guests of tests/vm: an emulator, what unpacks Debian kernels, and what makes their disk.
+# The guests of tests/vm: an emulator, tools to unpack Debian kernels, and tools to make their disk.
 vm="qemu-system-x86 busybox-static e2fsprogs zstd lz4"
 # Their slow tests (./check -C slow -L slow): one with systemd, one in a container.
 vm_slow="debootstrap crun"
-# What the bench targets compare with, and the library of the inner ones.
+# The peers of the bench targets, and the library of the inner ones.
 peers="bubblewrap crun runc firejail passt slirp4netns"
 bench="libbenchmark-dev"
