@@ -2,12 +2,12 @@
 """workspace.py SBX [ROUNDS]: what a copy-on-write workspace costs, by the stamps of --trace-time and by the clock.
 
     changes     of 5,000 files: the list of changes is read, and applied to the host; of 10,000: listed, shown, applied
-    start       an overlay over a directory of ten files beside the same directory read-only, and beside no directory, taking turns
-    scan        for denied names, hard links and foreign groups, by entry: a tree of 20,000 beside an empty one
+    start       an overlay over a directory of ten files, the same directory read-only, and no directory, taking turns
+    scan        for denied names, hard links and foreign groups, per entry: a tree of 20,000 compared with an empty one
 
-Root measures as root and then as an ordinary user. Needs a quiet machine; SBX_BENCH_DIR is where the files lie. Ends with 1
-where a figure that sbx promises is not met. Beside what is applied stands what a program without sbx needs that writes,
-renames and deletes the same files one after the other: a disk on which that is slow has no promise that could be met.
+Root measures as root and then as an ordinary user. Needs a quiet machine; the files are in SBX_BENCH_DIR. Exits with 1 if
+a promise of sbx is missed. Next to the figures for applying are those of a program without sbx that writes, renames and
+deletes the same files one by one: a disk on which that is slow can't keep any promise.
 """
 
 import os

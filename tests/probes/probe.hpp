@@ -4,7 +4,7 @@
 #include <cstddef>
 
 /// A probe asks the kernel one question and answers with its exit status and one word on stdout:
-/// 0 "worked": the thing is possible here; 1 "refused ERRNO": the kernel said no; 2: it could not
+/// 0 "worked": the thing is possible here; 1 "refused ERRNO": the kernel refused; 2: it could not
 /// even be asked. The tests run the same probe inside a sandbox and, as its twin, outside or under
 /// a policy that allows it.
 namespace probe {

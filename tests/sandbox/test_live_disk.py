@@ -66,7 +66,7 @@ class LiveDisk(SbxTest):
         soon = ["--timeout", "300ms"]
         self.assertEqual(self.sbx(*self.copy, *soon, *run).verdict, ("over-budget", "wall_time"))
         ended = self.sbx(*self.live, *(soon if sbxtest.IS_ROOT else ["--timeout", "60s"]), *run)
-        if sbxtest.IS_ROOT:  # who can read its counters
+        if sbxtest.IS_ROOT:  # root can read its counters
             self.assertEqual(ended.verdict, ("over-budget", "wall_time"), ended)
             return
         self.assertIn("can't be counted", self.stopped(ended).outcome["detail"])
@@ -163,7 +163,7 @@ class InMemory(SbxTest):
 
     def test_an_overlay_on_a_tmpfs_is_counted(self):
         checks = ((("64", "stay"), self.stopped), (("8",), self.exited))
-        if sbxtest.IS_ROOT:  # who needs what an overlay lacks
+        if sbxtest.IS_ROOT:  # root's grants need idmapped mounts, which overlayfs lacks
             checks = ((("8",), lambda ended: self.could_not(ended, "idmapped mounts")),)
         for amount, check in checks:
             check(self.on_tmpfs(PROBE, "fill-by", "write", ".", *amount, before='cd "$0" && ' + ON_OVERLAY, grant=self.work / "top"))
@@ -174,7 +174,7 @@ class InMemory(SbxTest):
         can_be_tried = self.overlays_take_nameless_files()
         for amount, check in ((("64", "stay"), self.stopped), (("8",), self.exited))[0 if can_be_tried else 1:]:
             ended = self.on_tmpfs(PROBE, "fill-by", "write", str(top), *amount, before='cd "$0" && ' + hidden, grant=top)
-            if sbxtest.IS_ROOT:  # who needs what an overlay lacks
+            if sbxtest.IS_ROOT:  # root's grants need idmapped mounts, which overlayfs lacks
                 self.could_not(ended, "idmapped mounts")
             else:
                 said = "is an overlay that lies in memory" if can_be_tried else "whether it lies in memory can't be tried"
