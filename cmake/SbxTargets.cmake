@@ -14,15 +14,16 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release")
   target_compile_options(sbx_options INTERFACE -ffunction-sections -fdata-sections)
   target_link_options(sbx_options INTERFACE -Wl,--gc-sections)
 endif()
-if(SBX_FAULTS)
-  target_compile_definitions(sbx_options INTERFACE SBX_FAULTS=1)
-endif()
 if(SBX_SANITIZE)
   target_compile_options(sbx_options INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   target_link_options(sbx_options INTERFACE -fsanitize=address,undefined)
 endif()
 
-# One static library per directory of src; DEPENDS are other directories, LIBRARIES are packaged ones.
+# Of the child, between clone and exec (src/spawn/CMakeLists.txt).
+set(SBX_CHILD_OPTIONS
+  -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-stack-protector -fno-sanitize=all -U_FORTIFY_SOURCE)
+
+# One static library per folder of src; DEPENDS are other folders, LIBRARIES are packaged ones.
 function(sbx_folder name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
   add_library(sbx_${name} STATIC ${ARG_SOURCES})
@@ -32,6 +33,8 @@ function(sbx_folder name)
   endforeach()
 endfunction()
 
+add_custom_target(sbx_code_tests COMMENT "What `code` tests run")
+
 # A GoogleTest binary; every TEST becomes a CTest with the given labels.
 function(sbx_gtest name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBRARIES;LABELS" ${ARGN})
@@ -40,6 +43,7 @@ function(sbx_gtest name)
   foreach(dependency IN LISTS ARG_DEPENDS)
     target_link_libraries(${name} PRIVATE sbx_${dependency})
   endforeach()
+  add_dependencies(sbx_code_tests ${name})
   set(timeout 120)
   if("slow" IN_LIST ARG_LABELS)
     set(timeout 3600)
@@ -48,4 +52,20 @@ function(sbx_gtest name)
   string(REPLACE ";" "\\;" labels "${ARG_LABELS}")
   set_property(TARGET ${name} PROPERTY SBX_LABELS ${ARG_LABELS})
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${timeout} LABELS "${labels}")
+endfunction()
+
+# How the binary that ships is linked.
+function(sbx_link_as_shipped target)
+  if(SBX_STATIC)
+    target_link_options(${target} PRIVATE -static-pie)
+    # What a start executes lies side by side: a fifth fewer page faults. GNU ld can't be told an order. Relocations in 1.5 KiB
+    # instead of 170 (glibc 2.36): 26,000 instructions fewer.
+    find_program(SBX_LLD ld.lld)
+    if(SBX_LLD)
+      set(order ${PROJECT_SOURCE_DIR}/src/start_order.txt)
+      target_link_options(${target} PRIVATE -fuse-ld=lld -Wl,--symbol-ordering-file=${order} -Wl,--no-warn-symbol-ordering
+        -Wl,--pack-dyn-relocs=relr)
+      set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${order})
+    endif()
+  endif()
 endfunction()

@@ -38,17 +38,6 @@ void prepare_heap() {
   std::free(first);
 }
 
-/// The kernel places argv and the environment in one block, string after string, execve(2). An entry that a caller
-/// moved elsewhere ends the block.
-sbx::ArgumentArea argument_area(char** argv) {
-  if (argv[0] == nullptr) return {};
-  char* end = argv[0];
-  for (char** each = argv; *each != nullptr && *each == end; ++each) end += std::strlen(*each) + 1;
-  for (char** each = environ; each != nullptr && *each != nullptr && *each == end; ++each)
-    end += std::strlen(*each) + 1;
-  return {.begin = argv[0], .size = static_cast<std::size_t>(end - argv[0])};
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -65,6 +54,6 @@ int main(int argc, char** argv) {
   std::set_new_handler([] { refuse("sbx: error: out of memory\n"); });
   const std::span<const char* const> arguments(argv, static_cast<std::size_t>(argc));
   return sbx::cli::main_of({.arguments = arguments.empty() ? arguments : arguments.subspan(1),
-                            .area = argument_area(argv),
+                            .area = sbx::worker::argument_area(argv),
                             .started = started});
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "policy/quoting.hpp"
 
@@ -33,10 +34,22 @@ std::string quoted_name(std::string_view description) {
              : std::string(description.substr(begin + 1, end - begin - 1));
 }
 
+/// The lines before `line`, from the first. One pass: line_of() counts from the top each time.
+std::vector<std::string_view> lines_above(std::string_view text, int line) {
+  std::vector<std::string_view> lines;
+  for (int number = 1; number < line && !text.empty(); ++number) {
+    const auto end = std::min(text.find('\n'), text.size());
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
 /// The line above `line` that sets the key or opens the table first; 0: it was not found.
 int earlier_line(std::string_view text, std::string_view name, int line) {
-  for (int number = line - 1; number > 0; --number) {
-    std::string_view each = trimmed(line_of(text, number));
+  const auto lines = lines_above(text, line);
+  for (auto number = static_cast<int>(lines.size()); number > 0; --number) {
+    std::string_view each = trimmed(lines[static_cast<std::size_t>(number) - 1]);
     if (each.starts_with('[')) {
       each = each.substr(0, each.find(']'));
       if (each.ends_with(name)) return number;
@@ -123,8 +136,9 @@ bool begins_list(std::string_view line) {
 /// ": it begins in line 2": the parser names only the line where it gives up on a list.
 std::string begin_of_list(std::string_view text, int line) {
   if (begins_list(line_of(text, line))) return "";
-  for (int number = line - 1; number > 0; --number)
-    if (begins_list(line_of(text, number))) return ": it begins in line " + std::to_string(number);
+  const auto lines = lines_above(text, line);
+  for (std::size_t number = lines.size(); number > 0; --number)
+    if (begins_list(lines[number - 1])) return ": it begins in line " + std::to_string(number);
   return "";
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <climits>
 #include <utility>
 
 #include "base/sys.hpp"
@@ -17,8 +18,7 @@
 namespace sbx::record {
 namespace {
 
-constexpr std::size_t kLongestName =
-    400;  // keeps a line below PIPE_BUF: it is written whole or not at all, pipe(7)
+constexpr std::size_t kLongestName = 400;
 constexpr std::size_t kMostWords = 4;
 
 void put_short(Json& json, const char* key, const std::string& text) {
@@ -114,9 +114,11 @@ bool EventWriter::flush() {
   while (fd_.valid() && !rest_.empty()) {
     pollfd ready{.fd = fd_.get(), .events = POLLOUT, .revents = 0};
     if (::poll(&ready, 1, 0) <= 0) return false;
-    const ssize_t taken =
-        is_socket_ ? ::send(fd_.get(), rest_.data(), rest_.size(), MSG_DONTWAIT | MSG_NOSIGNAL)
-                   : ::write(fd_.get(), rest_.data(), rest_.size());
+    // A pipe that is ready takes PIPE_BUF bytes; more could wait for its reader, pipe(7).
+    const std::size_t part = std::min<std::size_t>(rest_.size(), PIPE_BUF);
+    const ssize_t taken = is_socket_
+                              ? ::send(fd_.get(), rest_.data(), part, MSG_DONTWAIT | MSG_NOSIGNAL)
+                              : ::write(fd_.get(), rest_.data(), part);
     if (taken <= 0) return false;
     rest_.erase(0, static_cast<std::size_t>(taken));
   }

@@ -70,9 +70,9 @@ struct Sinks {
   Paint paint;          ///< of those messages
 };
 
-/// Reads the policy, examines the machine, makes the plan, runs it and brings out what was requested. The process
-/// belongs to the run: one at a time, from the main thread, with the descriptors 0 to 2 as the program's streams. For
-/// several at once see worker.hpp. Works as root and as an ordinary user.
+/// Reads the policy, looks at the machine, makes the plan, runs it and brings out what is asked. The process is the
+/// run's: one at a time, from the main thread, with the descriptors 0 to 2 as the program's streams; several at once:
+/// worker/fork_server.hpp. Works as root and as an ordinary user.
 [[nodiscard]] Answer launch(const Request& request, const Sinks& sinks = {});
 
 /// The same up to the plan; nothing runs: `--dry-run`.

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -78,11 +77,12 @@ run::Answer cancelled_before_start() {
   return answer;
 }
 
-run::Answer answer_to(const Result<run::Request>& request, int client) {
+run::Answer answer_to(const Result<run::Request>& request, int client, ArgumentArea arguments) {
   if (!request) return {.errors = {request.error()}};
   if (is_cancelled(client)) return cancelled_before_start();
   run::Request own = *request;
   own.cancel = client;
+  own.arguments = arguments;
   own.started_microseconds = sys::now_microseconds();
   return run::launch(own, {.silent = true});
 }
@@ -106,23 +106,22 @@ bool take_streams(std::vector<UniqueFd>& sent) {
   return true;
 }
 
-[[noreturn]] void work(std::vector<UniqueFd> sent) {
+[[noreturn]] void work(std::vector<UniqueFd> sent, ArgumentArea arguments) {
   (void)std::signal(SIGCHLD, SIG_DFL);
   if (!take_streams(sent)) ::_exit(exit_status::kCouldNot);
   const auto bytes = sys::read_all(sent[kRequest].get(), kLargestRequest);
   const auto request =
       bytes ? unpack(*bytes) : Result<run::Request>(std::unexpected(bytes.error()));
   const int client = sent[kClient].get();
-  const run::Answer answer = answer_to(request, client);
+  const run::Answer answer = answer_to(request, client, arguments);
   reply(client, request ? *request : run::Request{}, answer);
   ::_exit(0);
 }
 
 // --- The server
 
-[[noreturn]] void serve(int socket) {
-  (void)std::signal(SIGCHLD,
-                    SIG_IGN);  // nobody waits for workers: their sockets report how they ended
+[[noreturn]] void serve(int socket, ArgumentArea arguments) {
+  (void)std::signal(SIGCHLD, SIG_IGN);  // workers are not waited for: their sockets report the end
   for (;;) {
     std::byte byte{};
     sys::Message message = sys::receive_message(socket, std::span(&byte, 1));
@@ -131,7 +130,7 @@ bool take_streams(std::vector<UniqueFd>& sent) {
     const pid_t worker = ::fork();
     if (worker == 0) {
       ::close(socket);
-      work(std::move(message.fds));
+      work(std::move(message.fds), arguments);
     }
     // If the fork failed, the client sees its socket closed.
     if (worker > 0) (void)::send(message.fds[kClient].get(), &worker, sizeof worker, MSG_NOSIGNAL);
@@ -140,7 +139,7 @@ bool take_streams(std::vector<UniqueFd>& sent) {
 
 }  // namespace
 
-Result<ForkServer> ForkServer::start() {
+Result<ForkServer> ForkServer::start(ArgumentArea arguments) {
   auto pair = SBX_TRY(sys::make_packet_pair());
   const pid_t pid = ::fork();
   if (pid < 0) return fail_errno(ErrorKind::host, "worker-lost", "cannot fork the fork server");
@@ -153,7 +152,7 @@ Result<ForkServer> ForkServer::start() {
   (void)::close_range(own + 1, ~0U, 0);  // closes the front end's other descriptors
   if (!fill_standard_descriptors()) ::_exit(exit_status::kCouldNot);
   take_errors_for_signals();
-  serve(pair.second.get());
+  serve(pair.second.get(), arguments);
 }
 
 Result<Worker> ForkServer::launch(run::Request request, Streams streams) const {

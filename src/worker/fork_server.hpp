@@ -51,8 +51,9 @@ class Worker {
 /// The client of the fork server. The server ends with this object; workers end with their own clients.
 class ForkServer {
  public:
-  /// Forks the server. Call it before the process has threads, secrets or other runs. Errors: host.
-  [[nodiscard]] static Result<ForkServer> start();
+  /// Forks the server. Call it before the process has threads, secrets or other runs. `arguments`: argument_area() of
+  /// this process, which each sandbox's PID 1 wipes. Errors: host.
+  [[nodiscard]] static Result<ForkServer> start(ArgumentArea arguments);
 
   /// Starts one run. Reads the sources of variables here. Ignores `request.policy`, readers, parent, cancel and
   /// arguments: they belong to one process. Relative paths start from the working directory of this process at

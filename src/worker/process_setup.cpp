@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstring>
 
 namespace sbx::worker {
 
@@ -19,6 +20,17 @@ bool fill_standard_descriptors() {
     if (::open("/dev/null", flags) != fd) return false;  // NOLINT(android-cloexec-open)
   }
   return true;
+}
+
+ArgumentArea argument_area(char** argv) {
+  if (argv[0] == nullptr) return {};
+  // The kernel lays argv and the environment out in one block, string after string (execve(2)); a
+  // caller that moved an entry away ends it.
+  char* end = argv[0];
+  for (char** each = argv; *each != nullptr && *each == end; ++each) end += std::strlen(*each) + 1;
+  for (char** each = environ; each != nullptr && *each != nullptr && *each == end; ++each)
+    end += std::strlen(*each) + 1;
+  return {.begin = argv[0], .size = static_cast<std::size_t>(end - argv[0])};
 }
 
 }  // namespace sbx::worker

@@ -1,6 +1,9 @@
 #pragma once
 
-/// Process-wide settings of a sandbox's supervisor: `sbx run` itself, or a worker.
+#include "base/control.hpp"
+
+/// What is set once for a process that becomes the supervisor of a sandbox: `sbx run` itself, or a worker. Everything
+/// here holds for the whole process, so it has one place.
 namespace sbx::worker {
 
 /// Ignores the signals that would end the supervisor where it needs an error number: SIGPIPE (no reader: EPIPE) and
@@ -11,5 +14,9 @@ void take_errors_for_signals();
 /// into a socket. Opens /dev/null in the wrong direction for closed ones, so that their use still fails with EBADF.
 /// Returns false on failure.
 [[nodiscard]] bool fill_standard_descriptors();
+
+/// Where the arguments and the environment of this process lie: a sandbox's PID 1 wipes its copy of them. `argv` is
+/// that of main().
+[[nodiscard]] ArgumentArea argument_area(char** argv);
 
 }  // namespace sbx::worker

@@ -19,6 +19,7 @@ import time
 import unittest
 
 SBX = os.environ.get("SBX", "sbx")
+WITH_FAULTS = os.environ.get("SBX_WITH_FAULTS")  # the same with hooks (tests/faults); the shipped binary has none
 PROBE = os.environ.get("SBX_PROBE", "probe")
 SOURCE = pathlib.Path(os.environ.get("SBX_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 IS_ROOT = os.geteuid() == 0
@@ -47,6 +48,15 @@ _known_children = set()
 def known_children():
     """Pids of children of this process that no sbx left behind: a test that forks adds its own."""
     return _known_children
+
+
+def binary_for(env):
+    """The shipped binary, or the one with hooks where the environment asks for a hook."""
+    if not any(name.startswith("SBX_TEST_") for name in {**os.environ, **(env or {})} if name != "SBX_TEST_USER"):
+        return SBX
+    if not WITH_FAULTS:
+        raise unittest.SkipTest("SBX_WITH_FAULTS names no binary with hooks")
+    return WITH_FAULTS
 
 
 class Ended:
@@ -186,14 +196,15 @@ class SbxTest(unittest.TestCase):
         base.update(extra or {})
         return {name: value for name, value in base.items() if value is not None}
 
-    def command(self, *arguments, json_record=True):
-        return [SBX, "run", *(["--json"] if json_record else []), *map(str, arguments)]
+    def command(self, *arguments, json_record=True, env=None):
+        return [binary_for(env), "run", *(["--json"] if json_record else []), *map(str, arguments)]
 
     def start_sbx(self, *arguments, json_record=True, env=None, cwd=None, **options):
         options.setdefault("stdin", subprocess.DEVNULL)
         options.setdefault("stdout", subprocess.PIPE)
         options.setdefault("stderr", subprocess.PIPE)
-        return start(self.command(*arguments, json_record=json_record), env=self.environment(env), cwd=cwd or self.work, **options)
+        command = self.command(*arguments, json_record=json_record, env=env)
+        return start(command, env=self.environment(env), cwd=cwd or self.work, **options)
 
     def finish(self, process, arguments=(), data=None, timeout=60, json_record=True):
         try:

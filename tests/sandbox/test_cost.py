@@ -44,7 +44,7 @@ class Cost(SbxTest):
         settings = pathlib.Path(os.environ["SBX_BUILD"], "CMakeCache.txt")
         if not settings.exists():  # a guest
             self.skipTest("there is no build folder here to ask how the binary was built")
-        if "CMAKE_BUILD_TYPE:STRING=RelWithDebInfo" not in settings.read_text():
+        if "CMAKE_BUILD_TYPE:STRING=Release" not in settings.read_text():
             self.skipTest("the ceiling is for the optimised build")
 
     def test_page_faults_stay_below_the_ceiling(self):

@@ -179,10 +179,12 @@ class CouldNot(SbxTest):
         self.could_not_for("policy", self.sbx("-p", "no-such-policy", "--", "true"))
 
     def test_setup(self):
-        ended = self.sbx("--", "true", env={"SBX_TEST_FAIL": "pivot:EIO"})
-        if ended.status == 0:
-            self.skipTest("this sbx was built without SBX_FAULTS")
-        self.could_not_for("setup", ended)
+        self.could_not_for("setup", self.sbx("--", "true", env={"SBX_TEST_FAIL": "pivot:EIO"}))
+
+    def test_the_shipped_binary_has_no_hooks(self):
+        for hook in ("SBX_TEST_FAIL", "SBX_TEST_SKIP"):
+            done = subprocess.run([sbxtest.SBX, "run", "--", "true"], env=self.environment({hook: "pivot:EIO"}), cwd=self.work, timeout=60)
+            self.assertEqual(done.returncode, 0, hook)
 
     def test_missing_grant(self):
         self.could_not(self.sbx("--read", self.tmp / "absent", "--", "true"), "absent")

@@ -29,7 +29,8 @@ def main():
     suite, name, cache = sys.argv[1:4]
     seconds = int(os.environ.get("SBX_VM_TIMEOUT") or sys.argv[4])
     began = time.monotonic()
-    files = {pathlib.Path(os.environ[variable]): f"t/{inside}" for variable, inside in (("SBX", "sbx"), ("SBX_PROBE", "probe"))}
+    programs = {"SBX": "sbx", "SBX_WITH_FAULTS": "sbx_with_faults", "SBX_PROBE": "probe"}
+    files = {pathlib.Path(os.environ[variable]): f"t/{inside}" for variable, inside in programs.items()}
     job = (machine.HERE / "suites" / f"{suite}.sh").read_text()
 
     def boot():

@@ -7,6 +7,7 @@
 
 #include "record/words.hpp"
 #include "worker/fork_server.hpp"
+#include "worker/process_setup.hpp"
 
 using namespace sbx;
 
@@ -44,8 +45,9 @@ int report(const char* name, const worker::Worker& run) {
 
 }  // namespace
 
-int main() {
-  const auto server = worker::ForkServer::start();  // before this process holds any data
+int main(int, char** argv) {
+  // Before this process knows anything.
+  const auto server = worker::ForkServer::start(worker::argument_area(argv));
   if (!server) return report(server.error());
   const auto sleeps = server->launch(request_of({"sleep", "60"}, "\"64M\"", "\"60s\""), no_input());
   if (!sleeps) return report(sleeps.error());

@@ -4,6 +4,9 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <optional>
+#include <sstream>
+
 #include "base/json.hpp"
 #include "base/sys.hpp"
 #include "worker/fork_server.hpp"
@@ -28,6 +31,43 @@ UniqueFd null_device() {
 
 Streams no_streams() {
   return {null_device(), null_device(), null_device()};
+}
+
+/// Of /proc/PID/stat, behind the name in parentheses, which may hold anything.
+std::vector<std::uintptr_t> numbers_after_the_name(const std::string& stat) {
+  std::istringstream words(stat.substr(stat.rfind(')') + 1));
+  std::vector<std::uintptr_t> numbers;
+  for (std::string word; words >> word;)
+    numbers.push_back(std::strtoull(word.c_str(), nullptr, 10));
+  return numbers;
+}
+
+Result<ForkServer> start_server() {
+  // Where Linux says that the block of this process begins and ends: a test has no argv of main().
+  const auto stat = sys::read_file("/proc/self/stat", 4096);
+  if (!stat) return std::unexpected(stat.error());
+  const std::vector<std::uintptr_t> fields = numbers_after_the_name(*stat);
+  constexpr std::size_t kArgumentsBegin = 48 - 3;  // proc(5) counts from 1, and state is field 3
+  constexpr std::size_t kEnvironmentEnd = 51 - 3;
+  return ForkServer::start({.begin = reinterpret_cast<char*>(fields.at(kArgumentsBegin)),
+                            .size = fields.at(kEnvironmentEnd) - fields.at(kArgumentsBegin)});
+}
+
+/// A run whose command has begun, and sleeps; `out` still holds what it said of "begun".
+struct Sleeper {
+  Worker run;
+  UniqueFd out;
+};
+
+std::optional<Sleeper> sleeper(const ForkServer& server) {
+  auto pipe = sys::make_pipe();
+  run::Request speaks = request_of({"sh", "-c", "echo begun; exec sleep 60"});
+  speaks.capture = false;
+  auto run =
+      server.launch(std::move(speaks), {null_device(), std::move(pipe->write), null_device()});
+  char byte = 0;
+  if (!run || ::read(pipe->read.get(), &byte, 1) != 1) return std::nullopt;
+  return Sleeper{std::move(*run), std::move(pipe->read)};
 }
 
 Json record_of(const Worker& run) {
@@ -65,7 +105,7 @@ TEST(Message, OtherBytesAreAnError) {
 }
 
 TEST(Workers, RunAtOnceEachWithItsOwnAnswer) {
-  const auto server = ForkServer::start();
+  const auto server = start_server();
   ASSERT_TRUE(server);
   const auto first = server->launch(request_of({"sh", "-c", "echo one; exit 3"}), no_streams());
   run::Request limited = request_of({"sh", "-c", "echo two; while :; do :; done"});
@@ -82,7 +122,7 @@ TEST(Workers, RunAtOnceEachWithItsOwnAnswer) {
 }
 
 TEST(Workers, ThePolicysMistakeIsInTheRecord) {
-  const auto server = ForkServer::start();
+  const auto server = start_server();
   ASSERT_TRUE(server);
   run::Request wrong = request_of({"true"});
   wrong.policies = {{"no-such-policy"}};
@@ -94,7 +134,7 @@ TEST(Workers, ThePolicysMistakeIsInTheRecord) {
 }
 
 TEST(Workers, StreamsAreThoseThatWereHandedOver) {
-  const auto server = ForkServer::start();
+  const auto server = start_server();
   auto out = sys::make_pipe();
   auto in = sys::make_pipe();
   ASSERT_TRUE(server && out && in);
@@ -110,58 +150,71 @@ TEST(Workers, StreamsAreThoseThatWereHandedOver) {
 }
 
 TEST(Workers, CancelEndsOneAndLeavesTheOther) {
-  const auto server = ForkServer::start();
-  auto pipe = sys::make_pipe();
-  ASSERT_TRUE(server && pipe);
-  run::Request speaks = request_of({"sh", "-c", "echo begun; exec sleep 60"});
-  speaks.capture = false;
-  const auto sleeps =
-      server->launch(std::move(speaks), {null_device(), std::move(pipe->write), null_device()});
+  const auto server = start_server();
+  ASSERT_TRUE(server);
+  const auto sleeps = sleeper(*server);
   const auto works = server->launch(request_of({"sh", "-c", "echo done"}), no_streams());
   ASSERT_TRUE(sleeps && works);
-  char byte = 0;
-  ASSERT_EQ(::read(pipe->read.get(), &byte, 1), 1);  // the command runs
-  sleeps->cancel();
-  EXPECT_EQ(record_of(*sleeps)["outcome"]["status"], "cancelled");
+  sleeps->run.cancel();
+  EXPECT_EQ(record_of(sleeps->run)["outcome"]["status"], "cancelled");
   EXPECT_EQ(record_of(*works)["stdout"]["text"], "done\n");
 }
 
 TEST(Workers, ARunThatNobodyWaitsForIsCancelled) {
-  const auto server = ForkServer::start();
-  auto pipe = sys::make_pipe();
-  ASSERT_TRUE(server && pipe);
-  run::Request speaks = request_of({"sh", "-c", "echo begun; exec sleep 60"});
-  speaks.capture = false;
-  {
-    const auto run =
-        server->launch(std::move(speaks), {null_device(), std::move(pipe->write), null_device()});
-    ASSERT_TRUE(run);
-    char byte = 0;
-    ASSERT_EQ(::read(pipe->read.get(), &byte, 1), 1);
-  }
-  // End of file: everything that held the pipe has ended, the sandbox and its worker.
-  EXPECT_EQ(sys::read_all(pipe->read.get(), 100), "egun\n");
+  const auto server = start_server();
+  ASSERT_TRUE(server);
+  auto sleeps = sleeper(*server);
+  ASSERT_TRUE(sleeps);
+  const UniqueFd out = std::move(sleeps->out);
+  sleeps.reset();
+  // End of file comes when everything that holds the pipe has ended: the sandbox and its worker.
+  EXPECT_EQ(sys::read_all(out.get(), 100), "egun\n");
 }
 
 TEST(Workers, TheServerOutlivesAWorkerThatWasKilled) {
-  const auto server = ForkServer::start();
-  auto pipe = sys::make_pipe();
-  ASSERT_TRUE(server && pipe);
-  run::Request speaks = request_of({"sh", "-c", "echo begun; exec sleep 60"});
-  speaks.capture = false;
-  const auto run =
-      server->launch(std::move(speaks), {null_device(), std::move(pipe->write), null_device()});
-  ASSERT_TRUE(run);
-  char byte = 0;
-  ASSERT_EQ(::read(pipe->read.get(), &byte, 1), 1);
-  ASSERT_EQ(::kill(run->pid(), SIGKILL), 0);
-  const auto finished = run->wait();
+  const auto server = start_server();
+  ASSERT_TRUE(server);
+  const auto sleeps = sleeper(*server);
+  ASSERT_TRUE(sleeps);
+  ASSERT_EQ(::kill(sleeps->run.pid(), SIGKILL), 0);
+  const auto finished = sleeps->run.wait();
   ASSERT_FALSE(finished);
   EXPECT_EQ(finished.error().code, "worker-lost");
-  EXPECT_EQ(sys::read_all(pipe->read.get(), 100), "egun\n") << "its sandbox ended with it";
+  EXPECT_EQ(sys::read_all(sleeps->out.get(), 100), "egun\n") << "its sandbox ended with it";
   const auto next = server->launch(request_of({"true"}), no_streams());
   ASSERT_TRUE(next);
   EXPECT_EQ(record_of(*next)["outcome"]["exit_code"], 0);
+}
+
+TEST(Workers, DoNotHoldWhatTheFrontEndHadOpen) {
+  auto pipe = sys::make_pipe();
+  ASSERT_TRUE(pipe);
+  const auto server = start_server();
+  ASSERT_TRUE(server);
+  const auto sleeps = sleeper(*server);
+  ASSERT_TRUE(sleeps);
+  pipe->write.reset();
+  EXPECT_EQ(sys::read_all(pipe->read.get(), 100), "")
+      << "end of file, while server and worker live";
+}
+
+/// What `ps -E` could show of a process: nothing of it, where this caller may not look.
+std::string environment_of(pid_t pid) {
+  return sys::read_file("/proc/" + std::to_string(pid) + "/environ", 1 << 20).value_or("");
+}
+
+TEST(Workers, PidOneShowsNothingOfTheFrontEnd) {
+  const auto server = start_server();
+  ASSERT_TRUE(server);
+  const auto sleeps = sleeper(*server);
+  ASSERT_TRUE(sleeps);
+  const std::string worker = std::to_string(sleeps->run.pid());
+  const auto children = sys::read_file("/proc/" + worker + "/task/" + worker + "/children", 100);
+  ASSERT_TRUE(children);
+  const auto init = static_cast<pid_t>(std::strtol(children->c_str(), nullptr, 10));
+  ASSERT_GT(init, 1);
+  EXPECT_THAT(environment_of(sleeps->run.pid()), testing::HasSubstr("PATH="));
+  EXPECT_THAT(environment_of(init), testing::Not(testing::HasSubstr("PATH=")));
 }
 
 }  // namespace
