@@ -4,7 +4,10 @@ add_library(sbx_options INTERFACE)
 target_compile_options(sbx_options INTERFACE
   -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Wcast-align -Wformat=2 -Wundef -Werror=return-type -Werror=switch
   -Wno-missing-field-initializers
-  -Wno-restrict # g++ 12 sees overlaps in std::string that are not there (GCC bug 105329)
+  # g++ 12 sees overlaps in std::string that are not there (GCC bug 105329)
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
+  # libstdc++ 12's std::stable_sort uses a function that it deprecates itself.
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>
   -fstack-protector-strong -fstack-clash-protection -fcf-protection=full -fno-plt)
 target_compile_definitions(sbx_options INTERFACE _GNU_SOURCE SBX_VERSION="${PROJECT_VERSION}" FMT_HEADER_ONLY)
 target_include_directories(sbx_options INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)

@@ -1,9 +1,14 @@
 # What the project needs from Debian 12, by purpose; read by ../demo, ../check and tests/bench.
 build="g++ cmake ninja-build lld libcli11-dev libtomlplusplus-dev libseccomp-dev libmd-dev libfmt-dev nlohmann-json3-dev libnl-3-dev libnl-route-3-dev libidn2-dev libunistring-dev libc-ares-dev libdbus-1-dev"
 example="python3 python3-pandas python3-matplotlib"
-test="clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev libgtest-dev libgmock-dev librapidcheck-dev python3-jsonschema mandoc strace ccache util-linux valgrind nodejs perl git"
-# To test documents and packages: real shells, Debian's linter, and npm for the TOML linter (70 MB with dependencies;
-# a test that lacks one of them is a visible skip).
+# What the smoke tier asks, ./check without options.
+smoke="python3-jsonschema strace util-linux clang-format-19 mandoc git perl ccache iproute2 curl openssl dnsmasq-base"
+# The tests that link the code: clang, its sanitizers and libFuzzer.
+code="clang-19 clang-tidy-19 libclang-rt-19-dev libgtest-dev libgmock-dev librapidcheck-dev"
+# The tests that drive the program, beside those below.
+driven="valgrind nodejs"
+# What the documents and packages are tested with: real shells, Debian's linter, and npm for the linter of TOML (70 MB with what
+# they need; a test that lacks one of them is skipped and says so).
 documents="bash zsh fish lintian pkg-config npm"
 # Real programs and test suites of tests/programs (110 MB); its slow tests need 270 MB more.
 programs="php-cli ruby lua5.4 jq r-base-core imagemagick cmake curl python3-scipy python3-pytest python3-hypothesis libpython3.11-testsuite"

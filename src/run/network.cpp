@@ -114,8 +114,8 @@ void RunNetwork::look_at_connect(const supervise::NotedCall& call,
   offline_->connect(*destination, [&] { return memory.process_name(); });
 }
 
-void RunNetwork::live_in(supervise::Settings& settings) {
-  events_ = settings.events;
+void RunNetwork::live_in(supervise::Settings& settings, Events* events) {
+  events_ = events;
   if (publisher_ == nullptr && gateway_ == nullptr && offline_ == nullptr) return;
   if (plan_.notes_connect())
     settings.notes.push_back({SYS_connect, [this](const auto& call, const auto& memory) {

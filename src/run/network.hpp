@@ -28,9 +28,9 @@ class RunNetwork {
   [[nodiscard]] Status prepare();
   /// What spawn does for the network. Valid as long as this object.
   [[nodiscard]] const spawn::NetworkRequest& request() const { return request_; }
-  /// Adds the network to the supervisor's event loop.
-  void live_in(supervise::Settings& settings);
-  /// Borrowed: valid as long as this object.
+  /// Adds the network to what lives in the supervisor's loop.
+  void live_in(supervise::Settings& settings, Events* events);
+  /// Borrowed: valid as long as this is.
   [[nodiscard]] supervise::SocketDiagnosis sockets() const;
   void put_into(Outcome& outcome);
 

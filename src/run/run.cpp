@@ -95,10 +95,6 @@ supervise::Settings settings_of(const plan::Plan& plan, const Options& options) 
         return mount.kind == plan::MountKind::file &&
                mount.content.size() == plan.budgets.file_size.count;
       }));
-  settings.readers = options.readers;
-  settings.parent = options.parent;
-  settings.cancel = options.cancel;
-  settings.events = options.events;
   settings.explain = explain_with(plan.filter);
   return settings;
 }
@@ -351,10 +347,15 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
                                     std::move(streams.child_err)};
   supervise::EntryMeter entries(live_folders(plan));
   auto growth = SBX_TRY(supervise::GrowthMeter::make(plan.live_in_memory, plan.live_on_overlay));
-  auto spawned =
-      spawn::spawn(plan, host, identity, network.request(), disk.disk(), std::move(child_streams),
-                   options.arguments, placement_in(options.group),
-                   [&](const char* stage) { stamps.add(stage); });
+  auto spawned = spawn::spawn({.plan = plan,
+                               .host = host,
+                               .identity = identity,
+                               .network = network.request(),
+                               .disk = disk.disk(),
+                               .streams = std::move(child_streams),
+                               .arguments = options.arguments,
+                               .placement = placement_in(options.group),
+                               .stamp = [&](const char* stage) { stamps.add(stage); }});
   if (!spawned) return fail(explain_small_memory(std::move(spawned).error(), plan, options.group));
   const spawn::Sandbox sandbox = std::move(*spawned);
 
@@ -362,13 +363,17 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
   supervise::Settings settings = settings_of(plan, options);
   if (options.events != nullptr)
     options.events->started({options.id, options.policy, plan.command});
-  network.live_in(settings);
+  network.live_in(settings, options.events);
   std::ranges::move(sought.notes(), std::back_inserter(settings.notes));
   std::optional<Announcement> announcement;  // created after the clone: not inherited
   if (!options.id.empty()) list_in(settings, announcement.emplace(options.id, options.policy));
   Outcome outcome = SBX_TRY(
       supervise::supervise(settings, watch(sandbox, options.group, growth, entries, network),
-                           std::move(streams.supervisor), signals));
+                           {.streams = std::move(streams.supervisor), .events = options.events},
+                           {.signals = &signals,
+                            .cancel = options.cancel,
+                            .parent = options.parent,
+                            .readers = options.readers}));
   network.put_into(outcome);
   std::ranges::move(sought.denials(), std::back_inserter(outcome.denials));
   if (plan.control_group.cpu_time != host::Means::none)

@@ -7,6 +7,7 @@
 #include <linux/securebits.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -26,10 +27,44 @@ namespace {
 constexpr std::size_t kPayloadStack = 64 * 1024;
 alignas(64) char payload_stack[kPayloadStack];
 
-/// PID 1 is a copy of the supervisor: as long as it holds the supervisor's end of the control socket, it can't notice
-/// that the supervisor is gone.
+/// Pointers to the words; the places for them are in the block.
+void point_to_words(const Words& words) {
+  char** const table = words.table;
+  // execve(2) does not change what it is given; its prototype only lacks the const.
+  char* text = const_cast<char*>(words.texts.get());
+  for (std::size_t i = 0; i < words.count; ++i) {
+    table[i] = text;
+    while (*text != '\0') ++text;
+    ++text;
+  }
+  table[words.count] = nullptr;
+}
+
+/// The one place where the bytes of a program become a program.
+Program& map_program(const Start& start) {
+  Program none{};  // to report with until there is one
+  none.channels = start.channels;
+  none.fault = start.fault;
+  if (!enter(none, Stage::program)) ::_exit(125);
+  // A private copy: what the child writes into it is its own. All pages at once, instead of one fault for each.
+  void* const block = ::mmap(nullptr, start.size, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_POPULATE, start.block, 0);
+  must(none, Stage::program, 0, reinterpret_cast<long>(block));  // MAP_FAILED is -1
+  ::close(start.block);
+  Program& program = *static_cast<Program*>(block);
+  program.channels = start.channels;
+  program.fault = start.fault;
+  program.terminal_master = program.terminal_slave = program.scratch = program.processes =
+      program.listener = -1;
+  point_to_words(program.argv);
+  point_to_words(program.envp);
+  return program;
+}
+
+/// PID 1 is a copy of the supervisor: while it holds the supervisor's end of the control socket it would never see that
+/// the supervisor is gone.
 void drop_supervisor_ends(const Program& program) {
-  for (const int fd : program.supervisor_ends)
+  for (const int fd : program.channels.supervisor_ends)
     if (fd >= 0) ::close(fd);
 }
 
@@ -47,9 +82,10 @@ void take_identity(const Program& program) {
 void wipe_arguments(const Program& program) {
   if (!enter(program, Stage::wipe)) return;
   static constexpr char kName[] = "sbx-init";
-  for (std::size_t i = 0; i < program.argument_area_size; ++i) program.argument_area[i] = 0;
-  for (std::size_t i = 0; i < sizeof kName && i < program.argument_area_size; ++i)
-    program.argument_area[i] = kName[i];
+  for (std::size_t i = 0; i < program.channels.argument_area_size; ++i)
+    program.channels.argument_area[i] = 0;
+  for (std::size_t i = 0; i < sizeof kName && i < program.channels.argument_area_size; ++i)
+    program.channels.argument_area[i] = kName[i];
   must(program, Stage::wipe, 0, ::prctl(PR_SET_NAME, kName));
 }
 
@@ -63,22 +99,22 @@ void refuse_dumps(const Program& program) {
 void die_with_supervisor(const Program& program) {
   if (!enter(program, Stage::parent_death)) return;
   must(program, Stage::parent_death, 0, ::prctl(PR_SET_PDEATHSIG, SIGKILL));
-  pollfd supervisor{program.supervisor_pidfd, POLLIN, 0};
+  pollfd supervisor{program.channels.supervisor_pidfd, POLLIN, 0};
   if (::poll(&supervisor, 1, 0) != 0) ::_exit(125);
 }
 
 /// PID 1 moves itself, as the only thread of its process: a move by another process waits for an RCU grace period.
 void join_groups(const Program& program) {
-  for (std::size_t i = 0; i < program.group_task_count; ++i) {
-    must(program, Stage::group, i, ::write(program.group_tasks[i], "0", 1));
-    ::close(program.group_tasks[i]);
+  for (std::size_t i = 0; i < program.channels.group_task_count; ++i) {
+    must(program, Stage::group, i, ::write(program.channels.group_tasks[i], "0", 1));
+    ::close(program.channels.group_tasks[i]);
   }
 }
 
 void limit_cpus(const Program& program) {
-  if (program.affinity == nullptr || !enter(program, Stage::affinity)) return;
+  if (!program.has_affinity || !enter(program, Stage::affinity)) return;
   must(program, Stage::affinity, 0,
-       call(SYS_sched_setaffinity, 0, sizeof(cpu_set_t), program.affinity));
+       call(SYS_sched_setaffinity, 0, sizeof(cpu_set_t), &program.affinity));
 }
 
 void name_host(const Program& program) {
@@ -148,10 +184,10 @@ void hand_over_listener(Program& program) {  // meeting point 5
 /// Closes everything that serving doesn't need: the payload's pipes must reach end of file when the payload closes
 /// them.
 void keep_only_channels(const Program& program, int signals) {
-  int keep[2] = {program.control, signals};
+  int keep[2] = {program.channels.control, signals};
   if (keep[0] > keep[1]) {
     keep[0] = signals;
-    keep[1] = program.control;
+    keep[1] = program.channels.control;
   }
   unsigned from = 0;
   for (const int fd : keep) {
@@ -206,7 +242,7 @@ void reap(const Program& program, pid_t main) {
 /// Orders come only from the supervisor: PID 1 has no handlers, so signals from the payload have no effect.
 void obey(const Program& program, Service& service) {
   control::Order order{};
-  const ssize_t got = ::recv(program.control, &order, sizeof order, MSG_DONTWAIT);
+  const ssize_t got = ::recv(program.channels.control, &order, sizeof order, MSG_DONTWAIT);
   if (got == 0) ::_exit(125);  // the supervisor is gone
   if (got != sizeof order) return;
   switch (order.what) {
@@ -249,7 +285,7 @@ void child_ended(const Program& program, Service& service) {
   Service service{.main = main, .asked = false};
   child_ended(program, service);
   for (;;) {
-    pollfd watched[2] = {{program.control, POLLIN, 0}, {signals, POLLIN, 0}};
+    pollfd watched[2] = {{program.channels.control, POLLIN, 0}, {signals, POLLIN, 0}};
     const int events = ::poll(watched, 2, patience);
     if (events == 0) {
       release_program_pages();
@@ -285,19 +321,21 @@ long send_report(const Program& program, control::Report report, const int* fds,
     rights->cmsg_len = CMSG_LEN(count * sizeof(int));
     std::memcpy(CMSG_DATA(rights), fds, count * sizeof(int));
   }
-  long sent = ::sendmsg(program.control, &message, MSG_NOSIGNAL);
-  while (sent < 0 && errno == EINTR) sent = ::sendmsg(program.control, &message, MSG_NOSIGNAL);
+  long sent = ::sendmsg(program.channels.control, &message, MSG_NOSIGNAL);
+  while (sent < 0 && errno == EINTR)
+    sent = ::sendmsg(program.channels.control, &message, MSG_NOSIGNAL);
   return sent;
 }
 
 void wait_for_order(const Program& program, control::FromSupervisor expected) {
   control::Order order{};
-  ssize_t got = ::recv(program.control, &order, sizeof order, 0);
-  while (got < 0 && errno == EINTR) got = ::recv(program.control, &order, sizeof order, 0);
+  ssize_t got = ::recv(program.channels.control, &order, sizeof order, 0);
+  while (got < 0 && errno == EINTR) got = ::recv(program.channels.control, &order, sizeof order, 0);
   if (got != sizeof order || order.what != expected) ::_exit(125);
 }
 
-void run_init(Program& program) {
+void run_init(const Start& start) {
+  Program& program = map_program(start);
   drop_supervisor_ends(program);
   die_with_supervisor(program);
   // These steps need no ids; meanwhile the supervisor writes the id maps.

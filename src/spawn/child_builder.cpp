@@ -227,10 +227,11 @@ int clone_path(Builder& builder, const char* path, bool recursive, struct stat& 
   return tree;
 }
 
-int clone_source(Builder& builder, const Step& step) {
+int clone_source(Builder& builder, const char* path, bool recursive, std::uint64_t device,
+                 std::uint64_t inode) {
   struct stat facts;
-  const int tree = clone_path(builder, step.source, step.recursive, facts);
-  if (facts.st_dev != step.device || facts.st_ino != step.inode) builder.give_up(ESTALE);
+  const int tree = clone_path(builder, path, recursive, facts);
+  if (facts.st_dev != device || facts.st_ino != inode) builder.give_up(ESTALE);
   return tree;
 }
 

@@ -46,6 +46,10 @@ struct Builder {
   std::size_t index = 0;      ///< of the current step
   Stage stage = Stage::root;  ///< of the current step
 
+  /// Of the current step: a detached mount made by the parent; -1: there is none.
+  [[nodiscard]] int tree() const {
+    return program.channels.trees == nullptr ? -1 : program.channels.trees[index];
+  }
   long must(long result) const { return child::must(program, stage, index, result); }
   [[noreturn]] void give_up(int error) const { child::give_up(program, stage, index, error); }
 };
@@ -75,9 +79,10 @@ void set_attributes(const Builder& builder, int tree, std::uint64_t attributes, 
 /// Opens the source in this mount namespace: the parent's descriptors belong to another one, where open_tree(CLONE)
 /// fails with EINVAL. Device and inode must be those that the plan recorded.
 int open_source(const Builder& builder, const Step& step);
-/// The same with open_tree(CLONE), in one step.
-int clone_source(Builder& builder, const Step& step);
-/// The same for any host path. Follows no link; `facts` describe what was cloned.
+/// open_tree(CLONE) of a source, in one step. Device and inode must be what the parent decided on.
+int clone_source(Builder& builder, const char* path, bool recursive, std::uint64_t device,
+                 std::uint64_t inode);
+/// The same of any path of the host. No link is followed; `facts` are of what was cloned.
 int clone_path(Builder& builder, const char* path, bool recursive, struct stat& facts);
 void write_content(const Builder& builder, int file, const char* content, std::size_t size);
 /// Appends decimal digits and a NUL; `end` moves to the NUL.

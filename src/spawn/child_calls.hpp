@@ -12,7 +12,7 @@ namespace sbx::child {
 [[noreturn]] inline void give_up(const Program& program, Stage stage, std::size_t index,
                                  int error) {
   const Progress record{stage, static_cast<std::uint16_t>(index), error};
-  (void)!::write(program.errors, &record, sizeof record);  // a dead parent needs no report
+  (void)!::write(program.channels.errors, &record, sizeof record);  // a dead parent needs no report
   ::_exit(125);
 }
 

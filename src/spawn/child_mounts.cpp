@@ -29,9 +29,12 @@ void add_entry(Builder& builder, const Step& step) {
 }
 
 void add_bind(Builder& builder, const Step& step) {
-  // The parent has already set the attributes of its trees.
-  const int tree = step.tree >= 0 ? step.tree : clone_source(builder, step);
-  if (step.tree < 0 && enter(builder.program, Stage::bind_attributes, builder.index))
+  // The parent's trees have their attributes already.
+  const bool is_made = builder.tree() >= 0;
+  const int tree =
+      is_made ? builder.tree()
+              : clone_source(builder, step.source, step.recursive, step.device, step.inode);
+  if (!is_made && enter(builder.program, Stage::bind_attributes, builder.index))
     set_attributes(builder, tree, step.attributes, step.recursive);
   place(builder, tree, step.target, step.is_folder);
 }
@@ -137,14 +140,15 @@ bool find_masked(Builder& builder, const Step& step, MaskPlace& place) {
   return false;
 }
 
-/// Opens the target first: closing a mount that was never attached waits for an RCU grace period.
-void add_mask(Builder& builder, const Step& step) {
+/// The place comes first: a mount that nothing is attached to waits for an RCU grace period when it
+/// is closed.
+void add_mask_of(Builder& builder, const Step& step, MountKind kind) {
   MaskPlace place{};
   if (!find_masked(builder, step, place)) return;
-  // The first mask of each kind is created; the others are clones of it, including flags.
-  int& first = step.kind == MountKind::mask_file ? builder.empty_file : builder.empty_folder;
+  // The first mask of a kind is made, the others are clones of it, flags included.
+  int& first = kind == MountKind::mask_file ? builder.empty_file : builder.empty_folder;
   const int tree = first < 0
-                       ? make_mask(builder, step.kind)
+                       ? make_mask(builder, kind)
                        : static_cast<int>(builder.must(call(SYS_open_tree, first, "", kCloneTree)));
   if (*place.name != '\0') {
     attach_at(builder, tree, place.folder, place.name);
@@ -156,6 +160,10 @@ void add_mask(Builder& builder, const Step& step) {
     first = tree;  // only an attached mount can be cloned
   else
     ::close(tree);
+}
+
+void add_mask(Builder& builder, const Step& step) {
+  add_mask_of(builder, step, step.kind);
 }
 
 void add_read_only(Builder& builder, const Step& step) {
@@ -186,12 +194,9 @@ void add_content(Builder& builder, const Step& step) {
   if (target < 0) return;
   struct stat facts;
   builder.must(::fstat(target, &facts));
-  if (S_ISDIR(facts.st_mode)) {  // created since the plan was made: a file can't be mounted on it
-    Step folder = step;
-    folder.kind = MountKind::mask_folder;
+  if (S_ISDIR(facts.st_mode)) {  // made since the plan was: a file can't be mounted on it
     ::close(target);
-    add_mask(builder, folder);
-    return;
+    return add_mask_of(builder, step, MountKind::mask_folder);
   }
   const int scratch = builder.program.scratch;
   char name[24] = "as-";

@@ -104,9 +104,9 @@ void fill_veil(Builder& builder, int layer, int source, const Step& step) {
 void add_overlay(Builder& builder, const Step& step) {
   int target = open_target(builder, step.target, true);
   int source = -1;
-  if (step.tree >=
-      0) {  // an idmapped layer must be attached at its final place, and the overlay on top of it
-    attach(builder, step.tree, target);
+  if (builder.tree() >= 0) {
+    // An idmapped layer must be attached, at its final place; the overlay goes on top of it.
+    attach(builder, builder.tree(), target);
     ::close(target);
     source = target = open_target(builder, step.target, true);
   } else {

@@ -12,17 +12,23 @@
 #include "base/mount_kind.hpp"
 #include "base/socket_wish.hpp"
 #include "spawn/handshake.hpp"
+#include "spawn/relative.hpp"
 
-/// Everything the child needs, as plain data prepared before the clone: afterwards it can't allocate.
+/// Everything the child needs, as plain data made before the clone: after it nothing is allocated.
+///
+/// What follows from the plan is one block of bytes, the Program: it has no pointer and no descriptor in it, lies in a
+/// sealed file in memory, and PID 1 maps a private copy of it. What belongs to one pair of processes is in Channels.
 namespace sbx::child {
 
-/// A name in the layer over a granted directory; see plan::Veil.
+using Text = Relative<const char>;
+
+/// A name in the layer over a granted folder; see plan::Veil.
 enum class VeilKind : std::uint8_t { folder, hidden, content };
 struct Veil {
   VeilKind kind;
-  const char* path;
-  const char* content;
-  std::size_t content_size;
+  Text path;
+  Text content;
+  std::uint64_t content_size;
 };
 
 /// One step of building the root; plan::Mount explains the members.
@@ -31,18 +37,17 @@ struct Step {
   bool is_folder;
   bool recursive;
   bool read_only;
-  int tree;              ///< detached mount from the parent; -1: the child opens `source` itself
-  std::uint64_t device;  ///< expected identity of `source`, if the child opens it
+  std::uint64_t device;  ///< what `source` must be, when the child opens it
   std::uint64_t inode;
   std::uint32_t device_number;
   std::uint64_t attributes;  ///< MOUNT_ATTR_*
   mode_t mode;
-  const char* source;
-  const char* target;  ///< relative to the new root, no leading slash
-  const char* content;
-  std::size_t content_size;
-  const Veil* veils;
-  std::size_t veil_count;
+  Text source;
+  Text target;  ///< relative to the new root, no leading slash
+  Text content;
+  std::uint64_t content_size;
+  Relative<const Veil> veils;
+  std::uint64_t veil_count;
 };
 
 struct Limit {
@@ -53,65 +58,77 @@ struct Limit {
 
 /// One path-beneath rule of Landlock, with rights already reduced to those of the ABI and the type of the path.
 struct LandlockRule {
-  const char* path;
+  Text path;
   std::uint64_t rights;
 };
 
-struct Program {
-  // channels
+/// argv or the environment: execve(2) wants real pointers, which the child writes into `table`.
+struct Words {
+  Text texts;             ///< one after the other, each with its zero byte
+  Relative<char*> table;  ///< count + 1 places
+  std::uint64_t count;
+};
+
+/// What a parent and its child hold of each other. Descriptors are those of the table that the clone copies.
+struct Channels {
   int control;  ///< SOCK_SEQPACKET to the supervisor
   int errors;   ///< error pipe, write end
   int supervisor_pidfd;
   int supervisor_ends[2];  ///< the supervisor's ends of control and error pipe, copied by the clone
-  int streams[3];          ///< become descriptors 0 to 2; -1 with a terminal
+  int streams[3];          ///< become fds 0 to 2; -1 with a terminal
+  char* argument_area;     ///< argv and environ of sbx, contiguous
+  std::size_t argument_area_size;
+  const int* group_tasks;  ///< files of control groups to write "0" to
+  std::size_t group_task_count;
+  const int* trees;  ///< per step a detached mount made by the parent; -1: the child opens `source`
+  int scratch_tree;  ///< the private disk as a detached mount made by the parent; -1: none
+};
 
+struct Program {
   // ids and PID 1
   bool change_ids;  ///< the caller has root's privileges: become uid 1000 of the new map
   uid_t uid;
   gid_t gid;
-  char* argument_area;  ///< argv and environ of sbx, contiguous
-  std::size_t argument_area_size;
-  const cpu_set_t* affinity;  ///< null: the caller's
+  bool has_affinity;  ///< else as the caller's
+  cpu_set_t affinity;
   bool own_network;
   bool gateway;     ///< the clone's network namespace becomes the gateway's: create another one
   bool hand_space;  ///< hand over the sandbox's network namespace
-  const SocketWish* sockets;
-  std::size_t socket_count;  ///< at most kMostWishes
-  const int* group_tasks;    ///< files of control groups to write "0" to
-  std::size_t group_task_count;
-  bool asks_before_reaping;  ///< Report child_ended and wait for Order reap
-  bool list_processes;       ///< hand over a procfs without hidepid
+  Relative<const SocketWish> sockets;
+  std::uint64_t socket_count;  ///< at most kMostWishes
+  bool asks_before_reaping;    ///< Report child_ended and wait for Order reap
+  bool list_processes;         ///< hand over a procfs without hidepid
 
   // root
-  const char* scratch_size;  ///< tmpfs options, decimal
-  const char* scratch_inodes;
-  const char* scratch_folder;  ///< a directory of the host instead of a tmpfs; null: a tmpfs
-  int scratch_tree;            ///< the same as a detached mount from the parent; -1: none
+  Text scratch_size;  ///< tmpfs options, decimal
+  Text scratch_inodes;
+  Text scratch_folder;  ///< a folder of the host instead of a tmpfs; null: a tmpfs
   std::uint64_t scratch_device;
   std::uint64_t scratch_inode;
-  bool waits_for_copies;  ///< the parent fills copied directories before the command starts
-  const Step* steps;
-  std::size_t step_count;
+  bool waits_for_copies;  ///< the parent fills copied folders before the command starts
+  Relative<const Step> steps;
+  std::uint64_t step_count;
 
   // payload
   bool interactive;
   winsize window;
-  const char* working_directory;
-  const Limit* limits;
-  std::size_t limit_count;
+  Text working_directory;
+  Relative<const Limit> limits;
+  std::uint64_t limit_count;
   int landlock_abi;
   bool landlock_files;
-  const LandlockRule* landlock_rules;
-  std::size_t landlock_rule_count;
-  sock_fprog filter;
+  Relative<const LandlockRule> landlock_rules;
+  std::uint64_t landlock_rule_count;
+  Relative<sock_filter> filter;
+  std::uint16_t filter_length;
   bool notifies;
-  const char* executable;
-  char* const* argv;
-  char* const* envp;
+  Text executable;
+  Words argv;
+  Words envp;
 
+  // Written by the child into its own copy.
+  Channels channels;
   Fault fault;
-
-  // written by the child
   int terminal_master;
   int terminal_slave;
   int scratch;    ///< the private tmpfs
@@ -119,8 +136,16 @@ struct Program {
   int listener;   ///< left by the payload in the shared descriptor table
 };
 
-/// The child after clone3. Never returns.
-[[noreturn]] void run_init(Program& program);
+/// What a child is started with. The bytes of `block` begin with the Program.
+struct Start {
+  int block;
+  std::size_t size;
+  Channels channels;
+  Fault fault;
+};
+
+/// The child after clone3: maps its program and runs it. Never returns.
+[[noreturn]] void run_init(const Start& start);
 
 // ---- between the child's own files ----
 

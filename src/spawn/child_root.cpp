@@ -33,20 +33,17 @@ void make_root(Builder& builder) {
 int open_scratch(Builder& builder) {
   const Program& program = builder.program;
   constexpr std::uint64_t kAttributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
-  if (program.scratch_tree >= 0) {
-    set_attributes(builder, program.scratch_tree, kAttributes, false);
-    return program.scratch_tree;
+  if (program.channels.scratch_tree >= 0) {
+    set_attributes(builder, program.channels.scratch_tree, kAttributes, false);
+    return program.channels.scratch_tree;
   }
-  if (program.scratch_folder == nullptr) {
+  if (program.scratch_folder.get() == nullptr) {
     const Option options[] = {
         {"mode", "0755"}, {"size", program.scratch_size}, {"nr_inodes", program.scratch_inodes}};
     return make_file_system(builder, "tmpfs", options, kAttributes);
   }
-  Step folder{};
-  folder.source = program.scratch_folder;
-  folder.device = program.scratch_device;
-  folder.inode = program.scratch_inode;
-  const int tree = clone_source(builder, folder);
+  const int tree = clone_source(builder, program.scratch_folder, false, program.scratch_device,
+                                program.scratch_inode);
   set_attributes(builder, tree, kAttributes, false);
   return tree;
 }

@@ -23,6 +23,7 @@ namespace sbx::child {
 /// (tests/escape/test_mutation.py).
 #define SBX_STAGES(X)                                                                            \
   X(clone, construction, "PID 1 exists in namespaces of its own")                                \
+  X(program, construction, "PID 1 has the program of the sandbox")                               \
   X(group, protection, "the sandbox is in a control group of its own, where there is one")       \
   X(id_maps, construction, "ids inside have ids outside")                                        \
   X(grants, construction, "what is granted is open, and idmapped where it must be")              \

@@ -11,37 +11,61 @@ using plan::Mount;
 using plan::MountKind;
 namespace landlock = child::landlock;
 
-/// Targets are resolved relative to the new root's descriptor.
-const char* without_slash(const std::string& path) {
-  return path.c_str() + (path.starts_with('/') ? 1 : 0);
+using Program = child::Program;
+
+/// Targets are looked up beneath the new root's descriptor.
+std::string_view without_slash(std::string_view path) {
+  return path.starts_with('/') ? path.substr(1) : path;
 }
 
-child::Step pack_step(const Mount& mount, const Source& source, bool privileged) {
-  child::Step step{};
-  step.kind = mount.kind;
+void pack_content(Block& block, Placed<child::Step> step, std::string_view content) {
+  if (content.empty()) return;
+  block.text(step, &child::Step::content, content);
+  block[step].content_size = content.size();
+}
+
+void pack_step(Block& block, Placed<child::Step> place, const Mount& mount, const Source& source,
+               bool privileged) {
+  child::Step& step = block[place];
+  step.kind = source.by_content ? MountKind::file : mount.kind;
   step.is_folder = mount.is_folder;
   // For an ordinary user submounts are locked to their parent: cloning it without them fails with EINVAL,
   // mount_namespaces(7).
   step.recursive =
       mount.recursive || (mount.kind == MountKind::bind && mount.is_folder && !privileged);
   step.read_only = mount.read_only;
-  step.tree = source.tree.valid() ? source.tree.get() : -1;
   step.device = mount.device;
   step.inode = mount.inode;
   step.device_number = mount.device_number;
   step.attributes = mount_attributes(mount);
-  step.mode = mount.mode;
-  step.source = mount.source.c_str();
-  step.target = without_slash(mount.target);
-  step.content = mount.content.data();
-  step.content_size = mount.content.size();
-  if (source.by_content) {
-    step.kind = MountKind::file;
-    step.mode = 0555;
-    step.content = source.content.data();
-    step.content_size = source.content.size();
+  step.mode = source.by_content ? 0555 : mount.mode;
+  block.text(place, &child::Step::source, mount.source);
+  block.text(place, &child::Step::target, without_slash(mount.target));
+  pack_content(block, place, source.by_content ? source.content : mount.content);
+}
+
+void pack_veils(Block& block, Placed<child::Step> step, const std::vector<plan::Veil>& veils) {
+  if (veils.empty()) return;
+  const auto first = block.place<child::Veil>(veils.size());
+  block.link(step, &child::Step::veils, first);
+  block[step].veil_count = veils.size();
+  for (std::size_t i = 0; i < veils.size(); ++i) {
+    block[first.at(i)].kind = static_cast<child::VeilKind>(veils[i].kind);
+    block[first.at(i)].content_size = veils[i].content.size();
+    block.text(first.at(i), &child::Veil::path, veils[i].path);
+    block.text(first.at(i), &child::Veil::content, veils[i].content);
   }
-  return step;
+}
+
+void pack_steps(Block& block, Placed<Program> program, const plan::Plan& plan,
+                const std::vector<Source>& sources) {
+  const auto first = block.place<child::Step>(plan.mounts.size());
+  block.link(program, &Program::steps, first);
+  block[program].step_count = plan.mounts.size();
+  for (std::size_t i = 0; i < plan.mounts.size(); ++i) {
+    pack_step(block, first.at(i), plan.mounts[i], sources[i], plan.identity.privileged);
+    pack_veils(block, first.at(i), plan.mounts[i].veils);
+  }
 }
 
 /// Rights of writable mounts; everything else has the rights of the rule on "/".
@@ -67,103 +91,140 @@ std::uint64_t rights_of(const Mount& mount, std::uint64_t handled) {
   }
 }
 
-void pack_landlock(const plan::Plan& plan, Packed& packed) {
-  child::Program& program = packed.program;
-  program.landlock_abi = plan.landlock_abi;
-  program.landlock_files = plan.landlock_files;
-  if (plan.landlock_abi == 0 || !plan.landlock_files) return;
+struct Rule {
+  std::string_view path;
+  std::uint64_t rights;
+};
+
+std::vector<Rule> landlock_rules(const plan::Plan& plan) {
+  if (plan.landlock_abi == 0 || !plan.landlock_files) return {};
   const std::uint64_t handled = landlock::file_rights(plan.landlock_abi);
-  packed.landlock_rules.push_back(
-      {"/", landlock::execute | landlock::read_file | landlock::read_dir});
+  std::vector<Rule> rules{{"/", landlock::execute | landlock::read_file | landlock::read_dir}};
   bool devices = false;
   for (const Mount& mount : plan.mounts) {
     std::uint64_t rights = rights_of(mount, handled);
     if (rights == 0) continue;
     if (mount.kind == MountKind::device && mount.target.starts_with("/dev/")) {
-      if (!devices) packed.landlock_rules.push_back({"/dev", rights});
+      if (!devices) rules.push_back({"/dev", rights});
       devices = true;
       continue;
     }
     if (mount.kind == MountKind::bind && !mount.is_folder) rights &= landlock::kRightsOfFile;
-    packed.landlock_rules.push_back({mount.target.c_str(), rights});
+    rules.push_back({mount.target, rights});
+  }
+  return rules;
+}
+
+void pack_landlock(Block& block, Placed<Program> program, const plan::Plan& plan) {
+  block[program].landlock_abi = plan.landlock_abi;
+  block[program].landlock_files = plan.landlock_files;
+  const std::vector<Rule> rules = landlock_rules(plan);
+  if (rules.empty()) return;
+  const auto first = block.place<child::LandlockRule>(rules.size());
+  block.link(program, &Program::landlock_rules, first);
+  block[program].landlock_rule_count = rules.size();
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    block[first.at(i)].rights = rules[i].rights;
+    block.text(first.at(i), &child::LandlockRule::path, rules[i].path);
   }
 }
 
 static_assert(static_cast<int>(plan::VeilKind::content) ==
               static_cast<int>(child::VeilKind::content));
 
-/// All veils are in one array; each step points into it.
-void pack_veils(const plan::Plan& plan, Packed& packed) {
-  std::size_t count = 0;
-  for (const Mount& mount : plan.mounts) count += mount.veils.size();
-  packed.veils.reserve(count);  // the steps point into it
-  for (std::size_t i = 0; i < plan.mounts.size(); ++i) {
-    packed.steps[i].veils = packed.veils.data() + packed.veils.size();
-    packed.steps[i].veil_count = plan.mounts[i].veils.size();
-    for (const plan::Veil& veil : plan.mounts[i].veils)
-      packed.veils.push_back({static_cast<child::VeilKind>(veil.kind), veil.path.c_str(),
-                              veil.content.data(), veil.content.size()});
-  }
+/// Plain objects, as they are.
+template <class T, class Member>
+void pack_array(Block& block, Placed<Program> program, child::Relative<Member> Program::* member,
+                const std::vector<T>& objects) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  if (objects.empty()) return;
+  const auto first = block.place<T>(objects.size());
+  std::memcpy(&block[first], objects.data(), objects.size() * sizeof(T));
+  block.link(program, member, first);
 }
 
-void pack_strings(const std::vector<std::string>& strings, std::vector<char*>& pointers) {
-  pointers.reserve(strings.size() + 1);
-  // execve(2) doesn't modify its arguments; its prototype only lacks the const
-  for (const std::string& text : strings) pointers.push_back(const_cast<char*>(text.c_str()));
-  pointers.push_back(nullptr);
+void pack_words(Block& block, Placed<child::Words> place, const std::vector<std::string>& words) {
+  block[place].count = words.size();
+  const auto table = block.place<char*>(words.size() + 1);
+  block.link(place, &child::Words::table, table);
+  std::string texts;
+  for (const std::string& word : words) texts.append(word.c_str(), word.size() + 1);
+  block.text(place, &child::Words::texts, texts);
+}
+
+/// A member of the Program as an object of its own.
+Placed<child::Words> member(Block& block, Placed<Program> program, child::Words Program::* words) {
+  const auto* const begin = reinterpret_cast<const std::byte*>(&block[program]);
+  const auto* const place = reinterpret_cast<const std::byte*>(&(block[program].*words));
+  return {program.offset + static_cast<std::size_t>(place - begin)};
+}
+
+void pack_affinity(Program& program, const std::vector<int>& cpus) {
+  if (cpus.empty()) return;
+  program.has_affinity = true;
+  CPU_ZERO(&program.affinity);
+  for (const int cpu : cpus) CPU_SET(static_cast<unsigned>(cpu), &program.affinity);
+}
+
+void pack_disk(Block& block, Placed<Program> program, const plan::Plan& plan,
+               const DiskPlace* folder) {
+  block.text(program, &Program::scratch_size, std::to_string(plan.budgets.disk.count));
+  block.text(program, &Program::scratch_inodes, std::to_string(plan.budgets.disk_files));
+  if (folder == nullptr) return;
+  block.text(program, &Program::scratch_folder, folder->path);
+  block[program].scratch_device = folder->device;
+  block[program].scratch_inode = folder->inode;
+}
+
+void pack_facts(Program& program, const plan::Plan& plan, const PackRequest& request) {
+  program.change_ids = plan.identity.privileged;
+  program.uid = plan.identity.uid;
+  program.gid = plan.identity.gid;
+  pack_affinity(program, plan.budgets.affinity);
+  program.own_network = plan.network.own_namespace;
+  program.gateway = request.network.gateway;
+  program.hand_space = request.network.space;
+  program.socket_count = request.network.sockets.size();
+  program.asks_before_reaping =
+      plan.control_group.processes == host::Means::none && plan.budgets.processes > 0;
+  program.list_processes = request.list_processes;
+  program.waits_for_copies = request.waits_for_copies;
+  program.interactive = plan.interactive;
+  program.window = request.window;
+  program.limit_count = plan.process_limits.size();
+  program.filter_length = static_cast<std::uint16_t>(plan.filter.program.size());
+  program.notifies = plan.filter.notifies;
+}
+
+std::vector<child::Limit> limits_of(const plan::Plan& plan) {
+  std::vector<child::Limit> limits;
+  for (const plan::ProcessLimit& limit : plan.process_limits)
+    limits.push_back({limit.resource, limit.soft, limit.hard});
+  return limits;
 }
 
 }  // namespace
 
-void pack(const plan::Plan& plan, const NetworkRequest& network, const std::vector<Source>& sources,
-          Packed& packed) {
-  SBX_ASSERT(network.sockets.size() <= kMostWishes);
-  child::Program& program = packed.program;
-  packed.steps.reserve(plan.mounts.size());
-  for (std::size_t i = 0; i < plan.mounts.size(); ++i)
-    packed.steps.push_back(pack_step(plan.mounts[i], sources[i], plan.identity.privileged));
-  pack_veils(plan, packed);
-  for (const plan::ProcessLimit& limit : plan.process_limits)
-    packed.limits.push_back({limit.resource, limit.soft, limit.hard});
-  pack_landlock(plan, packed);
-  pack_strings(plan.command, packed.argv);
-  pack_strings(plan.environment, packed.envp);
-  packed.filter = plan.filter.program;
-  packed.scratch_size = std::to_string(plan.budgets.disk.count);
-  packed.scratch_inodes = std::to_string(plan.budgets.disk_files);
-  if (!plan.budgets.affinity.empty()) {
-    CPU_ZERO(&packed.affinity);
-    for (const int cpu : plan.budgets.affinity)
-      CPU_SET(static_cast<unsigned>(cpu), &packed.affinity);
-    program.affinity = &packed.affinity;
-  }
+Block pack(const plan::Plan& plan, const PackRequest& request) {
+  SBX_ASSERT(request.network.sockets.size() <= kMostWishes);
+  Block block;
+  const auto program = block.place<Program>();
+  pack_facts(block[program], plan, request);
+  pack_array(block, program, &Program::sockets, request.network.sockets);
+  pack_disk(block, program, plan, request.disk);
+  pack_steps(block, program, plan, request.sources);
+  block.text(program, &Program::working_directory, plan.working_directory);
+  pack_array(block, program, &Program::limits, limits_of(plan));
+  pack_landlock(block, program, plan);
+  pack_array(block, program, &Program::filter, plan.filter.program);
+  block.text(program, &Program::executable, plan.executable);
+  pack_words(block, member(block, program, &Program::argv), plan.command);
+  pack_words(block, member(block, program, &Program::envp), plan.environment);
+  return block;
+}
 
-  program.change_ids = plan.identity.privileged;
-  program.uid = plan.identity.uid;
-  program.gid = plan.identity.gid;
-  program.own_network = plan.network.own_namespace;
-  program.gateway = network.gateway;
-  program.hand_space = network.space;
-  program.sockets = network.sockets.data();
-  program.socket_count = network.sockets.size();
-  program.scratch_size = packed.scratch_size.c_str();
-  program.scratch_inodes = packed.scratch_inodes.c_str();
-  program.scratch_tree = -1;
-  program.steps = packed.steps.data();
-  program.step_count = packed.steps.size();
-  program.interactive = plan.interactive;
-  program.working_directory = plan.working_directory.c_str();
-  program.limits = packed.limits.data();
-  program.limit_count = packed.limits.size();
-  program.landlock_rules = packed.landlock_rules.data();
-  program.landlock_rule_count = packed.landlock_rules.size();
-  program.filter = {static_cast<unsigned short>(packed.filter.size()), packed.filter.data()};
-  program.notifies = plan.filter.notifies;
-  program.executable = plan.executable.c_str();
-  program.argv = packed.argv.data();
-  program.envp = packed.envp.data();
-  program.terminal_master = program.terminal_slave = program.scratch = program.processes =
-      program.listener = -1;
+const Program& program_of(const Block& block) {
+  return block[Placed<Program>{}];
 }
 
 }  // namespace sbx::spawn

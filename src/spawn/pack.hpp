@@ -4,30 +4,36 @@
 #include <vector>
 
 #include "plan/plan.hpp"
+#include "spawn/block.hpp"
 #include "spawn/child_program.hpp"
 #include "spawn/network.hpp"
 #include "spawn/sources.hpp"
 
-/// A Plan as the flat data that the child uses. Owns everything that the Program points to, except the plan's own
-/// strings.
+/// A Plan as the flat bytes that the child runs on.
 namespace sbx::spawn {
 
-struct Packed {
-  child::Program program{};
-  std::vector<child::Step> steps;
-  std::vector<child::Veil> veils;
-  std::vector<child::Limit> limits;
-  std::vector<child::LandlockRule> landlock_rules;
-  std::vector<char*> argv;
-  std::vector<char*> envp;
-  std::vector<sock_filter> filter;
-  std::string scratch_size;
-  std::string scratch_inodes;
-  cpu_set_t affinity{};
+/// A folder of the host that serves as the private disk instead of a tmpfs: empty, and writable for
+/// the sandbox's uid.
+struct DiskPlace {
+  std::string path;  ///< canonical
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
 };
 
-/// The plan, the request and the sources must outlive the result. spawn fills in channels and ids.
-void pack(const plan::Plan& plan, const NetworkRequest& network, const std::vector<Source>& sources,
-          Packed& packed);
+/// What a program needs to know beside the plan.
+struct PackRequest {
+  const NetworkRequest& network;
+  const std::vector<Source>& sources;  ///< one per mount of the plan
+  const DiskPlace* disk = nullptr;     ///< null: a tmpfs
+  bool waits_for_copies = false;
+  bool list_processes = false;
+  winsize window{};
+};
+
+/// The block begins with the Program. Nothing in it refers to the plan or the request.
+[[nodiscard]] Block pack(const plan::Plan& plan, const PackRequest& request);
+
+/// Of a block made by pack().
+[[nodiscard]] const child::Program& program_of(const Block& block);
 
 }  // namespace sbx::spawn

@@ -48,7 +48,7 @@ void own_session(const Program& program) {
 void connect_streams(const Program& program) {
   if (!enter(program, Stage::stdio)) return;
   for (int i = 0; i < 3; ++i) {
-    const int source = program.interactive ? program.terminal_slave : program.streams[i];
+    const int source = program.interactive ? program.terminal_slave : program.channels.streams[i];
     must(program, Stage::stdio, static_cast<std::size_t>(i), ::dup2(source, i));
   }
   if (program.interactive) must(program, Stage::stdio, 3, ::ioctl(0, TIOCSCTTY, 0));
@@ -111,8 +111,9 @@ void raise_second_wall(const Program& program) {
                                  landlock::ruleset_size(program.landlock_abi), 0U)));
   for (std::size_t i = 0; i < program.landlock_rule_count; ++i) {
     const LandlockRule& rule = program.landlock_rules[i];
-    const int folder = ::open(rule.path, O_PATH | O_CLOEXEC);
-    if (folder < 0 && errno == ENOENT) continue;  // without its path a rule has nothing to grant
+    const int folder = ::open(rule.path.get(), O_PATH | O_CLOEXEC);
+    if (folder < 0 && errno == ENOENT)
+      continue;  // a rule grants; without its path there is nothing to grant
     must(program, Stage::landlock, i + 1, folder);
     const landlock::PathBeneath beneath{rule.rights, folder};
     must(program, Stage::landlock, i + 1,
@@ -126,14 +127,15 @@ void raise_second_wall(const Program& program) {
 /// The last step before "ready": from here on only write, execve and exit_group are sure to be allowed.
 void install_filter(Program& program) {
   if (!enter(program, Stage::seccomp)) return;
+  const sock_fprog filter{program.filter_length, program.filter.get()};
   unsigned flags = 0;
   if (program.notifies)
     flags = SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
-  long listener = call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program.filter);
+  long listener = call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
   if (listener < 0 && errno == EINVAL &&
       program.notifies)  // before 5.19 a signal may show as EINTR in a denied call
-    listener = call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
-                    &program.filter);
+    listener =
+        call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &filter);
   must(program, Stage::seccomp, 0, listener);
   if (program.notifies) program.listener = static_cast<int>(listener);
 }
@@ -165,8 +167,9 @@ int run_payload(void* argument) {
   install_filter(program);
 
   const Progress ready{Stage::ready, 0, 0};
-  (void)!::write(program.errors, &ready, sizeof ready);
-  (void)call(SYS_execve, program.executable, program.argv, program.envp, control::kOwnExec);
+  (void)!::write(program.channels.errors, &ready, sizeof ready);
+  (void)call(SYS_execve, program.executable.get(), program.argv.table.get(),
+             program.envp.table.get(), control::kOwnExec);
   give_up(program, Stage::exec, 0, errno);
 }
 

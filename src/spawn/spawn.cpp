@@ -59,8 +59,9 @@ struct Clone {
   UniqueFd pidfd;
 };
 
-/// Meeting point 1. CLEAR_SIGHAND: the child has no handlers, and doesn't inherit the caller's ignored signals.
-Result<Clone> clone_child(const plan::Plan& plan, child::Program& program, int group) {
+/// Meeting point 1. CLEAR_SIGHAND: the child has no handlers and ignores nothing that the caller
+/// ignored.
+Result<Clone> clone_child(const plan::Plan& plan, const child::Start& start, int group) {
   int pidfd = -1;
   clone_args arguments{};
   arguments.flags = namespace_flags(plan) | CLONE_PIDFD | CLONE_CLEAR_SIGHAND;
@@ -71,7 +72,7 @@ Result<Clone> clone_child(const plan::Plan& plan, child::Program& program, int g
     arguments.cgroup = static_cast<std::uint64_t>(group);
   }
   const long pid = ::syscall(SYS_clone3, &arguments, sizeof arguments);
-  if (pid == 0) child::run_init(program);
+  if (pid == 0) child::run_init(start);
   if (pid < 0 && group >= 0 &&
       (errno == EACCES || errno == ENODEV || errno == EOPNOTSUPP || errno == EBUSY ||
        errno == EAGAIN))
@@ -116,18 +117,6 @@ void take_descriptors(Sandbox& sandbox, Received received) {
       *places[i] = std::move(*next++);
 }
 
-/// Meeting point 4: reads the error pipe until every writer has closed it. The last record decides.
-Progress read_progress(int errors) {
-  Progress last{Stage::clone, 0, -1};
-  Progress record{};
-  for (;;) {
-    const ssize_t got = ::read(errors, &record, sizeof record);
-    if (got < 0 && errno == EINTR) continue;
-    if (got != sizeof record) return last;
-    last = record;
-  }
-}
-
 void kill_and_reap(const Clone& clone) {
   (void)::syscall(SYS_pidfd_send_signal, clone.pidfd.get(), SIGKILL, nullptr,
                   0);  // it may already be dead
@@ -145,14 +134,6 @@ Result<bool> passes(const child::Fault& fault, Stage stage) {
                     .code = "setup-" + std::string(stage_name(stage)),
                     .message = "set-up stage '" + std::string(stage_name(stage)) + "' failed",
                     .errno_value = fault.error});
-}
-
-/// The child's own error, if its early death explains why the parent's step failed; otherwise `error`.
-Error explain_early_end(const plan::Plan& plan, const Clone& clone, const Channels& channels,
-                        Error error) {
-  (void)::syscall(SYS_pidfd_send_signal, clone.pidfd.get(), SIGKILL, nullptr, 0);
-  const Progress progress = read_progress(channels.errors.get());
-  return progress.error > 0 ? explain_failure(plan, progress) : error;
 }
 
 Status map_ids(pid_t pid, const Identity& identity, const host::Host& host) {
@@ -202,165 +183,317 @@ Result<ReceivedNetwork> receive_network(int control, const NetworkRequest& reque
   return network;
 }
 
-/// Meeting point 2a.
-Status join_network(const NetworkRequest& request, int control, const child::Fault& fault,
-                    const StampFunction& stamp) {
-  ReceivedNetwork network = SBX_TRY(receive_network(control, request));
-  stamp("sockets");
-  if (request.gateway && SBX_TRY(passes(fault, Stage::links)))
-    network.ends.has_ipv6 = SBX_TRY(join(network.links));
-  network.ends.gateway_space = std::move(network.links.gateway_space);
-  stamp("links");
-  SBX_TRY(request.take(std::move(network.ends)));
-  if (request.gateway) SBX_TRY(send_order(control, control::FromSupervisor::network_ready));
-  stamp("gateway");
-  return {};
-}
+/// What PID 1 sends, in the order in which it does.
+enum class Expected : std::uint8_t { network, copies, progress, descriptors, listener };
 
-Status take(Sandbox& sandbox, const Channels& channels) {
-  auto descriptors = receive(channels.control.get());
-  if (!descriptors || descriptors->report.what != control::FromPid1::descriptors)
-    return fail(Error{.kind = ErrorKind::internal,
-                      .code = "no-descriptors",
-                      .message = "PID 1 sent no descriptors"});
-  take_descriptors(sandbox, std::move(*descriptors));
-  return {};
-}
-
-Status fill_copies(const FillFunction& fill, Sandbox& sandbox, const Channels& channels) {
-  SBX_TRY(take(sandbox, channels));
-  SBX_TRY(fill(sandbox.scratch.get()));
-  return send_order(channels.control.get(), control::FromSupervisor::filled);
-}
-
-Result<Sandbox> meet(const plan::Plan& plan, const host::Host& host, const Identity& identity,
-                     const NetworkRequest& network, const Disk& disk, Channels& channels,
-                     const child::Fault& fault, const Clone& clone, const StampFunction& stamp) {
-  if (SBX_TRY(passes(fault, Stage::id_maps)))
-    if (auto mapped = map_ids(clone.pid, identity, host); !mapped)
-      return fail(explain_early_end(plan, clone, channels, std::move(mapped).error()));
-  // Under memory pressure the host kills the sandbox first. The program can lower the value again to
-  // oom_score_adj_min, which is mostly 0: going below needs CAP_SYS_RESOURCE, and only a writer with that capability,
-  // as root mostly is, raises the minimum to the 500 (__set_oom_adj).
-  (void)sys::write_file("/proc/" + std::to_string(clone.pid) + "/oom_score_adj", "500");
-  stamp("id_maps");
-  const int control = channels.control.get();
-  if (auto sent = send_order(control, control::FromSupervisor::go); !sent)
-    return fail(explain_early_end(plan, clone, channels, std::move(sent).error()));
-  if (network.gateway)
-    if (auto joined = join_network(network, control, fault, stamp); !joined)
-      return fail(explain_early_end(plan, clone, channels, std::move(joined).error()));
-  const bool wishes = !network.gateway && (network.space || !network.sockets.empty());
-  Sandbox sandbox;
-  if (disk.fill) {
-    if (wishes) SBX_TRY(join_network(network, control, fault, stamp));  // its error goes first
-    auto filled = fill_copies(disk.fill, sandbox, channels);
-    stamp("copies");
-    if (!filled && filled.error().kind != ErrorKind::internal)
-      return fail(std::move(filled).error());
+std::vector<Expected> messages_of(const SpawnRequest& request) {
+  const bool wishes =
+      !request.network.gateway && (request.network.space || !request.network.sockets.empty());
+  std::vector<Expected> messages;
+  if (request.network.gateway) messages.push_back(Expected::network);
+  if (request.disk.fill) {
+    if (wishes) messages.push_back(Expected::network);
+    messages.push_back(Expected::copies);
   }
-  const Progress progress = read_progress(channels.errors.get());
-  stamp("payload");
-  if (progress.error == -1)
-    return fail(Error{.kind = ErrorKind::setup,
-                      .code = "child-died",
-                      .message = "the sandbox died during set-up without a word",
-                      .hint = "the kernel may be out of memory: see its log"});
-  if (progress.stage != Stage::ready) return fail(explain_failure(plan, progress));
-
-  if (wishes && !disk.fill) SBX_TRY(join_network(network, control, fault, stamp));
-  if (!disk.fill) SBX_TRY(take(sandbox, channels));
-  if (plan.filter.notifies) {
-    auto listener = receive(control);
-    // The command is already running. If PID 1 has died since, for example from the OOM killer, that is how the run
-    // ended; nothing runs on without a listener, because all processes died with PID 1.
-    if (!listener) return sandbox;
-    if (listener->report.what != control::FromPid1::listener || listener->fds.empty())
-      return fail(Error{.kind = ErrorKind::setup,
-                        .code = "no-listener",
-                        .message = "the filter's listener did not arrive"});
-    sandbox.listener = std::move(listener->fds.front());
-  }
-  stamp("listener");
-  return sandbox;
+  messages.push_back(Expected::progress);
+  if (wishes && !request.disk.fill) messages.push_back(Expected::network);
+  if (!request.disk.fill) messages.push_back(Expected::descriptors);
+  if (request.plan.filter.notifies) messages.push_back(Expected::listener);
+  return messages;
 }
 
-/// The sandbox's uid can't reach root's directories, so the child gets the mount itself.
-Result<UniqueFd> connect_disk(const Disk& disk, const Identity& identity, child::Program& program) {
-  program.waits_for_copies = static_cast<bool>(disk.fill);
-  if (disk.folder == nullptr) return UniqueFd();
-  program.scratch_folder = disk.folder->path.c_str();
-  program.scratch_device = disk.folder->device;
-  program.scratch_inode = disk.folder->inode;
-  if (!identity.changes_ids) return UniqueFd();
+/// The private disk in a directory, as the child gets it. Root's directories can't be reached by the sandbox's uid: the
+/// child gets the mount itself.
+Result<UniqueFd> disk_tree(const Disk& disk, const Identity& identity) {
+  if (disk.folder == nullptr || !identity.changes_ids) return UniqueFd();
   UniqueFd tree(static_cast<int>(::syscall(SYS_open_tree, AT_FDCWD, disk.folder->path.c_str(),
                                            OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)));
   if (!tree.valid())
     return fail_errno(ErrorKind::setup, "no-disk-folder",
                       "cannot use '" + disk.folder->path + "' as the private disk");
-  program.scratch_tree = tree.get();
   return tree;
 }
 
-void connect(child::Program& program, const Channels& channels, const ChildStreams& streams,
-             ArgumentArea arguments) {
-  program.control = channels.child_control.get();
-  program.errors = channels.child_errors.get();
-  program.supervisor_pidfd = channels.self.get();
-  program.supervisor_ends[0] = channels.control.get();
-  program.supervisor_ends[1] = channels.errors.get();
-  program.streams[0] = streams.in.get();
-  program.streams[1] = streams.out.get();
-  program.streams[2] = streams.err.get();
-  program.argument_area = arguments.begin;
-  program.argument_area_size = arguments.size;
-  if (program.interactive && ::ioctl(STDIN_FILENO, TIOCGWINSZ, &program.window) != 0)
-    program.window = {};
+child::Channels channels_of(const Channels& channels, const ChildStreams& streams,
+                            ArgumentArea arguments) {
+  return {.control = channels.child_control.get(),
+          .errors = channels.child_errors.get(),
+          .supervisor_pidfd = channels.self.get(),
+          .supervisor_ends = {channels.control.get(), channels.errors.get()},
+          .streams = {streams.in.get(), streams.out.get(), streams.err.get()},
+          .argument_area = arguments.begin,
+          .argument_area_size = arguments.size,
+          .group_tasks = nullptr,
+          .group_task_count = 0,
+          .trees = nullptr,
+          .scratch_tree = -1};
+}
+
+winsize window_of(const plan::Plan& plan) {
+  winsize window{};
+  if (!plan.interactive || ::ioctl(STDIN_FILENO, TIOCGWINSZ, &window) != 0) return {};
+  return window;
+}
+
+std::vector<int> trees_of(const std::vector<Source>& sources) {
+  std::vector<int> trees;
+  for (const Source& source : sources)
+    trees.push_back(source.tree.valid() ? source.tree.get() : -1);
+  return trees;
 }
 
 }  // namespace
 
-Result<Sandbox> spawn(const plan::Plan& plan, const host::Host& host, const Identity& identity,
-                      const NetworkRequest& network, const Disk& disk, ChildStreams streams,
-                      ArgumentArea arguments, const Placement& group, const StampFunction& stamp) {
-  const child::Fault fault = SBX_TRY(fault_from_environment());
-  std::vector<Source> sources(plan.mounts.size());
-  if (SBX_TRY(passes(fault, Stage::grants))) sources = SBX_TRY(open_sources(plan, identity));
-  stamp("grants");
-  Packed packed;
-  pack(plan, network, sources, packed);
-  packed.program.fault = fault;
-  const UniqueFd disk_tree = SBX_TRY(connect_disk(disk, identity, packed.program));
-  Channels channels = SBX_TRY(make_channels());
-  connect(packed.program, channels, streams, arguments);
-  packed.program.list_processes = !lists_children();
-  const Placement placement = SBX_TRY(passes(fault, Stage::group)) ? group : Placement{};
-  packed.program.group_tasks = placement.joins.data();
-  packed.program.group_task_count = placement.joins.size();
-  packed.program.asks_before_reaping =
-      plan.control_group.processes == host::Means::none && plan.budgets.processes > 0;
-  stamp("pack");
+class Spawning::Build {
+ public:
+  Build(SpawnRequest request, const child::Fault& fault)
+      : request_(std::move(request)), fault_(fault), messages_(messages_of(request_)) {}
+  ~Build() {
+    if (clone_.pid > 0) kill_and_reap(clone_);
+  }
+  Build(const Build&) = delete;
+  Build& operator=(const Build&) = delete;
 
-  if (!SBX_TRY(passes(fault, Stage::clone)))
+  Status begin();
+  [[nodiscard]] int fd() const;
+  Result<std::optional<Sandbox>> advance();
+
+ private:
+  Status clone();
+  Status send_off();
+  Status meet(Expected message);
+  Status join_network();
+  Status take_descriptors();
+  Status fill_copies();
+  Status read_progress();
+  Status take_listener();
+  [[nodiscard]] Error explain_early_end(Error error);
+  [[nodiscard]] Sandbox finished();
+
+  SpawnRequest request_;
+  child::Fault fault_;
+  std::vector<Expected> messages_;
+  std::size_t next_ = 0;  ///< of messages_
+  Channels channels_;
+  Clone clone_{};
+  Progress progress_{Stage::clone, 0, -1};  ///< the last record; the last of all decides
+  Sandbox sandbox_;
+};
+
+/// The first half, to the clone.
+Status Spawning::Build::clone() {
+  std::vector<Source> sources(request_.plan.mounts.size());
+  if (SBX_TRY(passes(fault_, Stage::grants)))
+    sources = SBX_TRY(open_sources(request_.plan, request_.identity));
+  request_.stamp("grants");
+  const UniqueFd tree = SBX_TRY(disk_tree(request_.disk, request_.identity));
+  const Block block =
+      pack(request_.plan, {.network = request_.network,
+                           .sources = sources,
+                           .disk = request_.disk.folder,
+                           .waits_for_copies = static_cast<bool>(request_.disk.fill),
+                           .list_processes = !lists_children(),
+                           .window = window_of(request_.plan)});
+  const UniqueFd sealed = SBX_TRY(block.seal());
+  channels_ = SBX_TRY(make_channels());
+  child::Start start{.block = sealed.get(),
+                     .size = block.bytes().size(),
+                     .channels = channels_of(channels_, request_.streams, request_.arguments),
+                     .fault = fault_};
+  const std::vector<int> trees = trees_of(sources);
+  start.channels.trees = trees.data();
+  start.channels.scratch_tree = tree.valid() ? tree.get() : -1;
+  const Placement placement =
+      SBX_TRY(passes(fault_, Stage::group)) ? request_.placement : Placement{};
+  start.channels.group_tasks = placement.joins.data();
+  start.channels.group_task_count = placement.joins.size();
+  request_.stamp("pack");
+  if (!SBX_TRY(passes(fault_, Stage::clone)))
     return fail(Error{.kind = ErrorKind::setup,
                       .code = "setup-clone",
                       .message = "set-up stage 'clone' was left out"});
-  const Clone clone = SBX_TRY(clone_child(plan, packed.program, placement.folder));
-  stamp("clone");
-  channels.child_control.reset();
-  channels.child_errors.reset();
-  streams = ChildStreams{};
-  auto sandbox = meet(plan, host, identity, network, disk, channels, fault, clone, stamp);
-  if (!sandbox) {
-    kill_and_reap(clone);
-    return sandbox;
+  clone_ = SBX_TRY(clone_child(request_.plan, start, placement.folder));
+  request_.stamp("clone");
+  return {};
+}
+
+Status Spawning::Build::begin() {
+  SBX_TRY(clone());
+  channels_.child_control.reset();
+  channels_.child_errors.reset();
+  request_.streams = ChildStreams{};
+  return send_off();
+}
+
+/// Meeting point 2.
+Status Spawning::Build::send_off() {
+  if (SBX_TRY(passes(fault_, Stage::id_maps)))
+    if (auto mapped = map_ids(clone_.pid, request_.identity, request_.host); !mapped)
+      return fail(explain_early_end(std::move(mapped).error()));
+  // The host's memory pressure ends the sandbox before anything else. The program can take that back
+  // as far as oom_score_adj_min, which is mostly 0: CAP_SYS_RESOURCE is needed to go below that, and
+  // only a writer that has it, as root mostly has, moves that up to the 500 (__set_oom_adj).
+  (void)sys::write_file("/proc/" + std::to_string(clone_.pid) + "/oom_score_adj", "500");
+  request_.stamp("id_maps");
+  if (auto sent = send_order(channels_.control.get(), control::FromSupervisor::go); !sent)
+    return fail(explain_early_end(std::move(sent).error()));
+  return {};
+}
+
+int Spawning::Build::fd() const {
+  return messages_[next_] == Expected::progress ? channels_.errors.get() : channels_.control.get();
+}
+
+Result<std::optional<Sandbox>> Spawning::Build::advance() {
+  const std::size_t before = next_;
+  SBX_TRY(meet(messages_[before]));
+  if (next_ < messages_.size()) return std::nullopt;
+  return finished();
+}
+
+/// Takes the message and moves `next_` on when there is no more of its kind.
+Status Spawning::Build::meet(Expected message) {
+  switch (message) {
+    case Expected::network:
+      ++next_;
+      return join_network();
+    case Expected::copies:
+      ++next_;
+      return fill_copies();
+    case Expected::progress:
+      return read_progress();
+    case Expected::descriptors:
+      ++next_;
+      return take_descriptors();
+    case Expected::listener:
+      ++next_;
+      return take_listener();
   }
-  ::prctl(PR_SET_DUMPABLE,
-          0);  // not earlier: a non-dumpable process's child has id maps owned by root
-  sandbox->pid = clone.pid;
-  sandbox->pid1 = UniqueFd(::fcntl(clone.pidfd.get(), F_DUPFD_CLOEXEC, 3));
-  sandbox->control = std::move(channels.control);
+  return {};
+}
+
+/// Meeting point 2a.
+Status Spawning::Build::join_network() {
+  const NetworkRequest& request = request_.network;
+  const auto join_all = [&]() -> Status {
+    ReceivedNetwork network = SBX_TRY(receive_network(channels_.control.get(), request));
+    request_.stamp("sockets");
+    if (request.gateway && SBX_TRY(passes(fault_, Stage::links)))
+      network.ends.has_ipv6 = SBX_TRY(join(network.links));
+    network.ends.gateway_space = std::move(network.links.gateway_space);
+    request_.stamp("links");
+    SBX_TRY(request.take(std::move(network.ends)));
+    if (request.gateway)
+      SBX_TRY(send_order(channels_.control.get(), control::FromSupervisor::network_ready));
+    request_.stamp("gateway");
+    return {};
+  };
+  auto joined = join_all();
+  if (!joined && request.gateway) return fail(explain_early_end(std::move(joined).error()));
+  return joined;
+}
+
+Status Spawning::Build::take_descriptors() {
+  auto received = receive(channels_.control.get());
+  if (!received || received->report.what != control::FromPid1::descriptors)
+    return fail(Error{.kind = ErrorKind::internal,
+                      .code = "no-descriptors",
+                      .message = "PID 1 sent no descriptors"});
+  spawn::take_descriptors(sandbox_, std::move(*received));
+  return {};
+}
+
+Status Spawning::Build::fill_copies() {
+  // Without descriptors PID 1 has failed, and says why on the error pipe.
+  if (!take_descriptors()) return {};
+  SBX_TRY(request_.disk.fill(sandbox_.scratch.get()));
+  request_.stamp("copies");
+  return send_order(channels_.control.get(), control::FromSupervisor::filled);
+}
+
+/// Meeting point 4: one record of the error pipe; at its end every writer is gone.
+Status Spawning::Build::read_progress() {
+  Progress record{};
+  const ssize_t got = ::read(channels_.errors.get(), &record, sizeof record);
+  if (got < 0 && errno == EINTR) return {};
+  if (got == sizeof record) {
+    progress_ = record;
+    return {};
+  }
+  ++next_;
+  request_.stamp("payload");
+  if (progress_.error == -1)
+    return fail(Error{.kind = ErrorKind::setup,
+                      .code = "child-died",
+                      .message = "the sandbox died during set-up without a word",
+                      .hint = "the kernel may be out of memory: see its log"});
+  if (progress_.stage != Stage::ready) return fail(explain_failure(request_.plan, progress_));
+  return {};
+}
+
+Status Spawning::Build::take_listener() {
+  auto listener = receive(channels_.control.get());
+  // The command runs by now. What has ended PID 1 since, as a kill for want of memory does, is how
+  // the run ended, and nothing runs on without a listener: with PID 1 all have ended.
+  if (!listener) return {};
+  if (listener->report.what != control::FromPid1::listener || listener->fds.empty())
+    return fail(Error{.kind = ErrorKind::setup,
+                      .code = "no-listener",
+                      .message = "the filter's listener did not arrive"});
+  sandbox_.listener = std::move(listener->fds.front());
+  request_.stamp("listener");
+  return {};
+}
+
+/// What the child said before it died, if that is why the parent's own step failed; else `error`.
+Error Spawning::Build::explain_early_end(Error error) {
+  (void)::syscall(SYS_pidfd_send_signal, clone_.pidfd.get(), SIGKILL, nullptr, 0);
+  Progress record{};
+  ssize_t got = 0;
+  do {  // killed, it leaves the pipe to nobody
+    got = ::read(channels_.errors.get(), &record, sizeof record);
+    if (got == sizeof record) progress_ = record;
+  } while (got == sizeof record || (got < 0 && errno == EINTR));
+  return progress_.error > 0 ? explain_failure(request_.plan, progress_) : error;
+}
+
+Sandbox Spawning::Build::finished() {
+  // Only now: the id maps of a non-dumpable process's child belong to root.
+  ::prctl(PR_SET_DUMPABLE, 0);
+  sandbox_.pid = clone_.pid;
+  sandbox_.pid1 = std::move(clone_.pidfd);
+  sandbox_.control = std::move(channels_.control);
+  clone_.pid = -1;
+  return std::move(sandbox_);
+}
+
+Spawning::Spawning(std::unique_ptr<Build> build) : build_(std::move(build)) {}
+Spawning::Spawning(Spawning&&) noexcept = default;
+Spawning::~Spawning() = default;
+
+Result<Spawning> Spawning::start(SpawnRequest request) {
+  auto build = std::make_unique<Build>(std::move(request), SBX_TRY(fault_from_environment()));
+  SBX_TRY(build->begin());
+  return Spawning(std::move(build));
+}
+
+int Spawning::fd() const {
+  return build_->fd();
+}
+
+Result<std::optional<Sandbox>> Spawning::advance() {
+  auto sandbox = build_->advance();
+  if (!sandbox) build_.reset();
   return sandbox;
+}
+
+Result<Sandbox> spawn(SpawnRequest request) {
+  Spawning spawning = SBX_TRY(Spawning::start(std::move(request)));
+  for (;;) {
+    pollfd wait{.fd = spawning.fd(), .events = POLLIN, .revents = 0};
+    if (::poll(&wait, 1, -1) < 0) continue;  // EINTR
+    if (auto sandbox = SBX_TRY(spawning.advance())) return std::move(*sandbox);
+  }
 }
 
 }  // namespace sbx::spawn

@@ -3,6 +3,8 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include "plan/plan.hpp"
 #include "spawn/identity.hpp"
 #include "spawn/network.hpp"
+#include "spawn/pack.hpp"
 
 /// Builds the sandbox of a Plan and starts its command. Call it from the process's main thread: the sandbox's
 /// parent-death signal follows the calling thread, prctl(2).
@@ -47,15 +50,7 @@ struct Placement {
   std::vector<int> joins;  ///< files to write "0" to
 };
 
-/// A directory of the host that serves as the private disk instead of a tmpfs: empty, and writable for the sandbox's
-/// uid.
-struct DiskPlace {
-  std::string path;  ///< canonical
-  std::uint64_t device = 0;
-  std::uint64_t inode = 0;
-};
-
-/// Fills the copies before the command starts. Gets the private disk's descriptor.
+/// Puts the copies into the private disk, whose descriptor it is given, before the command starts.
 using FillFunction = std::function<Status(int scratch)>;
 
 struct Disk {
@@ -66,11 +61,43 @@ struct Disk {
 /// Called with the name of each start-up stage when it is over, for --trace-time.
 using StampFunction = std::function<void(const char* stage)>;
 
-/// Errors: setup (with the stage and, if there is one, the policy line), host (no user namespaces: with the fix),
-/// not_found and not_executable (execve failed). After an error nothing is left behind.
-[[nodiscard]] Result<Sandbox> spawn(const plan::Plan& plan, const host::Host& host,
-                                    const Identity& identity, const NetworkRequest& network,
-                                    const Disk& disk, ChildStreams streams, ArgumentArea arguments,
-                                    const Placement& placement, const StampFunction& stamp);
+/// What a start needs. The plan, the network request and the disk must outlive the Spawning.
+struct SpawnRequest {
+  const plan::Plan& plan;
+  const host::Host& host;
+  const Identity& identity;
+  const NetworkRequest& network;
+  const Disk& disk;
+  ChildStreams streams;
+  ArgumentArea arguments{};
+  Placement placement{};
+  StampFunction stamp;
+};
+
+/// A sandbox that is being built: start() makes PID 1 and sends it on its way, advance() answers it until the command has
+/// begun. Neither waits: the caller waits for fd(), alone or in its event loop. Letting go of it kills what was built.
+class Spawning {
+ public:
+  /// Errors: setup (each names the stage and, where there is one, the policy line), host (no user namespaces: with the
+  /// cure). On error nothing is left behind.
+  [[nodiscard]] static Result<Spawning> start(SpawnRequest request);
+  Spawning(Spawning&&) noexcept;
+  Spawning& operator=(Spawning&&) = delete;
+  ~Spawning();
+
+  /// What comes next arrives here: poll(2) with POLLIN. It changes with each advance().
+  [[nodiscard]] int fd() const;
+  /// Takes one message, which fd() has; the sandbox with the last one. Errors: as start(), and not_found and
+  /// not_executable (execve refused); nothing is left behind then, and the Spawning has come to its end.
+  [[nodiscard]] Result<std::optional<Sandbox>> advance();
+
+ private:
+  class Build;
+  explicit Spawning(std::unique_ptr<Build> build);
+  std::unique_ptr<Build> build_;
+};
+
+/// Both halves, and the waiting between them.
+[[nodiscard]] Result<Sandbox> spawn(SpawnRequest request);
 
 }  // namespace sbx::spawn

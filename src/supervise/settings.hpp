@@ -8,8 +8,6 @@
 #include <sbx/outcome.hpp>
 
 #include <sbx/units.hpp>
-#include "base/events.hpp"
-
 #include "base/event_loop.hpp"
 #include "supervise/meters/caller_memory.hpp"
 
@@ -70,12 +68,7 @@ struct Settings {
   /// Files of exactly `file_size` that the run itself put on the disk.
   std::uint64_t full_files_at_start = 0;
   std::uint64_t disk_files = 0;
-  std::optional<Bytes> file_size;  ///< empty: no limit; 0 lets no file grow
-  /// Pipes and sockets whose readers wait for the answer: when all have closed them, the run is cancelled.
-  std::vector<int> readers;
-  int parent = -1;           ///< a pidfd: the run is cancelled when that process ends; -1: none
-  int cancel = -1;           ///< the run is cancelled when it is readable or hung up; -1: none
-  Events* events = nullptr;  ///< receives events; may be null
+  std::optional<Bytes> file_size;  ///< nothing: no limit; 0 lets no file grow
   ExplainCall explain;
   /// The action for each allowed call that the filter notifies.
   std::vector<Note> notes;

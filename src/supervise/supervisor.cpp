@@ -49,11 +49,19 @@ UniqueFd duplicate(int fd) {
   return UniqueFd(fd < 0 ? -1 : ::fcntl(fd, F_DUPFD_CLOEXEC, 3));
 }
 
-class Supervisor {
+}  // namespace
+
+class Supervisor::Impl {
  public:
-  Supervisor(EventLoop loop, const Settings& settings, const Watched& sandbox, Streams streams,
-             const SignalScope& signals);
-  Result<Outcome> run();
+  Impl(EventLoop& loop, const Settings& settings, const Watched& sandbox, Sinks sinks,
+       Cancellation cancellation);
+  ~Impl();
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  Status start() { return watch_everything(); }
+  void tell_limits() const;
+  [[nodiscard]] bool over() const { return reaped_ && out_.done() && err_.done(); }
+  Outcome finish();
 
  private:
   Status watch_everything();
@@ -80,19 +88,18 @@ class Supervisor {
   void pid1_ended();
   void note_resident(long largest_kib);
   void give_up_streams();
-  void tell_limits() const;
   void note_unread_terminal();
-  [[nodiscard]] bool over() const { return reaped_ && out_.done() && err_.done(); }
+  void leave_loop();
   [[nodiscard]] bool met_file_size(const Verdict& verdict) const;
   Outcome outcome();
   [[nodiscard]] std::optional<std::uint64_t> memory_peak() const;
   [[nodiscard]] Usage usage() const;
 
-  EventLoop loop_;
+  EventLoop& loop_;
   const Settings& settings_;
   const Watched& sandbox_;
-  const SignalScope& signals_;
-  Streams streams_;
+  Sinks sinks_;
+  const Cancellation cancellation_;
   const std::uint64_t started_;
 
   OutputRelay out_;
@@ -109,24 +116,26 @@ class Supervisor {
   long pid1_peak_kib_ = 0;           ///< 0: not reported
   std::uint64_t resident_peak_ = 0;  ///< bytes, of one process; 0: not above PID 1's
   bool reaped_ = false;
+  bool has_left_ = false;
   bool stopping_ = false;
   bool frozen_ = false;
   std::uint64_t ended_ = 0;
   std::vector<std::string> notes_;
-  std::vector<UniqueFd> readers_;  ///< those of settings_.readers that are open
+  std::vector<UniqueFd> readers_;  ///< of cancellation_.readers, those that are there
 };
 
-Supervisor::Supervisor(EventLoop loop, const Settings& settings, const Watched& sandbox,
-                       Streams streams, const SignalScope& signals)
-    : loop_(std::move(loop)),
+Supervisor::Impl::Impl(EventLoop& loop, const Settings& settings, const Watched& sandbox,
+                       Sinks sinks, Cancellation cancellation)
+    : loop_(loop),
       settings_(settings),
       sandbox_(sandbox),
-      signals_(signals),
-      streams_(std::move(streams)),
+      sinks_(std::move(sinks)),
+      cancellation_(std::move(cancellation)),
       started_(sys::now_microseconds()),
-      out_(loop_, settings.interactive ? duplicate(sandbox.terminal) : std::move(streams_.out),
-           STDOUT_FILENO, output_options("stdout", settings.stdout_cap)),
-      err_(loop_, std::move(streams_.err), STDERR_FILENO,
+      out_(loop_,
+           settings.interactive ? duplicate(sandbox.terminal) : std::move(sinks_.streams.out),
+           sinks_.out, output_options("stdout", settings.stdout_cap)),
+      err_(loop_, std::move(sinks_.streams.err), sinks_.err,
            output_options("stderr", settings.stderr_cap)),
       notifier_(loop_, sandbox.listener,
                 {.explain = settings.explain,
@@ -134,7 +143,7 @@ Supervisor::Supervisor(EventLoop loop, const Settings& settings, const Watched& 
                  .kill = settings.kill_on_denied
                              ? [this](const std::string& what) { decide_and_kill(Denied{what}); }
                              : std::function<void(const std::string&)>(),
-                 .events = settings.events}),
+                 .events = sinks_.events}),
       budgets_(loop_, settings,
                {.pid = sandbox.pid,
                 .scratch = sandbox.scratch,
@@ -146,39 +155,40 @@ Supervisor::Supervisor(EventLoop loop, const Settings& settings, const Watched& 
                {.ended = [this] { return decided_ || main_status_ || reaped_; },
                 .spent = [this](Budget budget) { decide_and_kill(OverBudget{budget}); }}) {}
 
-/// `captured`: the cap of output kept for the record.
-OutputRelay::Options Supervisor::output_options(const char* name, Bytes captured) {
+/// `captured`: the cap of what is kept for the record.
+OutputRelay::Options Supervisor::Impl::output_options(const char* name, Bytes captured) {
   OutputRelay::Options options{.name = name,
                                .cap = settings_.capture ? captured : settings_.passed_cap,
                                .capture = settings_.capture,
                                .on_exceed = settings_.on_exceed};
   if (settings_.interactive) options.escapes = EscapePolicy::interactive;
-  if (settings_.events != nullptr)
+  if (sinks_.events != nullptr)
     options.cut = [this, stream = options.name, cap = options.cap] {
-      settings_.events->output_cut(stream, cap);
+      sinks_.events->output_cut(stream, cap);
     };
   options.exceeded = [this, stream = std::string(name)] { over_output(stream); };
   return options;
 }
 
-Status Supervisor::watch_everything() {
-  // First, because a denied call waits for its answer: nothing else may block before.
+Status Supervisor::Impl::watch_everything() {
+  // First, because a denied call waits for its answer: nothing else may be waited for before.
   SBX_TRY(notifier_.start());
   if (settings_.attach) SBX_TRY(settings_.attach(loop_));
   SBX_TRY(loop_.watch(sandbox_.pid1, EPOLLIN, [this](std::uint32_t) { pid1_ended(); }));
   SBX_TRY(loop_.watch(sandbox_.control, EPOLLIN, [this](std::uint32_t) { read_control(); }));
-  SBX_TRY(loop_.watch(signals_.fd(), EPOLLIN, [this](std::uint32_t) { handle_signals(); }));
+  if (const SignalScope* const signals = cancellation_.signals)
+    SBX_TRY(loop_.watch(signals->fd(), EPOLLIN, [this](std::uint32_t) { handle_signals(); }));
   SBX_TRY(watch_callers());
   SBX_TRY(start_streams());
   start_timers();
   return budgets_.start();
 }
 
-/// If nobody waits for the answer any more, the run ends as after SIGHUP.
-Status Supervisor::watch_callers() {
-  // A hang-up is always reported, epoll_ctl(2); edge-triggered, to ignore urgent data.
+/// Where nobody waits for the answer any more, the run ends as after a hang-up.
+Status Supervisor::Impl::watch_callers() {
+  // A hang-up is always reported, epoll_ctl(2); edge-triggered, because urgent data is nothing to us.
   constexpr std::uint32_t kHangUp = EPOLLERR | EPOLLHUP;
-  for (const int reader : settings_.readers) {
+  for (const int reader : cancellation_.readers) {
     const int own = readers_.emplace_back(duplicate(reader)).get();
     SBX_TRY(loop_.watch(own, EPOLLPRI | EPOLLET, [this, own](std::uint32_t events) {
       if ((events & kHangUp) == 0) return;
@@ -187,22 +197,22 @@ Status Supervisor::watch_callers() {
       if (readers_.empty()) cancel(SIGHUP);
     }));
   }
-  if (settings_.cancel >= 0)
-    SBX_TRY(loop_.watch(settings_.cancel, EPOLLIN, [this](std::uint32_t) {
-      loop_.forget(settings_.cancel);
+  if (cancellation_.cancel >= 0)
+    SBX_TRY(loop_.watch(cancellation_.cancel, EPOLLIN, [this](std::uint32_t) {
+      loop_.forget(cancellation_.cancel);
       cancel(SIGTERM);
     }));
-  if (settings_.parent < 0) return {};
-  return loop_.watch(settings_.parent, EPOLLIN, [this](std::uint32_t) {
-    loop_.forget(settings_.parent);
+  if (cancellation_.parent < 0) return {};
+  return loop_.watch(cancellation_.parent, EPOLLIN, [this](std::uint32_t) {
+    loop_.forget(cancellation_.parent);
     notes_.emplace_back("the process that started sbx has ended (--die-with-parent)");
     cancel(SIGHUP);
   });
 }
 
-Status Supervisor::start_streams() {
+Status Supervisor::Impl::start_streams() {
   if (settings_.interactive) {
-    terminal_.emplace(STDIN_FILENO);
+    terminal_.emplace(sinks_.in);
     terminal_->copy_size_to(sandbox_.terminal);
   }
   SBX_TRY(out_.start());
@@ -210,18 +220,18 @@ Status Supervisor::start_streams() {
   return start_input();
 }
 
-Status Supervisor::start_input() {
-  UniqueFd to = settings_.interactive ? duplicate(sandbox_.terminal) : std::move(streams_.in);
+Status Supervisor::Impl::start_input() {
+  UniqueFd to = settings_.interactive ? duplicate(sandbox_.terminal) : std::move(sinks_.streams.in);
   if (!to.valid()) return {};
-  const int from = streams_.in_source.valid() ? streams_.in_source.get() : STDIN_FILENO;
+  const int from = sinks_.streams.in_source.valid() ? sinks_.streams.in_source.get() : sinks_.in;
   in_.emplace(loop_, std::move(to),
               InputRelay::Options{.source = from,
                                   .to_terminal = settings_.interactive,
-                                  .gauge = std::move(streams_.in_gauge)});
+                                  .gauge = std::move(sinks_.streams.in_gauge)});
   return in_->start();
 }
 
-void Supervisor::start_timers() {
+void Supervisor::Impl::start_timers() {
   if (settings_.wall_time.count() > 0)
     loop_.at(started_ + static_cast<std::uint64_t>(microseconds(settings_.wall_time).count()),
              [this] { wall_time_ended(); });
@@ -231,13 +241,13 @@ void Supervisor::start_timers() {
   });
 }
 
-void Supervisor::order(FromSupervisor what, int value) {
+void Supervisor::Impl::order(FromSupervisor what, int value) {
   const control::Order message{.what = what, .value = value};
   // Fails only if PID 1 is dead, which its pidfd reports.
   (void)::send(sandbox_.control, &message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-void Supervisor::read_control() {
+void Supervisor::Impl::read_control() {
   control::Report report{};
   for (;;) {
     const ssize_t got = ::recv(sandbox_.control, &report, sizeof report, MSG_DONTWAIT);
@@ -260,8 +270,8 @@ void Supervisor::read_control() {
   }
 }
 
-void Supervisor::handle_signals() {
-  while (const std::optional<int> signal = signals_.next()) {
+void Supervisor::Impl::handle_signals() {
+  while (const std::optional<int> signal = cancellation_.signals->next()) {
     switch (*signal) {
       case SIGTSTP:
         stop_all();
@@ -278,14 +288,14 @@ void Supervisor::handle_signals() {
   }
 }
 
-void Supervisor::cancel(int signal) {
+void Supervisor::Impl::cancel(int signal) {
   if (reaped_) return give_up_streams();
   if (!decide(Cancelled{signal})) return kill();
   order(FromSupervisor::signal_main, signal);
   loop_.after(kCancelGrace, [this] { kill(); });
 }
 
-void Supervisor::stop_all() {
+void Supervisor::Impl::stop_all() {
   stopping_ = true;
   if (sandbox_.group != nullptr && sandbox_.group->freeze(true)) {
     frozen_ = true;
@@ -296,22 +306,22 @@ void Supervisor::stop_all() {
   loop_.after(kStopAnswer, [this] { stop_self(); });
 }
 
-/// A process in a system call freezes only when the call returns.
-void Supervisor::await_freeze(std::uint64_t until) {
+/// A process in the middle of a system call freezes when that is over.
+void Supervisor::Impl::await_freeze(std::uint64_t until) {
   if (!stopping_) return;
   if (sandbox_.group->is_frozen() || sys::now_microseconds() >= until) return stop_self();
   loop_.after(kFreezeLook, [this, until] { await_freeze(until); });
 }
 
-void Supervisor::stop_self() {
+void Supervisor::Impl::stop_self() {
   if (!stopping_) return;
   stopping_ = false;
   if (terminal_) terminal_->restore();
-  signals_.stop_here();
+  if (cancellation_.signals != nullptr) cancellation_.signals->stop_here();
   continue_all();
 }
 
-void Supervisor::continue_all() {
+void Supervisor::Impl::continue_all() {
   stopping_ = false;
   if (terminal_) terminal_->make_raw();
   if (!frozen_) return order(FromSupervisor::continue_all);
@@ -319,20 +329,21 @@ void Supervisor::continue_all() {
   (void)sandbox_.group->freeze(false);  // processes that the program itself stopped stay stopped
 }
 
-void Supervisor::wall_time_ended() {
+void Supervisor::Impl::wall_time_ended() {
   if (!decide(OverBudget{Budget::wall_time})) return;
   if (settings_.grace.count() == 0) return kill();
   order(FromSupervisor::signal_main, SIGTERM);
   loop_.after(settings_.grace, [this] { kill(); });
 }
 
-void Supervisor::over_output(const std::string& stream) {
+void Supervisor::Impl::over_output(const std::string& stream) {
   if (measured_.stream.empty()) measured_.stream = stream;
   decide_and_kill(OverBudget{Budget::output});
 }
 
-/// True if this decision ends the run: it is the first one, and the main process had not ended before.
-bool Supervisor::decide(Verdict verdict) {
+/// Whether this is what ends the run: the first decision, and the main process had not ended by
+/// then.
+bool Supervisor::Impl::decide(Verdict verdict) {
   if (decided_ || reaped_) return false;
   read_control();  // an end that was already reported comes first
   if (main_status_) return false;
@@ -342,11 +353,11 @@ bool Supervisor::decide(Verdict verdict) {
   return true;
 }
 
-void Supervisor::decide_and_kill(const Verdict& verdict) {
+void Supervisor::Impl::decide_and_kill(const Verdict& verdict) {
   if (decide(verdict)) kill();
 }
 
-void Supervisor::kill() {
+void Supervisor::Impl::kill() {
   if (killed_ || reaped_) return;
   killed_ = true;
   // Later only PID 1's own times are readable: processes that die with it are not added to them.
@@ -363,7 +374,7 @@ void Supervisor::kill() {
   });
 }
 
-void Supervisor::pid1_ended() {
+void Supervisor::Impl::pid1_ended() {
   siginfo_t info{};
   rusage times{};
   // The pidfd is readable when the PID namespace is empty, because init ends last. glibc's waitid doesn't return the
@@ -389,9 +400,9 @@ void Supervisor::pid1_ended() {
   });
 }
 
-/// The largest resident set of any reaped process, except PID 1's own, which is not part of the run. If PID 1 was
-/// killed before it reported its own, that is no more than ours: it started as a copy of this process.
-void Supervisor::note_resident(long largest_kib) {
+/// The largest resident set of any process that was waited for, PID 1 included, whose own is no part of the run. Where PID 1 was
+/// killed before it told its own, that is not above ours: it began as a copy of this process.
+void Supervisor::Impl::note_resident(long largest_kib) {
   if (pid1_peak_kib_ <= 0) {
     rusage own{};
     (void)::getrusage(RUSAGE_SELF, &own);
@@ -400,8 +411,8 @@ void Supervisor::note_resident(long largest_kib) {
   if (largest_kib > pid1_peak_kib_) resident_peak_ = static_cast<std::uint64_t>(largest_kib) * 1024;
 }
 
-/// Empty if it can't be distinguished from sbx's own needs: polling may have missed a part.
-std::optional<std::uint64_t> Supervisor::memory_peak() const {
+/// Nothing where it can't be told from what sbx itself needs: a look after the start may have seen a part only.
+std::optional<std::uint64_t> Supervisor::Impl::memory_peak() const {
   const BudgetsSeen& seen = budgets_.seen();
   const bool is_counted = sandbox_.group != nullptr && sandbox_.group->limits_memory();
   const auto own = static_cast<std::uint64_t>(std::max(pid1_peak_kib_, 0L)) * 1024;
@@ -410,19 +421,19 @@ std::optional<std::uint64_t> Supervisor::memory_peak() const {
   return peak;
 }
 
-void Supervisor::give_up_streams() {
+void Supervisor::Impl::give_up_streams() {
   out_.abandon();
   err_.abandon();
 }
 
-void Supervisor::note_unread_terminal() {
-  if (was_read(streams_.stdin_witness.get()))
+void Supervisor::Impl::note_unread_terminal() {
+  if (was_read(sinks_.streams.stdin_witness.get()))
     notes_.emplace_back(
         "stdin is a terminal and was not passed to the command; use -i for an interactive session");
 }
 
-Usage Supervisor::usage() const {
-  // Rounded once, so that an exceeded budget also shows as exceeded in whole milliseconds.
+Usage Supervisor::Impl::usage() const {
+  // Rounded once, so that a budget that was spent is also spent in whole milliseconds.
   const CpuTime used = budgets_.cpu_time();
   const BudgetsSeen& seen = budgets_.seen();
   const std::uint64_t user_ms = used.user_microseconds / 1000;
@@ -436,9 +447,9 @@ Usage Supervisor::usage() const {
   return usage;
 }
 
-/// A program that ignores SIGXFSZ, as Python does, gets EFBIG. The only trace is a file of exactly the maximum size,
-/// so a search is worthwhile only if the command failed.
-bool Supervisor::met_file_size(const Verdict& verdict) const {
+/// A program that ignores SIGXFSZ, as Python does, is told EFBIG, which leaves no trace but a file
+/// that is as large as it may be. Worth a look only when the command failed.
+bool Supervisor::Impl::met_file_size(const Verdict& verdict) const {
   const std::uint64_t limit = settings_.file_size.value_or(Bytes{}).count;
   if (limit == 0 || verdict == Verdict(Exited{0}) || sandbox_.scratch < 0) return false;
   // The plan knows the disk's initial contents, while a supervisor that started late sees later ones. For a copy they
@@ -449,7 +460,7 @@ bool Supervisor::met_file_size(const Verdict& verdict) const {
          has_file_of_size(sandbox_.scratch, limit);
 }
 
-Outcome Supervisor::outcome() {
+Outcome Supervisor::Impl::outcome() {
   // The kernel may have killed PID 1 or the main process itself.
   if (!decided_ && budgets_.seen().memory_killed) decided_ = OverBudget{Budget::memory};
   // With polling, an outer limit may have been reached first. Its count includes other processes' kills, so it only
@@ -468,7 +479,7 @@ Outcome Supervisor::outcome() {
   outcome.detail = detail_of(outcome.verdict, settings_, measured_);
   outcome.out = out_.take();
   outcome.err = err_.take();
-  outcome.err.joined = streams_.joined;
+  outcome.err.joined = sinks_.streams.joined;
   for (const auto& [relay, name] : {std::pair(&out_, "stdout"), std::pair(&err_, "stderr")})
     if (relay->write_error() != 0 && !outcome.write_error)
       outcome.write_error = WriteError{.stream = name, .errno_value = relay->write_error()};
@@ -484,37 +495,67 @@ Outcome Supervisor::outcome() {
   return outcome;
 }
 
-/// Reports limits that are known to be reached before the end.
-void Supervisor::tell_limits() const {
+/// Those that are known to be reached before the end.
+void Supervisor::Impl::tell_limits() const {
+  if (sinks_.events == nullptr) return;
   const BudgetsSeen& seen = budgets_.seen();
   if (seen.processes_met)
-    settings_.events->limit_met({.limit = "processes", .value = settings_.processes});
-  if (seen.disk_met) settings_.events->limit_met({.limit = "disk", .value = settings_.disk.count});
+    sinks_.events->limit_met({.limit = "processes", .value = settings_.processes});
+  if (seen.disk_met) sinks_.events->limit_met({.limit = "disk", .value = settings_.disk.count});
   if (seen.disk_files_met)
-    settings_.events->limit_met({.limit = "disk_files", .value = settings_.disk_files});
+    sinks_.events->limit_met({.limit = "disk_files", .value = settings_.disk_files});
 }
 
-Result<Outcome> Supervisor::run() {
-  Status status = watch_everything();
-  while (status && !over()) {
-    status = loop_.run_once();
-    if (settings_.events != nullptr) tell_limits();
-  }
+void Supervisor::Impl::leave_loop() {
+  if (has_left_) return;
+  has_left_ = true;
   if (settings_.detach) settings_.detach();
   if (terminal_) terminal_->restore();
-  if (status) return outcome();
-  kill();
-  if (!reaped_) pid1_ended();
-  return fail(std::move(status).error());
 }
 
-}  // namespace
+Outcome Supervisor::Impl::finish() {
+  leave_loop();
+  return outcome();
+}
 
-Result<Outcome> supervise(const Settings& settings, const Watched& sandbox, Streams streams,
-                          const SignalScope& signals) {
+Supervisor::Impl::~Impl() {
+  leave_loop();
+  kill();
+  if (!reaped_) pid1_ended();
+}
+
+Supervisor::Supervisor(EventLoop& loop, const Settings& settings, const Watched& sandbox,
+                       Sinks sinks, Cancellation cancellation)
+    : impl_(std::make_unique<Impl>(loop, settings, sandbox, std::move(sinks),
+                                   std::move(cancellation))) {}
+Supervisor::~Supervisor() = default;
+
+Status Supervisor::start() {
+  return impl_->start();
+}
+
+void Supervisor::after_turn() {
+  impl_->tell_limits();
+}
+
+bool Supervisor::over() const {
+  return impl_->over();
+}
+
+Outcome Supervisor::finish() {
+  return impl_->finish();
+}
+
+Result<Outcome> supervise(const Settings& settings, const Watched& sandbox, Sinks sinks,
+                          Cancellation cancellation) {
   EventLoop loop = SBX_TRY(EventLoop::make());
-  Supervisor supervisor(std::move(loop), settings, sandbox, std::move(streams), signals);
-  return supervisor.run();
+  Supervisor supervisor(loop, settings, sandbox, std::move(sinks), std::move(cancellation));
+  SBX_TRY(supervisor.start());
+  while (!supervisor.over()) {
+    SBX_TRY(loop.run_once());
+    supervisor.after_turn();
+  }
+  return supervisor.finish();
 }
 
 }  // namespace sbx::supervise

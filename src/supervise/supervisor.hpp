@@ -1,9 +1,15 @@
 #pragma once
 
 #include <sys/types.h>
+#include <unistd.h>
+
+#include <memory>
+#include <vector>
 
 #include <sbx/outcome.hpp>
 
+#include "base/event_loop.hpp"
+#include "base/events.hpp"
 #include "base/result.hpp"
 #include "base/tree_counters.hpp"
 #include "supervise/meters/entry_meter.hpp"
@@ -12,8 +18,8 @@
 #include "supervise/signals.hpp"
 #include "supervise/streams/streams.hpp"
 
-/// The only code that waits. Single-threaded, one epoll loop: pidfd, output pipes, timers, signals, notifications.
-/// supervise must not include plan or spawn: it gets values and descriptors.
+/// What watches a running sandbox: pidfd, output pipes, timers, signals, notifications, in one epoll loop and one thread.
+/// supervise may not include plan or spawn: it is handed values and descriptors.
 namespace sbx::supervise {
 
 /// Descriptors of a running sandbox, owned by the caller while supervise() runs.
@@ -31,11 +37,53 @@ struct Watched {
   SocketDiagnosis sockets;  ///< if memory is polled and the network namespace is the sandbox's own
 };
 
-/// Waits for the end. Call it at `ready`; wall_time counts from there. The caller has closed its copies of the
-/// child's ends. Errors: internal (epoll). Everything that a program or user can cause is in the Outcome, including
-/// that PID 1 died before it reported how the command ended (Lost). On return PID 1 is reaped; after an error it is
-/// killed first.
+/// Where what the program writes goes, and where its input comes from.
+struct Sinks {
+  Streams streams;           ///< the supervisor's ends of the sandbox's streams
+  int in = STDIN_FILENO;     ///< of the caller
+  int out = STDOUT_FILENO;   ///< of the caller
+  int err = STDERR_FILENO;   ///< of the caller
+  Events* events = nullptr;  ///< hears what happens; null: nobody does
+};
+
+/// What ends a run before its time. Descriptors stay the caller's.
+struct Cancellation {
+  const SignalScope* signals = nullptr;  ///< of the process: one supervisor at most has them
+  int cancel = -1;                       ///< readable or hung up: the run is cancelled; -1: none
+  int parent = -1;                       ///< a pidfd: cancelled when this process ends; -1: none
+  /// Pipes and sockets whose readers wait for the answer: when all have left, the run is cancelled.
+  std::vector<int> readers{};
+};
+
+/// Supervises one sandbox in a loop that belongs to the caller and may have others in it. Construct it at `ready`, from
+/// where wall_time counts; the caller has closed its copies of the child's ends. `settings` and `sandbox` must outlive it.
+class Supervisor {
+ public:
+  Supervisor(EventLoop& loop, const Settings& settings, const Watched& sandbox, Sinks sinks,
+             Cancellation cancellation);
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
+  /// Kills what is still alive.
+  ~Supervisor();
+
+  /// Begins to watch. Errors: internal (epoll).
+  [[nodiscard]] Status start();
+  /// Call it after each turn of the loop: tells of limits that were reached meanwhile.
+  void after_turn();
+  /// PID 1 is reaped and all output is delivered.
+  [[nodiscard]] bool over() const;
+  /// Once, when it is over(). Everything that a program or user can cause is in the Outcome, also that PID 1 died before
+  /// it reported how the command ended (Lost).
+  [[nodiscard]] Outcome finish();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// One sandbox in a loop of its own, to its end. Errors: internal (epoll). On return PID 1 is reaped, on an error killed
+/// first.
 [[nodiscard]] Result<Outcome> supervise(const Settings& settings, const Watched& sandbox,
-                                        Streams streams, const SignalScope& signals);
+                                        Sinks sinks, Cancellation cancellation);
 
 }  // namespace sbx::supervise

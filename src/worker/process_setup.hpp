@@ -1,6 +1,6 @@
 #pragma once
 
-#include "base/control.hpp"
+#include "base/argument_area.hpp"
 
 /// What is set once for a process that becomes the supervisor of a sandbox: `sbx run` itself, or a worker. Everything
 /// here holds for the whole process, so it has one place.

@@ -76,9 +76,8 @@ void grow(benchmark::State& state, const char* key, Entry entry) {
   for (auto _ : state) {
     const policy::Policy policy = load(overrides);
     const plan::Plan plan = decide(policy, canned.host);
-    spawn::Packed packed;
-    pack(plan, packed);
-    benchmark::DoNotOptimize(packed.steps.data());
+    const spawn::Block packed = pack(plan);
+    benchmark::DoNotOptimize(packed.bytes().data());
   }
   state.SetComplexityN(state.range(0));
 }

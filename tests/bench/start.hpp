@@ -37,18 +37,17 @@ inline plan::Plan decide(const policy::Policy& policy, const host::Host& host) {
   return std::move(*plan);
 }
 
-inline void pack(const plan::Plan& plan, spawn::Packed& packed) {
-  spawn::pack(plan, spawn::NetworkRequest{}, std::vector<spawn::Source>(plan.mounts.size()),
-              packed);
+inline spawn::Block pack(const plan::Plan& plan) {
+  const spawn::NetworkRequest network;
+  const std::vector<spawn::Source> sources(plan.mounts.size());
+  return spawn::pack(plan, {.network = network, .sources = sources});
 }
 
 /// All of it, once.
 inline std::size_t start(const host::Host& host) {
   const policy::Policy policy = load();
   const plan::Plan plan = decide(policy, host);
-  spawn::Packed packed;
-  pack(plan, packed);
-  return packed.steps.size() + packed.filter.size();
+  return pack(plan).bytes().size();
 }
 
 }  // namespace sbx::bench

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <sstream>
 
 #include "base/control.hpp"
@@ -238,21 +239,20 @@ supervise::OutputForm form_of(const FakeRun& run) {
   return run.settings.capture ? supervise::OutputForm::captured : supervise::OutputForm::passed;
 }
 
-std::string supervise_fake(const FakeRun& run) {
-  std::string failed;
-  const auto fail_text = [&failed](const Error& error) {
-    put(failed, "error " + error.code);
-    put(failed, error.text());
-    return failed;
-  };
-  if (auto held = supervise::hold_standard_descriptors(); !held) return fail_text(held.error());
-  auto signals = supervise::SignalScope::make();
-  if (!signals) return fail_text(signals.error());
-  auto pair =
-      supervise::make_streams(run.from, run.stdin_file, form_of(run), static_cast<uid_t>(-1));
-  if (!pair) return fail_text(pair.error());
-  auto control = sys::make_packet_pair();
-  if (!control) return fail_text(control.error());
+/// A PID 1 that runs, and what its supervisor has of it.
+struct Fake {
+  supervise::Streams streams;
+  UniqueFd control;
+  UniqueFd pidfd;
+  UniqueFd notifications;
+  UniqueFd terminal;
+  supervise::Watched watched;
+};
+
+Result<std::unique_ptr<Fake>> begin_fake(const FakeRun& run) {
+  auto pair = SBX_TRY(
+      supervise::make_streams(run.from, run.stdin_file, form_of(run), static_cast<uid_t>(-1)));
+  auto control = SBX_TRY(sys::make_packet_pair());
   int listener[2] = {-1, -1};
   if (run.listener && ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, listener) != 0)
     ::_exit(98);
@@ -260,34 +260,75 @@ std::string supervise_fake(const FakeRun& run) {
   if (run.terminal && ::openpty(&master, &slave, nullptr, nullptr, nullptr) != 0) ::_exit(97);
   const pid_t init = ::fork();
   if (init == 0) {
-    control->first.reset();
-    pair->supervisor = {};
+    control.first.reset();
+    pair.supervisor = {};
     if (run.listener) ::dup2(listener[1], kListenerSocket);
     if (master >= 0) ::close(master);
-    be_init(run, control->second.get(), *pair, slave);
+    be_init(run, control.second.get(), pair, slave);
   }
-  const UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, init, 0)));
-  control->second.reset();
-  pair->child_in.reset();
-  pair->child_out.reset();
-  pair->child_err.reset();
+  auto fake = std::make_unique<Fake>();
+  fake->streams = std::move(pair.supervisor);
+  fake->control = std::move(control.first);
+  fake->pidfd = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, init, 0)));
+  fake->terminal = UniqueFd(master);
+  control.second.reset();
+  pair.child_in.reset();
+  pair.child_out.reset();
+  pair.child_err.reset();
   if (slave >= 0) ::close(slave);
   if (run.listener) ::close(listener[1]);
-  const UniqueFd notifications(run.listener ? receive_fd(listener[0]) : -1);
-  supervise::Watched watched{.pid = init,
-                             .pid1 = pidfd.get(),
-                             .control = control->first.get(),
-                             .listener = notifications.get(),
-                             .terminal = master};
-  if (run.adjust) run.adjust(watched);
+  fake->notifications = UniqueFd(run.listener ? receive_fd(listener[0]) : -1);
+  fake->watched = {.pid = init,
+                   .pid1 = fake->pidfd.get(),
+                   .control = fake->control.get(),
+                   .listener = fake->notifications.get(),
+                   .terminal = master};
+  if (run.adjust) run.adjust(fake->watched);
+  return fake;
+}
+
+std::string failure_text(const Error& error) {
+  std::string failed;
+  put(failed, "error " + error.code);
+  put(failed, error.text());
+  return failed;
+}
+
+Result<std::string> supervise_one(const FakeRun& run) {
+  SBX_TRY(supervise::hold_standard_descriptors());
+  const auto signals = SBX_TRY(supervise::SignalScope::make());
+  const auto fake = SBX_TRY(begin_fake(run));
   if (run.before_supervising) run.before_supervising();
-  auto outcome = supervise::supervise(run.settings, watched, std::move(pair->supervisor), *signals);
-  return outcome ? describe_outcome(*outcome) : fail_text(outcome.error());
+  return describe_outcome(SBX_TRY(supervise::supervise(
+      run.settings, fake->watched, {.streams = std::move(fake->streams)}, {.signals = &signals})));
+}
+
+std::string supervise_fake(const FakeRun& run) {
+  const auto text = supervise_one(run);
+  return text ? *text : failure_text(text.error());
+}
+
+Result<std::array<std::string, 2>> supervise_two(const FakeRun& first, const FakeRun& second) {
+  SBX_TRY(supervise::hold_standard_descriptors());
+  const auto one = SBX_TRY(begin_fake(first));
+  const auto two = SBX_TRY(begin_fake(second));
+  EventLoop loop = SBX_TRY(EventLoop::make());
+  supervise::Supervisor of_one(loop, first.settings, one->watched,
+                               {.streams = std::move(one->streams)}, {});
+  supervise::Supervisor of_two(loop, second.settings, two->watched,
+                               {.streams = std::move(two->streams)}, {});
+  SBX_TRY(of_one.start());
+  SBX_TRY(of_two.start());
+  while (!of_one.over() || !of_two.over()) SBX_TRY(loop.run_once());
+  return std::array{describe_outcome(of_one.finish()), describe_outcome(of_two.finish())};
 }
 
 }  // namespace
 
-Running start(const FakeRun& run) {
+namespace {
+
+/// A process that supervises, and the answers that it writes.
+Running start_supervisor(const FakeRun& run, const std::function<std::string()>& supervise) {
   int answer[2];
   if (::pipe2(answer, O_CLOEXEC) != 0) std::abort();
   std::fflush(nullptr);
@@ -300,21 +341,31 @@ Running start(const FakeRun& run) {
     ::close_range(3, 799, 0);
     // The main function uses higher descriptors (TestPipe); the other ends must not stay open here.
     for (const int fd : run.not_in_supervisor) ::close(fd);
-    const std::uint64_t before_kib = peak_kib();
-    std::string text = supervise_fake(run);
-    put(text, own_cpu_ms());
-    put(text, peak_kib() - before_kib);
-    (void)sys::write_all(kept.get(), text);
+    (void)sys::write_all(kept.get(), supervise());
     ::_exit(0);
   }
   ::close(answer[1]);
   return {supervisor, UniqueFd(answer[0])};
 }
 
-Seen Running::finish() {
-  const auto text = sys::read_all(answer_.get(), 1 << 28);
-  ::waitpid(supervisor_, nullptr, 0);
-  Reader reader{.text = text ? *text : std::string()};
+std::string with_costs(std::string text, std::uint64_t kib_before) {
+  put(text, own_cpu_ms());
+  put(text, peak_kib() - kib_before);
+  return text;
+}
+
+}  // namespace
+
+Running start(const FakeRun& run) {
+  return start_supervisor(run, [&run] {
+    const std::uint64_t before = peak_kib();
+    return with_costs(supervise_fake(run), before);
+  });
+}
+
+namespace {
+
+Seen read_seen(Reader& reader) {
   Seen seen{.verdict = reader.next(), .detail = reader.next()};
   if (seen.verdict.starts_with("error")) return seen;
   seen.notes = reader.next();
@@ -328,9 +379,34 @@ Seen Running::finish() {
   seen.usage.wall_ms = reader.number();
   seen.usage.user_ms = reader.number();
   seen.usage.system_ms = reader.number();
+  return seen;
+}
+
+}  // namespace
+
+std::string Running::answer() {
+  const auto text = sys::read_all(answer_.get(), 1 << 28);
+  ::waitpid(supervisor_, nullptr, 0);
+  return text.value_or("");
+}
+
+Seen Running::finish() {
+  Reader reader{.text = answer()};
+  Seen seen = read_seen(reader);
+  if (seen.verdict.starts_with("error")) return seen;
   seen.cpu_ms = reader.number();
   seen.grown_kib = static_cast<std::int64_t>(reader.number());
   return seen;
+}
+
+std::array<Seen, 2> run_together(const FakeRun& first, const FakeRun& second) {
+  Running running = start_supervisor(first, [&] {
+    const auto both = supervise_two(first, second);
+    return both ? both->front() + both->back() : failure_text(both.error());
+  });
+  Reader reader{.text = running.answer()};
+  Seen one = read_seen(reader);
+  return {std::move(one), read_seen(reader)};
 }
 
 bool send_listener(int number) {

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -17,8 +18,16 @@ namespace sbx::test {
 inline constexpr int kClosed = -1;
 inline constexpr int kNull = -2;
 
-/// The allowed growth of a supervisor. The address sanitizer also keeps freed memory.
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SBX_ADDRESS_SANITIZER  // clang's way to say it
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define SBX_ADDRESS_SANITIZER
+#endif
+
+/// What a supervisor may grow by. The address sanitizer keeps freed memory on top of it.
+#ifdef SBX_ADDRESS_SANITIZER
 inline constexpr std::int64_t kMostGrowthKib = std::int64_t{64} * 1024;
 #else
 inline constexpr std::int64_t kMostGrowthKib = std::int64_t{8} * 1024;
@@ -69,6 +78,8 @@ class Running {
   [[nodiscard]] pid_t supervisor() const { return supervisor_; }
   /// Waits for the end.
   [[nodiscard]] Seen finish();
+  /// The bytes of its answer.
+  [[nodiscard]] std::string answer();
 
  private:
   pid_t supervisor_;
@@ -80,7 +91,10 @@ class Running {
   return start(run).finish();
 }
 
-/// In the main process: the supervisor answers `number` from now on. False: no seccomp here.
+/// Two sandboxes that one supervisor process has in one event loop, to the end of both.
+[[nodiscard]] std::array<Seen, 2> run_together(const FakeRun& first, const FakeRun& second);
+
+/// In the main process: `number` is from now on answered by the supervisor. False: no seccomp here.
 [[nodiscard]] bool send_listener(int number);
 
 /// A process under such a filter without a supervisor, for tests with a loop of their own.

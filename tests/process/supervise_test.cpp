@@ -32,6 +32,32 @@ void await(const TestPipe& pipe) {
   ASSERT_EQ(::read(pipe.read.get(), &byte, 1), 1);
 }
 
+supervise::Settings captured_with(Milliseconds wall_time) {
+  return {.wall_time = wall_time,
+          .stdout_cap = Bytes{1 << 20},
+          .stderr_cap = Bytes{1 << 20},
+          .capture = true};
+}
+
+TEST(Supervisor, TwoInOneLoopHaveTheirOwnBudgetsAndOutput) {
+  const auto sleeps = [] {
+    (void)!::write(STDOUT_FILENO, "sleeps", 6);
+    ::pause();
+    return 0;
+  };
+  const auto ends = [] {
+    (void)!::write(STDOUT_FILENO, "ends", 4);
+    return 3;
+  };
+  const auto [first, second] =
+      run_together({.main = sleeps, .settings = captured_with(Milliseconds{200})},
+                   {.main = ends, .settings = captured_with(Milliseconds{60'000})});
+  EXPECT_EQ(first.verdict, "over-budget wall_time");
+  EXPECT_EQ(first.out.text, "sleeps");
+  EXPECT_EQ(second.verdict, "exited 3");
+  EXPECT_EQ(second.out.text, "ends");
+}
+
 TEST(Verdicts, AnExitStatusIsPassedOn) {
   const Seen seen = run_to_end({.main = [] { return 42; }});
   EXPECT_EQ(seen.verdict, "exited 42");
