@@ -49,12 +49,12 @@ std::optional<Hierarchies> look_up(const Result<std::string>& own) {
 }
 
 /// Only for somebody who is logged in, and nobody has limited: else sbx stays where it is.
-bool may_ask_for_scope(const Place& own) {
+bool may_ask_for_scope(const GroupPath& own) {
   const uid_t uid = ::geteuid();
   return is_login(own.group, uid) && !is_limited(own, uid);
 }
 
-Acquired acquire_unified(const Place& own, bool in_own_scope) {
+Acquired acquire_unified(const GroupPath& own, bool in_own_scope) {
   Acquired acquired;
   acquired.facts.granted = granted_by_unified(own);
   acquired.facts.outer_events = own.folder() + "/memory.events.local";  // not its children's kills
@@ -111,7 +111,7 @@ Acquisition Acquisition::begin() {
     return acquisition;
   }
   acquisition.hierarchies_ = *found;
-  const std::optional<Place>& unified = found->unified;
+  const std::optional<GroupPath>& unified = found->unified;
   if (!acquisition.is_v1_ && unified && !find_spot(*unified, caller()) &&
       may_ask_for_scope(*unified))
     acquisition.scope_.emplace(ScopeRequest::send(::geteuid()));
@@ -119,7 +119,7 @@ Acquisition Acquisition::begin() {
 }
 
 Acquired Acquisition::finish_unified() {
-  const Place before = *hierarchies_.unified;
+  const GroupPath before = *hierarchies_.unified;
   if (!scope_) return acquire_unified(before, false);
   const Status moved = scope_->finish();
   const auto now = look_up(sys::read_file("/proc/self/cgroup", kProcFile));

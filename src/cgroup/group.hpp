@@ -7,25 +7,21 @@
 
 #include <sbx/units.hpp>
 
+#include "base/budgets.hpp"
 #include "base/result.hpp"
 #include "base/tree_counters.hpp"
 #include "host/host.hpp"
 
 namespace sbx::cgroup {
 
-/// Budgets of a whole sandbox. Of those that the group can't keep the value is not looked at.
-struct Limits {
-  Bytes memory{};  ///< tmpfs, page tables and what else the kernel holds for it included; swap 0
-  std::uint64_t processes = 0;  ///< tasks, PID 1 of the sandbox not counted
-  double cpus = 0;              ///< CPU seconds a second
-};
-
 /// A control group for one sandbox, made and still empty. Its destructor removes it: by then the
 /// sandbox must be reaped.
 class Group : public TreeCounters {
  public:
   /// Errors: setup (a file that was writable refuses the value).
-  [[nodiscard]] virtual Status limit(const Limits& limits) = 0;
+  /// Of `budgets`: memory (tmpfs, page tables and what else the kernel holds for the tree included; swap 0), processes
+  /// (tasks, PID 1 of the sandbox not counted), cpus.
+  [[nodiscard]] virtual Status limit(const Budgets& budgets) = 0;
 
   /// The folder for CLONE_INTO_CGROUP; -1: PID 1 joins after the clone.
   [[nodiscard]] virtual int folder() const = 0;

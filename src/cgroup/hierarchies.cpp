@@ -38,7 +38,7 @@ std::vector<OwnGroup> parse_own(std::string_view text) {
 
 /// Below the part of the hierarchy that is mounted; in a cgroup namespace both are relative to its
 /// root.
-std::optional<Place> place_in(const host::MountPoint& mount, std::string_view path) {
+std::optional<GroupPath> place_in(const host::MountPoint& mount, std::string_view path) {
   std::string_view root = mount.root;
   if (root == "/") root = "";
   if (!path.starts_with(root)) return std::nullopt;
@@ -46,7 +46,7 @@ std::optional<Place> place_in(const host::MountPoint& mount, std::string_view pa
   if (path == "/") path = "";
   // "/.." leads out of a cgroup namespace: a group that can't be named here
   if ((!path.empty() && !path.starts_with('/')) || path.starts_with("/..")) return std::nullopt;
-  return Place{.mount = mount.path, .group = std::string(path)};
+  return GroupPath{.mount = mount.path, .group = std::string(path)};
 }
 
 constexpr std::array<std::string_view, 4> kControllers = {"memory", "pids", "cpu", "cpuacct"};
@@ -70,7 +70,8 @@ Hierarchies find_hierarchies(std::string_view own_groups,
       for (const OwnGroup& group : own)
         if (group.controllers.empty()) found.unified = place_in(mount, group.path);
     if (mount.type != "cgroup") continue;
-    std::optional<Place>* const places[] = {&found.memory, &found.pids, &found.cpu, &found.cpuacct};
+    std::optional<GroupPath>* const places[] = {&found.memory, &found.pids, &found.cpu,
+                                                &found.cpuacct};
     for (std::size_t i = 0; i < kControllers.size(); ++i) {
       if (*places[i] || !lists(mount.options, kControllers[i])) continue;
       for (const OwnGroup& group : own)

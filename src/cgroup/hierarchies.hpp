@@ -11,18 +11,18 @@
 namespace sbx::cgroup {
 
 /// One hierarchy: where it is mounted and which of its groups this process is in.
-struct Place {
+struct GroupPath {
   std::string mount;  ///< absolute
   std::string group;  ///< below it: "" for the mounted root, else "/a/b"
   [[nodiscard]] std::string folder() const { return mount + group; }
 };
 
 struct Hierarchies {
-  std::optional<Place> unified;  ///< cgroup v2
-  std::optional<Place> memory;   ///< cgroup v1, as the following
-  std::optional<Place> pids;
-  std::optional<Place> cpu;
-  std::optional<Place> cpuacct;
+  std::optional<GroupPath> unified;  ///< cgroup v2
+  std::optional<GroupPath> memory;   ///< cgroup v1, as the following
+  std::optional<GroupPath> pids;
+  std::optional<GroupPath> cpu;
+  std::optional<GroupPath> cpuacct;
 };
 
 /// Whether controllers that sbx would use are bound to cgroup v1, from the text of

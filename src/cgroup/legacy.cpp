@@ -35,7 +35,7 @@ struct Folders {
 };
 
 Status add_folder(Folders& folders, std::vector<UniqueFd>& tasks, std::size_t controller,
-                  const Place& place, const std::string& name) {
+                  const GroupPath& place, const std::string& name) {
   const std::string path = place.folder() + "/" + name;
   auto same = std::ranges::find(folders.owned, path, &OwnedFolder::path);
   if (same == folders.owned.end()) {
@@ -61,14 +61,14 @@ class LegacyGroup final : public Group {
     if (has(Controller::memory)) listen();
   }
 
-  Status limit(const Limits& limits) override {
-    memory_limit_ = limits.memory.count;
+  Status limit(const Budgets& budgets) override {
+    memory_limit_ = budgets.memory.count;
     if (has(Controller::memory)) SBX_TRY(limit_memory(std::to_string(memory_limit_)));
     if (has(Controller::pids))
-      SBX_TRY(set(Controller::pids, "pids.max", std::to_string(limits.processes + 1)));
+      SBX_TRY(set(Controller::pids, "pids.max", std::to_string(budgets.processes + 1)));
     if (has(Controller::cpu)) {
       const auto quota =
-          static_cast<std::uint64_t>(std::llround(limits.cpus * static_cast<double>(kPeriod)));
+          static_cast<std::uint64_t>(std::llround(budgets.cpus * static_cast<double>(kPeriod)));
       SBX_TRY(set(Controller::cpu, "cpu.cfs_period_us", std::to_string(kPeriod)));
       SBX_TRY(set(Controller::cpu, "cpu.cfs_quota_us",
                   std::to_string(std::max(quota, kShortestQuota))));
@@ -172,8 +172,8 @@ LegacyMade make_legacy(const Hierarchies& hierarchies) {
   LegacyMade made;
   Folders folders;
   std::vector<UniqueFd> tasks;
-  const std::optional<Place>* const places[] = {&hierarchies.memory, &hierarchies.pids,
-                                                &hierarchies.cpu, &hierarchies.cpuacct};
+  const std::optional<GroupPath>* const places[] = {&hierarchies.memory, &hierarchies.pids,
+                                                    &hierarchies.cpu, &hierarchies.cpuacct};
   const std::string name = unique_name();
   do_outliving([&] {  // a group without its mark would stay for ever
     for (std::size_t i = 0; i < kControllers; ++i) {

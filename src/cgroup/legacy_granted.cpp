@@ -14,7 +14,7 @@ constexpr std::uint64_t kNoMemoryLimit = std::uint64_t{1} << 62;
 
 /// Calls back for each group from the own one up to the mounted one.
 template <class Look>
-void upwards(const std::optional<Place>& place, Look look) {
+void upwards(const std::optional<GroupPath>& place, Look look) {
   if (!place) return;
   for (std::string folder = place->folder(); folder.size() >= place->mount.size();
        folder.resize(folder.rfind('/'))) {

@@ -149,7 +149,7 @@ bool is_login(std::string_view path, uid_t uid) {
                               [&](std::string_view prefix) { return last.starts_with(prefix); });
 }
 
-bool is_limited(const Place& own, uid_t uid) {
+bool is_limited(const GroupPath& own, uid_t uid) {
   const std::string end = own.mount + users_slice(uid);
   for (std::string folder = own.folder(); folder.starts_with(end);
        folder.resize(folder.rfind('/'))) {

@@ -20,7 +20,7 @@ namespace sbx::cgroup {
 
 /// Whether the group, or one above it that belongs to the user, has a limit of memory or CPU: then
 /// somebody meant it to hold, and leaving it would undo that.
-[[nodiscard]] bool is_limited(const Place& own, uid_t uid);
+[[nodiscard]] bool is_limited(const GroupPath& own, uid_t uid);
 
 /// A question to the manager, and the wait for its answer: org.freedesktop.systemd1(5),
 /// StartTransientUnit. The unit ends with this process, and systemd removes what is in it.

@@ -70,7 +70,7 @@ bool is_owned(const std::string& folder, uid_t uid) {
 }
 
 /// Whether `folder` is the caller's to make groups in.
-bool is_delegated(const std::string& folder, const Place& own, const Caller& caller) {
+bool is_delegated(const std::string& folder, const GroupPath& own, const Caller& caller) {
   if (!may_write(folder) || !may_write(folder + "/cgroup.procs")) return false;
   const Delegation delegation = delegation_of(folder, own.mount);
   if (delegation == Delegation::marked) return true;
@@ -87,7 +87,7 @@ bool is_alone(const std::string& folder, pid_t pid) {
 }
 
 /// Inside a container the group that sbx is in looks like the root, and root owns it.
-bool may_take_over(const std::string& folder, const Place& own, const Caller& caller) {
+bool may_take_over(const std::string& folder, const GroupPath& own, const Caller& caller) {
   if (!may_write(folder) || !may_write(folder + "/cgroup.procs") ||
       !may_write(folder + "/cgroup.subtree_control"))
     return false;
@@ -175,18 +175,18 @@ class UnifiedGroup final : public Group {
       events_ = UniqueFd(::openat(folder_.fd(), "memory.events", O_RDONLY | O_CLOEXEC));
   }
 
-  Status limit(const Limits& limits) override {
+  Status limit(const Budgets& budgets) override {
     if (controllers_.memory) {
-      SBX_TRY(set("memory.max", std::to_string(limits.memory.count)));
+      SBX_TRY(set("memory.max", std::to_string(budgets.memory.count)));
       // Absent where the kernel does not count swap, or has none.
       if (::faccessat(folder_.fd(), "memory.swap.max", F_OK, 0) == 0)
         SBX_TRY(set("memory.swap.max", "0"));
       SBX_TRY(set("memory.oom.group", "1"));
     }
-    if (controllers_.pids) SBX_TRY(set("pids.max", std::to_string(limits.processes + 1)));
+    if (controllers_.pids) SBX_TRY(set("pids.max", std::to_string(budgets.processes + 1)));
     if (controllers_.cpu) {
       const auto quota =
-          static_cast<std::uint64_t>(std::llround(limits.cpus * static_cast<double>(kPeriod)));
+          static_cast<std::uint64_t>(std::llround(budgets.cpus * static_cast<double>(kPeriod)));
       SBX_TRY(set("cpu.max",
                   std::to_string(std::max(quota, kShortestQuota)) + " " + std::to_string(kPeriod)));
     }
@@ -254,7 +254,7 @@ class UnifiedGroup final : public Group {
 
 }  // namespace
 
-Result<Spot> find_spot(const Place& own, const Caller& caller) {
+Result<Spot> find_spot(const GroupPath& own, const Caller& caller) {
   const std::string folder = own.folder();
   if (is_hierarchy_root(folder)) {
     const Controllers controllers = controllers_in(folder + "/cgroup.subtree_control");
@@ -278,7 +278,7 @@ Result<Spot> find_spot(const Place& own, const Caller& caller) {
   return Spot{.parent = folder, .controllers = controllers, .alone = true};
 }
 
-host::ControlGroup::Granted granted_by_unified(const Place& own) {
+host::ControlGroup::Granted granted_by_unified(const GroupPath& own) {
   host::ControlGroup::Granted granted;
   for (std::string folder = own.folder(); folder.size() >= own.mount.size();
        folder = parent_of(folder)) {
@@ -290,7 +290,7 @@ host::ControlGroup::Granted granted_by_unified(const Place& own) {
   return granted;
 }
 
-Result<std::unique_ptr<Group>> make_unified(const Place& own, const Spot& spot) {
+Result<std::unique_ptr<Group>> make_unified(const GroupPath& own, const Spot& spot) {
   sweep(spot.parent);
   std::optional<Aside> aside;
   if (spot.alone) aside.emplace(SBX_TRY(Aside::move(own.folder(), spot.controllers)));

@@ -44,12 +44,12 @@ struct Caller {
 };
 
 /// Errors: host, whose message says why there is none.
-[[nodiscard]] Result<Spot> find_spot(const Place& own, const Caller& caller);
+[[nodiscard]] Result<Spot> find_spot(const GroupPath& own, const Caller& caller);
 
 /// The limits of the groups from `own` up to what is mounted.
-[[nodiscard]] host::ControlGroup::Granted granted_by_unified(const Place& own);
+[[nodiscard]] host::ControlGroup::Granted granted_by_unified(const GroupPath& own);
 
 /// Makes the group, and removes what dead runs left beside it. Errors: host, as find_spot.
-[[nodiscard]] Result<std::unique_ptr<Group>> make_unified(const Place& own, const Spot& spot);
+[[nodiscard]] Result<std::unique_ptr<Group>> make_unified(const GroupPath& own, const Spot& spot);
 
 }  // namespace sbx::cgroup

@@ -200,7 +200,7 @@ Sides sides_of(const Copy& copy, const Change& change) {
   if (copy.stored)
     if (const auto was = copy.stored->before.find(change.path); was != copy.stored->before.end())
       sides.bytes_before = was->second.bytes;
-  const workspace::Place place = place_of(copy, change.path);
+  const workspace::LayerPath place = place_of(copy, change.path);
   if (place.layer == nullptr || !place.layer->lower.valid()) return sides;
   const auto old_file = workspace::open_file(place.layer->lower.get(), place.path);
   if (!old_file) return sides;

@@ -141,7 +141,7 @@ Result<Draft> begin_draft(int store) {
 
 /// What a change is compared with when it is applied later.
 std::optional<Noted> note(const Copy& copy, const Change& change) {
-  const workspace::Place place = place_of(copy, change.path);
+  const workspace::LayerPath place = place_of(copy, change.path);
   struct stat now{};
   const auto folder =
       workspace::open_folder(place.layer->lower.get(), workspace::folder_of(place.path));

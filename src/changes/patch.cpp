@@ -92,7 +92,7 @@ class Writer {
   }
 
   std::optional<Blob> blob_before(const Change& change, std::string& why) const {
-    const workspace::Place place = place_of(copy_, change.path);
+    const workspace::LayerPath place = place_of(copy_, change.path);
     struct stat facts{};
     const auto folder =
         workspace::open_folder(place.layer->lower.get(), workspace::folder_of(place.path));

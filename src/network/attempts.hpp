@@ -18,13 +18,13 @@ namespace sbx::network {
 /// own; a packet socket would cost 10 ms to close. Under a flood what is not read is counted only.
 class Attempts {
  public:
-  struct Place {
+  struct Target {
     policy::Transport transport{};
     policy::Address address;
     std::uint16_t port = 0;
   };
   struct Packet {
-    Place to;
+    Target to;
     SocketAddress from;
     /// Of a datagram, where whole ones are wanted.
     std::span<const std::uint8_t> data;

@@ -81,7 +81,7 @@ std::vector<SocketWish> Listeners::wishes(std::span<const PlacedRule> rules, boo
   return wishes;
 }
 
-std::string Listeners::key_of(const Place& place) {
+std::string Listeners::key_of(const Endpoint& place) {
   std::string key;
   key += static_cast<char>(place.transport);
   key += static_cast<char>(place.family);
@@ -92,7 +92,7 @@ std::string Listeners::key_of(const Place& place) {
   return key;
 }
 
-Result<UniqueFd> Listeners::listening_socket(const Place& place) {
+Result<UniqueFd> Listeners::listening_socket(const Endpoint& place) {
   UniqueFd socket = SBX_TRY(pool_.take(domain_of(place.family), type_of(place.transport)));
   const SocketAddress address = place.every_address ? SocketAddress::any(place.family, place.port)
                                                     : SocketAddress(place.address, place.port);
@@ -105,7 +105,7 @@ Result<UniqueFd> Listeners::listening_socket(const Place& place) {
       "cannot listen on " + with_port(address.address(), place.port) + " in the gateway");
 }
 
-Status Listeners::add(const Place& place, const Name* name, const PlacedRule* rule) {
+Status Listeners::add(const Endpoint& place, const Name* name, const PlacedRule* rule) {
   std::string key = key_of(place);
   if (taken_.contains(key)) return {};
   UniqueFd socket = SBX_TRY(listening_socket(place));
@@ -119,7 +119,7 @@ Status Listeners::add(const Place& place, const Name* name, const PlacedRule* ru
   return {};
 }
 
-Status Listeners::add_ports(const PlacedRule& placed, Place place, const Name* name,
+Status Listeners::add_ports(const PlacedRule& placed, Endpoint place, const Name* name,
                             const PlacedRule* decided) {
   if (placed.rule.is_wide()) return {};
   for (const policy::PortRange& range : placed.rule.ports)
@@ -162,7 +162,7 @@ Status Listeners::listen_for(const Name& name) {
   return {};
 }
 
-const PlacedRule* Listeners::wide_rule(const Place& place, const Name* name) const {
+const PlacedRule* Listeners::wide_rule(const Endpoint& place, const Name* name) const {
   if (name == nullptr) {
     const PlacedRule* const found =
         is_synthetic(place.address)
@@ -178,11 +178,11 @@ const PlacedRule* Listeners::wide_rule(const Place& place, const Name* name) con
 }
 
 Result<Listener*> Listeners::open(Transport transport, const Address& address, std::uint16_t port) {
-  const Place place{.transport = transport,
-                    .family = address.family,
-                    .every_address = false,
-                    .address = address,
-                    .port = port};
+  const Endpoint place{.transport = transport,
+                       .family = address.family,
+                       .every_address = false,
+                       .address = address,
+                       .port = port};
   const Name* const name = any_wide_ ? names_.at(address) : nullptr;
   const PlacedRule* const rule = any_wide_ ? wide_rule(place, name) : nullptr;
   if (rule == nullptr) return nullptr;
@@ -224,11 +224,11 @@ void Listeners::tell(Told added, Told closing) {
 
 bool Listeners::has(Transport transport, const Address& address, std::uint16_t port) const {
   if (port == 53) return true;
-  Place place{.transport = transport,
-              .family = address.family,
-              .every_address = false,
-              .address = address,
-              .port = port};
+  Endpoint place{.transport = transport,
+                 .family = address.family,
+                 .every_address = false,
+                 .address = address,
+                 .port = port};
   if (taken_.contains(key_of(place))) return true;
   place.every_address = true;
   return taken_.contains(key_of(place));

@@ -59,7 +59,7 @@ class Listeners {
   [[nodiscard]] std::list<Listener>& all() { return listeners_; }
 
  private:
-  struct Place {
+  struct Endpoint {
     policy::Transport transport;
     policy::Family family;
     bool every_address;
@@ -67,12 +67,12 @@ class Listeners {
     std::uint16_t port;
   };
   using Listed = std::list<Listener>::iterator;
-  static std::string key_of(const Place& place);
-  Result<UniqueFd> listening_socket(const Place& place);
-  Status add(const Place& place, const Name* name, const policy::PlacedRule* rule);
-  Status add_ports(const policy::PlacedRule& placed, Place place, const Name* name,
+  static std::string key_of(const Endpoint& place);
+  Result<UniqueFd> listening_socket(const Endpoint& place);
+  Status add(const Endpoint& place, const Name* name, const policy::PlacedRule* rule);
+  Status add_ports(const policy::PlacedRule& placed, Endpoint place, const Name* name,
                    const policy::PlacedRule* decided);
-  [[nodiscard]] const policy::PlacedRule* wide_rule(const Place& place, const Name* name) const;
+  [[nodiscard]] const policy::PlacedRule* wide_rule(const Endpoint& place, const Name* name) const;
   void close_oldest();
 
   SocketPool& pool_;

@@ -13,7 +13,7 @@ namespace {
 
 class Look {
  public:
-  Look(const LiveFolder& folder, const Denials& denials, Hazards& hazards, std::uint64_t most,
+  Look(const LiveFolder& folder, const DenyRules& denials, Hazards& hazards, std::uint64_t most,
        Outcome& outcome)
       : folder_(folder), denials_(denials), hazards_(hazards), most_(most), outcome_(outcome) {}
 
@@ -64,7 +64,7 @@ class Look {
   }
 
   const LiveFolder& folder_;
-  const Denials& denials_;
+  const DenyRules& denials_;
   Hazards& hazards_;
   std::uint64_t most_;
   Outcome& outcome_;
@@ -80,7 +80,7 @@ void note_appeared(const Plan& plan, const host::Host& host, std::int64_t began,
   std::vector<DenyRule> rules;
   for (const std::string& pattern : plan.hidden_names)
     rules.push_back({pattern, {.layer = Layer::builtin}});
-  const Denials denials(std::move(rules), host.files.get());
+  const DenyRules denials(std::move(rules), host.files.get());
   for (const LiveFolder& folder : plan.live) {
     Hazards hazards(folder, *host.files, began, outcome);
     Look(folder, denials, hazards, plan.most_entries, outcome).run(*host.files);

@@ -16,9 +16,9 @@ constexpr std::uint64_t kDefaultStack = std::uint64_t{8} << 20;
 constexpr std::uint64_t kLargestStack = std::uint64_t{1} << 30;
 constexpr std::uint64_t kLockedMemory = std::uint64_t{64} << 10;
 
-class Limits {
+class ProcessLimits {
  public:
-  Limits(const host::Host& host, Plan& plan) : host_(host), plan_(plan) {}
+  ProcessLimits(const host::Host& host, Plan& plan) : host_(host), plan_(plan) {}
 
   /// Sets soft and hard limit, at most the caller's hard limit. `name` is the key reported as weaker if lowered.
   void add(int resource, std::uint64_t value, const char* name, const Origin& origin) {
@@ -61,7 +61,7 @@ std::uint64_t nproc_limit(const Plan& plan) {
 }
 
 void add_process_limits(const policy::Limits& limits, const host::Host& host, Plan& plan) {
-  Limits list(host, plan);
+  ProcessLimits list(host, plan);
   // 1, not 0: the kernel starts a core_pattern pipe even at 0 and refuses at exactly 1, core(5).
   list.add(RLIMIT_CORE, 1, "core dumps", {});
   list.add(RLIMIT_NOFILE, limits.open_files.value, "limits.open_files", limits.open_files.origin);
@@ -139,20 +139,15 @@ Milliseconds wall_time_of(const policy::Limits& limits, bool interactive) {
 void decide_limits(const policy::Policy& policy, const host::Host& host, Plan& plan) {
   const policy::Limits& limits = policy.limits;
   plan.control_group = host.control_group;
-  plan.budgets = {.wall_time = wall_time_of(limits, plan.interactive),
-                  .cpu_time = limits.cpu_time.value,
-                  .grace = limits.grace.value,
-                  .cpus = limits.cpus.value,
-                  .disk = limits.disk.value,
-                  .disk_files = limits.disk_files.value,
-                  .memory = limits.memory.value,
-                  .processes = limits.processes.value,
-                  .file_size = limits.file_size.value};
+#define SBX_BUDGET(name, type, initial, form) plan.budgets.name = limits.name.value;
+  SBX_BUDGETS(SBX_BUDGET)
+#undef SBX_BUDGET
+  plan.budgets.wall_time = wall_time_of(limits, plan.interactive);
   take_granted(host.control_group.granted, plan);
-  plan.budgets.affinity = chosen_cpus(host.cpus, plan.budgets.cpus);
+  plan.affinity = chosen_cpus(host.cpus, plan.budgets.cpus);
   add_process_limits(limits, host, plan);
   const bool is_held_around = host.control_group.granted.cpus == plan.budgets.cpus;
-  const std::size_t whole = plan.budgets.affinity.size();
+  const std::size_t whole = plan.affinity.size();
   if (plan.control_group.cpus == host::Means::none && !is_held_around &&
       plan.budgets.cpus != std::ceil(plan.budgets.cpus) &&
       plan.budgets.cpus < static_cast<double>(host.cpus.size()))

@@ -46,7 +46,7 @@ Result<std::string> system_root(const policy::Policy& policy, const host::Host& 
 Status decide_files(const policy::Policy& policy, const host::Host& host, const RunRequest& request,
                     Plan& plan) {
   const std::string root = SBX_TRY(system_root(policy, host));
-  const Denials denials(resolve_deny(policy.filesystem.deny, host), host.files.get());
+  const DenyRules denials(resolve_deny(policy.filesystem.deny, host), host.files.get());
   for (const DenyRule& rule : denials.rules()) plan.hidden_names.push_back(rule.pattern);
   View view(denials);
   append(plan.mounts, SBX_TRY(system_steps(host, root, policy.filesystem.system.origin, view)));

@@ -10,6 +10,7 @@
 #include <sbx/outcome.hpp>
 #include <sbx/units.hpp>
 
+#include "base/budgets.hpp"
 #include "base/mount_kind.hpp"
 #include "host/host.hpp"
 #include "plan/filter/filter.hpp"
@@ -84,20 +85,6 @@ struct Identity {
   gid_t gid = 1000;
 };
 
-struct Budgets {
-  Milliseconds wall_time{};
-  Milliseconds cpu_time{};
-  Milliseconds grace{};
-  double cpus = 1;
-  std::vector<int> affinity;    ///< ceil(cpus) random CPUs of the caller's; empty: all
-  Bytes disk{};                 ///< size of the private tmpfs
-  bool disk_in_folder = false;  ///< the private disk is a directory of the state home instead
-  std::uint64_t disk_files = 0;
-  Bytes memory{};
-  std::uint64_t processes = 0;
-  Bytes file_size{};
-};
-
 struct OutputPlan {
   Bytes stdout_cap{};
   Bytes stderr_cap{};
@@ -150,6 +137,8 @@ struct Plan {
   std::vector<Mount> mounts;
   std::vector<ProcessLimit> process_limits;
   Budgets budgets;
+  std::vector<int> affinity;    ///< ceil(cpus) random CPUs of the caller's; empty: all
+  bool disk_in_folder = false;  ///< the private disk is a directory of the state home, no tmpfs
   host::ControlGroup control_group;  ///< enforces the budgets of the whole tree
   OutputPlan output;
   NetworkPlan network;

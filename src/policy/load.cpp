@@ -80,7 +80,7 @@ class Merger {
   }
 
  private:
-  [[nodiscard]] Reading::Place place_of(const PolicyText& text) const {
+  [[nodiscard]] Reading::TextSource place_of(const PolicyText& text) const {
     return {.file = text.name,
             .layer = text.layer,
             .base = {.folder = text.folder, .home = context_.home}};

@@ -9,6 +9,7 @@
 #include <sbx/error.hpp>
 #include <sbx/units.hpp>
 
+#include "base/budgets.hpp"
 /// What a policy says after every layer is merged: plain data, finished, shared as const. TOML is
 /// known to policy/parse only.
 namespace sbx::policy {
@@ -105,17 +106,11 @@ struct Network {
   Sourced<bool> named;
 };
 struct Limits {
-  Sourced<Milliseconds> wall_time;
-  Sourced<Milliseconds> cpu_time;
-  Sourced<double> cpus;
-  Sourced<Bytes> memory;
-  Sourced<std::uint64_t> processes;
+#define SBX_LIMIT(name, type, initial, form) Sourced<type> name;
+  SBX_BUDGETS(SBX_LIMIT)
+#undef SBX_LIMIT
   Sourced<std::uint64_t> open_files;
-  Sourced<Bytes> file_size;
-  Sourced<Bytes> disk;
-  Sourced<std::uint64_t> disk_files;
   Sourced<DiskOn> disk_on;
-  Sourced<Milliseconds> grace;
 };
 struct Output {
   Sourced<Bytes> stdout_;

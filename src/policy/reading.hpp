@@ -16,16 +16,16 @@ enum class ListMode : std::uint8_t { append, replace };
 /// One text while it is read: where its values come from, and what is found wrong with it.
 class Reading {
  public:
-  struct Place {
+  struct TextSource {
     std::string file;  ///< as messages name it; on the command line the option
     Layer layer = Layer::file;
     PathBase base;
   };
   /// `text` must outlive the reading; on the command line it is what was typed after the option.
-  Reading(std::string_view text, Place place, Findings& findings)
+  Reading(std::string_view text, TextSource place, Findings& findings)
       : text_(text), place_(std::move(place)), findings_(findings) {}
 
-  [[nodiscard]] const Place& place() const { return place_; }
+  [[nodiscard]] const TextSource& place() const { return place_; }
   [[nodiscard]] const PathBase& base() const { return place_.base; }
   [[nodiscard]] bool typed() const { return place_.layer == Layer::command_line; }
   [[nodiscard]] Origin origin(int line, int column) const;
@@ -43,7 +43,7 @@ class Reading {
 
  private:
   std::string_view text_;
-  Place place_;
+  TextSource place_;
   Findings& findings_;
   std::size_t found_ = 0;
 };

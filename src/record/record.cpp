@@ -212,20 +212,34 @@ Json usage_json(const Usage& usage) {
           {"written_bytes", optional_number(usage.written_bytes)}};
 }
 
+/// How a budget is shown, by its form in base/budgets.hpp.
+namespace shown {
+void time(Json& json, const std::string& name, Milliseconds value) {
+  json[name + "_ms"] = value.count();
+}
+void time_or_null(Json& json, const std::string& name, Milliseconds value) {
+  json[name + "_ms"] = value.count() > 0 ? Json(value.count()) : Json(nullptr);
+}
+void size(Json& json, const std::string& name, Bytes value) {
+  json[name + "_bytes"] = value.count;
+}
+template <class Number>
+void number(Json& json, const std::string& name, Number value) {
+  json[name] = value;
+}
+template <class Value>
+void not_shown(Json& /*json*/, const std::string& /*name*/, Value /*value*/) {}
+}  // namespace shown
+
 Json limits_json(const plan::Plan& plan) {
-  const plan::Budgets& budgets = plan.budgets;
-  const bool timed = budgets.wall_time.count() > 0;
-  return {{"wall_time_ms", timed ? Json(budgets.wall_time.count()) : Json(nullptr)},
-          {"cpu_time_ms", budgets.cpu_time.count()},
-          {"cpus", budgets.cpus},
-          {"memory_bytes", budgets.memory.count},
-          {"processes", budgets.processes},
-          {"file_size_bytes", budgets.file_size.count},
-          {"disk_bytes", budgets.disk.count},
-          {"disk_files", budgets.disk_files},
-          {"stdout_bytes", plan.output.stdout_cap.count},
-          {"stderr_bytes", plan.output.stderr_cap.count},
-          {"passed_bytes", plan.output.passed_cap.count}};
+  Json json;
+#define SBX_BUDGET(name, type, initial, form) shown::form(json, #name, plan.budgets.name);
+  SBX_BUDGETS(SBX_BUDGET)
+#undef SBX_BUDGET
+  json["stdout_bytes"] = plan.output.stdout_cap.count;
+  json["stderr_bytes"] = plan.output.stderr_cap.count;
+  json["passed_bytes"] = plan.output.passed_cap.count;
+  return json;
 }
 
 std::vector<Degraded> all_degraded(const run::Answer& answer) {

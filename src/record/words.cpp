@@ -203,7 +203,7 @@ void append_degraded(std::string& text, const std::vector<Degraded>& degraded) {
 std::string cure_of_verdict(const plan::Plan& plan, const Outcome& outcome) {
   const auto* over = std::get_if<OverBudget>(&outcome.verdict);
   if (over == nullptr) return {};
-  const plan::Budgets& budgets = plan.budgets;
+  const Budgets& budgets = plan.budgets;
   const auto was_met = [&](std::string_view name) {
     return std::ranges::find(outcome.limits_met, name, &LimitMet::limit) !=
            outcome.limits_met.end();
@@ -382,7 +382,7 @@ std::string plan_words(const policy::Policy& policy, const plan::Plan& plan) {
   text += fmt::format("folder      {}\n", printable(plan.working_directory));
   text += "variables  ";
   for (const std::string& name : variable_names(plan)) text += " " + printable(name);
-  const plan::Budgets& budgets = plan.budgets;
+  const Budgets& budgets = plan.budgets;
   text += fmt::format(
       "\nlimits      {} wall, {} CPU time, {} CPU{}, {} memory, {} disk, {} processes\n",
       budgets.wall_time.count() > 0 ? describe(budgets.wall_time) : "no limit of",

@@ -134,7 +134,7 @@ constexpr const char* kShareDirectory =
 
 std::string about_missing(const std::string& name, const policy::Policy& policy,
                           const host::Host& host) {
-  const plan::Denials hidden(plan::resolve_deny(policy.filesystem.deny, host), host.files.get());
+  const plan::DenyRules hidden(plan::resolve_deny(policy.filesystem.deny, host), host.files.get());
   const std::string path = plan::normal(plan::joined(host.working_directory, name));
   const auto canonical = host.files->canonical(path);
   const plan::DenyRule* rule = hidden.covers(path);

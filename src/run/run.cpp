@@ -67,10 +67,7 @@ supervise::OnExceed on_exceed(policy::Exceed exceed) {
 }
 
 supervise::Settings settings_of(const plan::Plan& plan, const Options& options) {
-  supervise::Settings settings;
-  settings.wall_time = plan.budgets.wall_time;
-  settings.cpu_time = plan.budgets.cpu_time;
-  settings.grace = plan.budgets.grace;
+  supervise::Settings settings{.budgets = plan.budgets};
   settings.cpus = static_cast<int>(std::ceil(plan.budgets.cpus));
   settings.stdout_cap = plan.output.stdout_cap;
   settings.stderr_cap = plan.output.stderr_cap;
@@ -80,15 +77,10 @@ supervise::Settings settings_of(const plan::Plan& plan, const Options& options) 
   settings.trial = options.trial;
   settings.kill_on_denied = plan.denied == policy::DeniedCall::kill;
   settings.interactive = plan.interactive;
-  settings.memory = plan.budgets.memory;
   settings.memory_is_granted = plan.control_group.granted.memory_bytes == plan.budgets.memory.count;
-  settings.processes = plan.budgets.processes;
   settings.outer_events = plan.control_group.outer_events;
-  settings.disk = plan.budgets.disk;
   settings.disk_is_host_too = plan::has_live_grant(plan);
-  settings.disk_files = plan.budgets.disk_files;
-  settings.disk_in_folder = plan.budgets.disk_in_folder;
-  settings.file_size = plan.budgets.file_size;
+  settings.disk_in_folder = plan.disk_in_folder;
   settings.disk_begins_with_copy = has(plan, plan::MountKind::copy);
   settings.full_files_at_start =
       static_cast<std::uint64_t>(std::ranges::count_if(plan.mounts, [&](const plan::Mount& mount) {
@@ -148,10 +140,9 @@ std::vector<std::string> live_folders(const plan::Plan& plan) {
   return folders;
 }
 
-Status set_limits(const plan::Budgets& budgets, cgroup::Group* group) {
+Status set_limits(const Budgets& budgets, cgroup::Group* group) {
   if (group == nullptr) return {};
-  return group->limit(
-      {.memory = budgets.memory, .processes = budgets.processes, .cpus = budgets.cpus});
+  return group->limit(budgets);
 }
 
 /// If the memory budget is too small for the sandbox itself, the run ends before the command starts.
@@ -213,7 +204,7 @@ Result<plan::Plan> with_copies(const plan::Plan& plan, const host::Host& host, c
 /// If the file system can't hold whiteouts, a run that hides names can't have its private disk there.
 Result<plan::Plan> without_folder(const plan::Plan& plan, const Error& error) {
   plan::Plan in_memory = plan;
-  in_memory.budgets.disk_in_folder = false;
+  in_memory.disk_in_folder = false;
   in_memory.degraded.push_back(
       {"limits.disk", error.text(), "the private disk is in memory all the same"});
   SBX_TRY(plan::check_requirements(in_memory.required, in_memory));
@@ -244,7 +235,7 @@ bool hides_names_in_overlays(const plan::Plan& plan) {
 /// The private disk of one run if it is no tmpfs, and the copies on it.
 class OwnDisk {
  public:
-  Status prepare(const plan::Plan& plan, const spawn::Identity& identity,
+  Status prepare(const plan::Plan& plan, const spawn::MappedIdentity& identity,
                  const std::string& state) {
     if (has(plan, plan::MountKind::copy))
       disk_.fill = [&](int scratch) {
@@ -253,7 +244,7 @@ class OwnDisk {
         ::clock_gettime(CLOCK_REALTIME_COARSE, &filled_);
         return done;
       };
-    if (!plan.budgets.disk_in_folder) return {};
+    if (!plan.disk_in_folder) return {};
     folder_ = std::make_unique<workspace::DiskFolder>(
         SBX_TRY(workspace::DiskFolder::make(state, identity.uid_on_host, identity.gid_on_host)));
     if (!folder_->takes_overlays() && has(plan, plan::MountKind::overlay))
@@ -326,7 +317,7 @@ std::int64_t coarse_clock_nanoseconds() {
 
 Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Options& options,
                         Stamps& stamps) {
-  const spawn::Identity identity = SBX_TRY(spawn::acquire_identity(host));
+  const spawn::MappedIdentity identity = SBX_TRY(spawn::acquire_identity(host));
   const uid_t owner = identity.changes_ids ? identity.uid_on_host : static_cast<uid_t>(-1);
   supervise::StreamPair streams = SBX_TRY(supervise::make_streams(
       stdin_from(plan.stdin_mode), plan.stdin_file, output_form(plan, options), owner));

@@ -102,7 +102,7 @@ void Sought::remember(const std::string& path, const supervise::CallerMemory& me
   auto known = seen_.find(path);
   if (known == seen_.end()) {
     if (made_.contains(path)) return;
-    Place place = place_of(path);
+    HostPath place = place_of(path);
     if (place.host.empty()) return;
     if (seen_.size() >= kMostPaths) {
       ++left_out_;
@@ -120,7 +120,7 @@ bool Sought::is_upper_folder(const std::string& path) const {
       plan_.mounts, [&](const plan::Mount& mount) { return plan::is_within(mount.target, path); });
 }
 
-Sought::Place Sought::place_of(const std::string& path) const {
+Sought::HostPath Sought::place_of(const std::string& path) const {
   if (std::ranges::any_of(kOwn, [&](std::string_view own) { return plan::is_within(path, own); }))
     return {};
   const plan::Mount* deepest = nullptr;
@@ -148,7 +148,7 @@ bool Sought::leads_further(const std::string& path) const {
 }
 
 Denial Sought::denial(const std::string& path, const Seen& seen, bool is_folder) const {
-  const Place& place = seen.place;
+  const HostPath& place = seen.place;
   Denial denial{
       .kind = DenialKind::path, .what = path, .count = seen.count, .process = seen.process};
   if (place.hidden) {

@@ -27,13 +27,13 @@ class Sought {
 
  private:
   /// The host path for a path inside, if it were granted.
-  struct Place {
+  struct HostPath {
     std::string host;
     bool below_home = false;
     bool hidden = false;  ///< filesystem.deny hides it
   };
   struct Seen {
-    Place place;
+    HostPath place;
     std::uint64_t count = 0;
     std::string process;
     bool used = false;  ///< opened, entered or executed, not only examined
@@ -43,7 +43,7 @@ class Sought {
   void note_made(const std::string& path);
   void remember(const std::string& path, const supervise::CallerMemory& memory, bool used);
   /// With an empty host path if there is nothing to report.
-  [[nodiscard]] Place place_of(const std::string& path) const;
+  [[nodiscard]] HostPath place_of(const std::string& path) const;
   [[nodiscard]] bool is_upper_folder(const std::string& path) const;
   [[nodiscard]] bool leads_further(const std::string& path) const;
   [[nodiscard]] Denial denial(const std::string& path, const Seen& seen, bool is_folder) const;

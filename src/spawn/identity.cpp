@@ -81,7 +81,7 @@ UniqueFd lock_base(uid_t base) {
   return lock;
 }
 
-Result<Identity> claim_base() {
+Result<MappedIdentity> claim_base() {
   std::vector<IdRange> taken;
   append_lines(taken, "/etc/subuid", 1, 2);
   append_lines(taken, "/etc/subgid", 1, 2);
@@ -98,11 +98,11 @@ Result<Identity> claim_base() {
     if (is_running(base + kInside)) continue;
     UniqueFd lock = lock_base(base);
     if (!lock.valid()) continue;
-    return Identity{.changes_ids = true,
-                    .base = base,
-                    .uid_on_host = base + kInside,
-                    .gid_on_host = base + kInside,
-                    .lock = std::move(lock)};
+    return MappedIdentity{.changes_ids = true,
+                          .base = base,
+                          .uid_on_host = base + kInside,
+                          .gid_on_host = base + kInside,
+                          .lock = std::move(lock)};
   }
   return fail(Error{.kind = ErrorKind::host,
                     .code = "no-free-uid",
@@ -163,12 +163,12 @@ Result<UniqueFd> make_map_namespace(const std::string& uids, const std::string& 
 
 }  // namespace
 
-Result<Identity> acquire_identity(const host::Host& host) {
+Result<MappedIdentity> acquire_identity(const host::Host& host) {
   if (host.privileged) return claim_base();
-  return Identity{.uid_on_host = host.uid, .gid_on_host = host.gid};
+  return MappedIdentity{.uid_on_host = host.uid, .gid_on_host = host.gid};
 }
 
-Status write_id_maps(pid_t pid, const Identity& identity, const host::Host& host) {
+Status write_id_maps(pid_t pid, const MappedIdentity& identity, const host::Host& host) {
   if (identity.changes_ids)
     return write_maps(pid, map_line(0, identity.base, kRange), map_line(0, identity.base, kRange));
   // user_namespaces(7): without CAP_SETGID in the parent namespace, gid_map is writable only after setgroups is

@@ -15,7 +15,7 @@
 /// (RLIMIT_NPROC, sysctls).
 namespace sbx::spawn {
 
-struct Identity {
+struct MappedIdentity {
   bool changes_ids = false;
   uid_t base = 0;  ///< first of the 65,536 host ids that map to 0 to 65535 inside
   uid_t uid_on_host = 0;
@@ -24,10 +24,11 @@ struct Identity {
 };
 
 /// Chooses and locks an identity. Errors: host (no free range of ids).
-[[nodiscard]] Result<Identity> acquire_identity(const host::Host& host);
+[[nodiscard]] Result<MappedIdentity> acquire_identity(const host::Host& host);
 
 /// Writes setgroups, uid_map and gid_map of a process just cloned. Errors: setup.
-[[nodiscard]] Status write_id_maps(pid_t pid, const Identity& identity, const host::Host& host);
+[[nodiscard]] Status write_id_maps(pid_t pid, const MappedIdentity& identity,
+                                   const host::Host& host);
 
 /// User namespaces that exist only as maps for idmapped mounts: from ids on disk to ids of the sandbox, where the
 /// owner of the granted directory becomes 1000. One per owner.

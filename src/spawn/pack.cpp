@@ -180,7 +180,7 @@ void pack_facts(Program& program, const plan::Plan& plan, const PackRequest& req
   program.change_ids = plan.identity.privileged;
   program.uid = plan.identity.uid;
   program.gid = plan.identity.gid;
-  pack_affinity(program, plan.budgets.affinity);
+  pack_affinity(program, plan.affinity);
   program.own_network = plan.network.own_namespace;
   program.gateway = request.network.gateway;
   program.hand_space = request.network.space;

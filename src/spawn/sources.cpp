@@ -128,7 +128,7 @@ std::uint64_t mount_attributes(const Mount& mount) {
   return attributes;
 }
 
-Result<std::vector<Source>> open_sources(const plan::Plan& plan, const Identity& identity) {
+Result<std::vector<Source>> open_sources(const plan::Plan& plan, const MappedIdentity& identity) {
   std::vector<Source> sources(plan.mounts.size());
   if (!identity.changes_ids) return sources;
   IdMaps maps(identity.base);

@@ -22,7 +22,7 @@ struct Source {
 
 /// Errors: setup, with the path and its policy line. Does nothing for an ordinary caller.
 [[nodiscard]] Result<std::vector<Source>> open_sources(const plan::Plan& plan,
-                                                       const Identity& identity);
+                                                       const MappedIdentity& identity);
 
 /// MOUNT_ATTR_* of a step.
 [[nodiscard]] std::uint64_t mount_attributes(const plan::Mount& mount);

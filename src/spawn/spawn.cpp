@@ -136,7 +136,7 @@ Result<bool> passes(const child::Fault& fault, Stage stage) {
                     .errno_value = fault.error});
 }
 
-Status map_ids(pid_t pid, const Identity& identity, const host::Host& host) {
+Status map_ids(pid_t pid, const MappedIdentity& identity, const host::Host& host) {
   auto mapped = write_id_maps(pid, identity, host);
   if (mapped) return {};
   Error error = std::move(mapped).error();
@@ -204,7 +204,7 @@ std::vector<Expected> messages_of(const SpawnRequest& request) {
 
 /// The private disk in a directory, as the child gets it. Root's directories can't be reached by the sandbox's uid: the
 /// child gets the mount itself.
-Result<UniqueFd> disk_tree(const Disk& disk, const Identity& identity) {
+Result<UniqueFd> disk_tree(const Disk& disk, const MappedIdentity& identity) {
   if (disk.folder == nullptr || !identity.changes_ids) return UniqueFd();
   UniqueFd tree(static_cast<int>(::syscall(SYS_open_tree, AT_FDCWD, disk.folder->path.c_str(),
                                            OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)));

@@ -65,7 +65,7 @@ using StampFunction = std::function<void(const char* stage)>;
 struct SpawnRequest {
   const plan::Plan& plan;
   const host::Host& host;
-  const Identity& identity;
+  const MappedIdentity& identity;
   const NetworkRequest& network;
   const Disk& disk;
   ChildStreams streams;

@@ -8,6 +8,7 @@
 #include <sbx/outcome.hpp>
 
 #include <sbx/units.hpp>
+#include "base/budgets.hpp"
 #include "base/event_loop.hpp"
 #include "supervise/meters/caller_memory.hpp"
 
@@ -44,9 +45,7 @@ struct SocketDiagnosis {
 
 /// 0 means unlimited.
 struct Settings {
-  Milliseconds wall_time{};
-  Milliseconds cpu_time{};
-  Milliseconds grace{};
+  Budgets budgets;
   int cpus = 1;        ///< CPUs that can run the tree at once: bounds the rate of CPU time
   Bytes stdout_cap{};  ///< captured
   Bytes stderr_cap{};  ///< captured
@@ -56,19 +55,14 @@ struct Settings {
   bool kill_on_denied = false;
   bool interactive = false;
   bool trial = false;              ///< start measurements at once that a short run would not reach
-  Bytes memory{};                  ///< of the whole tree
   bool memory_is_granted = false;  ///< the limit of a group around sbx, lower than the policy's
   /// If memory is polled: a file whose "oom_kill" counts kills in the surrounding group; may be empty.
   std::string outer_events;
-  std::uint64_t processes = 0;
-  Bytes disk{};
   bool disk_is_host_too = false;       ///< writes to the host count against `disk`
   bool disk_in_folder = false;         ///< `Watched::scratch` is a directory on a real file system
   bool disk_begins_with_copy = false;  ///< a directory with unknown files
   /// Files of exactly `file_size` that the run itself put on the disk.
   std::uint64_t full_files_at_start = 0;
-  std::uint64_t disk_files = 0;
-  std::optional<Bytes> file_size;  ///< nothing: no limit; 0 lets no file grow
   ExplainCall explain;
   /// The action for each allowed call that the filter notifies.
   std::vector<Note> notes;

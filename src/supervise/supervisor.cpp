@@ -232,9 +232,10 @@ Status Supervisor::Impl::start_input() {
 }
 
 void Supervisor::Impl::start_timers() {
-  if (settings_.wall_time.count() > 0)
-    loop_.at(started_ + static_cast<std::uint64_t>(microseconds(settings_.wall_time).count()),
-             [this] { wall_time_ended(); });
+  if (settings_.budgets.wall_time.count() > 0)
+    loop_.at(
+        started_ + static_cast<std::uint64_t>(microseconds(settings_.budgets.wall_time).count()),
+        [this] { wall_time_ended(); });
   loop_.after(kSettled, [] {
     release_program_pages();
     ::malloc_trim(0);  // policy and plan are no longer needed
@@ -331,9 +332,9 @@ void Supervisor::Impl::continue_all() {
 
 void Supervisor::Impl::wall_time_ended() {
   if (!decide(OverBudget{Budget::wall_time})) return;
-  if (settings_.grace.count() == 0) return kill();
+  if (settings_.budgets.grace.count() == 0) return kill();
   order(FromSupervisor::signal_main, SIGTERM);
-  loop_.after(settings_.grace, [this] { kill(); });
+  loop_.after(settings_.budgets.grace, [this] { kill(); });
 }
 
 void Supervisor::Impl::over_output(const std::string& stream) {
@@ -450,7 +451,7 @@ Usage Supervisor::Impl::usage() const {
 /// A program that ignores SIGXFSZ, as Python does, is told EFBIG, which leaves no trace but a file
 /// that is as large as it may be. Worth a look only when the command failed.
 bool Supervisor::Impl::met_file_size(const Verdict& verdict) const {
-  const std::uint64_t limit = settings_.file_size.value_or(Bytes{}).count;
+  const std::uint64_t limit = settings_.budgets.file_size.count;
   if (limit == 0 || verdict == Verdict(Exited{0}) || sandbox_.scratch < 0) return false;
   // The plan knows the disk's initial contents, while a supervisor that started late sees later ones. For a copy they
   // are unknown.
@@ -500,10 +501,11 @@ void Supervisor::Impl::tell_limits() const {
   if (sinks_.events == nullptr) return;
   const BudgetsSeen& seen = budgets_.seen();
   if (seen.processes_met)
-    sinks_.events->limit_met({.limit = "processes", .value = settings_.processes});
-  if (seen.disk_met) sinks_.events->limit_met({.limit = "disk", .value = settings_.disk.count});
+    sinks_.events->limit_met({.limit = "processes", .value = settings_.budgets.processes});
+  if (seen.disk_met)
+    sinks_.events->limit_met({.limit = "disk", .value = settings_.budgets.disk.count});
   if (seen.disk_files_met)
-    sinks_.events->limit_met({.limit = "disk_files", .value = settings_.disk_files});
+    sinks_.events->limit_met({.limit = "disk_files", .value = settings_.budgets.disk_files});
 }
 
 void Supervisor::Impl::leave_loop() {

@@ -19,7 +19,7 @@ Milliseconds milliseconds(std::uint64_t microseconds) {
 }
 
 bool cpu_time_is_spent(const Settings& settings, CpuTime used) {
-  const auto budget = static_cast<std::uint64_t>(settings.cpu_time.count()) * 1000;
+  const auto budget = static_cast<std::uint64_t>(settings.budgets.cpu_time.count()) * 1000;
   return budget > 0 && used.total() >= budget;
 }
 
@@ -35,9 +35,9 @@ bool killed_from_outside(const BudgetsSeen& seen) {
 bool failed_near_process_limit(const Verdict& verdict, const Settings& settings,
                                const BudgetsSeen& seen) {
   constexpr std::uint64_t kSmallest = 16;  // below this, one process less is nothing unusual
-  const std::uint64_t near = settings.processes - settings.processes / 8;
+  const std::uint64_t near = settings.budgets.processes - settings.budgets.processes / 8;
   return seen.processes_evidence == Evidence::sampled && verdict != Verdict(Exited{0}) &&
-         settings.processes >= kSmallest && seen.processes_peak >= near;
+         settings.budgets.processes >= kSmallest && seen.processes_peak >= near;
 }
 
 std::string memory_sentence(const Settings& settings, const BudgetsSeen& seen) {
@@ -45,32 +45,32 @@ std::string memory_sentence(const Settings& settings, const BudgetsSeen& seen) {
   const std::string& name = seen.largest.name;
   if (killed_from_outside(seen))
     return "the kernel killed a process for want of memory before the limit of " +
-           describe(settings.memory) + " was reached (" +
+           describe(settings.budgets.memory) + " was reached (" +
            (name.empty() ? "" : "largest process: " + name + "; ") + "peak " +
            describe(Bytes{seen.memory_peak}) + "): the host, or a cgroup around sbx, had none left";
   std::string facts = "limits.memory";
   if (!name.empty()) facts += "; largest process: " + name;
-  if (seen.memory_in_sockets > settings.memory.count / 16)
+  if (seen.memory_in_sockets > settings.budgets.memory.count / 16)
     facts += "; " + describe(Bytes{seen.memory_in_sockets}) + " in sockets";
-  return "memory limit of " + describe(settings.memory) + " reached (" + facts + ")" +
+  return "memory limit of " + describe(settings.budgets.memory) + " reached (" + facts + ")" +
          (settings.memory_is_granted ? ", the limit of the cgroup that sbx runs in" : "");
 }
 
 std::string disk_sentence(const Settings& settings, const BudgetsSeen& seen) {
   if (settings.disk_in_folder && seen.disk_files_met)
-    return "more than " + std::to_string(settings.disk_files) +
+    return "more than " + std::to_string(settings.budgets.disk_files) +
            " files on the private disk (limits.disk_files)";
   if (settings.disk_in_folder && seen.disk_met)
-    return "disk budget of " + describe(settings.disk) + " reached, " +
+    return "disk budget of " + describe(settings.budgets.disk) + " reached, " +
            describe(Bytes{seen.disk_peak}) + " on the private disk (limits.disk)";
-  const bool written_over = settings.disk_is_host_too && seen.written > settings.disk.count;
-  if (!written_over && seen.live_files > settings.disk_files)
-    return "more than " + std::to_string(settings.disk_files) +
+  const bool written_over = settings.disk_is_host_too && seen.written > settings.budgets.disk.count;
+  if (!written_over && seen.live_files > settings.budgets.disk_files)
+    return "more than " + std::to_string(settings.budgets.disk_files) +
            " new files and directories in live grants (limits.disk_files)";
   if (!written_over && !seen.unlisted.empty())
     return "new files in a live grant can't be counted: '" + seen.unlisted +
            "' can't be listed any more (limits.disk_files)";
-  if (!seen.unreadable.empty() && seen.written <= settings.disk.count)
+  if (!seen.unreadable.empty() && seen.written <= settings.budgets.disk.count)
     return "what " + seen.unreadable +
            " writes to live grants can't be counted: it runs a program that it may not read, or "
            "made "
@@ -79,7 +79,7 @@ std::string disk_sentence(const Settings& settings, const BudgetsSeen& seen) {
   if (seen.grown > 0)
     grown = ", " + (seen.grown == seen.written ? "" : describe(Bytes{seen.grown}) + " of it ") +
             "by the growth of a file system in memory, whoever wrote there";
-  return "disk budget of " + describe(settings.disk) + " reached, " +
+  return "disk budget of " + describe(settings.budgets.disk) + " reached, " +
          describe(Bytes{seen.written}) + " written to live grants" + grown + " (limits.disk)";
 }
 
@@ -124,14 +124,15 @@ struct Sentence {
   std::string operator()(const OverBudget& end) const {
     switch (end.budget) {
       case Budget::wall_time:
-        return "wall-time budget of " + describe(settings.wall_time) + " spent (limits.wall_time)";
+        return "wall-time budget of " + describe(settings.budgets.wall_time) +
+               " spent (limits.wall_time)";
       case Budget::cpu_time:
-        return "CPU-time budget of " + describe(settings.cpu_time) + " spent, " +
+        return "CPU-time budget of " + describe(settings.budgets.cpu_time) + " spent, " +
                describe(milliseconds(measured.cpu_microseconds)) + " used (limits.cpu_time)";
       case Budget::output:
         return output_sentence(settings, measured);
       case Budget::file_size:
-        return "a file would have grown over " + describe(*settings.file_size) +
+        return "a file would have grown over " + describe(settings.budgets.file_size) +
                " (limits.file_size)";
       case Budget::disk:
         return disk_sentence(settings, measured.budgets);
@@ -147,7 +148,8 @@ struct Sentence {
 Verdict verdict_of_status(int wait_status, const Settings& settings, CpuTime used) {
   if (!WIFSIGNALED(wait_status)) return Exited{WEXITSTATUS(wait_status)};
   const int signal = WTERMSIG(wait_status);
-  if (signal == SIGXFSZ && settings.file_size) return OverBudget{Budget::file_size};
+  if (signal == SIGXFSZ && settings.budgets.file_size.count != Budgets{}.file_size.count)
+    return OverBudget{Budget::file_size};
   if ((signal == SIGXCPU || signal == SIGKILL) && cpu_time_is_spent(settings, used))
     return OverBudget{Budget::cpu_time};
   return Signaled{signal};
@@ -162,36 +164,39 @@ std::vector<LimitMet> limits_met(const Verdict& verdict, const Settings& setting
   const BudgetsSeen& seen = measured.budgets;
   std::vector<LimitMet> met;
   // For a private disk in a directory it is known which of its two limits was exceeded.
-  const bool too_much_written = settings.disk_is_host_too && seen.written > settings.disk.count;
+  const bool too_much_written =
+      settings.disk_is_host_too && seen.written > settings.budgets.disk.count;
   const bool written_over = too_much_written && !seen.disk_met && !seen.disk_files_met;
   if (seen.disk_met || written_over)
-    met.push_back(
-        {.limit = "disk",
-         .value = settings.disk.count,
-         .peak = written_over ? seen.written : std::max(seen.disk_peak, settings.disk.count),
-         .evidence = Evidence::sampled});
-  const bool live_files_over = settings.disk_is_host_too && seen.live_files > settings.disk_files;
+    met.push_back({.limit = "disk",
+                   .value = settings.budgets.disk.count,
+                   .peak = written_over ? seen.written
+                                        : std::max(seen.disk_peak, settings.budgets.disk.count),
+                   .evidence = Evidence::sampled});
+  const bool live_files_over =
+      settings.disk_is_host_too && seen.live_files > settings.budgets.disk_files;
   if (seen.disk_files_met || live_files_over)
     met.push_back({.limit = "disk_files",
-                   .value = settings.disk_files,
-                   .peak = live_files_over ? seen.live_files : settings.disk_files,
+                   .value = settings.budgets.disk_files,
+                   .peak = live_files_over ? seen.live_files : settings.budgets.disk_files,
                    .evidence = Evidence::sampled});
   if (seen.processes_met || failed_near_process_limit(verdict, settings, seen))
     met.push_back({.limit = "processes",
-                   .value = settings.processes,
+                   .value = settings.budgets.processes,
                    .peak = seen.processes_peak,
                    .evidence = seen.processes_evidence});
   if (verdict == Verdict(OverBudget{Budget::file_size}))
-    met.push_back(
-        {.limit = "file_size", .value = settings.file_size->count, .evidence = Evidence::signal});
+    met.push_back({.limit = "file_size",
+                   .value = settings.budgets.file_size.count,
+                   .evidence = Evidence::signal});
   else if (measured.file_size_met)
     met.push_back({.limit = "file_size",
-                   .value = settings.file_size->count,
-                   .peak = settings.file_size->count,
+                   .value = settings.budgets.file_size.count,
+                   .peak = settings.budgets.file_size.count,
                    .evidence = Evidence::sampled});
   if (verdict == Verdict(OverBudget{Budget::memory}) && !killed_from_outside(seen))
     met.push_back({.limit = "memory",
-                   .value = settings.memory.count,
+                   .value = settings.budgets.memory.count,
                    .peak = seen.memory_peak,
                    .evidence = seen.memory_killed ? Evidence::kernel_counter : Evidence::sampled});
   return met;

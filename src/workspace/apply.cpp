@@ -133,7 +133,7 @@ class Application {
   };
 
   Result<Spot> look(const Change& change) {
-    const Place place = place_of(copy_, change.path);
+    const LayerPath place = place_of(copy_, change.path);
     Spot spot;
     spot.folder = SBX_TRY(open_folder(place.layer->lower.get(), folder_of(place.path)));
     spot.name = name_of(place.path);
@@ -316,7 +316,7 @@ class Application {
 
   /// By an O_PATH descriptor, so that no link is followed and a mode of 0000 is no hindrance.
   Answer set_mode(const Change& change) {
-    const Place place = place_of(copy_, change.path);
+    const LayerPath place = place_of(copy_, change.path);
     UniqueFd opened;
     if (place.path == ".") {
       opened = UniqueFd(::fcntl(place.layer->lower.get(), F_DUPFD_CLOEXEC, 3));

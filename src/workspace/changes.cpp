@@ -253,7 +253,7 @@ class Comparison {
   }
 
   const Layer& layer_;
-  const plan::Denials& hidden_;
+  const plan::DenyRules& hidden_;
   timespec filled_;
   std::size_t most_;
   ChangeSet& found_;

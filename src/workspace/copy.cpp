@@ -126,7 +126,7 @@ Result<Copy> open_copy(const plan::Plan& plan, int scratch, timespec started,
   Copy copy{.started = started};
   std::vector<plan::DenyRule> rules;
   for (const std::string& pattern : plan.hidden_names) rules.push_back({pattern, {}});
-  copy.hidden = std::make_unique<plan::Denials>(std::move(rules));
+  copy.hidden = std::make_unique<plan::DenyRules>(std::move(rules));
   std::size_t overlays = 0;  // the child numbers every overlay, read-only ones too
   auto lower = lowers.begin();
   for (const Mount& mount : plan.mounts) {
@@ -154,8 +154,8 @@ Result<Copy> open_copy(const plan::Plan& plan, int scratch, timespec started,
   return copy;
 }
 
-Place place_of(const Copy& copy, const std::string& path) {
-  Place best;
+LayerPath place_of(const Copy& copy, const std::string& path) {
+  LayerPath best;
   std::size_t longest = 0;
   for (const Layer& layer : copy.layers) {
     const auto rest = layer.prefix == "." ? std::optional(path) : below(path, layer.prefix);
@@ -172,7 +172,7 @@ Result<UniqueFd> open_content(const Copy& copy, const Change& change) {
     const auto found = copy.stored->content_of.find(change.path);
     if (found != copy.stored->content_of.end())
       return open_private_file(copy.stored->contents.get(), found->second);
-  } else if (const Place place = place_of(copy, change.path); place.layer != nullptr) {
+  } else if (const LayerPath place = place_of(copy, change.path); place.layer != nullptr) {
     return open_private_file(place.layer->upper.get(), place.path);
   }
   return fail(Error{.kind = ErrorKind::host,
@@ -185,7 +185,7 @@ Result<std::string> link_content(const Copy& copy, const Change& change) {
     const UniqueFd file = SBX_TRY(open_content(copy, change));
     return sys::read_all(file.get(), PATH_MAX);
   }
-  const Place place = place_of(copy, change.path);
+  const LayerPath place = place_of(copy, change.path);
   return read_link(place.layer->upper.get(), place.path);
 }
 

@@ -62,20 +62,20 @@ struct Copy {
       started{};  ///< on the clock by which file systems stamp: what changed later is a conflict
   timespec filled{};  ///< when copies were complete, on the coarse clock; 0: there are none
   bool is_overlay = false;
-  std::unique_ptr<plan::Denials> hidden;  ///< filesystem.deny; never null when there are layers
-  std::unique_ptr<const Stored> stored;   ///< null: the layers' own upper folders
-  std::optional<Error> failure;           ///< why there are no layers, where there should be some
+  std::unique_ptr<plan::DenyRules> hidden;  ///< filesystem.deny; never null when there are layers
+  std::unique_ptr<const Stored> stored;     ///< null: the layers' own upper folders
+  std::optional<Error> failure;             ///< why there are no layers, where there should be some
 
   [[nodiscard]] bool empty() const { return layers.empty(); }
 };
 
 /// A layer and a path in it.
-struct Place {
+struct LayerPath {
   const Layer* layer = nullptr;
   std::string path;
 };
 /// The layer that holds a path below the workspace.
-[[nodiscard]] Place place_of(const Copy& copy, const std::string& path);
+[[nodiscard]] LayerPath place_of(const Copy& copy, const std::string& path);
 
 /// What a created or modified file holds now, for reading. Errors: host.
 [[nodiscard]] Result<UniqueFd> open_content(const Copy& copy, const Change& change);

@@ -66,8 +66,8 @@ bool perf_is_allowed() {
 TEST(CpuTime, OfChildrenForWhomNobodyWaitsIsSpent) {
   SKIP_WITHOUT_PERF();
   FakeRun run{.main = [] { return burn_in_unwaited_children(100'000); }};
-  run.settings.cpu_time = 300ms;
-  run.settings.wall_time = 30s;
+  run.settings.budgets.cpu_time = 300ms;
+  run.settings.budgets.wall_time = 30s;
   const Seen seen = run_to_end(run);
   EXPECT_EQ(seen.verdict, "over-budget cpu_time") << seen.detail;
   EXPECT_EQ(seen.cpu_time_means, "task-clock");
@@ -78,7 +78,7 @@ TEST(CpuTime, OfChildrenForWhomNobodyWaitsIsSpent) {
 TEST(CpuTime, OfChildrenForWhomNobodyWaitsBelowTheBudgetEndsNormally) {
   SKIP_WITHOUT_PERF();
   FakeRun run{.main = [] { return burn_in_unwaited_children(100); }};
-  run.settings.cpu_time = 30s;
+  run.settings.budgets.cpu_time = 30s;
   const Seen seen = run_to_end(run);
   EXPECT_EQ(seen.verdict, "exited 0");
   EXPECT_EQ(seen.cpu_time_means, "task-clock");
@@ -99,8 +99,8 @@ TEST(CpuTime, OfThreadsIsCountedOnce) {
     ::wait(nullptr);
     return 0;
   }};
-  run.settings.cpu_time = 600ms;
-  run.settings.cpus = 2;
+  run.settings.budgets.cpu_time = 600ms;
+  run.settings.budgets.cpus = 2;
   const Seen seen = run_to_end(run);
   EXPECT_EQ(seen.verdict, "exited 0") << seen.detail;
   EXPECT_EQ(seen.cpu_time_means, "task-clock");
@@ -113,7 +113,7 @@ TEST(CpuTime, WithoutTheClockIsSummedAndSaysSo) {
     burn(10'000);
     return 0;
   }};
-  run.settings.cpu_time = 300ms;
+  run.settings.budgets.cpu_time = 300ms;
   run.before_supervising = [] {
     if (!refuse_call(SYS_perf_event_open, EACCES)) ::_exit(96);
   };
@@ -126,7 +126,7 @@ TEST(CpuTime, WithoutTheClockIsSummedAndSaysSo) {
 
 TEST(CpuTime, AShortRunOpensNoClock) {
   FakeRun run{.main = [] { return 0; }};
-  run.settings.cpu_time = 300ms;
+  run.settings.budgets.cpu_time = 300ms;
   run.before_supervising = [] {  // an attempt would be reported
     if (!refuse_call(SYS_perf_event_open, EACCES)) ::_exit(96);
   };
@@ -146,8 +146,8 @@ TEST(CpuTime, IsNeverSaidToBeSpentEarlyWhateverTheTreeDoes) {
     }
     return 0;
   }};
-  run.settings.cpu_time = 200ms;
-  run.settings.wall_time = 30s;
+  run.settings.budgets.cpu_time = 200ms;
+  run.settings.budgets.wall_time = 30s;
   const Seen seen = run_to_end(run);
   EXPECT_EQ(seen.verdict, "over-budget cpu_time") << seen.detail;
   EXPECT_GE(seen.usage.user_ms + seen.usage.system_ms, 200U);

@@ -37,7 +37,7 @@ Looks* share_looks() {
 FakeRun noting(Looks* looks, std::function<int()> main) {
   FakeRun run;
   run.listener = true;
-  run.settings.wall_time = 60s;
+  run.settings.budgets.wall_time = 60s;
   // A null pointer is denied, for the test; everything else is allowed.
   run.settings.explain = [](int, const std::uint64_t(&arguments)[6], int& errno_value) {
     errno_value = arguments[0] == 0 ? EACCES : 0;

@@ -40,7 +40,7 @@ FakeRun denying(std::function<int()> main) {
   FakeRun run;
   run.listener = true;
   run.settings.explain = explain;
-  run.settings.wall_time = 60s;
+  run.settings.budgets.wall_time = 60s;
   run.main = [main = std::move(main)] { return send_listener(SYS_swapon) ? main() : kNoSeccomp; };
   return run;
 }

@@ -210,7 +210,7 @@ TEST(Streams, ASinkThatNobodyReadsDoesNotHoldUpTheWallTime) {
   out.fill();
   FakeRun run = passing_to(out);
   run.main = [] { return flood(1 << 20); };
-  run.settings.wall_time = 100ms;
+  run.settings.budgets.wall_time = 100ms;
   const Seen seen = run_to_end(run);
   EXPECT_EQ(seen.verdict, "over-budget wall_time");
   EXPECT_NE(seen.notes.find("stdout"), std::string::npos) << seen.notes;
@@ -224,7 +224,7 @@ TEST(Streams, ABlockingSocketThatNobodyReadsDoesNotHoldUpTheWallTime) {
   FakeRun run{.main = [] { return flood(1 << 24); }};
   run.out = there.get();
   run.settings.passed_cap = Bytes{1 << 24};
-  run.settings.wall_time = 100ms;
+  run.settings.budgets.wall_time = 100ms;
   EXPECT_EQ(run_to_end(run).verdict, "over-budget wall_time");
 }
 
@@ -433,7 +433,7 @@ TEST(Interactive, RawModeIsRestoredWhateverEndsTheRun) {
     }};
     run.in = run.out = terminal.slave.get();
     run.settings.interactive = true;
-    run.settings.wall_time = killed ? 50ms : 0ms;
+    run.settings.budgets.wall_time = killed ? 50ms : 0ms;
     run.terminal = true;
     const Seen seen = run_to_end(run);
     EXPECT_EQ(seen.verdict, killed ? "over-budget wall_time" : "exited 0");

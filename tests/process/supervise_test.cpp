@@ -33,7 +33,7 @@ void await(const TestPipe& pipe) {
 }
 
 supervise::Settings captured_with(Milliseconds wall_time) {
-  return {.wall_time = wall_time,
+  return {.budgets = {.wall_time = wall_time},
           .stdout_cap = Bytes{1 << 20},
           .stderr_cap = Bytes{1 << 20},
           .capture = true};
@@ -72,7 +72,7 @@ TEST(Verdicts, ASignalIsNamed) {
 
 TEST(Verdicts, WallTimeEndsASleeper) {
   FakeRun run{.main = wait_for_ever};
-  run.settings.wall_time = 50ms;
+  run.settings.budgets.wall_time = 50ms;
   const Seen seen = run_to_end(run);
   EXPECT_EQ(seen.verdict, "over-budget wall_time");
   EXPECT_EQ(seen.detail, "wall-time budget of 50 ms spent (limits.wall_time)");
@@ -82,7 +82,7 @@ TEST(Verdicts, WallTimeEndsASleeper) {
 
 TEST(Verdicts, AnEndBeforeTheWallTimeIsAnExit) {
   FakeRun run{.main = [] { return 0; }};
-  run.settings.wall_time = 60s;
+  run.settings.budgets.wall_time = 60s;
   EXPECT_EQ(run_to_end(run).verdict, "exited 0");
 }
 
@@ -98,8 +98,8 @@ TEST(Verdicts, GraceSendsSigtermFirstAndTheVerdictStaysWallTime) {
     announce(told);
     return 0;
   }};
-  run.settings.wall_time = 50ms;
-  run.settings.grace = 60s;
+  run.settings.budgets.wall_time = 50ms;
+  run.settings.budgets.grace = 60s;
   EXPECT_EQ(run_to_end(run).verdict, "over-budget wall_time");
   await(told);
 }
@@ -109,15 +109,15 @@ TEST(Verdicts, GraceEndsForAProgramThatIgnoresSigterm) {
     ::signal(SIGTERM, SIG_IGN);
     return wait_for_ever();
   }};
-  run.settings.wall_time = 50ms;
-  run.settings.grace = 50ms;
+  run.settings.budgets.wall_time = 50ms;
+  run.settings.budgets.grace = 50ms;
   EXPECT_EQ(run_to_end(run).verdict, "over-budget wall_time");
 }
 
 TEST(Verdicts, CpuTimeEndsASpinnerBySummingItsTree) {
   FakeRun run{.main = spin};
-  run.settings.cpu_time = 100ms;
-  run.settings.wall_time = 60s;
+  run.settings.budgets.cpu_time = 100ms;
+  run.settings.budgets.wall_time = 60s;
   const Seen seen = run_to_end(run);
   EXPECT_EQ(seen.verdict, "over-budget cpu_time");
   EXPECT_TRUE(seen.detail.starts_with("CPU-time budget of 100 ms spent, ")) << seen.detail;
@@ -134,16 +134,16 @@ TEST(Verdicts, CpuTimeOfAllProcessesOfTheTreeIsSummed) {
     ::waitpid(-1, nullptr, 0);
     return 0;
   }};
-  run.settings.cpu_time = 200ms;
-  run.settings.cpus = 3;
-  run.settings.wall_time = 60s;
+  run.settings.budgets.cpu_time = 200ms;
+  run.settings.budgets.cpus = 3;
+  run.settings.budgets.wall_time = 60s;
   EXPECT_EQ(run_to_end(run).verdict, "over-budget cpu_time");
 }
 
 TEST(Verdicts, SleepingCostsNoCpuTime) {
   FakeRun run{.main = wait_for_ever};
-  run.settings.cpu_time = 50ms;
-  run.settings.wall_time = 200ms;
+  run.settings.budgets.cpu_time = 50ms;
+  run.settings.budgets.wall_time = 200ms;
   EXPECT_EQ(run_to_end(run).verdict, "over-budget wall_time");
 }
 
@@ -154,8 +154,8 @@ TEST(Verdicts, TheKernelsCpuLimitCountsAsCpuTime) {
     return spin();
   }};
   // That limit counts whole ticks of whatever ran at the tick; the sum counts time.
-  run.settings.cpu_time = 600ms;
-  run.settings.cpus = 1;
+  run.settings.budgets.cpu_time = 600ms;
+  run.settings.budgets.cpus = 1;
   // Otherwise polling would be first: give it nothing to see.
   run.adjust = [&](supervise::Watched& watched) { watched.pid = -1; };
   const std::string verdict = run_to_end(run).verdict;
@@ -164,7 +164,7 @@ TEST(Verdicts, TheKernelsCpuLimitCountsAsCpuTime) {
 
 TEST(Verdicts, ASigxcpuThatNobodyEarnedIsASignal) {
   FakeRun run{.main = [] { return ::raise(SIGXCPU); }};
-  run.settings.cpu_time = 60s;
+  run.settings.budgets.cpu_time = 60s;
   EXPECT_EQ(run_to_end(run).verdict, "signaled 24");
 }
 
@@ -178,7 +178,7 @@ TEST(Verdicts, SigxfszIsTheFileSizeBudget) {
     (void)!::write(file.get(), text.data(), text.size());
     return 0;
   }};
-  run.settings.file_size = Bytes{1000};
+  run.settings.budgets.file_size = Bytes{1000};
   const Seen seen = run_to_end(run);
   EXPECT_EQ(seen.verdict, "over-budget file_size");
   EXPECT_EQ(seen.limits, "file_size=1000\n");
@@ -200,7 +200,7 @@ TEST(Verdicts, AnEndThatWasReportedBeforeTheDeadlineWins) {
   // At the supervisor's first look both exist: the message, and a deadline that has passed.
   TestPipe reported;
   FakeRun run{.main = [] { return 5; }};
-  run.settings.wall_time = 1ms;
+  run.settings.budgets.wall_time = 1ms;
   run.adjust = [](supervise::Watched& watched) {
     siginfo_t info{};
     ::waitid(P_PID, static_cast<id_t>(watched.pid), &info, WEXITED | WNOWAIT);
@@ -225,7 +225,7 @@ TEST(Verdicts, AFullScratchIsALimitMetAndTheCommandsStatusStands) {
     const UniqueFd file(::openat(scratch.get(), "big", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
     return sys::write_all(file.get(), std::string(100'000, 'x')).has_value() ? 0 : 1;
   }};
-  run.settings.disk = Bytes{65536};
+  run.settings.budgets.disk = Bytes{65536};
   run.adjust = [&](supervise::Watched& watched) { watched.scratch = scratch.get(); };
   const Seen seen = run_to_end(run);
   EXPECT_EQ(seen.verdict, "exited 1");
@@ -242,8 +242,8 @@ TEST(Verdicts, AScratchWithRoomLeftIsNoLimitMet) {
 
 TEST(Verdicts, ThirtyTwoDescriptorsAreEnough) {
   FakeRun run{.main = [] { return sys::write_all(1, "ok").has_value() ? 0 : 1; }};
-  run.settings.wall_time = 60s;
-  run.settings.cpu_time = 60s;
+  run.settings.budgets.wall_time = 60s;
+  run.settings.budgets.cpu_time = 60s;
   run.settings.capture = true;
   run.before_supervising = [] {
     const rlimit limit{.rlim_cur = 32, .rlim_max = 32};

@@ -9,7 +9,7 @@ constexpr std::uint64_t kBudget = std::uint64_t{256} << 20;
 
 std::vector<std::string> names_of_limits(const BudgetsSeen& seen) {
   Settings settings;
-  settings.memory = Bytes{kBudget};
+  settings.budgets.memory = Bytes{kBudget};
   Measured measured;
   measured.budgets = seen;
   std::vector<std::string> names;
@@ -30,7 +30,7 @@ TEST(PolledMemory, AKillThatTheGroupAroundCountedBelowTheBudgetIsNotTheBudgets) 
 
 TEST(PolledMemory, TheVerdictSaysWhatSocketsHold) {
   Settings settings;
-  settings.memory = Bytes{kBudget};
+  settings.budgets.memory = Bytes{kBudget};
   Measured measured;
   measured.budgets = {.memory_peak = kBudget + (8U << 20), .memory_over = true};
   EXPECT_EQ(detail_of(OverBudget{Budget::memory}, settings, measured),
@@ -47,7 +47,7 @@ TEST(PolledMemory, TheVerdictSaysWhatSocketsHold) {
 std::vector<std::string> names_after(const Verdict& verdict, std::uint64_t peak,
                                      std::uint64_t limit) {
   Settings settings;
-  settings.processes = limit;
+  settings.budgets.processes = limit;
   Measured measured;
   measured.budgets = {.processes_peak = peak, .processes_evidence = Evidence::sampled};
   std::vector<std::string> names;
@@ -67,7 +67,7 @@ TEST(SampledProcesses, NearTheLimitItIsNotMetBySuccessNorWhereItIsSmallNorByLess
 
 std::string detail_after(std::uint64_t written, std::uint64_t grown) {
   Settings settings;
-  settings.disk = Bytes{kBudget};
+  settings.budgets.disk = Bytes{kBudget};
   settings.disk_is_host_too = true;
   Measured measured;
   measured.budgets = {.written = written, .grown = grown};

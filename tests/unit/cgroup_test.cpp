@@ -87,7 +87,7 @@ class FakeTree : public testing::Test {
     if (::setxattr((root_ + "/" + path).c_str(), "user.delegate", "1", 1, 0) != 0)
       GTEST_SKIP() << "this file system has no user attributes";
   }
-  [[nodiscard]] Place at(const std::string& group) const { return {root_, group}; }
+  [[nodiscard]] GroupPath at(const std::string& group) const { return {root_, group}; }
   [[nodiscard]] static Caller me() { return {.uid = ::geteuid(), .pid = ::getpid()}; }
   std::string root_;
 };

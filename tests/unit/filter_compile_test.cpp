@@ -56,7 +56,7 @@ TEST(CompileFilter, AnswersEveryNumberAsTheTableSays) {
       const std::uint32_t action = ask(filter.program, number).action;
       if (call == nullptr) {
         EXPECT_EQ(action, quiet_answer(ENOSYS)) << number;
-      } else if (call->decision.guard == Guard::none || call->decision.standing > last) {
+      } else if (call->decision.guard == ArgumentGuard::none || call->decision.standing > last) {
         EXPECT_EQ(action, wanted(*call, last)) << call->name;
       }
     }
@@ -152,7 +152,7 @@ TEST(CompileFilter, GivesHotCallsARuleWhereFilesReachTheHostAlone) {
   const Filter filter = compiled(syscalls(), context);
   for (const Call& call : calls()) {
     if (!is_hot(call)) continue;
-    const bool makes_files = call.decision.guard == Guard::new_mode;
+    const bool makes_files = call.decision.guard == ArgumentGuard::new_mode;
     EXPECT_EQ(ask(filter.program, call.number).looked_at_arguments, makes_files) << call.name;
   }
 }

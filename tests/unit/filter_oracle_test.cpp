@@ -80,19 +80,19 @@ void add_file_guard(Oracle& oracle, const Call& call) {
   const int n = call.number;
   const auto mode = static_cast<unsigned>(std::string_view(call.arguments).find('h'));
   switch (call.decision.guard) {
-    case Guard::new_mode:
+    case ArgumentGuard::new_mode:
       oracle.add(SCMP_ACT_ALLOW, n, {masked(mode - 1, 020000100, 0)});
       [[fallthrough]];
-    case Guard::mode:
+    case ArgumentGuard::mode:
       oracle.add(SCMP_ACT_ALLOW, n, {masked(mode, 06000, 0)});
       break;
-    case Guard::node:
+    case ArgumentGuard::node:
       for (std::uint64_t type = 0; type < 16; ++type) {
         if (type != 2 && type != 6)  // devices
           oracle.add(SCMP_ACT_ALLOW, n, {masked(mode, 0176000, type << 12)});
       }
       break;
-    case Guard::whiteout:
+    case ArgumentGuard::whiteout:
       oracle.add(SCMP_ACT_ALLOW, n, {masked(4, 4, 0)});
       break;
     default:
@@ -101,15 +101,17 @@ void add_file_guard(Oracle& oracle, const Call& call) {
 }
 
 bool makes_files(const Call& call) {
-  return call.decision.guard == Guard::mode || call.decision.guard == Guard::new_mode ||
-         call.decision.guard == Guard::unseen_mode || call.decision.guard == Guard::node ||
-         call.decision.guard == Guard::whiteout;
+  return call.decision.guard == ArgumentGuard::mode ||
+         call.decision.guard == ArgumentGuard::new_mode ||
+         call.decision.guard == ArgumentGuard::unseen_mode ||
+         call.decision.guard == ArgumentGuard::node ||
+         call.decision.guard == ArgumentGuard::whiteout;
 }
 
 void add_guarded(Oracle& oracle, const Call& call) {
   const int n = call.number;
   switch (call.decision.guard) {
-    case Guard::socket:
+    case ArgumentGuard::socket:
       oracle.add(SCMP_ACT_ALLOW, n, {word_is(0, AF_UNIX)});
       oracle.add(SCMP_ACT_ALLOW, n, {word_is(0, AF_NETLINK), word_is(2, 0)});
       for (const std::uint64_t family : {AF_INET, AF_INET6}) {
@@ -121,23 +123,23 @@ void add_guarded(Oracle& oracle, const Call& call) {
         }
       }
       break;
-    case Guard::socketpair:
+    case ArgumentGuard::socketpair:
       oracle.add(SCMP_ACT_ALLOW, n, {word_is(0, AF_UNIX)});
       break;
-    case Guard::clone:
+    case ArgumentGuard::clone:
       oracle.add(SCMP_ACT_ALLOW, n, {masked(0, 0x7e020000, 0)});
       break;
-    case Guard::prlimit:
+    case ArgumentGuard::prlimit:
       oracle.add(SCMP_ACT_ALLOW, n, {word_is(0, 0)});
       oracle.add(SCMP_ACT_ALLOW, n, {{2, SCMP_CMP_EQ, 0, 0}});
       break;
-    case Guard::personality:
+    case ArgumentGuard::personality:
       oracle.add(SCMP_ACT_ALLOW, n, {word_is(0, 0)});
       oracle.add(SCMP_ACT_ALLOW, n, {word_is(0, 0xffffffff)});
       break;
-    case Guard::affinity:
-    case Guard::unseen_memory:
-    case Guard::unseen_writes:
+    case ArgumentGuard::affinity:
+    case ArgumentGuard::unseen_memory:
+    case ArgumentGuard::unseen_writes:
       oracle.add(SCMP_ACT_ALLOW, n);
       break;
     default:
@@ -146,8 +148,9 @@ void add_guarded(Oracle& oracle, const Call& call) {
 }
 
 bool oracle_knows(const Call& call) {
-  return call.decision.guard != Guard::ioctl && call.decision.guard != Guard::prctl &&
-         call.decision.guard != Guard::seccomp;
+  return call.decision.guard != ArgumentGuard::ioctl &&
+         call.decision.guard != ArgumentGuard::prctl &&
+         call.decision.guard != ArgumentGuard::seccomp;
 }
 
 const std::uint64_t kSamples[] = {0, 1, 2, 3, 6, 9, 10, 16, 17, 262, 0x10000, 0x3d0f00, 0x10000000,
@@ -166,7 +169,7 @@ void compare_default_base(bool files_reach_host) {
   for (const Call& call : calls()) {
     if (makes_files(call) && files_reach_host)
       add_file_guard(oracle, call);
-    else if (call.decision.guard == Guard::none || makes_files(call))
+    else if (call.decision.guard == ArgumentGuard::none || makes_files(call))
       add_unguarded(oracle, call);
     else
       add_guarded(oracle, call);
@@ -179,9 +182,9 @@ void compare_default_base(bool files_reach_host) {
   const auto sample = [&] { return kSamples[random() % std::size(kSamples)]; };
   for (const Call& call : calls()) {
     if (!oracle_knows(call)) continue;
-    for (int i = 0; i < (call.decision.guard == Guard::none ? 3 : 3000); ++i) {
+    for (int i = 0; i < (call.decision.guard == ArgumentGuard::none ? 3 : 3000); ++i) {
       const test::Arguments arguments{sample(), sample(), sample(), sample(), sample(), sample()};
-      if (call.decision.guard == Guard::none) {
+      if (call.decision.guard == ArgumentGuard::none) {
         ASSERT_EQ(test::ask(ours.program, call.number, arguments).action,
                   test::ask(theirs, call.number, arguments).action)
             << call.name;
@@ -214,7 +217,7 @@ TEST(FilterOracle, AgreesWithLibseccompOnRandomPolicies) {
     Oracle oracle;
     std::vector<std::uint64_t> interesting(std::begin(kSamples), std::end(kSamples));
     for (const Call& call : calls()) {
-      if (call.decision.guard != Guard::none) continue;
+      if (call.decision.guard != ArgumentGuard::none) continue;
       const bool quiet =
           call.decision.standing == Standing::quiet || call.decision.standing == Standing::absent;
       if (quiet || call.decision.standing == Standing::own) {
@@ -248,7 +251,7 @@ TEST(FilterOracle, AgreesWithLibseccompOnRandomPolicies) {
     ASSERT_TRUE(test::is_valid_bpf(ours.program));
     const std::vector<sock_filter> theirs = oracle.program();
     for (const Call& call : calls()) {
-      if (call.decision.guard != Guard::none) continue;
+      if (call.decision.guard != ArgumentGuard::none) continue;
       for (const std::uint64_t value : interesting) {
         const test::Arguments arguments{value, value, value, value, value, value};
         ASSERT_EQ(test::ask(ours.program, call.number, arguments).action,

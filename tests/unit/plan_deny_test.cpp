@@ -19,14 +19,14 @@ class Deny : public testing::Test {
   static constexpr const char* kFolder = "/home/me/project";
 
   static bool hides(const char* pattern, std::string_view folder, std::string_view name) {
-    return Denials({{pattern, kUsers}}).hides(folder, name) != nullptr;
+    return DenyRules({{pattern, kUsers}}).hides(folder, name) != nullptr;
   }
   Survey surveyed(const char* pattern) {
     const Grant grant{.access = Access::copy,
                       .source = kFolder,
                       .target = kFolder,
                       .facts = *canned.files->look(kFolder)};
-    auto found = survey(canned.host, grant, Denials({{pattern, kBuiltin}}, canned.files.get()),
+    auto found = survey(canned.host, grant, DenyRules({{pattern, kBuiltin}}, canned.files.get()),
                         {.value = 1000});
     EXPECT_TRUE(found.has_value());
     return found ? std::move(*found) : Survey();
@@ -49,7 +49,7 @@ TEST_F(Deny, PatternsMeanNamesAnywhereOrPaths) {
 }
 
 TEST_F(Deny, WhatLiesBelowAHiddenNameIsCovered) {
-  const Denials denials({{"**/.ssh", kUsers}, {"/srv/key", kUsers}});
+  const DenyRules denials({{"**/.ssh", kUsers}, {"/srv/key", kUsers}});
   EXPECT_NE(denials.covers("/home/me/.ssh/id"), nullptr);
   EXPECT_EQ(denials.covers("/home/me/ssh/id"), nullptr);
   EXPECT_NE(denials.covers_literally("/srv/key/a"), nullptr);
@@ -60,13 +60,13 @@ TEST_F(Deny, AVirtualEnvironmentOfThatNameIsNoSecret) {
   canned.files->folder("/srv/w/.env/bin").file("/srv/w/.env/pyvenv.cfg", "home = /usr/bin");
   canned.files->folder("/srv/x/.env").file("/srv/x/.env/production", "s3cr3t");
   canned.files->file("/srv/y/.env", "s3cr3t").link("/srv/z/.env", "/srv/w/.env");
-  const Denials builtin({{"**/.env", kBuiltin}}, canned.files.get());
+  const DenyRules builtin({{"**/.env", kBuiltin}}, canned.files.get());
   EXPECT_EQ(builtin.hides("/srv/w", ".env"), nullptr);
   EXPECT_EQ(builtin.covers("/srv/w/.env/bin"), nullptr);
   for (const char* folder : {"/srv/x", "/srv/y", "/srv/z"})
     EXPECT_NE(builtin.hides(folder, ".env"), nullptr) << folder;
-  EXPECT_NE(Denials({{"**/.env", kUsers}}, canned.files.get()).hides("/srv/w", ".env"), nullptr);
-  EXPECT_NE(Denials({{"**/.env", kBuiltin}}).hides("/srv/w", ".env"), nullptr);
+  EXPECT_NE(DenyRules({{"**/.env", kUsers}}, canned.files.get()).hides("/srv/w", ".env"), nullptr);
+  EXPECT_NE(DenyRules({{"**/.env", kBuiltin}}).hides("/srv/w", ".env"), nullptr);
 }
 
 TEST_F(Deny, ASurveyFindsWhatMustBeKnown) {
@@ -95,8 +95,9 @@ TEST_F(Deny, ASurveyNamesAForeignOwnerAndWhatItCannotLookInto) {
 TEST_F(Deny, ASurveyEndsWithAnErrorBeyondItsMost) {
   for (int i = 0; i < 5; ++i) canned.files->file("/home/me/project/f" + std::to_string(i), "");
   const Grant grant{.source = kFolder, .target = kFolder, .facts = *canned.files->look(kFolder)};
-  EXPECT_EQ(survey(canned.host, grant, Denials({}), {.value = 4}).error().code, "too-many-entries");
-  EXPECT_TRUE(survey(canned.host, grant, Denials({}), {.value = 5}).has_value());
+  EXPECT_EQ(survey(canned.host, grant, DenyRules({}), {.value = 4}).error().code,
+            "too-many-entries");
+  EXPECT_TRUE(survey(canned.host, grant, DenyRules({}), {.value = 5}).has_value());
 }
 
 TEST_F(PlanTest, AGuardHidesByALayerOrByMasks) {

@@ -42,7 +42,7 @@ TEST_F(PlanTest, TheSmallerOfPolicyAndTheGroupAroundHoldsAndIsSaid) {
   EXPECT_EQ(decided.budgets.memory.count, std::uint64_t{1} << 20);
   EXPECT_EQ(decided.budgets.processes, 3U);
   EXPECT_DOUBLE_EQ(decided.budgets.cpus, 0.5);
-  EXPECT_THAT(decided.budgets.affinity, SizeIs(1));
+  EXPECT_THAT(decided.affinity, SizeIs(1));
   for (const char* key : {"limits.memory", "limits.processes", "limits.cpus"})
     EXPECT_TRUE(is_degraded(decided, key)) << key;
   canned.host.control_group.granted = {
@@ -76,9 +76,9 @@ TEST_F(PlanTest, AffinityIsAsManyOfTheCallersCpusAsTheBudgetRoundsUpTo) {
   canned.host.cpus = {2, 3, 5, 7};
   set("limits.cpus", "1.5");
   const Plan decided = plan();
-  ASSERT_THAT(decided.budgets.affinity, SizeIs(2));
-  for (const int cpu : decided.budgets.affinity) EXPECT_THAT(canned.host.cpus, Contains(cpu));
-  EXPECT_NE(decided.budgets.affinity[0], decided.budgets.affinity[1]);
+  ASSERT_THAT(decided.affinity, SizeIs(2));
+  for (const int cpu : decided.affinity) EXPECT_THAT(canned.host.cpus, Contains(cpu));
+  EXPECT_NE(decided.affinity[0], decided.affinity[1]);
   EXPECT_TRUE(is_degraded(decided, "limits.cpus"));
   set("limits.cpus", "2.0");
   EXPECT_FALSE(is_degraded(plan(), "limits.cpus"));
@@ -93,7 +93,7 @@ TEST_F(PlanTest, AffinityIsAsManyOfTheCallersCpusAsTheBudgetRoundsUpTo) {
 TEST_F(PlanTest, AffinityVaries) {
   set("limits.cpus", "1.0");
   std::set<int> seen;
-  for (int run = 0; run < 200; ++run) seen.insert(plan().budgets.affinity.front());
+  for (int run = 0; run < 200; ++run) seen.insert(plan().affinity.front());
   EXPECT_THAT(seen, SizeIs(8)) << "of 200 runs none took one of 8 CPUs";
 }
 
@@ -101,7 +101,7 @@ TEST_F(PlanTest, MoreCpusThanThereAreIsAllOfThem) {
   canned.host.cpus = {4};
   set("limits.cpus", "8.5");
   const Plan decided = plan();
-  EXPECT_THAT(decided.budgets.affinity, testing::ElementsAre(4));
+  EXPECT_THAT(decided.affinity, testing::ElementsAre(4));
   EXPECT_FALSE(is_degraded(decided, "limits.cpus"));
 }
 

@@ -14,8 +14,8 @@
 namespace sbx::cli {
 namespace policy_verb {
 
-Result<Place> look() {
-  Place place;
+Result<Surroundings> look() {
+  Surroundings place;
   place.host = SBX_TRY(host::probe());
   place.context = SBX_TRY(run::load_context(place.host));
   return place;

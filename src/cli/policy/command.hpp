@@ -18,11 +18,11 @@ inline constexpr int kFindings = 1;
 inline constexpr int kUsage = 2;
 
 /// The context of the policies of one invocation.
-struct Place {
+struct Surroundings {
   host::Host host;
   policy::LoadContext context;
 };
-[[nodiscard]] Result<Place> look();
+[[nodiscard]] Result<Surroundings> look();
 
 /// Prints to stdout; 125 if that fails.
 int print(const std::string& text);

@@ -64,7 +64,7 @@ std::string offered_line(const Key& key, const Policy& policy) {
 }
 
 /// Makes a parent file's path absolute, because the policy may be saved anywhere.
-std::string parent_of(const std::string& operand, const Place& place) {
+std::string parent_of(const std::string& operand, const Surroundings& place) {
   const std::string path = place.context.working_directory + "/" + operand;
   const auto facts = place.host.files->look(path);
   return !operand.starts_with('/') && facts && facts->type == host::FileType::regular ? path
@@ -72,7 +72,7 @@ std::string parent_of(const std::string& operand, const Place& place) {
 }
 
 /// The installed schema, for editors: found relative to the program, which may be installed anywhere.
-std::string schema_file(const Place& place) {
+std::string schema_file(const Surroundings& place) {
   const auto program = place.host.files->link_target("/proc/self/exe");
   if (!program) return {};
   const std::string folder = program->substr(0, program->rfind('/'));
@@ -80,7 +80,7 @@ std::string schema_file(const Place& place) {
   return file ? *file : std::string();
 }
 
-std::string header(const Invocation& typed, const Policy& policy, const Place& place) {
+std::string header(const Invocation& typed, const Policy& policy, const Surroundings& place) {
   const std::string name = typed.name.empty() ? "my-policy" : typed.name;
   std::string parents;
   for (const policy::PolicyOperand& operand : typed.policies)

@@ -23,7 +23,7 @@ std::string hidden_words(const std::string& folder, const std::string& file) {
          shell_word(folder + "/" + file);
 }
 
-void append_folder(std::string& text, const std::string& folder, const Place& place) {
+void append_folder(std::string& text, const std::string& folder, const Surroundings& place) {
   const auto names = place.host.files->list(folder);
   if (!names) return;
   for (const auto& [name, type] : *names) {

@@ -121,7 +121,7 @@ std::vector<DenyRule> resolve_deny(const policy::SourcedList<std::string>& deny,
   return rules.take();
 }
 
-Denials::Denials(std::vector<DenyRule> rules, const host::Files* files)
+DenyRules::DenyRules(std::vector<DenyRule> rules, const host::Files* files)
     : rules_(std::move(rules)), files_(files) {
   for (const DenyRule& rule : rules_) {
     Parsed parsed{.parts = parts_of(rule.pattern)};
@@ -140,7 +140,7 @@ Denials::Denials(std::vector<DenyRule> rules, const host::Files* files)
   std::ranges::sort(by_last_);
 }
 
-bool Denials::matches(const Parsed& rule, std::string_view folder, std::string_view name) {
+bool DenyRules::matches(const Parsed& rule, std::string_view folder, std::string_view name) {
   if (!rule.wild && rule.last != name) return false;
   if (rule.parts.empty()) return true;
   if (rule.last != "**" && !name_matches(rule.last, std::string(name))) return false;
@@ -156,7 +156,7 @@ bool Denials::matches(const Parsed& rule, std::string_view folder, std::string_v
   return false;
 }
 
-const DenyRule* Denials::hides(std::string_view folder, std::string_view name) const {
+const DenyRule* DenyRules::hides(std::string_view folder, std::string_view name) const {
   if (name.empty() || !begins_.at(static_cast<unsigned char>(name.front()))) return nullptr;
   const auto first_of = [&](const auto& candidates, const auto& position) {
     for (const auto& each : candidates)
@@ -172,8 +172,8 @@ const DenyRule* Denials::hides(std::string_view folder, std::string_view name) c
 }
 
 /// A program can't unhide a directory by adding a pyvenv.cfg: names that match a rule are never brought out.
-bool Denials::is_environment(const DenyRule& rule, std::string_view folder,
-                             std::string_view name) const {
+bool DenyRules::is_environment(const DenyRule& rule, std::string_view folder,
+                               std::string_view name) const {
   if (files_ == nullptr || name != ".env" || rule.origin.layer != Layer::builtin) return false;
   const std::string place = joined(folder, name);
   const auto facts = files_->look(place);
@@ -182,7 +182,7 @@ bool Denials::is_environment(const DenyRule& rule, std::string_view folder,
   return settings && settings->type == host::FileType::regular;
 }
 
-const DenyRule* Denials::covers(std::string_view path) const {
+const DenyRule* DenyRules::covers(std::string_view path) const {
   std::string place(path);
   while (!empty() && place != "/" && !place.empty()) {
     if (const DenyRule* rule = hides(parent_of(place), base_name(place))) return rule;
@@ -191,20 +191,20 @@ const DenyRule* Denials::covers(std::string_view path) const {
   return nullptr;
 }
 
-const DenyRule* Denials::covers_literally(std::string_view path) const {
+const DenyRule* DenyRules::covers_literally(std::string_view path) const {
   for (const DenyRule* rule : literals_)
     if (is_within(path, rule->pattern)) return rule;
   return nullptr;
 }
 
-std::vector<std::string> Denials::names_anywhere() const {
+std::vector<std::string> DenyRules::names_anywhere() const {
   std::vector<std::string> names;
   for (const Parsed& rule : parsed_)
     if (rule.anywhere && !rule.wild) names.push_back(rule.parts.back());
   return names;
 }
 
-bool Denials::needs_lists() const {
+bool DenyRules::needs_lists() const {
   return std::ranges::any_of(parsed_, [](const Parsed& rule) {
     return rule.wild || (!rule.parts.empty() && rule.parts.front() == "**" && !rule.anywhere);
   });

@@ -31,13 +31,13 @@ struct DenyRule {
 [[nodiscard]] std::vector<DenyRule> resolve_deny(const policy::SourcedList<std::string>& deny,
                                                  const host::Host& host);
 
-class Denials {
+class DenyRules {
  public:
   /// With `files`, a directory called ".env" that contains a pyvenv.cfg is recognised as a virtual environment: it
   /// holds no secrets, and the built-in rule doesn't apply to it.
-  explicit Denials(std::vector<DenyRule> rules, const host::Files* files = nullptr);
-  Denials(const Denials&) = delete;  // literals_ points into rules_
-  Denials& operator=(const Denials&) = delete;
+  explicit DenyRules(std::vector<DenyRule> rules, const host::Files* files = nullptr);
+  DenyRules(const DenyRules&) = delete;  // literals_ points into rules_
+  DenyRules& operator=(const DenyRules&) = delete;
 
   [[nodiscard]] bool empty() const { return rules_.empty(); }
   /// The rule that hides `name` in the absolute directory `folder`; null if none does. Doesn't check the directories

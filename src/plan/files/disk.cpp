@@ -52,8 +52,8 @@ Status decide_disk(Plan& plan, policy::DiskOn asked, const host::Host& host) {
   else if (std::ranges::any_of(plan.mounts, is_writable_overlay) &&
            !host.files->memory_takes_attributes())
     why = "this kernel's tmpfs can't hold what an overlay writes (before Linux 6.6)";
-  if (why.empty() || plan.budgets.disk_in_folder) return {};
-  plan.budgets.disk_in_folder = true;
+  if (why.empty() || plan.disk_in_folder) return {};
+  plan.disk_in_folder = true;
   plan.degraded.push_back({.what = "limits.disk",
                            .why = "the private disk is a directory of the state home: " + why,
                            .instead = "it is measured while the program runs, so that it can be "

@@ -43,7 +43,7 @@ struct WorkspaceChoice {
 /// Errors: policy "unfit-workspace", "missing-workspace".
 [[nodiscard]] Result<WorkspaceChoice> choose_workspace(const host::Host& host,
                                                        const policy::Workspace& workspace,
-                                                       const Denials& denials);
+                                                       const DenyRules& denials);
 
 /// Why `place`, a host path below `top`, can't be created in a private copy of `top`: a link or a file is in the way.
 /// Empty if nothing is.

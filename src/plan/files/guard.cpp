@@ -330,7 +330,7 @@ void Guard::tell(const Shown& shown) {
                        : "those that are there at the start are hidden"});
 }
 
-void hide_in_binds(const Denials& denials, const host::Host& host, std::size_t count,
+void hide_in_binds(const DenyRules& denials, const host::Host& host, std::size_t count,
                    std::vector<Mount>& steps, std::vector<Degraded>& degraded) {
   if (denials.literals().empty()) return;
   std::vector<Mount> masks;

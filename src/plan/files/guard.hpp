@@ -34,7 +34,7 @@ struct Guarded {
 class Guard {
  public:
   Guard(const policy::Policy& policy, const host::Host& host, const View& view,
-        const Denials& denials, const std::vector<Grant>& grants, Guarded guarded)
+        const DenyRules& denials, const std::vector<Grant>& grants, Guarded guarded)
       : policy_(policy),
         host_(host),
         view_(view),
@@ -72,7 +72,7 @@ class Guard {
   const policy::Policy& policy_;
   const host::Host& host_;
   const View& view_;
-  const Denials& denials_;
+  const DenyRules& denials_;
   const std::vector<Grant>& grants_;
   Guarded guarded_;
   std::vector<FileId> hidden_files_;
@@ -82,7 +82,7 @@ class Guard {
 };
 
 /// Adds masks for what literal rules hide within the binds of the system and of interpreters.
-void hide_in_binds(const Denials& denials, const host::Host& host, std::size_t count,
+void hide_in_binds(const DenyRules& denials, const host::Host& host, std::size_t count,
                    std::vector<Mount>& steps, std::vector<Degraded>& degraded);
 
 }  // namespace sbx::plan

@@ -62,7 +62,7 @@ std::string target_path(const Input& input, const std::string& working_directory
 
 class Inputs {
  public:
-  Inputs(const policy::Policy& policy, const host::Host& host, const Denials& denials,
+  Inputs(const policy::Policy& policy, const host::Host& host, const DenyRules& denials,
          const InputPlaces& places)
       : policy_(policy), host_(host), denials_(denials), places_(places) {}
 
@@ -169,7 +169,7 @@ class Inputs {
 
   const policy::Policy& policy_;
   const host::Host& host_;
-  const Denials& denials_;
+  const DenyRules& denials_;
   const InputPlaces& places_;
   std::vector<Mount> steps_;
   std::uint64_t total_ = 0;
@@ -178,7 +178,7 @@ class Inputs {
 }  // namespace
 
 Result<std::vector<Mount>> input_steps(const policy::Policy& policy, const host::Host& host,
-                                       const std::vector<Input>& inputs, const Denials& denials,
+                                       const std::vector<Input>& inputs, const DenyRules& denials,
                                        const InputPlaces& places) {
   Inputs all(policy, host, denials, places);
   for (const Input& input : inputs) SBX_TRY(all.add(input));

@@ -26,7 +26,7 @@ struct InputPlaces {
 [[nodiscard]] Result<std::vector<Mount>> input_steps(const policy::Policy& policy,
                                                      const host::Host& host,
                                                      const std::vector<Input>& inputs,
-                                                     const Denials& denials,
+                                                     const DenyRules& denials,
                                                      const InputPlaces& places);
 
 }  // namespace sbx::plan

@@ -65,7 +65,7 @@ struct Below {
 /// Turns resolved grants into steps.
 class Placer {
  public:
-  Placer(const policy::Policy& policy, const host::Host& host, const Denials& denials, View& view)
+  Placer(const policy::Policy& policy, const host::Host& host, const DenyRules& denials, View& view)
       : policy_(policy), host_(host), denials_(denials), view_(view) {}
 
   Result<Places> place();
@@ -89,7 +89,7 @@ class Placer {
 
   const policy::Policy& policy_;
   const host::Host& host_;
-  const Denials& denials_;
+  const DenyRules& denials_;
   View& view_;
   std::vector<Grant> grants_;                      ///< one per target
   std::map<std::string, std::size_t> granted_at_;  ///< their positions, while grants are collected
@@ -395,7 +395,7 @@ Result<Places> Placer::place() {
 }  // namespace
 
 Result<Places> decide_places(const policy::Policy& policy, const host::Host& host,
-                             const Denials& denials, View& view) {
+                             const DenyRules& denials, View& view) {
   return Placer(policy, host, denials, view).place();
 }
 

@@ -25,6 +25,6 @@ struct Places {
 /// Resolves every grant and decides the mount steps. Adds what becomes visible to `view`. Errors: policy (missing,
 /// forbidden, denied or contradicting grants), host.
 [[nodiscard]] Result<Places> decide_places(const policy::Policy& policy, const host::Host& host,
-                                           const Denials& denials, View& view);
+                                           const DenyRules& denials, View& view);
 
 }  // namespace sbx::plan

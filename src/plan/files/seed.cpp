@@ -22,7 +22,7 @@ std::unexpected<Error> refuse(std::string code, std::string message, const Origi
 
 class Seeds {
  public:
-  Seeds(const host::Host& host, const Denials& denials) : host_(host), denials_(denials) {}
+  Seeds(const host::Host& host, const DenyRules& denials) : host_(host), denials_(denials) {}
 
   Status add(const policy::Sourced<std::string>& seed) {
     if (host_.home.empty() || !is_within(seed.value, host_.home) || seed.value == host_.home)
@@ -71,7 +71,7 @@ class Seeds {
   }
 
   const host::Host& host_;
-  const Denials& denials_;
+  const DenyRules& denials_;
   std::vector<Mount> steps_;
   std::uint64_t total_ = 0;
 };
@@ -79,7 +79,7 @@ class Seeds {
 }  // namespace
 
 Result<std::vector<Mount>> seed_steps(const policy::Policy& policy, const host::Host& host,
-                                      const Denials& denials) {
+                                      const DenyRules& denials) {
   Seeds seeds(host, denials);
   for (const auto& seed : policy.filesystem.seed) SBX_TRY(seeds.add(seed));
   return seeds.take();

@@ -11,6 +11,7 @@ namespace sbx::plan {
 /// matches any text. Missing files are skipped. Errors: policy "seed-outside-home", "seed-too-large",
 /// "not-grantable".
 [[nodiscard]] Result<std::vector<Mount>> seed_steps(const policy::Policy& policy,
-                                                    const host::Host& host, const Denials& denials);
+                                                    const host::Host& host,
+                                                    const DenyRules& denials);
 
 }  // namespace sbx::plan

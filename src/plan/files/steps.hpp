@@ -24,7 +24,7 @@ struct Cover {
 /// What is visible inside; grows while the plan is made.
 class View {
  public:
-  explicit View(const Denials& denials) : denials_(denials) {}
+  explicit View(const DenyRules& denials) : denials_(denials) {}
   void add(Cover cover);
   /// The path inside for a canonical host path; empty if it is not visible.
   [[nodiscard]] std::string inside(const std::string& host_path) const;
@@ -40,7 +40,7 @@ class View {
   [[nodiscard]] const Cover* over(const std::string& inside_path) const;
 
  private:
-  const Denials& denials_;
+  const DenyRules& denials_;
   std::vector<Cover> covers_;
   std::map<std::string, std::size_t, std::less<>> last_at_;  ///< index of the last cover there
   std::vector<std::pair<std::string, std::string>> links_;

@@ -36,7 +36,7 @@ bool is_below_git(std::string_view folder) {
 
 class Surveyor {
  public:
-  Surveyor(const host::Host& host, const Grant& grant, const Denials& denials,
+  Surveyor(const host::Host& host, const Grant& grant, const DenyRules& denials,
            const policy::Sourced<std::uint64_t>& most)
       : host_(host), grant_(grant), denials_(denials), most_(most) {}
 
@@ -146,7 +146,7 @@ class Surveyor {
 
   const host::Host& host_;
   const Grant& grant_;
-  const Denials& denials_;
+  const DenyRules& denials_;
   const policy::Sourced<std::uint64_t>& most_;
   Survey found_;
   bool top_is_closed_ = false;
@@ -165,7 +165,7 @@ bool has_ids_inside(const host::Host& host, const host::FileFacts& folder,
          (file.gid < kMappedIds || file.gid == folder.gid);
 }
 
-Result<Survey> survey(const host::Host& host, const Grant& grant, const Denials& denials,
+Result<Survey> survey(const host::Host& host, const Grant& grant, const DenyRules& denials,
                       const policy::Sourced<std::uint64_t>& most) {
   return Surveyor(host, grant, denials, most).run();
 }

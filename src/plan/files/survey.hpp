@@ -46,7 +46,7 @@ struct Survey {
 /// it can't list count as hidden: the program could chmod them. Errors: policy "too-many-entries",
 /// "unreadable-grant"; host.
 [[nodiscard]] Result<Survey> survey(const host::Host& host, const Grant& grant,
-                                    const Denials& denials,
+                                    const DenyRules& denials,
                                     const policy::Sourced<std::uint64_t>& most);
 
 /// Adds the files with several links in a hidden place, so that their other names can be found. Errors: as survey().

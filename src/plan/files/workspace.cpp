@@ -79,7 +79,7 @@ WorkspaceChoice fallback(const Origin& origin, std::string note) {
 
 /// The caller's working directory, which nobody named: if it is unfit, the run gets an empty workspace.
 WorkspaceChoice default_workspace(const host::Host& host, const policy::Workspace& workspace,
-                                  const Denials& denials) {
+                                  const DenyRules& denials) {
   const std::string& folder = host.working_directory;
   std::string reason;
   if (folder.empty() || !host.files->may_read(folder))
@@ -126,7 +126,7 @@ Status check_mode(const policy::Workspace& workspace, const std::string& folder)
 }  // namespace
 
 Result<WorkspaceChoice> choose_workspace(const host::Host& host, const policy::Workspace& workspace,
-                                         const Denials& denials) {
+                                         const DenyRules& denials) {
   const Layer layer = workspace.source.origin.layer;
   if (workspace.source.value == "." && (layer == Layer::key_default || layer == Layer::builtin))
     return default_workspace(host, workspace, denials);

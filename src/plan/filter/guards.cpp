@@ -231,13 +231,13 @@ Tree::Id whiteout_guard(Tree& tree, const GuardRequest& request) {
 }
 
 Tree::Id file_guard(Tree& tree, const GuardRequest& request) {
-  const Guard guard = request.call.decision.guard;
-  if (guard == Guard::whiteout) return whiteout_guard(tree, request);
-  if (guard == Guard::unseen_mode)
+  const ArgumentGuard guard = request.call.decision.guard;
+  if (guard == ArgumentGuard::whiteout) return whiteout_guard(tree, request);
+  if (guard == ArgumentGuard::unseen_mode)
     return tree.leaf(request.by_name ? allow() : quiet(ENOSYS, Cause::unseen_mode));
   if (is_lifted(request)) return tree.leaf(allow());
-  if (guard == Guard::new_mode) return new_mode_guard(tree, request);
-  if (guard == Guard::node) return node_guard(tree, request);
+  if (guard == ArgumentGuard::new_mode) return new_mode_guard(tree, request);
+  if (guard == ArgumentGuard::node) return node_guard(tree, request);
   return mode_guard(tree, request, tree.leaf(allow()));
 }
 
@@ -247,15 +247,15 @@ unsigned mode_argument(const Call& call) {
   return static_cast<unsigned>(std::string_view(call.arguments).find('h'));
 }
 
-bool may_refuse(Guard guard, const FilterContext& context) {
+bool may_refuse(ArgumentGuard guard, const FilterContext& context) {
   switch (guard) {
-    case Guard::none:
+    case ArgumentGuard::none:
       return false;
-    case Guard::mode:
-    case Guard::new_mode:
-    case Guard::unseen_mode:
-    case Guard::node:
-    case Guard::whiteout:
+    case ArgumentGuard::mode:
+    case ArgumentGuard::new_mode:
+    case ArgumentGuard::unseen_mode:
+    case ArgumentGuard::node:
+    case ArgumentGuard::whiteout:
       return context.files_reach_host;
     default:
       return true;
@@ -263,43 +263,43 @@ bool may_refuse(Guard guard, const FilterContext& context) {
 }
 
 Tree::Id guard_tree(Tree& tree, const GuardRequest& request) {
-  const Guard guard = request.call.decision.guard;
+  const ArgumentGuard guard = request.call.decision.guard;
   if (!may_refuse(guard, request.context)) return tree.leaf(allow());
   switch (guard) {
-    case Guard::none:
+    case ArgumentGuard::none:
       return tree.leaf(allow());
-    case Guard::socket:
+    case ArgumentGuard::socket:
       return socket_guard(tree, request);
-    case Guard::socketpair:
+    case ArgumentGuard::socketpair:
       return socketpair_guard(tree, request);
-    case Guard::clone:
+    case ArgumentGuard::clone:
       return clone_guard(tree, request);
-    case Guard::ioctl:
+    case ArgumentGuard::ioctl:
       return ioctl_guard(tree, request);
-    case Guard::prctl:
+    case ArgumentGuard::prctl:
       return prctl_guard(tree, request);
-    case Guard::prlimit:
+    case ArgumentGuard::prlimit:
       return prlimit_guard(tree, request);
-    case Guard::personality:
+    case ArgumentGuard::personality:
       return personality_guard(tree, request);
-    case Guard::seccomp:
+    case ArgumentGuard::seccomp:
       return seccomp_guard(tree, request);
-    case Guard::affinity:
+    case ArgumentGuard::affinity:
       return tree.leaf(request.context.affinity_is_budget ? quiet(EPERM, Cause::affinity_budget)
                                                           : allow());
-    case Guard::unseen_memory:
+    case ArgumentGuard::unseen_memory:
       return tree.leaf(request.context.memory_is_polled && !request.by_name
                            ? quiet(ENOSYS, Cause::polled_memory)
                            : allow());
-    case Guard::unseen_writes:
+    case ArgumentGuard::unseen_writes:
       return tree.leaf(request.context.writes_are_polled && !request.by_name
                            ? quiet(EOPNOTSUPP, Cause::polled_writes)
                            : allow());
-    case Guard::mode:
-    case Guard::new_mode:
-    case Guard::unseen_mode:
-    case Guard::node:
-    case Guard::whiteout:
+    case ArgumentGuard::mode:
+    case ArgumentGuard::new_mode:
+    case ArgumentGuard::unseen_mode:
+    case ArgumentGuard::node:
+    case ArgumentGuard::whiteout:
       return file_guard(tree, request);
   }
   return tree.leaf(deny(EPERM, Cause::not_in_base));

@@ -24,7 +24,7 @@ struct GuardRequest {
 /// The guard's decision for an admitted call.
 [[nodiscard]] Tree::Id guard_tree(Tree& tree, const GuardRequest& request);
 /// False: the guard admits every call in this context, so a hot call needs no rule.
-[[nodiscard]] bool may_refuse(Guard guard, const FilterContext& context);
+[[nodiscard]] bool may_refuse(ArgumentGuard guard, const FilterContext& context);
 
 /// Index of the only 16-bit argument, a file mode.
 [[nodiscard]] unsigned mode_argument(const Call& call);

@@ -49,7 +49,7 @@ std::vector<SyscallText> syscall_table() {
                      .name = call.name,
                      .group = text_of(call.group).name,
                      .standing = standing_name(call.decision.standing),
-                     .guarded = call.decision.guard != Guard::none,
+                     .guarded = call.decision.guard != ArgumentGuard::none,
                      .reason = call.reason});
   }
   return lines;

@@ -259,7 +259,7 @@ void Ruling::apply_deny(Standpoint& standpoint, const Call& call) const {
     if (entry.is_group ? entry.group != call.group : entry.number != call.number) continue;
     const Action refusal{
         .kind = Action::Kind::deny, .error = EPERM, .cause = entry.cause, .index = entry.index};
-    if (entry.is_group && call.decision.guard == Guard::clone) {
+    if (entry.is_group && call.decision.guard == ArgumentGuard::clone) {
       // Threads are not processes: clone stays allowed for them.
       standpoint.spawns = false;
       standpoint.spawn_refusal = {.kind = Action::Kind::deny,
@@ -298,7 +298,7 @@ Ruling::Standpoint Ruling::standpoint(const Call& call) const {
     default:
       if (call.decision.standing > last_admitted) standpoint.action = not_in_base();
   }
-  if (call.decision.guard == Guard::clone && base_ != policy::SyscallBase::default_) {
+  if (call.decision.guard == ArgumentGuard::clone && base_ != policy::SyscallBase::default_) {
     standpoint.spawns = false;
     standpoint.spawn_refusal = {
         .kind = Action::Kind::deny, .error = EPERM, .cause = Cause::new_process};
@@ -348,7 +348,7 @@ struct Ruling::Walk {
   /// The subtree for `argument` and the following ones.
   [[nodiscard]] Tree::Id from(unsigned argument, unsigned vouched, bool granted) const {
     const bool admitted = granted || view.action.kind == Action::Kind::allow;
-    if (argument == 6 || (admitted && call.decision.guard == Guard::none))
+    if (argument == 6 || (admitted && call.decision.guard == ArgumentGuard::none))
       return end(vouched, granted);
     bool naming = false;
     bool other = false;

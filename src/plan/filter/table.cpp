@@ -14,14 +14,14 @@ constexpr Decision own{Standing::own};
 constexpr Decision minimal{Standing::minimal};
 constexpr Decision standard{Standing::standard};
 constexpr Decision denied{Standing::denied};
-constexpr Decision absent{Standing::absent, Guard::none, ENOSYS};
+constexpr Decision absent{Standing::absent, ArgumentGuard::none, ENOSYS};
 constexpr Decision quiet(std::uint16_t error) {
-  return {Standing::quiet, Guard::none, error};
+  return {Standing::quiet, ArgumentGuard::none, error};
 }
-constexpr Decision minimal_if(Guard guard) {
+constexpr Decision minimal_if(ArgumentGuard guard) {
   return {Standing::minimal, guard};
 }
-constexpr Decision standard_if(Guard guard) {
+constexpr Decision standard_if(ArgumentGuard guard) {
   return {Standing::standard, guard};
 }
 

@@ -16,7 +16,7 @@ namespace sbx::plan {
 enum class Standing : std::uint8_t { own, minimal, standard, denied, quiet, absent };
 
 /// The condition on arguments under which a call is admitted.
-enum class Guard : std::uint8_t {
+enum class ArgumentGuard : std::uint8_t {
   none,
   socket,         ///< family, type, protocol
   socketpair,     ///< family
@@ -80,7 +80,7 @@ enum class Group : std::uint8_t {
 
 struct Decision {
   Standing standing{};
-  Guard guard = Guard::none;
+  ArgumentGuard guard = ArgumentGuard::none;
   std::uint16_t quiet_errno = 0;
 };
 

@@ -80,14 +80,14 @@ BudgetWatch::BudgetWatch(EventLoop& loop, const Settings& settings, Sandbox sand
 Status BudgetWatch::start() {
   if (group_has_memory())
     SBX_TRY(watch_memory_alarm());
-  else if (settings_.memory.count > 0)
+  else if (settings_.budgets.memory.count > 0)
     loop_.after(kFirstLook, [this] { check_memory(); });
-  if (!group_has_processes() && settings_.processes > 0)
+  if (!group_has_processes() && settings_.budgets.processes > 0)
     loop_.after(kFirstLook, [this] { check_processes(); });
   if (settings_.disk_is_host_too) loop_.after(kFirstLook, [this] { check_writes(); });
   if (grows()) loop_.after(kFirstLook, [this] { check_growth(); });
   if (counts_entries()) loop_.after(kFirstLook, [this] { check_entries(); });
-  if (settings_.cpu_time.count() > 0) {
+  if (settings_.budgets.cpu_time.count() > 0) {
     loop_.after(kFirstLook, [this] { check_cpu(); });
     if (!group_has_cpu_time() && settings_.trial)
       begin_cpu_clock();
@@ -129,7 +129,7 @@ void BudgetWatch::check_memory() {
   if (hooks_.ended()) return;
   const Reserve reserve;
   const std::uint64_t before = spent_microseconds();
-  const std::uint64_t budget = settings_.memory.count;
+  const std::uint64_t budget = settings_.budgets.memory.count;
   look_at_disk();
   processes_.add_new();
   const std::uint64_t used = memory_.look(budget);
@@ -156,7 +156,7 @@ void BudgetWatch::note_largest() {
 
 /// Reports memory that may or may not belong to the sandbox; such memory decides nothing.
 void BudgetWatch::note_doubts_of_memory() {
-  if (group_has_memory() || settings_.memory.count == 0) return;
+  if (group_has_memory() || settings_.budgets.memory.count == 0) return;
   const auto note = [this](std::string why, const char* instead) {
     degraded_.push_back({.what = "limits.memory", .why = std::move(why), .instead = instead});
   };
@@ -168,7 +168,7 @@ void BudgetWatch::note_doubts_of_memory() {
   if (!sockets_.unlisted().empty())
     note("this kernel doesn't list sockets of these kinds: " + sockets_.unlisted(),
          "what they hold does not count");
-  if (sockets_.may_hide() > settings_.memory.count)
+  if (sockets_.may_hide() > settings_.budgets.memory.count)
     note(
         "the kernel doesn't list sockets that were closed, reset or disconnected while they hold "
         "data: there were " +
@@ -197,7 +197,7 @@ void BudgetWatch::check_cpu() {
   const std::uint64_t before = spent_microseconds();
   const std::uint64_t used = cpu_microseconds();
   const std::uint64_t cost = spent_microseconds() - before;
-  const std::uint64_t budget = budget_of(settings_.cpu_time);
+  const std::uint64_t budget = budget_of(settings_.budgets.cpu_time);
   if (used >= budget) return hooks_.spent(Budget::cpu_time);
   std::uint64_t step = (budget - used) / static_cast<std::uint64_t>(std::max(settings_.cpus, 1));
   if (!cpu_.has_clock() && !group_has_cpu_time()) step = std::min(step, kLongestSumStep);
@@ -208,9 +208,9 @@ void BudgetWatch::check_cpu() {
 // ---- processes: no counter reports refusals here, so being at the limit is the evidence ----
 
 void BudgetWatch::note_tasks(std::uint64_t tasks) {
-  if (group_has_processes() || settings_.processes == 0) return;
+  if (group_has_processes() || settings_.budgets.processes == 0) return;
   seen_.processes_peak = std::max(seen_.processes_peak, tasks);
-  seen_.processes_met = seen_.processes_met || tasks >= settings_.processes;
+  seen_.processes_met = seen_.processes_met || tasks >= settings_.budgets.processes;
 }
 
 std::uint64_t BudgetWatch::count_tasks() {
@@ -225,9 +225,9 @@ std::uint64_t BudgetWatch::count_tasks() {
 /// Skipped if the processes can't have reached the limit since the last count. A scan that races with fork misses
 /// processes; PID 1 is waiting, so it rescans until the count stops growing.
 void BudgetWatch::note_before_reaping() {
-  if (group_has_processes() || settings_.processes == 0) return;
+  if (group_has_processes() || settings_.budgets.processes == 0) return;
   const std::uint64_t passed = sys::now_microseconds() - counted_at_;
-  if (tasks_ + kForksPerStep * (passed / 1000 + 1) < settings_.processes) return;
+  if (tasks_ + kForksPerStep * (passed / 1000 + 1) < settings_.budgets.processes) return;
   std::uint64_t before = 0;
   while (!seen_.processes_met && count_tasks() > before) before = tasks_;
 }
@@ -240,9 +240,9 @@ void BudgetWatch::check_processes() {
   const std::uint64_t tasks = rests ? tasks_ : count_tasks();
   const std::uint64_t cost = spent_microseconds() - before;
   if (seen_.processes_met) return;
-  const std::uint64_t headroom = settings_.processes - tasks;
+  const std::uint64_t headroom = settings_.budgets.processes - tasks;
   const std::uint64_t step = std::clamp<std::uint64_t>(headroom / kForksPerStep, 1, 50) * 1000;
-  const bool near = tasks + tasks / 3 >= settings_.processes;
+  const bool near = tasks + tasks / 3 >= settings_.budgets.processes;
   const microseconds wait(
       std::max({step, cost * (near ? kNearShare : kCountingShare), rests ? kCountAtRest : 0}));
   loop_.after(wait, [this] { check_processes(); }, wait / 2);
@@ -256,13 +256,13 @@ void BudgetWatch::check_writes() {
   const std::uint64_t before = spent_microseconds();
   std::uint64_t written = writes_.look();
   // A child reaped between its own reading and its parent's is counted in both.
-  if (written > settings_.disk.count) written = std::min(written, writes_.look());
+  if (written > settings_.budgets.disk.count) written = std::min(written, writes_.look());
   note_written(written);
   seen_.unreadable = writes_.unreadable();
-  if (seen_.written > settings_.disk.count || !seen_.unreadable.empty())
+  if (seen_.written > settings_.budgets.disk.count || !seen_.unreadable.empty())
     return hooks_.spent(Budget::disk);
   const std::uint64_t cost = spent_microseconds() - before;
-  const std::uint64_t step = writes_.next_look_microseconds(settings_.disk.count);
+  const std::uint64_t step = writes_.next_look_microseconds(settings_.budgets.disk.count);
   loop_.after(microseconds(std::max(step, cost * kMeasuringShare)), [this] { check_writes(); });
 }
 
@@ -271,7 +271,7 @@ void BudgetWatch::check_growth() {
   if (hooks_.ended()) return;
   const std::uint64_t before = spent_microseconds();
   note_written(0);
-  const std::uint64_t budget = settings_.disk.count;
+  const std::uint64_t budget = settings_.budgets.disk.count;
   if (seen_.written > budget) return hooks_.spent(Budget::disk);
   const std::uint64_t cost = spent_microseconds() - before;
   const std::uint64_t step =
@@ -297,18 +297,20 @@ void BudgetWatch::check_entries() {
   const Reserve reserve;
   const std::uint64_t before = spent_microseconds();
   EntryMeter& entries = *sandbox_.entries;
-  const bool complete = entries.step(settings_.disk_files);
+  const bool complete = entries.step(settings_.budgets.disk_files);
   // A file renamed during a walk may be counted twice.
-  if (complete && entries.made() > settings_.disk_files) entries.walk(settings_.disk_files);
+  if (complete && entries.made() > settings_.budgets.disk_files)
+    entries.walk(settings_.budgets.disk_files);
   const std::uint64_t cost = spent_microseconds() - before;
   std::uint64_t step = std::max<std::uint64_t>(cost * kEntriesShare, 1000);
   if (complete) {
     note_entries();
     seen_.unlisted = entries.closed();
-    if (seen_.live_files > settings_.disk_files || !seen_.unlisted.empty())
+    if (seen_.live_files > settings_.budgets.disk_files || !seen_.unlisted.empty())
       return hooks_.spent(Budget::disk);
     constexpr std::uint64_t kMicrosecondsPerName = 4;
-    const std::uint64_t room = (settings_.disk_files - seen_.live_files) * kMicrosecondsPerName;
+    const std::uint64_t room =
+        (settings_.budgets.disk_files - seen_.live_files) * kMicrosecondsPerName;
     const std::uint64_t longest = entries.is_doubtful() ? 50'000 : 500'000;
     step = std::max(step, std::clamp<std::uint64_t>(room, 10'000, longest));
   }
@@ -324,7 +326,7 @@ void BudgetWatch::look_around() {
   if (group_has_memory()) {
     if (memory_killed()) return hooks_.spent(Budget::memory);
     // After the kill it is too late to read the process's size.
-    if (group_->memory_used() > settings_.memory.count / 2) {
+    if (group_->memory_used() > settings_.budgets.memory.count / 2) {
       processes_.refresh();
       note_largest();
     }
@@ -345,11 +347,12 @@ void BudgetWatch::check_disk() {
   if (complete) {
     seen_.disk_peak = std::max(seen_.disk_peak, disk_.bytes());
     seen_.disk_filled = seen_.disk_peak;
-    seen_.disk_met = disk_.bytes() > settings_.disk.count;
-    seen_.disk_files_met = !seen_.disk_met && disk_.files() > settings_.disk_files;
+    seen_.disk_met = disk_.bytes() > settings_.budgets.disk.count;
+    seen_.disk_files_met = !seen_.disk_met && disk_.files() > settings_.budgets.disk_files;
     if (seen_.disk_met || seen_.disk_files_met) return hooks_.spent(Budget::disk);
     constexpr std::uint64_t kBytesPerMicrosecond = 2000;
-    const std::uint64_t room = (settings_.disk.count - disk_.bytes()) / kBytesPerMicrosecond;
+    const std::uint64_t room =
+        (settings_.budgets.disk.count - disk_.bytes()) / kBytesPerMicrosecond;
     step = std::max(step, std::clamp<std::uint64_t>(room, 10'000, 500'000));
   }
   loop_.after(microseconds(step), [this] { check_disk(); });
@@ -374,7 +377,7 @@ void BudgetWatch::look_at_disk() {
 void BudgetWatch::note_before_kill() {
   const Reserve reserve;
   if (!group_has_cpu_time()) used_ = cpu_.by_process();
-  if (!group_has_processes() && settings_.processes > 0) (void)count_tasks();
+  if (!group_has_processes() && settings_.budgets.processes > 0) (void)count_tasks();
 }
 
 void BudgetWatch::note_counters() {
@@ -400,7 +403,7 @@ void BudgetWatch::note_at_end(CpuTime of_pid1, std::uint64_t written_by_pid1) {
   // Counts the writes between the last look and the end: PID 1 at the latest has waited for each process.
   if (settings_.disk_is_host_too) note_written(written_by_pid1);
   if (counts_entries()) {
-    sandbox_.entries->walk(settings_.disk_files);
+    sandbox_.entries->walk(settings_.budgets.disk_files);
     note_entries();
   }
   look_at_disk();

@@ -114,7 +114,8 @@ class BudgetWatch {
     return sandbox_.growth != nullptr && sandbox_.growth->is_needed();
   }
   [[nodiscard]] bool counts_entries() const {
-    return sandbox_.entries != nullptr && sandbox_.entries->is_needed() && settings_.disk_files > 0;
+    return sandbox_.entries != nullptr && sandbox_.entries->is_needed() &&
+           settings_.budgets.disk_files > 0;
   }
   [[nodiscard]] bool group_has_cpu_time() const {
     return group_ != nullptr && group_->counts_cpu_time();

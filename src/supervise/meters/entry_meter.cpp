@@ -66,7 +66,7 @@ bool EntryMeter::step(std::uint64_t most) {
   if (!walks_) begin(most);
   looked_ = 0;
   while (!waiting_.empty() && looked_ < kAtOnce && counting_ <= enough_) {
-    const Place place = std::move(waiting_.back());
+    const CountedDirectory place = std::move(waiting_.back());
     waiting_.pop_back();
     look_into(place);
   }
@@ -90,7 +90,7 @@ void EntryMeter::complete() {
   if (refused_ >= kWalksToBeSure) closed_ = closing_;
 }
 
-void EntryMeter::note_closed(const Place& place) {
+void EntryMeter::note_closed(const CountedDirectory& place) {
   const Top& top = tops_[place.top];
   std::string path = place.path == "." ? top.path : top.path + place.path.substr(1);
   // The first count only remembers it: such a directory of the caller's is hidden in the sandbox.
@@ -99,7 +99,7 @@ void EntryMeter::note_closed(const Place& place) {
     closing_ = std::move(path);
 }
 
-void EntryMeter::look_into(const Place& place) {
+void EntryMeter::look_into(const CountedDirectory& place) {
   looked_ += kOfAFolder;
   const auto opened = sys::open_resolved(tops_[place.top].folder.get(), place.path, kHow, kBeneath);
   if (!opened) {

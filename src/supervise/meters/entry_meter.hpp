@@ -36,18 +36,18 @@ class EntryMeter {
     UniqueFd folder;
     std::string path;
   };
-  struct Place {
+  struct CountedDirectory {
     std::size_t top = 0;
     std::string path;  ///< relative to it
   };
   void begin(std::uint64_t most);
-  void look_into(const Place& place);
-  void note_closed(const Place& place);
+  void look_into(const CountedDirectory& place);
+  void note_closed(const CountedDirectory& place);
   void complete();
 
   std::vector<Top> tops_;
   std::vector<std::string> closed_at_start_;
-  std::vector<Place> waiting_;
+  std::vector<CountedDirectory> waiting_;
   bool has_begun_ = false;  ///< the names at the start have been counted
   bool walks_ = false;
   std::uint64_t looked_ = 0;
