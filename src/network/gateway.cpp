@@ -135,6 +135,12 @@ Status Gateway::attach(EventLoop& loop) {
   return {};
 }
 
+bool Gateway::sends() {
+  if (served_ == nullptr) return false;
+  served_->attempts.drain();  // datagrams that came before their listener
+  return listeners_.anything_waits() || served_->tcp.sends() || served_->udp.sends();
+}
+
 void Gateway::detach() {
   if (served_ == nullptr) return;
   served_->tcp.count();

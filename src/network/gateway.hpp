@@ -41,9 +41,11 @@ class Gateway {
 
   /// From here on connections are served. Errors: internal (epoll).
   [[nodiscard]] Status attach(EventLoop& loop);
-  /// Before the loop ends: everything is closed.
   /// Hears refused destinations.
   void tell(Events* events) { tally_.tell(events); }
+  /// The program may have ended, but something that it sent is still on its way out: the loop passes it on.
+  [[nodiscard]] bool sends();
+  /// Before the loop ends: everything is closed.
   void detach();
   /// The program is about to reach this place: what a rule with many ports allows is opened. Nothing
   /// is decided by it.

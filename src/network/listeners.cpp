@@ -2,9 +2,11 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <time.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "network/socket_address.hpp"
 
@@ -232,6 +234,13 @@ bool Listeners::has(Transport transport, const Address& address, std::uint16_t p
   if (taken_.contains(key_of(place))) return true;
   place.every_address = true;
   return taken_.contains(key_of(place));
+}
+
+bool Listeners::anything_waits() const {
+  std::vector<pollfd> sockets;
+  for (const Listener& listener : listeners_)
+    sockets.push_back({.fd = listener.socket.get(), .events = POLLIN, .revents = 0});
+  return ::poll(sockets.data(), sockets.size(), 0) > 0;
 }
 
 }  // namespace sbx::network

@@ -56,6 +56,8 @@ class Listeners {
   /// Whether what the program sends there is somebody's. Port 53 is.
   [[nodiscard]] bool has(policy::Transport transport, const policy::Address& address,
                          std::uint16_t port) const;
+  /// Whether a connection or datagram waits to be taken.
+  [[nodiscard]] bool anything_waits() const;
   [[nodiscard]] std::list<Listener>& all() { return listeners_; }
 
  private:

@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -44,6 +45,9 @@ class Publisher::Connection {
   }
 
   void start() { try_next(); }
+
+  /// The kernel may have accepted for a program that then answered and ended.
+  [[nodiscard]] bool sends() const { return relay_ ? relay_->sends() : inside_.valid(); }
 
   void count() {
     if (!use_ || !relay_) return;
@@ -133,6 +137,10 @@ Status Publisher::attach(EventLoop& loop) {
     SBX_TRY(loop.watch(port.listener.get(), EPOLLIN,
                        [this, &port](std::uint32_t) { accept_from(port); }));
   return {};
+}
+
+bool Publisher::sends() const {
+  return std::ranges::any_of(connections_, [](const auto& each) { return each.second->sends(); });
 }
 
 void Publisher::detach() {

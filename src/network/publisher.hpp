@@ -28,6 +28,8 @@ class Publisher {
   /// The sandbox's namespace, once there is one.
   void lead_into(Space space) { pool_.emplace(std::move(space)); }
   [[nodiscard]] Status attach(EventLoop& loop);
+  /// An answer of the program is still on its way to a client: the loop passes it on.
+  [[nodiscard]] bool sends() const;
   void detach();
   void put_into(Outcome& outcome) { tally_.put_into(outcome); }
 

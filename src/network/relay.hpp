@@ -57,6 +57,8 @@ class Relay {
   [[nodiscard]] Status start();
   /// What was passed on since the last call.
   [[nodiscard]] Bytes take_bytes();
+  /// More may come from the near side, or not all of it is passed on yet.
+  [[nodiscard]] bool sends() const { return !out_.done; }
 
  private:
   struct Way {

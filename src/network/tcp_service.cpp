@@ -91,6 +91,8 @@ class TcpService::Connection {
     if (!hello_seen_) watch_hello();
   }
 
+  [[nodiscard]] bool sends() const { return !relay_ || relay_->sends(); }
+
   void count() {
     if (!use_ || !relay_) return;
     const Relay::Bytes bytes = relay_->take_bytes();
@@ -267,6 +269,10 @@ void TcpService::take(const Listener& listener, UniqueFd socket) {
 
 void TcpService::remove(const Connection& connection) {
   connections_.erase(&connection);
+}
+
+bool TcpService::sends() const {
+  return std::ranges::any_of(connections_, [](const auto& each) { return each.second->sends(); });
 }
 
 void TcpService::count() {

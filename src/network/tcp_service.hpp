@@ -31,6 +31,8 @@ class TcpService {
   void release(Listener& listener);
   /// Adds what live connections passed on since they were counted last.
   void count();
+  /// A connection may still pass on what the program sent.
+  [[nodiscard]] bool sends() const;
 
  private:
   class Connection;

@@ -38,6 +38,8 @@ class UdpService {
   /// A datagram that came before its listener did.
   void take(Listener& listener, const SocketAddress& client, const policy::Address& to,
             std::span<const std::uint8_t> data);
+  /// Datagrams of the program wait until their destination is known.
+  [[nodiscard]] bool sends() const { return waiting_bytes_ > 0; }
 
  private:
   struct Flow;

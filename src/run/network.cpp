@@ -79,6 +79,11 @@ Status RunNetwork::attach(EventLoop& loop) {
   return {};
 }
 
+bool RunNetwork::sends() const {
+  return (publisher_ != nullptr && publisher_->sends()) ||
+         (gateway_ != nullptr && gateway_->sends());
+}
+
 void RunNetwork::detach() {
   if (publisher_ != nullptr) publisher_->detach();
   if (gateway_ != nullptr) gateway_->detach();
@@ -122,6 +127,7 @@ void RunNetwork::live_in(supervise::Settings& settings, Events* events) {
                                 look_at_connect(call, memory);
                               }});
   settings.attach = [this](EventLoop& loop) { return attach(loop); };
+  settings.sends = [this] { return sends(); };
   settings.detach = [this] { detach(); };
 }
 

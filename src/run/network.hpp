@@ -37,6 +37,7 @@ class RunNetwork {
  private:
   Status take(spawn::NetworkEnds ends);
   Status attach(EventLoop& loop);
+  [[nodiscard]] bool sends() const;
   void detach();
   void look_at_connect(const supervise::NotedCall& call, const supervise::CallerMemory& memory);
 

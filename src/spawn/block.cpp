@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "base/sys.hpp"
+#include "spawn/failure.hpp"
 
 namespace sbx::spawn {
 namespace {
@@ -17,6 +18,7 @@ Error not_made(int errno_value) {
               .errno_value = errno_value};
   if (errno_value == EFBIG)
     error.hint = "the caller limits the size of files: raise it with ulimit -f";
+  if (errno_value == ENOSYS) error.hint = filter_in_the_way();
   return error;
 }
 

@@ -198,6 +198,12 @@ Error explain_failure(const plan::Plan& plan, const child::Progress& progress) {
   return error;
 }
 
+std::string filter_in_the_way() {
+  return std::string(
+             "the system-call filter of a container or of another sandbox is in the way; ") +
+         kContainerCure;
+}
+
 Error explain_clone_failure(int errno_value) {
   // No descriptor is left for the pidfd: the namespaces are not the problem.
   if (errno_value == EMFILE || errno_value == ENFILE)
@@ -221,9 +227,7 @@ Error explain_clone_failure(int errno_value) {
   // No kernel with user namespaces returns this, whatever its settings; Docker's filter does for clone3, and so does
   // sbx's own.
   if (errno_value == ENOSYS)
-    error.hint =
-        std::string("the system-call filter of a container or of another sandbox is in the way; ") +
-        kContainerCure;
+    error.hint = filter_in_the_way();
   else if (setting_is("/proc/sys/kernel/unprivileged_userns_clone", '0'))
     error.hint = "sysctl kernel.unprivileged_userns_clone=1";
   else if (setting_is("/proc/sys/user/max_user_namespaces", '0'))

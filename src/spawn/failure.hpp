@@ -1,6 +1,7 @@
 #pragma once
 
 #include <sbx/error.hpp>
+#include <string>
 
 #include "plan/plan.hpp"
 #include "spawn/handshake.hpp"
@@ -12,5 +13,7 @@ namespace sbx::spawn {
 /// clone3 was refused: names the responsible setting or container, found by reading it and never derived from
 /// versions.
 [[nodiscard]] Error explain_clone_failure(int errno_value);
+/// The cure for ENOSYS of a call that every kernel sbx runs on has: only a filter returns it.
+[[nodiscard]] std::string filter_in_the_way();
 
 }  // namespace sbx::spawn

@@ -66,9 +66,10 @@ struct Settings {
   ExplainCall explain;
   /// The action for each allowed call that the filter notifies.
   std::vector<Note> notes;
-  /// Other users of the loop: `attach` is called before the first wait, `detach` before the loop ends. Both may be
-  /// empty.
+  /// Other users of the loop: `attach` is called before the first wait, `detach` before the loop ends. `sends` is true while
+  /// they pass on what a program sent that has ended: the loop goes on for a moment. Each may be empty.
   std::function<Status(EventLoop&)> attach;
+  std::function<bool()> sends;
   std::function<void()> detach;
 };
 

@@ -35,7 +35,8 @@ using namespace std::chrono_literals;
 constexpr auto kCancelGrace = 2s;
 constexpr auto kInitExit = 1s;    ///< PID 1 has reported the main process's end, but doesn't end
 constexpr auto kUnkillable = 5s;  ///< a process in uninterruptible sleep survives SIGKILL
-constexpr auto kLastWords = 1s;   ///< for a reader that doesn't read, after the run has ended
+/// After the run has ended: for a reader that doesn't read, and for what the program sent.
+constexpr auto kLastWords = 1s;
 constexpr auto kStopAnswer = 1s;
 constexpr auto kFreezeLook = 1ms;
 constexpr auto kSettled = 50ms;  ///< a short run skips the cost of giving memory back
@@ -60,7 +61,9 @@ class Supervisor::Impl {
   Impl& operator=(const Impl&) = delete;
   Status start() { return watch_everything(); }
   void tell_limits() const;
-  [[nodiscard]] bool over() const { return reaped_ && out_.done() && err_.done(); }
+  [[nodiscard]] bool over() const {
+    return reaped_ && out_.done() && err_.done() && !(may_send_ && settings_.sends());
+  }
   Outcome finish();
 
  private:
@@ -116,6 +119,7 @@ class Supervisor::Impl {
   long pid1_peak_kib_ = 0;           ///< 0: not reported
   std::uint64_t resident_peak_ = 0;  ///< bytes, of one process; 0: not above PID 1's
   bool reaped_ = false;
+  bool may_send_ = false;  ///< the program has ended by itself: what it sent is passed on
   bool has_left_ = false;
   bool stopping_ = false;
   bool frozen_ = false;
@@ -223,9 +227,11 @@ Status Supervisor::Impl::start_streams() {
 Status Supervisor::Impl::start_input() {
   UniqueFd to = settings_.interactive ? duplicate(sandbox_.terminal) : std::move(sinks_.streams.in);
   if (!to.valid()) return {};
-  const int from = sinks_.streams.in_source.valid() ? sinks_.streams.in_source.get() : sinks_.in;
+  // A descriptor of its own: others in the loop may read the caller's as well.
+  UniqueFd& from = sinks_.streams.in_source;
+  if (!from.valid()) from = duplicate(sinks_.in);
   in_.emplace(loop_, std::move(to),
-              InputRelay::Options{.source = from,
+              InputRelay::Options{.source = from.get(),
                                   .to_terminal = settings_.interactive,
                                   .gauge = std::move(sinks_.streams.in_gauge)});
   return in_->start();
@@ -395,7 +401,9 @@ void Supervisor::Impl::pid1_ended() {
   out_.source_is_complete();
   err_.source_is_complete();
   const bool ended_by_us = decided_.has_value() || !main_status_;
+  may_send_ = settings_.sends && !ended_by_us;
   loop_.after(kLastWords, [this, ended_by_us] {
+    may_send_ = false;
     if (ended_by_us || !out_.blocked()) out_.abandon();
     if (ended_by_us || !err_.blocked()) err_.abandon();
   });
@@ -423,6 +431,7 @@ std::optional<std::uint64_t> Supervisor::Impl::memory_peak() const {
 }
 
 void Supervisor::Impl::give_up_streams() {
+  may_send_ = false;
   out_.abandon();
   err_.abandon();
 }

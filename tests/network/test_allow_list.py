@@ -106,6 +106,16 @@ for other in range(20000, 20000 + count):  # the server's side refuses them: a r
 print('old one answers' if echo(held) else 'broken')
 print('new one answers' if echo(socket.create_connection((host, port), 10)) else 'broken')
 """
+# Ends at once, as soon as the kernel has taken what it sends.
+SEND_AND_END = """
+import os, socket, sys
+kind, size = getattr(socket, sys.argv[3]), int(sys.argv[4])
+family, _, _, _, address = socket.getaddrinfo(sys.argv[1], int(sys.argv[2]), type=kind)[0]
+s = socket.socket(family, kind)
+s.connect(address)
+s.sendall(b'x' * size)
+os._exit(0)
+"""
 MANY = """
 import socket, sys
 count = int(sys.argv[1])
@@ -294,6 +304,25 @@ class AllowList(SbxTest):
             self.assertEqual(self.finish(process).text, "host says hello\n")
         ended = self.connect("127.0.0.1", 8082, "host.sbx.internal:8082")
         self.assertEqual(ended.text, "ECONNREFUSED\n")
+
+    def test_what_a_program_sent_before_it_ended_arrives(self):
+        options = self.allowed("host.sbx.internal:8085", "udp://host.sbx.internal:8085")
+        for size in (0, 1, 50_000):
+            with socket.create_server(("127.0.0.1", 8085)) as server:
+                ended = self.exited(self.python(SEND_AND_END, "host.sbx.internal", 8085, "SOCK_STREAM", size, options=options))
+                client, _ = server.accept()
+                with client:
+                    self.assertEqual(len(client.makefile("rb").read()), size)
+            self.assertEqual(self.used(ended), {"host.sbx.internal:8085": (1, 0, size)})
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+            server.bind(("127.0.0.1", 8085))
+            self.exited(self.python(SEND_AND_END, "host.sbx.internal", 8085, "SOCK_DGRAM", 7, options=options))
+            self.assertEqual(server.recv(100, socket.MSG_DONTWAIT), b"x" * 7)
+
+    def test_server_that_does_not_read_does_not_hold_up_the_end(self):
+        with socket.create_server(("127.0.0.1", 8085)):
+            code = SEND_AND_END.replace("sendall", "setblocking(False) or s.send")
+            self.exited(self.python(code, "host.sbx.internal", 8085, "SOCK_STREAM", 1 << 20, options=self.allowed("host.sbx.internal:8085")))
 
     def test_address_that_stands_for_a_name_is_an_error(self):
         self.could_not(self.sbx(*self.allowed("198.18.0.1:80"), "--", "true"), "198.18.0.1", "--allow-host")

@@ -58,6 +58,44 @@ TEST(Supervisor, TwoInOneLoopHaveTheirOwnBudgetsAndOutput) {
   EXPECT_EQ(second.out.text, "ends");
 }
 
+TEST(Supervisor, PassesOnWhatAnEndedProgramSent) {
+  TestPipe looks;
+  FakeRun run{.main = [] { return 0; }};
+  run.settings.attach = [](EventLoop& loop) {
+    // Something happens now and then, as on a connection.
+    static std::function<void()> again;
+    again = [&loop] { loop.after(1ms, again); };
+    again();
+    return Status();
+  };
+  run.settings.sends = [&looks, left = 5]() mutable {
+    announce(looks);
+    return --left > 0;
+  };
+  EXPECT_EQ(run_to_end(run).verdict, "exited 0");
+  looks.write.reset();
+  EXPECT_EQ(looks.read_all(), "xxxxx");
+}
+
+TEST(Supervisor, DoesNotWaitForeverForAReaderOfAConnection) {
+  FakeRun run{.main = [] { return 0; }};
+  run.settings.sends = [] { return true; };
+  EXPECT_EQ(run_to_end(run).verdict, "exited 0");
+}
+
+TEST(Supervisor, PassesOnNothingOfAProgramThatItKilled) {
+  TestPipe looks;
+  FakeRun run{.main = wait_for_ever};
+  run.settings.budgets.wall_time = 50ms;
+  run.settings.sends = [&looks] {
+    announce(looks);
+    return true;
+  };
+  EXPECT_EQ(run_to_end(run).verdict, "over-budget wall_time");
+  looks.write.reset();
+  EXPECT_EQ(looks.read_all(), "");
+}
+
 TEST(Verdicts, AnExitStatusIsPassedOn) {
   const Seen seen = run_to_end({.main = [] { return 42; }});
   EXPECT_EQ(seen.verdict, "exited 42");
