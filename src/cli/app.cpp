@@ -252,7 +252,8 @@ Invocation salvage_output(std::span<const char* const> arguments) {
   for (std::size_t i = 0; i < split->own.size(); ++i) {
     const OptionRow* option = find_option(row, split->own[i]);
     const bool has_value = option != nullptr && *option->value != '\0' && *option->value != '[';
-    const std::string_view value = has_value && i + 1 < split->own.size() ? split->own[i + 1] : "";
+    std::string_view value;
+    if (has_value && i + 1 < split->own.size()) value = split->own[i + 1];
     i += has_value ? 1 : 0;
     // An error in this value has been reported, or matters less than the first one.
     if (option != nullptr && option->group == kAnswerGroup) (void)option->take(typed, value);

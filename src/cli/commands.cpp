@@ -10,7 +10,6 @@ namespace {
 
 constexpr const char* kOptions = "Options";
 constexpr auto kOnce = Repeat::last_wins;
-constexpr auto kEach = Repeat::each_counts;
 constexpr auto kWorks = Standing::works;
 constexpr auto kReserved = Standing::reserved;
 
