@@ -9,7 +9,7 @@
 namespace sbx::control {
 
 /// The fourth register of the payload's own execve, which the kernel does not look at, execve(2). A filter that notifies
-/// execve lets this one pass: PID 1 sleeps until it is done (vfork), so nobody could take its notification.
+/// execve lets this one pass: PID 1 sleeps until it is done (vfork), so no process could answer its notification.
 inline constexpr std::uint64_t kOwnExec = 0x7362'7865'7865'6331;
 
 enum class FromSupervisor : std::uint32_t {
@@ -18,7 +18,7 @@ enum class FromSupervisor : std::uint32_t {
   stop_all,       ///< SIGSTOP to everything but PID 1, then answer `stopped`
   continue_all,   ///< SIGCONT to everything
   network_ready,  ///< the gateway answers: the command may start
-  filled,         ///< copied folders hold their files
+  filled,         ///< copied directories hold their files
   reap,           ///< what ended has been counted: wait for it
 };
 struct Order {
@@ -39,7 +39,7 @@ enum class FromPid1 : std::uint32_t {
   /// not the main process; it is waited for at Order reap (only where no group counts processes)
   child_ended,
   main_ended,  ///< `value` is the wait status
-  /// `value` other processes were there at that moment, ended ones too that nobody had waited for;
+  /// `value` other processes were there at that moment, including zombies;
   /// the last message. With `own_peak`
   left_behind,
 };

@@ -32,7 +32,7 @@ class EventLoop {
   /// With `events` 0 the descriptor is known but nothing is reported: see set_events.
   [[nodiscard]] Status watch(int fd, std::uint32_t events, FdCallback callback);
   /// Changes what is reported. 0 takes the descriptor out of epoll altogether, because epoll
-  /// reports a hang-up even to those who asked for nothing.
+  /// reports a hang-up even if no event is requested.
   void set_events(int fd, std::uint32_t events);
   /// No-op for a descriptor that is not watched.
   void forget(int fd);

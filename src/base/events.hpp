@@ -8,15 +8,15 @@
 
 namespace sbx {
 
-/// A run whose command begins now.
+/// A run, when its command begins.
 struct Started {
   std::string id;
   std::string policy;  ///< its name
   std::vector<std::string> command;
 };
 
-/// Hears what happens in a run while it goes on (--events-fd). What happens again is told again: the listener decides
-/// what is new to it. Called from the supervisor's loop: a listener never waits.
+/// Receives the events of a run while it goes on (--events-fd). A repeated event is reported again: the receiver decides
+/// whether it is new. Called from the supervisor's loop: a receiver must not block.
 class Events {
  public:
   Events() = default;
@@ -26,7 +26,7 @@ class Events {
 
   virtual void started(const Started& run) = 0;
   virtual void denied(const Denial& denial) = 0;
-  /// `met` as it is known by then: its peak may still grow.
+  /// `met` may be incomplete: its peak may still grow.
   virtual void limit_met(const LimitMet& met) = 0;
   /// More was written to this stream than is kept or passed on.
   virtual void output_cut(const std::string& stream, Bytes limit) = 0;

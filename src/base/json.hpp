@@ -8,7 +8,7 @@
 
 #include <sbx/error.hpp>
 
-/// JSON as sbx writes it: fields in the order in which they are told, always valid UTF-8.
+/// JSON as sbx writes it: fields in the order in which they are added, always valid UTF-8.
 namespace sbx {
 
 using Json = nlohmann::ordered_json;

@@ -4,7 +4,7 @@
 /// run's own two namespaces only: every run has the same.
 namespace sbx {
 
-// The last network of 198.18.0.0/15 (RFC 2544, benchmarks): nobody's real address.
+// The last network of 198.18.0.0/15 (RFC 2544, benchmarks): no host uses it.
 inline constexpr const char* kGateway4 = "198.19.255.1";
 inline constexpr const char* kSandbox4 = "198.19.255.2";
 inline constexpr unsigned kLinkPrefix4 = 30;

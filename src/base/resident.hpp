@@ -23,7 +23,7 @@ inline void release_program_pages() {
   std::size_t first = 0;
   while (first < count && segments[first].p_type != PT_LOAD) ++first;
   if (first == count) return;
-  // A static program has no PT_PHDR to tell where it was loaded.
+  // A static program has no PT_PHDR, which would show where it was loaded.
   const auto base = reinterpret_cast<std::uintptr_t>(&__ehdr_start) -
                     (segments[first].p_vaddr - segments[first].p_offset);
   constexpr std::uintptr_t kPage = 4096;

@@ -4,7 +4,7 @@
 
 namespace sbx {
 
-/// A socket that PID 1 makes in a network namespace of the run and hands to the supervisor, who
+/// A socket that PID 1 makes in a network namespace of the run and passes to the supervisor, which
 /// binds and uses it from outside. Flat: read by the child between clone and exec.
 struct SocketWish {
   int domain = 0;

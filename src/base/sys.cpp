@@ -53,7 +53,7 @@ bool is_anonymous(int fifo) {
   return ::fstatfs(fifo, &facts) == 0 && facts.f_type == PIPEFS_MAGIC;
 }
 
-/// tee(2) takes nothing from a pipe and gives 0 where it is empty and nobody writes.
+/// tee(2) removes nothing from a pipe, and returns 0 if the pipe is empty and has no writer.
 Result<bool> has_writer(int fifo) {
   const Pipe scratch = SBX_TRY(make_pipe());
   return ::tee(fifo, scratch.write.get(), 1, SPLICE_F_NONBLOCK) != 0;

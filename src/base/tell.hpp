@@ -27,8 +27,7 @@ struct Paint {
 /// terminal.
 [[nodiscard]] Paint paint_for(Color color, int descriptor);
 
-/// Whole lines on stderr. A stderr that is closed or full can't be told of anywhere, so there is no
-/// answer.
+/// Whole lines on stderr. Returns nothing: an error of stderr could be reported nowhere.
 void write_stderr(const std::string& text);
 
 /// "sbx: LINE\n" for each, made safe for a terminal.

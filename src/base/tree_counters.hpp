@@ -27,9 +27,9 @@ class TreeCounters {
   [[nodiscard]] virtual Alarm memory_alarm() const = 0;
   /// Makes the alarm quiet until it rings again.
   virtual void quiet_alarm() = 0;
-  /// Processes that the kernel killed for want of memory, whatever limit they met.
+  /// Processes that the kernel killed for lack of memory, whichever limit was reached.
   [[nodiscard]] virtual std::uint64_t memory_kills() const = 0;
-  /// How often the group's own limit was met so that a process had to die; 0 after a kill: a limit
+  /// How often a process was killed because the group's own limit was reached; 0 after a kill: a limit
   /// further out, or the host itself, was the cause.
   [[nodiscard]] virtual std::uint64_t memory_limit_met() const = 0;
   [[nodiscard]] virtual std::uint64_t memory_used() const = 0;

@@ -48,7 +48,7 @@ std::optional<Hierarchies> look_up(const Result<std::string>& own) {
   return find_hierarchies(*own, host::mounts_in(*mounts));
 }
 
-/// Only for somebody who is logged in, and nobody has limited: else sbx stays where it is.
+/// True for a logged-in user without limits; otherwise sbx stays in its group.
 bool may_ask_for_scope(const GroupPath& own) {
   const uid_t uid = ::geteuid();
   return is_login(own.group, uid) && !is_limited(own, uid);

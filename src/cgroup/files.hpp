@@ -7,7 +7,7 @@
 
 #include "base/result.hpp"
 
-/// The small files of a control group. `folder` is a descriptor, or AT_FDCWD with a path in `name`.
+/// Reads and writes the files of a control group. `folder` is a descriptor, or AT_FDCWD with a path in `name`.
 namespace sbx::cgroup {
 
 /// The first 4 KiB without the last newline; nothing when it can't be read.

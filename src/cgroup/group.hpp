@@ -23,11 +23,11 @@ class Group : public TreeCounters {
   /// (tasks, PID 1 of the sandbox not counted), cpus.
   [[nodiscard]] virtual Status limit(const Budgets& budgets) = 0;
 
-  /// The folder for CLONE_INTO_CGROUP; -1: PID 1 joins after the clone.
+  /// The directory for CLONE_INTO_CGROUP; -1: PID 1 joins after the clone.
   [[nodiscard]] virtual int folder() const = 0;
   /// Borrowed descriptors of the files that a thread writes "0" to in order to join (`tasks` of
   /// cgroup v1): a thread that moves itself takes no lock of its whole process, so no RCU grace
-  /// period passes as it does when somebody else is moved (since Linux 5.5; 7 to 12 ms on an idle
+  /// period passes as it does when another process is moved (since Linux 5.5; 7 to 12 ms on an idle
   /// 6.18 against 0.1 ms). Empty where the clone does it.
   [[nodiscard]] virtual std::vector<int> joins() const = 0;
 };

@@ -96,8 +96,8 @@ class LegacyGroup final : public Group {
   [[nodiscard]] std::uint64_t memory_kills() const override {
     return number_of(text(Controller::memory, "memory.oom_control"), "oom_kill");
   }
-  /// memory.failcnt stays 0 on newer kernels (seen on 6.18), and the alarm rings for limits further
-  /// out too: but who was refused at this limit has stood within a batch of pages of it.
+  /// memory.failcnt stays 0 on newer kernels (seen on 6.18), and the eventfd also reports limits of
+  /// groups above. But a process that this limit refused was within a batch of pages of it.
   [[nodiscard]] std::uint64_t memory_limit_met() const override {
     return memory_peak() + kNearLimit >= memory_limit_ ? 1 : 0;
   }
@@ -151,7 +151,7 @@ class LegacyGroup final : public Group {
     return set(Controller::memory, "memory.swappiness", "0");
   }
 
-  /// cgroup v1 tells of a met limit through an eventfd; cgroup-v1/memory.rst, 10.
+  /// cgroup v1 reports a reached limit through an eventfd; cgroup-v1/memory.rst, 10.
   void listen() {
     UniqueFd alarm(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     const int folder = at(Controller::memory);

@@ -8,14 +8,13 @@
 
 namespace sbx::cgroup {
 
-/// A control group that sbx made: the folder, held by a descriptor; removed when this ends.
+/// A control group that sbx made: its directory, held by a descriptor, and removed by the destructor.
 ///
-/// Whose a group is stands on the group itself, as an extended attribute: a name alone could be
-/// anybody's. Whether its supervisor lives is told by an flock(2) on the folder that lives as long
-/// as the supervisor's descriptor: pids are reused and mean nothing in another PID namespace, while
+/// An extended attribute marks the group as sbx's: another program could use the same name. An flock(2) on the directory
+/// shows that its supervisor lives, because it ends with the supervisor's descriptor: pids are reused and mean nothing in another PID namespace, while
 /// every mount of a hierarchy, in whatever namespace, shows the same inodes and so the same lock.
-/// It is locked before it is marked, and marked groups only are looked at, so that nobody takes a
-/// group for dead that is just being made.
+/// sbx locks a group before it marks it, and examines marked groups only, so that no other sbx
+/// removes a group that is just being made.
 class OwnedFolder {
  public:
   OwnedFolder() = default;

@@ -9,8 +9,8 @@
 #include "base/result.hpp"
 #include "cgroup/hierarchies.hpp"
 
-/// A scope of systemd's, with a delegated group, from the caller's own manager: for a user at a
-/// terminal, whose session's group is not delegated.
+/// A systemd scope with a delegated group, made by the caller's own manager: for a user at a terminal, because the group
+/// of a login session is not delegated.
 namespace sbx::cgroup {
 
 /// Whether the group `path` (as in /proc/self/cgroup) is a login session of `uid` or an application
@@ -19,7 +19,7 @@ namespace sbx::cgroup {
 [[nodiscard]] bool is_login(std::string_view path, uid_t uid);
 
 /// Whether the group, or one above it that belongs to the user, has a limit of memory or CPU: then
-/// somebody meant it to hold, and leaving it would undo that.
+/// sbx stays in it, because leaving it would evade the limit.
 [[nodiscard]] bool is_limited(const GroupPath& own, uid_t uid);
 
 /// A question to the manager, and the wait for its answer: org.freedesktop.systemd1(5),

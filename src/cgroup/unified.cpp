@@ -53,7 +53,7 @@ bool has_delegate_mark(const std::string& folder) {
 
 enum class Delegation : std::uint8_t { unmanaged, marked, systemds };
 
-/// What the nearest systemd unit at or above `folder` says.
+/// The delegation of the nearest systemd unit at or above `folder`.
 Delegation delegation_of(std::string folder, const std::string& mount) {
   while (folder.size() > mount.size()) {
     if (has_delegate_mark(folder)) return Delegation::marked;
@@ -69,7 +69,7 @@ bool is_owned(const std::string& folder, uid_t uid) {
   return ::stat(folder.c_str(), &facts) == 0 && facts.st_uid == uid;
 }
 
-/// Whether `folder` is the caller's to make groups in.
+/// True if the caller may make groups in `folder`.
 bool is_delegated(const std::string& folder, const GroupPath& own, const Caller& caller) {
   if (!may_write(folder) || !may_write(folder + "/cgroup.procs")) return false;
   const Delegation delegation = delegation_of(folder, own.mount);

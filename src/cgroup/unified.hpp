@@ -43,7 +43,7 @@ struct Caller {
   bool in_own_scope = false;
 };
 
-/// Errors: host, whose message says why there is none.
+/// Errors: host; the message names the reason.
 [[nodiscard]] Result<Spot> find_spot(const GroupPath& own, const Caller& caller);
 
 /// The limits of the groups from `own` up to what is mounted.

@@ -41,13 +41,13 @@ struct FileFacts {
   std::int64_t changed = 0;         ///< st_ctime in nanoseconds
 };
 
-/// One name in a folder.
+/// One name in a directory.
 struct Entry {
   std::string name;
   FileType type = FileType::other;
 };
 
-/// A name met on a walk through a tree.
+/// A name found on a walk through a tree.
 struct Seen {
   std::string_view folder;  ///< that holds it, relative to the root of the walk; empty for the root
   std::string_view name;
@@ -56,7 +56,7 @@ struct Seen {
 };
 enum class Walk : std::uint8_t { into, past, end };
 using Visit = std::function<Walk(const Seen&)>;
-/// Told a folder, relative to the root, that the caller may not list; empty: the root itself.
+/// Called with a directory, relative to the root, that the caller may not list; empty: the root itself.
 using Shut = std::function<void(const std::string& folder)>;
 /// Asked of a name, before anything else is known of it; an empty one wants all.
 using Wanted = std::function<bool(std::string_view name)>;
@@ -73,14 +73,14 @@ class Files {
   /// At most `limit` bytes from the start of a regular file.
   [[nodiscard]] virtual Result<std::string> read_head(const std::string& path,
                                                       std::size_t limit) const = 0;
-  /// What a folder holds, sorted by name, without "." and ".." and without what is not wanted.
+  /// What a directory holds, sorted by name, without "." and ".." and without what is not wanted.
   [[nodiscard]] virtual Result<std::vector<Entry>> list(const std::string& path,
                                                         const Wanted& wanted) const = 0;
   [[nodiscard]] Result<std::vector<Entry>> list(const std::string& path) const {
     return list(path, nullptr);
   }
-  /// Every name below a folder, in no order; never through a link and never into what is mounted
-  /// below. A folder is entered when `visit` says `into` of it. Errors: host.
+  /// Visits every name below a directory, in no order. Follows no link and enters no mount below it. Enters a directory
+  /// if `visit` returns `into`. Errors: host.
   [[nodiscard]] virtual Status walk(const std::string& root, const Visit& visit,
                                     const Shut& shut) const = 0;
   /// Whether a tmpfs of this kernel has extended attributes of users (since Linux 6.6).
@@ -149,7 +149,7 @@ struct Host {
   /// CAP_SYS_ADMIN, CAP_SETUID and CAP_SETGID over the initial user namespace: idmapped mounts and a uid of its own.
   bool privileged = false;
   std::string
-      /// $HOME if an absolute folder owned by the caller, else of the passwd entry; may be empty
+      /// $HOME if an absolute directory owned by the caller, else of the passwd entry; may be empty
       home;
   std::string working_directory;  ///< canonical; empty when it can't be read
   std::map<std::string, std::string> environment;
@@ -160,12 +160,12 @@ struct Host {
   std::map<int, Rlimit> rlimits;  ///< by RLIMIT_*
   ControlGroup control_group;
   std::shared_ptr<const Files> files;
-  /// Told once when looking through a directory takes longer than 2 s; empty: nobody is.
+  /// Called once when a walk takes longer than 2 s; may be empty.
   std::function<void(const std::string& directory)> on_long_walk;
 };
 
 /// What is mounted, in the order of /proc/self/mountinfo. Not part of a Host: reading it costs 0.1 ms,
-/// and only folder grants ask. Errors: host.
+/// and only grants of directories need it. Errors: host.
 [[nodiscard]] Result<std::vector<MountPoint>> mounts(const Files& files);
 
 /// Looks at the machine. Errors: host (no /proc). Needs no privileges.

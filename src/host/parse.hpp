@@ -7,7 +7,7 @@
 
 #include "host/host.hpp"
 
-/// The text forms in which the kernel and /etc tell their facts. Pure.
+/// Parses texts of the kernel and of /etc. Reads no files.
 namespace sbx::host {
 
 /// True for the map of the initial user namespace, user_namespaces(7): one line "0 0 4294967295".

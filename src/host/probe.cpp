@@ -76,7 +76,7 @@ std::string caller_home(uid_t uid, const std::map<std::string, std::string>& env
 
 std::string current_folder() {
   char text[4096];
-  // The kernel answers "(unreachable)/…" for a folder outside the caller's root.
+  // getcwd(2) returns "(unreachable)/…" for a directory outside the caller's root.
   if (::getcwd(text, sizeof text) == nullptr || text[0] != '/') return {};
   return text;
 }

@@ -54,7 +54,7 @@ class RealFiles final : public Files {
   }
 
   Result<std::string> canonical(const std::string& path) const override {
-    // Where no link is on the way the path says itself what it leads to.
+    // A path without links is canonical.
     if (is_plain(path)) {
       const auto direct = sys::open_resolved(AT_FDCWD, path, O_PATH, RESOLVE_NO_SYMLINKS);
       if (direct) return path;
@@ -95,7 +95,7 @@ class RealFiles final : public Files {
       const std::string_view name(entry->d_name);
       if (name == "." || name == ".." || (wanted && !wanted(name))) continue;
       FileType type = type_of(static_cast<mode_t>(DTTOIF(entry->d_type)));
-      if (entry->d_type == DT_UNKNOWN) {  // some file systems never say
+      if (entry->d_type == DT_UNKNOWN) {  // some file systems report no type
         struct stat facts{};
         if (::fstatat(::dirfd(folder), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) == 0)
           type = type_of(facts.st_mode);
@@ -113,7 +113,7 @@ class RealFiles final : public Files {
 
   bool memory_takes_attributes() const override {
     const UniqueFd file(::memfd_create("sbx-probe", MFD_CLOEXEC));
-    // Where not even a memfd can be made the overlay itself will tell.
+    // If not even a memfd can be made, mounting the overlay will show it.
     return !file.valid() || ::fsetxattr(file.get(), "user.sbx", "1", 1, 0) == 0;
   }
 

@@ -71,7 +71,7 @@ class Walker {
       case EACCES:
         shut_(folder);
         return {};
-      case ENOENT:  // gone meanwhile, or no folder any more
+      case ENOENT:  // removed meanwhile, or no longer a directory
       case ENOTDIR:
       case ELOOP:
       case EXDEV:  // mounted on meanwhile
@@ -102,7 +102,7 @@ class Walker {
     }
   }
 
-  /// False when the folder's mode shows its names and nothing else.
+  /// False if the directory's mode lets the caller list it but not enter it.
   bool look(int fd, const std::string& folder, const char* name) {
     if (std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0) return true;
     struct statx seen{};

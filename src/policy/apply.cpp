@@ -120,7 +120,7 @@ std::optional<T> read_item(const Key& key, const Node& node, Reading& reading) {
   if constexpr (std::is_same_v<T, SyscallRule>) return read_rule(node, reading);
 }
 
-/// The same entry for the purpose of a list: a grant said again replaces its `optional` and `special`.
+/// Two entries of a list that name the same thing: a repeated grant replaces its `optional` and `special`.
 template <class T>
 bool same_entry(const T& left, const T& right) {
   if constexpr (std::is_same_v<T, PathGrant>)

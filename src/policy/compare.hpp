@@ -11,7 +11,7 @@ namespace sbx::policy {
 enum class Direction : std::uint8_t {
   wider,      ///< the second allows more
   narrower,   ///< the second allows less
-  different,  ///< no order says which
+  different,  ///< neither allows less than the other
 };
 
 /// One value, or one entry of a list or table, that is not the same in both.
@@ -19,11 +19,10 @@ struct Difference {
   const Key* key = nullptr;
   Direction direction = Direction::different;
   std::string words;  ///< `also "/srv/models"`, `"4G" instead of "1G"`
-  Origin at;          ///< where the second says so; of what it lacks, where the first said it
+  Origin at;          ///< the line of the second policy; of what it lacks, that of the first
 };
 
-/// In the order of the key table. Names and descriptions say nothing about what is allowed, so they
-/// are left out.
+/// In the order of the key table. Names and descriptions allow nothing, so they are left out.
 [[nodiscard]] std::vector<Difference> compare(const Policy& first, const Policy& second);
 
 }  // namespace sbx::policy

@@ -15,7 +15,7 @@ using Findings = std::vector<Error>;
 struct LoadContext {
   std::string home;               ///< for "~"; empty when the caller has none
   std::string working_directory;  ///< for paths typed on the command line
-  /// Folders of named policies, after the built-ins: {"/etc/sbx/policies", "~/.config/sbx/policies"
+  /// Directories of named policies, after the built-ins: {"/etc/sbx/policies", "~/.config/sbx/policies"
   /// resolved}.
   std::vector<std::string> policy_folders;
   /// The default policy named in ~/.config/sbx/config.toml; empty for "default".

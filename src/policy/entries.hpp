@@ -6,7 +6,7 @@
 #include "policy/keys.hpp"
 #include "policy/problem.hpp"
 
-/// What single strings of a policy may say: paths, patterns, names, destinations.
+/// The forms of single strings in a policy: paths, patterns, names, destinations.
 namespace sbx::policy {
 
 /// What the relative forms of a path stand for.
@@ -28,7 +28,7 @@ struct PathBase {
 /// Refuses /, /proc, /sys, /dev and what is below the last three, as the source or target of a
 /// grant.
 [[nodiscard]] Checked<void> check_grantable(const std::string& path);
-/// The folder part of an absolute or relative path, "." if it has none.
+/// The directory part of an absolute or relative path, "." if it has none.
 [[nodiscard]] std::string_view parent_path(std::string_view path);
 
 }  // namespace sbx::policy

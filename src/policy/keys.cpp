@@ -21,7 +21,7 @@ Slot slot(Sourced<T>& member) {
 #define SBX_AT(member) [](Policy& p) -> Slot { return slot(p.member); }
 constexpr auto kOfText = [](Policy&) -> Slot { return std::monostate{}; };
 
-// clang-format off: one key is one entry, told in the order of sbx-policy(5).
+// clang-format off: one key is one entry, in the order of sbx-policy(5).
 constexpr auto kKeys = std::to_array<Key>({
   {"schema", Type::schema, Order::free, kOfText, "1", "1..1", "version of the format"},
   {"name", Type::text, Order::free, SBX_AT(name), "", "", "what the policy is called in records and messages; a file without it has its own name"},

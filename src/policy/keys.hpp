@@ -49,7 +49,7 @@ enum class Entry : std::uint8_t {
 
 /// How a later layer may change a key once a policy is locked.
 enum class Order : std::uint8_t {
-  free,           ///< says nothing about what is allowed: may change
+  free,           ///< allows nothing: may change
   fixed,          ///< has no order: can't change
   smaller,        ///< sizes, times, counts; words in the order of the table; false before true
   larger,         ///< true before false

@@ -86,7 +86,7 @@ class Merger {
             .base = {.folder = text.folder, .home = context_.home}};
   }
 
-  /// Of a file that may not be quoted, a mistake is told by its code and place alone.
+  /// A mistake in a file that may not be quoted is reported by its code and place alone.
   void withhold(Error& error) const {
     if (!error.origin || error.origin->layer != Layer::file) return;
     const auto text = std::ranges::find(texts_, error.origin->file, &PolicyText::name);
@@ -96,8 +96,8 @@ class Merger {
     error.hint = "its text is shown only of files called NAME.toml";
   }
 
-  /// What `extends` names may be chosen by a stranger: a file must look like a policy and belong to
-  /// somebody whom the caller trusts.
+  /// Another user may have chosen the file that `extends` names: it must look like a policy and belong to the caller or
+  /// root.
   static Status check_parent(const PolicyText& text) {
     const auto refuse = [&](std::string why, std::string hint) {
       return fail({.kind = ErrorKind::policy,
@@ -189,8 +189,8 @@ class Merger {
                             {"extends-cycle", "extends goes in a circle: " + cycle + (*first)->name,
                              "take one of them out"});
     }
-    // A parent of several is one layer, the weakest of its places: said again it would undo what
-    // its heirs say.
+    // A parent of several policies is one layer, at its weakest place: applied again, it would undo the settings of the
+    // policies that extend it.
     if (std::ranges::find(applied_, text->identity) != applied_.end()) return;
     add_text(std::move(*text));
   }
@@ -305,7 +305,7 @@ class Merger {
   void close_layer(const Origin& layer, bool says_locked) {
     if (seal_) {
       for (Error& error : widenings(*seal_, policy_, layer)) {
-        // What an earlier layer widened was told there.
+        // A rule that an earlier layer widened was reported there.
         const bool told = std::ranges::any_of(findings_, [&](const Error& other) {
           return other.message == error.message && other.origin == error.origin;
         });

@@ -14,8 +14,8 @@ namespace sbx::policy {
 struct PolicyText {
   std::string content;                    ///< of a file
   const PackedPolicy* builtin = nullptr;  ///< of a built-in
-  std::string name;                       ///< what origins call it: as typed, "default.toml"
-  std::string stem;                       ///< what the policy is called when it does not say
+  std::string name;                       ///< its name in origins: as typed, "default.toml"
+  std::string stem;                       ///< the name of a policy that has none
   std::string identity;                   ///< canonical path, or the name of a built-in
   std::string folder;  ///< what its relative paths start from; empty for a built-in
   Layer layer = Layer::file;
@@ -30,7 +30,7 @@ struct PolicyText {
 };
 
 /// Whether lines and words of the text may be shown: of a file only if its resolved name ends in
-/// ".toml". A policy in a pull request may be a link to somebody's secrets.
+/// ".toml". A policy in a pull request may be a link to a file with secrets.
 [[nodiscard]] bool may_be_quoted(const PolicyText& text);
 
 /// Where a NAME or FILE is looked for.

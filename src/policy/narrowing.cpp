@@ -65,7 +65,7 @@ class KeyCheck {
   template <class T>
   static bool contains(const SourcedList<T>& list, const T& value) {
     return std::ranges::any_of(list, [&](const auto& there) {
-      // Whether a grant may be missing says nothing about what it allows.
+      // `optional` does not change what a grant allows.
       if constexpr (std::is_same_v<T, PathGrant>)
         return there.value.source == value.source && there.value.target == value.target &&
                there.value.special >= value.special;
@@ -104,7 +104,7 @@ class KeyCheck {
 
   template <class T>
   void all_sealed(const SourcedList<T>& sealed, const SourcedList<T>& now) {
-    // A list that was replaced lacks them all: one finding tells it.
+    // A list that was replaced lacks all of them: that is one finding.
     const auto is_gone = [&](const auto& entry) { return !contains(now, entry.value); };
     const auto gone = std::ranges::count_if(sealed, is_gone);
     for (const auto& entry : sealed) {

@@ -19,7 +19,7 @@ struct PortRange {
 [[nodiscard]] std::vector<PortRange> merged(std::vector<PortRange> ports);
 /// `parent` itself or a name that ends in it after a dot.
 [[nodiscard]] bool is_at_or_below(std::string_view name, std::string_view parent);
-/// Names whose meaning is sbx's own: localhost, sbx.internal and what is below them.
+/// Names that sbx defines itself: localhost, sbx.internal and the names below them.
 [[nodiscard]] bool is_own_name(std::string_view name);
 
 }  // namespace sbx::policy

@@ -213,7 +213,7 @@ std::string with_host(const Parts& parts, const std::string& host) {
          std::string(parts.ports);
 }
 
-/// Ranges that a rule can't lead to at all, so that it would say something and mean nothing.
+/// Refuses a rule with addresses that no rule can reach: it would have no effect.
 Checked<void> check_reachable(const Parts& parts, const NetworkRule& rule) {
   const SpecialRange* range = special_range(rule.prefix);
   if (rule.exact) range = special_range(rule.prefix.address);

@@ -60,9 +60,9 @@ struct NetworkRule {
   bool operator==(const NetworkRule&) const = default;
 };
 
-/// Reads one rule. Errors say what is wrong, in which part, and the line that cures it.
+/// Reads one rule. An error names the wrong part and the line that corrects it.
 [[nodiscard]] Checked<NetworkRule> parse_network_rule(std::string_view text);
-/// HOST as --allow-host takes it: a rule whose port may be left out, which is then 443.
+/// HOST as --allow-host takes it: a rule without a port gets port 443.
 [[nodiscard]] std::string with_default_port(std::string_view text);
 
 /// A name as it is compared and dialled: ASCII (IDNA 2008 labels as "xn--"), lower case, no
@@ -91,7 +91,7 @@ struct PlacedRule {
   NetworkRule rule;
   Origin origin;
 };
-/// The rules of a finished policy, whose texts were checked when it was read.
+/// The rules of a finished policy. Their texts were checked when it was read.
 [[nodiscard]] std::vector<PlacedRule> network_rules(const Network& network);
 [[nodiscard]] std::vector<Publication> publications(const Network& network);
 
@@ -99,8 +99,8 @@ struct PlacedRule {
 [[nodiscard]] const PlacedRule* rule_for_name(std::span<const PlacedRule> rules,
                                               Transport transport, std::string_view canonical,
                                               std::uint16_t port);
-/// The narrowest prefix rule that has address and port, or null. Whether such a destination may be
-/// reached is network/special's to say.
+/// The narrowest prefix rule that has address and port, or null. network/special decides whether such a
+/// destination may be reached.
 [[nodiscard]] const PlacedRule* rule_for_address(std::span<const PlacedRule> rules,
                                                  Transport transport, const Address& address,
                                                  std::uint16_t port);

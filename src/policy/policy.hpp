@@ -10,8 +10,7 @@
 #include <sbx/units.hpp>
 
 #include "base/budgets.hpp"
-/// What a policy says after every layer is merged: plain data, finished, shared as const. TOML is
-/// known to policy/parse only.
+/// A policy after all layers are merged: plain data that does not change. Only policy/parse reads TOML.
 namespace sbx::policy {
 
 /// A value and the place that set it.
@@ -34,7 +33,7 @@ enum class RuleOperator : std::uint8_t { eq, ne, lt, le, gt, ge, in, masked_eq }
 enum class RuleAction : std::uint8_t { allow, deny };
 
 /// A granted path. `source` is absolute ("~" and relative forms are already resolved against the
-/// layer's folder); `target` is absolute, or empty for "where it is on the host".
+/// layer's directory); `target` is absolute, or empty for "where it is on the host".
 struct PathGrant {
   std::string source;
   std::string target;
@@ -75,7 +74,7 @@ struct Outputs {
   Sourced<std::uint64_t> max_depth;
 };
 struct Filesystem {
-  Sourced<std::string> system;  ///< "host" or an absolute folder
+  Sourced<std::string> system;  ///< "host" or an absolute directory
   SourcedList<PathGrant> read;
   SourcedList<PathGrant> write;
   SourcedList<std::string> deny;
@@ -140,7 +139,7 @@ struct Policy {
   std::vector<std::string> files;
 };
 
-/// True when both say the same, wherever it was said.
+/// True when both policies have the same rules, wherever the lines are.
 [[nodiscard]] bool same_rules(const Policy& left, const Policy& right);
 
 }  // namespace sbx::policy

@@ -10,7 +10,7 @@
 
 namespace sbx::policy {
 
-/// What a list value does to what weaker layers said.
+/// What a list does to the entries of weaker layers.
 enum class ListMode : std::uint8_t { append, replace };
 
 /// One text while it is read: where its values come from, and what is found wrong with it.
@@ -36,9 +36,9 @@ class Reading {
   void report(const Node& at, Problem problem) { report(at.line, at.column, std::move(problem)); }
   /// The same, the message beginning with the key.
   void report(const Key& key, const Node& at, Problem problem);
-  /// "write memory = "512M"", in the form in which this text would say it.
+  /// "write memory = "512M"", in the form that this text uses.
   [[nodiscard]] std::string cure(std::string_view key_name, std::string_view toml) const;
-  /// True when a text has so many findings that more would help nobody.
+  /// True when a text has so many findings that more would not help.
   [[nodiscard]] bool overwhelmed() const;
 
  private:

@@ -8,7 +8,7 @@
 
 #include "policy/syntax_errors.hpp"
 
-// toml++ 3.3 asserts things that a text can make false ("[."), and with NDEBUG tells clang to assume
+// toml++ 3.3 asserts conditions that a text can violate ("[."), and with NDEBUG makes clang assume
 // them; its own checks behind the assertions give the error. Without NDEBUG both are TOML_ASSERT.
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
@@ -121,7 +121,7 @@ Node::Table convert_table(const toml::table& table) {
                        .column = static_cast<int>(begin.column),
                        .value = convert(value)});
   }
-  // toml++ sorts by name; findings are told in the order of the text.
+  // toml++ sorts by name; findings have the order of the text.
   std::ranges::sort(members, {}, [](const Member& m) { return std::pair(m.line, m.column); });
   return members;
 }

@@ -20,7 +20,7 @@ std::string double_text(double value) {
   std::array<char, 32> digits{};
   const auto result = std::to_chars(digits.data(), digits.data() + digits.size(), value);
   std::string text(digits.data(), result.ptr);
-  // TOML tells numbers with a fraction from integers by the dot.
+  // In TOML a number without a dot is an integer.
   if (text.find_first_of(".en") == std::string::npos) text += ".0";
   return text;
 }
@@ -282,7 +282,7 @@ std::optional<std::string> read_value<std::string>(const Key& key, const Node& n
     wrong_type(key, node, {}, reading);
     return std::nullopt;
   }
-  // "" says "none" where nothing has to be named.
+  // "" means none, where a name is not required.
   if (text->empty() && (key.entry == Entry::any || key.entry == Entry::path)) return std::string{};
   auto checked = check_entry(key.entry, *text, reading.base());
   if (!checked) {

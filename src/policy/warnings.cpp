@@ -13,7 +13,7 @@ namespace {
 constexpr auto kSystem = std::to_array<std::string_view>(
     {"/bin", "/boot", "/etc", "/lib", "/lib64", "/run", "/sbin", "/usr", "/var"});
 
-/// Whether a grant of `folder` is one of `place` too.
+/// True if a grant of `folder` includes `place`.
 bool covers(const std::string& folder, std::string_view place) {
   return !place.empty() && (folder == place || folder == "/" ||
                             (place.starts_with(folder) && place[folder.size()] == '/'));

@@ -6,7 +6,7 @@
 
 #include "policy/policy.hpp"
 
-/// What a policy may say, and hardly anybody means.
+/// Rules that are valid and most likely a mistake.
 namespace sbx::policy {
 
 enum class Weight : std::uint8_t {

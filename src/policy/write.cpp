@@ -36,7 +36,7 @@ std::string member_toml(const std::vector<std::string>& value) {
   return list_toml(entries);
 }
 
-/// A table says what it holds, and what of the key's default it does not hold.
+/// Writes the entries of a table, and the entries of the key's default that it lacks.
 template <class Table>
 std::string table_toml(const Table& table, const Table& initial) {
   std::vector<std::string> removed;
@@ -135,7 +135,7 @@ std::string write(const Policy& policy) {
   std::string text;
   std::string_view section;
   for (const Key& key : keys()) {
-    if (key.type == Type::parents) continue;  // what they said is in the policy already
+    if (key.type == Type::parents) continue;  // their settings are in the policy already
     const auto dot = key.name.rfind('.');
     const std::string_view key_section =
         dot == std::string_view::npos ? std::string_view{} : key.name.substr(0, dot);

@@ -15,8 +15,7 @@ namespace sbx::policy {
 [[nodiscard]] std::string entry_toml(const PathGrant& grant);
 [[nodiscard]] std::string entry_toml(const SyscallRule& rule);
 
-/// One value of a key with the place that said it: a scalar has one, a list or table one for each
-/// entry.
+/// One value of a key with its place: a scalar has one, a list or table one for each entry.
 struct SaidValue {
   std::string name;  ///< of a table's member, as TOML writes it; else empty
   std::string toml;
