@@ -104,7 +104,7 @@ bool agreed(const workspace::Copy& copy, const workspace::Selection& selection, 
   return answered_yes(signals);
 }
 
-/// A folder that could not be looked into, and the kernel's answer. What is nested too deep to be opened has a path of pages.
+/// A directory that could not be looked into, and the kernel's answer. A tree that is nested too deep to be opened has a path of several pages.
 std::string unread_words(const workspace::Left& unread) {
   constexpr std::size_t kShown = 100;
   const std::string& path = unread.path;
@@ -166,7 +166,7 @@ Result<ApplyEnd> apply_changes(const workspace::Copy& copy, const workspace::Cha
     end.applied.left = selection.left;
     return end;
   }
-  SBX_TRY(workspace::check_in_place(copy));  // nobody is asked in vain
+  SBX_TRY(workspace::check_in_place(copy));  // before the user is asked
   HeldSignals signals;
   if (wish.asks && !agreed(copy, selection, wish, paint, signals)) {
     end.signal = signals.arrived();

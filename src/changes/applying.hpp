@@ -28,10 +28,10 @@ struct ApplyEnd {
   int signal = 0;       ///< the one that stopped it; what it had not reached is in `applied.left`
 };
 
-/// Errors: usage "nobody-to-ask", when somebody has to be asked and there is no terminal.
+/// Errors: usage "nobody-to-ask", when the user has to be asked and there is no terminal.
 [[nodiscard]] Status check_asking(bool asks);
 
-/// Asks where that is wished, applies, and says on stderr what was done. SIGINT and its like are held
+/// Asks if requested, applies, and reports on stderr. SIGINT and its like are held
 /// back while it writes, so that no file is left half written. Errors: host (nothing was done).
 [[nodiscard]] Result<ApplyEnd> apply_changes(const workspace::Copy& copy,
                                              const workspace::ChangeSet& changes, const Wish& wish,

@@ -62,7 +62,7 @@ void read_applied(int set, KeptFacts& facts) {
   facts.applied = count;
 }
 
-/// A folder of a set, which holds nothing but files and one folder of files.
+/// Removes a set: a directory of files, and one subdirectory of files.
 void remove_set(int store, const std::string& name) {
   const auto set = workspace::open_folder(store, name);
   if (!set) return;
@@ -77,7 +77,7 @@ void remove_set(int store, const std::string& name) {
   (void)::unlinkat(store, name.c_str(), AT_REMOVEDIR);  // what is left is looked at next time
 }
 
-/// One set while it is written: a folder under a name of no set, locked, removed unless finished.
+/// A set that is being written: a locked directory with a temporary name, removed unless it is finished.
 class Draft {
  public:
   static Result<Draft> make(int store) {
@@ -204,7 +204,7 @@ Result<Manifest> read_manifest(int set, Part part) {
   return parse_manifest(text, part);
 }
 
-/// The folder of one layer: where it was, and the one that it was.
+/// Opens the directory of a layer, if its inode is the same as when the set was made.
 Result<UniqueFd> open_lower(const std::string& path, ino_t inode) {
   auto folder = sys::open_resolved(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
                                    RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
@@ -305,7 +305,7 @@ Result<Kept> Store::load(const std::string& name) const {
     kept.copy.layers.push_back({.prefix = std::move(layer.prefix), .inode = layer.inode});
   auto stored = std::make_unique<workspace::Stored>();
   stored->contents = SBX_TRY(workspace::open_folder(set.get(), kContents));
-  // A shared lock: drop() waits for nobody, it says that the set is in use.
+  // A shared lock: drop() does not wait, but reports that the set is in use.
   if (::flock(stored->contents.get(), LOCK_SH | LOCK_NB) != 0) return no_such_set(name);
   for (Line& line : manifest.lines) {
     if (!line.content.empty()) stored->content_of[line.change.path] = std::move(line.content);

@@ -8,8 +8,8 @@
 #include "changes/kept_facts.hpp"
 #include "workspace/changes.hpp"
 
-/// Change sets that outlive their run: `--keep NAME` and `sbx changes`. A set is a folder of the
-/// store with a manifest and, under numbers, what was written: no name of the program's choice is
+/// Change sets that outlive their run: `--keep NAME` and `sbx changes`. A set is a directory of the
+/// store with a manifest and, under numbers, the files: no name that the program chose is
 /// ever given to a file there.
 namespace sbx::changes {
 
@@ -19,10 +19,10 @@ using workspace::Copy;
 struct Kept {
   KeptFacts facts;
   ChangeSet changes;
-  Copy copy;  ///< its lower folders are not open before open_folders()
+  Copy copy;  ///< its lower directories are not open before open_folders()
 };
 
-/// The folder of all sets of one user. Every function cleans up after a sbx that was killed.
+/// The directory of all sets of one user. Every function cleans up after a sbx that was killed.
 class Store {
  public:
   /// `missing`: an empty store is not made to be looked at. Errors: host.
@@ -35,7 +35,7 @@ class Store {
   /// step; gives what is known of it then. Errors: host (no room).
   [[nodiscard]] Result<KeptFacts> keep(KeptFacts facts, const Copy& copy,
                                        const ChangeSet& changes) const;
-  /// Newest last. A set that can't be read has a name and nothing else but `outcome`, which says why.
+  /// Newest last. A set that can't be read has only a name and `outcome`, the reason.
   [[nodiscard]] Result<std::vector<KeptFacts>> list() const;
   /// A set stays whole while it is held. Errors: usage "no-such-set", host.
   [[nodiscard]] Result<Kept> load(const std::string& name) const;
@@ -56,7 +56,7 @@ class Store {
 /// Letters, digits, '.', '_' and '-', 64 at most, a letter or digit first. Errors: usage.
 [[nodiscard]] Status check_set_name(std::string_view name);
 
-/// Opens the folders of the host that a set was made against. Errors: host "workspace-gone",
+/// Opens the directories of the host that a set was made against. Errors: host "workspace-gone",
 /// "workspace-replaced".
 [[nodiscard]] Status open_folders(Kept& kept);
 

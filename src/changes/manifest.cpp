@@ -92,7 +92,7 @@ bool parse_before(std::string_view text, std::optional<Noted>& before) {
   return good && (text.empty() || before->disturbed);
 }
 
-/// Leads to a place below the folder that it is joined to, and is written in the one normal way.
+/// True for a normal relative path without "..": joined to a directory, it stays below it.
 bool is_inner(const std::string& path) {
   if (path.empty() || path.front() == '/' || path.back() == '/') return false;
   std::string_view rest = path;

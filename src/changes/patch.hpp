@@ -14,7 +14,7 @@ using workspace::Left;
 
 struct Patch {
   std::string text;
-  /// what it can't say: binary files, files over 1 MiB, modes that git does not keep, and what
+  /// what the patch can't hold: binary files, files over 1 MiB, modes that git does not keep, and what
   /// comes after kLongestPatch
   std::vector<Left> left;
 };

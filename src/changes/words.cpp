@@ -21,7 +21,7 @@ constexpr std::size_t kNamesShown = 200;  // of each kind of change
 constexpr std::size_t kLeftShown = 20;
 constexpr std::size_t kLinesOfOne = 200;  // of one file's difference
 constexpr std::size_t kLinesOfAll = 2000;
-constexpr std::size_t kFewInFolder = 20;  // in a new folder: shown one by one
+constexpr std::size_t kFewInFolder = 20;  // in a new directory: shown one by one
 
 std::string plural(std::uint64_t count, const char* word) {
   return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
@@ -49,15 +49,15 @@ struct Tally {
   std::uint64_t bytes = 0;
 };
 
-/// One folder with everything in it, or one name.
+/// One directory with everything in it, or one name.
 struct Group {
   const Change* change = nullptr;
   Tally inside;
   std::vector<const Change*> members;
 };
 
-/// Changes of one kind; what lies in a folder of the same kind is counted there. Sorted by path, so
-/// a folder comes before what is in it.
+/// Changes of one kind; names in a directory of the same kind are counted there. Sorted by path, so
+/// a directory comes before what is in it.
 std::vector<Group> grouped(const std::vector<Change>& changes, ChangeKind kind) {
   std::vector<Group> groups;
   std::map<std::string, std::size_t, std::less<>> folders;
@@ -84,8 +84,8 @@ std::vector<Group> grouped(const std::vector<Change>& changes, ChangeKind kind) 
   return groups;
 }
 
-/// What every git command rewrites and nobody reads: objects, logs, the index. Not hooks, settings and branches: they
-/// decide what git does next.
+/// Files that every git command rewrites and no user reads: objects, logs, the index. Not hooks, settings and branches,
+/// which control git.
 bool is_git_bookkeeping(const Change& change) {
   constexpr auto kDirectories = std::to_array<std::string_view>({"objects", "logs"});
   constexpr auto kFiles =

@@ -14,7 +14,7 @@ std::string rule_text(const policy::Address& address) {
   return address.family == policy::Family::v6 ? "[" + text + "]" : text;
 }
 
-/// The one line that allows a destination. Without a network it has to say the mode, too.
+/// The one line that allows a destination. Without a network it has to set the mode, too.
 std::string allow_line(const plan::NetworkPlan& plan, const std::string& place) {
   return plan.allow_list ? "network.allow = [\"" + place + "\"]"
                          : "network = { mode = \"allow-list\", allow = [\"" + place + "\"] }";

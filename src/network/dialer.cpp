@@ -74,7 +74,7 @@ Dialer::~Dialer() {
   while (!dials_.empty()) cancel(dials_.begin()->first);
 }
 
-/// Read again only after the kernel said that something changed.
+/// Reads them again only after the kernel reported a change.
 const HostAddresses& Dialer::host_addresses() {
   bool changed = !host_known_;
   if (!address_changes_.valid() && !host_known_) address_changes_ = watch_addresses();

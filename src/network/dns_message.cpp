@@ -13,7 +13,7 @@ constexpr std::size_t kLongestName = 255;  // on the wire, with its lengths (RFC
 constexpr std::uint16_t kInternet = 1;
 constexpr std::uint16_t kAnyClass = 255;
 constexpr std::uint16_t kOption = 41;  // OPT, RFC 6891
-/// Larger answers than this get fragmented on some paths; here it only has to be told.
+/// Larger answers are fragmented on some paths. The gateway only has to announce the limit.
 constexpr std::uint16_t kOurLimit = 1232;
 constexpr unsigned kMostAdditional = 16;
 constexpr std::uint8_t kResponse = 0x80;
@@ -162,7 +162,7 @@ bool skip_name(Reader& reader) {
   }
 }
 
-/// What EDNS says. Empty: fine.
+/// Reads EDNS. Returns what is wrong with it; empty: nothing.
 std::string read_additional(Reader& reader, unsigned count, Query& query, unsigned& version) {
   if (count > kMostAdditional) return "too many records";
   for (unsigned i = 0; i < count; ++i) {

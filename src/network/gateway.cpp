@@ -152,7 +152,7 @@ void Gateway::detach() {
   served_.reset();
 }
 
-/// What the kernel refused, by name. Where somebody listens there is nothing to say.
+/// Records a connection or datagram that the kernel refused, by name. One that has a listener was not refused.
 void Gateway::seen(const Attempts::Packet& packet) {
   const auto& [transport, address, port] = packet.to;
   const bool awaited = listeners_.has(transport, address, port);

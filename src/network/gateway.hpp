@@ -17,10 +17,9 @@
 #include "network/tcp_service.hpp"
 #include "plan/plan.hpp"
 
-/// The way out of a sandbox whose network.mode is "allow-list". Its namespace is joined to the
-/// sandbox's; there every address is the gateway's own, so that every connection and datagram ends
-/// in a socket of the supervisor or is refused by the kernel. The supervisor, in the host's
-/// namespaces, decides where it leads.
+/// The gateway of a sandbox whose network.mode is "allow-list". Its namespace is joined to the
+/// sandbox's; every address there is local, so that every connection and datagram ends in a socket of
+/// the supervisor or is refused by the kernel. The supervisor, in the host's namespaces, connects it to its destination.
 namespace sbx::network {
 
 class Gateway {
@@ -41,7 +40,7 @@ class Gateway {
 
   /// From here on connections are served. Errors: internal (epoll).
   [[nodiscard]] Status attach(EventLoop& loop);
-  /// Hears refused destinations.
+  /// `events` receives refused destinations.
   void tell(Events* events) { tally_.tell(events); }
   /// The program may have ended, but something that it sent is still on its way out: the loop passes it on.
   [[nodiscard]] bool sends();

@@ -25,8 +25,7 @@ struct Listener {
   std::uint64_t opened_at = 0;
 };
 
-/// Everything that the gateway listens on. What it does not listen on the kernel refuses at once
-/// (ECONNREFUSED).
+/// The sockets on which the gateway listens. The kernel refuses every other destination at once (ECONNREFUSED).
 ///
 /// A rule with more ports than policy::kMostPortsFromStart has no listeners of its own from the
 /// start: one is opened for each place that the program is about to reach, and the one that was
@@ -51,9 +50,9 @@ class Listeners {
   /// rule has the place, and where it has a listener from the start. Errors: host, setup.
   [[nodiscard]] Result<Listener*> open(policy::Transport transport, const policy::Address& address,
                                        std::uint16_t port);
-  /// `added` is told of each listener there is and of each that comes, `closing` of each that goes.
+  /// Calls `added` for each listener, present and future, and `closing` before each one is closed.
   void tell(Told added, Told closing);
-  /// Whether what the program sends there is somebody's. Port 53 is.
+  /// True if a socket of the gateway receives what the program sends there. Port 53 has one.
   [[nodiscard]] bool has(policy::Transport transport, const policy::Address& address,
                          std::uint16_t port) const;
   /// Whether a connection or datagram waits to be taken.

@@ -111,8 +111,8 @@ void Offline::asks(std::uint32_t thread, std::function<std::string()> process_na
       .thread = thread, .since = now, .alone = alone, .process_name = std::move(process_name)};
 }
 
-/// A question does not say who asks: it is whoever made a connection for it just now, when that was
-/// one.
+/// A DNS query does not name its process. It is the process that just opened a connection to a DNS server, if only one
+/// did.
 std::string Offline::asker() const {
   const bool known = asker_.alone && sys::now_microseconds() - asker_.since <= kAnswerMicroseconds;
   return known ? asker_.process_name() : "";

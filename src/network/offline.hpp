@@ -60,7 +60,7 @@ class Offline {
   struct Asker {
     std::uint32_t thread = 0;
     std::uint64_t since = 0;  ///< microseconds
-    bool alone = false;       ///< nobody else did shortly before
+    bool alone = false;       ///< no other process did shortly before
     std::function<std::string()> process_name;
   };
   dns::Answer answer(const dns::Query& query);

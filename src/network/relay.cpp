@@ -87,7 +87,7 @@ Relay::Bytes Relay::take_bytes() {
 }
 
 void Relay::ready(std::uint32_t events, Way& from_it, Way& to_it) {
-  // A side that has ended may still break: then nobody takes what comes from the other.
+  // A side that has ended may still break: then the data of the other side has no receiver.
   if (from_it.done && (events & EPOLLERR) != 0) return finish(true);
   const Moved from = move(from_it);
   // What holds nothing waits for its source alone.

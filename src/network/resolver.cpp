@@ -85,8 +85,7 @@ struct Library {
   bool ready = false;
 };
 
-/// The weightier of two answers about one name: that there is no such name is said of the name, that
-/// it has no address only of one family.
+/// The stronger of two answers about one name: "no such name" holds for the name, "no address" only for one family.
 int weightier(int one, int other) {
   const auto rank = [](int status) {
     return status == ARES_ENOTFOUND ? 3

@@ -117,7 +117,7 @@ Message join_records(View bytes) {
   while (!bytes.empty()) {
     const std::size_t length =
         bytes.size() < kRecordHeader ? 1 : static_cast<std::size_t>(bytes[3]) << 8 | bytes[4];
-    // Said of the first bytes already: who speaks something else need not wait for more.
+    // Decided by the first bytes: a client of another protocol does not have to send more.
     message.is_handshake = bytes[0] == kHandshake &&
                            (bytes.size() < 2 || bytes[1] == kMajorVersion) && length > 0 &&
                            length <= kLargestRecord;

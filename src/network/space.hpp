@@ -8,8 +8,8 @@
 
 namespace sbx::network {
 
-/// A network namespace of a run, from outside. Sockets stay with the namespace they were made in,
-/// whoever holds them.
+/// A network namespace of a run, from outside. A socket stays in the namespace in which it was
+/// made, whichever process holds it.
 class Space {
  public:
   /// `uid` and `gid` own the sockets, in the namespace's user namespace: listeners of one port must

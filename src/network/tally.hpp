@@ -13,17 +13,16 @@
 
 namespace sbx::network {
 
-/// What is said about a run's network in its record. Bounded: beyond kMostNames different names
-/// there is one entry for all others.
+/// Collects the network part of a record. Bounded: after kMostNames different names, one entry counts all others.
 class Tally {
  public:
   using UseId = std::size_t;
   static constexpr std::size_t kMostNames = 256;
 
-  /// Hears each refusal at its first attempt; null: nobody does.
+  /// `events` receives each refusal at its first attempt; may be null.
   void tell(Events* events) { events_ = events; }
 
-  /// Refused attempts; `denial.what` says which are the same.
+  /// Adds refused attempts. Those with the same `denial.what` are one entry.
   void deny(Denial denial, std::uint64_t count = 1);
   enum class Count : std::uint8_t {
     each,

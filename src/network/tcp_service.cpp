@@ -27,10 +27,9 @@ constexpr int kBacklog = 4096;  ///< more can't wait at a listener
 constexpr auto kHelloTime = 10s;
 constexpr auto kRest = 50ms;
 constexpr std::uint16_t kTlsPort = 443;
-/// What the kernel may hold for one connection is nobody's but sbx's: no budget of the sandbox counts
-/// it. The first ones of a time may fill buffers as large as the kernel makes them; of many, each may
-/// hold this much in each of its four buffers (the kernel takes twice as much), less than 2 GiB
-/// together.
+/// Bytes for each of the four socket buffers of a connection. No budget of the sandbox counts them, so they are bounded
+/// here. The first connections get buffers as large as the kernel makes them; many get less, so that all together stay
+/// below 2 GiB (the kernel allocates twice the value).
 struct Share {
   std::size_t from;  ///< so many connections
   int bytes;         ///< 0: the kernel's own bounds
@@ -116,7 +115,7 @@ class TcpService::Connection {
     const std::span bytes(room.get(), kLargestHello);
     const ssize_t got = ::recv(near_.get(), bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (got <= 0) return abandon();  // it said nothing and left
+    if (got <= 0) return abandon();  // it sent nothing and closed
     const ClientHello hello = read_client_hello(bytes.first(static_cast<std::size_t>(got)));
     switch (hello.state) {
       case ClientHello::State::more:

@@ -8,15 +8,14 @@
 
 namespace sbx::network {
 
-/// Tells a program that a datagram led nowhere, as the destination's own host would: ICMP "port
+/// Reports to a program that a datagram was not delivered, as the destination's own host would: ICMP "port
 /// unreachable", which its socket reports as ECONNREFUSED.
 class Unreachable {
  public:
   /// `space` is the gateway's; borrowed.
   explicit Unreachable(const Space& space) : space_(space) {}
 
-  /// About a datagram from `client` to `to`. Where it can't be said the program waits in vain, as for
-  /// any datagram that is lost.
+  /// About a datagram from `client` to `to`. If the report fails, the program waits as for any lost datagram.
   void tell(const SocketAddress& client, const SocketAddress& to);
 
  private:

@@ -22,7 +22,7 @@ namespace sbx::child {
 
 using Text = Relative<const char>;
 
-/// A name in the layer over a granted folder; see plan::Veil.
+/// A name in the layer over a granted directory; see plan::Veil.
 enum class VeilKind : std::uint8_t { folder, hidden, content };
 struct Veil {
   VeilKind kind;
@@ -102,10 +102,10 @@ struct Program {
   // root
   Text scratch_size;  ///< tmpfs options, decimal
   Text scratch_inodes;
-  Text scratch_folder;  ///< a folder of the host instead of a tmpfs; null: a tmpfs
+  Text scratch_folder;  ///< a directory of the host instead of a tmpfs; null: a tmpfs
   std::uint64_t scratch_device;
   std::uint64_t scratch_inode;
-  bool waits_for_copies;  ///< the parent fills copied folders before the command starts
+  bool waits_for_copies;  ///< the parent fills copied directories before the command starts
   Relative<const Step> steps;
   std::uint64_t step_count;
 

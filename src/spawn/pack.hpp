@@ -12,7 +12,7 @@
 /// A Plan as the flat bytes that the child runs on.
 namespace sbx::spawn {
 
-/// A folder of the host that serves as the private disk instead of a tmpfs: empty, and writable for
+/// A directory of the host that serves as the private disk instead of a tmpfs: empty, and writable for
 /// the sandbox's uid.
 struct DiskPlace {
   std::string path;  ///< canonical

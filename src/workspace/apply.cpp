@@ -28,10 +28,10 @@ class Application {
   std::vector<Left> conflicts(const std::vector<Change>& changes) {
     note_replaced(changes);
     for (const Change& each : changes) {
-      // What is there before says nothing about what comes in its place.
+      // No conflict: the file in its place is removed first.
       if (each.change == ChangeKind::created && is_in_the_way(each)) continue;
       const auto spot = look(each);
-      if (!spot) continue;  // the folder is new, or gone: told when it is applied
+      if (!spot) continue;  // the directory is new, or gone: reported when it is applied
       const auto why = conflict_of(each, *spot);
       if (why && !is_done(each, *spot)) finish(each, conflict(*why));
     }
@@ -40,7 +40,7 @@ class Application {
 
   /// What is in the way goes first; the other deletions come after the creations, so that a file
   /// that was moved is never in neither place, and because ext4 looks for long for an inode that
-  /// was not freed a moment ago. Modes last: one may close the folder that others are written to.
+  /// was not freed a moment ago. Modes last: one may close the directory that others are written to.
   Applied run(const std::vector<Change>& changes) {
     const auto of = [&](ChangeKind kind, bool folders) {
       return changes | std::views::filter([kind, folders](const Change& each) {
@@ -51,7 +51,7 @@ class Application {
     remove(of(ChangeKind::deleted, false), of(ChangeKind::deleted, true), true);
     for (const Change& each : of(ChangeKind::mode, true))
       if ((each.mode & 0300) == 0300 && !stops())
-        (void)set_mode(each);  // opened for what follows; told below
+        (void)set_mode(each);  // opened for what follows; reported below
     each_of(of(ChangeKind::created, true), &Application::create_folder);
     each_of(of(ChangeKind::created, false), &Application::put);
     each_of(of(ChangeKind::modified, false), &Application::put);
@@ -59,7 +59,7 @@ class Application {
     each_of(of(ChangeKind::mode, false), &Application::set_mode);
     each_of(of(ChangeKind::mode, true) | std::views::reverse, &Application::set_mode);
     for (const Change& each : of(ChangeKind::created, true) | std::views::reverse)
-      (void)set_mode(each);  // the folder is there; one that is not was told of above
+      (void)set_mode(each);  // the directory is there; one that is not was reported above
     std::ranges::stable_sort(applied_.done, {}, &Change::path);
     std::ranges::stable_sort(applied_.conflicts, {}, &Left::path);
     std::ranges::stable_sort(applied_.left, {}, &Left::path);
@@ -86,7 +86,7 @@ class Application {
     const auto now = std::views::filter(
         [this, in_the_way](const Change& each) { return is_in_the_way(each) == in_the_way; });
     each_of(files | now, &Application::remove_file);
-    (void)old_.free_all();  // NFS has a name in the folder for each deleted file that is open
+    (void)old_.free_all();  // NFS has a name in the directory for each deleted file that is open
     each_of(folders | std::views::reverse | now, &Application::remove_folder);
   }
 
@@ -123,7 +123,7 @@ class Application {
           .push_back({change.path, answer->why, answer->failed});
   }
 
-  /// The folder of the host that holds a name, and what is there under it.
+  /// A name on the host: its directory, and the file that has the name.
   struct Spot {
     UniqueFd folder;
     std::string name;
@@ -204,7 +204,7 @@ class Application {
     return std::nullopt;
   }
 
-  /// An application that was killed, or somebody's own hand, did it before.
+  /// True if a killed sbx, or the user, made this change before.
   bool is_done(const Change& change, const Spot& spot) const {
     if (!spot.exists || type_of(spot.facts.st_mode) != change.type) return false;
     if (change.type == FileType::link) {
@@ -225,7 +225,7 @@ class Application {
     return error.errno_value == ENOENT || error.errno_value == ENOTDIR;
   }
 
-  /// A folder in place of the file that goes, or the other way round, from an earlier application.
+  /// A directory in place of the file that goes, or the other way round, from an earlier application.
   bool is_replaced_already(const Change& change, const Spot& spot) const {
     return S_ISDIR(spot.facts.st_mode) != (change.type == FileType::folder) &&
            std::ranges::binary_search(replaced_, change.path);
@@ -287,7 +287,7 @@ class Application {
     return left(done.error().text());
   }
 
-  /// What a killed sbx left where this one writes, once for each folder.
+  /// Removes temporary files of a killed sbx, once for each directory.
   void clean(const Spot& spot, const std::string& folder) {
     if (cleaned_.insert(folder).second) remove_temporaries(spot.folder.get());
   }
@@ -337,7 +337,7 @@ class Application {
     if (type_of(facts.st_mode) != change.type)
       return conflict("something else is there on the host");
     const std::string name = "/proc/self/fd/" + std::to_string(opened.get());
-    // A folder of a team keeps the bit that hands its group on.
+    // A directory keeps its set-group-ID bit, which gives its group to new files.
     const mode_t kept = S_ISDIR(facts.st_mode) ? facts.st_mode & 07000 : 0;
     if (::chmod(name.c_str(), kept | (change.mode & 0777)) != 0)
       return by_errno("cannot set the mode");

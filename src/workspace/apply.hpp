@@ -6,7 +6,7 @@
 
 #include "workspace/changes.hpp"
 
-/// `--apply`: does to the folder of the host what a run did to its copy.
+/// `--apply`: makes the changes of a run in the directory of the host.
 namespace sbx::workspace {
 
 /// What of a change set is to be applied, and what stays out of it before anything is tried.
@@ -27,7 +27,7 @@ struct Applied {
   std::vector<Change> done;
   std::vector<Left> conflicts;  ///< the host's file changed since the run began: it stays
   std::vector<Left> left;
-  bool stopped = false;  ///< `stop` said so: the rest is in `left`
+  bool stopped = false;  ///< `stop` returned true: the rest is in `left`
 };
 
 struct Applying {
@@ -37,7 +37,7 @@ struct Applying {
 
 /// File by file: each is its old or its new self at every moment. What is as it should be already is
 /// done, so that an application that was killed can be finished. Waits while another run applies to
-/// the same folder; removes what one that was killed left there. Errors: host (nothing was done).
+/// the same directory; removes what one that was killed left there. Errors: host (nothing was done).
 [[nodiscard]] Result<Applied> apply(const Copy& copy, const Selection& selection,
                                     const Applying& how = {});
 

@@ -19,14 +19,14 @@ bool is_whiteout(const struct stat& facts) {
   return S_ISCHR(facts.st_mode) && facts.st_rdev == makedev(0, 0);
 }
 
-/// A folder that replaces the one below it. The kernel escapes this name for programs inside, so
+/// A directory that replaces the one below it. The kernel escapes this name for programs inside, so
 /// they can't set it (Documentation/filesystems/overlayfs.rst, "userxattr").
 bool is_opaque(int folder) {
   char value = 0;
   return ::fgetxattr(folder, "user.overlay.opaque", &value, 1) == 1 && value == 'y';
 }
 
-/// One layer against the folder below it. Folders wait in a list and are opened by their path from
+/// One layer against the directory below it. Directories wait in a list and are opened by their path from
 /// the root, two descriptors at a time, however deep the tree is.
 class Comparison {
  public:
@@ -57,7 +57,7 @@ class Comparison {
     bool replaces = false;  ///< what it does not have is gone, not shown from below
   };
 
-  /// What the program saw of a folder below: the host's, less what was hidden.
+  /// The names that the program saw in a directory of the host: all but the hidden ones.
   struct Below {
     UniqueFd lower;
     UniqueFd veil;
@@ -199,7 +199,7 @@ class Comparison {
     return !here || !there || !same_content(here->get(), there->get(), now.st_size);
   }
 
-  /// Names below that a replacing folder does not have.
+  /// Names below that a replacing directory does not have.
   void note_missing(const std::string& path, const Below& below,
                     const std::vector<Entry>& present) {
     const auto before = read_folder(below.lower.get());
@@ -216,7 +216,7 @@ class Comparison {
     return !layer_.is_whole || (type != FileType::device && type != FileType::socket);
   }
 
-  /// A folder that sbx made is the program's when something of the program lies in it.
+  /// A directory that sbx made counts as a change if it holds files of the program.
   void note_made() {
     for (const Entry& folder : made_) {
       const std::string inside = join(layer_.prefix, folder.name) + "/";
@@ -258,7 +258,7 @@ class Comparison {
   std::size_t most_;
   ChangeSet& found_;
   std::vector<Folder> waiting_;
-  std::vector<Entry> made_;  ///< folders that sbx made; the names are paths
+  std::vector<Entry> made_;  ///< directories that sbx made; the names are paths
 };
 
 }  // namespace

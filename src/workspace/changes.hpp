@@ -16,19 +16,19 @@ struct Left {
   std::string path;
   std::string why;
   bool failed = false;  ///< it was tried; else it was never meant to be done
-  bool partly = false;  ///< it was done, but for what `why` says
+  bool partly = false;  ///< it was done, except for the part that `why` names
 };
 
 struct ChangeSet {
   std::vector<Change> changes;  ///< by path
   std::uint64_t left_out = 0;   ///< changes beyond `most`
-  std::vector<Left> unread;     ///< folders that could not be looked into
+  std::vector<Left> unread;     ///< directories that could not be looked into
   std::vector<Left> hidden;     ///< made under names that filesystem.deny hides: the sandbox's own
 };
 
 inline constexpr std::size_t kMostChanges = 500'000;
 
-/// Compares a copy with the folders of the host below it, name by name. A file that was only copied
+/// Compares a copy with the directories of the host below it, name by name. A file that was only copied
 /// up, or written with the bytes that it had, is no change. Never changes the host. Errors: host.
 [[nodiscard]] Result<ChangeSet> read_changes(const Copy& copy, std::size_t most = kMostChanges);
 

@@ -7,7 +7,7 @@
 #include "workspace/changes.hpp"
 #include "workspace/put.hpp"
 
-/// `--out DIR`: copies what a run made to a folder of the host.
+/// `--out DIR`: copies the files that a run made to a directory of the host.
 namespace sbx::workspace {
 
 struct Collecting {
@@ -26,7 +26,7 @@ struct Collected {
   std::uint64_t unmatched = 0;
 };
 
-/// Opens the folder; makes it when only its last part is missing. Errors: usage.
+/// Opens the directory; makes it when only its last part is missing. Errors: usage.
 [[nodiscard]] Result<UniqueFd> prepare_target(const std::string& folder);
 
 /// Copies each created or modified file that a pattern matches. What can't be, or may not be, is in

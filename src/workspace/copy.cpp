@@ -49,7 +49,7 @@ bool is_as_made(int upper, const std::string& path, const Mount& made) {
   return file && has_content(file->get(), made.content);
 }
 
-/// The names that sbx itself put there, for something to be mounted on or because they were copied in, with the folders
+/// The names that sbx itself put there, for something to be mounted on or because they were copied in, with the directories
 /// above them.
 std::vector<std::string> made_in(const plan::Plan& plan, const std::string& target, int upper) {
   std::vector<std::string> names;

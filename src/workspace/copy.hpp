@@ -19,12 +19,12 @@
 #include "plan/plan.hpp"
 #include "workspace/disk.hpp"
 
-/// What a run wrote into its private workspace. The folders lie on the run's private disk: a tmpfs,
-/// which the descriptors keep alive, or a folder, which is removed with the Copy. To be read when
-/// PID 1 is dead and nobody can change it any more.
+/// What a run wrote into its private workspace. Its directories are on the run's private disk: a tmpfs,
+/// which the descriptors keep alive, or a directory, which is removed with the Copy. Read it after the end of PID 1, when
+/// no process can change it.
 namespace sbx::workspace {
 
-/// One writable layer and the folder of the host below it.
+/// One writable layer and the directory of the host below it.
 struct Layer {
   UniqueFd upper;
   UniqueFd lower;         ///< invalid: an empty workspace, everything in it is new
@@ -35,7 +35,7 @@ struct Layer {
   /// names in it that sbx made, no work of the program: places to mount on, files copied in and
   /// left as they were
   std::vector<std::string> made;
-  ino_t inode = 0;  ///< of a kept set: what the lower folder must be
+  ino_t inode = 0;  ///< of a kept set: the inode that the lower directory must have
 };
 
 /// A file of the host as it was when changes to it were kept.
@@ -63,7 +63,7 @@ struct Copy {
   timespec filled{};  ///< when copies were complete, on the coarse clock; 0: there are none
   bool is_overlay = false;
   std::unique_ptr<plan::DenyRules> hidden;  ///< filesystem.deny; never null when there are layers
-  std::unique_ptr<const Stored> stored;     ///< null: the layers' own upper folders
+  std::unique_ptr<const Stored> stored;     ///< null: the layers' own upper directories
   std::optional<Error> failure;             ///< why there are no layers, where there should be some
 
   [[nodiscard]] bool empty() const { return layers.empty(); }
@@ -82,7 +82,7 @@ struct LayerPath {
 /// Where a created or modified link leads now. Errors: host.
 [[nodiscard]] Result<std::string> link_content(const Copy& copy, const Change& change);
 /// A name of the host is not what the run saw under it. A change of the content or of the mode moves
-/// ctime, and nobody can set it back; a file that was put in another's place brings its own.
+/// ctime, which no call can set back; a file that replaced another has its own.
 [[nodiscard]] bool changed_on_host(const Copy& copy, const std::string& path,
                                    const struct stat& now);
 
@@ -90,7 +90,7 @@ struct LayerPath {
 [[nodiscard]] bool has_copy(const plan::Plan& plan);
 [[nodiscard]] bool has_overlay(const plan::Plan& plan);
 
-/// A host folder of a mount as the plan saw it. Errors: host "workspace-replaced".
+/// A host directory of a mount as the plan saw it. Errors: host "workspace-replaced".
 [[nodiscard]] Result<UniqueFd> open_lower(const plan::Mount& mount);
 /// Those of all writable overlays, in the order of the mounts. Opened before the run and held, so that
 /// its changes can be read whatever becomes of the path meanwhile. Errors: host.

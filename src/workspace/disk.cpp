@@ -45,7 +45,7 @@ std::string random_name() {
   return name;
 }
 
-/// A folder that is the caller's and nobody else's.
+/// Opens a directory that belongs to the caller and is closed to others.
 Result<UniqueFd> open_own(int folder, const std::string& name) {
   UniqueFd opened = SBX_TRY(sys::open_at(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   struct stat facts{};
@@ -154,13 +154,13 @@ void sweep_disk_folders(const std::string& state) {
 
 namespace {
 
-/// A folder on the way down, and those in it that still hold something.
+/// A directory on the way down, and its subdirectories that are not empty yet.
 struct Level {
   std::string name;
   std::vector<std::string> inner;
 };
 
-/// Opens a folder to its owner where its mode closes it.
+/// Opens a directory. Gives its owner access first, if the mode gives none.
 UniqueFd open_to_remove(int folder, const std::string& name) {
   constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
   const UniqueFd place(::openat(folder, name.c_str(), O_PATH | kFlags));
@@ -170,7 +170,7 @@ UniqueFd open_to_remove(int folder, const std::string& name) {
   return UniqueFd(::openat(folder, name.c_str(), kFlags));
 }
 
-/// Removes what can go at once; what is left are folders that hold something.
+/// Removes files and empty directories. Returns the directories that are not empty.
 std::vector<std::string> empty_out(int folder) {
   std::vector<std::string> inner;
   const auto entries = read_folder(folder);
@@ -200,7 +200,7 @@ void remove_tree(int folder, const std::string& name) {
       way.push_back({std::move(next), empty_out(here.get())});
       continue;
     }
-    // Two descriptors at a time: up by "..", which nobody can move any more.
+    // Two descriptors at a time: up by "..", because no process can move the directory any more.
     UniqueFd above(::openat(here.get(), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!above.valid()) return;
     here = std::move(above);

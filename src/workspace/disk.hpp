@@ -8,7 +8,7 @@
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 
-/// A folder of the state home that serves one run as its private disk.
+/// A directory of the state home that serves one run as its private disk.
 namespace sbx::workspace {
 
 class DiskFolder {
@@ -30,8 +30,8 @@ class DiskFolder {
 
  private:
   DiskFolder() = default;
-  UniqueFd disks_;  ///< the folder that holds those of all runs
-  UniqueFd lock_;   ///< held as long as the run: who can take it finds a dead one
+  UniqueFd disks_;  ///< the directory that holds those of all runs
+  UniqueFd lock_;  ///< held as long as the run: another sbx that gets it knows that the run is dead
   std::string name_;
   std::string path_;
   std::uint64_t device_ = 0;
@@ -40,11 +40,11 @@ class DiskFolder {
   bool takes_whiteouts_ = false;
 };
 
-/// Removes the folders of runs whose supervisor is dead. Costs one failed open(2) where there are
+/// Removes the directories of runs whose supervisor is dead. Costs one failed open(2) where there are
 /// none.
 void sweep_disk_folders(const std::string& state);
 
-/// Removes `name` in `folder` and everything below it, however deep. Nobody else may be at work
+/// Removes `name` in `folder` and everything below it, however deep. No other process may write
 /// there.
 void remove_tree(int folder, const std::string& name);
 

@@ -90,7 +90,7 @@ class Filling {
       SBX_TRY(copy_folder(folder));
     }
     const MadeFor made(uid_, gid_);
-    // Last, children first: a closed folder can't be filled, and filling moves its times.
+    // Last, children first: a closed directory can't be filled, and filling moves its times.
     for (const Folder& each : folders_ | std::views::reverse) {
       const auto folder = open_private_folder(target_.get(), each.path);
       if (!folder) continue;
@@ -167,7 +167,8 @@ class Filling {
         if (::symlinkat(text->c_str(), to, name) != 0 && errno != EEXIST)
           return refused(mount_.source + "/" + path);
         const timespec times[2] = {entry.facts.st_atim, entry.facts.st_mtim};
-        (void)!::utimensat(to, name, times, AT_SYMLINK_NOFOLLOW);  // nobody reads a link's times
+        (void)!::utimensat(to, name, times,
+                           AT_SYMLINK_NOFOLLOW);  // no program depends on a link's times
         return {};
       }
       case S_IFIFO: {
@@ -213,7 +214,7 @@ class Filling {
   uid_t uid_;
   gid_t gid_;
   std::vector<Left>& left_;
-  bool lost_attributes_ = false;  ///< said once
+  bool lost_attributes_ = false;  ///< reported once
   std::vector<std::string> waiting_;
   std::vector<Folder> folders_;
 };

@@ -6,7 +6,7 @@
 
 #include "workspace/changes.hpp"
 
-/// The copied workspace, for folders that can't be the lower layer of an overlay.
+/// The copied workspace, for directories that can't be the lower layer of an overlay.
 namespace sbx::workspace {
 
 /// Copies the source of each `copy` step of a plan into its place on the private disk, less what is

@@ -11,7 +11,7 @@
 /// Which names are meant by a pattern, and which are never brought out by one.
 namespace sbx::workspace {
 
-/// True when `path` is meant: `*`, `?` and `[...]` within one name, `**` for any number of folders.
+/// True if the pattern matches `path`: `*`, `?` and `[...]` within one name, `**` for any number of directories.
 [[nodiscard]] bool matches(std::string_view pattern, std::string_view path);
 [[nodiscard]] bool matches_any(const std::vector<std::string>& patterns, std::string_view path);
 /// One of the patterns is this very path: that names it, `**` does not.

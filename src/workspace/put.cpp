@@ -110,7 +110,7 @@ Status copy_stretch(int from, int to, off_t begin, off_t end) {
     }
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return refused_content("write");
-    if (got == 0) return {};  // shorter than it said: the size is set in the end
+    if (got == 0) return {};  // shorter than its size was: the size is set at the end
   }
   return {};
 }
@@ -135,7 +135,7 @@ Status copy_small(int from, int to, std::size_t size) {
   return {};
 }
 
-/// Who may not give files away keeps them, unless they were somebody else's: that one is told.
+/// A caller who may not change the owner keeps the file. If it had another owner, that is an error.
 Status give_to(int file, Owner owner) {
   struct stat facts{};
   if (::fstat(file, &facts) != 0) return refused("look at", "a copy");
@@ -212,7 +212,7 @@ bool has_temporary_name(std::string_view path) {
 
 void remove_temporaries(int folder) {
   const auto names = read_names(folder);
-  if (!names) return;  // who can't list it wrote nothing to it
+  if (!names) return;  // a caller that can't list it has written nothing to it
   for (const std::string& name : *names) {
     struct stat facts{};
     if (is_temporary(name) && ::fstatat(folder, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&

@@ -11,8 +11,8 @@
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 
-/// Writing into folders of the host: each file is its old or its new self at every moment, and no
-/// link that lies there is followed.
+/// Writing into directories of the host: each file is its old or its new self at every moment, and no
+/// link is followed.
 namespace sbx::workspace {
 
 struct Owner {
@@ -20,7 +20,7 @@ struct Owner {
   gid_t gid = 0;
 };
 
-/// A folder beneath `root`; folders that are missing are made. Errors: host.
+/// A directory beneath `root`; directories that are missing are made. Errors: host.
 [[nodiscard]] Result<UniqueFd> make_folder(int root, const std::string& path, Owner owner);
 
 /// The bytes of one open file into another, empty one; holes stay holes, and where the file system
@@ -42,21 +42,21 @@ struct Expected {
 [[nodiscard]] Status put_link(const std::string& text, int folder, const std::string& name,
                               Owner owner, const Expected& expected = {});
 
-/// ".sbx-" and 16 hexadecimal digits: what put_file and put_link write to first. Nothing of that
-/// name is ever brought out, so one that lies in a folder of the host was left by a sbx that was
-/// killed, or is being written.
+/// ".sbx-" and 16 hexadecimal digits: what put_file and put_link write to first. A program's file of
+/// such a name is never brought out. So in a directory of the host, such a file was left by a killed sbx, or is being
+/// written.
 [[nodiscard]] bool is_temporary(std::string_view name);
 [[nodiscard]] bool has_temporary_name(std::string_view path);
 inline constexpr const char* kTemporaryName = "a name that sbx itself uses while it writes";
-/// Removes such files and links from a folder. Only while lock_folder() keeps others from writing.
+/// Removes such files and links from a directory. Only while lock_folder() keeps others from writing.
 void remove_temporaries(int folder);
 
-/// Waits until no other sbx brings files out to this folder; the lock goes with the descriptor.
+/// Waits until no other sbx brings files out to this directory; the lock goes with the descriptor.
 struct Waiting {
   std::function<void()> begins;  ///< called before the first wait
   std::function<bool()> stop;    ///< asked while waiting: true gives up
 };
-/// Errors: host; "stopped" when `stop` said so.
+/// Errors: host; "stopped" when `stop` returned true.
 [[nodiscard]] Status lock_folder(int folder, const Waiting& waiting);
 
 }  // namespace sbx::workspace

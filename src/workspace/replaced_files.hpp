@@ -21,8 +21,8 @@ class ReplacedFiles {
   ReplacedFiles& operator=(const ReplacedFiles&) = delete;
   ~ReplacedFiles();
 
-  /// The file that is about to lose its name. Never fails: one that can't be kept open is freed by
-  /// whoever takes the name away.
+  /// The file that is about to lose its name. Never fails: one that can't be kept open is freed when
+  /// its name is removed.
   void keep(int folder, const std::string& name, const struct stat& facts);
   /// Frees them, several at a time. True if there were any.
   bool free_all();

@@ -9,14 +9,14 @@
 namespace sbx::workspace {
 namespace {
 
-/// A pattern that means a folder means what is in it.
+/// A pattern that matches a directory selects everything in it.
 bool is_meant(const std::vector<std::string>& patterns, const std::string& path) {
   if (patterns.empty() || matches_any(patterns, path)) return true;
   const std::string folder = folder_of(path);
   return folder != "." && is_meant(patterns, folder);
 }
 
-/// Folders without which what the patterns mean has no place; the protected ones only if something
+/// Directories without which what the patterns mean has no place; the protected ones only if something
 /// in them is named.
 std::unordered_set<std::string> new_folders_above(const ChangeSet& changes,
                                                   const std::vector<std::string>& patterns) {

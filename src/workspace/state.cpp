@@ -21,7 +21,7 @@ std::unexpected<Error> unusable(const std::string& path, const std::string& why,
                             "where"});
 }
 
-/// What lies above the folders of sbx is the caller's own affair, links in it too.
+/// The caller decides about the directories above those of sbx: they may be links.
 Status make_parents(const std::string& path) {
   for (auto slash = path.find('/', 1); slash != std::string::npos;
        slash = path.find('/', slash + 1))
@@ -31,7 +31,7 @@ Status make_parents(const std::string& path) {
   return {};
 }
 
-/// One folder of sbx's own, no link to one.
+/// Opens a directory that sbx made. A link is refused.
 Result<UniqueFd> open_own(int holder, const std::string& name, const std::string& shown,
                           Missing missing) {
   if (missing == Missing::is_made && ::mkdirat(holder, name.c_str(), 0700) != 0 && errno != EEXIST)

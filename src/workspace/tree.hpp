@@ -11,8 +11,8 @@
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 
-/// Trees that a program nobody trusts has written: reached by descriptor, beneath a root, never
-/// through a link, never onto another mount. Paths are relative to the root; "." is the root.
+/// Reads trees that an untrusted program wrote: by descriptor, beneath a root, never through a link, never into another
+/// mount. Paths are relative to the root; "." is the root.
 namespace sbx::workspace {
 
 struct Entry {
@@ -22,14 +22,14 @@ struct Entry {
 
 /// Errors: host.
 [[nodiscard]] Result<UniqueFd> open_folder(int root, const std::string& path);
-/// Of a folder in the private tmpfs of a run that is over: one that its mode closes to its owner is
+/// Of a directory in the private tmpfs of a run that is over: one that its mode closes to its owner is
 /// opened to it first.
 [[nodiscard]] Result<UniqueFd> open_private_folder(int root, const std::string& path);
 /// A regular file there, for reading. Never waits on a FIFO. Errors: host.
 [[nodiscard]] Result<UniqueFd> open_private_file(int root, const std::string& path);
 [[nodiscard]] Result<UniqueFd> open_file(int root, const std::string& path);
 
-/// What is in a folder, by name. Errors: host.
+/// The entries of a directory, sorted by name. Errors: host.
 [[nodiscard]] Result<std::vector<Entry>> read_folder(int folder);
 
 /// The same without looking at each. Errors: host.

@@ -42,7 +42,7 @@ namespace sbx::plan {
 }
 
 /// What follows `folder` in `path`, with its leading slash; empty if they are equal. Requires is_within(path,
-/// folder).
+/// directory).
 [[nodiscard]] inline std::string_view below(std::string_view path, std::string_view folder) {
   if (folder == "/") return path == "/" ? std::string_view() : path;
   return path.substr(folder.size());
