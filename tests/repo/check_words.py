@@ -15,6 +15,7 @@ RULES = [
     (r"/wor[k]/(main|shared)\b", None, "a path of one machine"),
     (r"^\s*throw\b", r"^src/.*\.[ch]pp$", "errors are values"),
     (r"\b(class|struct) \w+(Manager|Helper|Util)\b", r"^(src|include)/", "a name that says nothing"),
+    (r"""//.*(?<![\w"`_-])[Ff]older[s]?(?![\w(`"_-])""", r"\.[ch]pp$", "the term is \"directory\""),
     (r"[ \t]+$", r"\.(cpp|hpp|py|toml|md)$", "blanks at the end of a line"),
 ]
 
