@@ -110,10 +110,62 @@ struct NetworkFailure {
   std::uint64_t count = 0;
 };
 
+/// What a policy or sbx promises and a machine may keep with a weaker means. X(enumerator, name in the record).
+#define SBX_PROMISES(X)                          \
+  X(landlock, "landlock")                        \
+  X(trusted_policy, "trusted-policy")            \
+  X(named_calls, "syscalls.named")               \
+  X(network_mode, "network.mode")                \
+  X(named_destinations, "network.named")         \
+  X(live_grant, "filesystem.write")              \
+  X(hidden_files, "filesystem.deny")             \
+  X(workspace_mode, "filesystem.workspace.mode") \
+  X(cpu_time, "limits.cpu_time")                 \
+  X(cpus, "limits.cpus")                         \
+  X(memory, "limits.memory")                     \
+  X(processes, "limits.processes")               \
+  X(open_files, "limits.open_files")             \
+  X(file_size, "limits.file_size")               \
+  X(disk, "limits.disk")                         \
+  X(disk_files, "limits.disk_files")             \
+  X(no_core_dumps, "core dumps")                 \
+  X(changes, "changes")
+
+enum class Promise : std::uint8_t {
+#define SBX_PROMISE(enumerator, name) enumerator,
+  SBX_PROMISES(SBX_PROMISE)
+#undef SBX_PROMISE
+      one_grant,  ///< of the grant of one path, which is its name in the record
+};
+
 struct Degraded {
-  std::string what;  ///< a policy key or an additional protection: "limits.memory", "landlock"
-  std::string why;
-  std::string instead;  ///< the substitute; empty: none
+  Promise promise{};
+  std::string path{};  ///< of one_grant; empty for the others
+  std::string why{};
+  std::string instead{};  ///< the substitute; empty: none
+
+  /// As the record names it: "limits.memory", "landlock", "'/data'".
+  [[nodiscard]] std::string what() const {
+    switch (promise) {
+#define SBX_PROMISE(enumerator, name) \
+  case Promise::enumerator:           \
+    return name;
+      SBX_PROMISES(SBX_PROMISE)
+#undef SBX_PROMISE
+      case Promise::one_grant:
+        break;
+    }
+    return "'" + path + "'";
+  }
+  /// The promise of this name, and the path of one_grant.
+  static Degraded named(const std::string& what) {
+#define SBX_PROMISE(enumerator, name) \
+  if (what == (name)) return {.promise = Promise::enumerator};
+    SBX_PROMISES(SBX_PROMISE)
+#undef SBX_PROMISE
+    const bool quoted = what.size() >= 2 && what.front() == '\'' && what.back() == '\'';
+    return {.promise = Promise::one_grant, .path = quoted ? what.substr(1, what.size() - 2) : what};
+  }
 };
 
 struct Usage {

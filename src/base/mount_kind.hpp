@@ -15,8 +15,8 @@ namespace sbx {
                                    /* writes go to the private disk, or nowhere if read_only */   \
   KIND(device, "device")           /* the host's character device `source`, checked against */    \
                                    /* device_number */                                            \
-  KIND(scratch, "scratch")         /* the directory `source` ("tmp", "home", "shm", "work") of */ \
-                                   /* the private disk at target */                               \
+  KIND(scratch, "scratch")         /* the directory `source` of the private disk */               \
+                                   /* (base/private_disk.hpp) at target */                        \
   KIND(proc, "proc")               /* a procfs of the sandbox's own, hidepid=ptraceable */        \
   KIND(devpts, "devpts")           /* a devpts of the sandbox's own */                            \
   KIND(mask_file, "mask-file")     /* /dev/null over target, when it exists */                    \

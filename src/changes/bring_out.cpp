@@ -113,7 +113,7 @@ Status BringOut::finish(Outcome& outcome, const std::string& run, bool silent, c
   if (!copy_.is_overlay) return first;
   if (is_asked()) note(in_place());
   for (const workspace::Left& each : changes.unread)
-    outcome.degraded.push_back({"changes", each.path + ": " + each.why, ""});
+    outcome.degraded.push_back({.promise = Promise::changes, .why = each.path + ": " + each.why});
   outcome.changes = std::move(changes.changes);
   outcome.changes_left_out = changes.left_out;
   return first;

@@ -112,8 +112,8 @@ Json finding_json(const Finding& finding) {
     Json names = Json::array();
     // A rule with two weaknesses is listed once by name; people get a line for each.
     for (const Degraded& item : finding.degraded)
-      if (std::find(names.begin(), names.end(), Json(item.what)) == names.end())
-        names.push_back(item.what);
+      if (std::find(names.begin(), names.end(), Json(item.what())) == names.end())
+        names.push_back(item.what());
     json["degraded"] = std::move(names);
   }
   return json;

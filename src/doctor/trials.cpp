@@ -12,26 +12,38 @@
 namespace sbx::doctor {
 namespace {
 
-/// How to remove an entry of `degraded`.
-struct Cure {
-  std::string_view what;
-  std::string_view cure;
-};
 constexpr std::string_view kGroupCure =
     "start sbx as root, or in a cgroup of its own: systemd-run --user --scope -p Delegate=yes sbx "
     "...";
-constexpr auto kCures = std::to_array<Cure>({
-    {"limits.memory", kGroupCure},
-    {"limits.cpus", kGroupCure},
-    {"limits.cpu_time", kGroupCure},
-    {"limits.processes", kGroupCure},
-    {"landlock", "boot with landlock among the names of lsm="},
-    {"syscalls.named", "run sbx outside of the container manager that listens"},
-});
 
-std::string_view cure_of(std::string_view what) {
-  const auto found = std::ranges::find(kCures, what, &Cure::what);
-  return found == kCures.end() ? std::string_view{} : found->cure;
+/// How to have a promise kept in full; empty: not by one command.
+std::string_view cure_of(Promise promise) {
+  switch (promise) {
+    case Promise::memory:
+    case Promise::cpus:
+    case Promise::cpu_time:
+    case Promise::processes:
+      return kGroupCure;
+    case Promise::landlock:
+      return "boot with landlock among the names of lsm=";
+    case Promise::named_calls:
+      return "run sbx outside of the container manager that listens";
+    case Promise::trusted_policy:
+    case Promise::network_mode:
+    case Promise::named_destinations:
+    case Promise::live_grant:
+    case Promise::hidden_files:
+    case Promise::workspace_mode:
+    case Promise::open_files:
+    case Promise::file_size:
+    case Promise::disk:
+    case Promise::disk_files:
+    case Promise::no_core_dumps:
+    case Promise::changes:
+    case Promise::one_grant:
+      break;
+  }
+  return {};
 }
 
 /// The command to run: one that ends at once. A policy that allows only some commands is tried with one of those.
@@ -86,7 +98,7 @@ Texts run_it(const host::Host& host, const policy::Policy& policy) {
   std::ranges::move(means_of(*answer.plan, outcome), std::back_inserter(texts));
   for (const auto* list : {&answer.plan->degraded, &outcome.degraded})
     for (const Degraded& item : *list) {
-      texts.push_back(item.what);
+      texts.push_back(item.what());
       texts.push_back(item.why);
       texts.push_back(item.instead);
     }
@@ -102,9 +114,12 @@ Finding weaker_or_ok(Finding finding, const Texts& texts) {
     finding.means.assign(texts.begin() + kMeans,
                          texts.begin() + static_cast<std::ptrdiff_t>(kHead));
   for (std::size_t at = kHead; at + kEach <= texts.size(); at += kEach) {
+    Degraded item = Degraded::named(texts[at]);
     if (std::ranges::find(finding.degraded, texts[at], &Degraded::what) == finding.degraded.end())
       finding.fact += (finding.degraded.empty() ? "; weaker enforcement: " : ", ") + texts[at];
-    finding.degraded.push_back({texts[at], texts[at + 1], texts[at + 2]});
+    item.why = texts[at + 1];
+    item.instead = texts[at + 2];
+    finding.degraded.push_back(std::move(item));
     finding.state = State::weaker;
   }
   return finding;
@@ -156,13 +171,13 @@ std::vector<Finding> examine_means(const std::vector<Finding>& policies) {
         {.name = std::string(kBudgets[i]), .fact = known == policies.end() ? "" : known->means[i]});
   for (const Finding& policy : policies) {
     for (const Degraded& item : policy.degraded) {
-      auto place = std::ranges::find(list, item.what, &Finding::name);
-      if (place == list.end()) place = list.insert(place, Finding{.name = item.what});
-      *place = {.name = item.what,
+      auto place = std::ranges::find(list, item.what(), &Finding::name);
+      if (place == list.end()) place = list.insert(place, Finding{.name = item.what()});
+      *place = {.name = item.what(),
                 .state = State::weaker,
                 .fact = item.why,
                 .consequence = item.instead,
-                .cure = std::string(cure_of(item.what))};
+                .cure = std::string(cure_of(item.promise))};
     }
   }
   return list;

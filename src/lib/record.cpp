@@ -149,7 +149,10 @@ void read_findings(const Json& json, Outcome& outcome) {
     return NetworkFailure{plain(each, "what"), plain(each, "why"), count(each, "count")};
   });
   outcome.degraded = list<Degraded>(json, "degraded", [](const Json& each) {
-    return Degraded{plain(each, "what"), plain(each, "why"), plain(each, "instead")};
+    Degraded read = Degraded::named(plain(each, "what"));
+    read.why = plain(each, "why");
+    read.instead = plain(each, "instead");
+    return read;
   });
 }
 

@@ -58,7 +58,8 @@ class Look {
 
   void tell(std::string why) {
     outcome_.degraded.push_back(
-        {.what = "'" + folder_.source + "'",
+        {.promise = Promise::one_grant,
+         .path = folder_.source,
          .why = std::move(why),
          .instead = "guarded names and hazards that appeared in it are not listed"});
   }

@@ -15,19 +15,18 @@ namespace {
 /// One name of --require, and what can contradict it in a plan.
 struct Requirement {
   std::string_view name;
-  std::string_view degraded;      ///< the entry of `degraded` that contradicts it; empty: none
-  std::string_view missing = {};  ///< why no plan ever satisfies it; empty: a plan can
+  std::optional<Promise> promise = std::nullopt;      ///< it must not be in `degraded`
   host::Means host::ControlGroup::* group = nullptr;  ///< the budget that a cgroup must enforce
 };
 
 constexpr std::array<Requirement, 7> kRequirements = {{
-    {.name = "memory.cgroup", .degraded = "", .group = &host::ControlGroup::memory},
-    {.name = "cpu.cgroup", .degraded = "", .group = &host::ControlGroup::cpus},
-    {.name = "processes.cgroup", .degraded = "", .group = &host::ControlGroup::processes},
-    {.name = "landlock", .degraded = "landlock"},
-    {.name = "syscalls.named", .degraded = "syscalls.named"},
-    {.name = "network.named", .degraded = "network.named"},
-    {.name = "trusted-policy", .degraded = "trusted-policy"},
+    {.name = "memory.cgroup", .group = &host::ControlGroup::memory},
+    {.name = "cpu.cgroup", .group = &host::ControlGroup::cpus},
+    {.name = "processes.cgroup", .group = &host::ControlGroup::processes},
+    {.name = "landlock", .promise = Promise::landlock},
+    {.name = "syscalls.named", .promise = Promise::named_calls},
+    {.name = "network.named", .promise = Promise::named_destinations},
+    {.name = "trusted-policy", .promise = Promise::trusted_policy},
 }};
 
 std::unexpected<Error> unmet(std::string_view name, std::string_view why) {
@@ -38,12 +37,11 @@ std::unexpected<Error> unmet(std::string_view name, std::string_view why) {
 }
 
 std::optional<std::string> contradiction(const Requirement& requirement, const Plan& plan) {
-  if (!requirement.missing.empty()) return std::string(requirement.missing);
   if (requirement.group != nullptr && plan.control_group.*requirement.group == host::Means::none)
     return plan.control_group.why;
   for (const Degraded& entry : plan.degraded)
-    if (!requirement.degraded.empty() && entry.what == requirement.degraded) return entry.why;
-  if (requirement.name == "landlock" && !plan.landlock_files)
+    if (entry.promise == requirement.promise) return entry.why;
+  if (requirement.promise == Promise::landlock && !plan.landlock_files)
     return "the policy says filesystem.landlock = false";
   return std::nullopt;
 }
@@ -131,49 +129,49 @@ bool special_files_reach_host(const Plan& plan) {
 
 void note_machine(const host::Host& host, Plan& plan) {
   if (host.landlock_abi == 0)
-    plan.degraded.push_back({.what = "landlock",
+    plan.degraded.push_back({.promise = Promise::landlock,
                              .why = "this kernel has no Landlock, or it is switched off",
                              .instead = "the mounts alone"});
   else if (host.landlock_abi < kLandlockScopes)
     plan.degraded.push_back(
-        {.what = "landlock",
+        {.promise = Promise::landlock,
          .why = fmt::format("this kernel's Landlock has no scopes (ABI {}, they came with {})",
                             host.landlock_abi, kLandlockScopes),
          .instead = "it guards files; signals and abstract sockets are kept in by the namespaces "
                     "alone"});
   if (plan.control_group.memory == host::Means::none)
     plan.degraded.push_back(
-        {.what = "limits.memory",
+        {.promise = Promise::memory,
          .why = plan.control_group.why,
          .instead = "polled: looked at every 1 to 50 ms, so that it can be over for a moment; pipe "
                     "buffers and shared memory that no process maps don't count"});
   if (plan.control_group.memory == host::Means::none && !plan.network.own_namespace)
-    plan.degraded.push_back({.what = "limits.memory",
+    plan.degraded.push_back({.promise = Promise::memory,
                              .why = "the sockets of network.mode = \"host\" are listed with those "
                                     "of all programs",
                              .instead = "what sockets hold does not count"});
   if (has_live_grant(plan))
-    plan.degraded.push_back({.what = "limits.disk",
+    plan.degraded.push_back({.promise = Promise::disk,
                              .why = "no kernel counts what is written into live grants",
                              .instead = "counted by looking at the processes every 2 to 50 ms: "
                                         "short-lived writers for whom nobody waits are not "
                                         "counted"});
   if (!plan.live.empty())
-    plan.degraded.push_back({.what = "limits.disk_files",
+    plan.degraded.push_back({.promise = Promise::disk_files,
                              .why = "no kernel counts the names that are made in live grants",
                              .instead =
                                  "the grants are walked every 10 to 500 ms, or less often if "
                                  "they are large: what other programs make there counts too, "
                                  "and what is removed between two walks does not"});
   if (special_files_reach_host(plan))
-    plan.degraded.push_back({.what = "filesystem.write",
+    plan.degraded.push_back({.promise = Promise::live_grant,
                              .why = "FIFOs and sockets can't be kept out of a live grant without "
                                     "Landlock",
                              .instead = "mknod makes none anywhere in the sandbox; bind(2) can "
                                         "make sockets"});
   if (!plan.live_in_memory.empty())
     plan.degraded.push_back(
-        {.what = "limits.disk",
+        {.promise = Promise::disk,
          .why = "'" + plan.live_in_memory.front() +
                 "' lies in memory, where no kernel counts what one program writes",
          .instead = "what its whole file system grows by counts, looked at every 0.5 to 50 ms: "
@@ -181,7 +179,7 @@ void note_machine(const host::Host& host, Plan& plan) {
                     "other content does not count"});
   if (!plan.network.own_namespace && host.landlock_abi < kLandlockScopes)
     plan.degraded.push_back(
-        {.what = "network.mode",
+        {.promise = Promise::network_mode,
          .why = "the host's abstract sockets can't be shut without Landlock's scopes (ABI 6)",
          .instead = "socket(AF_UNIX) is refused"});
 }
@@ -193,7 +191,7 @@ Status check_requirements(const std::vector<std::string>& required, const Plan& 
       continue;
     }
     if (!plan.degraded.empty())
-      return unmet("all", plan.degraded.front().what +
+      return unmet("all", plan.degraded.front().what() +
                               " has weaker enforcement: " + plan.degraded.front().why);
     for (const Requirement& each : kRequirements) SBX_TRY(check_one(each.name, plan));
   }

@@ -20,11 +20,11 @@ class ProcessLimits {
  public:
   ProcessLimits(const host::Host& host, Plan& plan) : host_(host), plan_(plan) {}
 
-  /// Sets soft and hard limit, at most the caller's hard limit. `name` is the key reported as weaker if lowered.
-  void add(int resource, std::uint64_t value, const char* name, const Origin& origin) {
+  /// Sets soft and hard limit, at most the caller's hard limit. `promise` is reported as weaker if it is lowered.
+  void add(int resource, std::uint64_t value, Promise promise, const Origin& origin) {
     const std::uint64_t allowed = std::min(value, hard(resource));
     if (allowed < value)
-      plan_.degraded.push_back({.what = name,
+      plan_.degraded.push_back({.promise = promise,
                                 .why = fmt::format("the caller's hard limit is {}", allowed),
                                 .instead = fmt::format("{} instead of {}", allowed, value)});
     plan_.process_limits.push_back(
@@ -63,14 +63,14 @@ std::uint64_t nproc_limit(const Plan& plan) {
 void add_process_limits(const policy::Limits& limits, const host::Host& host, Plan& plan) {
   ProcessLimits list(host, plan);
   // 1, not 0: the kernel starts a core_pattern pipe even at 0 and refuses at exactly 1, core(5).
-  list.add(RLIMIT_CORE, 1, "core dumps", {});
-  list.add(RLIMIT_NOFILE, limits.open_files.value, "limits.open_files", limits.open_files.origin);
-  list.add(RLIMIT_FSIZE, limits.file_size.value.count, "limits.file_size", limits.file_size.origin);
-  list.add(RLIMIT_NPROC, nproc_limit(plan), "limits.processes", limits.processes.origin);
+  list.add(RLIMIT_CORE, 1, Promise::no_core_dumps, {});
+  list.add(RLIMIT_NOFILE, limits.open_files.value, Promise::open_files, limits.open_files.origin);
+  list.add(RLIMIT_FSIZE, limits.file_size.value.count, Promise::file_size, limits.file_size.origin);
+  list.add(RLIMIT_NPROC, nproc_limit(plan), Promise::processes, limits.processes.origin);
   // Higher than the budget, so that the supervisor's sum over the tree decides: the kernel counts whole ticks here
   // and on a busy machine may charge them to the wrong task.
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(limits.cpu_time.value).count();
-  list.add(RLIMIT_CPU, static_cast<std::uint64_t>(seconds + seconds / 8 + 1), "limits.cpu_time",
+  list.add(RLIMIT_CPU, static_cast<std::uint64_t>(seconds + seconds / 8 + 1), Promise::cpu_time,
            limits.cpu_time.origin);
   // A backstop that protects the host and should never be reached first: a program that gets ENOMEM from it ends
   // without a verdict.
@@ -103,23 +103,23 @@ std::vector<int> chosen_cpus(std::vector<int> usable, double cpus) {
 
 /// The supervisor and the sandbox stay in the cgroup that sbx was started in, so its smaller limits apply.
 void take_granted(const host::ControlGroup::Granted& granted, Plan& plan) {
-  const auto note = [&](const char* what, const std::string& has, const std::string& wanted) {
-    plan.degraded.push_back({.what = what,
+  const auto note = [&](Promise promise, const std::string& has, const std::string& wanted) {
+    plan.degraded.push_back({.promise = promise,
                              .why = "the cgroup that sbx runs in is limited to " + has,
                              .instead = fmt::format("{} instead of {}", has, wanted)});
   };
   Budgets& budgets = plan.budgets;
   if (granted.memory_bytes && *granted.memory_bytes < budgets.memory.count) {
     const Bytes most{*granted.memory_bytes};
-    note("limits.memory", describe(most), describe(budgets.memory));
+    note(Promise::memory, describe(most), describe(budgets.memory));
     budgets.memory = most;
   }
   if (granted.processes && *granted.processes < budgets.processes) {
-    note("limits.processes", std::to_string(*granted.processes), std::to_string(budgets.processes));
+    note(Promise::processes, std::to_string(*granted.processes), std::to_string(budgets.processes));
     budgets.processes = *granted.processes;
   }
   if (granted.cpus && *granted.cpus < budgets.cpus) {
-    note("limits.cpus", fmt::format("{:.2f} CPUs", *granted.cpus),
+    note(Promise::cpus, fmt::format("{:.2f} CPUs", *granted.cpus),
          fmt::format("{:.2f}", budgets.cpus));
     budgets.cpus = *granted.cpus;
   }
@@ -151,7 +151,7 @@ void decide_limits(const policy::Policy& policy, const host::Host& host, Plan& p
   if (plan.control_group.cpus == host::Means::none && !is_held_around &&
       plan.budgets.cpus != std::ceil(plan.budgets.cpus) &&
       plan.budgets.cpus < static_cast<double>(host.cpus.size()))
-    plan.degraded.push_back({.what = "limits.cpus",
+    plan.degraded.push_back({.promise = Promise::cpus,
                              .why = "a fraction of a CPU needs a cgroup",
                              .instead = fmt::format("{} CPU{}", whole, whole == 1 ? "" : "s")});
 }

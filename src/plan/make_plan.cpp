@@ -68,6 +68,7 @@ Status decide_files(const policy::Policy& policy, const host::Host& host, const 
   sort_by_depth(places.steps);  // a mount hides what was mounted below its target before
   make_room(plan.mounts, places.steps);
   append(plan.mounts, std::move(places.steps));
+  give_disk_places(plan.mounts);
 
   plan.command = std::move(program.command);
   plan.executable = std::move(program.executable);

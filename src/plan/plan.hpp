@@ -59,6 +59,8 @@ struct Mount {
   /// The sandbox's uid can't access the grant's files without an idmapped mount (privileged callers only).
   bool needs_idmap = false;
   std::uint32_t device_number = 0;
+  std::uint32_t disk_place =
+      0;          ///< of overlays and copies: number of its directory on the private disk
   Origin origin;  ///< the policy line that requires this step
 };
 

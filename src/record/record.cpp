@@ -253,17 +253,16 @@ std::vector<Degraded> all_degraded(const run::Answer& answer) {
 Json degraded_json(const std::vector<Degraded>& degraded) {
   Json list = Json::array();
   for (const Degraded& item : degraded)
-    list.push_back({{"what", item.what},
+    list.push_back({{"what", item.what()},
                     {"why", item.why},
                     {"instead", item.instead.empty() ? Json(nullptr) : Json(item.instead)}});
   return list;
 }
 
-/// What enforces a rule: its usual mechanism, or the substitute listed in `degraded`.
-Json means_of(const std::string& what, const char* own_means,
-              const std::vector<Degraded>& degraded) {
+/// The mechanism that keeps a promise: the usual one, or the substitute listed in `degraded`.
+Json means_of(Promise promise, const char* own_means, const std::vector<Degraded>& degraded) {
   for (const Degraded& item : degraded)
-    if (item.what == what) return item.instead.empty() ? Json(nullptr) : Json(item.instead);
+    if (item.promise == promise) return item.instead.empty() ? Json(nullptr) : Json(item.instead);
   return own_means;
 }
 
@@ -281,11 +280,11 @@ Json enforced_json(const plan::Plan& plan, const std::vector<Degraded>& degraded
                     : plan.network.own_namespace ? Json("namespace")
                                                  : Json(nullptr);
   json["wall_time"] = plan.budgets.wall_time.count() > 0 ? Json("timer") : Json(nullptr);
-  json["cpu_time"] = means_of("limits.cpu_time", cpu_time_means.c_str(), degraded);
+  json["cpu_time"] = means_of(Promise::cpu_time, cpu_time_means.c_str(), degraded);
   json["cpus"] = means_or(plan.control_group.cpus, "affinity");
   json["memory"] = means_or(plan.control_group.memory, "polled");
   json["processes"] = means_or(plan.control_group.processes, "rlimit");
-  json["disk"] = means_of("limits.disk", "tmpfs", degraded);
+  json["disk"] = means_of(Promise::disk, "tmpfs", degraded);
   return json;
 }
 

@@ -190,7 +190,7 @@ void append_truncation(std::string& text, const char* name, const Stream& stream
 }
 
 std::string degraded_words(const Degraded& item) {
-  return fmt::format("{}: {}{}", item.what, item.why,
+  return fmt::format("{}: {}{}", item.what(), item.why,
                      item.instead.empty() ? "" : fmt::format("; instead: {}", item.instead));
 }
 

@@ -183,11 +183,14 @@ Result<plan::Plan> without_listener(const plan::Plan& plan) {
   plan::FilterContext context = plan.filter.context;
   context.listener = false;
   weaker.filter = SBX_TRY(plan::compile_filter(plan.filter.syscalls, context));
-  weaker.degraded.push_back({"syscalls.named", "a seccomp listener outside of sbx is in the way",
-                             "refused calls get their error from the kernel, without a name"});
+  weaker.degraded.push_back(
+      {.promise = Promise::named_calls,
+       .why = "a seccomp listener outside of sbx is in the way",
+       .instead = "refused calls get their error from the kernel, without a name"});
   if (weaker.network.names_attempts())
-    weaker.degraded.push_back({"network.named", "a seccomp listener outside of sbx is in the way",
-                               "names are named, addresses are refused without a name"});
+    weaker.degraded.push_back({.promise = Promise::named_destinations,
+                               .why = "a seccomp listener outside of sbx is in the way",
+                               .instead = "names are named, addresses are refused without a name"});
   SBX_TRY(plan::check_requirements(weaker.required, weaker));
   return weaker;
 }
@@ -205,8 +208,9 @@ Result<plan::Plan> with_copies(const plan::Plan& plan, const host::Host& host, c
 Result<plan::Plan> without_folder(const plan::Plan& plan, const Error& error) {
   plan::Plan in_memory = plan;
   in_memory.disk_in_folder = false;
-  in_memory.degraded.push_back(
-      {"limits.disk", error.text(), "the private disk is in memory all the same"});
+  in_memory.degraded.push_back({.promise = Promise::disk,
+                                .why = error.text(),
+                                .instead = "the private disk is in memory all the same"});
   SBX_TRY(plan::check_requirements(in_memory.required, in_memory));
   return in_memory;
 }
@@ -268,8 +272,9 @@ class OwnDisk {
 
   void tell(Outcome& outcome) const {
     for (const workspace::Left& each : left_)
-      outcome.degraded.push_back(
-          {"filesystem.workspace.mode", each.path + ": " + each.why, "it is not in the copy"});
+      outcome.degraded.push_back({.promise = Promise::workspace_mode,
+                                  .why = each.path + ": " + each.why,
+                                  .instead = "it is not in the copy"});
   }
 
   void hand_to(workspace::Copy& copy) {
@@ -303,7 +308,7 @@ void keep_copy(const plan::Plan& plan, const spawn::Sandbox& sandbox, timespec s
     copy = std::move(*opened);
     return;
   }
-  outcome.degraded.push_back({"changes", opened.error().text(), ""});
+  outcome.degraded.push_back({.promise = Promise::changes, .why = opened.error().text()});
   copy.failure = std::move(opened).error();
 }
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/private_disk.hpp"
 #include "plan/files/inside.hpp"
 #include "plan/files/path_text.hpp"
 #include "plan/path_calls.hpp"
@@ -136,7 +137,7 @@ Sought::HostPath Sought::place_of(const std::string& path) const {
     return {.host = host_.home + std::string(plan::below(path, deepest->target)),
             .below_home = true};
   const bool is_empty_here =
-      deepest->source == "work" && deepest->target == host_.working_directory;
+      deepest->source == private_disk::kWorkspace && deepest->target == host_.working_directory;
   if (deepest->source == "tmp" || is_empty_here) return {.host = path};
   return {};
 }

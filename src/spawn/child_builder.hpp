@@ -5,6 +5,7 @@
 #include <linux/openat2.h>
 #include <sys/stat.h>
 
+#include "base/private_disk.hpp"
 #include "spawn/child_calls.hpp"
 
 // glibc 2.36 declares these in <sys/mount.h>, which clashes with <linux/mount.h>, so only one can be included.
@@ -36,7 +37,6 @@ struct Builder {
   int covered = -1;       ///< the directory below the sandbox's procfs: empty, and stays so
   int empty_folder = -1;  ///< mask for directories, created on first use
   int empty_file = -1;    ///< mask for files
-  std::uint64_t overlays = 0;
   /// Ids of the sandbox's own mounts: missing targets may only be created there. Device numbers don't identify them:
   /// a private disk in a directory shares its device with live grants.
   std::uint64_t own[kOwnMounts] = {};

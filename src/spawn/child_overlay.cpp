@@ -72,13 +72,13 @@ void add_veil(const Builder& builder, int layer, const Veil& veil, mode_t hiding
   }
 }
 
-/// The private disk's directory for one granted directory: "over/N".
-int make_place(Builder& builder) {
+/// The private disk's directory for one granted directory.
+int make_place(Builder& builder, const Step& step) {
   char name[24];
   char* end = name;
-  append_number(end, builder.overlays++);
-  const int over = static_cast<int>(builder.must(
-      open_beneath(builder.program.scratch, "over", O_PATH | O_DIRECTORY, RESOLVE_BENEATH)));
+  append_number(end, step.disk_place);
+  const int over = static_cast<int>(builder.must(open_beneath(
+      builder.program.scratch, private_disk::kOverlays, O_PATH | O_DIRECTORY, RESOLVE_BENEATH)));
   const int folder = make_layer(builder, over, name);
   ::close(over);
   return folder;
@@ -113,12 +113,12 @@ void add_overlay(Builder& builder, const Step& step) {
     source = open_source(builder, step);
   }
 
-  const int folder = make_place(builder);
-  const int upper = make_layer(builder, folder, "upper");
+  const int folder = make_place(builder, step);
+  const int upper = make_layer(builder, folder, private_disk::kUpper);
   imitate(builder, upper, source);
   int veil = -1;
   if (step.veil_count > 0) {
-    veil = make_layer(builder, folder, "veil");
+    veil = make_layer(builder, folder, private_disk::kVeil);
     fill_veil(builder, veil, source, step);
     imitate(builder, veil, source);
   }
@@ -138,7 +138,7 @@ void add_overlay(Builder& builder, const Step& step) {
     *end++ = ':';
   }
   if (!step.read_only) {
-    work = make_layer(builder, folder, "work");
+    work = make_layer(builder, folder, private_disk::kOverlayWork);
     char* text = upper_text;
     name_descriptor(text, upper);
     text = work_text;
@@ -158,10 +158,10 @@ void add_overlay(Builder& builder, const Step& step) {
 
 void add_copy(Builder& builder, const Step& step) {
   const int target = open_target(builder, step.target, true);
-  const int folder = make_place(builder);
-  const int upper = make_layer(builder, folder, "upper");
+  const int folder = make_place(builder, step);
+  const int upper = make_layer(builder, folder, private_disk::kUpper);
   if (step.veil_count > 0) {  // read by the parent, which fills the copy
-    const int veil = make_layer(builder, folder, "veil");
+    const int veil = make_layer(builder, folder, private_disk::kVeil);
     fill_veil(builder, veil, -1, step);
     ::close(veil);
   }

@@ -40,6 +40,7 @@ struct Step {
   std::uint64_t device;  ///< what `source` must be, when the child opens it
   std::uint64_t inode;
   std::uint32_t device_number;
+  std::uint32_t disk_place;
   std::uint64_t attributes;  ///< MOUNT_ATTR_*
   mode_t mode;
   Text source;

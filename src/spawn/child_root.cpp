@@ -57,13 +57,13 @@ void make_scratch(Builder& builder) {
   builder.must(::mkdirat(builder.root, kStaging, 0700));
   builder.must(
       call(SYS_move_mount, program.scratch, "", builder.root, kStaging, MOVE_MOUNT_F_EMPTY_PATH));
-  builder.must(::mkdirat(program.scratch, "over", 0700));
-  for (const char* name : {"tmp", "shm"}) {
+  builder.must(::mkdirat(program.scratch, private_disk::kOverlays, 0700));
+  for (const char* name : {private_disk::kTmp, private_disk::kShm}) {
     builder.must(::mkdirat(program.scratch, name, 0755));
     builder.must(::fchmodat(program.scratch, name, 01777, 0));  // mkdirat is subject to the umask
   }
-  builder.must(::mkdirat(program.scratch, "home", 0755));
-  builder.must(::mkdirat(program.scratch, "work", 0755));
+  builder.must(::mkdirat(program.scratch, private_disk::kHome, 0755));
+  builder.must(::mkdirat(program.scratch, private_disk::kWorkspace, 0755));
 }
 
 /// Moves the scratch mount into the old root, which is unmounted as a whole: a separate unmount would wait for

@@ -37,6 +37,7 @@ void pack_step(Block& block, Placed<child::Step> place, const Mount& mount, cons
   step.device = mount.device;
   step.inode = mount.inode;
   step.device_number = mount.device_number;
+  step.disk_place = mount.disk_place;
   step.attributes = mount_attributes(mount);
   step.mode = source.by_content ? 0555 : mount.mode;
   block.text(place, &child::Step::source, mount.source);

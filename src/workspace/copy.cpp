@@ -9,7 +9,9 @@
 #include <optional>
 #include <utility>
 
+#include "base/private_disk.hpp"
 #include "base/sys.hpp"
+#include "plan/files/disk.hpp"
 #include "workspace/tree.hpp"
 
 namespace sbx::workspace {
@@ -23,7 +25,7 @@ bool is_writable_overlay(const Mount& mount) {
 }
 
 bool is_empty_workspace(const Mount& mount) {
-  return mount.kind == MountKind::scratch && mount.source == "work";
+  return mount.kind == MountKind::scratch && mount.source == private_disk::kWorkspace;
 }
 
 /// "b/c" of /a/b/c below /a; "." of /a itself; nothing outside.
@@ -127,11 +129,8 @@ Result<Copy> open_copy(const plan::Plan& plan, int scratch, timespec started,
   std::vector<plan::DenyRule> rules;
   for (const std::string& pattern : plan.hidden_names) rules.push_back({pattern, {}});
   copy.hidden = std::make_unique<plan::DenyRules>(std::move(rules));
-  std::size_t overlays = 0;  // the child numbers every overlay, read-only ones too
   auto lower = lowers.begin();
   for (const Mount& mount : plan.mounts) {
-    const std::size_t number = overlays;
-    overlays += mount.kind == MountKind::overlay || mount.kind == MountKind::copy ? 1 : 0;
     const bool over = is_writable_overlay(mount);
     if (!over && !is_empty_workspace(mount)) continue;
     UniqueFd below_it;
@@ -142,11 +141,12 @@ Result<Copy> open_copy(const plan::Plan& plan, int scratch, timespec started,
     Layer layer{.source = over ? mount.source : mount.target,
                 .is_whole = mount.kind == MountKind::copy,
                 .prefix = *prefix};
-    const std::string own = "over/" + std::to_string(number);
-    layer.upper =
-        SBX_TRY(open_private_folder(scratch, over ? own + "/upper" : std::string("work")));
+    const std::string own = plan::place_on_disk(mount);
+    layer.upper = SBX_TRY(
+        open_private_folder(scratch, over ? own + private_disk::kUpper : private_disk::kWorkspace));
     layer.made = made_in(plan, mount.target, layer.upper.get());
-    if (!mount.veils.empty()) layer.veil = SBX_TRY(open_private_folder(scratch, own + "/veil"));
+    if (!mount.veils.empty())
+      layer.veil = SBX_TRY(open_private_folder(scratch, own + private_disk::kVeil));
     layer.lower = std::move(below_it);
     copy.is_overlay |= over;
     copy.layers.push_back(std::move(layer));

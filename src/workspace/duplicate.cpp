@@ -12,7 +12,9 @@
 #include <ranges>
 #include <utility>
 
+#include "base/private_disk.hpp"
 #include "base/sys.hpp"
+#include "plan/files/disk.hpp"
 #include "workspace/put.hpp"
 #include "workspace/tree.hpp"
 
@@ -223,18 +225,16 @@ class Filling {
 
 Status fill_copies(const plan::Plan& plan, int scratch, uid_t uid, gid_t gid,
                    std::vector<Left>& left) {
-  std::size_t number = 0;
   for (const Mount& mount : plan.mounts) {
-    if (mount.kind != MountKind::overlay && mount.kind != MountKind::copy) continue;
-    const std::string place = "over/" + std::to_string(number++);
     if (mount.kind != MountKind::copy) continue;
+    const std::string place = plan::place_on_disk(mount);
     UniqueFd source = SBX_TRY(open_lower(mount));
     UniqueFd target;
     UniqueFd veil;
     {
       const MadeFor made(uid, gid);
-      target = SBX_TRY(open_folder(scratch, place + "/upper"));
-      if (!mount.veils.empty()) veil = SBX_TRY(open_folder(scratch, place + "/veil"));
+      target = SBX_TRY(open_folder(scratch, place + private_disk::kUpper));
+      if (!mount.veils.empty()) veil = SBX_TRY(open_folder(scratch, place + private_disk::kVeil));
     }
     SBX_TRY(Filling(mount, std::move(source), std::move(veil), std::move(target), uid, gid, left)
                 .run());

@@ -140,7 +140,8 @@ TEST(Record, IsReadBackAsTypes) {
   outcome.denials = {{DenialKind::syscall, "\xfe", 3, "p", "r", "a", "k", {"--x", "y"}}};
   outcome.network_used = {{"a:1", 1, 2, 3}};
   outcome.network_failures = {{"b:1", "no such name", 2}};
-  outcome.degraded = {{"w", "y", ""}, {"w2", "y2", "i"}};
+  outcome.degraded = {{.promise = Promise::memory, .why = "y"},
+                      {.promise = Promise::one_grant, .path = "/p", .why = "y2", .instead = "i"}};
   outcome.usage = {1, 2, 3, 4, std::nullopt, 6};
   outcome.changes = {{"n\xff", ChangeKind::mode, FileType::link, 5, 0755}};
   outcome.appeared = {{"p", true}};
@@ -164,6 +165,8 @@ TEST(Record, IsReadBackAsTypes) {
   EXPECT_THAT(back.denials[0].options, ElementsAre("--x", "y"));
   EXPECT_EQ(back.network_used[0].bytes_out, 3U);
   EXPECT_EQ(back.network_failures[0].why, "no such name");
+  EXPECT_EQ(back.degraded[0].promise, Promise::memory);
+  EXPECT_EQ(back.degraded[1].what(), "'/p'");
   EXPECT_EQ(back.degraded[1].instead, "i");
   EXPECT_EQ(back.usage.memory_peak_bytes, 4U);
   EXPECT_FALSE(back.usage.processes_peak);

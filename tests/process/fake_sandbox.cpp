@@ -202,7 +202,7 @@ std::string describe_outcome(const Outcome& outcome) {
     denials += denial.what + "*" + std::to_string(denial.count) + "@" + denial.process + "\n";
   for (const LimitMet& met : outcome.limits_met)
     limits += met.limit + "=" + std::to_string(met.value) + "\n";
-  for (const Degraded& item : outcome.degraded) degraded += item.what + ": " + item.why + "\n";
+  for (const Degraded& item : outcome.degraded) degraded += item.what() + ": " + item.why + "\n";
   put(text, std::visit(VerdictText{}, outcome.verdict));
   put(text, outcome.detail);
   put(text, notes);

@@ -85,7 +85,7 @@ inline std::string variable(const Plan& plan, const std::string& name) {
 
 inline bool is_degraded(const Plan& plan, std::string_view what) {
   return std::ranges::any_of(plan.degraded,
-                             [&](const Degraded& each) { return each.what == what; });
+                             [&](const Degraded& each) { return each.what() == what; });
 }
 
 /// Matches a step of a kind for a target.

@@ -1,6 +1,10 @@
 #include "plan/files/disk.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "base/private_disk.hpp"
 
 namespace sbx::plan {
 namespace {
@@ -11,17 +15,28 @@ bool is_writable_overlay(const Mount& mount) {
 
 /// The reason, as recorded in `degraded` when a mount became a copy.
 std::string why_copied(const Plan& plan) {
-  const auto told = std::ranges::find(plan.degraded, "filesystem.workspace.mode", &Degraded::what);
+  const auto told = std::ranges::find(plan.degraded, Promise::workspace_mode, &Degraded::promise);
   return told == plan.degraded.end() ? "an overlay is not possible" : told->why;
 }
 
 }  // namespace
 
+void give_disk_places(std::vector<Mount>& mounts) {
+  std::uint32_t next = 0;
+  for (Mount& mount : mounts)
+    if (mount.kind == MountKind::overlay || mount.kind == MountKind::copy)
+      mount.disk_place = next++;
+}
+
+std::string place_on_disk(const Mount& mount) {
+  return fmt::format("{}/{}/", private_disk::kOverlays, mount.disk_place);
+}
+
 void use_copies(Plan& plan, const std::string& why) {
   for (Mount& mount : plan.mounts) {
     if (!is_writable_overlay(mount)) continue;
     mount.kind = MountKind::copy;
-    plan.degraded.push_back({.what = "filesystem.workspace.mode",
+    plan.degraded.push_back({.promise = Promise::workspace_mode,
                              .why = "'" + mount.target + "' can't be an overlay: " + why,
                              .instead = "it is a copy, made when the run began"});
   }
@@ -54,7 +69,7 @@ Status decide_disk(Plan& plan, policy::DiskOn asked, const host::Host& host) {
     why = "this kernel's tmpfs can't hold what an overlay writes (before Linux 6.6)";
   if (why.empty() || plan.disk_in_folder) return {};
   plan.disk_in_folder = true;
-  plan.degraded.push_back({.what = "limits.disk",
+  plan.degraded.push_back({.promise = Promise::disk,
                            .why = "the private disk is a directory of the state home: " + why,
                            .instead = "it is measured while the program runs, so that it can be "
                                       "over for a moment; files without a name are not counted"});

@@ -187,7 +187,7 @@ Status Guard::check_files() const {
 /// Writing to such a file through an overlay fails with EOVERFLOW: its owner can't be preserved.
 void Guard::copy_instead(const Shown& shown) {
   guarded_.steps[shown.step].kind = MountKind::copy;
-  guarded_.degraded.push_back({.what = "filesystem.workspace.mode",
+  guarded_.degraded.push_back({.promise = Promise::workspace_mode,
                                .why = "'" + joined(shown.grant.source, shown.survey->foreign) +
                                       "' belongs to a user or group that has no id inside",
                                .instead = "the directory is a copy, made when the run began"});
@@ -313,14 +313,15 @@ void Guard::note_live(const Shown& shown) {
 void Guard::tell(const Shown& shown) {
   for (const std::string& folder : shown.survey->half_hidden)
     guarded_.degraded.push_back(
-        {.what = "filesystem.deny",
+        {.promise = Promise::hidden_files,
          .why = "'" + joined(shown.grant.source, folder) +
                 "' can be entered but not listed, so what a wildcard means was not found in it",
          .instead = "names without a wildcard are hidden"});
   if (shown.layered || shown.grant.facts.type != host::FileType::directory) return;
   const bool live = shown.grant.access == Access::live;
   guarded_.degraded.push_back(
-      {.what = "'" + shown.grant.target + "'",
+      {.promise = Promise::one_grant,
+       .path = shown.grant.target,
        .why = live ? "what the host makes in a live grant during the run is not covered: sockets "
                      "can be reached, denied names are seen, protected ones (.git/hooks, .envrc …) "
                      "can be made"
@@ -348,7 +349,7 @@ void hide_in_binds(const DenyRules& denials, const host::Host& host, std::size_t
           plain_step(mask_kind(facts->type == host::FileType::directory), std::move(target));
       mask.read_only = true;
       mask.origin = rule->origin;
-      degraded.push_back({.what = "filesystem.deny",
+      degraded.push_back({.promise = Promise::hidden_files,
                           .why = "'" + mask.target + "' lies in a part of the system",
                           .instead = "what is there at the start is masked"});
       masks.push_back(std::move(mask));

@@ -5,6 +5,7 @@
 #include <array>
 #include <string_view>
 
+#include "base/private_disk.hpp"
 #include "plan/files/path_text.hpp"
 
 namespace sbx::plan {
@@ -88,7 +89,7 @@ std::vector<Mount> kernel_steps(bool interactive) {
   steps.push_back(directory_step("/dev"));
   for (const Device& device : kDevices) steps.push_back(device_step(device));
   if (interactive) steps.push_back(device_step({"/dev/tty", 5, 0}));
-  steps.push_back(plain_step(MountKind::scratch, "/dev/shm", "shm"));
+  steps.push_back(plain_step(MountKind::scratch, "/dev/shm", private_disk::kShm));
   steps.push_back(plain_step(MountKind::devpts, "/dev/pts"));
   steps.push_back(symlink_step("pts/ptmx", "/dev/ptmx"));
   steps.push_back(symlink_step("/proc/self/fd", "/dev/fd"));
@@ -100,8 +101,8 @@ std::vector<Mount> kernel_steps(bool interactive) {
 
 std::vector<Mount> private_steps() {
   std::vector<Mount> steps;
-  steps.push_back(plain_step(MountKind::scratch, "/tmp", "tmp"));
-  steps.push_back(plain_step(MountKind::scratch, kHome, "home"));
+  steps.push_back(plain_step(MountKind::scratch, "/tmp", private_disk::kTmp));
+  steps.push_back(plain_step(MountKind::scratch, kHome, private_disk::kHome));
   steps.push_back(directory_step("/run"));
   steps.push_back(directory_step("/var"));
   steps.push_back(symlink_step("/tmp", "/var/tmp"));
@@ -117,8 +118,9 @@ void make_room(std::vector<Mount>& view_steps, const std::vector<Mount>& more) {
     });
     for (Mount& present : view_steps) {
       if (present.kind != MountKind::symlink || !is_within(step.target, present.target)) continue;
-      present = present.target == "/var/tmp" ? plain_step(MountKind::scratch, present.target, "tmp")
-                                             : directory_step(present.target);
+      present = present.target == "/var/tmp"
+                    ? plain_step(MountKind::scratch, present.target, private_disk::kTmp)
+                    : directory_step(present.target);
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/private_disk.hpp"
 #include "plan/files/git_worktree.hpp"
 #include "plan/files/grants.hpp"
 #include "plan/files/guard.hpp"
@@ -235,7 +236,7 @@ Status Placer::note_medium(const Grant& grant) {
 }
 
 void Placer::add_empty(const Grant& grant) {
-  Mount step = plain_step(MountKind::scratch, grant.target, "work");
+  Mount step = plain_step(MountKind::scratch, grant.target, private_disk::kWorkspace);
   step.origin = grant.origin;
   places_.steps.push_back(std::move(step));
   view_.add({.source = {}, .target = grant.target, .writable = true});
@@ -272,7 +273,7 @@ void Placer::add_copies(const Grant& grant, const Below& below_it) {
     if (places_.steps.back().is_folder) places_.steps.back().kind = MountKind::copy;
   }
   places_.degraded.push_back(
-      {.what = "filesystem.workspace.mode",
+      {.promise = Promise::workspace_mode,
        .why = "'" + below_it.first + "' is a mount in '" + grant.source +
               "', and to an ordinary user the kernel refuses an overlay then",
        .instead = "the directory is a copy, made when the run began"});
@@ -322,7 +323,7 @@ void Placer::seal_policy_files(Guard& guard) {
                               "what the next run allows");
     }
     if (!why.empty())
-      places_.degraded.push_back({.what = "trusted-policy",
+      places_.degraded.push_back({.promise = Promise::trusted_policy,
                                   .why = "the policy file '" + file + "': " + why,
                                   .instead = inside.empty() ? "" : "it is read-only inside"});
     if (!inside.empty()) guard.seal(inside, {.file = file, .layer = Layer::file});

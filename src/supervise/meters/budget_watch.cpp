@@ -158,7 +158,7 @@ void BudgetWatch::note_largest() {
 void BudgetWatch::note_doubts_of_memory() {
   if (group_has_memory() || settings_.budgets.memory.count == 0) return;
   const auto note = [this](std::string why, const char* instead) {
-    degraded_.push_back({.what = "limits.memory", .why = std::move(why), .instead = instead});
+    degraded_.push_back({.promise = Promise::memory, .why = std::move(why), .instead = instead});
   };
   if (memory_.may_keep_unmapped())
     note(
@@ -181,7 +181,7 @@ void BudgetWatch::note_doubts_of_memory() {
 void BudgetWatch::begin_cpu_clock() {
   if (hooks_.ended() || cpu_.begin_clock()) return;
   if (cpu_.why_no_clock().empty()) return;
-  degraded_.push_back({.what = "limits.cpu_time",
+  degraded_.push_back({.promise = Promise::cpu_time,
                        .why = "no task clock: " + cpu_.why_no_clock(),
                        .instead = "summed over live processes and those that were waited for"});
 }

@@ -51,7 +51,7 @@ Result<GrowthMeter> GrowthMeter::make(const std::vector<std::string>& places,
     if (counted == true) continue;
     if (counted == false) SBX_TRY(meter.add(path));
     meter.degraded_.push_back(
-        {.what = "limits.disk",
+        {.promise = Promise::disk,
          .why = counted
                     ? "'" + path + "' is an overlay that lies in memory"
                     : "'" + path + "' is an overlay, and whether it lies in memory can't be tried",
