@@ -82,7 +82,9 @@ struct Init {
   }
   void obey() const {
     control::Order order{};
-    if (::recv(control, &order, sizeof order, MSG_DONTWAIT) != sizeof order) return;
+    const ssize_t got = ::recv(control, &order, sizeof order, MSG_DONTWAIT);
+    if (got == 0) ::_exit(0);  // the supervisor has ended
+    if (got != sizeof order) return;
     switch (order.what) {
       case control::FromSupervisor::signal_main:
         ::kill(main, order.value);
