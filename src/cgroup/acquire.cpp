@@ -8,7 +8,6 @@
 #include "base/sys.hpp"
 #include "cgroup/files.hpp"
 #include "cgroup/legacy.hpp"
-#include "cgroup/legacy_granted.hpp"
 #include "cgroup/unified.hpp"
 #include "host/parse.hpp"
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cli/commands.hpp"
 #include "cli/options.hpp"
 #include "cli/split.hpp"
 #include "policy/keys.hpp"

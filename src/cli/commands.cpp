@@ -1,3 +1,5 @@
+#include "cli/commands.hpp"
+
 #include <string>
 #include <vector>
 

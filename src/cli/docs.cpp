@@ -10,9 +10,11 @@
 #include <sbx/outcome.hpp>
 
 #include "cli/app.hpp"
+#include "cli/commands.hpp"
 #include "plan/filter/table.hpp"
 #include "policy/keys.hpp"
 #include "policy/load.hpp"
+#include "policy/write.hpp"
 #include "record/codes.hpp"
 
 namespace sbx::cli {

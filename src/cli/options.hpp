@@ -22,19 +22,8 @@ struct OptionRow {
   Status (*take)(Invocation& typed, std::string_view value);
 };
 
-enum class Standing : std::uint8_t { works, reserved };
-
-struct CommandRow {
-  const char* name;
-  const char* operands;  ///< operands for the synopsis
-  const char* text;
-  Standing standing;
-  std::span<const OptionRow> (*options)();
-};
-
 /// The group of `run` options that control the answer.
 inline constexpr std::string_view kAnswerGroup = "The answer";
 [[nodiscard]] std::span<const OptionRow> run_options();
-[[nodiscard]] std::span<const CommandRow> commands();
 
 }  // namespace sbx::cli

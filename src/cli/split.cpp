@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "cli/commands.hpp"
 #include "policy/keys.hpp"
 
 namespace sbx::cli {

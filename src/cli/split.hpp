@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "cli/commands.hpp"
 #include "cli/options.hpp"
 
 namespace sbx::cli {

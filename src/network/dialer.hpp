@@ -14,6 +14,7 @@
 #include "network/resolver.hpp"
 #include "network/special.hpp"
 #include "plan/plan.hpp"
+#include "policy/network_match.hpp"
 
 namespace sbx::network {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "policy/network_names.hpp"
 #include "policy/network_rules.hpp"
 
 namespace sbx::network::dns {

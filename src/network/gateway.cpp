@@ -9,6 +9,7 @@
 #include "network/denials.hpp"
 #include "network/socket_address.hpp"
 #include "network/udp_service.hpp"
+#include "policy/network_match.hpp"
 
 namespace sbx::network {
 namespace {

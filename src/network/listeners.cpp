@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "network/socket_address.hpp"
+#include "policy/network_match.hpp"
 
 namespace sbx::network {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "network/names.hpp"
 #include "network/pool.hpp"
+#include "policy/network_match.hpp"
 
 namespace sbx::network {
 

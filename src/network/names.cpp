@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "policy/network_match.hpp"
+
 namespace sbx::network {
 namespace {
 

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "policy/network_match.hpp"
 #include "policy/network_rules.hpp"
 
 namespace sbx::network {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "policy/network_names.hpp"
 #include "policy/network_rules.hpp"
 
 namespace sbx::network {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "policy/network_match.hpp"
 #include "policy/syntax.hpp"
 
 namespace sbx::network {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "policy/network_match.hpp"
 #include "policy/network_rules.hpp"
 #include "policy/special_ranges.hpp"
 

@@ -13,6 +13,7 @@
 #include "network/denials.hpp"
 #include "network/sni.hpp"
 #include "network/socket_address.hpp"
+#include "policy/network_match.hpp"
 
 namespace sbx::network {
 namespace {

@@ -15,6 +15,7 @@
 #include "base/sys.hpp"
 #include "network/denials.hpp"
 #include "network/packet_info.hpp"
+#include "policy/network_match.hpp"
 
 namespace sbx::network {
 namespace {

@@ -8,6 +8,7 @@
 #include "plan/enforcement.hpp"
 #include "plan/environment.hpp"
 #include "plan/files/disk.hpp"
+#include "plan/files/etc.hpp"
 #include "plan/files/guard.hpp"
 #include "plan/files/inputs.hpp"
 #include "plan/files/inside.hpp"
@@ -16,6 +17,7 @@
 #include "plan/limits.hpp"
 #include "plan/path_calls.hpp"
 #include "plan/program/command.hpp"
+#include "policy/network_match.hpp"
 #include "policy/warnings.hpp"
 
 namespace sbx::plan {

@@ -15,6 +15,7 @@
 #include "host/host.hpp"
 #include "plan/filter/filter.hpp"
 #include "plan/request.hpp"
+#include "policy/network_match.hpp"
 #include "policy/network_rules.hpp"
 #include "policy/policy.hpp"
 

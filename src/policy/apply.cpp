@@ -1,8 +1,10 @@
+#include "policy/apply.hpp"
+
 #include <algorithm>
 #include <map>
 #include <type_traits>
 
-#include "policy/reading.hpp"
+#include "policy/rules.hpp"
 #include "policy/values.hpp"
 
 namespace sbx::policy {

@@ -109,8 +109,6 @@ struct Key {
 [[nodiscard]] std::string_view type_name(const Key& key);
 /// A value that would be right: `"512M"`, `["…"]`.
 [[nodiscard]] std::string_view example(const Key& key);
-/// The key's default as TOML.
-[[nodiscard]] std::string initial_toml(const Key& key);
 /// The words of a Type::word key, in the order of its enumeration.
 [[nodiscard]] std::vector<std::string_view> words(const Key& key);
 /// Splits at a separator; no parts for an empty text.
@@ -118,7 +116,5 @@ struct Key {
 
 /// The key's value in a finished policy, for reading only.
 [[nodiscard]] Slot slot_of(const Key& key, const Policy& policy);
-/// Every key at its default.
-[[nodiscard]] Policy initial_policy();
 
 }  // namespace sbx::policy

@@ -6,6 +6,8 @@
 #include <deque>
 #include <iterator>
 
+#include "policy/apply.hpp"
+#include "policy/document.hpp"
 #include "policy/locate.hpp"
 #include "policy/narrowing.hpp"
 #include "policy/reading.hpp"

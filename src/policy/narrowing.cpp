@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "policy/network_rules.hpp"
+#include "policy/network_match.hpp"
 #include "policy/rules.hpp"
 #include "policy/syntax.hpp"
 #include "policy/values.hpp"

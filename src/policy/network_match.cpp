@@ -1,6 +1,7 @@
+#include "policy/network_match.hpp"
+
 #include <algorithm>
 
-#include "policy/network_rules.hpp"
 #include "policy/special_ranges.hpp"
 
 namespace sbx::policy {
@@ -24,30 +25,6 @@ bool covers_host(const NetworkRule& wide, const NetworkRule& rule) {
 }
 
 }  // namespace
-
-bool NetworkRule::has_port(std::uint16_t port) const {
-  return std::ranges::any_of(
-      ports, [&](const PortRange& range) { return range.first <= port && port <= range.last; });
-}
-
-std::size_t NetworkRule::port_count() const {
-  std::size_t count = 0;
-  for (const PortRange& range : ports) count += range.last - range.first + 1U;
-  return count;
-}
-
-bool NetworkRule::has_name(std::string_view canonical) const {
-  switch (kind) {
-    case Kind::name:
-    case Kind::host:
-      return canonical == name;
-    case Kind::wildcard:
-      return canonical != name && is_at_or_below(canonical, name) && !is_own_name(canonical);
-    case Kind::prefix:
-      break;
-  }
-  return false;
-}
 
 bool covered(const NetworkRule& rule, std::span<const NetworkRule> rules) {
   std::vector<PortRange> ports;

@@ -1,3 +1,5 @@
+#include "policy/network_names.hpp"
+
 #include <idn2.h>
 
 #include <algorithm>
@@ -5,7 +7,6 @@
 #include <optional>
 
 #include "policy/network_parts.hpp"
-#include "policy/network_rules.hpp"
 #include "policy/syntax.hpp"
 
 namespace sbx::policy {

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 
+#include "policy/network_names.hpp"
 #include "policy/network_parts.hpp"
 #include "policy/special_ranges.hpp"
 #include "policy/syntax.hpp"
@@ -322,6 +323,30 @@ std::string NetworkRule::text() const {
     text += (kind == Kind::wildcard ? "*." : "") + name;
   }
   return text + ":" + (ports == every_port() ? "*" : ports_text(ports));
+}
+
+bool NetworkRule::has_port(std::uint16_t port) const {
+  return std::ranges::any_of(
+      ports, [&](const PortRange& range) { return range.first <= port && port <= range.last; });
+}
+
+std::size_t NetworkRule::port_count() const {
+  std::size_t count = 0;
+  for (const PortRange& range : ports) count += range.last - range.first + 1U;
+  return count;
+}
+
+bool NetworkRule::has_name(std::string_view canonical) const {
+  switch (kind) {
+    case Kind::name:
+    case Kind::host:
+      return canonical == name;
+    case Kind::wildcard:
+      return canonical != name && is_at_or_below(canonical, name) && !is_own_name(canonical);
+    case Kind::prefix:
+      break;
+  }
+  return false;
 }
 
 Checked<NetworkRule> parse_network_rule(std::string_view text) {

@@ -65,15 +65,6 @@ struct NetworkRule {
 /// HOST as --allow-host takes it: a rule without a port gets port 443.
 [[nodiscard]] std::string with_default_port(std::string_view text);
 
-/// A name as it is compared and dialled: ASCII (IDNA 2008 labels as "xn--"), lower case, no
-/// trailing dot; labels of 1 to 63 letters, digits, '-' and '_', at most 253 in all. Names that
-/// some program would read as an address ("0x7f.1", "1.2.3") are none.
-[[nodiscard]] Checked<std::string> canonical_name(std::string_view text);
-
-/// Whether everything that `rule` reaches is reached by `rules` together (ports may come from
-/// several). For locks.
-[[nodiscard]] bool covered(const NetworkRule& rule, std::span<const NetworkRule> rules);
-
 /// A port of the sandbox on the host's loopback (TCP).
 struct Publication {
   Address address;              ///< of the host: 127.0.0.0/8 or ::1
@@ -85,24 +76,5 @@ struct Publication {
 };
 /// Reads "[ADDRESS:]HOST_PORT:PORT"; without ADDRESS it is 127.0.0.1.
 [[nodiscard]] Checked<Publication> parse_publication(std::string_view text);
-
-/// A parsed rule of a policy and its place.
-struct PlacedRule {
-  NetworkRule rule;
-  Origin origin;
-};
-/// The rules of a finished policy. Their texts were checked when it was read.
-[[nodiscard]] std::vector<PlacedRule> network_rules(const Network& network);
-[[nodiscard]] std::vector<Publication> publications(const Network& network);
-
-/// The first rule that allows the name, or null.
-[[nodiscard]] const PlacedRule* rule_for_name(std::span<const PlacedRule> rules,
-                                              Transport transport, std::string_view canonical,
-                                              std::uint16_t port);
-/// The narrowest prefix rule that has address and port, or null. network/special decides whether such a
-/// destination may be reached.
-[[nodiscard]] const PlacedRule* rule_for_address(std::span<const PlacedRule> rules,
-                                                 Transport transport, const Address& address,
-                                                 std::uint16_t port);
 
 }  // namespace sbx::policy

@@ -139,7 +139,4 @@ struct Policy {
   std::vector<std::string> files;
 };
 
-/// True when both policies have the same rules, wherever the lines are.
-[[nodiscard]] bool same_rules(const Policy& left, const Policy& right);
-
 }  // namespace sbx::policy

@@ -10,9 +10,6 @@
 
 namespace sbx::policy {
 
-/// What a list does to the entries of weaker layers.
-enum class ListMode : std::uint8_t { append, replace };
-
 /// One text while it is read: where its values come from, and what is found wrong with it.
 class Reading {
  public:
@@ -48,13 +45,6 @@ class Reading {
   std::size_t found_ = 0;
 };
 
-/// Sets one key from a node. What is wrong is reported, and the policy keeps what it had.
-void apply(const Key& key, const Node& value, ListMode mode, Reading& reading, Policy& policy);
-/// Applies every key of a document; "schema" is checked and "extends" is left alone.
-void apply_document(const Node& document, Reading& reading, Policy& policy);
-
-/// Reads one [[syscalls.rule]]; nothing when it is wrong, which is reported.
-[[nodiscard]] std::optional<SyscallRule> read_rule(const Node& node, Reading& reading);
 /// Reports members of a table that are not among `known`; `path` is the table's dotted name.
 void report_unknown(const Node::Table& table, std::span<const std::string_view> known,
                     std::string_view path, Reading& reading);

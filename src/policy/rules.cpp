@@ -1,8 +1,8 @@
+#include "policy/rules.hpp"
+
 #include <algorithm>
 #include <array>
 
-#include "policy/reading.hpp"
-#include "policy/rules.hpp"
 #include "policy/symbols.hpp"
 
 namespace sbx::policy {

@@ -2,6 +2,7 @@
 
 #include <type_traits>
 
+#include "policy/apply.hpp"
 #include "policy/keys.hpp"
 #include "policy/rules.hpp"
 #include "policy/syntax.hpp"

@@ -15,6 +15,9 @@ namespace sbx::policy {
 [[nodiscard]] std::string entry_toml(const PathGrant& grant);
 [[nodiscard]] std::string entry_toml(const SyscallRule& rule);
 
+/// The key's default as TOML.
+[[nodiscard]] std::string initial_toml(const Key& key);
+
 /// One value of a key with its place: a scalar has one, a list or table one for each entry.
 struct SaidValue {
   std::string name;  ///< of a table's member, as TOML writes it; else empty
@@ -25,5 +28,8 @@ struct SaidValue {
 
 /// A key's value on one line or several, as `write` writes it.
 [[nodiscard]] std::string value_toml(const Key& key, const Policy& policy);
+
+/// True when both policies have the same rules, wherever the lines are.
+[[nodiscard]] bool same_rules(const Policy& left, const Policy& right);
 
 }  // namespace sbx::policy

@@ -16,6 +16,7 @@
 #include "plan/appeared.hpp"
 #include "plan/enforcement.hpp"
 #include "plan/files/disk.hpp"
+#include "policy/network_match.hpp"
 #include "run/network.hpp"
 #include "run/sought.hpp"
 #include "run/under_way.hpp"

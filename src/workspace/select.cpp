@@ -1,7 +1,8 @@
+#include "workspace/select.hpp"
+
 #include <algorithm>
 #include <unordered_set>
 
-#include "workspace/apply.hpp"
 #include "workspace/names.hpp"
 #include "workspace/put.hpp"
 #include "workspace/tree.hpp"

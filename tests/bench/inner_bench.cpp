@@ -3,6 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include "network/dns_message.hpp"
+#include "policy/network_match.hpp"
 #include "record/record.hpp"
 #include "start.hpp"
 

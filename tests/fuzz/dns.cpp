@@ -6,6 +6,7 @@
 
 #include "fuzz.hpp"
 #include "network/dns_message.hpp"
+#include "policy/network_names.hpp"
 #include "policy/network_rules.hpp"
 
 using namespace sbx;

@@ -4,6 +4,8 @@
 #include <string_view>
 
 #include "fuzz.hpp"
+#include "policy/network_match.hpp"
+#include "policy/network_names.hpp"
 #include "policy/network_rules.hpp"
 
 using namespace sbx::policy;

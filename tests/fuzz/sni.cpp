@@ -5,6 +5,7 @@
 
 #include "fuzz.hpp"
 #include "network/sni.hpp"
+#include "policy/network_names.hpp"
 #include "policy/network_rules.hpp"
 
 using namespace sbx;

@@ -17,6 +17,7 @@
 #include "network/socket_address.hpp"
 #include "network/tcp_service.hpp"
 #include "network/udp_service.hpp"
+#include "policy/network_match.hpp"
 
 /// The parts of the gateway one by one, in a network namespace of this process: real sockets, and no sandbox.
 namespace sbx::network {

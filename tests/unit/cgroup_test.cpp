@@ -12,7 +12,7 @@
 
 #include "cgroup/files.hpp"
 #include "cgroup/hierarchies.hpp"
-#include "cgroup/legacy_granted.hpp"
+#include "cgroup/legacy.hpp"
 #include "cgroup/owned_folder.hpp"
 #include "cgroup/scope.hpp"
 #include "cgroup/unified.hpp"

@@ -2,7 +2,8 @@
 // rapidcheck/gtest.h uses what gtest.h declares.
 #include <rapidcheck/gtest.h>
 
-#include "policy/network_rules.hpp"
+#include "policy/network_match.hpp"
+#include "policy/network_names.hpp"
 
 namespace sbx::policy {
 namespace {

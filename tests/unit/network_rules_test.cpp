@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "policy/network_match.hpp"
 #include "policy/network_rules.hpp"
 
 namespace sbx::policy {

@@ -1,9 +1,11 @@
+#include "policy/apply.hpp"
 #include "policy/keys.hpp"
 
 #include <array>
 #include <set>
 
 #include "policy/values.hpp"
+#include "policy/write.hpp"
 #include "policy_fixture.hpp"
 
 namespace sbx::policy {

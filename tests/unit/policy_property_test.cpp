@@ -2,9 +2,12 @@
 // rapidcheck/gtest.h uses what gtest.h declares.
 #include <rapidcheck/gtest.h>
 
+#include "policy/apply.hpp"
 #include "policy/keys.hpp"
 #include "policy/narrowing.hpp"
+#include "policy/network_match.hpp"
 #include "policy/network_rules.hpp"
+#include "policy/write.hpp"
 #include "policy_fixture.hpp"
 
 namespace sbx::policy {

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include "network/special.hpp"
+#include "policy/network_match.hpp"
 
 namespace sbx::network {
 namespace {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "cli/completions/completions.hpp"
 #include "cli/completions/words.hpp"
 
 /// After the first operand of `run` the rest belongs to another command, so that command's own completion takes over.

@@ -8,6 +8,12 @@
 
 namespace sbx::cli {
 
+namespace completion {
+[[nodiscard]] std::string bash_script(const std::vector<CommandDoc>& tree);
+[[nodiscard]] std::string zsh_script(const std::vector<CommandDoc>& tree);
+[[nodiscard]] std::string fish_script(const std::vector<CommandDoc>& tree);
+}  // namespace completion
+
 /// The completion script for bash, zsh or fish, generated from the tree; empty for another shell.
 [[nodiscard]] std::string completion_script(const std::vector<CommandDoc>& tree,
                                             std::string_view shell);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "cli/completions/completions.hpp"
 #include "cli/completions/words.hpp"
 
 namespace sbx::cli::completion {

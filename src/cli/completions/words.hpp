@@ -57,8 +57,4 @@ enum class Kind : std::uint8_t {
 /// Options of all commands, each name once: a name means the same in every command.
 [[nodiscard]] std::vector<const OptionDoc*> all_options(const std::vector<CommandDoc>& tree);
 
-[[nodiscard]] std::string bash_script(const std::vector<CommandDoc>& tree);
-[[nodiscard]] std::string zsh_script(const std::vector<CommandDoc>& tree);
-[[nodiscard]] std::string fish_script(const std::vector<CommandDoc>& tree);
-
 }  // namespace sbx::cli::completion

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/completions/completions.hpp"
 #include "cli/completions/words.hpp"
 
 namespace sbx::cli::completion {

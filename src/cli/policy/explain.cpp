@@ -3,6 +3,7 @@
 #include "cli/policy/command.hpp"
 #include "plan/filter/table.hpp"
 #include "policy/keys.hpp"
+#include "policy/write.hpp"
 #include "record/codes.hpp"
 #include "record/terms.hpp"
 

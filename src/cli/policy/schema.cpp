@@ -3,6 +3,7 @@
 #include "base/json.hpp"
 #include "cli/policy/command.hpp"
 #include "policy/keys.hpp"
+#include "policy/write.hpp"
 
 namespace sbx::cli {
 namespace {

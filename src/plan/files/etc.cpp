@@ -1,3 +1,5 @@
+#include "plan/files/etc.hpp"
+
 #include <array>
 #include <bit>
 #include <cstdint>

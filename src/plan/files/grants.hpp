@@ -34,17 +34,6 @@ struct Grant {
 [[nodiscard]] Result<Grant> resolve_socket(const host::Host& host,
                                            const policy::Sourced<std::string>& socket);
 
-/// The workspace: its grant, the working directory inside, and notes about it.
-struct WorkspaceChoice {
-  Grant grant;
-  std::string working_directory;
-  std::string note;
-};
-/// Errors: policy "unfit-workspace", "missing-workspace".
-[[nodiscard]] Result<WorkspaceChoice> choose_workspace(const host::Host& host,
-                                                       const policy::Workspace& workspace,
-                                                       const DenyRules& denials);
-
 /// Why `place`, a host path below `top`, can't be created in a private copy of `top`: a link or a file is in the way.
 /// Empty if nothing is.
 [[nodiscard]] std::string obstacle_on_the_way(const host::Host& host, const std::string& place,

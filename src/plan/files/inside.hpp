@@ -17,9 +17,6 @@ inline constexpr const char* kFallbackWorkspace = "/work";
 [[nodiscard]] Result<std::vector<Mount>> system_steps(const host::Host& host,
                                                       const std::string& system_root,
                                                       const Origin& origin, View& view);
-/// /etc: synthetic files, and those of the system that programs need and that are not sensitive.
-[[nodiscard]] std::vector<Mount> etc_steps(const host::Host& host, const std::string& system_root,
-                                           policy::NetworkMode network);
 /// /dev, and /proc with its masks.
 [[nodiscard]] std::vector<Mount> kernel_steps(bool interactive);
 /// /tmp, the home directory, /dev/shm and the empty directories that programs expect.

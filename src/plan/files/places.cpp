@@ -13,6 +13,7 @@
 #include "plan/files/inside.hpp"
 #include "plan/files/medium.hpp"
 #include "plan/files/path_text.hpp"
+#include "plan/files/workspace.hpp"
 
 namespace sbx::plan {
 namespace {
@@ -177,7 +178,7 @@ Status Placer::check_mount_point(Grant& grant, bool& visible) const {
   }
   return refuse("no-mount-point",
                 "'" + grant.target + "' lies in '" + over->target + "', which has no such " +
-                    (grant.facts.type == host::FileType::directory ? "folder" : "file") +
+                    (grant.facts.type == host::FileType::directory ? "directory" : "file") +
                     " to mount on",
                 grant.origin, "choose a target outside of it");
 }

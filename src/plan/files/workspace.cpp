@@ -1,3 +1,5 @@
+#include "plan/files/workspace.hpp"
+
 #include <cerrno>
 
 #include "plan/files/grants.hpp"

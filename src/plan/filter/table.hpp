@@ -1,5 +1,7 @@
 #pragma once
 
+#include <linux/audit.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -7,10 +9,18 @@
 #include <span>
 #include <string_view>
 
-#include "plan/filter/arch.hpp"
-
 /// The checked-in table of system calls and their groups: data only.
 namespace sbx::plan {
+
+// What differs between architectures, besides the rows themselves.
+#if defined(__x86_64__)
+#define SBX_SYSCALL_TABLE "plan/filter/syscalls_x86_64.def"
+inline constexpr std::uint32_t kAuditArch = AUDIT_ARCH_X86_64;
+/// The first system call number of x32, the other ABI that reports AUDIT_ARCH_X86_64 (seccomp(2), "Caveats").
+inline constexpr std::uint32_t kForeignAbiStart = 0x40000000;
+#else
+#error "no table of system calls for this architecture yet"
+#endif
 
 /// A call's standing by default (see the head of syscalls_x86_64.def).
 enum class Standing : std::uint8_t { own, minimal, standard, denied, quiet, absent };

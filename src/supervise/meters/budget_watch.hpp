@@ -13,7 +13,6 @@
 #include "supervise/meters/disk_meter.hpp"
 #include "supervise/meters/entry_meter.hpp"
 #include "supervise/meters/growth_meter.hpp"
-#include "supervise/meters/largest.hpp"
 #include "supervise/meters/memory_meter.hpp"
 #include "supervise/meters/process_list.hpp"
 #include "supervise/meters/socket_meter.hpp"

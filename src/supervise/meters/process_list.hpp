@@ -88,4 +88,13 @@ class ProcessList {
   std::uint64_t listing_cost_ = 0;  ///< microseconds
 };
 
+/// The process with the most memory.
+struct Largest {
+  std::string name;         ///< its comm, without control characters; empty: unknown
+  std::uint64_t bytes = 0;  ///< resident
+};
+
+/// The largest of the processes as listed.
+[[nodiscard]] Largest largest_process(ProcessList& processes);
+
 }  // namespace sbx::supervise

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "plan/files/grants.hpp"
+
+namespace sbx::plan {
+
+/// The workspace: its grant, the working directory inside, and notes about it.
+struct WorkspaceChoice {
+  Grant grant;
+  std::string working_directory;
+  std::string note;
+};
+/// Errors: policy "unfit-workspace", "missing-workspace".
+[[nodiscard]] Result<WorkspaceChoice> choose_workspace(const host::Host& host,
+                                                       const policy::Workspace& workspace,
+                                                       const DenyRules& denials);
+
+}  // namespace sbx::plan
