@@ -14,7 +14,7 @@ namespace sbx::changes {
 
 enum class Texts : bool { left_out, shown };
 
-/// `--diff` and the preview of `--apply`, headed "sbx: 3 changes … in FOLDER". `rest` says where what
+/// `--diff` and the preview of `--apply`, headed "sbx: 3 changes … in DIRECTORY". `rest` says where what
 /// is beyond the caps can be read.
 [[nodiscard]] std::string changes_words(const workspace::Copy& copy,
                                         const workspace::ChangeSet& changes, Texts texts,

@@ -120,7 +120,7 @@ std::string list_words(const std::vector<KeptFacts>& sets) {
   std::size_t widest = 4;
   for (const KeptFacts& each : sets) widest = std::max(widest, each.name.size());
   std::string text = fmt::format("{:<{}}  {:<16}  {:>7}  {:>10}  {}\n", "NAME", widest, "KEPT",
-                                 "CHANGES", "SIZE", "FOLDER");
+                                 "CHANGES", "SIZE", "DIRECTORY");
   for (const KeptFacts& each : sets)
     text += each.folder.empty()
                 ? fmt::format("{:<{}}  {}\n", each.name, widest, printable(each.outcome))

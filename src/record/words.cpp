@@ -236,7 +236,7 @@ std::string mount_words(const plan::Mount& mount) {
   const std::string access = mount.read_only ? "read-only" : "writable";
   switch (mount.kind) {
     case plan::MountKind::directory:
-      return fmt::format("folder     {}", target);
+      return fmt::format("directory  {}", target);
     case plan::MountKind::symlink:
       return fmt::format("link       {} -> {}", target, printable(mount.source));
     case plan::MountKind::file:
@@ -379,7 +379,7 @@ std::string plan_words(const policy::Policy& policy, const plan::Plan& plan) {
   text += fmt::format(
       "\nprogram     {}{}\n", printable(plan.executable),
       plan.interpreter.reason.empty() ? "" : " (" + printable(plan.interpreter.reason) + ")");
-  text += fmt::format("folder      {}\n", printable(plan.working_directory));
+  text += fmt::format("directory   {}\n", printable(plan.working_directory));
   text += "variables  ";
   for (const std::string& name : variable_names(plan)) text += " " + printable(name);
   const Budgets& budgets = plan.budgets;
