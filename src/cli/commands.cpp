@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cli/options.hpp"
+#include "cli/take.hpp"
 
 /// Every command. options.cpp has the options of `run`. The rows of other commands are made on demand, so that a run
 /// doesn't pay for them.
@@ -15,29 +16,8 @@ constexpr auto kOnce = Repeat::last_wins;
 constexpr auto kWorks = Standing::works;
 constexpr auto kReserved = Standing::reserved;
 
-Status take_version(Invocation& typed, std::string_view) {
-  typed.version = true;
-  return {};
-}
-Status take_effective(Invocation& typed, std::string_view) {
-  typed.effective = true;
-  return {};
-}
-Status take_origin(Invocation& typed, std::string_view) {
-  typed.origin = true;
-  return {};
-}
-Status take_patch(Invocation& typed, std::string_view) {
-  typed.patch = true;
-  return {};
-}
-
 Status take_format(Invocation& typed, std::string_view value) {
   typed.format = std::string(value);
-  return {};
-}
-Status take_all(Invocation& typed, std::string_view) {
-  typed.all = true;
   return {};
 }
 Status take_name(Invocation& typed, std::string_view value) {
@@ -77,7 +57,8 @@ Rows with_usual(Rows rows) {
 
 std::span<const OptionRow> top_options() {
   static const Rows rows = {
-      {"-V,--version", "", kOptions, kOnce, "Print the version.", take_version}, shared("--help")};
+      {"-V,--version", "", kOptions, kOnce, "Print the version.", sets<&Invocation::version>},
+      shared("--help")};
   return rows;
 }
 
@@ -89,9 +70,10 @@ std::span<const OptionRow> plain_options() {
 std::span<const OptionRow> show_options() {
   static const Rows rows = with_usual(
       {{"--effective", "", kOptions, kOnce,
-        "Print every key with the value it has after all layers, not the file.", take_effective},
+        "Print every key with the value it has after all layers, not the file.",
+        sets<&Invocation::effective>},
        {"--origin", "", kOptions, kOnce, "The same, each value with the file and line that set it.",
-        take_origin},
+        sets<&Invocation::origin>},
        shared("--json", "Print every key with value and origin as JSON."),
        shared("--set", "Show it as --set KEY=TOML would make it.")});
   return rows;
@@ -138,7 +120,7 @@ std::span<const OptionRow> diff_options() {
                                         "Print a patch that \"git apply\" takes. What it can't "
                                         "hold, such as binary files, is named "
                                         "on stderr.",
-                                        take_patch}});
+                                        sets<&Invocation::patch>}});
   return rows;
 }
 
@@ -150,7 +132,7 @@ std::span<const OptionRow> apply_options() {
 
 std::span<const OptionRow> stop_options() {
   static const Rows rows =
-      with_usual({{"--all", "", kOptions, kOnce, "Stop all of them.", take_all}});
+      with_usual({{"--all", "", kOptions, kOnce, "Stop all of them.", sets<&Invocation::all>}});
   return rows;
 }
 

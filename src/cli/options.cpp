@@ -93,7 +93,7 @@ constexpr OptionRow kRunOptions[] = {
      take_stdin},
     {"-i,--interactive", "", kInput, kOnce,
      "Give the program a terminal of the sandbox's own; if standard input is no terminal, pipes.",
-     take_interactive},
+     sets<&Invocation::request, &plan::RunRequest::interactive>},
     {"--out", "DIR", kChanges, kOnce,
      "After the run, copy the files that the program created in its working directory to DIR: all, "
      "or those that match --collect or else filesystem.outputs.collect.",
@@ -104,19 +104,21 @@ constexpr OptionRow kRunOptions[] = {
     {"--diff", "", kChanges, kOnce,
      "Show on stderr what the program changed. Where the policy's workspace is empty, this option, "
      "--apply and --keep make it a copy-on-write one.",
-     take_diff},
+     sets<&Invocation::bring_out, &changes::BringOutOptions::diff>},
     {"--apply", "[GLOB]", kChanges, kEach,
      "Apply the program's changes (only files matching GLOB, if given) to the workspace. Shows "
      "them "
      "and asks first. A file that changed on the host meanwhile is a conflict and stays.",
      take_apply},
     {"--yes", "", kChanges, kOnce,
-     "With --apply, do not ask; apply only if the command exits with status 0.", take_yes},
+     "With --apply, do not ask; apply only if the command exits with status 0.",
+     sets<&Invocation::bring_out, &changes::BringOutOptions::yes>},
     {"--keep", "NAME", kChanges, kOnce,
      "Keep the changes under a name, to look at and apply them later: see sbx-changes(1).",
      take_keep},
     {"--json", "", kAnswer, kOnce,
-     "Write the record to stdout, with the program's output in it. See sbx-record(5).", take_json},
+     "Write the record to stdout, with the program's output in it. See sbx-record(5).",
+     sets<&Invocation::output, &OutputOptions::json>},
     {"--report", "FILE", kAnswer, kOnce, "Write the record to a file, in one step, at the end.",
      take_report},
     {"--report-fd", "N", kAnswer, kOnce, "Write the record to an open descriptor.", take_report_fd},
@@ -127,28 +129,29 @@ constexpr OptionRow kRunOptions[] = {
      "Name the paths that exist here, were looked for and are not granted, each with the line that "
      "would grant it. The "
      "run is slower. A program can fake what it looks for.",
-     take_explain},
+     sets<&Invocation::request, &plan::RunRequest::explain>},
     {"--github", "", kAnswer, kOnce,
      "In a GitHub workflow: no line that the program prints is taken for a workflow command, and "
      "what went wrong is an annotation. stderr goes to stdout too.",
-     take_github},
+     sets<&Invocation::output, &OutputOptions::github>},
     {"--die-with-parent", "", kAnswer, kOnce,
      "Cancel the run when the process that started sbx ends. Without it a run is cancelled when "
      "the "
      "record goes to a pipe only and its reader has left.",
-     take_die_with_parent},
+     sets<&Invocation::die_with_parent>},
     {"--dry-run", "", kAnswer, kOnce,
      "Print what would be done and why; run nothing. Only an attempt tells what can keep the "
      "budgets: where a control group can be made, an empty one is, and removed again.",
-     take_dry_run},
+     sets<&Invocation::output, &OutputOptions::dry_run>},
     {"--trace-time", "", kAnswer, kOnce, "Print the stages of the start, in microseconds.",
-     take_trace_time},
+     sets<&Invocation::output, &OutputOptions::trace_time>},
     {"-q,--quiet", "", kAnswer, kOnce, "Suppress messages, except errors that prevent the run.",
-     take_quiet},
+     sets<&Invocation::output, &OutputOptions::quiet>},
     {"-v,--verbose", "", kAnswer, kOnce,
-     "Say also what was bound and why, and list weaker enforcement.", take_verbose},
+     "Say also what was bound and why, and list weaker enforcement.",
+     sets<&Invocation::output, &OutputOptions::verbose>},
     {"--color", "auto|always|never", kAnswer, kOnce, "Colour sbx's own messages.", take_color},
-    {"-h,--help", "", kAnswer, kOnce, "Print this help.", take_help},
+    {"-h,--help", "", kAnswer, kOnce, "Print this help.", sets<&Invocation::help>},
 };
 
 }  // namespace

@@ -241,11 +241,6 @@ Status take_stdin(Invocation& typed, std::string_view value) {
   return {};
 }
 
-Status take_interactive(Invocation& typed, std::string_view) {
-  typed.request.interactive = true;
-  return {};
-}
-
 // --- what to run
 
 Status take_lang(Invocation& typed, std::string_view value) {
@@ -261,16 +256,6 @@ Status take_code(Invocation& typed, std::string_view value) {
 }
 
 // --- the answer
-
-Status take_json(Invocation& typed, std::string_view) {
-  typed.output.json = true;
-  return {};
-}
-
-Status take_die_with_parent(Invocation& typed, std::string_view) {
-  typed.die_with_parent = true;
-  return {};
-}
 
 Status take_report(Invocation& typed, std::string_view value) {
   if (value.empty()) return wrong("--report needs a file");
@@ -291,38 +276,8 @@ Status take_events_fd(Invocation& typed, std::string_view value) {
   return {};
 }
 
-Status take_github(Invocation& typed, std::string_view) {
-  typed.output.github = true;
-  return {};
-}
-
-Status take_dry_run(Invocation& typed, std::string_view) {
-  typed.output.dry_run = true;
-  return {};
-}
-
-Status take_explain(Invocation& typed, std::string_view) {
-  typed.request.explain = true;
-  return {};
-}
-
-Status take_trace_time(Invocation& typed, std::string_view) {
-  typed.output.trace_time = true;
-  return {};
-}
-
 Status take_require(Invocation& typed, std::string_view value) {
   typed.request.require.emplace_back(value);
-  return {};
-}
-
-Status take_quiet(Invocation& typed, std::string_view) {
-  typed.output.quiet = true;
-  return {};
-}
-
-Status take_verbose(Invocation& typed, std::string_view) {
-  typed.output.verbose = true;
   return {};
 }
 
@@ -330,11 +285,6 @@ Status take_color(Invocation& typed, std::string_view value) {
   if (value == "always") typed.output.color = Color::always;
   if (value == "never") typed.output.color = Color::never;
   if (value == "auto") typed.output.color = Color::automatic;
-  return {};
-}
-
-Status take_help(Invocation& typed, std::string_view) {
-  typed.help = true;
   return {};
 }
 
@@ -352,11 +302,6 @@ Status take_collect(Invocation& typed, std::string_view value) {
   return {};
 }
 
-Status take_diff(Invocation& typed, std::string_view) {
-  typed.bring_out.diff = true;
-  return {};
-}
-
 Status take_apply(Invocation& typed, std::string_view value) {
   typed.bring_out.apply = true;
   if (!value.empty()) typed.bring_out.patterns.emplace_back(value);
@@ -366,11 +311,6 @@ Status take_apply(Invocation& typed, std::string_view value) {
 Status take_keep(Invocation& typed, std::string_view value) {
   if (value.empty()) return wrong("--keep needs a name", "for example --keep cleanup");
   typed.bring_out.keep = std::string(value);
-  return {};
-}
-
-Status take_yes(Invocation& typed, std::string_view) {
-  typed.bring_out.yes = true;
   return {};
 }
 

@@ -12,6 +12,13 @@ namespace sbx::cli {
 /// Errors: usage, "bad-value" and similar, with the option and the expected form.
 using Take = Status(Invocation& typed, std::string_view value);
 
+/// Of a switch: sets a member of Invocation, or a member of that member.
+template <auto... Members>
+Status sets(Invocation& typed, std::string_view) {
+  (typed.*....*Members) = true;
+  return {};
+}
+
 Take take_policy;
 Take take_set;
 Take take_timeout;
@@ -25,7 +32,6 @@ Take take_read;
 Take take_write;
 Take take_in;
 Take take_venv;
-Take take_die_with_parent;
 Take take_workspace;
 Take take_net;
 Take take_allow_host;
@@ -33,27 +39,16 @@ Take take_env;
 Take take_env_file;
 Take take_env_fd;
 Take take_stdin;
-Take take_interactive;
 Take take_lang;
 Take take_code;
-Take take_json;
 Take take_report;
 Take take_report_fd;
 Take take_events_fd;
-Take take_github;
-Take take_dry_run;
-Take take_explain;
-Take take_trace_time;
 Take take_require;
-Take take_quiet;
-Take take_verbose;
 Take take_color;
-Take take_help;
 Take take_out;
 Take take_collect;
-Take take_diff;
 Take take_apply;
 Take take_keep;
-Take take_yes;
 
 }  // namespace sbx::cli
