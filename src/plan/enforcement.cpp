@@ -61,25 +61,26 @@ Status check_one(std::string_view name, const Plan& plan) {
 }
 
 bool is_writable(const Mount& mount) {
-  const bool can_be = mount.kind == MountKind::scratch || mount.kind == MountKind::bind ||
-                      mount.kind == MountKind::overlay || mount.kind == MountKind::copy;
+  const bool can_be = mount.kind() == MountKind::scratch || mount.kind() == MountKind::bind ||
+                      mount.kind() == MountKind::overlay || mount.kind() == MountKind::copy;
   return can_be && !mount.read_only;
 }
 
 bool is_live(const Mount& mount) {
-  return mount.kind == MountKind::bind && !mount.read_only;
+  return mount.kind() == MountKind::bind && !mount.read_only;
 }
 
 /// A Landlock rule holds for a directory wherever it is mounted: /tmp and /var/tmp can be the same one.
 bool shows_the_same(const Mount& mount, const Mount& other) {
   return mount.target == other.target ||
-         (mount.kind == MountKind::scratch && other.kind == MountKind::scratch &&
-          mount.source == other.source);
+         (mount.kind() == MountKind::scratch && other.kind() == MountKind::scratch &&
+          mount.source() == other.source());
 }
 
 /// Except below a grant that allows special files in that same directory of the host.
 bool lies_in(const Mount& live, const Mount& above) {
-  const bool is_allowed = is_live(above) && above.special && is_within(live.source, above.source);
+  const bool is_allowed =
+      is_live(above) && above.special && is_within(live.source(), above.source());
   return !is_allowed && live.target != above.target && is_within(live.target, above.target);
 }
 
@@ -101,7 +102,7 @@ bool has_live_grant(const Plan& plan) {
 
 void keep_special_files_out(Plan& plan) {
   for (const Mount& live : plan.mounts) {
-    if (!is_live(live) || !live.is_folder || live.special) continue;
+    if (!is_live(live) || !live.host_source()->is_folder || live.special) continue;
     for (const Mount& above : plan.mounts)
       if (is_writable(above) && lies_in(live, above)) withhold_special_files(plan, above, live);
   }
@@ -123,7 +124,7 @@ void move_temporary_files(Plan& plan) {
 bool special_files_reach_host(const Plan& plan) {
   const bool kept_in = plan.landlock_abi > 0 && plan.landlock_files;
   return !kept_in && std::ranges::any_of(plan.mounts, [](const Mount& mount) {
-    return is_live(mount) && mount.is_folder && !mount.special;
+    return is_live(mount) && mount.host_source()->is_folder && !mount.special;
   });
 }
 

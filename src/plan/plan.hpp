@@ -11,9 +11,9 @@
 #include <sbx/units.hpp>
 
 #include "base/budgets.hpp"
-#include "base/mount_kind.hpp"
 #include "host/host.hpp"
 #include "plan/filter/filter.hpp"
+#include "plan/mount.hpp"
 #include "plan/request.hpp"
 #include "policy/network_match.hpp"
 #include "policy/network_rules.hpp"
@@ -22,48 +22,6 @@
 /// Everything that is decided before anything is done. `--dry-run` prints a Plan; later steps take no policy
 /// decisions.
 namespace sbx::plan {
-
-using sbx::MountKind;
-
-/// Kind of a name in the layer that lies over a granted directory.
-enum class VeilKind : std::uint8_t {
-  folder,   ///< created like the directory below, to hold deeper veils
-  hidden,   ///< the name doesn't exist inside, even if the host creates it
-  content,  ///< a file with `content` instead, with the mode and owner below
-};
-struct Veil {
-  VeilKind kind{};
-  std::string path;  ///< below the source
-  std::string content{};
-};
-
-struct Mount {
-  MountKind kind{};
-  std::string source;
-  std::string target;
-  bool read_only = true;
-  bool executable = true;          ///< false: noexec
-  bool special = true;             ///< writable: FIFOs and sockets are allowed in it
-  bool recursive = false;          ///< bind: includes submounts
-  mode_t mode = 0755;              ///< directory, file
-  std::string content;             ///< file
-  std::uint64_t stored_bytes = 0;  ///< overlay, copy: size of a copy of the source
-  std::uint64_t entries = 0;
-  std::vector<Veil> veils;  ///< overlay: hide parts of the source; parents come first
-  /// bind, overlay: identity of the source when the plan was made; if it differs, the run fails with "changed during
-  /// set-up".
-  std::uint64_t device = 0;
-  std::uint64_t inode = 0;
-  bool is_folder = false;
-  uid_t owner_uid = 0;  ///< of the source; decides the idmap
-  gid_t owner_gid = 0;
-  /// The sandbox's uid can't access the grant's files without an idmapped mount (privileged callers only).
-  bool needs_idmap = false;
-  std::uint32_t device_number = 0;
-  std::uint32_t disk_place =
-      0;          ///< of overlays and copies: number of its directory on the private disk
-  Origin origin;  ///< the policy line that requires this step
-};
 
 /// A directory of the host that the program writes to directly, as the survey found it.
 struct LiveFolder {

@@ -342,9 +342,9 @@ Json interpreter_json(const std::optional<plan::Plan>& plan) {
 Json mounts_json(const plan::Plan& plan) {
   Json list = Json::array();
   for (const plan::Mount& mount : plan.mounts) {
-    Json json{{"kind", name_of(mount.kind)}};
+    Json json{{"kind", name_of(mount.kind())}};
     put_name(json, "target", mount.target);
-    if (!mount.source.empty()) put_name(json, "source", mount.source);
+    if (!mount.source().empty()) put_name(json, "source", mount.source());
     json["read_only"] = mount.read_only;
     if (!mount.origin.text().empty()) put_name(json, "rule", mount.origin.text());
     list.push_back(std::move(json));

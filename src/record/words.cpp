@@ -234,18 +234,19 @@ std::string cure_of_verdict(const plan::Plan& plan, const Outcome& outcome) {
 std::string mount_words(const plan::Mount& mount) {
   const std::string target = printable(mount.target);
   const std::string access = mount.read_only ? "read-only" : "writable";
-  switch (mount.kind) {
+  switch (mount.kind()) {
     case plan::MountKind::directory:
       return fmt::format("directory  {}", target);
     case plan::MountKind::symlink:
-      return fmt::format("link       {} -> {}", target, printable(mount.source));
+      return fmt::format("link       {} -> {}", target, printable(mount.source()));
     case plan::MountKind::file:
-      return mount.source.empty()
+      return mount.source().empty()
                  ? fmt::format("file       {} (made by sbx)", target)
-                 : fmt::format("file       {} a copy of {}", target, printable(mount.source));
+                 : fmt::format("file       {} a copy of {}", target, printable(mount.source()));
     case plan::MountKind::bind:
-      return fmt::format("bind       {} {}{}", target, access,
-                         mount.source == mount.target ? "" : ", from " + printable(mount.source));
+      return fmt::format(
+          "bind       {} {}{}", target, access,
+          mount.source() == mount.target ? "" : ", from " + printable(mount.source()));
     case plan::MountKind::overlay:
       return fmt::format("overlay    {} {}", target,
                          mount.read_only ? "read-only" : "copy-on-write");

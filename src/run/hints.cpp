@@ -38,7 +38,7 @@ bool shows_files(plan::MountKind kind) {
 /// True if the plan makes something of the host visible at or above this path.
 bool is_inside(const plan::Plan& plan, const std::string& path) {
   return std::any_of(plan.mounts.begin(), plan.mounts.end(), [&](const plan::Mount& mount) {
-    if (!shows_files(mount.kind)) return false;
+    if (!shows_files(mount.kind())) return false;
     return path == mount.target || path.starts_with(mount.target + "/") || mount.target == "/";
   });
 }

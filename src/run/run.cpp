@@ -51,7 +51,7 @@ supervise::ExplainCall explain_with(const plan::Filter& filter) {
 
 bool has(const plan::Plan& plan, plan::MountKind kind) {
   return std::ranges::any_of(plan.mounts, [&](const plan::Mount& mount) {
-    return mount.kind == kind && !mount.read_only;
+    return mount.kind() == kind && !mount.read_only;
   });
 }
 
@@ -85,8 +85,8 @@ supervise::Settings settings_of(const plan::Plan& plan, const Options& options) 
   settings.disk_begins_with_copy = has(plan, plan::MountKind::copy);
   settings.full_files_at_start =
       static_cast<std::uint64_t>(std::ranges::count_if(plan.mounts, [&](const plan::Mount& mount) {
-        return mount.kind == plan::MountKind::file &&
-               mount.content.size() == plan.budgets.file_size.count;
+        const auto* file = mount.as<plan::mount::File>();
+        return file != nullptr && file->content.size() == plan.budgets.file_size.count;
       }));
   settings.explain = explain_with(plan.filter);
   return settings;
@@ -233,7 +233,8 @@ Result<plan::Plan> weaker_plan(const plan::Plan& plan, const host::Host& host, c
 
 bool hides_names_in_overlays(const plan::Plan& plan) {
   return std::ranges::any_of(plan.mounts, [](const plan::Mount& mount) {
-    return mount.kind == plan::MountKind::overlay && !mount.veils.empty();
+    const auto* overlay = mount.as<plan::mount::Overlay>();
+    return overlay != nullptr && !overlay->veils.empty();
   });
 }
 

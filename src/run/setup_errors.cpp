@@ -19,7 +19,7 @@ Error no_private_mounts(int errno_value) {
 
 Error no_procfs(int errno_value) {
   plan::Plan plan;
-  plan.mounts.push_back({.kind = plan::MountKind::proc, .target = "/proc"});
+  plan.mounts.push_back({.target = "/proc", .payload = plan::mount::Proc{}});
   return spawn::explain_failure(plan,
                                 {.stage = child::Stage::proc, .index = 0, .error = errno_value});
 }

@@ -47,7 +47,7 @@ bool shows_something(MountKind kind) {
 
 /// Masked paths of /proc are never looked up here.
 bool hides(const plan::Mount& mount) {
-  return mount.kind == MountKind::mask_file || mount.kind == MountKind::mask_folder;
+  return mount.kind() == MountKind::mask_file || mount.kind() == MountKind::mask_folder;
 }
 
 std::string quoted(const std::string& path) {
@@ -126,19 +126,19 @@ Sought::HostPath Sought::place_of(const std::string& path) const {
     return {};
   const plan::Mount* deepest = nullptr;
   for (const plan::Mount& mount : plan_.mounts)
-    if (shows_something(mount.kind) && plan::is_within(path, mount.target) &&
+    if (shows_something(mount.kind()) && plan::is_within(path, mount.target) &&
         (deepest == nullptr || mount.target.size() >= deepest->target.size()))
       deepest = &mount;
   if (deepest != nullptr && hides(*deepest)) return {.host = path, .hidden = true};
   if (is_upper_folder(path)) return {};
   if (deepest == nullptr) return {.host = path};
-  if (deepest->kind != MountKind::scratch) return {};
-  if (deepest->source == "home" && !host_.home.empty())
+  if (deepest->kind() != MountKind::scratch) return {};
+  if (deepest->source() == "home" && !host_.home.empty())
     return {.host = host_.home + std::string(plan::below(path, deepest->target)),
             .below_home = true};
   const bool is_empty_here =
-      deepest->source == private_disk::kWorkspace && deepest->target == host_.working_directory;
-  if (deepest->source == "tmp" || is_empty_here) return {.host = path};
+      deepest->source() == private_disk::kWorkspace && deepest->target == host_.working_directory;
+  if (deepest->source() == "tmp" || is_empty_here) return {.host = path};
   return {};
 }
 

@@ -30,16 +30,16 @@ bool setting_is(const char* path, char value) {
 std::string describe_mount(const Mount& mount) {
   const std::string target = "'" + mount.target + "'";
   const std::string access = mount.read_only ? " read-only" : "";
-  switch (mount.kind) {
+  switch (mount.kind()) {
     case MountKind::bind:
-      return "cannot bind '" + mount.source + "' at " + target + access;
+      return "cannot bind '" + mount.source() + "' at " + target + access;
     case MountKind::overlay:
-      return "cannot mount '" + mount.source + "' at " + target +
+      return "cannot mount '" + mount.source() + "' at " + target +
              (mount.read_only ? access : " copy-on-write");
     case MountKind::copy:
-      return "cannot make a copy of '" + mount.source + "' at " + target;
+      return "cannot make a copy of '" + mount.source() + "' at " + target;
     case MountKind::device:
-      return "cannot bind the device '" + mount.source + "'";
+      return "cannot bind the device '" + mount.source() + "'";
     case MountKind::proc:
       return "cannot mount a /proc of the sandbox's own";
     case MountKind::devpts:
@@ -62,7 +62,7 @@ bool cannot_layer(int error) {
 
 std::string mount_hint(const Mount& mount, int error) {
   if (error == ESTALE)
-    return "'" + mount.source + "' was replaced while sbx was starting: run again";
+    return "'" + mount.source() + "' was replaced while sbx was starting: run again";
   if (error == EROFS)
     return "the target does not exist and lies in a directory of the host that sbx does not write "
            "to: "
@@ -71,11 +71,11 @@ std::string mount_hint(const Mount& mount, int error) {
   if (error == ELOOP) return "a part of the path is a symbolic link: write the path it leads to";
   if (error == EOVERFLOW)
     return "the directory holds files of users or groups that the sandbox has no ids for";
-  if (mount.kind == MountKind::proc && error == EPERM)
+  if (mount.kind() == MountKind::proc && error == EPERM)
     return std::string(
                "the host's own /proc is partly hidden, so the kernel refuses a fresh one; ") +
            kContainerCure;
-  if (mount.kind == MountKind::overlay &&
+  if (mount.kind() == MountKind::overlay &&
       (error == EINVAL || error == ENODEV || error == EOPNOTSUPP))
     return "this file system or kernel can't be a layer of overlayfs without root: --workspace "
            "DIR:read-write works on it";
@@ -157,7 +157,8 @@ Error explain_failure(const plan::Plan& plan, const child::Progress& progress) {
         error.message += ": " + describe_mount(mount);
         error.hint = mount_hint(mount, progress.error);
         if (!mount.origin.file.empty()) error.origin = mount.origin;
-        if (mount.kind == MountKind::overlay && !mount.read_only && cannot_layer(progress.error)) {
+        if (mount.kind() == MountKind::overlay && !mount.read_only &&
+            cannot_layer(progress.error)) {
           error.code = "no-overlay";
           error.retry = Retry::with_copies;
         }

@@ -1,6 +1,8 @@
 #include "spawn/pack.hpp"
 
 #include <algorithm>
+#include <type_traits>
+#include <variant>
 
 #include "spawn/landlock.hpp"
 
@@ -24,27 +26,6 @@ void pack_content(Block& block, Placed<child::Step> step, std::string_view conte
   block[step].content_size = content.size();
 }
 
-void pack_step(Block& block, Placed<child::Step> place, const Mount& mount, const Source& source,
-               bool privileged) {
-  child::Step& step = block[place];
-  step.kind = source.by_content ? MountKind::file : mount.kind;
-  step.is_folder = mount.is_folder;
-  // For an ordinary user submounts are locked to their parent: cloning it without them fails with EINVAL,
-  // mount_namespaces(7).
-  step.recursive =
-      mount.recursive || (mount.kind == MountKind::bind && mount.is_folder && !privileged);
-  step.read_only = mount.read_only;
-  step.device = mount.device;
-  step.inode = mount.inode;
-  step.device_number = mount.device_number;
-  step.disk_place = mount.disk_place;
-  step.attributes = mount_attributes(mount);
-  step.mode = source.by_content ? 0555 : mount.mode;
-  block.text(place, &child::Step::source, mount.source);
-  block.text(place, &child::Step::target, without_slash(mount.target));
-  pack_content(block, place, source.by_content ? source.content : mount.content);
-}
-
 void pack_veils(Block& block, Placed<child::Step> step, const std::vector<plan::Veil>& veils) {
   if (veils.empty()) return;
   const auto first = block.place<child::Veil>(veils.size());
@@ -58,22 +39,77 @@ void pack_veils(Block& block, Placed<child::Step> step, const std::vector<plan::
   }
 }
 
+/// What a step has by its kind: a kind that is forgotten does not compile.
+struct PayloadPacker {
+  Block& block;
+  Placed<child::Step> step;
+  bool privileged;
+
+  void operator()(const plan::mount::Directory& folder) const { block[step].mode = folder.mode; }
+  void operator()(const plan::mount::Symlink&) const {}  // the text is the source
+  void operator()(const plan::mount::File& file) const {
+    block[step].mode = file.mode;
+    pack_content(block, step, file.content);
+  }
+  void operator()(const plan::mount::Bind& bind) const {
+    pack_source(bind.source);
+    // For an ordinary user submounts are locked to their parent: cloning it without them fails with EINVAL,
+    // mount_namespaces(7).
+    block[step].recursive = bind.recursive || (bind.source.is_folder && !privileged);
+  }
+  void operator()(const plan::mount::Layered& layered) const {
+    pack_source(layered.source);
+    block[step].disk_place = layered.disk_place;
+    pack_veils(block, step, layered.veils);
+  }
+  void operator()(const plan::mount::Device& device) const {
+    block[step].device_number = device.number;
+  }
+  void operator()(const plan::mount::Scratch&) const {}
+  void operator()(const plan::mount::Content& content) const {
+    pack_content(block, step, content.text);
+  }
+  template <class Kind>
+    requires std::is_empty_v<Kind>
+  void operator()(const Kind&) const {}
+
+ private:
+  void pack_source(const plan::HostSource& source) const {
+    block[step].is_folder = source.is_folder;
+    block[step].device = source.device;
+    block[step].inode = source.inode;
+  }
+};
+
+void pack_step(Block& block, Placed<child::Step> place, const Mount& mount, const Source& source,
+               bool privileged) {
+  child::Step& step = block[place];
+  step.kind = mount.kind();
+  step.mode = 0755;
+  step.read_only = mount.read_only;
+  step.attributes = mount_attributes(mount);
+  block.text(place, &child::Step::source, mount.source());
+  block.text(place, &child::Step::target, without_slash(mount.target));
+  if (!source.by_content) return std::visit(PayloadPacker{block, place, privileged}, mount.payload);
+  block[place].kind = MountKind::file;
+  block[place].mode = 0555;
+  pack_content(block, place, source.content);
+}
+
 void pack_steps(Block& block, Placed<Program> program, const plan::Plan& plan,
                 const std::vector<Source>& sources) {
   const auto first = block.place<child::Step>(plan.mounts.size());
   block.link(program, &Program::steps, first);
   block[program].step_count = plan.mounts.size();
-  for (std::size_t i = 0; i < plan.mounts.size(); ++i) {
+  for (std::size_t i = 0; i < plan.mounts.size(); ++i)
     pack_step(block, first.at(i), plan.mounts[i], sources[i], plan.identity.privileged);
-    pack_veils(block, first.at(i), plan.mounts[i].veils);
-  }
 }
 
 /// Rights of writable mounts; everything else has the rights of the rule on "/".
 std::uint64_t rights_of(const Mount& mount, std::uint64_t handled) {
   constexpr std::uint64_t kDevice = landlock::write_file | landlock::read_file |
                                     landlock::read_dir | landlock::truncate | landlock::ioctl_dev;
-  switch (mount.kind) {
+  switch (mount.kind()) {
     case MountKind::device:
     case MountKind::devpts:
       return kDevice & handled;
@@ -105,12 +141,14 @@ std::vector<Rule> landlock_rules(const plan::Plan& plan) {
   for (const Mount& mount : plan.mounts) {
     std::uint64_t rights = rights_of(mount, handled);
     if (rights == 0) continue;
-    if (mount.kind == MountKind::device && mount.target.starts_with("/dev/")) {
+    if (mount.kind() == MountKind::device && mount.target.starts_with("/dev/")) {
       if (!devices) rules.push_back({"/dev", rights});
       devices = true;
       continue;
     }
-    if (mount.kind == MountKind::bind && !mount.is_folder) rights &= landlock::kRightsOfFile;
+    if (const auto* bind = mount.as<plan::mount::Bind>();
+        bind != nullptr && !bind->source.is_folder)
+      rights &= landlock::kRightsOfFile;
     rules.push_back({mount.target, rights});
   }
   return rules;

@@ -28,23 +28,30 @@ Error about(const Mount& mount, std::string code, std::string message, int error
 
 /// Any uid can read the operating system's files, so the child binds them itself, as for every caller.
 bool parent_opens(const Mount& mount) {
-  if (mount.kind != MountKind::bind && mount.kind != MountKind::overlay) return false;
+  if (mount.kind() != MountKind::bind && mount.kind() != MountKind::overlay) return false;
+  const plan::HostSource& source = *mount.host_source();
   for (const std::string_view prefix : {"/usr/", "/etc/", "/lib", "/bin", "/sbin"})
-    if (mount.source.starts_with(prefix) && !mount.needs_idmap) return false;
-  return mount.source != "/usr";
+    if (source.path.starts_with(prefix) && !source.needs_idmap) return false;
+  return source.path != "/usr";
+}
+
+/// An overlay's lower layer is bound without the mounts in it.
+bool is_recursive(const Mount& mount) {
+  const auto* bind = mount.as<plan::mount::Bind>();
+  return bind != nullptr && bind->recursive;
 }
 
 Result<UniqueFd> open_checked(const Mount& mount) {
-  auto source = sys::open_resolved(AT_FDCWD, mount.source, O_PATH,
+  auto source = sys::open_resolved(AT_FDCWD, mount.source(), O_PATH,
                                    RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
   if (!source)
-    return fail(about(mount, "cannot-open-source", "cannot open '" + mount.source + "'",
+    return fail(about(mount, "cannot-open-source", "cannot open '" + mount.source() + "'",
                       source.error().errno_value));
   struct stat facts{};
-  if (::fstat(source->get(), &facts) != 0 || facts.st_dev != mount.device ||
-      facts.st_ino != mount.inode)
+  if (::fstat(source->get(), &facts) != 0 || facts.st_dev != mount.host_source()->device ||
+      facts.st_ino != mount.host_source()->inode)
     return fail(
-        about(mount, "changed-during-set-up", "'" + mount.source + "' changed during set-up", 0));
+        about(mount, "changed-during-set-up", "'" + mount.source() + "' changed during set-up", 0));
   return source;
 }
 
@@ -52,20 +59,20 @@ Status set_attributes(const Mount& mount, int tree) {
   mount_attr change{};
   change.attr_set = mount_attributes(mount);
   change.propagation = kMsPrivate;
-  const unsigned flags = AT_EMPTY_PATH | (mount.recursive ? AT_RECURSIVE : 0U);
+  const unsigned flags = AT_EMPTY_PATH | (is_recursive(mount) ? AT_RECURSIVE : 0U);
   if (::syscall(SYS_mount_setattr, tree, "", flags, &change, sizeof change) != 0)
-    return fail(
-        about(mount, "cannot-bind", "cannot set the mount flags of '" + mount.source + "'", errno));
+    return fail(about(mount, "cannot-bind",
+                      "cannot set the mount flags of '" + mount.source() + "'", errno));
   return {};
 }
 
 Result<UniqueFd> detach(const Mount& mount) {
   const UniqueFd source = SBX_TRY(open_checked(mount));
-  const unsigned flags =
-      OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | (mount.recursive ? AT_RECURSIVE : 0U);
+  const unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH |
+                         (is_recursive(mount) ? AT_RECURSIVE : 0U);
   const long tree = ::syscall(SYS_open_tree, source.get(), "", flags);
   if (tree < 0)
-    return fail(about(mount, "cannot-bind", "cannot bind '" + mount.source + "'", errno));
+    return fail(about(mount, "cannot-bind", "cannot bind '" + mount.source() + "'", errno));
   UniqueFd owned(static_cast<int>(tree));
   // An overlay's own mount carries the flags; its lower layer is covered by it.
   SBX_TRY(set_attributes(mount, owned.get()));
@@ -73,11 +80,11 @@ Result<UniqueFd> detach(const Mount& mount) {
 }
 
 Result<std::string> content_of(const Mount& mount) {
-  auto text = sys::read_file(mount.source, kLargestContent + 1);
+  auto text = sys::read_file(mount.source(), kLargestContent + 1);
   if (!text || text->size() > kLargestContent)
     return fail(
         about(mount, "cannot-idmap",
-              "'" + mount.source +
+              "'" + mount.source() +
                   "' is on a file system without idmapped mounts and can't be handed in by content",
               text ? EFBIG : text.error().errno_value));
   return text;
@@ -87,12 +94,12 @@ Result<std::string> content_of(const Mount& mount) {
 Result<bool> idmap(const Mount& mount, int tree, IdMaps& maps) {
   mount_attr change{};
   change.attr_set = MOUNT_ATTR_IDMAP;
-  change.userns_fd =
-      static_cast<std::uint64_t>(SBX_TRY(maps.for_owner(mount.owner_uid, mount.owner_gid)));
+  change.userns_fd = static_cast<std::uint64_t>(
+      SBX_TRY(maps.for_owner(mount.host_source()->owner_uid, mount.host_source()->owner_gid)));
   if (::syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &change, sizeof change) == 0)
     return true;
   if (errno == EINVAL) return false;
-  return fail(about(mount, "cannot-idmap", "cannot idmap '" + mount.source + "'", errno));
+  return fail(about(mount, "cannot-idmap", "cannot idmap '" + mount.source() + "'", errno));
 }
 
 bool open_to_all(int fd) {
@@ -102,13 +109,15 @@ bool open_to_all(int fd) {
 
 Result<Source> prepare(const Mount& mount, IdMaps& maps) {
   Source source{.tree = SBX_TRY(detach(mount))};
-  if (!mount.needs_idmap || SBX_TRY(idmap(mount, source.tree.get(), maps))) return source;
-  if (!mount.is_folder) return Source{.content = SBX_TRY(content_of(mount)), .by_content = true};
+  if (!mount.host_source()->needs_idmap || SBX_TRY(idmap(mount, source.tree.get(), maps)))
+    return source;
+  if (!mount.host_source()->is_folder)
+    return Source{.content = SBX_TRY(content_of(mount)), .by_content = true};
   if (mount.read_only && open_to_all(source.tree.get())) return source;  // readable without a map
-  const bool copied_instead = mount.kind == MountKind::overlay && !mount.read_only;
+  const bool copied_instead = mount.kind() == MountKind::overlay && !mount.read_only;
   Error error = about(
       mount, copied_instead ? "no-overlay" : "cannot-idmap",
-      "'" + mount.source +
+      "'" + mount.source() +
           "' is on a file system without idmapped mounts, which callers with root's rights need",
       EINVAL);
   if (copied_instead) error.retry = Retry::with_copies;

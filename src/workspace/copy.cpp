@@ -21,11 +21,12 @@ using plan::Mount;
 using plan::MountKind;
 
 bool is_writable_overlay(const Mount& mount) {
-  return (mount.kind == MountKind::overlay || mount.kind == MountKind::copy) && !mount.read_only;
+  return (mount.kind() == MountKind::overlay || mount.kind() == MountKind::copy) &&
+         !mount.read_only;
 }
 
 bool is_empty_workspace(const Mount& mount) {
-  return mount.kind == MountKind::scratch && mount.source == private_disk::kWorkspace;
+  return mount.kind() == MountKind::scratch && mount.source() == private_disk::kWorkspace;
 }
 
 /// "b/c" of /a/b/c below /a; "." of /a itself; nothing outside.
@@ -37,7 +38,7 @@ std::optional<std::string> below(const std::string& path, const std::string& fol
 }
 
 /// A file that was copied in before the start is as it was then, or gone.
-bool is_as_made(int upper, const std::string& path, const Mount& made) {
+bool is_as_made(int upper, const std::string& path, const plan::mount::File& made) {
   const auto place =
       sys::open_resolved(upper, path, O_PATH | O_NOFOLLOW,
                          RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
@@ -57,8 +58,8 @@ std::vector<std::string> made_in(const plan::Plan& plan, const std::string& targ
   std::vector<std::string> names;
   for (const Mount& mount : plan.mounts) {
     auto name = below(mount.target, target);
-    if (name && mount.kind == MountKind::file && !is_as_made(upper, *name, mount))
-      *name = folder_of(*name);
+    const auto* file = mount.as<plan::mount::File>();
+    if (name && file != nullptr && !is_as_made(upper, *name, *file)) *name = folder_of(*name);
     while (name && *name != ".") {
       names.push_back(*name);
       *name = folder_of(*name);
@@ -72,23 +73,23 @@ std::vector<std::string> made_in(const plan::Plan& plan, const std::string& targ
 }  // namespace
 
 // A directory that was replaced meanwhile is not the one that was planned with.
-Result<UniqueFd> open_lower(const Mount& mount) {
+Result<UniqueFd> open_lower(const plan::HostSource& source) {
   UniqueFd lower =
-      SBX_TRY(sys::open_at(AT_FDCWD, mount.source, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+      SBX_TRY(sys::open_at(AT_FDCWD, source.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   struct stat facts{};
-  if (::fstat(lower.get(), &facts) != 0 || facts.st_dev != mount.device ||
-      facts.st_ino != mount.inode)
+  if (::fstat(lower.get(), &facts) != 0 || facts.st_dev != source.device ||
+      facts.st_ino != source.inode)
     return fail(
         Error{.kind = ErrorKind::host,
               .code = "workspace-replaced",
-              .message = "the directory '" + mount.source + "' was replaced during the run"});
+              .message = "the directory '" + source.path + "' was replaced during the run"});
   return lower;
 }
 
 Result<std::vector<UniqueFd>> open_lowers(const plan::Plan& plan) {
   std::vector<UniqueFd> lowers;
   for (const Mount& mount : plan.mounts)
-    if (is_writable_overlay(mount)) lowers.push_back(SBX_TRY(open_lower(mount)));
+    if (is_writable_overlay(mount)) lowers.push_back(SBX_TRY(open_lower(*mount.host_source())));
   return lowers;
 }
 
@@ -131,24 +132,24 @@ Result<Copy> open_copy(const plan::Plan& plan, int scratch, timespec started,
   copy.hidden = std::make_unique<plan::DenyRules>(std::move(rules));
   auto lower = lowers.begin();
   for (const Mount& mount : plan.mounts) {
-    const bool over = is_writable_overlay(mount);
-    if (!over && !is_empty_workspace(mount)) continue;
+    const plan::mount::Layered* over = is_writable_overlay(mount) ? mount.layered() : nullptr;
+    if (over == nullptr && !is_empty_workspace(mount)) continue;
     UniqueFd below_it;
-    if (over) below_it = std::move(*lower++);
+    if (over != nullptr) below_it = std::move(*lower++);
     if (copy.layers.empty()) copy.folder = mount.target;
     const auto prefix = below(mount.target, copy.folder);
     if (!prefix) continue;
-    Layer layer{.source = over ? mount.source : mount.target,
-                .is_whole = mount.kind == MountKind::copy,
+    Layer layer{.source = over != nullptr ? over->source.path : mount.target,
+                .is_whole = mount.kind() == MountKind::copy,
                 .prefix = *prefix};
-    const std::string own = plan::place_on_disk(mount);
-    layer.upper = SBX_TRY(
-        open_private_folder(scratch, over ? own + private_disk::kUpper : private_disk::kWorkspace));
+    const std::string own = over != nullptr ? plan::place_on_disk(*over) : "";
+    layer.upper = SBX_TRY(open_private_folder(
+        scratch, over != nullptr ? own + private_disk::kUpper : private_disk::kWorkspace));
     layer.made = made_in(plan, mount.target, layer.upper.get());
-    if (!mount.veils.empty())
+    if (over != nullptr && !over->veils.empty())
       layer.veil = SBX_TRY(open_private_folder(scratch, own + private_disk::kVeil));
     layer.lower = std::move(below_it);
-    copy.is_overlay |= over;
+    copy.is_overlay |= over != nullptr;
     copy.layers.push_back(std::move(layer));
   }
   return copy;

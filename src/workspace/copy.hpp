@@ -91,7 +91,7 @@ struct LayerPath {
 [[nodiscard]] bool has_overlay(const plan::Plan& plan);
 
 /// A host directory of a mount as the plan saw it. Errors: host "workspace-replaced".
-[[nodiscard]] Result<UniqueFd> open_lower(const plan::Mount& mount);
+[[nodiscard]] Result<UniqueFd> open_lower(const plan::HostSource& source);
 /// Those of all writable overlays, in the order of the mounts. Opened before the run and held, so that
 /// its changes can be read whatever becomes of the path meanwhile. Errors: host.
 [[nodiscard]] Result<std::vector<UniqueFd>> open_lowers(const plan::Plan& plan);

@@ -21,9 +21,6 @@
 namespace sbx::workspace {
 namespace {
 
-using plan::Mount;
-using plan::MountKind;
-
 /// What is made meanwhile belongs to the sandbox. For root: its own uid has no id in the sandbox, and
 /// making a file there is EOVERFLOW. The rights of root over files come back with it, setfsuid(2).
 class MadeFor {
@@ -74,9 +71,9 @@ bool copy_attributes(int from, int to) {
 
 class Filling {
  public:
-  Filling(const Mount& mount, UniqueFd source, UniqueFd veil, UniqueFd target, uid_t uid, gid_t gid,
-          std::vector<Left>& left)
-      : mount_(mount),
+  Filling(const std::string& path, UniqueFd source, UniqueFd veil, UniqueFd target, uid_t uid,
+          gid_t gid, std::vector<Left>& left)
+      : path_(path),
         source_(std::move(source)),
         veil_(std::move(veil)),
         target_(std::move(target)),
@@ -99,7 +96,7 @@ class Filling {
       const timespec times[2] = {each.facts.st_atim, each.facts.st_mtim};
       if (::futimens(folder->get(), times) != 0 ||
           ::fchmod(folder->get(), each.facts.st_mode & 01777) != 0)
-        return refused(mount_.source + "/" + each.path);
+        return refused(path_ + "/" + each.path);
     }
     return {};
   }
@@ -120,7 +117,7 @@ class Filling {
       return {};
     }
     struct stat facts{};
-    if (::fstat(from->get(), &facts) != 0) return refused(mount_.source + "/" + path);
+    if (::fstat(from->get(), &facts) != 0) return refused(path_ + "/" + path);
     folders_.push_back({path, facts});
     const auto entries = read_folder(from->get());
     if (!entries) {
@@ -155,8 +152,7 @@ class Filling {
     switch (entry.facts.st_mode & S_IFMT) {
       case S_IFDIR: {
         const MadeFor made(uid_, gid_);
-        if (::mkdirat(to, name, 0700) != 0 && errno != EEXIST)
-          return refused(mount_.source + "/" + path);
+        if (::mkdirat(to, name, 0700) != 0 && errno != EEXIST) return refused(path_ + "/" + path);
         waiting_.push_back(path);
         return {};
       }
@@ -167,7 +163,7 @@ class Filling {
         if (!text) return {};  // gone meanwhile
         const MadeFor made(uid_, gid_);
         if (::symlinkat(text->c_str(), to, name) != 0 && errno != EEXIST)
-          return refused(mount_.source + "/" + path);
+          return refused(path_ + "/" + path);
         const timespec times[2] = {entry.facts.st_atim, entry.facts.st_mtim};
         (void)!::utimensat(to, name, times,
                            AT_SYMLINK_NOFOLLOW);  // no program depends on a link's times
@@ -176,7 +172,7 @@ class Filling {
       case S_IFIFO: {
         const MadeFor made(uid_, gid_);
         if (::mkfifoat(to, name, entry.facts.st_mode & 0777) != 0 && errno != EEXIST)
-          return refused(mount_.source + "/" + path);
+          return refused(path_ + "/" + path);
         return {};
       }
       default:
@@ -195,21 +191,21 @@ class Filling {
     const UniqueFd copy(::openat(to, entry.name.c_str(),
                                  O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!copy.valid() && errno == EEXIST) return {};  // something is mounted there
-    if (!copy.valid()) return refused(mount_.source + "/" + path);
+    if (!copy.valid()) return refused(path_ + "/" + path);
     if (auto done = copy_content(from->get(), copy.get()); !done) {
       errno = done.error().errno_value;
-      return refused(mount_.source + "/" + path);
+      return refused(path_ + "/" + path);
     }
     if (!copy_attributes(from->get(), copy.get()) && !std::exchange(lost_attributes_, true))
       leave(path, "its user.* attributes, and maybe those of other files, can't be kept here");
     const timespec times[2] = {entry.facts.st_atim, entry.facts.st_mtim};
     if (::futimens(copy.get(), times) != 0 ||
         ::fchmod(copy.get(), entry.facts.st_mode & 07777) != 0)
-      return refused(mount_.source + "/" + path);
+      return refused(path_ + "/" + path);
     return {};
   }
 
-  const Mount& mount_;
+  const std::string& path_;  ///< of the source, for messages
   UniqueFd source_;
   UniqueFd veil_;
   UniqueFd target_;
@@ -225,18 +221,20 @@ class Filling {
 
 Status fill_copies(const plan::Plan& plan, int scratch, uid_t uid, gid_t gid,
                    std::vector<Left>& left) {
-  for (const Mount& mount : plan.mounts) {
-    if (mount.kind != MountKind::copy) continue;
-    const std::string place = plan::place_on_disk(mount);
-    UniqueFd source = SBX_TRY(open_lower(mount));
+  for (const plan::Mount& mount : plan.mounts) {
+    const auto* copy = mount.as<plan::mount::Copy>();
+    if (copy == nullptr) continue;
+    const std::string place = plan::place_on_disk(*copy);
+    UniqueFd source = SBX_TRY(open_lower(copy->source));
     UniqueFd target;
     UniqueFd veil;
     {
       const MadeFor made(uid, gid);
       target = SBX_TRY(open_folder(scratch, place + private_disk::kUpper));
-      if (!mount.veils.empty()) veil = SBX_TRY(open_folder(scratch, place + private_disk::kVeil));
+      if (!copy->veils.empty()) veil = SBX_TRY(open_folder(scratch, place + private_disk::kVeil));
     }
-    SBX_TRY(Filling(mount, std::move(source), std::move(veil), std::move(target), uid, gid, left)
+    SBX_TRY(Filling(copy->source.path, std::move(source), std::move(veil), std::move(target), uid,
+                    gid, left)
                 .run());
   }
   return {};

@@ -105,7 +105,8 @@ TEST_F(PlanTest, AGuardHidesByALayerOrByMasks) {
   set("filesystem.workspace.mode", "\"overlay\"");
   Plan decided = plan();
   std::vector<std::string> veils;
-  for (const Veil& veil : step_at(decided, "/home/me/project")->veils) veils.push_back(veil.path);
+  for (const Veil& veil : step_at(decided, "/home/me/project")->layered()->veils)
+    veils.push_back(veil.path);
   EXPECT_THAT(veils, ElementsAre("src", "src/.env", "src/.ssh"));
   EXPECT_THAT(decided.live, IsEmpty());
   set("filesystem.workspace.mode", "\"read-write\"");

@@ -73,6 +73,22 @@ inline const Mount* step_at(const Plan& plan, std::string_view target) {
   return found == plan.mounts.rend() ? nullptr : &*found;
 }
 
+/// Text of a file that the plan makes or covers with; "(none)" where the step is of another kind.
+inline std::string content_of(const Mount& step) {
+  if (const auto* file = step.as<mount::File>()) return file->content;
+  return "(none)";
+}
+
+inline bool is_recursive(const Mount& step) {
+  const auto* bind = step.as<mount::Bind>();
+  return bind != nullptr && bind->recursive;
+}
+
+inline bool needs_idmap(const Mount& step) {
+  const HostSource* source = step.host_source();
+  return source != nullptr && source->needs_idmap;
+}
+
 inline std::ptrdiff_t position_of(const Plan& plan, std::string_view target) {
   return step_at(plan, target) - plan.mounts.data();
 }
@@ -91,7 +107,7 @@ inline bool is_degraded(const Plan& plan, std::string_view what) {
 /// Matches a step of a kind for a target.
 MATCHER_P2(HasStep, kind, target, "has such a step") {
   const Mount* step = step_at(arg, target);
-  return step != nullptr && step->kind == kind;
+  return step != nullptr && step->kind() == kind;
 }
 
 }  // namespace sbx::plan

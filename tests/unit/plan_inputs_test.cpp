@@ -24,7 +24,7 @@ class Inputs : public PlanTest {
   std::string placed(const std::string& target) {
     const Plan decided = plan(with({{"/srv/data.csv", target}}));
     for (const Mount& step : decided.mounts)
-      if (step.kind == MountKind::file && step.content == "1,2") return step.target;
+      if (step.kind() == MountKind::file && content_of(step) == "1,2") return step.target;
     return "nowhere";
   }
   std::string refused(const std::string& target) {
@@ -52,8 +52,8 @@ TEST_F(Inputs, LieInTheWorkingFolderUnlessATargetIsNamed) {
 TEST_F(Inputs, BelongToTheProgramAndComeAfterTheWorkspace) {
   overlay();
   const Plan decided = plan(with({{"/srv/data.csv", ""}, {"/srv/tool", ""}}));
-  EXPECT_EQ(step_at(decided, "/home/me/project/data.csv")->mode, 0640U);
-  EXPECT_EQ(step_at(decided, "/home/me/project/tool")->mode, 0755U);
+  EXPECT_EQ(step_at(decided, "/home/me/project/data.csv")->as<mount::File>()->mode, 0640U);
+  EXPECT_EQ(step_at(decided, "/home/me/project/tool")->as<mount::File>()->mode, 0755U);
   EXPECT_GT(position_of(decided, "/home/me/project/tool"),
             position_of(decided, "/home/me/project"));
 }
@@ -61,9 +61,9 @@ TEST_F(Inputs, BelongToTheProgramAndComeAfterTheWorkspace) {
 TEST_F(Inputs, AreFoundFromTheWorkingDirectoryAndTheHome) {
   canned.files->file("/home/me/f", "home").file("/home/me/project/in", "here");
   const Plan decided = plan(with({{"~/f", ""}, {"in", "x"}, {"./in", "y/"}}));
-  EXPECT_EQ(step_at(decided, "/home/me/project/f")->content, "home");
-  EXPECT_EQ(step_at(decided, "/home/me/project/x")->content, "here");
-  EXPECT_EQ(step_at(decided, "/home/me/project/y/in")->content, "here");
+  EXPECT_EQ(content_of(*step_at(decided, "/home/me/project/f")), "home");
+  EXPECT_EQ(content_of(*step_at(decided, "/home/me/project/x")), "here");
+  EXPECT_EQ(content_of(*step_at(decided, "/home/me/project/y/in")), "here");
 }
 
 TEST_F(Inputs, NeverReplaceWhatTheWorkspaceHas) {

@@ -9,16 +9,16 @@ using testing::Not;
 
 std::string content_of(const Plan& plan, std::string_view target) {
   const Mount* step = step_at(plan, target);
-  return step != nullptr && step->kind == MountKind::file ? step->content : "(no file)";
+  return step != nullptr && step->kind() == MountKind::file ? content_of(*step) : "(no file)";
 }
 
 TEST_F(PlanTest, SystemFoldersAreBoundReadOnlyAndMergedOnesStayLinks) {
   const Plan decided = plan();
   ASSERT_THAT(decided, HasStep(MountKind::bind, "/usr"));
   EXPECT_TRUE(step_at(decided, "/usr")->read_only);
-  EXPECT_TRUE(step_at(decided, "/usr")->recursive);
+  EXPECT_TRUE(is_recursive(*step_at(decided, "/usr")));
   ASSERT_THAT(decided, HasStep(MountKind::symlink, "/lib64"));
-  EXPECT_EQ(step_at(decided, "/lib64")->source, "usr/lib64");
+  EXPECT_EQ(step_at(decided, "/lib64")->source(), "usr/lib64");
 }
 
 TEST_F(PlanTest, UnmergedSystemFoldersAreBound) {
@@ -29,7 +29,7 @@ TEST_F(PlanTest, UnmergedSystemFoldersAreBound) {
 TEST_F(PlanTest, EtcIsCurated) {
   const Plan decided = plan();
   EXPECT_EQ(content_of(decided, "/etc/timezone"), "Etc/UTC\n");
-  EXPECT_EQ(step_at(decided, "/etc/localtime")->source, "/usr/share/zoneinfo/Etc/UTC");
+  EXPECT_EQ(step_at(decided, "/etc/localtime")->source(), "/usr/share/zoneinfo/Etc/UTC");
   EXPECT_THAT(decided, HasStep(MountKind::bind, "/etc/ssl/certs"));
   EXPECT_THAT(decided, HasStep(MountKind::bind, "/etc/python3.11"));
   EXPECT_EQ(step_at(decided, "/etc/shadow"), nullptr);
@@ -59,8 +59,8 @@ TEST_F(PlanTest, TheHostsNameServersAreCopiedOnlyWithItsNetwork) {
 
 TEST_F(PlanTest, DevicesCarryTheirNumbers) {
   const Plan decided = plan();
-  EXPECT_EQ(step_at(decided, "/dev/null")->device_number, 0x103U);
-  EXPECT_EQ(step_at(decided, "/dev/urandom")->device_number, 0x109U);
+  EXPECT_EQ(step_at(decided, "/dev/null")->as<mount::Device>()->number, 0x103U);
+  EXPECT_EQ(step_at(decided, "/dev/urandom")->as<mount::Device>()->number, 0x109U);
   EXPECT_EQ(step_at(decided, "/dev/tty"), nullptr);
   RunRequest asked = request({"true"});
   asked.interactive = true;
@@ -77,7 +77,7 @@ TEST_F(PlanTest, ProcIsMountedBeforeItsMasks) {
 TEST_F(PlanTest, NothingOfSysOrTheHostsHomesIsThere) {
   for (const Mount& step : plan().mounts) {
     EXPECT_FALSE(step.target.starts_with("/sys")) << step.target;
-    EXPECT_FALSE(step.source.starts_with("/home/me")) << step.source;
+    EXPECT_FALSE(step.source().starts_with("/home/me")) << step.source();
   }
 }
 
@@ -118,7 +118,7 @@ TEST_F(PlanTest, AnotherSystemIsTakenFromItsFolder) {
   canned.files->program("/srv/os/usr/bin/python3.9");
   set("filesystem.system", "\"/srv/os\"");
   const Plan decided = plan({"tool"});
-  EXPECT_EQ(step_at(decided, "/usr")->source, "/srv/os/usr");
+  EXPECT_EQ(step_at(decided, "/usr")->source(), "/srv/os/usr");
   EXPECT_EQ(content_of(decided, "/etc/timezone"), "Other\n");
   EXPECT_EQ(decided.executable, "/usr/bin/tool");
   EXPECT_EQ(plan({"python3"}).executable, "/usr/bin/python3.9");

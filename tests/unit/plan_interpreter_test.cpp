@@ -307,8 +307,8 @@ TEST_F(PlanTest, AsRootAPrefixThatOthersCannotReadIsIdmapped) {
   canned.files->folder("/opt/py/bin", 0700).folder("/opt/py/lib", 0755);
   canned.files->program("/opt/py/bin/python3.12");
   const Plan decided = plan({"python3.12"});
-  EXPECT_TRUE(step_at(decided, "/opt/py/bin")->needs_idmap);
-  EXPECT_FALSE(step_at(decided, "/opt/py/lib")->needs_idmap);
+  EXPECT_TRUE(needs_idmap(*step_at(decided, "/opt/py/bin")));
+  EXPECT_FALSE(needs_idmap(*step_at(decided, "/opt/py/lib")));
 }
 
 TEST(RealPyenv, ItsShimIsResolvedByReading) {

@@ -11,23 +11,24 @@ TEST_F(PlanTest, AFolderIsReadThroughAnOverlayAndAFileThroughABind) {
   const Plan decided = plan();
   ASSERT_THAT(decided, HasStep(MountKind::overlay, "/srv/models"));
   EXPECT_TRUE(step_at(decided, "/srv/models")->read_only);
-  EXPECT_TRUE(step_at(decided, "/srv/models")->is_folder);
+  EXPECT_TRUE(step_at(decided, "/srv/models")->host_source()->is_folder);
   ASSERT_THAT(decided, HasStep(MountKind::bind, "/srv/notes.txt"));
   EXPECT_EQ(step_at(decided, "/srv/notes.txt")->origin.text(), "--set");
-  EXPECT_EQ(step_at(decided, "/srv/notes.txt")->inode, canned.files->look("/srv/notes.txt")->inode);
+  EXPECT_EQ(step_at(decided, "/srv/notes.txt")->host_source()->inode,
+            canned.files->look("/srv/notes.txt")->inode);
 }
 
 TEST_F(PlanTest, ASourceIsResolvedAndAppearsAsWritten) {
   canned.files->folder("/mnt/disk/data").link("/srv/data", "/mnt/disk/data");
   set("filesystem.read", R"(["/srv/data"])");
   const Plan decided = plan();
-  EXPECT_EQ(step_at(decided, "/srv/data")->source, "/mnt/disk/data");
+  EXPECT_EQ(step_at(decided, "/srv/data")->source(), "/mnt/disk/data");
 }
 
 TEST_F(PlanTest, ATargetIsHonoured) {
   canned.files->folder("/srv/data");
   set("filesystem.read", R"([{ source = "/srv/data", target = "/data" }])");
-  EXPECT_EQ(step_at(plan(), "/data")->source, "/srv/data");
+  EXPECT_EQ(step_at(plan(), "/data")->source(), "/srv/data");
 }
 
 TEST_F(PlanTest, AMissingGrantIsAnErrorUnlessItIsOptional) {
@@ -117,7 +118,7 @@ TEST_F(PlanTest, AMountPointThatAReadOnlyGrantLacksIsAnError) {
   EXPECT_EQ(error().code, "no-mount-point");
   set("filesystem.read",
       R"([{ source = "/srv/c", target = "/d" }, { source = "/srv/b", target = "/d/in" }])");
-  EXPECT_EQ(step_at(plan(), "/d/in")->source, "/srv/b");
+  EXPECT_EQ(step_at(plan(), "/d/in")->source(), "/srv/b");
 }
 
 TEST_F(PlanTest, ALinkInAGrantStandsWhereItLeads) {
@@ -159,9 +160,9 @@ TEST_F(SubmountTest, AsRootEachGetsAStepOfItsOwn) {
   set("filesystem.read", R"([{ source = "/srv/a", target = "/data" }])");
   const Plan decided = plan();
   ASSERT_THAT(decided, HasStep(MountKind::overlay, "/data"));
-  EXPECT_FALSE(step_at(decided, "/data")->recursive);
+  EXPECT_FALSE(is_recursive(*step_at(decided, "/data")));
   ASSERT_THAT(decided, HasStep(MountKind::overlay, "/data/disk"));
-  EXPECT_EQ(step_at(decided, "/data/disk/deep")->source, "/srv/a/disk/deep");
+  EXPECT_EQ(step_at(decided, "/data/disk/deep")->source(), "/srv/a/disk/deep");
   EXPECT_EQ(step_at(decided, "/data/b"), nullptr);
   set("filesystem.write", R"(["/srv/a"])");
   const Plan live = plan();
@@ -173,7 +174,7 @@ TEST_F(SubmountTest, ForAnOrdinaryUserTheyComeAlongInABindWithoutItsSockets) {
   set("filesystem.read", R"(["/srv/a"])");
   const Plan decided = plan();
   ASSERT_THAT(decided, HasStep(MountKind::bind, "/srv/a"));
-  EXPECT_TRUE(step_at(decided, "/srv/a")->recursive);
+  EXPECT_TRUE(is_recursive(*step_at(decided, "/srv/a")));
   EXPECT_TRUE(step_at(decided, "/srv/a")->read_only);
   EXPECT_EQ(step_at(decided, "/srv/a/disk"), nullptr);
   EXPECT_THAT(decided, HasStep(MountKind::mask_file, "/srv/a/disk/s"));
@@ -247,21 +248,21 @@ TEST_F(PlanTest, AKernelFileSystemInAGrantIsAnErrorThatNamesIt) {
 TEST_F(PlanTest, OnlyRootNeedsIdmaps) {
   canned.files->folder("/srv/a").file("/srv/open", "", 0644).file("/srv/shut", "", 0600);
   set("filesystem.read", R"(["/srv/a", "/srv/open", "/srv/shut"])");
-  for (const Mount& step : plan().mounts) EXPECT_FALSE(step.needs_idmap) << step.target;
+  for (const Mount& step : plan().mounts) EXPECT_FALSE(needs_idmap(step)) << step.target;
   canned.privileged();
   const Plan decided = plan();
-  EXPECT_TRUE(step_at(decided, "/srv/a")->needs_idmap) << "what lies below is not known";
-  EXPECT_FALSE(step_at(decided, "/srv/open")->needs_idmap);
-  EXPECT_TRUE(step_at(decided, "/srv/shut")->needs_idmap);
-  EXPECT_FALSE(step_at(decided, "/usr")->needs_idmap);
+  EXPECT_TRUE(needs_idmap(*step_at(decided, "/srv/a"))) << "what lies below is not known";
+  EXPECT_FALSE(needs_idmap(*step_at(decided, "/srv/open")));
+  EXPECT_TRUE(needs_idmap(*step_at(decided, "/srv/shut")));
+  EXPECT_FALSE(needs_idmap(*step_at(decided, "/usr")));
 }
 
 TEST_F(PlanTest, TheOwnerOfTheSourceIsKept) {
   canned.files->folder("/srv/a").owner("/srv/a", 1001, 1002);
   set("filesystem.read", R"(["/srv/a"])");
   const Plan decided = plan();
-  EXPECT_EQ(step_at(decided, "/srv/a")->owner_uid, 1001U);
-  EXPECT_EQ(step_at(decided, "/srv/a")->owner_gid, 1002U);
+  EXPECT_EQ(step_at(decided, "/srv/a")->host_source()->owner_uid, 1001U);
+  EXPECT_EQ(step_at(decided, "/srv/a")->host_source()->owner_gid, 1002U);
 }
 
 TEST_F(PlanTest, SocketsInALiveGrantAreMaskedAndTheirFoldersPinned) {
@@ -309,7 +310,7 @@ TEST_F(PlanTest, SeedsAreCopiedToTheSamePlaceOfTheNewHome) {
   const Plan decided = plan();
   const Mount* seed = step_at(decided, "/home/sandbox/.cache/mpl/fontlist-3.json");
   ASSERT_NE(seed, nullptr);
-  EXPECT_EQ(seed->content, "fonts");
+  EXPECT_EQ(content_of(*seed), "fonts");
   EXPECT_LT(position_of(decided, "/home/sandbox"), seed - decided.mounts.data());
   EXPECT_EQ(step_at(decided, "/home/sandbox/.cache/mpl/other.json"), nullptr);
   canned.files->file("/srv/x");
@@ -327,7 +328,7 @@ TEST_F(PlanTest, OfGitsSettingsOnlyTheIdentityIsCopied) {
   const Plan decided = plan();
   const Mount* seed = step_at(decided, "/home/sandbox/.gitconfig");
   ASSERT_NE(seed, nullptr);
-  EXPECT_EQ(seed->content,
+  EXPECT_EQ(content_of(*seed),
             "[user]\n\tname = Me Myself\n[user]\n\temail=\"me@example.org\"\n"
             "[init]\n\tdefaultBranch = main\n");
 }

@@ -13,7 +13,7 @@ TEST_F(PlanTest, AnEmptyWorkspaceIsAPrivateFolderAtTheSamePath) {
   const Plan decided = plan();
   EXPECT_EQ(decided.working_directory, kProject);
   ASSERT_THAT(decided, HasStep(MountKind::scratch, kProject));
-  EXPECT_EQ(step_at(decided, kProject)->source, "work");
+  EXPECT_EQ(step_at(decided, kProject)->source(), "work");
   EXPECT_THAT(decided.notes, IsEmpty());
 }
 

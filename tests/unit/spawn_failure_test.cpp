@@ -15,8 +15,8 @@ using testing::HasSubstr;
 plan::Plan with_workspace(bool read_only) {
   plan::Plan plan;
   plan::Mount mount;
-  mount.kind = plan::MountKind::overlay;
-  mount.source = mount.target = "/srv/project";
+  mount.payload = plan::mount::Overlay{{.source = {.path = "/srv/project"}}};
+  mount.target = "/srv/project";
   mount.read_only = read_only;
   mount.origin = {.file = "p.toml", .line = 3, .layer = Layer::file};
   plan.mounts = {mount};

@@ -16,24 +16,18 @@ namespace {
 
 namespace landlock = child::landlock;
 
-plan::Mount mount(plan::MountKind kind, std::string source, std::string target, bool read_only) {
-  plan::Mount mount;
-  mount.kind = kind;
-  mount.source = std::move(source);
-  mount.target = std::move(target);
-  mount.read_only = read_only;
-  return mount;
-}
-
 plan::Plan small_plan(int landlock_abi) {
   plan::Plan plan;
   plan.landlock_abi = landlock_abi;
   plan.command = {"true"};
   plan.executable = "/usr/bin/true";
-  plan.mounts = {mount(plan::MountKind::bind, "/usr", "/usr", true),
-                 mount(plan::MountKind::device, "/dev/null", "/dev/null", false),
-                 mount(plan::MountKind::scratch, "tmp", "/tmp", false),
-                 mount(plan::MountKind::bind, "/srv/notes.txt", "/srv/notes.txt", false)};
+  plan.mounts = {
+      {.target = "/usr", .payload = plan::mount::Bind{.source = {.path = "/usr"}}},
+      {.target = "/dev/null", .payload = plan::mount::Device{"/dev/null"}, .read_only = false},
+      {.target = "/tmp", .payload = plan::mount::Scratch{"tmp"}, .read_only = false},
+      {.target = "/srv/notes.txt",
+       .payload = plan::mount::Bind{.source = {.path = "/srv/notes.txt"}},
+       .read_only = false}};
   return plan;
 }
 

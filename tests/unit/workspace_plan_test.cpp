@@ -6,20 +6,21 @@
 namespace sbx::workspace {
 namespace {
 
-plan::Plan plan_with(plan::MountKind kind, const char* source, bool read_only) {
+plan::Plan plan_with(plan::mount::Payload payload, bool read_only) {
   plan::Plan plan;
   plan.mounts.push_back(
-      {.kind = kind, .source = source, .target = "/home/me/project", .read_only = read_only});
+      {.target = "/home/me/project", .payload = std::move(payload), .read_only = read_only});
   return plan;
 }
 
 TEST(WorkspaceCopy, OnlyAPrivateWritableWorkspaceIsOne) {
-  using plan::MountKind;
-  EXPECT_TRUE(has_overlay(plan_with(MountKind::overlay, "/home/me/project", false)));
-  EXPECT_FALSE(has_overlay(plan_with(MountKind::overlay, "/home/me/project", true)));
-  EXPECT_FALSE(has_copy(plan_with(MountKind::bind, "/home/me/project", false)));
-  EXPECT_TRUE(has_copy(plan_with(MountKind::scratch, "work", false)));
-  EXPECT_FALSE(has_copy(plan_with(MountKind::scratch, "tmp", false)));
+  const plan::mount::Overlay overlay{{.source = {.path = "/home/me/project"}}};
+  const plan::mount::Bind bind{.source = {.path = "/home/me/project"}};
+  EXPECT_TRUE(has_overlay(plan_with(overlay, false)));
+  EXPECT_FALSE(has_overlay(plan_with(overlay, true)));
+  EXPECT_FALSE(has_copy(plan_with(bind, false)));
+  EXPECT_TRUE(has_copy(plan_with(plan::mount::Scratch{"work"}, false)));
+  EXPECT_FALSE(has_copy(plan_with(plan::mount::Scratch{"tmp"}, false)));
 }
 
 TEST(WorkspaceCopy, ThePathBelongsToTheDeepestLayer) {

@@ -10,7 +10,7 @@ namespace sbx::plan {
 namespace {
 
 bool is_writable_overlay(const Mount& mount) {
-  return mount.kind == MountKind::overlay && !mount.read_only;
+  return mount.kind() == MountKind::overlay && !mount.read_only;
 }
 
 /// The reason, as recorded in `degraded` when a mount became a copy.
@@ -23,19 +23,18 @@ std::string why_copied(const Plan& plan) {
 
 void give_disk_places(std::vector<Mount>& mounts) {
   std::uint32_t next = 0;
-  for (Mount& mount : mounts)
-    if (mount.kind == MountKind::overlay || mount.kind == MountKind::copy)
-      mount.disk_place = next++;
+  for (Mount& step : mounts)
+    if (mount::Layered* layered = step.layered()) layered->disk_place = next++;
 }
 
-std::string place_on_disk(const Mount& mount) {
-  return fmt::format("{}/{}/", private_disk::kOverlays, mount.disk_place);
+std::string place_on_disk(const mount::Layered& layered) {
+  return fmt::format("{}/{}/", private_disk::kOverlays, layered.disk_place);
 }
 
 void use_copies(Plan& plan, const std::string& why) {
   for (Mount& mount : plan.mounts) {
     if (!is_writable_overlay(mount)) continue;
-    mount.kind = MountKind::copy;
+    become_copy(mount);
     plan.degraded.push_back({.promise = Promise::workspace_mode,
                              .why = "'" + mount.target + "' can't be an overlay: " + why,
                              .instead = "it is a copy, made when the run began"});
@@ -45,18 +44,19 @@ void use_copies(Plan& plan, const std::string& why) {
 Status decide_disk(Plan& plan, policy::DiskOn asked, const host::Host& host) {
   std::uint64_t bytes = 0;
   std::uint64_t entries = 0;
-  for (const Mount& mount : plan.mounts) {
-    if (mount.kind != MountKind::copy) continue;
-    bytes += mount.stored_bytes;
-    entries += mount.entries;
+  for (const Mount& step : plan.mounts) {
+    const auto* copy = step.as<mount::Copy>();
+    if (copy == nullptr) continue;
+    bytes += copy->bytes;
+    entries += copy->entries;
     if (bytes > plan.budgets.disk.count || entries > plan.budgets.disk_files)
       return fail({.kind = ErrorKind::policy,
                    .code = "workspace-too-large",
-                   .message = "'" + mount.source + "' must be copied (" + why_copied(plan) +
+                   .message = "'" + copy->source.path + "' must be copied (" + why_copied(plan) +
                               ") and holds " + describe(Bytes{bytes}) + " in " +
                               std::to_string(entries) +
                               " names, more than limits.disk and limits.disk_files allow",
-                   .origin = mount.origin,
+                   .origin = step.origin,
                    .hint = "raise them (--disk), or name a smaller directory"});
   }
   std::string why;

@@ -8,7 +8,7 @@ namespace sbx::plan {
 /// Numbers the overlays and copies of a finished list: each has a directory of its own on the private disk.
 void give_disk_places(std::vector<Mount>& mounts);
 /// The directory of an overlay or copy on the private disk, with a slash at its end.
-[[nodiscard]] std::string place_on_disk(const Mount& mount);
+[[nodiscard]] std::string place_on_disk(const mount::Layered& layered);
 
 /// Turns the writable overlays of a plan into copies; `why` is the reason.
 void use_copies(Plan& plan, const std::string& why);

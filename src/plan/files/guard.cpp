@@ -20,8 +20,9 @@ std::string relative(const std::string& path, const std::string& folder) {
 }
 
 /// An empty read-only file, not /dev/null: a write must fail rather than vanish.
-MountKind mask_kind(bool is_folder) {
-  return is_folder ? MountKind::mask_folder : MountKind::content;
+mount::Payload mask(bool is_folder) {
+  if (is_folder) return mount::MaskFolder{};
+  return mount::Content{};
 }
 
 std::string first_part(const std::string& path) {
@@ -56,8 +57,10 @@ Status Guard::run(std::vector<Shown>& shown) {
   SBX_TRY(check_files());
   for (Shown& each : shown) {
     Mount& step = guarded_.steps[each.step];
-    step.stored_bytes = each.survey->bytes;
-    step.entries = each.survey->entries;
+    if (mount::Layered* layered = step.layered()) {
+      layered->bytes = each.survey->bytes;
+      layered->entries = each.survey->entries;
+    }
     if (each.layered && !step.read_only && !each.survey->foreign.empty()) copy_instead(each);
     hide_all(each);
     seal_names(each);
@@ -120,7 +123,7 @@ void Guard::seal_way_to_state() {
     for (const Hop& link : links) {
       const std::string inside = view_.inside(link.first);
       const Cover* over = inside.empty() ? nullptr : view_.over(inside);
-      if (over != nullptr && over->live) protect(inside, MountKind::read_only, origin);
+      if (over != nullptr && over->live) protect(inside, mount::ReadOnly{}, origin);
     }
   }
 }
@@ -186,7 +189,7 @@ Status Guard::check_files() const {
 
 /// Writing to such a file through an overlay fails with EOVERFLOW: its owner can't be preserved.
 void Guard::copy_instead(const Shown& shown) {
-  guarded_.steps[shown.step].kind = MountKind::copy;
+  become_copy(guarded_.steps[shown.step]);
   guarded_.degraded.push_back({.promise = Promise::workspace_mode,
                                .why = "'" + joined(shown.grant.source, shown.survey->foreign) +
                                       "' belongs to a user or group that has no id inside",
@@ -210,7 +213,8 @@ void Guard::hide_all(Shown& shown) {
     done.insert(std::ranges::upper_bound(done, name.path), name.path);
   }
   for (const std::string& path : shown.survey->git_settings) clean_settings(shown, path);
-  std::ranges::sort(guarded_.steps[shown.step].veils, {}, &Veil::path);
+  if (mount::Layered* layered = guarded_.steps[shown.step].layered())
+    std::ranges::sort(layered->veils, {}, &Veil::path);
 }
 
 void Guard::hide(const Shown& shown, const Hidden& name) {
@@ -219,13 +223,13 @@ void Guard::hide(const Shown& shown, const Hidden& name) {
   if (shown.layered)
     add_veil(shown, {.kind = VeilKind::hidden, .path = name.path});
   else
-    protect(inside, mask_kind(name.is_folder), shown.grant.origin);
+    protect(inside, mask(name.is_folder), shown.grant.origin);
   guarded_.explanations.push_back("'" + inside + "' is hidden (filesystem.deny)");
 }
 
 /// Parents come first, created like those below.
 void Guard::add_veil(const Shown& shown, Veil veil) {
-  std::vector<Veil>& veils = guarded_.steps[shown.step].veils;
+  std::vector<Veil>& veils = guarded_.steps[shown.step].layered()->veils;
   for (std::size_t slash = veil.path.find('/'); slash != std::string::npos;
        slash = veil.path.find('/', slash + 1)) {
     std::string folder = veil.path.substr(0, slash);
@@ -248,7 +252,7 @@ void Guard::clean_settings(const Shown& shown, const std::string& path) {
   if (shown.layered)
     add_veil(shown, {.kind = VeilKind::content, .path = name, .content = std::move(*clean)});
   else
-    protect(inside_path(shown, name), MountKind::content, shown.grant.origin, std::move(*clean));
+    protect(inside_path(shown, name), mount::Content{std::move(*clean)}, shown.grant.origin);
   guarded_.explanations.push_back("'" + inside_path(shown, name) +
                                   "' is shown as a copy without credentials");
 }
@@ -263,13 +267,13 @@ void Guard::seal_names(const Shown& shown) {
   for (const std::string& name : shown.survey->sockets) {
     const std::string inside = inside_path(shown, name);
     if (!is_granted_socket(joined(shown.grant.source, name)) && !is_covered(shown, inside))
-      protect(inside, MountKind::mask_file, shown.grant.origin);
+      protect(inside, mount::MaskFile{}, shown.grant.origin);
   }
 }
 
 void Guard::seal(const std::string& inside, const Origin& origin) {
   const Cover* over = view_.over(inside);
-  if (over != nullptr && over->writable) protect(inside, MountKind::read_only, origin);
+  if (over != nullptr && over->writable) protect(inside, mount::ReadOnly{}, origin);
 }
 
 bool Guard::is_mounted(const std::string& target) {
@@ -278,22 +282,20 @@ bool Guard::is_mounted(const std::string& target) {
   return mounted_.contains(target);
 }
 
-/// Puts `kind` over a path in a live grant and makes each parent a mount point: otherwise the program could rename a
+/// Puts a protection over a path in a live grant and makes each parent a mount point: otherwise the program could rename a
 /// parent and so move the protected name away.
-void Guard::protect(const std::string& inside, MountKind kind, const Origin& origin,
-                    std::string content) {
+void Guard::protect(const std::string& inside, mount::Payload protection, const Origin& origin) {
   const Cover* over = view_.over(inside);
   if (over == nullptr) return;
   std::vector<Mount>& steps = guarded_.steps;
   if (over->live) {
     for (std::string folder = parent_of(inside); folder != over->target && folder != "/";
          folder = parent_of(folder))
-      if (!is_mounted(folder)) steps.push_back(plain_step(MountKind::pinned, folder));
+      if (!is_mounted(folder)) steps.push_back(plain_step(mount::Pinned{}, folder));
   }
-  Mount step = plain_step(kind, inside);
+  Mount step = plain_step(std::move(protection), inside);
   step.read_only = true;
   step.origin = origin;
-  step.content = std::move(content);
   steps.push_back(std::move(step));
 }
 
@@ -336,26 +338,26 @@ void hide_in_binds(const DenyRules& denials, const host::Host& host, std::size_t
   if (denials.literals().empty()) return;
   std::vector<Mount> masks;
   for (std::size_t i = 0; i < count; ++i) {
-    const Mount& step = steps[i];
-    if (step.kind != MountKind::bind) continue;
+    const auto* bind = steps[i].as<mount::Bind>();
+    if (bind == nullptr) continue;
+    const std::string& source = bind->source.path;
     for (const DenyRule* rule : denials.literals()) {
-      const bool whole = is_within(step.source, rule->pattern);
-      if (!whole && !is_within(rule->pattern, step.source)) continue;
-      const auto facts = host.files->look(whole ? step.source : rule->pattern);
+      const bool whole = is_within(source, rule->pattern);
+      if (!whole && !is_within(rule->pattern, source)) continue;
+      const auto facts = host.files->look(whole ? source : rule->pattern);
       if (!facts) continue;
-      std::string target = step.target;
-      if (!whole) target += below(rule->pattern, step.source);
-      Mount mask =
-          plain_step(mask_kind(facts->type == host::FileType::directory), std::move(target));
-      mask.read_only = true;
-      mask.origin = rule->origin;
+      std::string target = steps[i].target;
+      if (!whole) target += below(rule->pattern, source);
+      Mount step = plain_step(mask(facts->type == host::FileType::directory), std::move(target));
+      step.read_only = true;
+      step.origin = rule->origin;
       degraded.push_back({.promise = Promise::hidden_files,
-                          .why = "'" + mask.target + "' lies in a part of the system",
+                          .why = "'" + step.target + "' lies in a part of the system",
                           .instead = "what is there at the start is masked"});
-      masks.push_back(std::move(mask));
+      masks.push_back(std::move(step));
     }
   }
-  for (Mount& mask : masks) steps.push_back(std::move(mask));
+  for (Mount& step : masks) steps.push_back(std::move(step));
 }
 
 }  // namespace sbx::plan

@@ -63,8 +63,7 @@ class Guard {
   void tell(const Shown& shown);
   void add_veil(const Shown& shown, Veil veil);
   [[nodiscard]] bool is_mounted(const std::string& target);
-  void protect(const std::string& inside, MountKind kind, const Origin& origin,
-               std::string content = {});
+  void protect(const std::string& inside, mount::Payload protection, const Origin& origin);
   [[nodiscard]] std::string inside_path(const Shown& shown, const std::string& path) const;
   [[nodiscard]] bool is_covered(const Shown& shown, const std::string& inside) const;
   [[nodiscard]] bool is_granted_socket(const std::string& source) const;

@@ -82,7 +82,7 @@ class Inputs {
     total_ += content->size();
     SBX_TRY(check_total(input));
     Mount step = file_step(std::move(*content), target, (facts.mode & 0777U) | kOwnersAccess);
-    step.source = *real;
+    step.as<mount::File>()->copied_from = *real;
     step.origin = typed();
     steps_.push_back(std::move(step));
     return {};
@@ -127,7 +127,7 @@ class Inputs {
     const std::string what = in_quotes(input.source) + " to '" + target + "'";
     const auto other = std::ranges::find(steps_, target, &Mount::target);
     if (other != steps_.end())
-      return refuse(what, "'" + other->source + "' is copied there", "--in FILE:TARGET");
+      return refuse(what, "'" + other->source() + "' is copied there", "--in FILE:TARGET");
     // A mount is at this path, or leads there.
     for (const Mount& step : places_.steps)
       if (is_within(step.target, target))

@@ -28,7 +28,7 @@ Status add_system_folder(const host::Host& host, const std::string& root, const 
   }
   if (facts->type != host::FileType::directory) return {};
   Mount step = bind_step(path, place, *facts);
-  step.needs_idmap = host.privileged && !others_may_use(*facts);
+  step.host_source()->needs_idmap = host.privileged && !others_may_use(*facts);
   step.origin = origin;
   steps.push_back(std::move(step));
   view.add({.source = path, .target = place, .system = true});
@@ -47,9 +47,10 @@ constexpr std::array<Device, 5> kDevices = {{{"/dev/null", 1, 3},
                                              {"/dev/urandom", 1, 9}}};
 
 Mount device_step(const Device& device) {
-  Mount step = plain_step(MountKind::device, device.path, device.path);
-  step.device_number = static_cast<std::uint32_t>(makedev(device.major, device.minor));
-  return step;
+  return plain_step(
+      mount::Device{.path = device.path,
+                    .number = static_cast<std::uint32_t>(makedev(device.major, device.minor))},
+      device.path);
 }
 
 // Files that an ordinary uid could read, or that reveal facts about the host; the rest is 0400 root and unreadable in
@@ -80,17 +81,17 @@ Result<std::vector<Mount>> system_steps(const host::Host& host, const std::strin
 
 std::vector<Mount> kernel_steps(bool interactive) {
   std::vector<Mount> steps;
-  steps.push_back(plain_step(MountKind::proc, "/proc"));
-  for (const char* path : kMaskedFiles) steps.push_back(plain_step(MountKind::mask_file, path));
-  for (const char* path : kMaskedFolders) steps.push_back(plain_step(MountKind::mask_folder, path));
-  steps.push_back(plain_step(MountKind::read_only, "/proc/sys"));
+  steps.push_back(plain_step(mount::Proc{}, "/proc"));
+  for (const char* path : kMaskedFiles) steps.push_back(plain_step(mount::MaskFile{}, path));
+  for (const char* path : kMaskedFolders) steps.push_back(plain_step(mount::MaskFolder{}, path));
+  steps.push_back(plain_step(mount::ReadOnly{}, "/proc/sys"));
   steps.back().read_only = true;
 
   steps.push_back(directory_step("/dev"));
   for (const Device& device : kDevices) steps.push_back(device_step(device));
   if (interactive) steps.push_back(device_step({"/dev/tty", 5, 0}));
-  steps.push_back(plain_step(MountKind::scratch, "/dev/shm", private_disk::kShm));
-  steps.push_back(plain_step(MountKind::devpts, "/dev/pts"));
+  steps.push_back(plain_step(mount::Scratch{private_disk::kShm}, "/dev/shm"));
+  steps.push_back(plain_step(mount::Devpts{}, "/dev/pts"));
   steps.push_back(symlink_step("pts/ptmx", "/dev/ptmx"));
   steps.push_back(symlink_step("/proc/self/fd", "/dev/fd"));
   steps.push_back(symlink_step("/proc/self/fd/0", "/dev/stdin"));
@@ -101,8 +102,8 @@ std::vector<Mount> kernel_steps(bool interactive) {
 
 std::vector<Mount> private_steps() {
   std::vector<Mount> steps;
-  steps.push_back(plain_step(MountKind::scratch, "/tmp", private_disk::kTmp));
-  steps.push_back(plain_step(MountKind::scratch, kHome, private_disk::kHome));
+  steps.push_back(plain_step(mount::Scratch{private_disk::kTmp}, "/tmp"));
+  steps.push_back(plain_step(mount::Scratch{private_disk::kHome}, kHome));
   steps.push_back(directory_step("/run"));
   steps.push_back(directory_step("/var"));
   steps.push_back(symlink_step("/tmp", "/var/tmp"));
@@ -114,12 +115,12 @@ void make_room(std::vector<Mount>& view_steps, const std::vector<Mount>& more) {
   for (const Mount& step : more) {
     std::erase_if(view_steps, [&](const Mount& present) {
       return present.target == step.target &&
-             (present.kind == MountKind::symlink || present.kind == MountKind::file);
+             (present.kind() == MountKind::symlink || present.kind() == MountKind::file);
     });
     for (Mount& present : view_steps) {
-      if (present.kind != MountKind::symlink || !is_within(step.target, present.target)) continue;
+      if (present.kind() != MountKind::symlink || !is_within(step.target, present.target)) continue;
       present = present.target == "/var/tmp"
-                    ? plain_step(MountKind::scratch, present.target, private_disk::kTmp)
+                    ? plain_step(mount::Scratch{private_disk::kTmp}, present.target)
                     : directory_step(present.target);
     }
   }

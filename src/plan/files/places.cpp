@@ -237,7 +237,7 @@ Status Placer::note_medium(const Grant& grant) {
 }
 
 void Placer::add_empty(const Grant& grant) {
-  Mount step = plain_step(MountKind::scratch, grant.target, private_disk::kWorkspace);
+  Mount step = plain_step(mount::Scratch{private_disk::kWorkspace}, grant.target);
   step.origin = grant.origin;
   places_.steps.push_back(std::move(step));
   view_.add({.source = {}, .target = grant.target, .writable = true});
@@ -246,32 +246,31 @@ void Placer::add_empty(const Grant& grant) {
 void Placer::add_step(const Grant& grant, Extent extent) {
   Mount step = bind_step(grant.source, grant.target, grant.facts);
   // The host's sockets can be reached through a bind but not through an overlay.
-  if (step.is_folder && grant.access != Access::live && extent == Extent::alone)
-    step.kind = MountKind::overlay;
-  step.read_only =
-      grant.access == Access::read || (!step.is_folder && grant.access == Access::copy);
-  step.recursive = extent == Extent::with_submounts;
+  const bool is_folder = step.host_source()->is_folder;
+  const bool is_layered = is_folder && grant.access != Access::live && extent == Extent::alone;
+  step.read_only = grant.access == Access::read || (!is_folder && grant.access == Access::copy);
+  step.as<mount::Bind>()->recursive = extent == Extent::with_submounts;
   step.special = grant.access != Access::live || grant.special;
-  step.needs_idmap =
-      host_.privileged && (step.is_folder || !step.read_only || !usable_by_others(grant));
+  step.host_source()->needs_idmap =
+      host_.privileged && (is_folder || !step.read_only || !usable_by_others(grant));
+  if (is_layered) step.payload = mount::Overlay{{.source = std::move(*step.host_source())}};
   step.origin = grant.origin;
   view_.add({.source = grant.source,
              .target = grant.target,
              .writable = !step.read_only,
              .live = grant.access == Access::live});
-  if (step.is_folder)
-    shown_.push_back(
-        {.grant = grant, .step = places_.steps.size(), .layered = step.kind == MountKind::overlay});
+  if (is_folder)
+    shown_.push_back({.grant = grant, .step = places_.steps.size(), .layered = is_layered});
   places_.steps.push_back(std::move(step));
 }
 
 /// Copies each mount separately: a copy doesn't hide submounts.
 void Placer::add_copies(const Grant& grant, const Below& below_it) {
   add_step(grant, Extent::alone);
-  places_.steps.back().kind = MountKind::copy;
+  become_copy(places_.steps.back());
   for (const Grant& submount : below_it.shown) {
     add_step(submount, Extent::alone);
-    if (places_.steps.back().is_folder) places_.steps.back().kind = MountKind::copy;
+    become_copy(places_.steps.back());
   }
   places_.degraded.push_back(
       {.promise = Promise::workspace_mode,

@@ -62,35 +62,31 @@ const Cover* View::over(const std::string& inside_path) const {
 Mount bind_step(const std::string& source, const std::string& target,
                 const host::FileFacts& facts) {
   const bool is_folder = facts.type == host::FileType::directory;
-  return {.kind = MountKind::bind,
-          .source = source,
-          .target = target,
-          .recursive = is_folder,
-          .device = facts.device,
-          .inode = facts.inode,
-          .is_folder = is_folder,
-          .owner_uid = facts.uid,
-          .owner_gid = facts.gid};
+  return {.target = target,
+          .payload = mount::Bind{.source = {.path = source,
+                                            .device = facts.device,
+                                            .inode = facts.inode,
+                                            .is_folder = is_folder,
+                                            .owner_uid = facts.uid,
+                                            .owner_gid = facts.gid},
+                                 .recursive = is_folder}};
 }
 
 Mount directory_step(std::string target, mode_t mode) {
-  return {.kind = MountKind::directory, .target = std::move(target), .mode = mode};
+  return {.target = std::move(target), .payload = mount::Directory{mode}};
 }
 
 Mount symlink_step(std::string text, std::string target) {
-  return {.kind = MountKind::symlink, .source = std::move(text), .target = std::move(target)};
+  return {.target = std::move(target), .payload = mount::Symlink{std::move(text)}};
 }
 
 Mount file_step(std::string content, std::string target, mode_t mode) {
-  return {.kind = MountKind::file,
-          .target = std::move(target),
-          .mode = mode,
-          .content = std::move(content)};
+  return {.target = std::move(target),
+          .payload = mount::File{.content = std::move(content), .mode = mode}};
 }
 
-Mount plain_step(MountKind kind, std::string target, std::string source) {
-  return {
-      .kind = kind, .source = std::move(source), .target = std::move(target), .read_only = false};
+Mount plain_step(mount::Payload payload, std::string target) {
+  return {.target = std::move(target), .payload = std::move(payload), .read_only = false};
 }
 
 bool others_may_use(const host::FileFacts& facts) {

@@ -53,8 +53,8 @@ class View {
 [[nodiscard]] Mount directory_step(std::string target, mode_t mode = 0755);
 [[nodiscard]] Mount symlink_step(std::string text, std::string target);
 [[nodiscard]] Mount file_step(std::string content, std::string target, mode_t mode = 0644);
-/// A step without contents (device, scratch, proc and the like): kind, target and optional source.
-[[nodiscard]] Mount plain_step(MountKind kind, std::string target, std::string source = {});
+/// A step that is not read-only: a device, a private directory, a procfs and the like.
+[[nodiscard]] Mount plain_step(mount::Payload payload, std::string target);
 
 /// True if the sandbox's uid can read this file, or list this directory, by the "other" permission bits: under root
 /// identity that uid belongs to nobody on the host.

@@ -171,7 +171,7 @@ void Resolver::note_project_environment() {
     program_.notes.push_back("using the virtual environment '" + project_->folder + "'");
     const Cover* over = view_.over(project_->folder);
     if (over != nullptr && over->live)
-      program_.steps.push_back(plain_step(MountKind::read_only, project_->folder));
+      program_.steps.push_back(plain_step(mount::ReadOnly{}, project_->folder));
   } else if (project_->folder.empty() && is_python_name(base_name(program_.executable))) {
     program_.notes.push_back(project_->note);
   }

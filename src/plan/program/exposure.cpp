@@ -54,7 +54,7 @@ Exposure::Exposure(const host::Host& host, const Lookup& lookup, View& view,
 
 void Exposure::add(const std::string& source, const host::FileFacts& facts) {
   Mount step = bind_step(source, source, facts);
-  step.needs_idmap = host_.privileged && !others_may_use(facts);
+  step.host_source()->needs_idmap = host_.privileged && !others_may_use(facts);
   steps_.push_back(std::move(step));
   view_.add({.source = source, .target = source});
 }

@@ -1,0 +1,128 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <sbx/outcome.hpp>
+
+#include "base/mount_kind.hpp"
+
+/// One step of building the file system that the program sees.
+namespace sbx::plan {
+
+using sbx::MountKind;
+
+/// Kind of a name in the layer that lies over a granted directory.
+enum class VeilKind : std::uint8_t {
+  folder,   ///< created like the directory below, to hold deeper veils
+  hidden,   ///< the name doesn't exist inside, even if the host creates it
+  content,  ///< a file with `content` instead, with the mode and owner below
+};
+struct Veil {
+  VeilKind kind{};
+  std::string path;  ///< below the source
+  std::string content{};
+};
+
+/// A file or directory of the host, as it was when the plan was made: if it is another one at set-up, the run fails
+/// with "changed during set-up".
+struct HostSource {
+  std::string path;  ///< canonical
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  bool is_folder = false;
+  uid_t owner_uid = 0;  ///< decides the idmap
+  gid_t owner_gid = 0;
+  /// The sandbox's uid can't access the grant's files without an idmapped mount (privileged callers only).
+  bool needs_idmap = false;
+};
+
+/// What a step needs besides its target: a type for each line of SBX_MOUNT_KINDS.
+namespace mount {
+struct Directory {
+  mode_t mode = 0755;
+};
+struct Symlink {
+  std::string text;
+};
+struct File {
+  std::string content;
+  mode_t mode = 0644;
+  std::string copied_from{};  ///< a file of the host; empty: made by sbx
+};
+struct Bind {
+  HostSource source;
+  bool recursive = false;  ///< with the mounts below the source
+};
+/// An overlay may become a copy, so both know the same.
+struct Layered {
+  HostSource source;
+  std::vector<Veil> veils{};  ///< hide parts of the source; parents come first
+  std::uint64_t bytes = 0;    ///< what a copy of the source takes
+  std::uint64_t entries = 0;
+  std::uint32_t disk_place = 0;  ///< number of its directory on the private disk
+};
+struct Overlay : Layered {};
+struct Copy : Layered {};
+struct Device {
+  std::string path;
+  std::uint32_t number = 0;
+};
+struct Scratch {
+  std::string folder;  ///< of base/private_disk.hpp
+};
+struct Content {
+  std::string text{};
+};
+struct Proc {};
+struct Devpts {};
+struct MaskFile {};
+struct MaskFolder {};
+struct ReadOnly {};
+struct Pinned {};
+
+template <class, class... Kinds>
+using AfterFirst = std::variant<Kinds...>;
+#define SBX_MOUNT_TYPE(kind, name, Type) , Type
+using Payload = AfterFirst<void SBX_MOUNT_KINDS(SBX_MOUNT_TYPE)>;
+#undef SBX_MOUNT_TYPE
+}  // namespace mount
+
+struct Mount {
+  std::string target;
+  mount::Payload payload;
+  bool read_only = true;
+  bool executable = true;  ///< false: noexec
+  bool special = true;     ///< writable: FIFOs and sockets are allowed in it
+  Origin origin{};         ///< the policy line that requires this step
+
+  /// The list of kinds gives the payload its alternatives, in the same order.
+  [[nodiscard]] MountKind kind() const { return static_cast<MountKind>(payload.index()); }
+  template <class Type>
+  [[nodiscard]] const Type* as() const {
+    return std::get_if<Type>(&payload);
+  }
+  template <class Type>
+  [[nodiscard]] Type* as() {
+    return std::get_if<Type>(&payload);
+  }
+  /// Of an overlay or copy, else null.
+  [[nodiscard]] const mount::Layered* layered() const;
+  [[nodiscard]] mount::Layered* layered();
+  /// Of a bind, overlay or copy, else null.
+  [[nodiscard]] const HostSource* host_source() const;
+  [[nodiscard]] HostSource* host_source();
+  /// What the step shows, as messages and the record name it: a path of the host, the text of a link, a directory of the
+  /// private disk; empty for what the kernel or sbx makes.
+  [[nodiscard]] const std::string& source() const;
+};
+
+/// Turns an overlay into a copy of its source.
+void become_copy(Mount& step);
+
+}  // namespace sbx::plan
