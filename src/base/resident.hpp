@@ -18,6 +18,8 @@ namespace sbx {
 inline void release_program_pages() {
   const auto headers = ::getauxval(AT_PHDR);
   const auto count = ::getauxval(AT_PHNUM);
+  // Addresses are numbers in the auxiliary vector, getauxval(3), and in program headers.
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
   const auto* const segments = reinterpret_cast<const Elf64_Phdr*>(headers);
   if (segments == nullptr) return;
   std::size_t first = 0;
@@ -33,6 +35,7 @@ inline void release_program_pages() {
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
     const std::uintptr_t begin = (base + segment.p_vaddr) & ~(kPage - 1);
     const std::uintptr_t end = (base + segment.p_vaddr + segment.p_filesz) & ~(kPage - 1);
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
     if (end > begin) (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
   }
 }

@@ -14,7 +14,7 @@ constexpr char kStaging[] =
     ".scratch";  ///< attachment point of the private tmpfs while the root is built
 
 void make_root(Builder& builder) {
-  Program& program = builder.program;
+  const Program& program = builder.program;
   if (enter(program, Stage::private_mounts))
     child::must(program, Stage::private_mounts, 0,
                 ::mount(nullptr, "/", nullptr, kMsRec | kMsPrivate, nullptr));
@@ -77,7 +77,7 @@ void hide_scratch(Builder& builder) {
 }
 
 void enter_root(Builder& builder) {
-  Program& program = builder.program;
+  const Program& program = builder.program;
   builder.stage = Stage::root_read_only;
   if (enter(program, Stage::root_read_only))
     set_attributes(builder, builder.root, MOUNT_ATTR_RDONLY, false);

@@ -17,6 +17,8 @@ class Relative {
   /// Null until it is set.
   [[nodiscard]] T* get() const {
     if (distance_ == 0) return nullptr;
+    // It leads out of this object, where the arithmetic of pointers is not defined.
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
     return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(this) +
                                 static_cast<std::uintptr_t>(std::intptr_t{distance_}));
   }
