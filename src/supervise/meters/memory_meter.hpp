@@ -18,7 +18,7 @@ namespace sbx::supervise {
 /// tmpfs and shared mappings, page tables and swapped pages; also the entries of the tmpfs, kEntryMemory each. Not
 /// included: memory of a memfd that no process maps, System V shared memory and semaphores (in this mode the filter
 /// denies memfd_create, shmget, semget and msgget), pipe buffers. For the model and the guarantee of each estimate
-/// see sbx-security(7), "How memory is polled".
+/// see sbx-security(7), THE POLLING MODEL.
 class MemoryMeter {
  public:
   /// `scratch`: a borrowed descriptor on the private tmpfs, or -1. `sockets`: borrowed, or null.
