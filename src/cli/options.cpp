@@ -140,8 +140,8 @@ constexpr OptionRow kRunOptions[] = {
      "record goes to a pipe only and its reader has left.",
      sets<&Invocation::die_with_parent>},
     {"--dry-run", "", kAnswer, kOnce,
-     "Print what would be done and why; run nothing. Only an attempt tells what can keep the "
-     "budgets: where a control group can be made, an empty one is, and removed again.",
+     "Print what would be done and why; run nothing. To find out what can enforce the budgets, "
+     "sbx makes an empty control group and removes it again.",
      sets<&Invocation::output, &OutputOptions::dry_run>},
     {"--trace-time", "", kAnswer, kOnce, "Print the stages of the start, in microseconds.",
      sets<&Invocation::output, &OutputOptions::trace_time>},
