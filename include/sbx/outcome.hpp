@@ -12,7 +12,26 @@
 /// How a run ended and what sbx observed. The JSON form is schema "sbx.run/1", sbx-record(5).
 namespace sbx {
 
+/// The budgets that can end a run.
 enum class Budget : std::uint8_t { wall_time, cpu_time, memory, output, file_size, disk };
+/// As in the record and the policy: "wall_time", "memory". Empty for other values.
+[[nodiscard]] constexpr const char* name_of(Budget budget) {
+  switch (budget) {
+    case Budget::wall_time:
+      return "wall_time";
+    case Budget::cpu_time:
+      return "cpu_time";
+    case Budget::memory:
+      return "memory";
+    case Budget::output:
+      return "output";
+    case Budget::file_size:
+      return "file_size";
+    case Budget::disk:
+      return "disk";
+  }
+  return "";
+}
 
 struct Exited {
   int code = 0;
@@ -70,7 +89,7 @@ struct LimitMet {
 
 /// The kind of a denial: a system call, a destination, or a path that --explain saw.
 enum class DenialKind : std::uint8_t { syscall, network, path };
-/// As in the record: "syscall", "network", "path".
+/// As in the record: "syscall", "network", "path". Empty for other values.
 [[nodiscard]] constexpr const char* name_of(DenialKind kind) {
   switch (kind) {
     case DenialKind::syscall:
@@ -245,6 +264,21 @@ inline constexpr int kSize = 153;  ///< file size, output with exceed = "kill", 
 inline constexpr int kDeniedCall = 159;
 }  // namespace exit_status
 
+[[nodiscard]] constexpr int exit_status_of(Budget budget) {
+  switch (budget) {
+    case Budget::wall_time:
+      return exit_status::kWallTime;
+    case Budget::cpu_time:
+      return exit_status::kCpuTime;
+    case Budget::memory:
+      return exit_status::kMemory;
+    case Budget::output:
+    case Budget::file_size:
+    case Budget::disk:
+      return exit_status::kSize;
+  }
+  return exit_status::kCouldNot;
+}
 [[nodiscard]] int exit_status_of(const Verdict& verdict);
 [[nodiscard]] int exit_status_of(const Error& error);
 

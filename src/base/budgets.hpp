@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <string_view>
 
 #include <sbx/units.hpp>
 
@@ -30,5 +31,14 @@ struct Budgets {
   SBX_BUDGETS(SBX_BUDGET)
 #undef SBX_BUDGET
 };
+
+/// Calls `use` with the value of the budget of that name; does nothing if there is none.
+template <class Use>
+void with_budget(const Budgets& budgets, std::string_view wanted, Use use) {
+#define SBX_BUDGET(name, type, initial, form) \
+  if (wanted == #name) return use(budgets.name);
+  SBX_BUDGETS(SBX_BUDGET)
+#undef SBX_BUDGET
+}
 
 }  // namespace sbx

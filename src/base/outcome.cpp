@@ -3,26 +3,10 @@
 namespace sbx {
 namespace {
 
-int budget_status(Budget budget) {
-  switch (budget) {
-    case Budget::wall_time:
-      return exit_status::kWallTime;
-    case Budget::cpu_time:
-      return exit_status::kCpuTime;
-    case Budget::memory:
-      return exit_status::kMemory;
-    case Budget::output:
-    case Budget::file_size:
-    case Budget::disk:
-      return exit_status::kSize;
-  }
-  return exit_status::kCouldNot;
-}
-
 struct StatusOf {
   int operator()(const Exited& end) const { return end.code; }
   int operator()(const Signaled& end) const { return 128 + end.signal; }
-  int operator()(const OverBudget& end) const { return budget_status(end.budget); }
+  int operator()(const OverBudget& end) const { return exit_status_of(end.budget); }
   int operator()(const Denied&) const { return exit_status::kDeniedCall; }
   int operator()(const Cancelled& end) const { return 128 + end.signal; }
   int operator()(const Lost&) const { return exit_status::kCouldNot; }

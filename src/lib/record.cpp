@@ -80,7 +80,15 @@ std::vector<Entry> list(const Json& object, const char* key, Read read) {
   return entries;
 }
 
-/// The enumerator for a word of a table; the first one for an unknown word.
+/// The enumerator for its name_of(); the first one for an unknown word.
+template <class Enum>
+Enum word(const Json& object, const char* key) {
+  const std::string text = plain(object, key);
+  for (unsigned char i = 0; *name_of(static_cast<Enum>(i)) != '\0'; ++i)
+    if (text == name_of(static_cast<Enum>(i))) return static_cast<Enum>(i);
+  return Enum{};
+}
+/// The same by a table.
 template <class Enum, std::size_t Size>
 Enum word(const Json& object, const char* key, const std::array<const char*, Size>& words) {
   const std::string text = plain(object, key);
@@ -89,9 +97,6 @@ Enum word(const Json& object, const char* key, const std::array<const char*, Siz
   return Enum{};
 }
 
-constexpr std::array kBudgets = {"wall_time", "cpu_time", "memory", "output", "file_size", "disk"};
-constexpr std::array kDenials = {name_of(DenialKind::syscall), name_of(DenialKind::network),
-                                 name_of(DenialKind::path)};
 constexpr std::array kEvidence = {"kernel-counter", "signal", "sampled"};
 constexpr std::array kChanges = {"created", "modified", "deleted", "mode"};
 constexpr std::array kTypes = {"file", "folder", "link", "fifo", "socket", "device"};
@@ -100,7 +105,7 @@ std::optional<Verdict> verdict_of(const Json& outcome) {
   const std::string status = plain(outcome, "status");
   if (status == "exited") return Exited{small(outcome, "exit_code")};
   if (status == "signaled") return Signaled{small(outcome, "signal")};
-  if (status == "over-budget") return OverBudget{word<Budget>(outcome, "reason", kBudgets)};
+  if (status == "over-budget") return OverBudget{word<Budget>(outcome, "reason")};
   if (status == "denied") return Denied{};  // the denials name the call
   if (status == "cancelled") return Cancelled{small(outcome, "signal")};
   if (status == "lost") return Lost{};
@@ -120,7 +125,7 @@ Stream stream_of(const Json& json) {
 }
 
 Denial denial_of(const Json& json) {
-  Denial denial{.kind = word<DenialKind>(json, "kind", kDenials),
+  Denial denial{.kind = word<DenialKind>(json, "kind"),
                 .what = name(json, "what"),
                 .count = count(json, "count"),
                 .process = name(json, "process"),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include <sbx/outcome.hpp>
 #include <sbx/units.hpp>
 
 namespace sbx::record {
@@ -29,6 +30,16 @@ constexpr auto kLimits = std::to_array<LimitText>({
     {"open_files", "it opened more files than allowed", "open() failed with EMFILE",
      "limits.open_files", "the host's table of open files is shared"},
 });
+
+/// Words about a verdict look for the row of its budget.
+constexpr bool has_each_budget() {
+  for (unsigned char i = 0; *name_of(static_cast<Budget>(i)) != '\0'; ++i)
+    if (std::ranges::find(kLimits, name_of(static_cast<Budget>(i)), &LimitText::name) ==
+        kLimits.end())
+      return false;
+  return true;
+}
+static_assert(has_each_budget());
 
 std::string value_text(std::string_view limit, std::uint64_t value) {
   if (is_size(limit)) return to_text(Bytes{value});

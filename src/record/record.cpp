@@ -54,7 +54,7 @@ std::string spent_limit(const Outcome& outcome, Budget budget) {
                                [&](const LimitMet& each) { return each.limit == limit; });
   };
   if (budget == Budget::disk && met("disk_files") && !met("disk")) return "disk_files";
-  return budget_name(budget);
+  return name_of(budget);
 }
 
 struct OutcomeJson {
@@ -67,7 +67,7 @@ struct OutcomeJson {
     return make("signaled", nullptr, nullptr, end.signal, false);
   }
   Json operator()(const OverBudget& end) const {
-    return make("over-budget", budget_name(end.budget), nullptr, nullptr, false);
+    return make("over-budget", name_of(end.budget), nullptr, nullptr, false);
   }
   Json operator()(const Denied&) const {
     return make("denied", "syscall", nullptr, nullptr, false);
@@ -359,24 +359,6 @@ std::vector<std::string> variable_names(const plan::Plan& plan) {
   for (const std::string& variable : plan.environment)
     names.push_back(variable.substr(0, variable.find('=')));
   return names;
-}
-
-std::string budget_name(Budget budget) {
-  switch (budget) {
-    case Budget::wall_time:
-      return "wall_time";
-    case Budget::cpu_time:
-      return "cpu_time";
-    case Budget::memory:
-      return "memory";
-    case Budget::output:
-      return "output";
-    case Budget::file_size:
-      return "file_size";
-    case Budget::disk:
-      return "disk";
-  }
-  return "unknown";
 }
 
 Json outcome_json(const run::Answer& answer) {

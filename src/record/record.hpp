@@ -25,7 +25,4 @@ namespace sbx::record {
 /// Names of the program's variables; the values may be secrets and are never printed.
 [[nodiscard]] std::vector<std::string> variable_names(const plan::Plan& plan);
 
-/// "memory", "wall_time": as in the record and the policy keys.
-[[nodiscard]] std::string budget_name(Budget budget);
-
 }  // namespace sbx::record

@@ -77,7 +77,7 @@ struct VerdictSentence {
     return otherwise(fmt::format("killed by {}", signal_name(end.signal)));
   }
   std::string operator()(const OverBudget& end) const {
-    return "stopped: " + otherwise(fmt::format("limits.{} reached", budget_name(end.budget)));
+    return "stopped: " + otherwise(fmt::format("limits.{} reached", name_of(end.budget)));
   }
   std::string operator()(const Denied& end) const {
     return "stopped: " + otherwise(fmt::format("{} is denied", end.call));
@@ -166,7 +166,7 @@ bool is_verdict(const LimitMet& met, const Verdict& verdict) {
   const auto* over = std::get_if<OverBudget>(&verdict);
   if (over == nullptr) return false;
   return over->budget == Budget::disk ? met.limit.starts_with("disk")
-                                      : met.limit == budget_name(over->budget);
+                                      : met.limit == name_of(over->budget);
 }
 
 void append_limits(std::string& text, const Outcome& outcome) {
@@ -198,6 +198,17 @@ void append_degraded(std::string& text, const std::vector<Degraded>& degraded) {
   for (const Degraded& item : degraded) say(text, "weaker enforcement: {}", degraded_words(item));
 }
 
+std::uint64_t count_of(Bytes value) {
+  return value.count;
+}
+std::uint64_t count_of(Milliseconds value) {
+  return static_cast<std::uint64_t>(value.count());
+}
+template <class Number>
+std::uint64_t count_of(Number value) {
+  return static_cast<std::uint64_t>(value);
+}
+
 /// What would have let the run continue. Empty if no option would: a limit outside sbx, or usage that can't be
 /// measured.
 std::string cure_of_verdict(const plan::Plan& plan, const Outcome& outcome) {
@@ -208,27 +219,19 @@ std::string cure_of_verdict(const plan::Plan& plan, const Outcome& outcome) {
     return std::ranges::find(outcome.limits_met, name, &LimitMet::limit) !=
            outcome.limits_met.end();
   };
-  const auto cure = [](std::string_view name, auto value) {
-    return cure_of(*find_limit(name), static_cast<std::uint64_t>(value));
-  };
-  switch (over->budget) {
-    case Budget::wall_time:
-      return cure("wall_time", budgets.wall_time.count());
-    case Budget::cpu_time:
-      return cure("cpu_time", budgets.cpu_time.count());
-    case Budget::memory:
-      return was_met("memory") && plan.control_group.granted.memory_bytes != budgets.memory.count
-                 ? cure("memory", budgets.memory.count)
-                 : "";
-    case Budget::file_size:
-      return cure("file_size", budgets.file_size.count);
-    case Budget::disk:
-      if (was_met("disk_files")) return cure("disk_files", budgets.disk_files);
-      return was_met("disk") ? cure("disk", budgets.disk.count) : "";
-    case Budget::output:
-      break;  // the verdict names the stream's own key
+  // "output" is none of `budgets`: the verdict names the stream's own key.
+  std::string_view name = name_of(over->budget);
+  if (over->budget == Budget::memory &&
+      (!was_met(name) || plan.control_group.granted.memory_bytes == budgets.memory.count))
+    return {};
+  if (over->budget == Budget::disk) {
+    if (was_met("disk_files")) name = "disk_files";
+    if (!was_met(name)) return {};
   }
-  return {};
+  std::string cure;
+  with_budget(budgets, name,
+              [&](auto value) { cure = cure_of(*find_limit(name), count_of(value)); });
+  return cure;
 }
 
 std::string mount_words(const plan::Mount& mount) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <type_traits>
 
 namespace sbx::supervise {
 namespace {
@@ -54,6 +55,19 @@ std::string memory_sentence(const Settings& settings, const BudgetsSeen& seen) {
     facts += "; " + describe(Bytes{seen.memory_in_sockets}) + " in sockets";
   return "memory limit of " + describe(settings.budgets.memory) + " reached (" + facts + ")" +
          (settings.memory_is_granted ? ", the limit of the cgroup that sbx runs in" : "");
+}
+
+/// Of a budget without a sentence of its own.
+std::string plain_sentence(const Settings& settings, Budget budget) {
+  const std::string name = name_of(budget);
+  std::string text = "budget of limits." + name + " spent";
+  with_budget(settings.budgets, name, [&](auto value) {
+    if constexpr (std::is_arithmetic_v<decltype(value)>)
+      text += ": " + std::to_string(value);
+    else
+      text += ": " + describe(value);
+  });
+  return text;
 }
 
 std::string disk_sentence(const Settings& settings, const BudgetsSeen& seen) {
@@ -138,8 +152,9 @@ struct Sentence {
         return disk_sentence(settings, measured.budgets);
       case Budget::memory:
         return memory_sentence(settings, measured.budgets);
+      default:
+        return plain_sentence(settings, end.budget);
     }
-    return {};
   }
 };
 
