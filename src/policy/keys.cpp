@@ -87,6 +87,11 @@ constexpr auto kKeys = std::to_array<Key>({
 // clang-format on
 #undef SBX_AT
 
+#define SBX_BUDGET(budget, type, initial, form) \
+  static_assert(std::ranges::count(kKeys, "limits." #budget, &Key::name) == 1);
+SBX_BUDGETS(SBX_BUDGET)
+#undef SBX_BUDGET
+
 struct Alias {
   std::string_view typed;
   std::string_view meant;
