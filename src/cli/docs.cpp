@@ -248,6 +248,8 @@ const char* order_text(policy::Order order) {
       return "can't change";
     case policy::Order::smaller:
       return "may only get smaller";
+    case policy::Order::smaller_of_unlimited:
+      return "may only get smaller, where 0 means unlimited";
     case policy::Order::larger:
       return "may only become true";
     case policy::Order::subset:

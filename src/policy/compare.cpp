@@ -24,11 +24,9 @@ class KeyComparison {
   void scalar(const T& first, const T& second, const Origin& at, const std::string& first_toml,
               const std::string& second_toml) {
     if (first == second) return;
-    const bool ordered = key_.order == Order::smaller || key_.order == Order::larger;
-    const bool wider = key_.order == Order::smaller ? second > first : second < first;
-    add(!ordered ? Direction::different
-        : wider  ? Direction::wider
-                 : Direction::narrower,
+    add(!is_ordered(key_.order)                  ? Direction::different
+        : allows_more(key_.order, first, second) ? Direction::wider
+                                                 : Direction::narrower,
         said(second_toml) + " instead of " + said(first_toml), at);
   }
 

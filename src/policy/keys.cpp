@@ -83,6 +83,13 @@ constexpr auto kKeys = std::to_array<Key>({
   {"output.stderr", Type::size, Order::smaller, SBX_AT(output.stderr_), "1M", "0B..1024T", "bytes of standard error that are captured (--json): the first and the last half"},
   {"output.passed", Type::size, Order::smaller, SBX_AT(output.passed), "256M", "0B..1024T", "bytes of each stream that are passed through at once"},
   {"output.exceed", Type::word, Order::smaller, SBX_AT(output.exceed), "auto", "kill|auto|truncate", "what more output does: end the run, get counted and dropped, or auto: end the run if the output is passed into a file or a pipe, else be dropped"},
+
+  {"session.idle", Type::duration, Order::smaller, SBX_AT(session.idle), "30m", "1ms..8760h", "a session ends when nobody used it for that long; a call that runs is use"},
+  {"session.lifetime", Type::duration, Order::smaller, SBX_AT(session.lifetime), "8h", "1ms..8760h", "a session ends this long after its start, whatever runs in it"},
+  {"session.calls", Type::count, Order::smaller, SBX_AT(session.calls), "16", "1..256", "calls of a session at a time, background ones included"},
+  {"session.contexts", Type::count, Order::smaller, SBX_AT(session.contexts), "8", "0..64", "interpreters that keep their state in a session at a time"},
+  {"session.cpu_time", Type::duration, Order::smaller_of_unlimited, SBX_AT(session.cpu_time), "0s", "0s..87600h", "CPU time of all calls of a session together; 0s: unlimited, and limits.cpu_time holds for each call"},
+  {"session.log", Type::size, Order::smaller, SBX_AT(session.log), "8M", "0B..1024T", "bytes of output that are kept of each background call: the first and the last half"},
 });
 // clang-format on
 #undef SBX_AT

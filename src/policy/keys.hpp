@@ -49,15 +49,36 @@ enum class Entry : std::uint8_t {
 
 /// How a later layer may change a key once a policy is locked.
 enum class Order : std::uint8_t {
-  free,           ///< allows nothing: may change
-  fixed,          ///< has no order: can't change
-  smaller,        ///< sizes, times, counts; words in the order of the table; false before true
-  larger,         ///< true before false
-  subset,         ///< may only lose entries
-  subset_of_all,  ///< as subset, but an empty list stands for everything
-  superset,       ///< may only gain entries
-  rules,          ///< keeps every rule, may gain ones that deny
+  free,     ///< allows nothing: may change
+  fixed,    ///< has no order: can't change
+  smaller,  ///< sizes, times, counts; words in the order of the table; false before true
+  smaller_of_unlimited,  ///< as smaller, but 0 means unlimited
+  larger,                ///< true before false
+  subset,                ///< may only lose entries
+  subset_of_all,         ///< as subset, but an empty list stands for everything
+  superset,              ///< may only gain entries
+  rules,                 ///< keeps every rule, may gain ones that deny
 };
+
+/// True if the values themselves have an order.
+[[nodiscard]] constexpr bool is_ordered(Order order) {
+  return order == Order::smaller || order == Order::smaller_of_unlimited || order == Order::larger;
+}
+
+/// True if `now` allows more than `before`; false for orders that are not of the values themselves.
+template <class T>
+[[nodiscard]] bool allows_more(Order order, const T& before, const T& now) {
+  switch (order) {
+    case Order::smaller:
+      return now > before;
+    case Order::smaller_of_unlimited:
+      return before != T{} && (now == T{} || now > before);
+    case Order::larger:
+      return now < before;
+    default:
+      return false;
+  }
+}
 
 /// An enumeration's place in a Policy: its underlying byte, which is an index into the key's words.
 struct Choice {

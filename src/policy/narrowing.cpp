@@ -21,11 +21,9 @@ class KeyCheck {
   template <class T>
   void scalar(const T& sealed, const Origin& sealed_at, const T& now, const Origin& now_at,
               const std::string& sealed_toml, const std::string& now_toml) {
-    const bool wider = key_.order == Order::smaller  ? now > sealed
-                       : key_.order == Order::larger ? now < sealed
-                                                     : now != sealed;
+    const bool ordered = is_ordered(key_.order);
+    const bool wider = ordered ? allows_more(key_.order, sealed, now) : now != sealed;
     if (!wider) return;
-    const bool ordered = key_.order == Order::smaller || key_.order == Order::larger;
     add(now_at, now_toml + (ordered ? " allows more than " : " changes ") + sealed_toml, sealed_at);
   }
 

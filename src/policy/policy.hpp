@@ -118,6 +118,16 @@ struct Output {
   Sourced<Exceed> exceed;
 };
 
+/// Of sessions only; a run has no use for them.
+struct Session {
+  Sourced<Milliseconds> idle;
+  Sourced<Milliseconds> lifetime;
+  Sourced<std::uint64_t> calls;
+  Sourced<std::uint64_t> contexts;
+  Sourced<Milliseconds> cpu_time;  ///< 0 means unlimited
+  Sourced<Bytes> log;
+};
+
 struct Policy {
   Sourced<std::string> name;
   Sourced<std::string> description;
@@ -130,6 +140,7 @@ struct Policy {
   Network network;
   Limits limits;
   Output output;
+  Session session;
   /// "built-in", or the path of the strongest policy file; for the record.
   std::string source;
   /// Lines worth telling on stderr ("policy file lies inside the workspace", "used the built-in of

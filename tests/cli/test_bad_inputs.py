@@ -17,9 +17,9 @@ LONGEST_LINE = 300
 STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f؜‎‏‪-‮⁦-⁩]")
 RLO = "‮"
 
-SIZES = ("limits.memory", "limits.file_size", "limits.disk", "output.stdout", "output.stderr", "output.passed", "filesystem.outputs.max_bytes")
-TIMES = ("limits.wall_time", "limits.cpu_time", "limits.grace")
-COUNTS = ("limits.processes", "limits.open_files", "limits.disk_files", "filesystem.outputs.max_files", "filesystem.scan")
+SIZES = ("limits.memory", "limits.file_size", "limits.disk", "output.stdout", "output.stderr", "output.passed", "filesystem.outputs.max_bytes", "session.log")
+TIMES = ("limits.wall_time", "limits.cpu_time", "limits.grace", "session.idle", "session.lifetime", "session.cpu_time")
+COUNTS = ("limits.processes", "limits.open_files", "limits.disk_files", "filesystem.outputs.max_files", "filesystem.scan", "session.calls", "session.contexts")
 WORDS = ("network.mode", "syscalls.base", "syscalls.denied", "filesystem.workspace.mode", "limits.disk_on", "output.exceed")
 SWITCHES = ("locked", "filesystem.landlock", "network.private", "network.match_sni", "network.named", "syscalls.named")
 LISTS = ("filesystem.read", "filesystem.write", "network.allow", "network.publish", "syscalls.allow", "syscalls.deny", "environment.pass")

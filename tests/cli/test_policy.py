@@ -211,7 +211,8 @@ action = "deny"
                                    "filesystem.workspace.source", "filesystem.workspace.mode", "filesystem.write", "interpreters.venv", "network.mode"})
 
     def test_explain_knows_keys_sections_groups_calls_and_codes(self):
-        for name, word in (("limits.memory", "default"), ("limits", "limits.cpus"), ("@debug", "ptrace"), ("ptrace", "@debug"),
+        for name, word in (("limits.memory", "default"), ("limits", "limits.cpus"), ("session", "session.contexts"),
+                           ("session.cpu_time", "0s..87600h"), ("@debug", "ptrace"), ("ptrace", "@debug"),
                            ("unknown-key", "fix"), ("setup-bind", "set-up"), ("no-user-namespace", "doctor")):
             self.assertIn(word, self.call("explain", name), name)
         for wrong, meant in (("limits.memry", "limits.memory"), ("@debgu", "@debug"), ("unknwon-key", "unknown-key")):

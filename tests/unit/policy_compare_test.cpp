@@ -39,6 +39,14 @@ TEST(PolicyCompare, FollowsTheOrderOfTheKey) {
               testing::ElementsAre("environment.set also A = \"b\""));
 }
 
+TEST(PolicyCompare, NoSumOfCpuTimeIsWiderThanAnySum) {
+  constexpr std::string_view kHour = "[session]\ncpu_time = \"1h\"";
+  EXPECT_THAT(words_of(kHour, "", Direction::wider),
+              testing::ElementsAre("session.cpu_time \"0s\" instead of \"1h\""));
+  EXPECT_THAT(words_of("", kHour, Direction::narrower), SizeIs(1));
+  EXPECT_THAT(words_of(kHour, "[session]\ncpu_time = \"2h\"", Direction::wider), SizeIs(1));
+}
+
 TEST(PolicyCompare, AGrantThatAllowsSpecialFilesIsTheWiderOne) {
   constexpr std::string_view kPlain = "[filesystem]\nwrite = [\"/srv\"]";
   constexpr std::string_view kSpecial =

@@ -87,6 +87,14 @@ stdout = "64K"
 stderr = "0B"
 passed = "2M"
 exceed = "kill"
+
+[session]
+idle = "90s"
+lifetime = "1.5h"
+calls = 256
+contexts = 0
+cpu_time = "2h"
+log = "16K"
 )";
 
 TEST(PolicyParse, TakesEveryKey) {
@@ -148,6 +156,12 @@ TEST(PolicyParse, TakesEveryKey) {
   EXPECT_EQ(policy.output.stderr_.value, Bytes{0});
   EXPECT_EQ(policy.output.passed.value, Bytes{2 << 20});
   EXPECT_EQ(policy.output.exceed.value, Exceed::kill);
+  EXPECT_EQ(policy.session.idle.value, Milliseconds{90'000});
+  EXPECT_EQ(policy.session.lifetime.value, Milliseconds{5'400'000});
+  EXPECT_EQ(policy.session.calls.value, 256U);
+  EXPECT_EQ(policy.session.contexts.value, 0U);
+  EXPECT_EQ(policy.session.cpu_time.value, Milliseconds{7'200'000});
+  EXPECT_EQ(policy.session.log.value, Bytes{16'384});
 }
 
 TEST(PolicyParse, TextOfEveryKeyLeavesNoKeyOut) {

@@ -108,14 +108,19 @@ struct Randomize {
   void operator()(std::monostate) const {}
   void operator()(Sourced<bool>* at) const { at->value = *rc::gen::arbitrary<bool>(); }
   void operator()(Sourced<std::uint64_t>* at) const {
-    at->value = *rc::gen::inRange<std::uint64_t>(64, 1000);
+    // "1..256": the sessions' counts end before others begin to differ.
+    const auto dots = key.accepts.find("..");
+    const std::uint64_t least = std::stoull(std::string(key.accepts.substr(0, dots)));
+    const std::uint64_t most = std::stoull(std::string(key.accepts.substr(dots + 2)));
+    at->value = *rc::gen::inRange(least, std::min<std::uint64_t>(most, least + 1000) + 1);
   }
   void operator()(Sourced<double>* at) const { at->value = *rc::gen::inRange(1, 400'000) / 100.0; }
   void operator()(Sourced<Bytes>* at) const {
     at->value = Bytes{*rc::gen::inRange<std::uint64_t>(1 << 20, 1ULL << 40)};
   }
   void operator()(Sourced<Milliseconds>* at) const {
-    at->value = Milliseconds{*rc::gen::inRange(1, 3'600'000)};
+    const bool none = key.accepts.starts_with("0s") && *rc::gen::inRange(0, 4) == 0;
+    at->value = Milliseconds{none ? 0 : *rc::gen::inRange(1, 3'600'000)};
   }
   void operator()(Sourced<std::string>* at) const { at->value = *text_of(key); }
   void operator()(Choice at) const {
@@ -266,7 +271,15 @@ bool allows_no_more(const Policy& before, const Policy& now) {
                       now.output.stderr_.value <= before.output.stderr_.value &&
                       now.output.passed.value <= before.output.passed.value &&
                       now.output.exceed.value <= before.output.exceed.value;
-  return grants && interpreters && environment && calls && network && limits && output &&
+  const Session& s = now.session;
+  const Session& s0 = before.session;
+  const auto is_off = [](const Sourced<Milliseconds>& sum) { return sum.value.count() == 0; };
+  const bool session =
+      s.idle.value <= s0.idle.value && s.lifetime.value <= s0.lifetime.value &&
+      s.calls.value <= s0.calls.value && s.contexts.value <= s0.contexts.value &&
+      (is_off(s0.cpu_time) || (!is_off(s.cpu_time) && s.cpu_time.value <= s0.cpu_time.value)) &&
+      s.log.value <= s0.log.value;
+  return grants && interpreters && environment && calls && network && limits && output && session &&
          now.enforcement.value <= before.enforcement.value &&
          now.locked.value >= before.locked.value;
 }
