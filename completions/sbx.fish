@@ -53,7 +53,7 @@ end
 
 # Built-in policies, and those of the machine and the user.
 function __sbx_policies
-    printf '%s\n' default strict data-analysis python node shell ci-untrusted offline-build web-fetch
+    printf '%s\n' default strict data-analysis python node shell agent ci-untrusted offline-build web-fetch
     set -l config $XDG_CONFIG_HOME
     test -n "$config"; or set config $HOME/.config
     for file in /etc/sbx/policies/*.toml $config/sbx/policies/*.toml

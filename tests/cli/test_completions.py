@@ -19,6 +19,7 @@ EXPECTED = [
     (["sbx", "pol"], {"policy"}, {"run"}),
     (["sbx", "policy", ""], {"list", "show", "check", "diff", "schema", "init", "audit", "explain"}, {"run"}),
     (["sbx", "policy", "show", "da"], {"data-analysis"}, {"python"}),
+    (["sbx", "policy", "show", "ag"], {"agent"}, {"python"}),
     (["sbx", "policy", "show", "mi"], {"mine"}, {"python"}),
     (["sbx", "policy", "show", "--"], {"--effective", "--origin", "--json"}, {"--timeout"}),
     (["sbx", "policy", "explain", "@de"], {"@debug"}, {"@mount"}),

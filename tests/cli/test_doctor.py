@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.join(os.environ["SBX_SOURCE"], "tests", "sandbox"))
 import sbxtest
 from sbxtest import IS_ROOT, SBX, SbxTest, mounts
 
-BUILTINS = ["default", "strict", "data-analysis", "python", "node", "shell", "ci-untrusted", "offline-build", "web-fetch"]
+BUILTINS = ["default", "strict", "data-analysis", "python", "node", "shell", "agent", "ci-untrusted", "offline-build", "web-fetch"]
 
 # A shell in its own user namespace disables something there, then executes sbx.
 NO_NAMESPACES = "echo 0 > /proc/sys/user/max_user_namespaces"

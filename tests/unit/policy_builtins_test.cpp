@@ -16,11 +16,11 @@ Policy builtin(const std::string& name) {
   return policy ? std::move(*policy) : Policy{};
 }
 
-TEST(PolicyBuiltins, AreTheNine) {
+TEST(PolicyBuiltins, AreTheTen) {
   std::vector<std::string_view> names;
   for (const Builtin& one : builtins()) names.push_back(one.name);
   EXPECT_THAT(names, ElementsAre("default", "strict", "data-analysis", "python", "node", "shell",
-                                 "ci-untrusted", "offline-build", "web-fetch"));
+                                 "agent", "ci-untrusted", "offline-build", "web-fetch"));
 }
 
 TEST(PolicyBuiltins, EachLoadsUnderItsNameWithADescription) {
@@ -150,7 +150,7 @@ TEST(PolicyBuiltins, StrictHasTheKeysOwnBudgetsAndNoNewProcesses) {
 
 TEST(PolicyBuiltins, OnesForProjectsSeeTheWorkspaceCopyOnWrite) {
   for (const char* name :
-       {"data-analysis", "python", "node", "shell", "ci-untrusted", "offline-build"}) {
+       {"data-analysis", "python", "node", "shell", "agent", "ci-untrusted", "offline-build"}) {
     EXPECT_EQ(builtin(name).filesystem.workspace.mode.value, WorkspaceMode::overlay) << name;
     EXPECT_EQ(builtin(name).network.mode.value, NetworkMode::none) << name;
   }
@@ -164,6 +164,18 @@ TEST(PolicyBuiltins, OnesForProjectsSeeTheWorkspaceCopyOnWrite) {
               ElementsAre("/home/me/.cache/matplotlib/fontlist-*.json"));
   EXPECT_THAT(values(builtin("shell").filesystem.seed),
               ElementsAre("/home/me/.gitconfig", "/home/me/.config/git/config"));
+}
+
+TEST(PolicyBuiltins, AgentIsAShellWithRoomForHours) {
+  const Policy policy = builtin("agent");
+  const Policy shell = builtin("shell");
+  EXPECT_EQ(policy.limits.wall_time.value, std::chrono::minutes(5));
+  EXPECT_EQ(policy.limits.memory.value, Bytes{2ULL << 30});
+  EXPECT_EQ(policy.limits.processes.value, 256U);
+  EXPECT_EQ(policy.session.idle.value, std::chrono::hours(1));
+  EXPECT_EQ(policy.session.lifetime.value, std::chrono::hours(12));
+  EXPECT_EQ(values(policy.filesystem.seed), values(shell.filesystem.seed));
+  EXPECT_EQ(values(policy.environment.pass), values(shell.environment.pass));
 }
 
 TEST(PolicyBuiltins, WebFetchAllowsNothingUntilItIsEdited) {
