@@ -305,6 +305,64 @@ Opening disk(const Policy& policy) {
   return limit(static_cast<double>(said.value.count), 1ULL << 30, said, to_text(said.value));
 }
 
+// --- sessions
+
+double hours(Milliseconds time) {
+  return static_cast<double>(time.count()) / 3'600'000;
+}
+
+Opening idle(const Policy& policy) {
+  constexpr double kUsual = 4;
+  constexpr int kOutlived = 20;
+  const auto& said = policy.session.idle;
+  const auto& lifetime = policy.session.lifetime;
+  if (said.value > lifetime.value && hours(lifetime.value) > 1)
+    return {std::max(kOutlived, excess(hours(lifetime.value), kUsual)),
+            "a session that nobody uses lasts to the end of session.lifetime, " +
+                to_text(lifetime.value),
+            said.origin};
+  const Milliseconds until = std::min(said.value, lifetime.value);
+  return limit(hours(until), kUsual, said, to_text(until) + " without use end a session");
+}
+
+Opening lifetime(const Policy& policy) {
+  constexpr double kUsual = 24;
+  const auto& said = policy.session.lifetime;
+  return limit(hours(said.value), kUsual, said,
+               "what one call left behind is there for others for " + to_text(said.value));
+}
+
+Opening calls_at_a_time(const Policy& policy) {
+  constexpr double kUsual = 32;
+  const auto& said = policy.session.calls;
+  return limit(static_cast<double>(said.value), kUsual, said,
+               std::to_string(said.value) + " calls share a session at a time");
+}
+
+/// Without a sum the lifetime bounds it.
+Opening cpu_of_all(const Policy& policy) {
+  constexpr double kUsual = 48;
+  const auto& said = policy.session.cpu_time;
+  const double most = hours(policy.session.lifetime.value) * policy.limits.cpus.value;
+  if (said.value.count() > 0 && hours(said.value) <= most)
+    return limit(hours(said.value), kUsual, said, to_text(said.value) + " for all calls together");
+  return limit(most, kUsual, said, "session.lifetime times limits.cpus for all calls together");
+}
+
+/// What every session shares that two runs don't. Not graded: it does not depend on the policy how much it is.
+std::string shared_by_calls(const Policy& policy) {
+  const bool own_network = policy.network.mode.value != policy::NetworkMode::host;
+  const bool files = policy.filesystem.workspace.mode.value > policy::WorkspaceMode::read_only;
+  std::string text = "calls share files, /dev/shm, IPC, ";
+  text += own_network ? "the loopback network" : "the host's network";
+  text +=
+      " and the budgets of memory, processes, CPUs and disk, and a call can leave traps for the "
+      "next";
+  text += files ? " (FIFOs, programs on PATH, sitecustomize, .git hooks)"
+                : " (FIFOs, programs on PATH, sitecustomize)";
+  return text + ": sbx-security(7), SESSIONS";
+}
+
 struct Check {
   std::string_view key;
   int weight;
@@ -339,6 +397,10 @@ constexpr auto kChecks = std::to_array<Check>({
     {"limits.memory", 2, memory},
     {"limits.processes", 1, processes},
     {"limits.disk", 1, disk},
+    {"session.idle", 1, idle},
+    {"session.lifetime", 1, lifetime},
+    {"session.calls", 1, calls_at_a_time},
+    {"session.cpu_time", 1, cpu_of_all},
 });
 
 /// Graded as shown, with one decimal: policies that show the same number get the same grade.
@@ -375,6 +437,7 @@ Audit audit(const Policy& policy) {
   }
   result.exposure = std::max(least, open / whole * 10);
   result.grade = grade_of(result.exposure);
+  result.session = shared_by_calls(policy);
   return result;
 }
 

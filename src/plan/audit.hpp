@@ -25,6 +25,8 @@ struct Audit {
   std::vector<AuditItem> items;  ///< in the order of the policy's sections
   double exposure = 0;           ///< 0.0 to 10.0
   Grade grade = Grade::safe;
+  /// What a session under this policy leaves open that a run does not; it is not graded.
+  std::string session;
 };
 
 [[nodiscard]] Audit audit(const policy::Policy& policy);

@@ -186,6 +186,17 @@ action = "deny"
         self.assertIn(" of 10: ", people)
         self.assertIn("a low number is no proof", people)
 
+    def test_audit_says_what_calls_of_a_session_share(self):
+        self.write("long.toml", 'schema = 1\nextends = "agent"\n[session]\nlifetime = "72h"\n')
+        answer = json.loads(self.call("audit", "--json", "long.toml"))
+        items = {item["key"]: item for item in answer["items"]}
+        self.assertGreater(items["session.lifetime"]["percent"], 0)
+        self.assertEqual(items["session.lifetime"]["origin"]["line"], 4)
+        self.assertIn(".git hooks", answer["session"])
+        self.assertIn("In a session, calls share files", self.call("audit", "long.toml"))
+        usual = json.loads(self.call("audit", "--json", "agent"))["items"]
+        self.assertEqual([item["percent"] for item in usual if item["key"].startswith("session.")], [0, 0, 0, 0])
+
     def test_init_prints_a_policy_that_does_what_the_options_said(self):
         options = ["--name", "reports", "-p", "python", "--read", "/srv", "--memory", "2G", "--allow-host", "api.example.com:443",
                    "--env", "LANG", "--env", "A=b", "--timeout", "5m", "--set", 'syscalls.deny=["@debug"]']

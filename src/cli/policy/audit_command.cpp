@@ -33,6 +33,7 @@ std::string for_people(const plan::Audit& audit, const std::string& name, const 
   }
   text += fmt::format("\n{} leaves open {:.1f} of 10: {}\n", paint.bold(printable(name)),
                       audit.exposure, paint.bold(std::string(plan::grade_name(audit.grade))));
+  text += fmt::format("In a session, {}.\n", audit.session);
   return text + std::string(kCaution) + "\n";
 }
 
@@ -42,6 +43,7 @@ std::string for_programs(const plan::Audit& audit, const std::string& name) {
   json["exposure"] = static_cast<double>(static_cast<int>(audit.exposure * 10 + 0.5)) / 10;
   json["grade"] = plan::grade_name(audit.grade);
   json["caution"] = kCaution;
+  json["session"] = audit.session;
   Json items = Json::array();
   for (const plan::AuditItem& item : audit.items) {
     Json entry{{"key", item.key}, {"weight", item.weight}, {"percent", item.percent}};
