@@ -175,7 +175,14 @@ std::string options_of_run(const std::vector<OptionDoc>& options) {
   return text + "are those of\n.Cm run ,\nsee\n.Xr sbx-run 1 .\n";
 }
 
-std::string commands() {
+/// The commands of a session have a page of their own, sbx-session(1), with their options.
+bool is_of_session(const CommandDoc& doc) {
+  return doc.name.starts_with("session ");
+}
+
+/// The commands that `is_shown`, each with its options where it `has_options`.
+std::string command_list(bool (*is_shown)(const CommandDoc&),
+                         bool (*has_options)(const CommandDoc&)) {
   const std::vector<CommandDoc> tree = describe_tree();
   const auto run = std::find_if(tree.begin(), tree.end(),
                                 [](const CommandDoc& doc) { return doc.name == "run"; });
@@ -184,11 +191,12 @@ std::string commands() {
       return each.long_name == option.long_name && each.text == option.text;
     });
   };
-  std::string text = ".Bl -tag -width Ds\n";
+  std::string text;
   for (const CommandDoc& doc : tree) {
-    if (doc.name.empty()) continue;
+    if (doc.name.empty() || !is_shown(doc)) continue;
     std::vector<OptionDoc> options = own_options(doc);
     text += fmt::format(".It {}\n{}", synopsis(doc, options), sentences(doc.text));
+    if (!has_options(doc)) continue;
     const auto shared =
         std::stable_partition(options.begin(), options.end(), std::not_fn(is_of_run));
     if (shared != options.begin()) {
@@ -198,7 +206,16 @@ std::string commands() {
     }
     if (shared != options.end()) text += options_of_run({shared, options.end()});
   }
-  return text + ".El\n";
+  return text.empty() ? text : ".Bl -tag -width Ds\n" + text + ".El\n";
+}
+
+std::string commands() {
+  return command_list([](const CommandDoc&) { return true; },
+                      [](const CommandDoc& doc) { return !is_of_session(doc); });
+}
+
+std::string session_commands() {
+  return command_list(is_of_session, [](const CommandDoc&) { return true; });
 }
 
 // --- exit status
@@ -340,7 +357,7 @@ constexpr std::array kRegions{
     Region{"run options", run_options},   Region{"commands", commands},
     Region{"exit status", exit_statuses}, Region{"policy keys", keys},
     Region{"system call groups", groups}, Region{"built-in policies", builtin_policies},
-    Region{"error codes", error_codes}};
+    Region{"error codes", error_codes},   Region{"session commands", session_commands}};
 
 /// Sets the line ".Os" to the product and its version: otherwise a page's footer names the system that formats it.
 std::string with_version(std::string page) {

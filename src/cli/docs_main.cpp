@@ -25,11 +25,11 @@ struct Document {
 };
 constexpr Document kDocuments[] = {
     {"man/sbx.1", nullptr},           {"man/sbx-run.1", nullptr},
-    {"man/sbx-changes.1", nullptr},   {"man/sbx.3", nullptr},
-    {"man/sbx-policy.5", nullptr},    {"man/sbx-record.5", nullptr},
-    {"man/sbx-security.7", nullptr},  {"completions/sbx.bash", "bash"},
-    {"completions/_sbx", "zsh"},      {"completions/sbx.fish", "fish"},
-    {"schema/sbx.policy.1.json", ""},
+    {"man/sbx-changes.1", nullptr},   {"man/sbx-session.1", nullptr},
+    {"man/sbx.3", nullptr},           {"man/sbx-policy.5", nullptr},
+    {"man/sbx-record.5", nullptr},    {"man/sbx-security.7", nullptr},
+    {"completions/sbx.bash", "bash"}, {"completions/_sbx", "zsh"},
+    {"completions/sbx.fish", "fish"}, {"schema/sbx.policy.1.json", ""},
 };
 
 Result<std::string> made(const Document& document, const std::string& current) {

@@ -107,7 +107,7 @@ def statuses_of(source):
 
 
 def check_commands(source, tests, names):
-    text = page(source, "sbx.1") + page(source, "sbx-run.1")
+    text = page(source, "sbx.1") + page(source, "sbx-run.1") + page(source, "sbx-session.1")
     for name in names:
         expect(f"Nm sbx Cm {name}" in text, f"sbx(1) lacks the command {name}")
         expect(any(set(name.split()) <= words for literal, words in tests.found if literal == name.split()[0]) or tests.say(name),
@@ -120,7 +120,7 @@ def check_options(source, tests, names):
         command, _, option = name.rpartition(" ")
         if option in ("--help", "-h", "--color"):  # the same everywhere; one test covers every command
             continue
-        text = pages.get(command, pages[""])
+        text = page(source, "sbx-session.1") if command.startswith("session ") else pages.get(command, pages[""])
         expect(re.search(rf"\bFl {re.escape(option[1:])}(?![\w-])", text), f"the page of sbx {command} lacks {option}")
         expect(tests.give(option, command), f"no test gives {option} to sbx {command}")
 
