@@ -169,9 +169,9 @@ Status BringOut::keep(const workspace::ChangeSet& changes, const Outcome& outcom
 
 Status BringOut::collect(const workspace::ChangeSet& changes, bool silent) {
   const policy::Outputs& outputs = policy_.filesystem.outputs;
-  workspace::Collecting what{.max_bytes = outputs.max_bytes.value.count,
-                             .max_files = outputs.max_files.value,
-                             .max_depth = outputs.max_depth.value,
+  workspace::Collecting what{.limits = {.max_bytes = outputs.max_bytes.value.count,
+                                        .max_files = outputs.max_files.value,
+                                        .max_depth = outputs.max_depth.value},
                              .policy_files = policy_files()};
   what.patterns = options_.collect;
   if (what.patterns.empty())

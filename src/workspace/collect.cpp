@@ -9,8 +9,6 @@
 #include <cerrno>
 #include <unordered_set>
 
-#include <sbx/units.hpp>
-
 #include "base/planted.hpp"
 #include "base/sys.hpp"
 #include "workspace/names.hpp"
@@ -39,7 +37,8 @@ class Collector {
     if (std::string why = reason_against(change); !why.empty())
       return leave(change, std::move(why));
     if (const auto done = bring(change); !done) return leave(change, done.error().text(), true);
-    bytes_ += change.bytes;
+    sum_.bytes += change.bytes;
+    ++sum_.files;
     if ((change.mode & 07000) != 0)
       collected_.left.push_back({.path = change.path,
                                  .why = "copied without its set-uid, set-gid or sticky bit",
@@ -65,14 +64,7 @@ class Collector {
       return "a policy file of this run";
     if (is_protected(change.path, change.type) && !is_named(what_.patterns, change.path))
       return "a protected name: --collect must name it";
-    const auto depth = std::ranges::count(change.path, '/');
-    if (static_cast<std::uint64_t>(depth) > what_.max_depth)
-      return "deeper than filesystem.outputs.max_depth = " + std::to_string(what_.max_depth);
-    if (collected_.files.size() >= what_.max_files)
-      return "beyond filesystem.outputs.max_files = " + std::to_string(what_.max_files);
-    if (change.bytes > what_.max_bytes - bytes_)
-      return "beyond filesystem.outputs.max_bytes = \"" + to_text(Bytes{what_.max_bytes}) + "\"";
-    return {};
+    return reason_beyond(what_.limits, sum_, change.path, change.bytes);
   }
 
   Status bring(const Change& change) {
@@ -91,7 +83,7 @@ class Collector {
   int target_;
   const Collecting& what_;
   Owner owner_;
-  std::uint64_t bytes_ = 0;
+  OutSum sum_;
   std::unordered_set<std::string> cleaned_;
   Collected collected_;
 };

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "workspace/allowance.hpp"
 #include "workspace/changes.hpp"
 #include "workspace/put.hpp"
 
@@ -12,9 +13,7 @@ namespace sbx::workspace {
 
 struct Collecting {
   std::vector<std::string> patterns;  ///< none: every regular file that was created
-  std::uint64_t max_bytes = 0;
-  std::uint64_t max_files = 0;
-  std::uint64_t max_depth = 0;
+  OutLimits limits;
   std::vector<std::string> policy_files;  ///< of the run, canonical: never brought out
   Waiting waiting;                        ///< while another sbx brings files out there
 };

@@ -189,9 +189,7 @@ class CollectTest : public PutTest {
   static Collecting within(std::vector<std::string> patterns, std::uint64_t bytes = 1000,
                            std::uint64_t files = 100, std::uint64_t depth = 10) {
     return {.patterns = std::move(patterns),
-            .max_bytes = bytes,
-            .max_files = files,
-            .max_depth = depth};
+            .limits = {.max_bytes = bytes, .max_files = files, .max_depth = depth}};
   }
 
   Copy copy_;
