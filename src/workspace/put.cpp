@@ -35,6 +35,54 @@ std::unexpected<Error> refused_content(const std::string& what) {
   return fail_errno(ErrorKind::host, "cannot-put", "cannot " + what + " its content");
 }
 
+/// One stretch of stored bytes. Between different file systems copy_file_range answers EXDEV.
+Status copy_stretch(int from, int to, off_t begin, off_t end) {
+  off_t in = begin;
+  off_t out = begin;
+  bool plain = false;
+  while (in < end) {
+    const auto count = std::min<std::size_t>(kChunk, static_cast<std::size_t>(end - in));
+    ssize_t got = 0;
+    if (!plain) {
+      got = ::copy_file_range(from, &in, to, &out, count, 0);
+      if (got < 0 &&
+          (errno == EXDEV || errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS)) {
+        plain = true;
+        if (::lseek(to, in, SEEK_SET) < 0) return refused_content("write");
+        continue;
+      }
+    } else {
+      got = ::sendfile(to, from, &in, count);
+    }
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return refused_content("write");
+    if (got == 0) return {};  // shorter than its size was: the size is set at the end
+  }
+  return {};
+}
+
+/// A small file without holes takes two calls: seven otherwise, one of which starts a transaction.
+Status copy_small(int from, int to, std::size_t size) {
+  std::array<char, kSmall> content{};
+  std::size_t read = 0;
+  while (read < size) {
+    const ssize_t got = ::pread(from, content.data() + read, size - read, static_cast<off_t>(read));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return refused_content("read");
+    if (got == 0) break;
+    read += static_cast<std::size_t>(got);
+  }
+  for (std::size_t written = 0; written < read;) {
+    const ssize_t got = ::write(to, content.data() + written, read - written);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return refused_content("write");
+    written += static_cast<std::size_t>(got);
+  }
+  return {};
+}
+
+}  // namespace
+
 /// Removes what was made under a temporary name unless it was renamed.
 class Temporary {
  public:
@@ -89,53 +137,6 @@ class Temporary {
   bool renamed_ = false;
 };
 
-/// One stretch of stored bytes. Between different file systems copy_file_range answers EXDEV.
-Status copy_stretch(int from, int to, off_t begin, off_t end) {
-  off_t in = begin;
-  off_t out = begin;
-  bool plain = false;
-  while (in < end) {
-    const auto count = std::min<std::size_t>(kChunk, static_cast<std::size_t>(end - in));
-    ssize_t got = 0;
-    if (!plain) {
-      got = ::copy_file_range(from, &in, to, &out, count, 0);
-      if (got < 0 &&
-          (errno == EXDEV || errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS)) {
-        plain = true;
-        if (::lseek(to, in, SEEK_SET) < 0) return refused_content("write");
-        continue;
-      }
-    } else {
-      got = ::sendfile(to, from, &in, count);
-    }
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return refused_content("write");
-    if (got == 0) return {};  // shorter than its size was: the size is set at the end
-  }
-  return {};
-}
-
-/// A small file without holes takes two calls: seven otherwise, one of which starts a transaction.
-Status copy_small(int from, int to, std::size_t size) {
-  std::array<char, kSmall> content{};
-  std::size_t read = 0;
-  while (read < size) {
-    const ssize_t got = ::pread(from, content.data() + read, size - read, static_cast<off_t>(read));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return refused_content("read");
-    if (got == 0) break;
-    read += static_cast<std::size_t>(got);
-  }
-  for (std::size_t written = 0; written < read;) {
-    const ssize_t got = ::write(to, content.data() + written, read - written);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return refused_content("write");
-    written += static_cast<std::size_t>(got);
-  }
-  return {};
-}
-
-/// A caller who may not change the owner keeps the file. If it had another owner, that is an error.
 Status give_to(int file, Owner owner) {
   struct stat facts{};
   if (::fstat(file, &facts) != 0) return refused("look at", "a copy");
@@ -143,8 +144,6 @@ Status give_to(int file, Owner owner) {
   if (::fchown(file, owner.uid, owner.gid) == 0 || facts.st_uid == owner.uid) return {};
   return refused("keep the owner of", "a file");
 }
-
-}  // namespace
 
 Status copy_content(int from, int to) {
   struct stat facts{};
@@ -177,25 +176,43 @@ Result<UniqueFd> make_folder(int root, const std::string& path, Owner owner) {
   return folder;
 }
 
-Status put_file(int source, int folder, const std::string& name, mode_t mode, Owner owner,
-                const Expected& expected) {
-  Temporary temporary(folder);
-  const UniqueFd copy(::openat(folder, temporary.name(),
-                               O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!copy.valid()) return refused("write", name);
-  SBX_TRY(copy_content(source, copy.get()));
-  SBX_TRY(give_to(copy.get(), owner));
-  if (::fchmod(copy.get(), mode & 0777) != 0) return refused("set the mode of", name);
-  return temporary.rename_to(name, expected);
+NewFile::NewFile(std::unique_ptr<Temporary> temporary, std::string name, UniqueFd fd)
+    : temporary_(std::move(temporary)), name_(std::move(name)), fd_(std::move(fd)) {}
+NewFile::NewFile(NewFile&&) noexcept = default;
+NewFile& NewFile::operator=(NewFile&&) noexcept = default;
+NewFile::~NewFile() = default;
+
+Result<NewFile> NewFile::make(int folder, std::string name, mode_t mode) {
+  auto temporary = std::make_unique<Temporary>(folder);
+  UniqueFd fd(::openat(folder, temporary->name(),
+                       O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, mode));
+  if (!fd.valid()) return refused("write", name);
+  return NewFile(std::move(temporary), std::move(name), std::move(fd));
 }
 
-Status put_link(const std::string& text, int folder, const std::string& name, Owner owner,
+Status NewFile::finish(mode_t mode, std::optional<Owner> owner, const Expected& expected) {
+  if (owner) SBX_TRY(give_to(fd_.get(), *owner));
+  struct stat facts{};
+  const bool has_mode = ::fstat(fd_.get(), &facts) == 0 && (facts.st_mode & 07777) == (mode & 0777);
+  if (!has_mode && ::fchmod(fd_.get(), mode & 0777) != 0) return refused("set the mode of", name_);
+  return temporary_->rename_to(name_, expected);
+}
+
+Status put_file(int source, int folder, const std::string& name, mode_t mode, Owner owner,
                 const Expected& expected) {
+  NewFile file = SBX_TRY(NewFile::make(folder, name));
+  SBX_TRY(copy_content(source, file.fd()));
+  return file.finish(mode, owner, expected);
+}
+
+Status put_link(const std::string& text, int folder, const std::string& name,
+                std::optional<Owner> owner, const Expected& expected) {
   Temporary temporary(folder);
   if (::symlinkat(text.c_str(), folder, temporary.name()) != 0)
     return refused("make the link", name);
   // Nobody reads the owner of a link but `ls`: one that can't be given away stays the caller's.
-  (void)!::fchownat(folder, temporary.name(), owner.uid, owner.gid, AT_SYMLINK_NOFOLLOW);
+  if (owner)
+    (void)!::fchownat(folder, temporary.name(), owner->uid, owner->gid, AT_SYMLINK_NOFOLLOW);
   return temporary.rename_to(name, expected);
 }
 

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -35,12 +37,41 @@ struct Expected {
   struct stat facts{};
 };
 
+class Temporary;
+
+/// A file that is written under a temporary name and renamed when it is whole. Without finish() nothing
+/// is left of it.
+class NewFile {
+ public:
+  /// In `folder`, which must stay open as long as this. Errors: host.
+  [[nodiscard]] static Result<NewFile> make(int folder, std::string name, mode_t mode = 0600);
+  NewFile(NewFile&&) noexcept;
+  NewFile& operator=(NewFile&&) noexcept;
+  ~NewFile();
+
+  [[nodiscard]] int fd() const { return fd_.get(); }
+  /// Takes the bits of `mode` that are permissions and nothing else. No owner: it stays the caller's.
+  /// Errors: host.
+  [[nodiscard]] Status finish(mode_t mode, std::optional<Owner> owner,
+                              const Expected& expected = {});
+
+ private:
+  NewFile(std::unique_ptr<Temporary> temporary, std::string name, UniqueFd fd);
+  std::unique_ptr<Temporary> temporary_;
+  std::string name_;
+  UniqueFd fd_;
+};
+
+/// A caller who may not change the owner keeps what he made. Errors: host, where it had another owner.
+[[nodiscard]] Status give_to(int file, Owner owner);
+
 /// Copies an open regular file to `name` in `folder` under a temporary name, then renames. A new
 /// inode with the bits of `mode` that are permissions and nothing else. Errors: host.
 [[nodiscard]] Status put_file(int source, int folder, const std::string& name, mode_t mode,
                               Owner owner, const Expected& expected = {});
+/// No owner: it stays the caller's.
 [[nodiscard]] Status put_link(const std::string& text, int folder, const std::string& name,
-                              Owner owner, const Expected& expected = {});
+                              std::optional<Owner> owner, const Expected& expected = {});
 
 /// ".sbx-" and 16 hexadecimal digits: what put_file and put_link write to first. A program's file of
 /// such a name is never brought out. So in a directory of the host, such a file was left by a killed sbx, or is being
