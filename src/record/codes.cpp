@@ -166,6 +166,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "correct the line, or name the interpreter with --lang"},
     {"broken-set", CodeOf::files, "a change set that is kept can't be read",
      "sbx changes drop SET removes it"},
+    {"broken-transfer", CodeOf::files, "a transfer between the host and a sandbox ended early, or is none",
+     "what was copied is whole; copy the rest again"},
     {"cannot-lock", CodeOf::files, "the workspace can't be locked while changes are applied",
      "somebody else applies to it: try again"},
     {"cannot-look", CodeOf::files, "a file can't be looked at",

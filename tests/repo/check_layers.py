@@ -20,6 +20,7 @@ MAY_INCLUDE = {
     "network": VALUES,
     "cgroup": VALUES,
     "changes": VALUES | {"workspace"},
+    "transfer": VALUES | {"workspace"},
     "run": VALUES | MECHANISMS | {"changes"},
     "record": VALUES | {"run", "changes", "workspace"},
     "worker": VALUES | {"run", "record", "changes"},
