@@ -1,0 +1,211 @@
+#include "transfer/host.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "plan/files/protected.hpp"
+#include "transfer/archive.hpp"
+#include "transfer/pack.hpp"
+#include "workspace/names.hpp"
+#include "workspace/tree.hpp"
+
+namespace sbx::transfer {
+namespace {
+
+constexpr std::uint64_t kMostFaults = 100'000;                // of a report
+constexpr std::uint64_t kMostHeld = std::uint64_t{64} << 20;  // bytes of names in a listing
+
+/// Two of a name would be one after the transfer.
+Status check_names(const std::vector<std::string>& paths) {
+  std::set<std::string> names;
+  for (const std::string& path : paths)
+    if (const std::string name = root_name(path); !name.empty() && !names.insert(name).second)
+      return fail(Error{.kind = ErrorKind::usage,
+                        .code = "bad-input",
+                        .message = "two of the paths end in '" + name + "'",
+                        .hint = "copy them one after the other, to different places"});
+  return {};
+}
+
+/// The name of the directory that what a path names is in; of `dir/.`, whose contents arrive, `dir`.
+std::string folder_around(std::string_view path) {
+  const bool is_content = root_name(path).empty();
+  while (path.size() > 1 && (path.ends_with('/') || path.ends_with("/."))) path.remove_suffix(1);
+  const std::string whole(path);
+  return workspace::name_of(is_content ? whole : workspace::folder_of(whole));
+}
+
+/// Rules for what arrives: only what was asked for, and none of the names that make the host run something.
+class Gate {
+ public:
+  explicit Gate(const Receiving& what) : what_(what) {
+    for (const std::string& path : what.paths)
+      asked_.push_back({.name = root_name(path), .folder = folder_around(path)});
+  }
+
+  std::string reason_against(const Frame& frame) const {
+    const std::string& path = frame.name;
+    const std::string root = path.substr(0, path.find('/'));
+    const auto asked = std::ranges::find_if(
+        asked_, [&](const Asked& each) { return each.name.empty() || each.name == root; });
+    if (asked == asked_.end()) return "nobody asked for it";
+    if (workspace::has_temporary_name(path)) return workspace::kTemporaryName;
+    const std::string on_host = (what_.place == "/" ? "" : what_.place) + "/" + path;
+    if (std::ranges::find(what_.policy_files, on_host) != what_.policy_files.end())
+      return "a policy file";
+    const FileType type = frame.kind == FrameKind::directory ? FileType::folder
+                          : frame.kind == FrameKind::link    ? FileType::link
+                                                             : FileType::file;
+    const bool is_protected = workspace::is_protected(path, type) ||
+                              plan::is_protected(asked->folder, root) ||
+                              plan::is_protected(workspace::name_of(what_.place), root);
+    const bool is_named =
+        std::ranges::any_of(asked_, [&](const Asked& each) { return each.name == path; });
+    if (!is_protected || (is_named && type != FileType::folder)) return {};
+    return "a protected name: the file itself must be named";
+  }
+
+ private:
+  struct Asked {
+    std::string name;    ///< under which it arrives
+    std::string folder;  ///< the name of the directory that it is in
+  };
+  const Receiving& what_;
+  std::vector<Asked> asked_;
+};
+
+/// Names up to kMostLeft of what was left out, counts the others.
+void add_left(std::vector<workspace::Left>& left, std::uint64_t& more, workspace::Left one) {
+  if (left.size() < kMostLeft)
+    left.push_back(std::move(one));
+  else
+    ++more;
+}
+
+workspace::Left left_of(const Frame& fault) {
+  return {fault.name, words_of(fault.reason, fault.number), is_failure(fault.reason)};
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> put_arguments(const std::vector<std::string>& sources,
+                                               const std::string& target) {
+  SBX_TRY(check_names(sources));
+  std::string place = target.empty() ? "." : target;
+  const bool into =
+      sources.size() > 1 || std::ranges::any_of(sources, [](const std::string& source) {
+        return root_name(source).empty();
+      });
+  if (into && !place.ends_with('/')) place += '/';
+  return std::vector<std::string>{"put", place};
+}
+
+Result<std::vector<std::string>> get_arguments(const std::vector<std::string>& paths,
+                                               const workspace::OutLimits& limits) {
+  SBX_TRY(check_names(paths));
+  std::vector<std::string> arguments{"get", std::to_string(limits.max_bytes),
+                                     std::to_string(limits.max_depth)};
+  arguments.insert(arguments.end(), paths.begin(), paths.end());
+  return arguments;
+}
+
+std::vector<std::string> ls_arguments(const std::string& path) {
+  return {"ls", path.empty() ? "." : path};
+}
+
+Sent send_files(int to, const std::vector<std::string>& sources) {
+  Sent sent;
+  Writer writer(to);
+  Packer packer(writer,
+                {.links = Links::inside,
+                 .leave = [&](const std::string& path, Reason reason, std::uint32_t number) {
+                   sent.has_failures = sent.has_failures || is_failure(reason);
+                   add_left(sent.left, sent.more_left,
+                            {path, words_of(reason, number), is_failure(reason)});
+                 }});
+  const auto send_all = [&]() -> Status {
+    for (const std::string& source : sources) SBX_TRY(packer.send(source, root_name(source)));
+    SBX_TRY(writer.put({.kind = FrameKind::end,
+                        .number = static_cast<std::uint32_t>(packer.sum().files),
+                        .size = packer.sum().bytes}));
+    return writer.flush();
+  };
+  sent.is_whole = send_all().has_value();
+  sent.bytes = packer.sum().bytes;
+  sent.files = packer.sum().files;
+  return sent;
+}
+
+Result<Report> read_report(int from) {
+  Report report;
+  Reader reader(from);
+  for (;;) {
+    const Frame frame = SBX_TRY(reader.next());
+    if (frame.kind == FrameKind::end) {
+      report.bytes = frame.size;
+      report.files = frame.number;
+      return report;
+    }
+    if (frame.kind != FrameKind::fault) return broken("files where a report should come");
+    if (report.more_left > kMostFaults) return broken("a report without an end");
+    add_left(report.left, report.more_left, left_of(frame));
+  }
+}
+
+Result<Unpacked> receive_files(int from, int target, const Receiving& what) {
+  struct stat facts{};
+  if (::fstat(target, &facts) != 0)
+    return fail_errno(ErrorKind::host, "cannot-put", "cannot look at the directory of --out");
+  SBX_TRY(workspace::lock_folder(target, what.waiting));
+  const Gate gate(what);
+  Reader reader(from);
+  Unpacker unpacker(
+      reader,
+      {.trust = Trust::none,
+       .open_folder =
+           [target](const std::string& path) { return workspace::open_folder(target, path); },
+       .owner = workspace::Owner{facts.st_uid, facts.st_gid},
+       .limits = what.limits,
+       .reason_against = [&gate](const Frame& entry) { return gate.reason_against(entry); }});
+  Unpacked done = unpacker.run();
+  (void)::flock(target, LOCK_UN);  // closing it would do the same
+  return done;
+}
+
+Result<Listing> read_listing(int from, std::size_t most) {
+  Listing listing;
+  Reader reader(from);
+  std::uint64_t unnamed = 0;
+  std::uint64_t held = 0;
+  for (;;) {
+    Frame frame = SBX_TRY(reader.next());
+    if (frame.kind == FrameKind::end) break;
+    if (frame.kind == FrameKind::fault) {
+      add_left(listing.left, unnamed, left_of(frame));
+      if (unnamed > most) return broken("a listing without an end");
+      continue;
+    }
+    if (frame.kind != FrameKind::listed) return broken("files where a listing should come");
+    held += frame.name.size() + frame.text.size();
+    if (listing.entries.size() == most || held > kMostHeld) {
+      listing.is_cut = true;
+      break;
+    }
+    listing.entries.push_back({.name = std::move(frame.name),
+                               .type = frame.type,
+                               .mode = frame.mode,
+                               .bytes = frame.size,
+                               .modified = frame.modified,
+                               .leads_to = std::move(frame.text)});
+  }
+  std::ranges::sort(listing.entries, {}, &Listed::name);
+  return listing;
+}
+
+}  // namespace sbx::transfer

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sbx/outcome.hpp>
+
+#include "base/result.hpp"
+#include "transfer/unpack.hpp"
+#include "workspace/allowance.hpp"
+#include "workspace/changes.hpp"
+#include "workspace/put.hpp"
+
+/// The host's end of a transfer between the host and a live sandbox. These functions wait for the other end, inside_main()
+/// in the sandbox, for as long as it lives: its end is theirs. Descriptors should be pipes that block, and SIGPIPE and
+/// SIGXFSZ must be ignored. Paths in results are bytes from the sandbox: print them with printable().
+namespace sbx::transfer {
+
+/// Arguments of inside_main(). Several sources, or one that is the contents of a directory (`dir/.`), go into the
+/// target; an empty target is the working directory. Errors: usage "bad-input", two sources with one name.
+[[nodiscard]] Result<std::vector<std::string>> put_arguments(
+    const std::vector<std::string>& sources, const std::string& target);
+/// Errors: usage "bad-input", two paths with one name.
+[[nodiscard]] Result<std::vector<std::string>> get_arguments(const std::vector<std::string>& paths,
+                                                             const workspace::OutLimits& limits);
+[[nodiscard]] std::vector<std::string> ls_arguments(const std::string& path);
+
+/// What was sent, and what was not, with the reason.
+struct Sent {
+  std::uint64_t bytes = 0;
+  std::uint64_t files = 0;
+  std::vector<workspace::Left> left;  ///< kMostLeft at most
+  std::uint64_t more_left = 0;
+  bool has_failures = false;
+  bool is_whole = false;  ///< the other end took it all; if not, read_report() has the reason
+};
+/// `put`: files and directories of the host, named by the user. A link that is named is followed; one in a directory is
+/// sent if it leads to something in that directory. Close `to` afterwards, then read the report.
+[[nodiscard]] Sent send_files(int to, const std::vector<std::string>& sources);
+
+/// What the sandbox's end says that it wrote.
+struct Report {
+  std::uint64_t bytes = 0;
+  std::uint64_t files = 0;
+  std::vector<workspace::Left> left;  ///< kMostLeft at most
+  std::uint64_t more_left = 0;
+};
+/// Errors: host "broken-transfer".
+[[nodiscard]] Result<Report> read_report(int from);
+
+struct Receiving {
+  std::vector<std::string> paths;  ///< as they were given to get_arguments(): nothing else may come
+  workspace::OutLimits limits;
+  std::string place;                      ///< canonical path of the target
+  std::vector<std::string> policy_files;  ///< canonical: never replaced
+  workspace::Waiting waiting;             ///< while another sbx brings files out there
+};
+/// `get`: writes what arrives into an open directory, workspace::prepare_target(), by the rules of `--out`. Protected
+/// names are left out unless `paths` names the file itself. A link is made when it leads to something that was brought
+/// out too. Errors: host, before anything was read; what comes later is in `broken`.
+[[nodiscard]] Result<Unpacked> receive_files(int from, int target, const Receiving& what);
+
+/// An entry of a directory in the sandbox.
+struct Listed {
+  std::string name;
+  FileType type = FileType::file;
+  mode_t mode = 0;
+  std::uint64_t bytes = 0;
+  timespec modified{};
+  std::string leads_to;  ///< of a link
+};
+struct Listing {
+  std::vector<Listed> entries;  ///< by name
+  std::vector<workspace::Left> left;
+  bool is_cut = false;  ///< there are more than `most`
+};
+/// `ls`. Errors: host "broken-transfer".
+[[nodiscard]] Result<Listing> read_listing(int from, std::size_t most = 100'000);
+
+}  // namespace sbx::transfer

@@ -1,0 +1,345 @@
+#include "transfer/unpack.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ranges>
+#include <utility>
+
+#include "plan/files/pattern.hpp"
+#include "workspace/names.hpp"
+#include "workspace/tree.hpp"
+
+namespace sbx::transfer {
+namespace {
+
+constexpr std::uint64_t kMoreEntries = 100'000;  // that may be left out, beyond those that may come
+constexpr std::uint64_t kMostFiles = 1'000'000'000;
+constexpr std::uint64_t kMoreBytes = std::uint64_t{64} << 20;  // that may be skipped, likewise
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 60;
+constexpr std::uint64_t kPerFrame = 64;                          // what reading one costs, in bytes
+constexpr std::uint64_t kRemembered = std::uint64_t{256} << 20;  // bytes of names
+constexpr int kMostHops = 40;                                    // of links, as path_resolution(7)
+
+std::string errno_words(const char* what, int errno_value) {
+  return std::string(what) + ": " + ::strerrordesc_np(errno_value);
+}
+
+/// A time to come confuses whoever compares times, make(1) for one.
+timespec not_to_come(timespec time) {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return time.tv_sec > now.tv_sec || time.tv_sec < 0 ? now : time;
+}
+
+void set_time(int file, timespec modified) {
+  const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, not_to_come(modified)};
+  (void)::futimens(file, times);  // a file with its own time is as good
+}
+
+}  // namespace
+
+Unpacked Unpacker::run() {
+  if (const Status status = take_all(); !status) {
+    done_.broken = status.error();
+    done_.has_failures = true;
+  }
+  make_links();
+  finish_folders();
+  return std::move(done_);
+}
+
+Status Unpacker::take_all() {
+  for (;;) {
+    Frame frame = SBX_TRY(reader_.next());
+    if (frame.kind == FrameKind::end) return {};
+    if (how_.name_of && frame.kind != FrameKind::fault) frame.name = how_.name_of(frame.name);
+    SBX_TRY(take(frame));
+  }
+}
+
+Status Unpacker::take(const Frame& frame) {
+  if (frame.kind == FrameKind::listed) return broken("a listing where files should come");
+  if (frame.kind == FrameKind::fault) {
+    (void)SBX_TRY(admit(frame));
+    leave(frame);
+    return {};
+  }
+  if (!SBX_TRY(admit(frame))) {
+    int ignored = 0;
+    if (frame.kind == FrameKind::file) (void)SBX_TRY(take_content(-1, ignored));
+    return {};
+  }
+  switch (frame.kind) {
+    case FrameKind::file:
+      return take_file(frame);
+    case FrameKind::directory:
+      return take_directory(frame);
+    default:
+      links_.push_back(frame);
+      leading_.emplace(frame.name, frame.text);
+      return {};
+  }
+}
+
+Result<bool> Unpacker::admit(const Frame& frame) {
+  if (how_.trust == Trust::archive) {
+    std::string why = frame.kind == FrameKind::fault ? std::string() : reason_against(frame);
+    if (!why.empty()) leave(frame.name, std::move(why), true);
+    return why.empty();
+  }
+  // Whatever it is: what is left out costs time too, and nothing else bounds it.
+  if (++entries_ > 2 * std::min(how_.limits.max_files, kMostFiles) + kMoreEntries)
+    return broken("too many files");
+  remembered_ += frame.name.size() + frame.text.size();
+  if (remembered_ > kRemembered) return broken("too many long names");
+  if (frame.kind == FrameKind::fault) return true;
+  const std::string parent = workspace::folder_of(frame.name);
+  if (shut_.contains(parent)) {  // it was named when it was left out
+    if (frame.kind == FrameKind::directory) shut_.insert(frame.name);
+    return false;
+  }
+  std::string why = reason_against(frame);
+  if (why.empty()) return true;
+  leave(frame.name, std::move(why), false);
+  if (frame.kind == FrameKind::directory) shut_.insert(frame.name);
+  return false;
+}
+
+std::string Unpacker::reason_against(const Frame& frame) const {
+  if (how_.reason_against)
+    if (std::string why = how_.reason_against(frame); !why.empty()) return why;
+  if (how_.trust == Trust::archive) return {};
+  const std::string parent = workspace::folder_of(frame.name);
+  if (parent != ".") {
+    const auto above = known_.find(parent);
+    if (above == known_.end() || above->second != FileType::folder)
+      return "its directory was not sent";
+  }
+  if (known_.contains(frame.name) || leading_.contains(frame.name))
+    return "the name was sent twice";
+  const workspace::OutSum so_far =
+      frame.kind == FrameKind::directory
+          ? workspace::OutSum{.bytes = done_.sum.bytes, .files = folders_}
+          : workspace::OutSum{.bytes = done_.sum.bytes, .files = done_.sum.files + links_.size()};
+  return workspace::reason_beyond(how_.limits, so_far, frame.name,
+                                  frame.kind == FrameKind::file ? frame.size : 0);
+}
+
+/// The directory of an entry, kept open: most entries have the one of the entry before.
+Result<int> Unpacker::folder_of(const std::string& path) {
+  const std::string folder = workspace::folder_of(path);
+  if (!open_.valid() || open_path_ != folder) {
+    open_ = SBX_TRY(how_.open_folder(folder));
+    open_path_ = folder;
+    if (how_.trust == Trust::none && cleaned_.insert(folder).second)
+      workspace::remove_temporaries(open_.get());
+  }
+  return open_.get();
+}
+
+Status Unpacker::take_file(const Frame& frame) {
+  int ignored = 0;
+  const auto folder = folder_of(frame.name);
+  const std::string name = workspace::name_of(frame.name);
+  if (!folder) {
+    leave(frame.name, folder.error());
+  } else if (!is_free(*folder, frame.name)) {
+    // said
+  } else if (auto file = workspace::NewFile::make(
+                 *folder, name, how_.trust == Trust::archive ? frame.mode : mode_t{0600});
+             !file) {
+    leave(frame.name, file.error());
+  } else {
+    return write_file(frame, *file);
+  }
+  (void)SBX_TRY(take_content(-1, ignored));
+  return {};
+}
+
+Status Unpacker::write_file(const Frame& frame, workspace::NewFile& file) {
+  int errno_value = 0;
+  if (!SBX_TRY(take_content(file.fd(), errno_value))) return {};
+  if (errno_value != 0) {
+    leave(frame.name, errno_words("cannot write", errno_value), true, errno_value);
+    return {};
+  }
+  set_time(file.fd(), frame.modified);
+  if (const Status done = file.finish(frame.mode, how_.owner); !done) {
+    leave(frame.name, done.error());
+    return {};
+  }
+  done_.sum.bytes += frame.size;
+  ++done_.sum.files;
+  note_brought(frame, FileType::file);
+  return {};
+}
+
+Result<bool> Unpacker::take_content(int file, int& errno_value) {
+  bool ends_with_hole = false;
+  std::uint64_t at = 0;
+  for (;;) {
+    const Frame frame = SBX_TRY(reader_.next());
+    if (file < 0 && how_.trust == Trust::none) {
+      skipped_ += kPerFrame + (frame.kind == FrameKind::data ? frame.size : 0);
+      if (skipped_ > std::min(how_.limits.max_bytes, kMostBytes) + kMoreBytes)
+        return broken("too much of what may not be brought out");
+    }
+    switch (frame.kind) {
+      case FrameKind::data: {
+        const auto written = SBX_TRY(reader_.take(errno_value == 0 ? file : -1));
+        if (errno_value == 0) errno_value = written.errno_value;
+        at += frame.size;
+        ends_with_hole = false;
+        break;
+      }
+      case FrameKind::hole:
+        at += frame.size;
+        ends_with_hole = true;
+        if (file >= 0 && errno_value == 0 && ::lseek(file, static_cast<off_t>(at), SEEK_SET) < 0)
+          errno_value = errno;
+        break;
+      case FrameKind::complete:
+        if (file >= 0 && errno_value == 0 && ends_with_hole &&
+            ::ftruncate(file, static_cast<off_t>(at)) != 0)
+          errno_value = errno;
+        return true;
+      default:  // a fault: the reader lets nothing else come here
+        if (file >= 0) leave(frame);
+        return false;
+    }
+  }
+}
+
+Status Unpacker::take_directory(const Frame& frame) {
+  ++folders_;
+  const auto folder = folder_of(frame.name);
+  if (!folder) {
+    leave(frame.name, folder.error());
+    shut_.insert(frame.name);
+    return {};
+  }
+  const std::string name = workspace::name_of(frame.name);
+  struct stat facts{};
+  if (::mkdirat(*folder, name.c_str(), 0700) == 0) {
+    made_.push_back({.path = frame.name, .mode = frame.mode, .modified = frame.modified});
+    if (how_.owner)
+      if (const auto made = how_.open_folder(frame.name))
+        (void)workspace::give_to(made->get(), *how_.owner);  // it stays the caller's then
+  } else if (const int error = errno;
+             error != EEXIST ||
+             ::fstatat(*folder, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0 ||
+             !S_ISDIR(facts.st_mode)) {
+    leave(frame.name, errno_words("cannot make the directory", error), true, error);
+    shut_.insert(frame.name);
+    return {};
+  }
+  note_brought(frame, FileType::folder);
+  return {};
+}
+
+bool Unpacker::leads_to_brought(const Frame& link) const {
+  if (link.text.starts_with('/')) return false;
+  // Part by part, as the kernel would: each that is a link of the archive is replaced by its text.
+  std::vector<std::string> ahead;
+  const auto go = [&ahead](std::string_view text) {
+    const std::vector<std::string> parts = plan::parts_of(text);
+    ahead.insert(ahead.end(), parts.rbegin(), parts.rend());
+  };
+  go(link.text);
+  std::string at = workspace::folder_of(link.name);
+  for (int hops = 0; !ahead.empty();) {
+    const std::string part = std::move(ahead.back());
+    ahead.pop_back();
+    if (part == "..") {
+      if (at == ".") return false;
+      at = workspace::folder_of(at);
+      continue;
+    }
+    const std::string next = workspace::join(at, part);
+    if (const auto another = leading_.find(next); another != leading_.end()) {
+      if (another->second.starts_with('/') || ++hops > kMostHops) return false;
+      go(another->second);
+      continue;
+    }
+    const auto found = known_.find(next);
+    if (found == known_.end() || (found->second != FileType::folder && !ahead.empty()))
+      return false;
+    at = next;
+  }
+  return at != ".";
+}
+
+void Unpacker::make_links() {
+  for (const Frame& link : links_) {
+    if (done_.broken) {
+      leave(link.name, words_of(Reason::cut, 0), true);
+      continue;
+    }
+    if (how_.trust == Trust::none && !leads_to_brought(link)) {
+      leave(link.name, "a symbolic link to something that was not brought out", false);
+      continue;
+    }
+    const auto folder = folder_of(link.name);
+    if (!folder) {
+      leave(link.name, folder.error());
+      continue;
+    }
+    if (!is_free(*folder, link.name)) continue;
+    const std::string name = workspace::name_of(link.name);
+    if (const Status done = workspace::put_link(link.text, *folder, name, how_.owner); !done)
+      leave(link.name, done.error());
+    else
+      note_brought(link, FileType::link);
+  }
+}
+
+/// Last, children first: a closed directory can't be filled, and filling it moves its time.
+void Unpacker::finish_folders() {
+  for (const Made& each : made_ | std::views::reverse) {
+    const auto folder = how_.open_folder(each.path);
+    if (!folder) continue;  // somebody else has taken it away
+    set_time(folder->get(), each.modified);
+    // Its owner must be able to remove it again.
+    (void)::fchmod(folder->get(), (each.mode & 0777) | 0700);  // 0700 else, which harms nobody
+  }
+}
+
+bool Unpacker::is_free(int folder, const std::string& path) {
+  struct stat facts{};
+  if (::fstatat(folder, workspace::name_of(path).c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0 ||
+      S_ISREG(facts.st_mode) || S_ISLNK(facts.st_mode))
+    return true;
+  leave(path,
+        std::string("there is ") + workspace::describe(workspace::type_of(facts.st_mode)) +
+            " of this name",
+        true, S_ISDIR(facts.st_mode) ? EISDIR : EEXIST);
+  return false;
+}
+
+void Unpacker::leave(const std::string& path, std::string why, bool failed, int errno_value) {
+  done_.has_failures = done_.has_failures || failed;
+  if (how_.refused) return how_.refused(path, errno_value);
+  if (done_.left.size() >= kMostLeft)
+    ++done_.more_left;
+  else
+    done_.left.push_back({path, std::move(why), failed});
+}
+
+void Unpacker::leave(const Frame& fault) {
+  if (!how_.refused)
+    leave(fault.name, words_of(fault.reason, fault.number), is_failure(fault.reason));
+}
+
+void Unpacker::note_brought(const Frame& frame, FileType type) {
+  if (how_.trust == Trust::archive) return;
+  if (type != FileType::link) known_.emplace(frame.name, type);
+  done_.brought.push_back(
+      {.path = frame.name, .type = type, .bytes = type == FileType::file ? frame.size : 0});
+}
+
+}  // namespace sbx::transfer
