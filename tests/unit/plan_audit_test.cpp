@@ -48,7 +48,7 @@ TEST(PlanAudit, GradesWhatMakesASessionLast) {
   const Audit usual = audited("");
   for (const char* key : {"session.idle", "session.lifetime", "session.calls", "session.cpu_time"})
     EXPECT_EQ(percent(usual, key), 0) << key;
-  EXPECT_GT(percent(audited("[session]\nlifetime = \"25h\""), "session.lifetime"), 0);
+  EXPECT_GT(percent(audited("[session]\nlifetime = \"48h\""), "session.lifetime"), 0);
   EXPECT_EQ(percent(audited("[session]\nlifetime = \"24h\""), "session.lifetime"), 0);
   EXPECT_EQ(percent(audited("[session]\nlifetime = \"240h\""), "session.lifetime"), 100);
   EXPECT_GT(percent(audited("[session]\ncalls = 256"), "session.calls"), 50);

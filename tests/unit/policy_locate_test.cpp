@@ -79,9 +79,9 @@ TEST_F(PolicyLocate, UnknownNameGetsASuggestionAndTheList) {
 }
 
 TEST_F(PolicyLocate, FileIsNotReadByABareNameButPointedAt) {
-  write_file("work/agent", "");
+  write_file("work/machine", "");
   write_file("work/robot.toml", "");
-  EXPECT_THAT(finding({"agent"}).hint, HasSubstr("./agent"));
+  EXPECT_THAT(finding({"machine"}).hint, HasSubstr("./machine"));
   EXPECT_THAT(finding({"robot"}).hint, HasSubstr("robot.toml"));
 }
 
