@@ -38,7 +38,9 @@ endfunction()
 
 add_custom_target(sbx_code_tests COMMENT "What `code` tests run")
 
-# A GoogleTest binary; every TEST becomes a CTest with the given labels.
+# A GoogleTest binary with the given labels. Every TEST becomes a CTest, so that they run side by side and each has its
+# timeout; a `unit` binary is one CTest, because a start with the address sanitizer and its search for leaks takes longer than
+# most of its TESTs.
 function(sbx_gtest name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBRARIES;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -54,7 +56,12 @@ function(sbx_gtest name)
   # gtest_discover_tests passes its properties on as a list: an inner list needs its semicolons kept
   string(REPLACE ";" "\\;" labels "${ARG_LABELS}")
   set_property(TARGET ${name} PROPERTY SBX_LABELS ${ARG_LABELS})
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${timeout} LABELS "${labels}")
+  if("unit" IN_LIST ARG_LABELS)
+    add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 600 LABELS "${ARG_LABELS}")
+  else()
+    gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${timeout} LABELS "${labels}")
+  endif()
 endfunction()
 
 # How the binary that ships is linked.
