@@ -1,9 +1,9 @@
 # bash completion for sbx; made by sbx-docs from the command line's own tree; not edited by hand
 
-_sbx_commands="run policy doctor why ps stop changes completions help"
+_sbx_commands="run policy doctor why ps stop session changes completions help"
 _sbx_builtins="default strict data-analysis python node shell agent ci-untrusted offline-build web-fetch"
 _sbx_keys="name description locked enforcement interpreters.allow interpreters.venv interpreters.extensions filesystem.system filesystem.read filesystem.write filesystem.deny filesystem.sockets filesystem.scan filesystem.landlock filesystem.seed filesystem.workspace.source filesystem.workspace.mode filesystem.outputs.collect filesystem.outputs.max_bytes filesystem.outputs.max_files filesystem.outputs.max_depth environment.pass environment.set syscalls.base syscalls.allow syscalls.deny syscalls.denied syscalls.rule network.mode network.allow network.private network.match_sni network.publish network.named limits.wall_time limits.cpu_time limits.cpus limits.memory limits.processes limits.open_files limits.file_size limits.disk limits.disk_files limits.disk_on limits.grace output.stdout output.stderr output.passed output.exceed session.idle session.lifetime session.calls session.contexts session.cpu_time session.log"
-_sbx_names="name description locked enforcement interpreters.allow interpreters.venv interpreters.extensions filesystem.system filesystem.read filesystem.write filesystem.deny filesystem.sockets filesystem.scan filesystem.landlock filesystem.seed filesystem.workspace.source filesystem.workspace.mode filesystem.outputs.collect filesystem.outputs.max_bytes filesystem.outputs.max_files filesystem.outputs.max_depth environment.pass environment.set syscalls.base syscalls.allow syscalls.deny syscalls.denied syscalls.rule network.mode network.allow network.private network.match_sni network.publish network.named limits.wall_time limits.cpu_time limits.cpus limits.memory limits.processes limits.open_files limits.file_size limits.disk limits.disk_files limits.disk_on limits.grace output.stdout output.stderr output.passed output.exceed session.idle session.lifetime session.calls session.contexts session.cpu_time session.log @always @basic-io @io-event @file-read @file-write @file-lock @sync @memory @thread @signal @timer @scheduling @resources @process @process-spawn @identity @ipc @network @system-info @self-restriction @debug @profile @aio @io-uring @numa @mount @namespace @keyring @handle @fanotify @bpf @memory-tricks @module @reboot @swap @clock @raw-io @privileged @obsolete allow-host-with-none allow-host-with-host bad-descriptor bad-input bad-set-name bad-value bad-variable input-too-large language-with-command misplaced-option missing-command missing-value name-taken needs-language no-changes-kept no-code-option no-command no-writer no-such-run no-such-set nobody-to-ask nothing-to-bring-out nothing-to-run reserved too-large unexpected-value unknown-command unknown-language unknown-option unknown-requirement unknown-stage usage bad-call-name bad-command bad-destination bad-extension bad-path bad-pattern bad-publication bad-unit denied-cannot-kill denied-grant duplicate-key empty-text extends-cycle extends-too-deep forbidden-grant filter-too-long invalid-utf8 missing-key needed-syscall-denied nested-too-deep no-such-argument not-settable nul-in-text out-of-range policy-too-large rule-never-matches rule-on-hot-call shadows-builtin toml-syntax too-many-entries too-many-findings too-many-policies too-many-ports unknown-key unknown-symbol unknown-syscall unknown-syscall-group unknown-word unsupported-schema widens-locked workspace-too-large wrong-type wrong-value-count bad-interpreter broken-set cannot-lock cannot-look cannot-open cannot-put cannot-read cannot-write command-not-executable command-not-found interpreter-not-allowed missing-grant missing-system missing-workspace no-content no-home no-interpreter no-mount-point no-record-kept not-a-record no-state-folder link-leads-out untrusted-parent no-such-file no-system no-venv no-workspace-mode not-a-file not-a-regular-file not-a-socket not-brought-out not-dropped not-executable not-found not-grantable not-kept out-unusable report-unwritable seed-outside-home seed-too-large set-in-use shim-loop two-grants uncountable-grant unfit-workspace unknown-policy unreadable-grant unreadable-policy unusable-submount workspace-gone workspace-replaced not-ended cannot-clone cannot-publish listener-busy no-disk-folder no-fence no-free-uid no-proc no-rights-in-namespace no-user-namespace requirement-not-met no-interface-list no-resolver no-cgroup no-scope cannot-bind cannot-copy cannot-idmap cannot-open-source changed-during-set-up child-died memory-too-small no-overlay no-whiteouts bad-request broken-page init-killed no-descriptors no-epoll no-listener no-pidfd no-pipe no-signalfd no-socket no-stream worker-lost exited signaled over-budget denied cancelled lost setup-failed success limits_met denials degraded enforced network usage changes appeared hazards write_error kept applied out 1 2 124 125 126 127 137 152 153 159"
+_sbx_names="name description locked enforcement interpreters.allow interpreters.venv interpreters.extensions filesystem.system filesystem.read filesystem.write filesystem.deny filesystem.sockets filesystem.scan filesystem.landlock filesystem.seed filesystem.workspace.source filesystem.workspace.mode filesystem.outputs.collect filesystem.outputs.max_bytes filesystem.outputs.max_files filesystem.outputs.max_depth environment.pass environment.set syscalls.base syscalls.allow syscalls.deny syscalls.denied syscalls.rule network.mode network.allow network.private network.match_sni network.publish network.named limits.wall_time limits.cpu_time limits.cpus limits.memory limits.processes limits.open_files limits.file_size limits.disk limits.disk_files limits.disk_on limits.grace output.stdout output.stderr output.passed output.exceed session.idle session.lifetime session.calls session.contexts session.cpu_time session.log @always @basic-io @io-event @file-read @file-write @file-lock @sync @memory @thread @signal @timer @scheduling @resources @process @process-spawn @identity @ipc @network @system-info @self-restriction @debug @profile @aio @io-uring @numa @mount @namespace @keyring @handle @fanotify @bpf @memory-tricks @module @reboot @swap @clock @raw-io @privileged @obsolete allow-host-with-none allow-host-with-host bad-descriptor bad-input bad-set-name bad-value bad-variable input-too-large language-with-command misplaced-option missing-command missing-value name-taken needs-language no-changes-kept no-code-option no-command no-writer no-such-run no-such-set nobody-to-ask nothing-to-bring-out nothing-to-run reserved too-large unexpected-value unknown-command unknown-language unknown-option unknown-requirement unknown-stage usage bad-call-name bad-command bad-destination bad-extension bad-path bad-pattern bad-publication bad-unit denied-cannot-kill denied-grant duplicate-key empty-text extends-cycle extends-too-deep forbidden-grant filter-too-long invalid-utf8 missing-key needed-syscall-denied nested-too-deep no-such-argument not-settable nul-in-text out-of-range policy-too-large rule-never-matches rule-on-hot-call shadows-builtin toml-syntax too-many-entries too-many-findings too-many-policies too-many-ports unknown-key unknown-symbol unknown-syscall unknown-syscall-group unknown-word unsupported-schema widens-locked workspace-too-large wrong-type wrong-value-count bad-interpreter broken-set broken-transfer cannot-lock cannot-look cannot-open cannot-put cannot-read cannot-write command-not-executable command-not-found interpreter-not-allowed missing-grant missing-system missing-workspace no-content no-home no-interpreter no-mount-point no-record-kept not-a-record no-state-folder link-leads-out untrusted-parent no-such-file no-system no-venv no-workspace-mode not-a-file not-a-regular-file not-a-socket not-brought-out not-dropped not-executable not-found not-grantable not-kept out-unusable report-unwritable seed-outside-home seed-too-large set-in-use shim-loop two-grants uncountable-grant unfit-workspace unknown-policy unreadable-grant unreadable-policy unusable-submount workspace-gone workspace-replaced not-ended cannot-clone cannot-publish listener-busy no-disk-folder no-fence no-free-uid no-proc no-rights-in-namespace no-user-namespace requirement-not-met no-interface-list no-resolver no-cgroup no-scope cannot-bind cannot-copy cannot-idmap cannot-open-source changed-during-set-up child-died memory-too-small no-overlay no-whiteouts bad-request broken-page init-killed no-descriptors no-epoll no-listener no-pidfd no-pipe no-signalfd no-socket no-stream worker-lost exited signaled over-budget denied cancelled lost setup-failed success limits_met denials degraded enforced network usage changes appeared hazards write_error kept applied out 1 2 124 125 126 127 137 152 153 159"
 
 _sbx_words() {
     COMPREPLY=($(compgen -W "$1" -- "$cur"))
@@ -29,6 +29,23 @@ _sbx_sets() {
     _sbx_words "$sets"
 }
 
+# Sessions that live; after one: its calls, a command, or files.
+_sbx_sessions() {
+    local i name= verb=${COMP_WORDS[2]}
+    for ((i = 3; i < COMP_CWORD; i++)); do
+        [[ ${COMP_WORDS[i]} == -* ]] || { name=${COMP_WORDS[i]} && break; }
+    done
+    if [[ -z $name ]]; then
+        _sbx_words "$(sbx session list 2>/dev/null | awk 'NR > 1 { print $1 }')"
+    elif [[ $verb == logs || $verb == wait || $verb == kill ]]; then
+        _sbx_words "$(sbx session calls "$name" 2>/dev/null | awk 'NR > 1 { print $1 }')"
+    elif [[ $verb == exec ]]; then
+        _sbx_command $((i + 1))
+    else
+        COMPREPLY=($(compgen -f -- "$cur"))
+    fi
+}
+
 # The words from index $1 on are a command line of their own.
 _sbx_command() {
     if declare -F _command_offset >/dev/null && (($1 < COMP_CWORD)); then
@@ -43,6 +60,7 @@ _sbx_value() {
     case $prev in
     --lang) _sbx_words "python javascript typescript ruby perl r lua php bash sh c c++ go rust java" ;;
     -c) : ;;
+    --session) : ;;
     -p|--policy) _sbx_policies ;;
     --set) _sbx_keys ;;
     --require) _sbx_words "memory.cgroup cpu.cgroup processes.cgroup landlock syscalls.named network.named trusted-policy all" ;;
@@ -84,14 +102,14 @@ _sbx_run() {
         word=${COMP_WORDS[i]}
         case $word in
         --) _sbx_command $((i + 1)); return ;;
-        --lang|-c|-p|--policy|--set|--require|--timeout|--cpu-time|--cpus|--memory|--processes|--disk|--output|--workspace|--read|--write|--in|--venv|--net|--allow-host|--env|--env-file|--env-fd|--stdin|--out|--collect|--keep|--report|--report-fd|--events-fd|--color) ((i += 2)); continue ;;
+        --lang|-c|--session|-p|--policy|--set|--require|--timeout|--cpu-time|--cpus|--memory|--processes|--disk|--output|--workspace|--read|--write|--in|--venv|--net|--allow-host|--env|--env-file|--env-fd|--stdin|--out|--collect|--keep|--report|--report-fd|--events-fd|--color) ((i += 2)); continue ;;
         -?*) ((i += 1)); continue ;;
         *) _sbx_command $i; return ;;
         esac
     done
     _sbx_value && return
     if [[ $cur == -* ]]; then
-        _sbx_words "--lang -c -p --policy --set --require --timeout --cpu-time --cpus --memory --processes --disk --output --workspace --read --write --in --venv --net --allow-host --env --env-file --env-fd --stdin -i --interactive --out --collect --diff --apply --yes --keep --json --report --report-fd --events-fd --explain --github --die-with-parent --dry-run --trace-time -q --quiet -v --verbose --color -h --help"
+        _sbx_words "--lang -c --session -p --policy --set --require --timeout --cpu-time --cpus --memory --processes --disk --output --workspace --read --write --in --venv --net --allow-host --env --env-file --env-fd --stdin -i --interactive --out --collect --diff --apply --yes --keep --json --report --report-fd --events-fd --explain --github --die-with-parent --dry-run --trace-time -q --quiet -v --verbose --color -h --help"
     else
         _sbx_command $COMP_CWORD
     fi
@@ -114,6 +132,24 @@ _sbx_other() {
     'why') options="--color -h --help"; COMPREPLY=($(compgen -f -- "$cur")) ;;
     'ps') options="--json --color -h --help"; : ;;
     'stop') options="--all --color -h --help"; : ;;
+    'session start') options="-p --policy --set --require --timeout --cpu-time --cpus --memory --processes --disk --output --workspace --read --write --in --venv --net --allow-host --env --env-file --env-fd --json -q --quiet -v --verbose --color -h --help"; : ;;
+    'session exec') options="--lang -c --set --require --timeout --cpu-time --output --env --env-file --env-fd --stdin -i --interactive --json --report --report-fd --events-fd --explain -q --quiet -v --verbose -d --detach --color -h --help"; _sbx_sessions ;;
+    'session calls') options="--json --color -h --help"; _sbx_sessions ;;
+    'session logs') options="-f --follow --color -h --help"; _sbx_sessions ;;
+    'session wait') options="--json --color -h --help"; _sbx_sessions ;;
+    'session kill') options="--color -h --help"; _sbx_sessions ;;
+    'session put') options="--color -h --help"; _sbx_sessions ;;
+    'session get') options="--out -q --quiet --color -h --help"; _sbx_sessions ;;
+    'session ls') options="--json --color -h --help"; _sbx_sessions ;;
+    'session changes') options="--json --color -h --help"; _sbx_sessions ;;
+    'session diff') options="--patch --color -h --help"; _sbx_sessions ;;
+    'session apply') options="--yes --json --color -h --help"; _sbx_sessions ;;
+    'session keep') options="--json --color -h --help"; _sbx_sessions ;;
+    'session list') options="--json --color -h --help"; : ;;
+    'session show') options="--json --color -h --help"; _sbx_sessions ;;
+    'session stats') options="--json --color -h --help"; _sbx_sessions ;;
+    'session extend') options="--json --color -h --help"; _sbx_sessions ;;
+    'session stop') options="--all --keep --color -h --help"; _sbx_sessions ;;
     'changes list') options="--json --color -h --help"; : ;;
     'changes show') options="--json --color -h --help"; _sbx_sets ;;
     'changes diff') options="--patch --color -h --help"; _sbx_sets ;;
@@ -136,6 +172,9 @@ _sbx() {
     run) _sbx_run ;;
     policy)
         if ((COMP_CWORD == 2)); then _sbx_words "list show check explain diff schema init audit"; else _sbx_other "policy ${COMP_WORDS[2]}"; fi
+        ;;
+    session)
+        if ((COMP_CWORD == 2)); then _sbx_words "start exec calls logs wait kill put get ls changes diff apply keep list show stats extend stop"; else _sbx_other "session ${COMP_WORDS[2]}"; fi
         ;;
     changes)
         if ((COMP_CWORD == 2)); then _sbx_words "list show diff apply drop"; else _sbx_other "changes ${COMP_WORDS[2]}"; fi

@@ -14,6 +14,7 @@
 
 #include "base/sys.hpp"
 #include "cli/cli.hpp"
+#include "transfer/inside.hpp"
 #include "worker/process_setup.hpp"
 
 namespace {
@@ -53,6 +54,10 @@ int main(int argc, char** argv) {
   sbx::worker::take_errors_for_signals();
   std::set_new_handler([] { refuse("sbx: error: out of memory\n"); });
   const std::span<const char* const> arguments(argv, static_cast<std::size_t>(argc));
+  // A session executes this program in its sandbox, to copy files there without privilege (session/image.hpp). Whoever
+  // else gives it that name gets a program that copies files with the rights it has.
+  if (argc > 0 && std::string_view(argv[0]) == "sbx-inside")
+    return sbx::transfer::inside_main(arguments.subspan(1));
   return sbx::cli::main_of({.arguments = arguments.empty() ? arguments : arguments.subspan(1),
                             .area = sbx::worker::argument_area(argv),
                             .started = started});

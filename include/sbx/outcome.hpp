@@ -113,6 +113,8 @@ struct Denial {
   /// The options of `sbx run` that would allow it without replacing list entries: {"--allow-host",
   /// "example.org:443"}; empty if no option does.
   std::vector<std::string> options{};
+  /// Of a session's network: it was refused while this call ran, perhaps to another one.
+  bool during_call = false;
 };
 
 /// Traffic through one rule of network.allow or network.publish.

@@ -6,6 +6,9 @@
 
 /// Messages between the supervisor and PID 1 over one SOCK_SEQPACKET pair, each a whole struct. PID 1 is the only peer:
 /// the payload never holds this socket. The death of the other side is an ordinary answer: end of file.
+///
+/// A held sandbox (a session) has one more pair for each call: its PID 1, the holder, clones an init for the call, and
+/// both report to the call's supervisor on that pair.
 namespace sbx::control {
 
 /// The fourth register of the payload's own execve, which the kernel does not look at, execve(2). A filter that notifies
@@ -20,11 +23,28 @@ enum class FromSupervisor : std::uint32_t {
   network_ready,  ///< the gateway answers: the command may start
   filled,         ///< copied directories hold their files
   reap,           ///< what ended has been counted: wait for it
+  /// To a holder, with CallOrder; SCM_RIGHTS: the program's block, the call's control socket and error pipe (PID 1's
+  /// ends), its three streams where `streams` is set, the program itself where `image` is set, and files of control
+  /// groups to write "0" to
+  start_call,
 };
 struct Order {
   FromSupervisor what;
   std::int32_t value;
 };
+/// How a holder is asked for a call: FromSupervisor::start_call.
+struct CallOrder {
+  FromSupervisor what;
+  std::uint32_t block_size;
+  bool streams;
+  bool image;  ///< a program in a file that the sandbox does not show: sbx's own
+  bool
+      waits;  ///< the init waits for `go`: its supervisor moves it into its control group (cgroup v2)
+};
+static_assert(sizeof(CallOrder) != sizeof(Order));
+/// Descriptors of a call besides the files of control groups, of which there are at most kMostGroupFiles.
+inline constexpr unsigned kMostGroupFiles = 4;
+inline constexpr unsigned kMostCallDescriptors = 3 + 3 + 1 + kMostGroupFiles;
 
 enum class FromPid1 : std::uint32_t {
   descriptors =
@@ -42,11 +62,23 @@ enum class FromPid1 : std::uint32_t {
   /// `value` other processes were there at that moment, including zombies;
   /// the last message. With `own_peak`
   left_behind,
+  call_began,    ///< of a call's init, its first message: SCM_RIGHTS: its pidfd
+  call_refused,  ///< of the holder: `value` is the errno of clone3
+  /// of the holder, the last message of a call: its init is reaped. With `used` (call_ended)
+  call_ended,
+};
+/// What the processes of a call used, as wait4(2) tells the holder.
+struct Used {
+  std::uint64_t user_microseconds = 0;
+  std::uint64_t system_microseconds = 0;
+  std::uint64_t blocks_written = 0;  ///< of 512 bytes
+  std::int64_t largest_kib = 0;      ///< the largest resident set of one process
 };
 struct Report {
   FromPid1 what;
   std::int32_t value;
   std::int32_t own_peak = 0;  ///< KiB: the largest resident set of PID 1 itself
+  Used used{};
 };
 
 }  // namespace sbx::control

@@ -33,4 +33,29 @@ Message receive_message(int socket, std::span<std::byte> body) {
   return message;
 }
 
+bool send_message(int socket, std::span<const std::byte> body, std::span<const int> descriptors) {
+  if (descriptors.size() > kMostDescriptors) {
+    errno = EINVAL;
+    return false;
+  }
+  iovec vector{.iov_base = const_cast<std::byte*>(body.data()), .iov_len = body.size()};
+  alignas(cmsghdr) char space[CMSG_SPACE(kMostDescriptors * sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &vector;
+  message.msg_iovlen = 1;
+  if (!descriptors.empty()) {
+    message.msg_control = space;
+    message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(descriptors.size_bytes());
+    std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size_bytes());
+  }
+  ssize_t sent = 0;
+  do sent = ::sendmsg(socket, &message, MSG_NOSIGNAL);
+  while (sent < 0 && errno == EINTR);
+  return sent == static_cast<ssize_t>(body.size());
+}
+
 }  // namespace sbx::sys

@@ -16,4 +16,10 @@ struct Message {
 /// Waits for one message of a packet socket: into `body`, with the descriptors that came with it.
 [[nodiscard]] Message receive_message(int socket, std::span<std::byte> body);
 
+/// The most descriptors that one message carries here.
+inline constexpr std::size_t kMostDescriptors = 32;
+/// Sends one packet with descriptors; false with errno (EPIPE: the peer is gone).
+[[nodiscard]] bool send_message(int socket, std::span<const std::byte> body,
+                                std::span<const int> descriptors);
+
 }  // namespace sbx::sys

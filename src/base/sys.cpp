@@ -4,11 +4,14 @@
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <time.h>
+
+#include <charconv>
 
 namespace sbx::sys {
 namespace {
@@ -128,6 +131,26 @@ Status write_all(int fd, std::string_view text) {
     text.remove_prefix(static_cast<std::size_t>(written));
   }
   return {};
+}
+
+Result<UniqueFd> in_memory(std::string_view bytes) {
+  UniqueFd file(::memfd_create("sbx_message", MFD_CLOEXEC));
+  if (!file.valid())
+    return fail_errno(ErrorKind::host, "cannot-write", "cannot make a file in memory");
+  SBX_TRY(write_all(file.get(), bytes));
+  if (::lseek(file.get(), 0, SEEK_SET) < 0)
+    return fail_errno(ErrorKind::host, "cannot-write", "cannot rewind a file in memory");
+  return file;
+}
+
+pid_t pid_of(int pidfd) {
+  constexpr std::string_view kField = "\nPid:\t";  // proc_pid_fdinfo(5)
+  const auto text = read_file("/proc/self/fdinfo/" + std::to_string(pidfd), 4096);
+  const std::size_t at = text ? text->find(kField) : std::string::npos;
+  pid_t pid = -1;
+  if (at != std::string::npos)
+    std::from_chars(text->data() + at + kField.size(), text->data() + text->size(), pid);
+  return pid;
 }
 
 std::uint64_t now_microseconds() {

@@ -43,6 +43,12 @@ struct Pipe {
 /// ENOSPC).
 [[nodiscard]] Status write_all(int fd, std::string_view text);
 
+/// The bytes in a file in memory, at its beginning: packets are limited in size. Errors: host.
+[[nodiscard]] Result<UniqueFd> in_memory(std::string_view bytes);
+
+/// The process of a pidfd, in this PID namespace; -1 where it has ended or is in none below.
+[[nodiscard]] pid_t pid_of(int pidfd);
+
 /// Microseconds on CLOCK_MONOTONIC.
 [[nodiscard]] std::uint64_t now_microseconds();
 

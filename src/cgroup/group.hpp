@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include <sbx/units.hpp>
@@ -30,6 +31,14 @@ class Group : public TreeCounters {
   /// period passes as it does when another process is moved (since Linux 5.5; 7 to 12 ms on an idle
   /// 6.18 against 0.1 ms). Empty where the clone does it.
   [[nodiscard]] virtual std::vector<int> joins() const = 0;
+
+  /// Call it before limit() and before the sandbox starts: groups can then be made inside, one for each call. A kill for
+  /// lack of memory ends one call, not the sandbox. Errors: setup.
+  [[nodiscard]] virtual Status hold() = 0;
+  /// A group inside a held one, without limits of its own. It must be destroyed first. Errors: host.
+  [[nodiscard]] virtual Result<std::unique_ptr<Group>> make_inner() = 0;
+  /// Moves a process into this group; only where joins() is empty (cgroup v2). Errors: setup.
+  [[nodiscard]] virtual Status move(pid_t pid) = 0;
 };
 
 }  // namespace sbx::cgroup

@@ -70,8 +70,9 @@ void upwards(const std::optional<GroupPath>& place, Look look) {
 
 class LegacyGroup final : public Group {
  public:
-  LegacyGroup(Folders folders, std::vector<UniqueFd> tasks)
-      : folders_(std::move(folders)), tasks_(std::move(tasks)) {
+  /// `outer`: the held group around it, or null.
+  LegacyGroup(Folders folders, std::vector<UniqueFd> tasks, const LegacyGroup* outer)
+      : folders_(std::move(folders)), tasks_(std::move(tasks)), outer_(outer) {
     if (has(Controller::memory)) listen();
   }
 
@@ -91,6 +92,9 @@ class LegacyGroup final : public Group {
   }
 
   [[nodiscard]] int folder() const override { return -1; }
+  Status hold() override { return {}; }
+  Result<std::unique_ptr<Group>> make_inner() override;
+  Status move(pid_t) override { return {}; }
 
   [[nodiscard]] std::vector<int> joins() const override {
     std::vector<int> files;
@@ -113,6 +117,7 @@ class LegacyGroup final : public Group {
   /// memory.failcnt stays 0 on newer kernels (seen on 6.18), and the eventfd also reports limits of
   /// groups above. But a process that this limit refused was within a batch of pages of it.
   [[nodiscard]] std::uint64_t memory_limit_met() const override {
+    if (outer_ != nullptr) return outer_->memory_limit_met();
     return memory_peak() + kNearLimit >= memory_limit_ ? 1 : 0;
   }
   [[nodiscard]] std::uint64_t memory_used() const override {
@@ -178,9 +183,26 @@ class LegacyGroup final : public Group {
 
   Folders folders_;
   std::vector<UniqueFd> tasks_;
+  const LegacyGroup* outer_;
   UniqueFd alarm_;
   std::uint64_t memory_limit_ = 0;
 };
+
+Result<std::unique_ptr<Group>> LegacyGroup::make_inner() {
+  Folders inner;
+  std::vector<UniqueFd> tasks;
+  const std::string name = unique_name();
+  Status made;
+  do_outliving([&] {  // as make_legacy()
+    for (std::size_t i = 0; i < kControllers && made; ++i) {
+      const auto around = std::ranges::find(folders_.owned, folders_.of[i], &OwnedFolder::fd);
+      if (around == folders_.owned.end()) continue;
+      made = add_folder(inner, tasks, i, {.mount = around->path(), .group = ""}, name);
+    }
+  });
+  if (!made) return std::unexpected(std::move(made).error());
+  return std::make_unique<LegacyGroup>(std::move(inner), std::move(tasks), this);
+}
 
 LegacyMade make_legacy(const Hierarchies& hierarchies) {
   LegacyMade made;
@@ -198,7 +220,7 @@ LegacyMade make_legacy(const Hierarchies& hierarchies) {
   });
   if (folders.owned.empty()) return made;
   made.limits_cpus = folders.of[static_cast<std::size_t>(Controller::cpu)] >= 0;
-  made.group = std::make_unique<LegacyGroup>(std::move(folders), std::move(tasks));
+  made.group = std::make_unique<LegacyGroup>(std::move(folders), std::move(tasks), nullptr);
   return made;
 }
 

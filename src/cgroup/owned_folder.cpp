@@ -50,6 +50,7 @@ void remove_if_left(int parent, const char* name) {
   const UniqueFd folder(::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!folder.valid() || !is_marked(folder.get())) return;
   if (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) return;  // its supervisor lives
+  sweep("/proc/self/fd/" + std::to_string(folder.get()));     // a session's has groups inside
   (void)::unlinkat(parent, name, AT_REMOVEDIR);  // EBUSY: processes are left, the next run's turn
 }
 

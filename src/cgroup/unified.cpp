@@ -181,7 +181,8 @@ class UnifiedGroup final : public Group {
       // Absent where the kernel does not count swap, or has none.
       if (::faccessat(folder_.fd(), "memory.swap.max", F_OK, 0) == 0)
         SBX_TRY(set("memory.swap.max", "0"));
-      SBX_TRY(set("memory.oom.group", "1"));
+      // Of a held group each call's own is killed as a whole.
+      SBX_TRY(set("memory.oom.group", held_ ? "0" : "1"));
     }
     if (controllers_.pids) SBX_TRY(set("pids.max", std::to_string(budgets.processes + 1)));
     if (controllers_.cpu) {
@@ -193,8 +194,23 @@ class UnifiedGroup final : public Group {
     return {};
   }
 
-  [[nodiscard]] int folder() const override { return folder_.fd(); }
+  [[nodiscard]] int folder() const override { return held_ ? init_.fd() : folder_.fd(); }
   [[nodiscard]] std::vector<int> joins() const override { return {}; }
+
+  /// A group whose children have controllers has no processes itself (cgroups(7)): PID 1 gets a group of its own.
+  Status hold() override {
+    init_ = SBX_TRY(make_marked(folder_.path()));
+    held_ = true;
+    return set("cgroup.subtree_control", change_of(controllers_, '+'));
+  }
+  Result<std::unique_ptr<Group>> make_inner() override {
+    OwnedFolder folder = SBX_TRY(make_marked(folder_.path()));
+    auto inner = std::make_unique<UnifiedGroup>(std::nullopt, std::move(folder), controllers_);
+    if (controllers_.memory) SBX_TRY(inner->set("memory.oom.group", "1"));
+    inner->outer_ = this;
+    return inner;
+  }
+  Status move(pid_t pid) override { return set("cgroup.procs", std::to_string(pid)); }
 
   [[nodiscard]] bool limits_memory() const override { return controllers_.memory; }
   [[nodiscard]] bool limits_processes() const override { return controllers_.pids; }
@@ -207,8 +223,9 @@ class UnifiedGroup final : public Group {
   [[nodiscard]] std::uint64_t memory_kills() const override {
     return number_of(events(), "oom_kill");
   }
+  /// A group inside has no limit of its own: the one around it was reached.
   [[nodiscard]] std::uint64_t memory_limit_met() const override {
-    return number_of(events(), "oom");
+    return outer_ != nullptr ? outer_->memory_limit_met() : number_of(events(), "oom");
   }
   [[nodiscard]] std::uint64_t memory_used() const override { return number("memory.current"); }
   [[nodiscard]] std::uint64_t memory_peak() const override { return number("memory.peak"); }
@@ -248,6 +265,9 @@ class UnifiedGroup final : public Group {
 
   std::optional<Aside> aside_;  // left after the group is removed
   OwnedFolder folder_;
+  OwnedFolder init_;  ///< of a held group
+  bool held_ = false;
+  const UnifiedGroup* outer_ = nullptr;
   Controllers controllers_;
   UniqueFd events_;
 };

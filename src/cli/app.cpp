@@ -86,13 +86,16 @@ Status take_result(const CLI::App& app, const OptionRow& row, Invocation& typed)
   return {};
 }
 
-Status take_operands(Split& split, Invocation& typed) {
-  if (typed.command != "run") {
+Status take_operands(const CommandRow& row, Split& split, Invocation& typed) {
+  if (row.before_program < 0) {
     typed.operands = std::move(split.operands);
     return {};
   }
+  const auto own = std::min(split.operands.size(), static_cast<std::size_t>(row.before_program));
+  const auto program = split.operands.begin() + static_cast<std::ptrdiff_t>(own);
+  typed.operands.assign(split.operands.begin(), program);
   plan::RunRequest& request = typed.request;
-  request.operands = std::move(split.operands);
+  request.operands.assign(program, split.operands.end());
   request.after_dashes = split.after_dashes;
   if (request.code) return {};
   if (!request.after_dashes && !request.operands.empty() && request.operands.front() == "-") {
@@ -101,8 +104,11 @@ Status take_operands(Split& split, Invocation& typed) {
     return {};
   }
   if (request.operands.empty() && !typed.help)
-    return usage("nothing-to-run", "nothing to run",
-                 "name a script or a command, for example: sbx run script.py");
+    return usage(
+        "nothing-to-run", "nothing to run",
+        row.before_program == 0
+            ? "name a script or a command, for example: sbx run script.py"
+            : "name a session and a command, for example: sbx session exec work make test");
   return {};
 }
 
@@ -187,7 +193,7 @@ Status parse_options(const CommandRow& row, std::span<const char* const> argumen
     std::reverse(split.own.begin(), split.own.end());  // CLI11 takes its vector from the back
     app.parse(std::move(split.own));
     for (const OptionRow* used : split.used) SBX_TRY(take_result(app, *used, typed));
-    return take_operands(split, typed);
+    return take_operands(row, split, typed);
   } catch (const CLI::Error& error) {
     return usage("usage", error.what());
   }

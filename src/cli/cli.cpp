@@ -15,6 +15,7 @@
 #include "cli/policy/command.hpp"
 #include "cli/run_command.hpp"
 #include "cli/runs_command.hpp"
+#include "cli/session_command.hpp"
 #include "cli/why_command.hpp"
 #include "record/words.hpp"
 #include "run/setup_errors.hpp"
@@ -74,6 +75,8 @@ int dispatch(const Invocation& typed, const Process& process) {
   if (typed.command.empty())
     return complain(usage_error("nothing to do", "\"sbx help\" lists the commands"),
                     typed.output.color, kUsage);
+  if (typed.command == "run" && !typed.session.empty())
+    return run_in_session(typed, {.arguments = process.area, .started = process.started});
   if (typed.command == "run")
     return run_command(typed, {.arguments = process.area, .started = process.started});
   if (typed.command == "help") return help_command(typed);
@@ -82,6 +85,8 @@ int dispatch(const Invocation& typed, const Process& process) {
   if (typed.command == "ps" || typed.command == "stop") return runs_command(typed);
   if (typed.command == "why") return why_command(typed);
   if (typed.command.starts_with("changes ")) return changes_command(typed);
+  if (typed.command.starts_with("session "))
+    return session_command(typed, {.arguments = process.area, .started = process.started});
   return policy_command(typed);
 }
 

@@ -136,6 +136,67 @@ std::span<const OptionRow> stop_options() {
   return rows;
 }
 
+Rows rows_of_run(std::initializer_list<const char*> names) {
+  Rows list;
+  for (const char* name : names) list.push_back(of_run(name));
+  return list;
+}
+
+std::span<const OptionRow> start_options() {
+  static const Rows rows = [] {
+    Rows list =
+        rows_of_run({"--policy",    "--set",        "--require",   "--timeout",  "--cpu-time",
+                     "--cpus",      "--memory",     "--processes", "--disk",     "--output",
+                     "--workspace", "--read",       "--write",     "--in",       "--venv",
+                     "--net",       "--allow-host", "--env",       "--env-file", "--env-fd"});
+    list.push_back(shared("--json", "Print the session's name, process and end as JSON."));
+    list.push_back(shared("--quiet", "Print nothing but errors."));
+    list.push_back(of_run("--verbose"));
+    return with_usual(std::move(list));
+  }();
+  return rows;
+}
+
+std::span<const OptionRow> exec_options() {
+  static const Rows rows = [] {
+    Rows list = rows_of_run({"--lang", "-c", "--set", "--require", "--timeout", "--cpu-time",
+                             "--output", "--env", "--env-file", "--env-fd", "--stdin",
+                             "--interactive", "--json", "--report", "--report-fd", "--events-fd",
+                             "--explain", "--quiet", "--verbose"});
+    list.push_back({"-d,--detach", "", kOptions, kOnce,
+                    "Run it in the background and print the number of the call.",
+                    sets<&Invocation::detach>});
+    return with_usual(std::move(list));
+  }();
+  return rows;
+}
+
+std::span<const OptionRow> logs_options() {
+  static const Rows rows =
+      with_usual({{"-f,--follow", "", kOptions, kOnce, "Go on printing until the call has ended.",
+                   sets<&Invocation::follow>}});
+  return rows;
+}
+
+std::span<const OptionRow> wait_options() {
+  static const Rows rows = with_usual({shared("--json", "Print the call's record on stdout.")});
+  return rows;
+}
+
+std::span<const OptionRow> get_options() {
+  static const Rows rows =
+      with_usual({shared("--out", "The directory to copy to; without it the current one."),
+                  shared("--quiet", "Print nothing but errors.")});
+  return rows;
+}
+
+std::span<const OptionRow> session_stop_options() {
+  static const Rows rows = with_usual(
+      {{"--all", "", kOptions, kOnce, "Stop all of them.", sets<&Invocation::all>},
+       shared("--keep", "Keep what the session has changed under a name: see sbx-changes(1).")});
+  return rows;
+}
+
 std::span<const OptionRow> no_options() {
   return {};
 }
@@ -143,7 +204,7 @@ std::span<const OptionRow> no_options() {
 constexpr CommandRow kCommands[] = {
     {"", "COMMAND", "Run an untrusted program under a policy.", kWorks, top_options},
     {"run", "SCRIPT|COMMAND [ARGS...]", "Run a script or a command in a sandbox.", kWorks,
-     run_options},
+     run_options, 0},
     {"policy list", "", "List the policies that have a name.", kWorks, plain_options},
     {"policy show", "POLICY", "Print a policy.", kWorks, show_options},
     {"policy check", "FILE...", "Report every mistake of policy files.", kWorks, check_options},
@@ -169,6 +230,41 @@ constexpr CommandRow kCommands[] = {
     {"stop", "ID...",
      "Stop runs, as SIGTERM does: the program gets the signal, and 2 s later all of it ends.",
      kWorks, stop_options},
+    {"session start", "[NAME]",
+     "Start a session: a sandbox that stays, for any number of calls. Prints its name.", kWorks,
+     start_options},
+    {"session exec", "NAME SCRIPT|COMMAND [ARGS...]",
+     "Run a script or a command in a session, as sbx run does in a sandbox of its own.", kWorks,
+     exec_options, 1},
+    {"session calls", "NAME", "List the calls of a session that run, and the last that ended.",
+     kWorks, json_options},
+    {"session logs", "NAME CALL", "Print what a background call wrote.", kWorks, logs_options},
+    {"session wait", "NAME CALL", "Wait for a background call and exit with its status.", kWorks,
+     wait_options},
+    {"session kill", "NAME CALL [SIGNAL]",
+     "Cancel a call, as SIGTERM to sbx run does, or send a signal to its command.", kWorks,
+     plain_options},
+    {"session put", "NAME FILE... [TARGET]",
+     "Copy files and directories of the host into a session.", kWorks, plain_options},
+    {"session get", "NAME PATH...", "Copy files and directories of a session to the host.", kWorks,
+     get_options},
+    {"session ls", "NAME [PATH]", "List a directory of a session.", kWorks, json_options},
+    {"session changes", "NAME", "List what a session has changed in its workspace.", kWorks,
+     json_options},
+    {"session diff", "NAME", "Show what a session has changed, texts line by line.", kWorks,
+     diff_options},
+    {"session apply", "NAME [GLOB...]",
+     "Apply what a session has changed, only what matches GLOB if given, to the directory on the "
+     "host.",
+     kWorks, apply_options},
+    {"session keep", "NAME SET", "Keep what a session has changed as a change set.", kWorks,
+     json_options},
+    {"session list", "", "List the sessions of this user.", kWorks, json_options},
+    {"session show", "NAME", "Print a session's policy, process and end.", kWorks, json_options},
+    {"session stats", "NAME", "Print what a session uses of its budgets.", kWorks, json_options},
+    {"session extend", "NAME TIME", "Let a session live for TIME from now.", kWorks, json_options},
+    {"session stop", "NAME...", "End sessions and everything in them.", kWorks,
+     session_stop_options},
     {"changes list", "", "List the change sets that --keep has kept.", kWorks, json_options},
     {"changes show", "SET", "List the changes of a set.", kWorks, json_options},
     {"changes diff", "SET", "Show the changes of a set, texts line by line.", kWorks, diff_options},
@@ -180,7 +276,6 @@ constexpr CommandRow kCommands[] = {
     {"completions", "bash|zsh|fish", "Print a completion script for a shell.", kWorks,
      plain_options},
     {"help", "[COMMAND]", "Print the help of a command.", kWorks, plain_options},
-    {"session", "", "", kReserved, no_options},
     {"mcp", "", "", kReserved, no_options},
     {"learn", "", "", kReserved, no_options},
     {"batch", "", "", kReserved, no_options},

@@ -168,7 +168,9 @@ std::string synopsis(const CommandDoc& doc, const std::vector<OptionDoc>& option
 std::string options_of_run(const std::vector<OptionDoc>& options) {
   std::string text = ".Pp\nThe options\n";
   for (std::size_t i = 0; i < options.size(); ++i)
-    text += fmt::format(".Fl \\-{}{}\n", options[i].long_name.substr(2),
+    text += fmt::format(".Fl {}{}\n",
+                        options[i].long_name.empty() ? options[i].short_name.substr(1)
+                                                     : "\\-" + options[i].long_name.substr(2),
                         i + 2 < options.size()    ? " ,"
                         : i + 2 == options.size() ? "\nand"
                                                   : "");

@@ -38,8 +38,11 @@ struct Invocation {
   std::string name;        ///< policy init --name
 
   bool die_with_parent = false;
-  bool patch = false;  ///< changes diff --patch
-  bool all = false;    ///< stop --all
+  bool patch = false;   ///< changes diff --patch
+  bool all = false;     ///< stop --all, session stop --all
+  bool detach = false;  ///< session exec -d
+  bool follow = false;  ///< session logs -f
+  std::string session;  ///< run --session, empty if none
 
   std::vector<policy::PolicyOperand> policies;
   std::vector<policy::Override> sets;         ///< --set; weaker than the named options

@@ -22,6 +22,10 @@ constexpr OptionRow kRunOptions[] = {
      take_lang},
     {"-c", "CODE", kProgram, kOnce,
      "Run CODE, a program in the language of --lang. What follows are its arguments.", take_code},
+    {"--session", "NAME", kProgram, kOnce,
+     "Run it as a call of this session, which is started first with this policy if it isn't there. "
+     "See sbx-session(1).",
+     take_session},
     {"-p,--policy", "POLICY", kPolicy, kEach,
      "A policy by name, or a policy file. May be given several times: later ones win. Without it: "
      "SBX_POLICY, then the policy of ~/.config/sbx/config.toml, then \"default\".",

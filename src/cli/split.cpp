@@ -31,8 +31,8 @@ class Splitter {
       : command_(command), unknown_(unknown), arguments_(arguments) {}
 
   Result<Split> split() {
-    // Everything from the first operand of `run` on belongs to the program.
-    const bool stop_at_operand = std::string_view(command_.name) == "run";
+    // Everything from the first operand of a program on belongs to it.
+    const int before_program = command_.before_program;
     for (at_ = 0; at_ < arguments_.size(); ++at_) {
       const std::string_view word = arguments_[at_];
       if (word == "--") {
@@ -44,7 +44,8 @@ class Splitter {
         SBX_TRY(long_option(word));
       } else if (word.size() > 1 && word.front() == '-') {
         SBX_TRY(short_options(word));
-      } else if (stop_at_operand) {
+      } else if (before_program >= 0 &&
+                 result_.operands.size() >= static_cast<std::size_t>(before_program)) {
         break;
       } else {
         result_.operands.emplace_back(word);

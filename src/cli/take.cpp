@@ -96,6 +96,12 @@ Result<int> descriptor(std::string_view value, const char* option) {
 
 // --- policy
 
+Status take_session(Invocation& typed, std::string_view value) {
+  if (value.empty()) return wrong("--session needs a name", "for example --session work");
+  typed.session = std::string(value);
+  return {};
+}
+
 Status take_policy(Invocation& typed, std::string_view value) {
   if (value.empty()) return wrong("-p needs a policy name or file");
   typed.policies.push_back({std::string(value)});

@@ -19,6 +19,7 @@ Status sets(Invocation& typed, std::string_view) {
   return {};
 }
 
+Take take_session;
 Take take_policy;
 Take take_set;
 Take take_timeout;

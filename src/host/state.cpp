@@ -1,5 +1,6 @@
 #include "host/state.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace sbx::host {
@@ -22,13 +23,40 @@ std::string state_folder(const Host& host) {
   return host.home + kDefault;
 }
 
+namespace {
+
+bool is_private(const Host& host, const std::string& folder) {
+  const auto facts = host.files->look(folder);
+  return facts && facts->type == FileType::directory && facts->uid == host.uid &&
+         (facts->mode & 077U) == 0;
+}
+
+/// systemd's directory for a user, whether this caller's environment names it or not.
+std::string usual_runtime_folder(const Host& host) {
+  return "/run/user/" + std::to_string(host.uid);
+}
+
+}  // namespace
+
 std::vector<std::string> state_folders(const Host& host) {
   std::vector<std::string> folders;
-  if (host.home.empty()) return folders;
-  folders.push_back(host.home + kDefault);
-  if (std::string used = state_folder(host); used != folders.front())
-    folders.push_back(std::move(used));
+  const auto add = [&](std::string folder) {
+    if (!folder.empty() && std::ranges::find(folders, folder) == folders.end())
+      folders.push_back(std::move(folder));
+  };
+  if (!host.home.empty()) add(host.home + kDefault);
+  add(state_folder(host));
+  add(runtime_folder(host));
+  if (is_private(host, usual_runtime_folder(host))) add(usual_runtime_folder(host) + "/sbx");
   return folders;
+}
+
+std::string runtime_folder(const Host& host) {
+  const auto set = host.environment.find("XDG_RUNTIME_DIR");
+  if (set != host.environment.end() && set->second.starts_with('/') &&
+      is_private(host, set->second))
+    return set->second + "/sbx";
+  return state_folder(host);
 }
 
 }  // namespace sbx::host

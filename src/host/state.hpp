@@ -18,4 +18,8 @@ namespace sbx::host {
 /// "/home/me/x" below "/home/me"; a path with ".." in it lies nowhere.
 [[nodiscard]] bool lies_below(const std::string& path, const std::string& folder);
 
+/// What sessions are kept in: $XDG_RUNTIME_DIR/sbx where that is an absolute directory of the caller's own, closed to
+/// others; else state_folder(). Empty: neither.
+[[nodiscard]] std::string runtime_folder(const Host& host);
+
 }  // namespace sbx::host

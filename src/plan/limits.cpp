@@ -56,7 +56,8 @@ class ProcessLimits {
 /// Where a cgroup counts tasks, its limit must be reached first: only the cgroup counts refusals, and fork(2) checks
 /// RLIMIT_NPROC before it.
 std::uint64_t nproc_limit(const Plan& plan) {
-  const std::uint64_t with_init = plan.budgets.processes + 1;  // PID 1 has the same uid
+  // PID 1 has the same uid, and so have the inits of a held sandbox's calls.
+  const std::uint64_t with_init = plan.budgets.processes + 1 + plan.calls;
   return plan.control_group.processes == host::Means::none ? with_init : 2 * with_init;
 }
 
@@ -154,6 +155,17 @@ void decide_limits(const policy::Policy& policy, const host::Host& host, Plan& p
     plan.degraded.push_back({.promise = Promise::cpus,
                              .why = "a fraction of a CPU needs a cgroup",
                              .instead = fmt::format("{} CPU{}", whole, whole == 1 ? "" : "s")});
+}
+
+void narrow_limits(const policy::Policy& policy, const host::Host& host, Plan& plan) {
+  Plan call;
+  call.interactive = plan.interactive;
+  call.calls = plan.calls;
+  decide_limits(policy, host, call);
+  plan.budgets.wall_time = call.budgets.wall_time;
+  plan.budgets.cpu_time = call.budgets.cpu_time;
+  plan.budgets.grace = call.budgets.grace;
+  plan.process_limits = std::move(call.process_limits);
 }
 
 }  // namespace sbx::plan

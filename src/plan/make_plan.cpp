@@ -17,6 +17,7 @@
 #include "plan/limits.hpp"
 #include "plan/path_calls.hpp"
 #include "plan/program/command.hpp"
+#include "plan/sight.hpp"
 #include "policy/network_match.hpp"
 #include "policy/warnings.hpp"
 
@@ -48,19 +49,23 @@ Result<std::string> system_root(const policy::Policy& policy, const host::Host& 
 Status decide_files(const policy::Policy& policy, const host::Host& host, const RunRequest& request,
                     Plan& plan) {
   const std::string root = SBX_TRY(system_root(policy, host));
-  const DenyRules denials(resolve_deny(policy.filesystem.deny, host), host.files.get());
+  const auto sight =
+      std::make_shared<Sight>(resolve_deny(policy.filesystem.deny, host), host.files.get());
+  const DenyRules& denials = sight->denials;
+  View& view = sight->view;
   for (const DenyRule& rule : denials.rules()) plan.hidden_names.push_back(rule.pattern);
-  View view(denials);
   append(plan.mounts, SBX_TRY(system_steps(host, root, policy.filesystem.system.origin, view)));
   append(plan.mounts, etc_steps(host, root, policy.network.mode.value));
-  append(plan.mounts, kernel_steps(request.interactive));
+  append(plan.mounts, kernel_steps(request.interactive || request.hold));
   append(plan.mounts, private_steps());
   append(plan.mounts, SBX_TRY(seed_steps(policy, host, denials)));
 
   Places places = SBX_TRY(decide_places(policy, host, denials, view));
   plan.working_directory = places.working_directory;
   Program program =
-      SBX_TRY(resolve_program(policy, host, request, root, plan.working_directory, view));
+      request.hold
+          ? SBX_TRY(show_interpreters(policy, host, request, root, plan.working_directory, view))
+          : SBX_TRY(resolve_program(policy, host, request, root, plan.working_directory, view));
   const std::size_t of_system = plan.mounts.size();
   hide_in_binds(denials, host, of_system, plan.mounts, plan.degraded);
   hide_in_binds(denials, host, program.steps.size(), program.steps, plan.degraded);
@@ -72,6 +77,11 @@ Status decide_files(const policy::Policy& policy, const host::Host& host, const 
   append(plan.mounts, std::move(places.steps));
   give_disk_places(plan.mounts);
 
+  if (request.hold) {
+    sight->system_root = root;
+    sight->bin_folders = program.bin_folders;
+    plan.sight = sight;
+  }
   plan.command = std::move(program.command);
   plan.executable = std::move(program.executable);
   plan.interpreter = std::move(program.interpreter);
@@ -152,6 +162,7 @@ Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
       (warning.weight == policy::Weight::always_told ? plan.notes : plan.explanations)
           .push_back("warning: " + warning.message);
 
+  if (request.hold) plan.calls = policy.session.calls.value + policy.session.contexts.value;
   SBX_TRY(decide_files(policy, host, request, plan));
   decide_limits(policy, host, plan);
   SBX_TRY(decide_disk(plan, policy.limits.disk_on.value, host));

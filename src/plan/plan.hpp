@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -88,9 +89,19 @@ struct InterpreterFacts {
   std::string reason;  ///< "#! line", "extension .py", "--lang python", "shim of pyenv"
 };
 
+struct Sight;
+
+/// A program that execve(2) may find.
+struct Executable {
+  std::string path;  ///< inside
+  std::vector<std::string> words;
+};
+
 struct Plan {
-  std::vector<std::string> command;      ///< argv of the main process
-  std::string executable;                ///< absolute path inside
+  std::vector<std::string> command;  ///< argv of the main process
+  std::string executable;            ///< absolute path inside
+  /// Of a call: tried before `executable`, because only the sandbox knows whether this file is there.
+  std::optional<Executable> first;
   std::vector<std::string> environment;  ///< NAME=VALUE
   std::string working_directory;         ///< inside
   InterpreterFacts interpreter;
@@ -119,7 +130,9 @@ struct Plan {
   std::vector<std::string> live_on_overlay;  ///< possibly; found out by trying
   /// Directories of sbx's own state in live grants. They are created before the mounts so that they can be masked.
   std::vector<std::string> state_folders;
-  std::uint64_t most_entries = 0;  ///< filesystem.scan
+  std::uint64_t most_entries = 0;      ///< filesystem.scan
+  std::uint64_t calls = 0;             ///< of a held sandbox: inits that it can have at once
+  std::shared_ptr<const Sight> sight;  ///< of a held sandbox, else null
   std::vector<Degraded> degraded;
   /// --require; checked again when a run finds weaker enforcement.
   std::vector<std::string> required;

@@ -23,6 +23,13 @@ class Merger {
  public:
   explicit Merger(const LoadContext& context) : context_(context), policy_(initial_policy()) {}
 
+  /// Begins with a policy that later layers may only narrow.
+  void begin_sealed(const Policy& policy, const Origin& place) {
+    policy_ = policy;
+    has_defaults_ = true;
+    seal_ = Seal{policy, place};
+  }
+
   void add_operand(const std::string& operand, std::string said_by = "--policy") {
     auto text = locate(operand, {.folder = context_.working_directory}, context_);
     if (!text)
@@ -348,6 +355,25 @@ std::expected<Policy, Findings> load(const std::vector<PolicyOperand>& policies,
   merger.add_overrides(overrides, false);
   merger.add_overrides(overrides, true);
   return std::move(merger).finish();
+}
+
+std::expected<Policy, Findings> narrow(const Policy& policy, const std::vector<Override>& overrides,
+                                       const std::string& sealed_by) {
+  const LoadContext nothing;
+  const Origin place{.file = sealed_by};
+  Merger merger(nothing);
+  merger.begin_sealed(policy, place);
+  merger.add_overrides(overrides, false);
+  merger.add_overrides(overrides, true);
+  auto narrowed = std::move(merger).finish();
+  if (narrowed) return narrowed;
+  for (Error& error : narrowed.error()) {
+    if (error.code != "widens-locked") continue;
+    const std::size_t end = error.message.rfind(", and the policy is locked at ");
+    error.message = error.message.substr(0, end) + ", and the policy of " + sealed_by + " is fixed";
+    error.hint = "a call may only narrow it: leave this out, or start another session";
+  }
+  return narrowed;
 }
 
 std::expected<Policy, Findings> parse_text(std::string_view text, std::string_view file_name,

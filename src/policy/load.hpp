@@ -22,6 +22,12 @@ namespace sbx::policy {
                                                    const std::vector<Override>& overrides,
                                                    const LoadContext& context);
 
+/// The policy with overrides that only narrow it, as below a locked one. `sealed_by` names in messages what a wider
+/// value would have to be changed for.
+[[nodiscard]] std::expected<Policy, Findings> narrow(const Policy& policy,
+                                                     const std::vector<Override>& overrides,
+                                                     const std::string& sealed_by);
+
 /// Parses one self-contained text (no file access but `extends` of built-ins); for tests, `check`
 /// and fuzzing.
 [[nodiscard]] std::expected<Policy, Findings> parse_text(std::string_view text,

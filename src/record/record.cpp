@@ -184,6 +184,7 @@ Json denials_json(const std::vector<Denial>& denials) {
     put_name(json, "rule", denial.rule);
     put_name(json, "allow_with", denial.allow_with);
     json["risk"] = denial.risk;
+    if (denial.during_call) json["during_call"] = true;
     if (!denial.options.empty()) put_names(json, "options", denial.options);
     list.push_back(std::move(json));
   }
@@ -388,6 +389,10 @@ std::string record_text(const run::Request& request, const run::Answer& answer) 
   json["schema"] = "sbx.run/1";
   json["sbx"] = SBX_VERSION;
   json["id"] = request.id;
+  if (request.call)
+    json["session"] = {{"name", request.call->session},
+                       {"id", request.call->session_id},
+                       {"call", request.call->number}};
   json["policy"] = policy_json(answer.policy);
   put_names(json, "command", answer.plan ? answer.plan->command : request.program.operands);
   json["interpreter"] = interpreter_json(answer.plan);

@@ -55,6 +55,15 @@ class Launch {
     return std::move(answer_);
   }
 
+  std::expected<Prepared, policy::Findings> prepare() {
+    if (!make_plan()) return std::unexpected(std::move(answer_.errors));
+    return Prepared{.host = std::move(host_),
+                    .state_folder = std::move(answer_.state_folder),
+                    .policy = std::move(*answer_.policy),
+                    .plan = std::move(*answer_.plan),
+                    .group = std::move(acquired_.group)};
+  }
+
  private:
   void stamp(const char* stage) {
     answer_.stamps.push_back({stage, sys::now_microseconds() - request_.started_microseconds});
@@ -180,6 +189,10 @@ Answer launch(const Request& request, const Sinks& sinks) {
 
 Answer plan_only(const Request& request, const Sinks& sinks) {
   return Launch(request, sinks).plan_only();
+}
+
+std::expected<Prepared, policy::Findings> prepare(const Request& request, const Sinks& sinks) {
+  return Launch(request, sinks).prepare();
 }
 
 std::string make_run_id() {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <expected>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,7 +14,9 @@
 #include "base/events.hpp"
 #include "base/result.hpp"
 #include "base/tell.hpp"
+#include "cgroup/group.hpp"
 #include "changes/bring_out.hpp"
+#include "host/host.hpp"
 #include "plan/plan.hpp"
 #include "plan/request.hpp"
 #include "policy/load.hpp"
@@ -21,6 +25,13 @@
 
 /// The entry point for everything that starts a sandbox: `sbx run`, `sbx doctor`, workers. Read this first.
 namespace sbx::run {
+
+/// Which call of which session a record is of.
+struct CallName {
+  std::string session;
+  std::string session_id;
+  std::uint64_t number = 0;
+};
 
 /// What a front end asks of one sandbox.
 struct Request {
@@ -43,6 +54,7 @@ struct Request {
   ArgumentArea arguments{};  ///< of this process; the sandbox's PID 1 wipes its copy
   /// CLOCK_MONOTONIC time at which the stages of --trace-time begin.
   std::uint64_t started_microseconds = 0;
+  std::optional<CallName> call;  ///< of a call in a held sandbox
 };
 
 /// The result. Fields of steps that the run did not reach are empty.
@@ -74,6 +86,18 @@ struct Sinks {
 /// run's: one at a time, from the main thread, with the descriptors 0 to 2 as the program's streams; several at once:
 /// worker/fork_server.hpp. Works as root and as an ordinary user.
 [[nodiscard]] Answer launch(const Request& request, const Sinks& sinks = {});
+
+/// What a run or a held sandbox is built from.
+struct Prepared {
+  host::Host host;
+  std::string state_folder;
+  policy::Policy policy;
+  plan::Plan plan;
+  std::unique_ptr<cgroup::Group> group;  ///< null: budgets are polled
+};
+/// The first half of launch(), for what builds its sandbox in another way.
+[[nodiscard]] std::expected<Prepared, policy::Findings> prepare(const Request& request,
+                                                                const Sinks& sinks);
 
 /// The same up to the plan; nothing runs: `--dry-run`.
 [[nodiscard]] Answer plan_only(const Request& request, const Sinks& sinks = {});

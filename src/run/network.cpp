@@ -1,14 +1,12 @@
 #include "run/network.hpp"
 
-#include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 
 #include <algorithm>
-#include <array>
 #include <string>
 
+#include "run/connect_note.hpp"
 #include "spawn/links.hpp"
 #include "supervise/meters/reserve.hpp"
 #include "supervise/meters/socket_meter.hpp"
@@ -79,6 +77,15 @@ Status RunNetwork::attach(EventLoop& loop) {
   return {};
 }
 
+Status RunNetwork::attach(EventLoop& loop, Events* events) {
+  events_ = events;
+  return attach(loop);
+}
+
+void RunNetwork::expect(const policy::Address& address, std::uint16_t port) {
+  if (gateway_ != nullptr) gateway_->expect(address, port);
+}
+
 bool RunNetwork::sends() const {
   return (publisher_ != nullptr && publisher_->sends()) ||
          (gateway_ != nullptr && gateway_->sends());
@@ -90,42 +97,13 @@ void RunNetwork::detach() {
   if (offline_ != nullptr) offline_->detach();
 }
 
-/// Reads the address passed to connect(2). The program may change it before the kernel reads it, so it is only used
-/// to report or expect a connection and decides nothing.
-void RunNetwork::look_at_connect(const supervise::NotedCall& call,
-                                 const supervise::CallerMemory& memory) {
-  std::array<std::byte, sizeof(sockaddr_storage)> room;
-  // The kernel reads it as an int.
-  const auto length = static_cast<std::int32_t>(call.arguments[2]);
-  const auto most = static_cast<std::int32_t>(room.size());
-  const auto bytes = std::span(room).first(static_cast<std::size_t>(std::clamp(length, 0, most)));
-  if (!memory.read(call.arguments[1], bytes)) return;
-  if (offline_ != nullptr && network::asks_for_names(bytes))
-    offline_->asks(memory.thread(),
-                   [thread = memory.thread()] { return supervise::process_name(thread); });
-  auto destination = network::outside(bytes);
-  if (!destination) return;
-  if (gateway_ != nullptr) return gateway_->expect(destination->address, destination->port);
-  switch (memory.socket_protocol(static_cast<int>(call.arguments[0]))) {
-    case IPPROTO_TCP:
-      destination->transport = policy::Transport::tcp;
-      break;
-    case IPPROTO_UDP:
-      destination->transport = policy::Transport::udp;
-      break;
-    default:
-      break;
-  }
-  offline_->connect(*destination, [&] { return memory.process_name(); });
-}
-
 void RunNetwork::live_in(supervise::Settings& settings, Events* events) {
   events_ = events;
   if (publisher_ == nullptr && gateway_ == nullptr && offline_ == nullptr) return;
   if (plan_.notes_connect())
-    settings.notes.push_back({SYS_connect, [this](const auto& call, const auto& memory) {
-                                look_at_connect(call, memory);
-                              }});
+    settings.notes.push_back(connect_note(offline_.get(), [this](const auto& address, auto port) {
+      if (gateway_ != nullptr) gateway_->expect(address, port);
+    }));
   settings.attach = [this](EventLoop& loop) { return attach(loop); };
   settings.sends = [this] { return sends(); };
   settings.detach = [this] { detach(); };

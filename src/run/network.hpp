@@ -34,12 +34,16 @@ class RunNetwork {
   [[nodiscard]] supervise::SocketDiagnosis sockets() const;
   void put_into(Outcome& outcome);
 
+  /// For what lives in another loop than a supervisor's (a session): the same three in turn.
+  [[nodiscard]] Status attach(EventLoop& loop, Events* events);
+  void detach();
+  /// The program is about to reach this place (connect_note.hpp).
+  void expect(const policy::Address& address, std::uint16_t port);
+
  private:
   Status take(spawn::NetworkEnds ends);
   Status attach(EventLoop& loop);
   [[nodiscard]] bool sends() const;
-  void detach();
-  void look_at_connect(const supervise::NotedCall& call, const supervise::CallerMemory& memory);
 
   const plan::NetworkPlan& plan_;
   const bool counts_sockets_;

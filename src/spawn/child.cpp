@@ -58,6 +58,7 @@ Program& map_program(const Start& start) {
       program.listener = -1;
   point_to_words(program.argv);
   point_to_words(program.envp);
+  if (program.first.get() != nullptr) point_to_words(program.first_argv);
   return program;
 }
 
@@ -152,18 +153,6 @@ void hand_over_descriptors(Program& program) {
   must(program, Stage::descriptors, 0,
        send_report(program, {control::FromPid1::descriptors, present}, fds, count));
   for (std::size_t i = 0; i < count; ++i) ::close(fds[i]);
-}
-
-/// The permitted set stays full, so that the payload, with the same uid, can't reschedule PID 1: it may only
-/// reschedule processes whose permitted set is a subset of its own, capabilities(7) CAP_SYS_NICE.
-void lower_own_capabilities(const Program& program) {
-  if (!enter(program, Stage::init_capabilities)) return;
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct sets[2] = {};
-  must(program, Stage::init_capabilities, 0, call(SYS_capget, &header, sets));
-  sets[0].effective = sets[1].effective = 0;
-  sets[0].inheritable = sets[1].inheritable = 0;
-  must(program, Stage::init_capabilities, 1, call(SYS_capset, &header, sets));
 }
 
 pid_t start_payload(Program& program) {
@@ -263,6 +252,7 @@ void obey(const Program& program, Service& service) {
     case control::FromSupervisor::go:
     case control::FromSupervisor::network_ready:
     case control::FromSupervisor::filled:
+    case control::FromSupervisor::start_call:
       break;
   }
 }
@@ -304,6 +294,31 @@ void child_ended(const Program& program, Service& service) {
 
 }  // namespace
 
+namespace {
+
+void set_effective(const Program& program, bool raised) {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct sets[2] = {};
+  must(program, Stage::init_capabilities, 0, call(SYS_capget, &header, sets));
+  for (auto& set : sets) {
+    set.effective = raised ? set.permitted : 0;
+    set.inheritable = 0;
+  }
+  must(program, Stage::init_capabilities, 1, call(SYS_capset, &header, sets));
+}
+
+}  // namespace
+
+void raise_own_capabilities(const Program& program) {
+  set_effective(program, true);
+}
+
+/// The permitted set stays full, so that the payload, with the same uid, can't reschedule PID 1: it may only
+/// reschedule processes whose permitted set is a subset of its own, capabilities(7) CAP_SYS_NICE.
+void lower_own_capabilities(const Program& program) {
+  if (enter(program, Stage::init_capabilities)) set_effective(program, false);
+}
+
 long send_report(const Program& program, control::Report report, const int* fds,
                  std::size_t count) {
   iovec body{&report, sizeof report};
@@ -334,6 +349,30 @@ void wait_for_order(const Program& program, control::FromSupervisor expected) {
   if (got != sizeof order || order.what != expected) ::_exit(125);
 }
 
+namespace {
+
+/// Meeting points 4 and 5: the command, and what PID 1 does while it runs.
+[[noreturn]] void run_command(Program& program) {
+  sigset_t child_ended;
+  ::sigemptyset(&child_ended);
+  ::sigaddset(&child_ended, SIGCHLD);
+  sigset_t waiting = child_ended;
+  // A terminal sends these to the caller's process group, and the command belongs to it until it has its own session.
+  constexpr int kOfGroup[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+  for (const int signal : kOfGroup) ::sigaddset(&waiting, signal);
+  ::sigprocmask(SIG_SETMASK, &waiting, nullptr);
+  const int signals = static_cast<int>(
+      must(program, Stage::payload, 1, ::signalfd(-1, &child_ended, SFD_CLOEXEC | SFD_NONBLOCK)));
+
+  const pid_t main = start_payload(program);
+  hand_over_listener(program);
+  lower_own_capabilities(program);
+  keep_only_channels(program, signals);  // closes the error pipe: set-up is over
+  serve(program, main, signals);
+}
+
+}  // namespace
+
 void run_init(const Start& start) {
   Program& program = map_program(start);
   drop_supervisor_ends(program);
@@ -353,23 +392,26 @@ void run_init(const Start& start) {
   hand_over_descriptors(program);
   wait_for_network(program);
   if (program.waits_for_copies) wait_for_order(program, control::FromSupervisor::filled);
+  if (program.role == Role::holder) serve_calls(program);
+  run_command(program);
+}
 
-  sigset_t child_ended;
-  ::sigemptyset(&child_ended);
-  ::sigaddset(&child_ended, SIGCHLD);
-  sigset_t waiting = child_ended;
-  // A terminal sends these to the caller's process group, and the command belongs to it until it has its own session.
-  constexpr int kOfGroup[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-  for (const int signal : kOfGroup) ::sigaddset(&waiting, signal);
-  ::sigprocmask(SIG_SETMASK, &waiting, nullptr);
-  const int signals = static_cast<int>(
-      must(program, Stage::payload, 1, ::signalfd(-1, &child_ended, SFD_CLOEXEC | SFD_NONBLOCK)));
-
-  const pid_t main = start_payload(program);
-  hand_over_listener(program);
-  lower_own_capabilities(program);
-  keep_only_channels(program, signals);  // closes the error pipe: set-up is over
-  serve(program, main, signals);
+/// The supervisor of a call is no ancestor of its init, which dies with the holder; the end of the supervisor is end of
+/// file on the control socket.
+void run_call(const Start& start, bool waits) {
+  Program& program = map_program(start);
+  // Itself, not the holder, so that this is the first message whatever the two do at the same time.
+  const int self = static_cast<int>(must(program, Stage::held, 0, call(SYS_pidfd_open, 1, 0)));
+  must(program, Stage::held, 1, send_report(program, {control::FromPid1::call_began, 0}, &self, 1));
+  ::close(self);
+  die_with_supervisor(program);
+  if (waits) wait_for_order(program, control::FromSupervisor::go);
+  join_groups(program);
+  refuse_dumps(program);
+  renew_mounts(program);
+  open_terminal(program);
+  hand_over_descriptors(program);
+  run_command(program);
 }
 
 }  // namespace sbx::child

@@ -259,9 +259,9 @@ constexpr Handler handler_of(MountKind kind) {
 void add_step(Builder& builder, std::size_t index) {
   const Step& step = builder.program.steps[index];
   const Handler handler = handler_of(step.kind);
-  builder.index = index;
+  builder.index = step.number;
   builder.stage = handler.stage;
-  if (!enter(builder.program, handler.stage, index)) return;
+  if (!enter(builder.program, handler.stage, step.number)) return;
   handler.add(builder, step);
   if (handler.stage != Stage::make_entry) forget_folder(builder, step.target);
 }

@@ -34,6 +34,7 @@ struct Veil {
 /// One step of building the root; plan::Mount explains the members.
 struct Step {
   MountKind kind;
+  std::uint32_t number;  ///< of the step in the plan, for messages
   bool is_folder;
   bool recursive;
   bool read_only;
@@ -83,9 +84,18 @@ struct Channels {
   std::size_t group_task_count;
   const int* trees;  ///< per step a detached mount made by the parent; -1: the child opens `source`
   int scratch_tree;  ///< the private disk as a detached mount made by the parent; -1: none
+  int image;         ///< of a call: the program, open; -1: `Program::executable`
+};
+
+/// What PID 1 is for.
+enum class Role : std::uint8_t {
+  run,     ///< one command
+  holder,  ///< a held sandbox: builds it and makes an init for each call
+  call,    ///< the init of one call in a held sandbox
 };
 
 struct Program {
+  Role role;
   // ids and PID 1
   bool change_ids;  ///< the caller has root's privileges: become uid 1000 of the new map
   uid_t uid;
@@ -127,6 +137,9 @@ struct Program {
   Words argv;
   Words envp;
 
+  Text first;        ///< of a call: executed where it can be, before `executable`; null: none
+  Words first_argv;  ///< of `first`
+
   // Written by the child into its own copy.
   Channels channels;
   Fault fault;
@@ -147,6 +160,8 @@ struct Start {
 
 /// The child after clone3: maps its program and runs it. Never returns.
 [[noreturn]] void run_init(const Start& start);
+/// The same for the init of a call, which a holder has cloned. `waits`: for Order go, before it does anything.
+[[noreturn]] void run_call(const Start& start, bool waits);
 
 // ---- between the child's own files ----
 
@@ -161,6 +176,14 @@ long send_report(const Program& program, control::Report report, const int* fds,
 void wait_for_order(const Program& program, control::FromSupervisor expected);
 /// Builds the root and enters it: meeting point 3.
 void build_root(Program& program);
+/// For a call: mounts what each PID namespace needs for itself over the held sandbox's: /proc with its masks, /dev/pts.
+void renew_mounts(Program& program);
+/// A holder after its root stands: makes calls until the supervisor is gone. Keeps only `program.channels.control`
+/// open.
+[[noreturn]] void serve_calls(Program& program);
+/// Makes all permitted capabilities effective, or none.
+void raise_own_capabilities(const Program& program);
+void lower_own_capabilities(const Program& program);
 /// The payload, in the address space and descriptor table of PID 1 until execve: meeting point 4. Never returns.
 int run_payload(void* program);
 

@@ -92,7 +92,41 @@ void enter_root(Builder& builder) {
   ::close(builder.root);
 }
 
+/// Masks of the held sandbox's /proc serve once more: they stay attached, though the new procfs covers them, and only an
+/// attached mount can be cloned.
+void find_masks(Builder& builder) {
+  const Program& program = builder.program;
+  builder.stage = Stage::mask;
+  for (std::size_t i = 0; i < program.step_count; ++i) {
+    const Step& step = program.steps[i];
+    int* const mask = step.kind == MountKind::mask_file     ? &builder.empty_file
+                      : step.kind == MountKind::mask_folder ? &builder.empty_folder
+                                                            : nullptr;
+    if (mask == nullptr || *mask >= 0) continue;
+    builder.index = step.number;
+    *mask =
+        open_beneath(builder.root, step.target, O_PATH | O_NOFOLLOW, RESOLVE_BENEATH | kNoLinks);
+    if (*mask < 0 && errno != ENOENT) builder.give_up(errno);
+  }
+}
+
+void close_folders(const Builder& builder) {
+  for (const int fd : {builder.covered, builder.empty_folder, builder.empty_file, builder.folder.fd,
+                       builder.source_folder.fd})
+    if (fd >= 0) ::close(fd);
+}
+
 }  // namespace
+
+void renew_mounts(Program& program) {
+  ::umask(0);
+  Builder builder{.program = program};
+  builder.root = static_cast<int>(builder.must(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)));
+  find_masks(builder);
+  for (std::size_t i = 0; i < program.step_count; ++i) add_step(builder, i);
+  close_folders(builder);
+  ::close(builder.root);
+}
 
 void build_root(Program& program) {
   ::umask(0);
@@ -102,9 +136,7 @@ void build_root(Program& program) {
   for (std::size_t i = 0; i < program.step_count; ++i) add_step(builder, i);
   hide_scratch(builder);
   enter_root(builder);
-  for (const int fd : {builder.covered, builder.empty_folder, builder.empty_file, builder.folder.fd,
-                       builder.source_folder.fd})
-    if (fd >= 0) ::close(fd);
+  close_folders(builder);
 }
 
 }  // namespace sbx::child

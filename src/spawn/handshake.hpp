@@ -14,6 +14,11 @@
 ///   5 PID 1   Report listener, then serve: reap, forward, Report main_ended, then left_behind last;
 ///             where nobody else counts processes: Report child_ended and reap at Order reap
 ///
+/// A session's sandbox is held: its PID 1 (the holder) makes no payload but sends Progress ready after 3. A call begins
+/// there with Order start_call on the holder's socket instead of 1 and 2; the holder clones an init for it, and sends Report
+/// call_ended on the call's own socket when it has reaped it. The call's init sends Report call_began with its pidfd,
+/// mounts its own /proc and /dev/pts for 3, then goes on with 4 and 5.
+///
 /// The error pipe is close-on-exec. "ready" followed by end of file means started; end of file without "ready" means
 /// that the child died during set-up; any other record names the stage that failed. base/control.hpp has the orders
 /// and reports.
@@ -23,6 +28,7 @@ namespace sbx::child {
 /// (tests/escape/test_mutation.py).
 #define SBX_STAGES(X)                                                                            \
   X(clone, construction, "PID 1 exists in namespaces of its own")                                \
+  X(held, construction, "a call's init exists in the held sandbox")                              \
   X(program, construction, "PID 1 has the program of the sandbox")                               \
   X(group, protection, "the sandbox is in a control group of its own, where there is one")       \
   X(id_maps, construction, "ids inside have ids outside")                                        \

@@ -96,13 +96,28 @@ void pack_step(Block& block, Placed<child::Step> place, const Mount& mount, cons
   pack_content(block, place, source.content);
 }
 
+/// What belongs to a PID namespace, or could lead into another call: each call mounts its own.
+bool is_renewed(const Mount& mount) {
+  return mount.target == "/proc" || mount.target.starts_with("/proc/") ||
+         mount.target == "/dev/pts";
+}
+
 void pack_steps(Block& block, Placed<Program> program, const plan::Plan& plan,
-                const std::vector<Source>& sources) {
-  const auto first = block.place<child::Step>(plan.mounts.size());
-  block.link(program, &Program::steps, first);
-  block[program].step_count = plan.mounts.size();
+                const PackRequest& request) {
+  static const Source kNoSource;
+  std::vector<std::size_t> chosen;
   for (std::size_t i = 0; i < plan.mounts.size(); ++i)
-    pack_step(block, first.at(i), plan.mounts[i], sources[i], plan.identity.privileged);
+    if (request.role != child::Role::call || is_renewed(plan.mounts[i])) chosen.push_back(i);
+  const auto first = block.place<child::Step>(chosen.size());
+  block.link(program, &Program::steps, first);
+  block[program].step_count = chosen.size();
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const std::size_t number = chosen[i];
+    pack_step(block, first.at(i), plan.mounts[number],
+              request.role == child::Role::call ? kNoSource : request.sources[number],
+              plan.identity.privileged);
+    block[first.at(i)].number = static_cast<std::uint32_t>(number);
+  }
 }
 
 /// Rights of writable mounts; everything else has the rights of the rule on "/".
@@ -216,6 +231,7 @@ void pack_disk(Block& block, Placed<Program> program, const plan::Plan& plan,
 }
 
 void pack_facts(Program& program, const plan::Plan& plan, const PackRequest& request) {
+  program.role = request.role;
   program.change_ids = plan.identity.privileged;
   program.uid = plan.identity.uid;
   program.gid = plan.identity.gid;
@@ -251,7 +267,7 @@ Block pack(const plan::Plan& plan, const PackRequest& request) {
   pack_facts(block[program], plan, request);
   pack_array(block, program, &Program::sockets, request.network.sockets);
   pack_disk(block, program, plan, request.disk);
-  pack_steps(block, program, plan, request.sources);
+  pack_steps(block, program, plan, request);
   block.text(program, &Program::working_directory, plan.working_directory);
   pack_array(block, program, &Program::limits, limits_of(plan));
   pack_landlock(block, program, plan);
@@ -259,6 +275,10 @@ Block pack(const plan::Plan& plan, const PackRequest& request) {
   block.text(program, &Program::executable, plan.executable);
   pack_words(block, member(block, program, &Program::argv), plan.command);
   pack_words(block, member(block, program, &Program::envp), plan.environment);
+  if (plan.first) {
+    block.text(program, &Program::first, plan.first->path);
+    pack_words(block, member(block, program, &Program::first_argv), plan.first->words);
+  }
   return block;
 }
 

@@ -22,6 +22,7 @@ struct DiskPlace {
 
 /// What a program needs to know beside the plan.
 struct PackRequest {
+  child::Role role = child::Role::run;
   const NetworkRequest& network;
   const std::vector<Source>& sources;  ///< one per mount of the plan
   const DiskPlace* disk = nullptr;     ///< null: a tmpfs

@@ -151,6 +151,12 @@ void reset_signals() {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
+/// Returns only on failure, with errno.
+void execute(const Program& program, const Text& path, const Words& words) {
+  (void)call(SYS_execve, path.get(), words.table.get(), program.envp.table.get(),
+             control::kOwnExec);
+}
+
 }  // namespace
 
 int run_payload(void* argument) {
@@ -168,8 +174,18 @@ int run_payload(void* argument) {
 
   const Progress ready{Stage::ready, 0, 0};
   (void)!::write(program.channels.errors, &ready, sizeof ready);
-  (void)call(SYS_execve, program.executable.get(), program.argv.table.get(),
-             program.envp.table.get(), control::kOwnExec);
+  if (program.channels.image >= 0) {
+    (void)call(SYS_execveat, program.channels.image, "", program.argv.table.get(),
+               program.envp.table.get(), AT_EMPTY_PATH);
+    give_up(program, Stage::exec, 0, errno);
+  }
+  if (program.first.get() != nullptr) {
+    execute(program, program.first, program.first_argv);
+    // It isn't there, may not be executed, or is a text without a "#!" line: its interpreter takes it.
+    if (errno != ENOENT && errno != EACCES && errno != ENOEXEC && errno != ENOTDIR)
+      give_up(program, Stage::exec, 0, errno);
+  }
+  execute(program, program.executable, program.argv);
   give_up(program, Stage::exec, 0, errno);
 }
 

@@ -117,9 +117,13 @@ void take_descriptors(Sandbox& sandbox, Received received) {
       *places[i] = std::move(*next++);
 }
 
-void kill_and_reap(const Clone& clone) {
+void kill(const Clone& clone) {
   (void)::syscall(SYS_pidfd_send_signal, clone.pidfd.get(), SIGKILL, nullptr,
                   0);  // it may already be dead
+}
+
+void kill_and_reap(const Clone& clone) {
+  kill(clone);
   siginfo_t ignored{};
   while (::waitid(P_PIDFD, static_cast<id_t>(clone.pidfd.get()), &ignored, WEXITED) < 0 &&
          errno == EINTR) {
@@ -183,13 +187,18 @@ Result<ReceivedNetwork> receive_network(int control, const NetworkRequest& reque
   return network;
 }
 
-/// What PID 1 sends, in the order in which it does.
-enum class Expected : std::uint8_t { network, copies, progress, descriptors, listener };
+/// What PID 1 sends, in the order in which it does; `call` comes from the holder.
+enum class Expected : std::uint8_t { call, network, copies, progress, descriptors, listener };
 
 std::vector<Expected> messages_of(const SpawnRequest& request) {
   const bool wishes =
       !request.network.gateway && (request.network.space || !request.network.sockets.empty());
   std::vector<Expected> messages;
+  if (request.role == child::Role::call)
+    return request.plan.filter.notifies
+               ? std::vector{Expected::call, Expected::progress, Expected::descriptors,
+                             Expected::listener}
+               : std::vector{Expected::call, Expected::progress, Expected::descriptors};
   if (request.network.gateway) messages.push_back(Expected::network);
   if (request.disk.fill) {
     if (wishes) messages.push_back(Expected::network);
@@ -198,7 +207,8 @@ std::vector<Expected> messages_of(const SpawnRequest& request) {
   messages.push_back(Expected::progress);
   if (wishes && !request.disk.fill) messages.push_back(Expected::network);
   if (!request.disk.fill) messages.push_back(Expected::descriptors);
-  if (request.plan.filter.notifies) messages.push_back(Expected::listener);
+  if (request.plan.filter.notifies && request.role == child::Role::run)
+    messages.push_back(Expected::listener);
   return messages;
 }
 
@@ -226,7 +236,8 @@ child::Channels channels_of(const Channels& channels, const ChildStreams& stream
           .group_tasks = nullptr,
           .group_task_count = 0,
           .trees = nullptr,
-          .scratch_tree = -1};
+          .scratch_tree = -1,
+          .image = -1};
 }
 
 winsize window_of(const plan::Plan& plan) {
@@ -249,7 +260,11 @@ class Spawning::Build {
   Build(SpawnRequest request, const child::Fault& fault)
       : request_(std::move(request)), fault_(fault), messages_(messages_of(request_)) {}
   ~Build() {
-    if (clone_.pid > 0) kill_and_reap(clone_);
+    if (clone_.pid <= 0) return;
+    if (request_.role == child::Role::call)
+      kill(clone_);  // the holder reaps
+    else
+      kill_and_reap(clone_);
   }
   Build(const Build&) = delete;
   Build& operator=(const Build&) = delete;
@@ -260,6 +275,8 @@ class Spawning::Build {
 
  private:
   Status clone();
+  Status ask_holder();
+  Status take_call();
   Status send_off();
   Status meet(Expected message);
   Status join_network();
@@ -288,7 +305,8 @@ Status Spawning::Build::clone() {
   request_.stamp("grants");
   const UniqueFd tree = SBX_TRY(disk_tree(request_.disk, request_.identity));
   const Block block =
-      pack(request_.plan, {.network = request_.network,
+      pack(request_.plan, {.role = request_.role,
+                           .network = request_.network,
                            .sources = sources,
                            .disk = request_.disk.folder,
                            .waits_for_copies = static_cast<bool>(request_.disk.fill),
@@ -317,7 +335,62 @@ Status Spawning::Build::clone() {
   return {};
 }
 
+/// A call instead of the first half: the holder clones its init.
+Status Spawning::Build::ask_holder() {
+  if (!SBX_TRY(passes(fault_, Stage::held)))
+    return fail(Error{.kind = ErrorKind::setup,
+                      .code = "setup-held",
+                      .message = "set-up stage 'held' was left out"});
+  const Block block = pack(request_.plan, {.role = child::Role::call,
+                                           .network = request_.network,
+                                           .sources = {},
+                                           .window = window_of(request_.plan)});
+  const UniqueFd sealed = SBX_TRY(block.seal());
+  auto [control, child_control] = SBX_TRY(sys::make_packet_pair());
+  auto [errors, child_errors] = SBX_TRY(sys::make_pipe());
+  channels_.control = std::move(control);
+  channels_.errors = std::move(errors);
+  const ChildStreams& streams = request_.streams;
+  const Placement& placement = request_.placement;
+  const control::CallOrder order{.what = control::FromSupervisor::start_call,
+                                 .block_size = static_cast<std::uint32_t>(block.bytes().size()),
+                                 .streams = !request_.plan.interactive,
+                                 .image = request_.image >= 0,
+                                 .waits = static_cast<bool>(placement.move)};
+  std::vector<int> fds{sealed.get(), child_control.get(), child_errors.get()};
+  if (order.streams)
+    fds.insert(fds.end(), {streams.in.get(), streams.out.get(), streams.err.get()});
+  if (order.image) fds.push_back(request_.image);
+  fds.insert(fds.end(), placement.joins.begin(), placement.joins.end());
+  SBX_ASSERT(fds.size() <= control::kMostCallDescriptors);
+  request_.stamp("pack");
+  if (!sys::send_message(request_.holder, std::as_bytes(std::span(&order, 1)), fds))
+    return fail_errno(ErrorKind::host, "session-gone", "the session has ended");
+  request_.streams = ChildStreams{};
+  return {};
+}
+
+Status Spawning::Build::take_call() {
+  auto began = receive(channels_.control.get());
+  request_.stamp("clone");
+  if (!began)
+    return fail(
+        Error{.kind = ErrorKind::host, .code = "session-gone", .message = "the session has ended"});
+  if (began->report.what == control::FromPid1::call_refused)
+    return fail(explain_clone_failure(began->report.value));
+  if (began->report.what != control::FromPid1::call_began || began->fds.size() != 1)
+    return fail(Error{.kind = ErrorKind::internal,
+                      .code = "no-descriptors",
+                      .message = "the call's PID 1 sent no pidfd"});
+  clone_.pidfd = std::move(began->fds.front());
+  clone_.pid = sys::pid_of(clone_.pidfd.get());
+  if (!request_.placement.move) return {};
+  SBX_TRY(request_.placement.move(clone_.pid));
+  return send_order(channels_.control.get(), control::FromSupervisor::go);
+}
+
 Status Spawning::Build::begin() {
+  if (request_.role == child::Role::call) return ask_holder();
   SBX_TRY(clone());
   channels_.child_control.reset();
   channels_.child_errors.reset();
@@ -354,6 +427,9 @@ Result<std::optional<Sandbox>> Spawning::Build::advance() {
 /// Takes the message and moves `next_` on when there is no more of its kind.
 Status Spawning::Build::meet(Expected message) {
   switch (message) {
+    case Expected::call:
+      ++next_;
+      return take_call();
     case Expected::network:
       ++next_;
       return join_network();
@@ -494,6 +570,32 @@ Result<Sandbox> spawn(SpawnRequest request) {
     if (::poll(&wait, 1, -1) < 0) continue;  // EINTR
     if (auto sandbox = SBX_TRY(spawning.advance())) return std::move(*sandbox);
   }
+}
+
+namespace {
+
+Status order_holder(int holder, control::FromSupervisor what) {
+  const control::Order order{.what = what, .value = 0};
+  if (::send(holder, &order, sizeof order, MSG_NOSIGNAL) != sizeof order)
+    return fail_errno(ErrorKind::host, "session-gone", "the session has ended");
+  return {};
+}
+
+}  // namespace
+
+Status stop_calls(int holder) {
+  SBX_TRY(order_holder(holder, control::FromSupervisor::stop_all));
+  control::Report report{};
+  ssize_t got = 0;
+  do got = ::recv(holder, &report, sizeof report, 0);
+  while (got < 0 && errno == EINTR);
+  if (got != sizeof report)
+    return fail_errno(ErrorKind::host, "session-gone", "the session has ended");
+  return {};
+}
+
+Status continue_calls(int holder) {
+  return order_holder(holder, control::FromSupervisor::continue_all);
 }
 
 }  // namespace sbx::spawn

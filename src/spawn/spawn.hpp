@@ -30,7 +30,7 @@ struct ChildStreams {
   UniqueFd err;
 };
 
-/// A running sandbox. Killing PID 1 (through `pid1`) ends all its processes.
+/// A running sandbox, or one call in a held sandbox. Killing PID 1 (through `pid1`) ends all its processes.
 struct Sandbox {
   pid_t pid = -1;     ///< PID 1, in the caller's PID namespace
   UniqueFd pid1;      ///< its pidfd
@@ -48,6 +48,9 @@ struct Sandbox {
 struct Placement {
   int folder = -1;         ///< for CLONE_INTO_CGROUP
   std::vector<int> joins;  ///< files to write "0" to
+  /// Of a call, in place of `folder`: moves its init, which waits for that. The holder may not clone into a group of the
+  /// host's: its own cgroup namespace doesn't show that, cgroup_namespaces(7).
+  std::function<Status(pid_t init)> move;
 };
 
 /// Puts the copies into the private disk, whose descriptor it is given, before the command starts.
@@ -62,6 +65,9 @@ struct Disk {
 using StampFunction = std::function<void(const char* stage)>;
 
 /// What a start needs. The plan, the network request and the disk must outlive the Spawning.
+///
+/// With `role` holder the sandbox is held: no command starts, and `Sandbox::control` takes calls. With `role` call the
+/// plan is that of a call, `holder` is that socket, and of the rest only streams and placement are used.
 struct SpawnRequest {
   const plan::Plan& plan;
   const host::Host& host;
@@ -72,6 +78,9 @@ struct SpawnRequest {
   ArgumentArea arguments{};
   Placement placement{};
   StampFunction stamp;
+  child::Role role = child::Role::run;
+  int holder = -1;  ///< of a call: the held sandbox's control socket
+  int image = -1;   ///< of a call: executed instead of the plan's executable, execveat(2); -1: none
 };
 
 /// A sandbox that is being built: start() makes PID 1 and sends it on its way, advance() answers it until the command has
@@ -99,5 +108,10 @@ class Spawning {
 
 /// Both halves, and the waiting between them.
 [[nodiscard]] Result<Sandbox> spawn(SpawnRequest request);
+
+/// Stops every process of a held sandbox but its holder, or wakes them. Returns when the holder has sent the signals: a
+/// process in the middle of a system call stops when that is over. Errors: host (the sandbox is gone).
+[[nodiscard]] Status stop_calls(int holder);
+[[nodiscard]] Status continue_calls(int holder);
 
 }  // namespace sbx::spawn

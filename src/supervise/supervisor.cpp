@@ -60,6 +60,12 @@ class Supervisor::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
   Status start() { return watch_everything(); }
+  void spend(Budget budget) {
+    measured_.by_session = true;
+    decide_and_kill(OverBudget{budget});
+  }
+  void order(FromSupervisor what, int value = 0);
+  void cancel(int signal);
   void tell_limits() const;
   [[nodiscard]] bool over() const {
     return reaped_ && out_.done() && err_.done() && !(may_send_ && settings_.sends());
@@ -75,9 +81,7 @@ class Supervisor::Impl {
   OutputRelay::Options output_options(const char* name, Bytes cap);
 
   void read_control();
-  void order(FromSupervisor what, int value = 0);
   void handle_signals();
-  void cancel(int signal);
   void stop_all();
   void await_freeze(std::uint64_t until);
   void stop_self();
@@ -89,6 +93,8 @@ class Supervisor::Impl {
   void decide_and_kill(const Verdict& verdict);
   void kill();
   void pid1_ended();
+  void call_vanished();
+  void reaped(const control::Used& used);
   void note_resident(long largest_kib);
   void give_up_streams();
   void note_unread_terminal();
@@ -259,8 +265,13 @@ void Supervisor::Impl::read_control() {
   for (;;) {
     const ssize_t got = ::recv(sandbox_.control, &report, sizeof report, MSG_DONTWAIT);
     if (got < 0) return;  // EAGAIN
-    if (got == 0) return loop_.forget(sandbox_.control);
+    if (got == 0) {
+      loop_.forget(sandbox_.control);
+      if (sandbox_.is_call) call_vanished();
+      return;
+    }
     if (got != sizeof report) continue;
+    if (report.what == FromPid1::call_ended && !reaped_) return reaped(report.used);
     if (report.what == FromPid1::stopped && stopping_) stop_self();
     if (report.what == FromPid1::child_ended) {
       budgets_.note_before_reaping();
@@ -324,6 +335,8 @@ void Supervisor::Impl::stop_self() {
   if (!stopping_) return;
   stopping_ = false;
   if (terminal_) terminal_->restore();
+  // The client of a call stops itself; this process, which no shell waits for, can't.
+  if (sandbox_.is_call) return;
   if (cancellation_.signals != nullptr) cancellation_.signals->stop_here();
   continue_all();
 }
@@ -382,21 +395,36 @@ void Supervisor::Impl::kill() {
 }
 
 void Supervisor::Impl::pid1_ended() {
+  loop_.forget(sandbox_.pid1);
+  // The holder's report follows, unless the holder was killed as well: then `control` is at its end.
+  if (sandbox_.is_call) return read_control();
   siginfo_t info{};
   rusage times{};
   // The pidfd is readable when the PID namespace is empty, because init ends last. glibc's waitid doesn't return the
   // rusage that the system call provides.
-  const long answer = ::syscall(SYS_waitid, P_PIDFD, sandbox_.pid1, &info, WEXITED, &times);
-  if (answer != 0 && errno == EINTR) return;
-  loop_.forget(sandbox_.pid1);
+  long answer = 0;
+  do answer = ::syscall(SYS_waitid, P_PIDFD, sandbox_.pid1, &info, WEXITED, &times);
+  while (answer != 0 && errno == EINTR);
+  reaped({.user_microseconds = microseconds_of(times.ru_utime),
+          .system_microseconds = microseconds_of(times.ru_stime),
+          .blocks_written = static_cast<std::uint64_t>(times.ru_oublock),
+          .largest_kib = times.ru_maxrss});
+}
+
+/// The session's sandbox was killed, and this call with it: what its processes used is not known.
+void Supervisor::Impl::call_vanished() {
+  if (!reaped_) reaped({});
+}
+
+void Supervisor::Impl::reaped(const control::Used& used) {
   ended_ = sys::now_microseconds();
   constexpr std::uint64_t kBlock = 512;  // of ru_oublock, on every file system
-  budgets_.note_at_end({.user_microseconds = microseconds_of(times.ru_utime),
-                        .system_microseconds = microseconds_of(times.ru_stime)},
-                       static_cast<std::uint64_t>(times.ru_oublock) * kBlock);
-  read_control();  // its last message may still be unread
-  note_resident(times.ru_maxrss);
+  budgets_.note_at_end({.user_microseconds = used.user_microseconds,
+                        .system_microseconds = used.system_microseconds},
+                       used.blocks_written * kBlock);
   reaped_ = true;
+  read_control();  // its last message may still be unread
+  note_resident(used.largest_kib);
   in_.reset();
   out_.source_is_complete();
   err_.source_is_complete();
@@ -532,7 +560,7 @@ Outcome Supervisor::Impl::finish() {
 Supervisor::Impl::~Impl() {
   leave_loop();
   kill();
-  if (!reaped_) pid1_ended();
+  if (!reaped_) pid1_ended();  // of a call: its holder reaps it
 }
 
 Supervisor::Supervisor(EventLoop& loop, const Settings& settings, const Watched& sandbox,
@@ -543,6 +571,18 @@ Supervisor::~Supervisor() = default;
 
 Status Supervisor::start() {
   return impl_->start();
+}
+
+void Supervisor::spend(Budget budget) {
+  impl_->spend(budget);
+}
+
+void Supervisor::signal_main(int signal) {
+  impl_->order(FromSupervisor::signal_main, signal);
+}
+
+void Supervisor::cancel(int signal) {
+  impl_->cancel(signal);
 }
 
 void Supervisor::after_turn() {

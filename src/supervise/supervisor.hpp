@@ -24,6 +24,8 @@ namespace sbx::supervise {
 
 /// Descriptors of a running sandbox, owned by the caller while supervise() runs.
 struct Watched {
+  /// A call in a held sandbox: PID 1 is no child of this process, and the holder reports its end on `control`.
+  bool is_call = false;
   pid_t pid = -1;
   int pid1 = -1;
   int control = -1;
@@ -70,6 +72,12 @@ class Supervisor {
   [[nodiscard]] Status start();
   /// Call it after each turn of the loop: tells of limits that were reached meanwhile.
   void after_turn();
+  /// Ends the run as over this budget, which somebody else watches (a session).
+  void spend(Budget budget);
+  /// Sends a signal to the main process; it decides nothing.
+  void signal_main(int signal);
+  /// As after SIGTERM to sbx: the program has 2 s to end.
+  void cancel(int signal);
   /// PID 1 is reaped and all output is delivered.
   [[nodiscard]] bool over() const;
   /// Once, when it is over(). Everything that a program or user can cause is in the Outcome, also that PID 1 died before

@@ -53,7 +53,8 @@ std::string memory_sentence(const Settings& settings, const BudgetsSeen& seen) {
   if (!name.empty()) facts += "; largest process: " + name;
   if (seen.memory_in_sockets > settings.budgets.memory.count / 16)
     facts += "; " + describe(Bytes{seen.memory_in_sockets}) + " in sockets";
-  return "memory limit of " + describe(settings.budgets.memory) + " reached (" + facts + ")" +
+  return std::string(settings.in_session ? "the session's memory limit of " : "memory limit of ") +
+         describe(settings.budgets.memory) + " reached (" + facts + ")" +
          (settings.memory_is_granted ? ", the limit of the cgroup that sbx runs in" : "");
 }
 
@@ -141,6 +142,7 @@ struct Sentence {
         return "wall-time budget of " + describe(settings.budgets.wall_time) +
                " spent (limits.wall_time)";
       case Budget::cpu_time:
+        if (measured.by_session) return "the session's CPU-time budget is spent (session.cpu_time)";
         return "CPU-time budget of " + describe(settings.budgets.cpu_time) + " spent, " +
                describe(milliseconds(measured.cpu_microseconds)) + " used (limits.cpu_time)";
       case Budget::output:
@@ -149,8 +151,14 @@ struct Sentence {
         return "a file would have grown over " + describe(settings.budgets.file_size) +
                " (limits.file_size)";
       case Budget::disk:
+        if (measured.by_session)
+          return "the session's disk budget of " + describe(settings.budgets.disk) +
+                 " is spent (limits.disk)";
         return disk_sentence(settings, measured.budgets);
       case Budget::memory:
+        if (measured.by_session)
+          return "the session's memory limit of " + describe(settings.budgets.memory) +
+                 " reached (limits.memory); this call held the most";
         return memory_sentence(settings, measured.budgets);
       default:
         return plain_sentence(settings, end.budget);

@@ -14,6 +14,7 @@ namespace sbx::supervise {
 
 /// The measurements at the time of the decision.
 struct Measured {
+  bool by_session = false;  ///< the session found that its budget is spent, and chose this call
   std::uint64_t cpu_microseconds = 0;
   BudgetsSeen budgets;
   bool file_size_met = false;  ///< a file has the maximum size, and the command failed

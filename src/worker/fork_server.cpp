@@ -2,14 +2,12 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <span>
 
 #include "base/message.hpp"
@@ -30,37 +28,6 @@ enum Descriptor : std::size_t { kRequest, kIn, kOut, kErr, kClient, kDescriptors
 
 Error gone(const char* what) {
   return {.kind = ErrorKind::internal, .code = "worker-lost", .message = what};
-}
-
-/// Bytes in a memfd: packets are limited in size, records are not.
-Result<UniqueFd> in_memory(std::string_view bytes) {
-  UniqueFd file(::memfd_create("sbx_message", MFD_CLOEXEC));
-  if (!file.valid())
-    return fail_errno(ErrorKind::host, "cannot-write", "cannot make a file in memory");
-  SBX_TRY(sys::write_all(file.get(), bytes));
-  if (::lseek(file.get(), 0, SEEK_SET) < 0)
-    return fail_errno(ErrorKind::host, "cannot-write", "cannot rewind a file in memory");
-  return file;
-}
-
-/// Sends `body` and descriptors as one packet.
-bool send_packet(int socket, std::span<const std::byte> body, std::span<const int> descriptors) {
-  iovec vector{.iov_base = const_cast<std::byte*>(body.data()), .iov_len = body.size()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(kDescriptors * sizeof(int))> control{};
-  msghdr message{};
-  message.msg_iov = &vector;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
-  cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(descriptors.size_bytes());
-  std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size_bytes());
-  ssize_t sent = 0;
-  do sent = ::sendmsg(socket, &message, MSG_NOSIGNAL);
-  while (sent < 0 && errno == EINTR);
-  return sent == static_cast<ssize_t>(body.size());
 }
 
 bool is_cancelled(int client) {
@@ -90,10 +57,10 @@ run::Answer answer_to(const Result<run::Request>& request, int client, ArgumentA
 /// Sends the exit status in the packet and the record in a memfd.
 void reply(int client, const run::Request& request, const run::Answer& answer) {
   const int status = run::exit_status_of(answer);
-  const auto record = in_memory(record::record_text(request, answer));
+  const auto record = sys::in_memory(record::record_text(request, answer));
   if (!record) return;  // no reply: the worker counts as lost
   const std::array descriptors{record->get()};
-  (void)send_packet(client, std::as_bytes(std::span(&status, 1)), descriptors);
+  (void)sys::send_message(client, std::as_bytes(std::span(&status, 1)), descriptors);
 }
 
 /// The streams become the worker's descriptors 0 to 2, which launch() uses.
@@ -158,12 +125,12 @@ Result<ForkServer> ForkServer::start(ArgumentArea arguments) {
 Result<Worker> ForkServer::launch(run::Request request, Streams streams) const {
   auto variables = SBX_TRY(run::read_variables(request.variables));
   for (auto& each : variables) request.program.environment.push_back(std::move(each));
-  const UniqueFd bytes = SBX_TRY(in_memory(pack(request)));
+  const UniqueFd bytes = SBX_TRY(sys::in_memory(pack(request)));
   auto pair = SBX_TRY(sys::make_packet_pair());
   const std::array<int, kDescriptors> descriptors{bytes.get(), streams.in.get(), streams.out.get(),
                                                   streams.err.get(), pair.second.get()};
   const std::byte byte{};
-  if (!send_packet(socket_.get(), std::span(&byte, 1), descriptors))
+  if (!sys::send_message(socket_.get(), std::span(&byte, 1), descriptors))
     return fail(gone("the fork server is gone"));
   pair.second.reset();
   pid_t pid = 0;

@@ -17,10 +17,10 @@ auto members(Struct& request)
   requires std::is_same_v<std::remove_const_t<Struct>, run::Request>
 {
   auto& [policies, overrides, policy, program, variables, bring_out, capture, lists_changes, trial,
-         id, readers, parent, cancel, events, arguments, started_microseconds] = request;
+         id, readers, parent, cancel, events, arguments, started_microseconds, call] = request;
   // Not sent: they belong to one process.
   (void)policy, (void)variables, (void)readers, (void)parent, (void)cancel, (void)events,
-      (void)arguments, (void)started_microseconds;
+      (void)arguments, (void)started_microseconds, (void)call;
   return std::tie(policies, overrides, program, bring_out, capture, lists_changes, trial, id);
 }
 
@@ -52,10 +52,10 @@ template <class Struct>
 auto members(Struct& program)
   requires std::is_same_v<std::remove_const_t<Struct>, plan::RunRequest>
 {
-  auto& [operands, after_dashes, language, code, code_from_stdin, interactive, stdin_mode,
+  auto& [hold, operands, after_dashes, language, code, code_from_stdin, interactive, stdin_mode,
          stdin_file, environment, inputs, require, explain] = program;
-  return std::tie(operands, after_dashes, language, code, code_from_stdin, interactive, stdin_mode,
-                  stdin_file, environment, inputs, require, explain);
+  return std::tie(hold, operands, after_dashes, language, code, code_from_stdin, interactive,
+                  stdin_mode, stdin_file, environment, inputs, require, explain);
 }
 
 template <class Struct>

@@ -25,10 +25,11 @@ MAY_INCLUDE = {
     "record": VALUES | {"run", "changes", "workspace"},
     "worker": VALUES | {"run", "record", "changes"},
     # Front ends: run/launch.hpp starts a sandbox, and they use no mechanism directly.
+    "session": VALUES | {"run", "record", "changes", "worker", "workspace", "transfer", "cgroup"},
     "doctor": VALUES | BELOW_FRONT_ENDS,
-    "cli": VALUES | BELOW_FRONT_ENDS | {"doctor"},
+    "cli": VALUES | BELOW_FRONT_ENDS | {"session", "doctor", "transfer"},
     "lib": set(),
-    "main.cpp": {"cli", "worker"},
+    "main.cpp": {"cli", "worker", "transfer"},
 }
 
 # Header pattern, where it may appear, why.

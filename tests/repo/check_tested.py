@@ -56,7 +56,7 @@ class Tests:
         for path in sorted((source / "tests").rglob("*")):
             if path.suffix == ".py" and path.parent.name != "repo":
                 self.found += python_literals(path.read_text())
-            elif path.suffix in (".cpp", ".hpp", ".sh") or path.name in ("walk", "session"):
+            elif path.suffix in (".cpp", ".hpp", ".sh") or path.is_file() and path.name in ("walk", "session"):
                 self.found += other_literals(path.read_text())
         self.literals = {literal for literal, _ in self.found}
         self.joined = "\n".join(self.literals)

@@ -24,6 +24,8 @@ std::string offer(Kind kind, const std::vector<std::string>& words) {
       return "_sbx_words \"$_sbx_commands\"";
     case Kind::set:
       return "_sbx_sets";
+    case Kind::session:
+      return "_sbx_sessions";
     case Kind::file:
       return "COMPREPLY=($(compgen -f -- \"$cur\"))";
     case Kind::folder:
@@ -32,7 +34,7 @@ std::string offer(Kind kind, const std::vector<std::string>& words) {
   return ":";
 }
 
-constexpr std::string_view kOffers = R"(
+constexpr std::string_view kOffers = R"sh(
 _sbx_words() {
     COMPREPLY=($(compgen -W "$1" -- "$cur"))
 }
@@ -57,6 +59,23 @@ _sbx_sets() {
     _sbx_words "$sets"
 }
 
+# Sessions that live; after one: its calls, a command, or files.
+_sbx_sessions() {
+    local i name= verb=${COMP_WORDS[2]}
+    for ((i = 3; i < COMP_CWORD; i++)); do
+        [[ ${COMP_WORDS[i]} == -* ]] || { name=${COMP_WORDS[i]} && break; }
+    done
+    if [[ -z $name ]]; then
+        _sbx_words "$(sbx session list 2>/dev/null | awk 'NR > 1 { print $1 }')"
+    elif [[ $verb == logs || $verb == wait || $verb == kill ]]; then
+        _sbx_words "$(sbx session calls "$name" 2>/dev/null | awk 'NR > 1 { print $1 }')"
+    elif [[ $verb == exec ]]; then
+        _sbx_command $((i + 1))
+    else
+        COMPREPLY=($(compgen -f -- "$cur"))
+    fi
+}
+
 # The words from index $1 on are a command line of their own.
 _sbx_command() {
     if declare -F _command_offset >/dev/null && (($1 < COMP_CWORD)); then
@@ -65,7 +84,7 @@ _sbx_command() {
         COMPREPLY=($(compgen -c -- "$cur") $(compgen -f -- "$cur"))
     fi
 }
-)";
+)sh";
 
 std::string value_cases(const std::vector<CommandDoc>& tree) {
   std::string text =

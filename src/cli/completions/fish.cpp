@@ -33,6 +33,8 @@ std::string offer(Kind kind, const std::vector<std::string>& words, bool with_fi
       return " -x -a '(__sbx_commands)'";
     case Kind::set:
       return " -x -a '(__sbx_sets)'";
+    case Kind::session:
+      return " -r -F -a '(__sbx_sessions)'";
     case Kind::file:
       return " -r -F";
     case Kind::folder:
@@ -143,6 +145,17 @@ end
 # Change sets that are kept: the first column below the head.
 function __sbx_sets
     sbx changes list 2>/dev/null | sed '1d;s/ .*//'
+end
+
+# Sessions that live; after one: its calls.
+function __sbx_sessions
+    set -l words (commandline -opc)
+    set -l names (string match -v -- '-*' $words[4..-1])
+    if test -z "$names"
+        sbx session list 2>/dev/null | awk 'NR > 1 { print $1 }'
+    else if contains -- $words[3] logs wait kill
+        sbx session calls $names[1] 2>/dev/null | awk 'NR > 1 { print $1 }'
+    end
 end
 
 complete -c sbx -f

@@ -43,6 +43,7 @@ Kind kind_of(const OptionDoc& option) {
 
 Kind operand_kind(const CommandDoc& command) {
   const std::string_view operands = command.operands;
+  if (command.name.starts_with("session ") && operands.starts_with("NAME")) return Kind::session;
   if (has(operands, "POLICY")) return Kind::policy;
   if (has(operands, "KEY")) return Kind::name;
   if (has(operands, "COMMAND")) return Kind::command;

@@ -21,6 +21,7 @@ enum class Kind : std::uint8_t {
   name,     ///< a NAME for `policy explain`
   command,  ///< a command of sbx
   set,      ///< a kept change set
+  session,  ///< a session, then its calls or files
   file,
   folder,
 };

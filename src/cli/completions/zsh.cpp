@@ -38,6 +38,8 @@ std::string action(Kind kind, const std::vector<std::string>& words) {
       return "command:_sbx_commands";
     case Kind::set:
       return "change set:_sbx_sets";
+    case Kind::session:
+      return "session, call or file:_sbx_sessions";
     case Kind::file:
       return "file:_files";
     case Kind::folder:
@@ -119,6 +121,15 @@ std::string zsh_script(const std::vector<CommandDoc>& tree) {
   text +=
       "_sbx_sets() {\n  compadd -- ${(f)\"$(sbx changes list 2>/dev/null | sed '1d;s/ .*//')\"}\n"
       "}\n\n";
+  text +=
+      "_sbx_sessions() {\n  local name verb=$words[1]\n"
+      "  for name in ${words[2,CURRENT-1]:#-*} ''; do break; done\n"
+      "  if [[ -z $name ]]; then\n"
+      "    compadd -- ${(f)\"$(sbx session list 2>/dev/null | awk 'NR > 1 { print $1 }')\"}\n"
+      "  elif [[ $verb == (logs|wait|kill) ]]; then\n"
+      "    compadd -- ${(f)\"$(sbx session calls $name 2>/dev/null | awk 'NR > 1 { print $1 "
+      "}')\"}\n"
+      "  else\n    _files\n  fi\n}\n\n";
   text += "_sbx_commands() {\n  compadd -- $_sbx_commands_list\n}\n\n";
   text += run_function(run_of(tree));
   for (const CommandDoc* command : small_commands(tree)) text += small_function(*command);

@@ -5,10 +5,7 @@
 #include <optional>
 
 #include "plan/files/git_worktree.hpp"
-#include "plan/files/path_text.hpp"
-#include "plan/program/languages.hpp"
-#include "plan/program/launch.hpp"
-#include "plan/program/project_environment.hpp"
+#include "plan/program/resolver.hpp"
 #include "plan/program/shebang.hpp"
 
 namespace sbx::plan {
@@ -34,7 +31,8 @@ std::vector<std::string> command_words(std::string_view command) {
   return words;
 }
 
-/// Host directories that are searched for commands.
+}  // namespace
+
 std::vector<std::string> search_path(const policy::Policy& policy, const host::Host& host,
                                      const std::string& system_root) {
   std::vector<std::string> folders;
@@ -48,62 +46,6 @@ std::vector<std::string> search_path(const policy::Policy& policy, const host::H
   }
   return folders;
 }
-
-/// One resolution, from operands to a Program.
-class Resolver {
- public:
-  Resolver(const policy::Policy& policy, const host::Host& host, const RunRequest& request,
-           const std::string& system_root, const std::string& working_directory, View& view)
-      : policy_(policy),
-        host_(host),
-        request_(request),
-        inside_folder_(working_directory),
-        view_(view),
-        lookup_(*host.files, system_root, search_path(policy, host, system_root)),
-        exposure_(host, lookup_, view, program_.steps, program_.explanations),
-        launcher_(lookup_, {host.environment, host.working_directory, host.home}, view, exposure_) {
-    if (!policy.interpreters.venv.value.empty() || !system_root.empty()) return;
-    project_ = project_environment(host, request, lookup_, view);
-    if (project_ && !project_->folder.empty())
-      lookup_.prefer_for_python(joined(project_->folder, "bin"));
-  }
-
-  Result<Program> resolve();
-
- private:
-  Status check_request() const;
-  Status use_environment();
-  Status run();
-  void note_project_environment();
-  void note_repository();
-  Result<Launch> interpreter(const Language& language, std::string reason);
-  Result<Launch> first_of(const std::vector<std::vector<std::string>>& commands,
-                          const std::string& purpose);
-  Status run_language_code();
-  Status run_recipe(const Language& spoken, Launch compiler, SourceFrom from, std::string source);
-  Status run_script(const std::string& typed, const std::string& real);
-  Status check_link(const std::string& typed, const std::string& real) const;
-  Result<Launch> script_launch(const std::string& typed, const std::string& real);
-  Result<Launch> launch_by_extension(const std::string& typed);
-  Result<Launch> launch_in(const Language& spoken, std::string reason);
-  Status run_command(const std::string& name);
-  [[nodiscard]] Result<std::optional<std::string>> script_file(const std::string& operand) const;
-  [[nodiscard]] std::string absolute(const std::string& path) const;
-  [[nodiscard]] bool works_as_typed(const std::string& typed, const std::string& real) const;
-  Status check_allowed(const std::string& asked, const std::string& real);
-  void finish(Launch launch, const std::vector<std::string>& more, std::size_t operands_from);
-
-  const policy::Policy& policy_;
-  const host::Host& host_;
-  const RunRequest& request_;
-  std::string inside_folder_;
-  View& view_;
-  Program program_;
-  Lookup lookup_;
-  Exposure exposure_;
-  Launcher launcher_;
-  std::optional<ProjectEnvironment> project_;
-};
 
 Status Resolver::check_request() const {
   const bool code = request_.code.has_value() || request_.code_from_stdin;
@@ -266,11 +208,15 @@ Result<Launch> Resolver::interpreter(const Language& language, std::string reaso
   return launch;
 }
 
+namespace {
+
 /// True if the program must be compiled, or otherwise prepared, before it runs.
 bool needs_recipe(const Language& spoken, const Launch& launch) {
   return !spoken.recipe.steps.empty() &&
          (spoken.recipe_command.empty() || launch.command.starts_with(spoken.recipe_command));
 }
+
+}  // namespace
 
 /// `source` is a path inside, or the text of the program.
 Status Resolver::run_recipe(const Language& spoken, Launch compiler, SourceFrom from,
@@ -412,12 +358,16 @@ bool Resolver::works_as_typed(const std::string& typed, const std::string& real)
          });
 }
 
+namespace {
+
 /// Quoted so that a shell takes it as one word.
 std::string single_quoted(std::string_view text) {
   std::string quoted = "'";
   for (const char letter : text) quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
   return quoted + "'";
 }
+
+}  // namespace
 
 Status Resolver::run_command(const std::string& name) {
   const auto not_found = [](std::string message, std::string hint = {}) {
@@ -500,12 +450,16 @@ Status Resolver::check_allowed(const std::string& asked, const std::string& real
                .hint = "interpreters.allow = [\"" + std::string(base_name(asked)) + "\"]"});
 }
 
-}  // namespace
-
 Result<Program> resolve_program(const policy::Policy& policy, const host::Host& host,
                                 const RunRequest& request, const std::string& system_root,
                                 const std::string& working_directory, View& view) {
   return Resolver(policy, host, request, system_root, working_directory, view).resolve();
+}
+
+Result<Program> show_interpreters(const policy::Policy& policy, const host::Host& host,
+                                  const RunRequest& request, const std::string& system_root,
+                                  const std::string& working_directory, View& view) {
+  return Resolver(policy, host, request, system_root, working_directory, view).show_all();
 }
 
 }  // namespace sbx::plan

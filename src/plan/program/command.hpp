@@ -3,21 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "plan/files/steps.hpp"
-#include "plan/plan.hpp"
+#include "plan/program/program.hpp"
 
 /// Resolves operands to the program that is executed.
 namespace sbx::plan {
-
-struct Program {
-  std::vector<std::string> command;  ///< argv
-  std::string executable;            ///< inside
-  InterpreterFacts interpreter;
-  std::vector<Mount> steps;              ///< what the program needs and is not yet visible
-  std::vector<std::string> bin_folders;  ///< inside; go in front of PATH
-  std::vector<std::string> explanations;
-  std::vector<std::string> notes;  ///< lines for stderr
-};
 
 /// Finds script, interpreter or command by reading files only, and adds what its steps show to `view`. `system_root`
 /// as in system_steps(); `working_directory` is inside. Errors: usage, policy (interpreters.allow), not_found,
@@ -26,5 +15,12 @@ struct Program {
                                               const RunRequest& request,
                                               const std::string& system_root,
                                               const std::string& working_directory, View& view);
+
+/// The interpreters of all languages that this caller's PATH has, for a held sandbox whose calls are not known yet.
+/// What can't be shown is left out. Errors: policy (interpreters.venv).
+[[nodiscard]] Result<Program> show_interpreters(const policy::Policy& policy,
+                                                const host::Host& host, const RunRequest& request,
+                                                const std::string& system_root,
+                                                const std::string& working_directory, View& view);
 
 }  // namespace sbx::plan

@@ -40,6 +40,7 @@ constexpr std::uint64_t kMemoryShare = 100;
 constexpr auto kLookAround = 50ms;
 /// A full disk may soon have room again, and nothing counts refused writes.
 constexpr auto kLookWhileFilling = 5ms;
+constexpr auto kAfterSpent = 20ms;
 constexpr int kKillLooks = 50;               ///< milliseconds between reaching a limit and the kill
 constexpr std::uint64_t kForksPerStep = 16;  ///< forks of a fork bomb in a millisecond
 
@@ -80,7 +81,7 @@ BudgetWatch::BudgetWatch(EventLoop& loop, const Settings& settings, Sandbox sand
 Status BudgetWatch::start() {
   if (group_has_memory())
     SBX_TRY(watch_memory_alarm());
-  else if (settings_.budgets.memory.count > 0)
+  else if (settings_.budgets.memory.count > 0 && !settings_.in_session)
     loop_.after(kFirstLook, [this] { check_memory(); });
   if (!group_has_processes() && settings_.budgets.processes > 0)
     loop_.after(kFirstLook, [this] { check_processes(); });
@@ -97,6 +98,12 @@ Status BudgetWatch::start() {
   if (settings_.disk_in_folder) check_disk();
   loop_.after(kLookAround, [this] { look_around(); });
   return {};
+}
+
+/// A run ends with the first budget that is spent. A session goes on: the next look comes when its call had time to end.
+void BudgetWatch::exceeded(Budget budget, void (BudgetWatch::*look_again)()) {
+  hooks_.spent(budget);
+  if (!hooks_.ended()) loop_.after(kAfterSpent, [this, look_again] { (this->*look_again)(); });
 }
 
 // ---- memory ----
@@ -137,7 +144,7 @@ void BudgetWatch::check_memory() {
     seen_.memory_over = true;
     seen_.memory_in_sockets = memory_.in_sockets();
     note_largest();
-    return hooks_.spent(Budget::memory);
+    return exceeded(Budget::memory, &BudgetWatch::check_memory);
   }
   const std::uint64_t cost = spent_microseconds() - before - memory_.walk_cost();
   const bool rests = used < rested_at_ + allowed_beyond(budget) / 16;
@@ -198,7 +205,7 @@ void BudgetWatch::check_cpu() {
   const std::uint64_t used = cpu_microseconds();
   const std::uint64_t cost = spent_microseconds() - before;
   const std::uint64_t budget = budget_of(settings_.budgets.cpu_time);
-  if (used >= budget) return hooks_.spent(Budget::cpu_time);
+  if (used >= budget) return exceeded(Budget::cpu_time, &BudgetWatch::check_cpu);
   std::uint64_t step = (budget - used) / static_cast<std::uint64_t>(std::max(settings_.cpus, 1));
   if (!cpu_.has_clock() && !group_has_cpu_time()) step = std::min(step, kLongestSumStep);
   step = std::max({step, kShortestCpuStep, cost * kMeasuringShare});
@@ -260,7 +267,7 @@ void BudgetWatch::check_writes() {
   note_written(written);
   seen_.unreadable = writes_.unreadable();
   if (seen_.written > settings_.budgets.disk.count || !seen_.unreadable.empty())
-    return hooks_.spent(Budget::disk);
+    return exceeded(Budget::disk, &BudgetWatch::check_writes);
   const std::uint64_t cost = spent_microseconds() - before;
   const std::uint64_t step = writes_.next_look_microseconds(settings_.budgets.disk.count);
   loop_.after(microseconds(std::max(step, cost * kMeasuringShare)), [this] { check_writes(); });
@@ -272,7 +279,7 @@ void BudgetWatch::check_growth() {
   const std::uint64_t before = spent_microseconds();
   note_written(0);
   const std::uint64_t budget = settings_.budgets.disk.count;
-  if (seen_.written > budget) return hooks_.spent(Budget::disk);
+  if (seen_.written > budget) return exceeded(Budget::disk, &BudgetWatch::check_growth);
   const std::uint64_t cost = spent_microseconds() - before;
   const std::uint64_t step =
       GrowthMeter::next_look_microseconds(budget - seen_.written, settings_.cpus);
@@ -307,7 +314,7 @@ void BudgetWatch::check_entries() {
     note_entries();
     seen_.unlisted = entries.closed();
     if (seen_.live_files > settings_.budgets.disk_files || !seen_.unlisted.empty())
-      return hooks_.spent(Budget::disk);
+      return exceeded(Budget::disk, &BudgetWatch::check_entries);
     constexpr std::uint64_t kMicrosecondsPerName = 4;
     const std::uint64_t room =
         (settings_.budgets.disk_files - seen_.live_files) * kMicrosecondsPerName;
@@ -349,7 +356,8 @@ void BudgetWatch::check_disk() {
     seen_.disk_filled = seen_.disk_peak;
     seen_.disk_met = disk_.bytes() > settings_.budgets.disk.count;
     seen_.disk_files_met = !seen_.disk_met && disk_.files() > settings_.budgets.disk_files;
-    if (seen_.disk_met || seen_.disk_files_met) return hooks_.spent(Budget::disk);
+    if (seen_.disk_met || seen_.disk_files_met)
+      return exceeded(Budget::disk, &BudgetWatch::check_disk);
     constexpr std::uint64_t kBytesPerMicrosecond = 2000;
     const std::uint64_t room =
         (settings_.budgets.disk.count - disk_.bytes()) / kBytesPerMicrosecond;

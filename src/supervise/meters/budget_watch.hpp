@@ -83,6 +83,7 @@ class BudgetWatch {
   [[nodiscard]] std::vector<Degraded> take_degraded() { return std::move(degraded_); }
 
  private:
+  void exceeded(Budget budget, void (BudgetWatch::*look_again)());
   Status watch_memory_alarm();
   void memory_alarm();
   void confirm_memory_kill(int looks_left);

@@ -364,4 +364,11 @@ Largest largest_process(ProcessList& processes) {
   return found;
 }
 
+std::uint64_t resident_sum(ProcessList& processes) {
+  std::uint64_t sum = 0;
+  for (ProcessList::Process& process : processes.all())
+    sum += resident_bytes(processes.statm(process));
+  return sum;
+}
+
 }  // namespace sbx::supervise

@@ -96,5 +96,7 @@ struct Largest {
 
 /// The largest of the processes as listed.
 [[nodiscard]] Largest largest_process(ProcessList& processes);
+/// Resident bytes of all that are listed; shared pages count for each.
+[[nodiscard]] std::uint64_t resident_sum(ProcessList& processes);
 
 }  // namespace sbx::supervise

@@ -9,6 +9,9 @@ a_little_of_everything() {
     test_output_with_kill \
     sandbox/test_streams.py test_output_passes_byte_for_byte test_interactive_program_has_a_terminal \
     sandbox/test_workspace.py test_replaced_and_renamed_folders_are_seen_name_by_name test_the_folder_becomes_what_the_program_saw \
+    session/test_sessions.py test_start_prints_the_name_and_stop_leaves_nothing test_calls_share_files_and_each_has_its_own_status \
+    test_wall_time_ends_one_call_and_no_other test_memory_of_the_session_ends_the_call_that_holds_most \
+    test_changes_and_diff_while_it_lives test_put_get_and_ls \
     escape/test_host.py test_ungranted_path_is_absent test_old_root_is_not_mounted test_init_cannot_be_harmed \
     test_host_processes_are_not_listed test_abstract_socket_is_unreachable_in_the_hosts_network test_write_grant_is_writable \
     escape/test_proc.py test_kernel_settings_cannot_be_written test_nested_user_namespaces_are_off_by_setting_too \

@@ -1,0 +1,456 @@
+#include "cli/session_command.hpp"
+
+#include <fmt/format.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/sys.hpp"
+#include "base/text.hpp"
+#include "cli/session_exec.hpp"
+#include "cli/session_files.hpp"
+#include "policy/load.hpp"
+#include "policy/values.hpp"
+#include "policy/write.hpp"
+#include "record/words.hpp"
+#include "run/launch.hpp"
+#include "run/terminal_text.hpp"
+#include "run/user_settings.hpp"
+#include "session/client.hpp"
+#include "session/json.hpp"
+#include "session/place.hpp"
+#include "session/session.hpp"
+
+namespace sbx::cli {
+namespace {
+
+constexpr int kDone = 0;
+constexpr int kFindings = 1;
+constexpr int kUsage = 2;
+constexpr const char* kSchema = "sbx.session/1";
+
+std::unexpected<Error> usage(std::string message, std::string hint) {
+  return fail(Error{.kind = ErrorKind::usage,
+                    .code = "usage",
+                    .message = std::move(message),
+                    .hint = std::move(hint)});
+}
+
+std::string time_text(std::int64_t seconds) {
+  const time_t time = seconds;
+  tm local{};
+  if (::localtime_r(&time, &local) == nullptr) return "?";
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}", local.tm_year + 1900, local.tm_mon + 1,
+                     local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec);
+}
+
+/// The signal of "TERM", "SIGTERM" or "15".
+Result<int> signal_of(std::string_view typed) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(typed.data(), typed.data() + typed.size(), number);
+  if (error == std::errc{} && end == typed.data() + typed.size() && number > 0 && number <= 64)
+    return number;
+  const std::string_view name = typed.starts_with("SIG") ? typed.substr(3) : typed;
+  for (int each = 1; each <= 64; ++each) {
+    const char* const known = ::sigabbrev_np(each);
+    if (known != nullptr && name == known) return each;
+  }
+  return usage(fmt::format("\"{}\" is no signal", printable(typed)), "for example INT, TERM or 9");
+}
+
+/// One `sbx session` command.
+class SessionCommand {
+ public:
+  explicit SessionCommand(const Invocation& typed) : typed_(typed), operands_(typed.operands) {}
+
+  int run() {
+    auto host = host::probe();
+    if (!host) return tell(host.error());
+    host_ = std::move(*host);
+    const std::string_view name = std::string_view(typed_.command).substr(8);
+    const auto status = dispatch(name);
+    return status ? *status : tell(status.error());
+  }
+
+  int tell(const Error& error) const {
+    write_stderr(record::error_text(error, paint_for(typed_.output.color, STDERR_FILENO)));
+    return error.kind == ErrorKind::usage ? kUsage : exit_status::kCouldNot;
+  }
+
+ private:
+  Result<int> dispatch(std::string_view name) {
+    if (name == "list") return list();
+    if (name == "stop") return stop();
+    if (operands_.empty())
+      return usage(fmt::format("\"sbx {}\" needs the name of a session", typed_.command),
+                   "sbx session list names them");
+    if (name == "exec") return session_exec(typed_, host_, operands_.front());
+    if (name == "calls") return calls();
+    if (name == "logs") return logs();
+    if (name == "wait") return wait();
+    if (name == "kill") return kill();
+    if (name == "put") return put_files(typed_, host_);
+    if (name == "get") return get_files(typed_, host_);
+    if (name == "ls") return list_files(typed_, host_);
+    if (name == "changes" || name == "diff") return changes(name == "diff");
+    if (name == "apply") return apply();
+    if (name == "keep") return keep();
+    if (name == "show" || name == "stats") return show(name == "stats");
+    return extend();
+  }
+
+  Status most(std::size_t count) const {
+    if (operands_.size() <= count) return {};
+    return usage(fmt::format("\"sbx {}\" takes no operand \"{}\"", typed_.command,
+                             printable(operands_[count])),
+                 fmt::format("sbx {} --help", typed_.command));
+  }
+
+  [[nodiscard]] Result<Json> ask(const std::string& name, const Json& wish) const {
+    session::Client client = SBX_TRY(session::Client::connect(host_, name));
+    return client.ask(wish);
+  }
+
+  [[nodiscard]] static int print(const std::string& text) {
+    return record::print_answer(text) ? kDone : exit_status::kCouldNot;
+  }
+  [[nodiscard]] static Json headed(const Json& body) {
+    Json json{{"schema", kSchema}, {"sbx", SBX_VERSION}};
+    json.update(body);
+    return json;
+  }
+
+  Result<std::uint64_t> call_number() const {
+    if (operands_.size() < 2)
+      return usage(fmt::format("\"sbx {}\" needs the number of a call", typed_.command),
+                   fmt::format("sbx session calls {} lists them", printable(operands_.front())));
+    const std::string& text = operands_[1];
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{} || end != text.data() + text.size())
+      return usage(fmt::format("\"{}\" is no number of a call", printable(text)),
+                   fmt::format("sbx session calls {} lists them", printable(operands_.front())));
+    return number;
+  }
+
+  // --- sessions
+
+  Result<int> list() const {
+    SBX_TRY(most(0));
+    const auto names = SBX_TRY(session::live_sessions(host_));
+    Json sessions = Json::array();
+    std::size_t widest = 4;
+    for (const std::string& name : names) {
+      auto facts = ask(name, {{"op", "info"}});
+      if (!facts) continue;  // it has just ended
+      widest = std::max(widest, name.size());
+      sessions.push_back(std::move(*facts));
+    }
+    if (typed_.output.json) return print(dump(headed({{"sessions", std::move(sessions)}})));
+    if (sessions.empty()) {
+      write_stderr("no session lives; \"sbx session start\" starts one\n");
+      return kDone;
+    }
+    std::string text = fmt::format("{:<{}}  {:>7}  {:>5}  {:<19}  {:<14}  {}\n", "NAME", widest,
+                                   "PID", "CALLS", "EXPIRES", "POLICY", "DIRECTORY");
+    for (const Json& each : sessions)
+      text += fmt::format("{:<{}}  {:>7}  {:>5}  {:<19}  {:<14}  {}\n", each.value("name", ""),
+                          widest, each.value("pid", 0), each.value("calls_running", 0),
+                          time_text(each.value("expires", std::int64_t{0})),
+                          printable(each["policy"].value("name", "")),
+                          printable(each.value("directory", "")));
+    return print(text);
+  }
+
+  Result<int> stop() {
+    if (operands_.empty() != typed_.all)
+      return usage(typed_.all ? "--all and a name exclude each other"
+                              : "\"sbx session stop\" needs the name of a session",
+                   "sbx session list names them; --all stops all of them");
+    if (typed_.all) operands_ = SBX_TRY(session::live_sessions(host_));
+    const std::string& set = typed_.bring_out.keep;
+    if (!set.empty() && operands_.size() != 1)
+      return usage("--keep names the changes of one session", "stop the sessions one by one");
+    // A typing error must stop nothing.
+    std::vector<session::Client> clients;
+    for (const std::string& name : operands_)
+      clients.push_back(SBX_TRY(session::Client::connect(host_, name)));
+    if (!set.empty()) SBX_TRY(keep_as(set));
+    int status = kDone;
+    for (session::Client& client : clients) {
+      const Status stopped = client.ask_to_end({{"op", "stop"}});
+      if (!stopped) status = tell(stopped.error());
+    }
+    return status;
+  }
+
+  Result<int> show(bool stats) const {
+    SBX_TRY(most(1));
+    const Json facts = SBX_TRY(ask(operands_.front(), {{"op", stats ? "stats" : "info"}}));
+    if (typed_.output.json) return print(dump(headed(facts)));
+    std::string text =
+        fmt::format("{}  policy {} ({}), process {}\n", facts.value("name", ""),
+                    printable(facts["policy"].value("name", "")),
+                    printable(facts["policy"].value("source", "")), facts.value("pid", 0));
+    text += fmt::format(
+        "  directory  {}\n  started    {}\n  expires    {}, or after {} without use\n",
+        printable(facts.value("directory", "")), time_text(facts.value("started", std::int64_t{0})),
+        time_text(facts.value("expires", std::int64_t{0})),
+        describe(Milliseconds{facts.value("idle_ms", std::int64_t{0})}));
+    text += fmt::format("  calls      {} running\n", facts.value("calls_running", 0));
+    if (stats) text += stats_lines(facts);
+    for (const Json& each : facts["degraded"])
+      text += fmt::format("  weaker     {}: {}\n", printable(each.value("what", "")),
+                          printable(each.value("why", "")));
+    return print(text);
+  }
+
+  static std::string stats_lines(const Json& facts) {
+    const auto bytes = [&](const char* key) {
+      return describe(Bytes{facts.value(key, std::uint64_t{0})});
+    };
+    return fmt::format(
+        "  memory     {} of {}\n  disk       {} of {}\n  processes  {} of {}\n  CPU time   {}\n",
+        bytes("memory_bytes"), bytes("memory_limit_bytes"), bytes("disk_bytes"),
+        bytes("disk_limit_bytes"), facts.value("processes", 0), facts.value("processes_limit", 0),
+        describe(Milliseconds{facts.value("cpu_ms", std::int64_t{0})}));
+  }
+
+  Result<int> extend() const {
+    SBX_TRY(most(2));
+    const auto time = operands_.size() < 2 ? std::nullopt : parse_duration(operands_[1]);
+    if (!time)
+      return usage("\"sbx session extend\" needs a session and a time", "for example 30m or 2h");
+    const Json facts =
+        SBX_TRY(ask(operands_.front(), {{"op", "extend"}, {"milliseconds", time->count()}}));
+    if (typed_.output.json) return print(dump(headed(facts)));
+    return print("expires " + time_text(facts.value("expires", std::int64_t{0})) + "\n");
+  }
+
+  // --- calls
+
+  Result<int> calls() const {
+    SBX_TRY(most(1));
+    const Json facts = SBX_TRY(ask(operands_.front(), {{"op", "calls"}}));
+    if (typed_.output.json) return print(dump(headed(facts)));
+    std::string text = fmt::format("{:>5}  {:<10}  {:>6}  {:<19}  {}\n", "CALL", "STATE", "STATUS",
+                                   "SINCE", "COMMAND");
+    for (const Json& each : facts["calls"]) {
+      const auto status = each.find("exit_status");
+      text += fmt::format(
+          "{:>5}  {:<10}  {:>6}  {:<19}  {}\n", each.value("call", 0),
+          each.value("state", "") +
+              (each.value("background", false) && each.value("state", "") == "running" ? " &" : ""),
+          status == each.end() || status->is_null() ? "" : std::to_string(status->get<int>()),
+          time_text(each.value("since", std::int64_t{0})), each.value("command", ""));
+    }
+    return print(text);
+  }
+
+  Result<int> logs() const {
+    SBX_TRY(most(2));
+    Json wish{{"op", "logs"}, {"call", SBX_TRY(call_number())}, {"follow", false}};
+    for (;;) {
+      const Json log = SBX_TRY(ask(operands_.front(), wish));
+      for (const auto& [key, fd] :
+           {std::pair("stdout", STDOUT_FILENO), std::pair("stderr", STDERR_FILENO)})
+        SBX_TRY(sys::write_all(fd, made_safe(session::binary_of(log, key), fd)));
+      if (!typed_.follow || log.value("ended", false)) return kDone;
+      wish["follow"] = true;
+      wish["out"] = log.value("out", std::uint64_t{0});
+      wish["err"] = log.value("err", std::uint64_t{0});
+    }
+  }
+
+  /// What a program wrote never reaches a terminal raw.
+  static std::string made_safe(const std::string& text, int fd) {
+    return ::isatty(fd) == 1 ? run::for_terminal(text) : text;
+  }
+
+  Result<int> wait() const {
+    SBX_TRY(most(2));
+    const Json ended =
+        SBX_TRY(ask(operands_.front(), {{"op", "wait"}, {"call", SBX_TRY(call_number())}}));
+    const int status = ended.value("status", exit_status::kCouldNot);
+    if (!typed_.output.json) return status;
+    return print(ended.value("record", "")) == kDone ? status : exit_status::kCouldNot;
+  }
+
+  Result<int> kill() const {
+    SBX_TRY(most(3));
+    Json wish{{"op", "kill"}, {"call", SBX_TRY(call_number())}};
+    if (operands_.size() > 2) wish["signal"] = SBX_TRY(signal_of(operands_[2]));
+    (void)SBX_TRY(ask(operands_.front(), wish));
+    return kDone;
+  }
+
+  // --- the workspace
+
+  [[nodiscard]] Result<Json> ask_reader(Json wish) const {
+    session::Client client = SBX_TRY(session::Client::connect(host_, operands_.front()));
+    wish["op"] = "changes";
+    wish["color"] = static_cast<int>(typed_.output.color);
+    const int fds[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
+    return client.ask_worker(wish, fds);
+  }
+
+  Result<int> changes(bool texts) const {
+    SBX_TRY(most(1));
+    const char* const view = typed_.output.json ? "json"
+                             : typed_.patch     ? "patch"
+                             : texts            ? "diff"
+                                                : "list";
+    const Json seen = SBX_TRY(ask_reader({{"view", view}}));
+    if (typed_.output.json) return print(dump(headed(seen)));
+    const int printed = print(session::binary_of(seen, "text"));
+    if (!typed_.patch) return printed;
+    for (const Json& each : seen["left"])
+      write_stderr("sbx: not in the patch: " + printable(each.value("path", "")) + ": " +
+                   printable(each.value("why", "")) + "\n");
+    return printed != kDone || seen["left"].empty() ? printed : kFindings;
+  }
+
+  Result<int> apply() const {
+    Json patterns = Json::array();
+    for (std::size_t i = 1; i < operands_.size(); ++i) patterns.push_back(operands_[i]);
+    const Json done = SBX_TRY(ask_reader({{"apply", true},
+                                          {"yes", typed_.bring_out.yes},
+                                          {"patterns", std::move(patterns)},
+                                          {"silent", typed_.output.json}}));
+    if (typed_.output.json && print(dump(headed(done))) != kDone) return exit_status::kCouldNot;
+    if (const int signal = done.value("signal", 0); signal != 0)
+      return exit_status_of(Cancelled{signal});
+    if (done.value("failures", false)) return exit_status::kCouldNot;
+    return done.value("incomplete", false) ? kFindings : kDone;
+  }
+
+  [[nodiscard]] Result<Json> keep_as(const std::string& set) const {
+    return ask_reader({{"keep", set}, {"silent", typed_.output.json}});
+  }
+
+  Result<int> keep() const {
+    SBX_TRY(most(2));
+    if (operands_.size() < 2)
+      return usage("\"sbx session keep\" needs a session and the name of a set",
+                   "sbx session keep work before-lunch");
+    const Json done = SBX_TRY(keep_as(operands_[1]));
+    return typed_.output.json ? print(dump(headed(done))) : kDone;
+  }
+
+  const Invocation& typed_;
+  std::vector<std::string> operands_;
+  host::Host host_;
+};
+
+/// Starts the session that was asked for; `name` may be empty.
+session::StartAnswer start_session(const Invocation& typed, const OwnProcess& process,
+                                   const std::string& name) {
+  run::Request request;
+  request.policies = typed.policies;
+  for (const auto* list : {&typed.sets, &typed.named, &typed.allow_hosts})
+    request.overrides.insert(request.overrides.end(), list->begin(), list->end());
+  request.program = typed.request;
+  request.program.hold = true;
+  request.variables = typed.variables;
+  request.arguments = process.arguments;
+  const Paint paint = paint_for(typed.output.color, STDERR_FILENO);
+  return session::start(name, std::move(request), {}, [&](const policy::Findings& findings) {
+    write_stderr(record::findings_text(findings, paint));
+  });
+}
+
+int start_command(const Invocation& typed, const OwnProcess& process) {
+  if (typed.operands.size() > 1)
+    return SessionCommand(typed).tell({.kind = ErrorKind::usage,
+                                       .code = "usage",
+                                       .message = "\"sbx session start\" takes one name",
+                                       .hint = "what runs in it is given to sbx session exec"});
+  const session::StartAnswer started =
+      start_session(typed, process, typed.operands.empty() ? "" : typed.operands.front());
+  if (started.status != 0) return started.status;
+  if (typed.output.verbose)
+    for (const Json& each : started.facts["degraded"])
+      write_stderr("sbx: weaker: " + printable(each.value("what", "")) + ": " +
+                   printable(each.value("why", "")) + "\n");
+  if (typed.output.quiet) return kDone;
+  Json json{{"schema", kSchema}};
+  json.update(started.facts);
+  const std::string text = typed.output.json ? dump(json) : started.facts.value("name", "") + "\n";
+  return record::print_answer(text) ? kDone : exit_status::kCouldNot;
+}
+
+}  // namespace
+
+int session_command(const Invocation& typed, const OwnProcess& process) {
+  return typed.command == "session start" ? start_command(typed, process)
+                                          : SessionCommand(typed).run();
+}
+
+namespace {
+
+/// What a call may set for itself: it is no part of the session's policy.
+bool is_of_call(const policy::Override& each) {
+  return each.key == "limits.wall_time" || each.key == "limits.cpu_time" ||
+         each.key.starts_with("output.");
+}
+
+/// `run --session` with a policy other than that of the session that lives would run under less than was asked for.
+Status check_same_policy(const Invocation& start, const host::Host& host, const Json& facts) {
+  if (start.policies.empty() && start.sets.empty() && start.named.empty() &&
+      start.allow_hosts.empty())
+    return {};
+  const run::UserSettings settings = SBX_TRY(run::user_settings(host));
+  std::vector<policy::Override> overrides;
+  for (const auto* list : {&start.sets, &start.named, &start.allow_hosts})
+    overrides.insert(overrides.end(), list->begin(), list->end());
+  const auto policy = policy::load(start.policies, overrides, settings.context);
+  if (!policy) return fail(policy.error().front());
+  if (sha256_hex(policy::write(*policy)) == facts["policy"].value("sha256", "")) return {};
+  const std::string name = printable(facts.value("name", ""));
+  return fail(Error{.kind = ErrorKind::usage,
+                    .code = "other-policy",
+                    .message = "the session \"" + name + "\" has another policy",
+                    .hint = "leave out -p and the options that grant or limit, or first: sbx "
+                            "session stop " +
+                            name});
+}
+
+int could_not(const Invocation& typed, const Error& error) {
+  (void)SessionCommand(typed).tell(error);
+  return exit_status_of(error);
+}
+
+}  // namespace
+
+int run_in_session(const Invocation& typed, const OwnProcess& process) {
+  const auto host = host::probe();
+  if (!host) return could_not(typed, host.error());
+  const std::string& name = typed.session;
+  if (const Status right = session::check_name(name); !right)
+    return could_not(typed, right.error());
+  Invocation call = typed;
+  call.policies.clear();
+  call.sets.clear();
+  call.allow_hosts.clear();
+  std::erase_if(call.named, [](const policy::Override& each) { return !is_of_call(each); });
+  Invocation start = typed;
+  start.request = {};
+  start.request.inputs = typed.request.inputs;
+  std::erase_if(start.named, is_of_call);
+  if (auto client = session::Client::connect(*host, name)) {
+    const auto facts = client->ask({{"op", "info"}});
+    if (!facts) return could_not(typed, facts.error());
+    if (const Status same = check_same_policy(start, *host, *facts); !same)
+      return could_not(typed, same.error());
+  } else {
+    const session::StartAnswer started = start_session(start, process, name);
+    // Another command may have started it at the same moment.
+    if (started.status != 0 && !session::Client::connect(*host, name)) return started.status;
+  }
+  return session_exec(call, *host, name);
+}
+
+}  // namespace sbx::cli

@@ -1,0 +1,214 @@
+#include "cli/session_files.hpp"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include "base/sys.hpp"
+#include "base/text.hpp"
+#include "record/words.hpp"
+#include "run/launch.hpp"
+#include "session/client.hpp"
+#include "session/json.hpp"
+#include "transfer/host.hpp"
+#include "worker/message.hpp"
+
+namespace sbx::cli {
+namespace {
+
+constexpr int kDone = 0;
+constexpr int kFindings = 1;
+
+std::unexpected<Error> usage(const Invocation& typed, const char* needs) {
+  return fail(Error{.kind = ErrorKind::usage,
+                    .code = "usage",
+                    .message = fmt::format("\"sbx {}\" {}", typed.command, needs),
+                    .hint = fmt::format("sbx {} --help", typed.command)});
+}
+
+/// A call that runs sbx's own code inside, with pipes between it and this process.
+class OwnCall {
+ public:
+  static Result<OwnCall> begin(const host::Host& host, const std::string& session,
+                               std::vector<std::string> words, const std::string& title) {
+    OwnCall call(SBX_TRY(session::Client::connect(host, session)));
+    sys::Pipe in = SBX_TRY(sys::make_pipe());
+    sys::Pipe out = SBX_TRY(sys::make_pipe());
+    run::Request request;
+    request.id = run::make_run_id();
+    request.program.operands = {"sbx-inside"};
+    request.program.operands.insert(request.program.operands.end(), words.begin(), words.end());
+    Json wish{{"op", "call"}, {"own", true}, {"title", title}};
+    session::put_binary(wish, "request", worker::pack(request));
+    const int fds[] = {in.read.get(), out.write.get(), STDERR_FILENO};
+    SBX_TRY(call.client_.begin_call(wish, fds));
+    call.to_ = std::move(in.write);
+    call.from_ = std::move(out.read);
+    return call;
+  }
+
+  [[nodiscard]] int to() const { return to_.get(); }
+  [[nodiscard]] int from() const { return from_.get(); }
+  void close_to() { to_.reset(); }
+  /// The exit status. Errors: as Client.
+  [[nodiscard]] Result<int> end() {
+    to_.reset();
+    from_.reset();
+    return SBX_TRY(client_.end_call()).status;
+  }
+
+ private:
+  explicit OwnCall(session::Client client) : client_(std::move(client)) {}
+  session::Client client_;
+  UniqueFd to_;
+  UniqueFd from_;
+};
+
+void tell_left(const std::vector<workspace::Left>& left, std::uint64_t more) {
+  for (const workspace::Left& each : left)
+    write_stderr("sbx: left out: " + printable(each.path) + ": " + printable(each.why) + "\n");
+  if (more > 0) write_stderr(fmt::format("sbx: left out: {} more\n", more));
+}
+
+int print(const std::string& text) {
+  return record::print_answer(text) ? kDone : exit_status::kCouldNot;
+}
+
+std::string mode_text(FileType type, mode_t mode) {
+  std::string text(1, type == FileType::folder ? 'd' : type == FileType::link ? 'l' : '-');
+  constexpr std::string_view kLetters = "rwxrwxrwx";
+  for (std::size_t i = 0; i < kLetters.size(); ++i)
+    text += (mode >> (8 - i) & 1U) != 0 ? kLetters[i] : '-';
+  return text;
+}
+
+std::string time_text(std::int64_t seconds) {
+  const time_t time = seconds;
+  tm local{};
+  if (::localtime_r(&time, &local) == nullptr) return "?";
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}", local.tm_year + 1900, local.tm_mon + 1,
+                     local.tm_mday, local.tm_hour, local.tm_min);
+}
+
+const char* type_name(FileType type) {
+  switch (type) {
+    case FileType::file:
+      return "file";
+    case FileType::folder:
+      return "directory";
+    case FileType::link:
+      return "link";
+    case FileType::fifo:
+      return "fifo";
+    case FileType::socket:
+      return "socket";
+    case FileType::device:
+      return "device";
+  }
+  return "file";
+}
+
+std::string canonical(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
+                                                         &std::free);
+  return real ? real.get() : path;
+}
+
+}  // namespace
+
+Result<int> put_files(const Invocation& typed, const host::Host& host) {
+  std::vector<std::string> sources(typed.operands.begin() + 1, typed.operands.end());
+  if (sources.empty()) return usage(typed, "needs a file to copy");
+  std::string target;
+  if (sources.size() > 1) {
+    target = std::move(sources.back());
+    sources.pop_back();
+  }
+  OwnCall call = SBX_TRY(OwnCall::begin(host, typed.operands.front(),
+                                        SBX_TRY(transfer::put_arguments(sources, target)), "put"));
+  const transfer::Sent sent = transfer::send_files(call.to(), sources);
+  call.close_to();
+  const auto report = transfer::read_report(call.from());
+  const int status = SBX_TRY(call.end());
+  tell_left(sent.left, sent.more_left);
+  if (!report)
+    return status == kDone ? std::unexpected(report.error()) : Result<int>(fail(report.error()));
+  tell_left(report->left, report->more_left);
+  const bool all = sent.left.empty() && report->left.empty() && sent.is_whole;
+  return sent.has_failures || status != kDone ? exit_status::kCouldNot : all ? kDone : kFindings;
+}
+
+Result<int> get_files(const Invocation& typed, const host::Host& host) {
+  const std::vector<std::string> paths(typed.operands.begin() + 1, typed.operands.end());
+  if (paths.empty()) return usage(typed, "needs a path to copy");
+  const std::string folder = typed.bring_out.folder.empty() ? "." : typed.bring_out.folder;
+  session::Client asking = SBX_TRY(session::Client::connect(host, typed.operands.front()));
+  const Json facts = SBX_TRY(asking.ask({{"op", "info"}}));
+  const workspace::OutLimits limits{
+      .max_bytes = facts["outputs"].value("max_bytes", std::uint64_t{0}),
+      .max_files = facts["outputs"].value("max_files", std::uint64_t{0}),
+      .max_depth = facts["outputs"].value("max_depth", std::uint64_t{0})};
+  const UniqueFd target = SBX_TRY(workspace::prepare_target(folder));
+  OwnCall call = SBX_TRY(OwnCall::begin(host, typed.operands.front(),
+                                        SBX_TRY(transfer::get_arguments(paths, limits)), "get"));
+  call.close_to();
+  std::vector<std::string> policy_files;
+  for (const Json& each : facts["policy_files"])
+    policy_files.push_back(canonical(each.get<std::string>()));
+  auto got = transfer::receive_files(call.from(), target.get(),
+                                     {.paths = paths,
+                                      .limits = limits,
+                                      .place = canonical(folder),
+                                      .policy_files = std::move(policy_files)});
+  if (!got) return fail(std::move(got).error());
+  const int status = SBX_TRY(call.end());
+  tell_left(got->left, got->more_left);
+  if (!typed.output.quiet)
+    for (const transfer::Brought& each : got->brought)
+      if (each.type != FileType::folder)
+        write_stderr(
+            fmt::format("sbx: {} ({})\n", printable(each.path), describe(Bytes{each.bytes})));
+  if (got->broken) return fail(*got->broken);
+  if (got->has_failures) return exit_status::kCouldNot;
+  return status != kDone || !got->left.empty() || got->more_left > 0 ? kFindings : kDone;
+}
+
+Result<int> list_files(const Invocation& typed, const host::Host& host) {
+  if (typed.operands.size() > 2) return usage(typed, "lists one directory");
+  const std::string path = typed.operands.size() > 1 ? typed.operands[1] : ".";
+  OwnCall call =
+      SBX_TRY(OwnCall::begin(host, typed.operands.front(), transfer::ls_arguments(path), "ls"));
+  call.close_to();
+  const transfer::Listing listing = SBX_TRY(transfer::read_listing(call.from()));
+  const int status = SBX_TRY(call.end());
+  if (typed.output.json) {
+    Json json{{"schema", "sbx.session/1"}, {"sbx", SBX_VERSION}};
+    put_name(json, "path", path);
+    json["entries"] = Json::array();
+    for (const transfer::Listed& each : listing.entries) {
+      Json entry;
+      put_name(entry, "name", each.name);
+      entry["type"] = type_name(each.type);
+      entry["bytes"] = each.bytes;
+      entry["mode"] = fmt::format("{:04o}", each.mode & 07777U);
+      entry["modified"] = each.modified.tv_sec;
+      if (!each.leads_to.empty()) put_name(entry, "target", each.leads_to);
+      json["entries"].push_back(std::move(entry));
+    }
+    if (print(dump(json)) != kDone) return exit_status::kCouldNot;
+  } else {
+    std::string text;
+    for (const transfer::Listed& each : listing.entries)
+      text += fmt::format("{} {:>10}  {}  {}{}\n", mode_text(each.type, each.mode), each.bytes,
+                          time_text(each.modified.tv_sec), printable(each.name),
+                          each.leads_to.empty() ? "" : " -> " + printable(each.leads_to));
+    if (print(text) != kDone) return exit_status::kCouldNot;
+  }
+  tell_left(listing.left, 0);
+  return status == kDone ? kDone : kFindings;
+}
+
+}  // namespace sbx::cli

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "base/result.hpp"
+#include "cli/invocation.hpp"
+#include "host/host.hpp"
+
+namespace sbx::cli {
+
+/// `sbx session put`, `get` and `ls`: code of sbx's own inside the sandbox does the work there. Each returns the exit
+/// status. Errors: usage, host, those of the session.
+[[nodiscard]] Result<int> put_files(const Invocation& typed, const host::Host& host);
+[[nodiscard]] Result<int> get_files(const Invocation& typed, const host::Host& host);
+[[nodiscard]] Result<int> list_files(const Invocation& typed, const host::Host& host);
+
+}  // namespace sbx::cli

@@ -1,0 +1,81 @@
+#include "plan/call.hpp"
+
+#include <sys/syscall.h>
+
+#include <algorithm>
+
+#include "plan/enforcement.hpp"
+#include "plan/environment.hpp"
+#include "plan/limits.hpp"
+#include "plan/path_calls.hpp"
+#include "plan/program/resolver.hpp"
+#include "plan/sight.hpp"
+#include "policy/apply.hpp"
+
+namespace sbx::plan {
+namespace {
+
+/// The paths that a call looks up are noted only where it asks for them.
+Status note_paths(Plan& plan) {
+  FilterContext context = plan.filter.context;
+  context.noted = calls_with_paths();
+  if (plan.network.notes_connect()) context.noted.push_back(SYS_connect);
+  plan.filter = SBX_TRY(compile_filter(plan.filter.syscalls, context));
+  plan.explain = true;
+  return {};
+}
+
+}  // namespace
+
+namespace {
+
+/// Copying takes as long as it takes, and ends with its client. The calls that sbx needs for it are those of the base
+/// "default", whatever the policy leaves to programs.
+Status suit_own_program(Plan& plan) {
+  plan.budgets.wall_time = {};
+  plan.denied = policy::DeniedCall::errno_;
+  FilterContext context = plan.filter.context;
+  context.noted.clear();
+  plan.filter = SBX_TRY(compile_filter(policy::initial_policy().syscalls, context));
+  return {};
+}
+
+Result<Program> program_of(Plan& plan, const policy::Policy& policy, const host::Host& host,
+                           const RunRequest& request, CallProgram kind) {
+  if (kind == CallProgram::own) return Program{.command = request.operands, .executable = "sbx"};
+  View view = plan.sight->view;
+  return Resolver(policy, host, request, plan.sight->system_root, plan.working_directory, view)
+      .resolve_call(plan.first);
+}
+
+}  // namespace
+
+Result<Plan> make_call_plan(const Plan& held, const policy::Policy& policy, const host::Host& host,
+                            const RunRequest& request, CallProgram kind) {
+  Plan plan = held;
+  Program program = SBX_TRY(program_of(plan, policy, host, request, kind));
+  for (const std::string& folder : held.sight->bin_folders)
+    if (std::ranges::find(program.bin_folders, folder) == program.bin_folders.end())
+      program.bin_folders.push_back(folder);
+  plan.command = std::move(program.command);
+  plan.executable = std::move(program.executable);
+  plan.interpreter = std::move(program.interpreter);
+  plan.environment = decide_environment(policy.environment, host, request, program.bin_folders);
+  plan.notes = std::move(program.notes);
+  plan.explanations = std::move(program.explanations);
+  plan.interactive = request.interactive;
+  plan.stdin_mode = request.stdin_mode;
+  plan.stdin_file = request.stdin_file;
+  plan.output = {.stdout_cap = policy.output.stdout_.value,
+                 .stderr_cap = policy.output.stderr_.value,
+                 .passed_cap = policy.output.passed.value,
+                 .exceed = policy.output.exceed.value};
+  narrow_limits(policy, host, plan);
+  if (kind == CallProgram::own) SBX_TRY(suit_own_program(plan));
+  if (request.explain) SBX_TRY(note_paths(plan));
+  plan.required = request.require;
+  SBX_TRY(check_requirements(plan.required, plan));
+  return plan;
+}
+
+}  // namespace sbx::plan

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plan/files/deny.hpp"
+#include "plan/files/steps.hpp"
+
+namespace sbx::plan {
+
+/// What a held sandbox shows, for the plans of its calls.
+struct Sight {
+  Sight(std::vector<DenyRule> rules, const host::Files* files)
+      : denials(std::move(rules), files), view(denials) {}
+  DenyRules denials;
+  View view;
+  std::string system_root;               ///< as in system_steps()
+  std::vector<std::string> bin_folders;  ///< inside; go in front of PATH
+};
+
+}  // namespace sbx::plan

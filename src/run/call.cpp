@@ -1,0 +1,179 @@
+#include "run/call.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "base/sys.hpp"
+#include "network/offline.hpp"
+#include "plan/call.hpp"
+#include "policy/load.hpp"
+#include "run/connect_note.hpp"
+#include "run/hints.hpp"
+#include "run/settings.hpp"
+#include "run/sought.hpp"
+
+namespace sbx::run {
+namespace {
+
+/// The supervisor's side of one call.
+class Call {
+ public:
+  Call(const HeldSandbox& held, const Request& request, const CallTies& ties, const Sinks& sinks)
+      : held_(held), request_(request), ties_(ties), sinks_(sinks) {}
+
+  Answer run() {
+    if (const Status planned = plan(); !planned) {
+      if (answer_.errors.empty()) answer_.errors.push_back(planned.error());
+      return std::move(answer_);
+    }
+    if (auto outcome = attempt())
+      finish(std::move(*outcome));
+    else
+      answer_.errors.push_back(std::move(outcome).error());
+    return std::move(answer_);
+  }
+
+ private:
+  Status plan() {
+    auto narrowed =
+        policy::narrow(held_.policy(), request_.overrides, "session \"" + ties_.session + "\"");
+    if (!narrowed) {
+      answer_.errors = std::move(narrowed).error();
+      return fail(answer_.errors.front());
+    }
+    answer_.policy = std::move(*narrowed);
+    answer_.plan = SBX_TRY(plan::make_call_plan(
+        held_.plan(), *answer_.policy, held_.host(), request_.program,
+        ties_.image >= 0 ? plan::CallProgram::own : plan::CallProgram::of_request));
+    if (ties_.is_logged && !has_own_wall_time()) answer_.plan->budgets.wall_time = {};
+    const bool logged = ties_.is_logged && answer_.plan->output.exceed != policy::Exceed::kill;
+    if (logged || ties_.image >= 0)
+      answer_.plan->output.passed_cap = Bytes{std::numeric_limits<std::uint64_t>::max()};
+    return {};
+  }
+
+  /// A background call lives until it ends, or as long as its own option says.
+  [[nodiscard]] bool has_own_wall_time() const {
+    return std::ranges::any_of(request_.overrides, [](const policy::Override& each) {
+      return each.key == "limits.wall_time" || each.key == "limits";
+    });
+  }
+
+  [[nodiscard]] spawn::Placement placement() const {
+    if (ties_.group == nullptr) return {};
+    spawn::Placement placement{.joins = ties_.group->joins()};
+    if (placement.joins.empty())
+      placement.move = [group = ties_.group](pid_t init) { return group->move(init); };
+    return placement;
+  }
+
+  [[nodiscard]] supervise::Settings settings() {
+    const plan::Plan& plan = *answer_.plan;
+    supervise::Settings settings = settings_of(plan, {.capture = request_.capture});
+    settings.in_session = true;
+    settings.disk_in_folder = false;  // the session watches it
+    if (plan.explain) std::ranges::move(sought_->notes(), std::back_inserter(settings.notes));
+    if (plan.network.notes_connect()) {
+      if (plan.network.names_attempts()) offline_.emplace(plan.network, std::vector<UniqueFd>());
+      settings.notes.push_back(connect_note(offline_ ? &*offline_ : nullptr, ties_.expect));
+    }
+    return settings;
+  }
+
+  Result<Outcome> attempt() {
+    const plan::Plan& plan = *answer_.plan;
+    supervise::StreamPair streams =
+        SBX_TRY(supervise::make_streams(stdin_from(plan.stdin_mode), plan.stdin_file,
+                                        output_form(plan, request_.capture), held_.owner()));
+    const supervise::SignalScope signals = SBX_TRY(supervise::SignalScope::make());
+    const spawn::NetworkRequest no_network;
+    const spawn::Disk no_disk;
+    const spawn::MappedIdentity no_identity;
+    const auto stamp = [this](const char* stage) {
+      answer_.stamps.push_back({stage, sys::now_microseconds() - request_.started_microseconds});
+    };
+    const spawn::Sandbox sandbox =
+        SBX_TRY(spawn::spawn({.plan = plan,
+                              .host = held_.host(),
+                              .identity = no_identity,
+                              .network = no_network,
+                              .disk = no_disk,
+                              .streams = {std::move(streams.child_in), std::move(streams.child_out),
+                                          std::move(streams.child_err)},
+                              .placement = placement(),
+                              .stamp = stamp,
+                              .role = child::Role::call,
+                              .holder = held_.sandbox().control.get(),
+                              .image = ties_.image}));
+    if (ties_.began) ties_.began(sandbox.pid);
+    sought_.emplace(plan, held_.host());
+    const supervise::Settings settings = this->settings();
+    if (request_.events != nullptr)
+      request_.events->started({request_.id, answer_.policy->name.value, plan.command});
+    return supervise(settings, sandbox, signals, std::move(streams.supervisor));
+  }
+
+  Result<Outcome> supervise(const supervise::Settings& settings, const spawn::Sandbox& sandbox,
+                            const supervise::SignalScope& signals, supervise::Streams streams) {
+    EventLoop loop = SBX_TRY(EventLoop::make());
+    const supervise::Watched watched{
+        .is_call = true,
+        .pid = sandbox.pid,
+        .pid1 = sandbox.pid1.get(),
+        .control = sandbox.control.get(),
+        .listener = sandbox.listener.get(),
+        .scratch = held_.plan().disk_in_folder ? -1 : held_.sandbox().scratch.get(),
+        .processes = sandbox.processes.get(),
+        .terminal = sandbox.terminal.get(),
+        .group = ties_.group};
+    supervise::Supervisor supervisor(loop, settings, watched,
+                                     {.streams = std::move(streams), .events = request_.events},
+                                     {.signals = &signals,
+                                      .cancel = request_.cancel,
+                                      .parent = request_.parent,
+                                      .readers = request_.readers});
+    SBX_TRY(supervisor.start());
+    if (ties_.live_in) SBX_TRY(ties_.live_in(loop, supervisor));
+    while (!supervisor.over()) {
+      SBX_TRY(loop.run_once());
+      supervisor.after_turn();
+    }
+    return supervisor.finish();
+  }
+
+  void finish(Outcome outcome) {
+    if (offline_) offline_->put_into(outcome);
+    if (answer_.plan->explain)
+      std::ranges::move(sought_->denials(), std::back_inserter(outcome.denials));
+    if (ties_.refused) std::ranges::move(ties_.refused(), std::back_inserter(outcome.denials));
+    if (ties_.group != nullptr && ties_.group->counts_cpu_time())
+      outcome.cpu_time_means = host::name_of(held_.plan().control_group.cpu_time);
+    std::string hint = hint_after_failure(outcome, *answer_.policy, *answer_.plan, held_.host(),
+                                          request_.program.operands);
+    if (!hint.empty()) outcome.notes.push_back(std::move(hint));
+    answer_.outcome = std::move(outcome);
+    if (sinks_.ended) sinks_.ended(answer_);
+  }
+
+  const HeldSandbox& held_;
+  const Request& request_;
+  const CallTies& ties_;
+  const Sinks& sinks_;
+  Answer answer_;
+  std::optional<Sought> sought_;
+  std::optional<network::Offline> offline_;
+};
+
+}  // namespace
+
+Answer call(const HeldSandbox& held, const Request& request, const CallTies& ties,
+            const Sinks& sinks) {
+  return Call(held, request, ties, sinks).run();
+}
+
+}  // namespace sbx::run

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "run/held_sandbox.hpp"
+#include "run/launch.hpp"
+#include "supervise/supervisor.hpp"
+
+namespace sbx::run {
+
+/// What joins one call to its session.
+struct CallTies {
+  std::string session;             ///< its name, for messages
+  cgroup::Group* group = nullptr;  ///< the call's own; null: counted by process
+  /// sbx's own program for what runs inside as code of its own (inside.hpp): the words of `program` are its arguments;
+  /// -1: none.
+  int image = -1;
+  /// Its output goes to the session's log, which keeps a part: no cap, unless output.exceed ends the call.
+  bool is_logged = false;
+  /// Called when its init exists, with the init's pid.
+  std::function<void(pid_t init)> began;
+  /// Lets something of the session's live in the call's loop, for as long as the supervisor does.
+  std::function<Status(EventLoop& loop, supervise::Supervisor& supervisor)> live_in;
+  /// A rule with many ports: the session opens the place before connect(2) continues.
+  std::function<void(const policy::Address& address, std::uint16_t port)> expect;
+  /// Called at the end: what the session's network refused meanwhile.
+  std::function<std::vector<Denial>()> refused;
+};
+
+/// Runs one call in a held sandbox and supervises it to its end. The process is the call's, as with launch(): forked
+/// from the session's, which made the sandbox. Of `request` it uses overrides (which may only narrow), program,
+/// capture, id, readers, parent, cancel and events.
+[[nodiscard]] Answer call(const HeldSandbox& held, const Request& request, const CallTies& ties,
+                          const Sinks& sinks = {});
+
+}  // namespace sbx::run

@@ -1,0 +1,244 @@
+#include "run/held_sandbox.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "base/sys.hpp"
+#include "run/settings.hpp"
+#include "run/weaker_plan.hpp"
+#include "supervise/meters/process_tree.hpp"
+#include "workspace/state.hpp"
+
+namespace sbx::run {
+namespace {
+
+/// The inits of calls count as tasks of the group.
+Budgets with_inits(Budgets budgets, std::uint64_t calls) {
+  budgets.processes += calls;
+  return budgets;
+}
+
+void kill_and_reap(const spawn::Sandbox& sandbox) {
+  if (!sandbox.pid1.valid()) return;
+  // It may already be dead.
+  (void)::syscall(SYS_pidfd_send_signal, sandbox.pid1.get(), SIGKILL, nullptr, 0);
+  siginfo_t ignored{};
+  while (::waitid(P_PIDFD, static_cast<id_t>(sandbox.pid1.get()), &ignored, WEXITED) < 0 &&
+         errno == EINTR) {
+  }
+}
+
+/// A session's own budgets: calls have those of time and output.
+supervise::Settings settings_of_all(const plan::Plan& plan, Milliseconds cpu_time) {
+  supervise::Settings settings = settings_of(plan, {});
+  settings.budgets.wall_time = {};
+  settings.budgets.cpu_time = cpu_time;
+  return settings;
+}
+
+}  // namespace
+
+HeldSandbox::HeldSandbox(policy::Policy policy, plan::Plan plan, host::Host host,
+                         std::string state_folder, std::unique_ptr<cgroup::Group> group)
+    : policy_(std::move(policy)),
+      plan_(std::move(plan)),
+      host_(std::move(host)),
+      state_folder_(std::move(state_folder)),
+      group_(std::move(group)),
+      network_(plan_.network, memory_is_polled(plan_, group_.get())) {}
+
+HeldSandbox::~HeldSandbox() {
+  detach();
+  kill_and_reap(sandbox_);
+}
+
+uid_t HeldSandbox::owner() const {
+  return identity_.changes_ids ? identity_.uid_on_host : static_cast<uid_t>(-1);
+}
+
+std::expected<std::unique_ptr<HeldSandbox>, policy::Findings> HeldSandbox::start(
+    const Request& request, const Sinks& sinks) {
+  auto prepared = prepare(request, sinks);
+  if (!prepared) return std::unexpected(std::move(prepared).error());
+  plan::Plan plan = std::move(prepared->plan);
+  std::set<Retry> tried{Retry::none};
+  for (;;) {
+    std::unique_ptr<HeldSandbox> held(new HeldSandbox(prepared->policy, plan, prepared->host,
+                                                      prepared->state_folder,
+                                                      std::move(prepared->group)));
+    const Status built = held->build(request.arguments);
+    if (built) return held;
+    const Error error = built.error();
+    prepared->group = std::move(held->group_);
+    if (!tried.insert(error.retry).second) return std::unexpected(policy::Findings{error});
+    auto weaker = weaker_plan(plan, prepared->host, error);
+    if (!weaker) return std::unexpected(policy::Findings{std::move(weaker).error()});
+    plan = std::move(*weaker);
+  }
+}
+
+/// As a run's, run.cpp: acquire, then spawn.
+Status HeldSandbox::build(ArgumentArea arguments) {
+  identity_ = SBX_TRY(spawn::acquire_identity(host_));
+  if (group_ != nullptr) {
+    SBX_TRY(group_->hold());
+    SBX_TRY(group_->limit(with_inits(plan_.budgets, plan_.calls)));
+  }
+  for (const std::string& place : plan_.state_folders)
+    SBX_TRY(workspace::make_state_reserved(place));
+  SBX_TRY(network_.prepare());
+  lowers_ = SBX_TRY(workspace::open_lowers(plan_));
+  started_ = workspace::file_clock();
+  SBX_TRY(disk_.prepare(plan_, identity_, state_folder_));
+  entries_ = std::make_unique<supervise::EntryMeter>(live_folders(plan_));
+  growth_ = SBX_TRY(supervise::GrowthMeter::make(plan_.live_in_memory, plan_.live_on_overlay));
+  auto spawned = spawn::spawn({.plan = plan_,
+                               .host = host_,
+                               .identity = identity_,
+                               .network = network_.request(),
+                               .disk = disk_.disk(),
+                               .streams = {},
+                               .arguments = arguments,
+                               .placement = placement_in(group_.get()),
+                               .stamp = [](const char*) {},
+                               .role = child::Role::holder});
+  if (!spawned) return fail(explain_small_memory(std::move(spawned).error(), plan_, group_.get()));
+  sandbox_ = std::move(*spawned);
+  plan_.degraded.insert(plan_.degraded.end(), sandbox_.degraded.begin(), sandbox_.degraded.end());
+  disk_.tell(plan_.degraded);
+  std::ranges::copy(growth_->degraded(), std::back_inserter(plan_.degraded));
+  settings_ = settings_of_all(plan_, policy_.session.cpu_time.value);
+  return {};
+}
+
+Status HeldSandbox::attach(EventLoop& loop, Hooks hooks) {
+  loop_ = &loop;
+  SBX_TRY(loop.watch(sandbox_.pid1.get(), EPOLLIN, [this, ended = hooks.ended](std::uint32_t) {
+    loop_->forget(sandbox_.pid1.get());
+    ended();
+  }));
+  SBX_TRY(network_.attach(loop, hooks.events));
+  budgets_ = std::make_unique<supervise::BudgetWatch>(
+      loop, settings_,
+      supervise::BudgetWatch::Sandbox{.pid = sandbox_.pid,
+                                      .scratch = sandbox_.scratch.get(),
+                                      .processes = sandbox_.processes.get(),
+                                      .group = group_.get(),
+                                      .growth = &*growth_,
+                                      .entries = entries_.get(),
+                                      .sockets = network_.sockets()},
+      supervise::BudgetWatch::Hooks{.ended = [] { return false; }, .spent = hooks.spent});
+  return budgets_->start();
+}
+
+void HeldSandbox::detach() {
+  if (loop_ == nullptr) return;
+  network_.detach();
+  loop_ = nullptr;
+}
+
+std::unique_ptr<cgroup::Group> HeldSandbox::make_call_group() {
+  if (group_ == nullptr) return nullptr;
+  auto inner = group_->make_inner();
+  // Without one the call's CPU time is counted by process.
+  return inner ? std::move(*inner) : nullptr;
+}
+
+std::uint64_t HeldSandbox::memory_below(pid_t init) const {
+  supervise::ProcessList processes(init, -1);
+  processes.refresh();
+  return supervise::resident_sum(processes);
+}
+
+HeldSandbox::Use HeldSandbox::use() const {
+  Use use;
+  struct statfs facts{};
+  if (!plan_.disk_in_folder && ::fstatfs(sandbox_.scratch.get(), &facts) == 0)
+    use.disk_bytes = (facts.f_blocks - facts.f_bfree) * static_cast<std::uint64_t>(facts.f_bsize);
+  supervise::ProcessList processes(sandbox_.pid, sandbox_.processes.get());
+  processes.refresh();
+  use.processes = processes.tasks();
+  const bool counted = group_ != nullptr && group_->limits_memory();
+  use.memory_bytes =
+      counted ? group_->memory_used() : supervise::resident_sum(processes) + use.disk_bytes;
+  use.cpu_microseconds = budgets_ == nullptr ? 0 : budgets_->cpu_microseconds();
+  return use;
+}
+
+Result<workspace::Copy> HeldSandbox::copy() const {
+  std::vector<UniqueFd> lowers;
+  for (const UniqueFd& lower : lowers_)
+    lowers.emplace_back(::fcntl(lower.get(), F_DUPFD_CLOEXEC, 3));
+  auto copy =
+      SBX_TRY(workspace::open_copy(plan_, sandbox_.scratch.get(), started_, std::move(lowers)));
+  copy.filled = disk_.filled();
+  return copy;
+}
+
+namespace {
+
+constexpr std::uint64_t kStopsWithin = 1'000'000;  // microseconds
+
+void one_millisecond() {
+  constexpr timespec kStep{.tv_sec = 0, .tv_nsec = 1'000'000};
+  (void)::nanosleep(&kStep, nullptr);  // shorter is fine
+}
+
+/// Field 3 of proc_pid_stat(5): 'T' for stopped, 'R' for running; 0 if it has ended.
+char state_of(const supervise::ProcessList& processes,
+              const supervise::ProcessList::Process& process) {
+  std::array<char, 512> room;
+  const std::string_view text =
+      supervise::read_small(processes.proc(), process.folder + "/stat", room);
+  const std::size_t end = text.rfind(')');
+  return end == std::string_view::npos || end + 2 >= text.size() ? '\0' : text[end + 2];
+}
+
+/// A process that waits for its vfork is in 'D', and its child, which is stopped, is why.
+bool has_stopped(char state) {
+  return state == 'T' || state == 't' || state == 'D' || state == 'Z' || state == 'X' ||
+         state == '\0';
+}
+
+}  // namespace
+
+Status HeldSandbox::stop_calls() {
+  const std::uint64_t until = sys::now_microseconds() + kStopsWithin;
+  is_frozen_ = group_ != nullptr && group_->freeze(true);
+  if (is_frozen_) {
+    while (!group_->is_frozen() && sys::now_microseconds() < until) one_millisecond();
+    return {};
+  }
+  supervise::ProcessList processes(sandbox_.pid, -1);
+  processes.refresh();
+  were_stopped_.clear();
+  for (const auto& process : processes.all())
+    if (state_of(processes, process) == 'T') were_stopped_.push_back(process.number);
+  SBX_TRY(spawn::stop_calls(sandbox_.control.get()));
+  for (bool all = false; !all && sys::now_microseconds() < until;) {
+    processes.refresh();
+    all = std::ranges::all_of(processes.all(), [&](const auto& process) {
+      return has_stopped(state_of(processes, process));
+    });
+    if (!all) one_millisecond();
+  }
+  return {};
+}
+
+void HeldSandbox::continue_calls() {
+  if (is_frozen_) return (void)group_->freeze(false);
+  (void)spawn::continue_calls(sandbox_.control.get());  // it fails only where all have ended
+  for (const pid_t process : were_stopped_) (void)::kill(process, SIGSTOP);
+}
+
+}  // namespace sbx::run

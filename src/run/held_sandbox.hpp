@@ -1,0 +1,111 @@
+#pragma once
+
+#include <time.h>
+
+#include <expected>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/event_loop.hpp"
+#include "base/events.hpp"
+#include "cgroup/group.hpp"
+#include "host/host.hpp"
+#include "plan/plan.hpp"
+#include "policy/policy.hpp"
+#include "run/launch.hpp"
+#include "run/network.hpp"
+#include "run/own_disk.hpp"
+#include "spawn/spawn.hpp"
+#include "supervise/meters/budget_watch.hpp"
+#include "supervise/meters/entry_meter.hpp"
+#include "supervise/meters/growth_meter.hpp"
+#include "workspace/copy.hpp"
+
+namespace sbx::run {
+
+/// A sandbox that stays, without a command: its PID 1 makes calls (call.hpp). What calls share belongs to it: files,
+/// network, and the budgets of memory, processes, disk and CPUs. The process that starts it is the session's; it must be
+/// single-threaded and know nothing else, because PID 1 is a copy of it. Destroying it ends all its processes.
+class HeldSandbox {
+ public:
+  /// Reads the policy, looks at the machine, makes the plan, builds the sandbox. Of `request` it uses policies,
+  /// overrides, `program` (with `hold`) and variables.
+  [[nodiscard]] static std::expected<std::unique_ptr<HeldSandbox>, policy::Findings> start(
+      const Request& request, const Sinks& sinks);
+  HeldSandbox(const HeldSandbox&) = delete;
+  HeldSandbox& operator=(const HeldSandbox&) = delete;
+  ~HeldSandbox();
+
+  [[nodiscard]] const policy::Policy& policy() const { return policy_; }
+  [[nodiscard]] const plan::Plan& plan() const { return plan_; }
+  [[nodiscard]] const host::Host& host() const { return host_; }
+  [[nodiscard]] const std::string& state_folder() const { return state_folder_; }
+  [[nodiscard]] const spawn::Sandbox& sandbox() const { return sandbox_; }
+  [[nodiscard]] uid_t owner() const;  ///< host uid of its files; -1: the caller's
+
+  struct Hooks {
+    Events* events = nullptr;  ///< hears refused destinations
+    /// A budget of the whole sandbox is spent: a call must end, or all.
+    std::function<void(Budget)> spent;
+    std::function<void()> ended;  ///< PID 1 is dead, and with it everything
+  };
+  /// From here on its network works and its budgets are watched. Errors: internal.
+  [[nodiscard]] Status attach(EventLoop& loop, Hooks hooks);
+  void detach();
+
+  /// A control group for one call; null where there is none to be had.
+  [[nodiscard]] std::unique_ptr<cgroup::Group> make_call_group();
+  /// Bytes of resident memory of a process and those below it. Needs no privileges.
+  [[nodiscard]] std::uint64_t memory_below(pid_t init) const;
+  /// Now: memory of all calls, tasks, bytes on the private disk, CPU time since the start.
+  struct Use {
+    std::uint64_t memory_bytes = 0;
+    std::uint64_t processes = 0;
+    std::uint64_t disk_bytes = 0;
+    std::uint64_t cpu_microseconds = 0;
+  };
+  [[nodiscard]] Use use() const;
+  void expect(const policy::Address& address, std::uint16_t port) {
+    network_.expect(address, port);
+  }
+  /// Traffic and failed destinations so far.
+  void put_network_into(Outcome& outcome) { network_.put_into(outcome); }
+
+  /// What the calls have written over the workspace. Call it while they are stopped. Errors: host.
+  [[nodiscard]] Result<workspace::Copy> copy() const;
+
+  /// Stops every process of every call, and returns when all have stopped, or after a second: a process in an
+  /// uninterruptible system call stops when that is over. By the freezer of cgroup v2, else by SIGSTOP. Errors: host.
+  [[nodiscard]] Status stop_calls();
+  /// Wakes them. What had stopped by itself before stays stopped.
+  void continue_calls();
+
+ private:
+  HeldSandbox(policy::Policy policy, plan::Plan plan, host::Host host, std::string state_folder,
+              std::unique_ptr<cgroup::Group> group);
+  Status build(ArgumentArea arguments);
+  [[nodiscard]] pid_t pid() const { return sandbox_.pid; }
+
+  policy::Policy policy_;
+  plan::Plan plan_;
+  host::Host host_;
+  std::string state_folder_;
+  std::unique_ptr<cgroup::Group> group_;
+  spawn::MappedIdentity identity_;
+  RunNetwork network_;
+  std::vector<UniqueFd> lowers_;
+  timespec started_{};
+  OwnDisk disk_;
+  std::unique_ptr<supervise::EntryMeter> entries_;
+  std::optional<supervise::GrowthMeter> growth_;
+  spawn::Sandbox sandbox_;
+  supervise::Settings settings_;
+  std::unique_ptr<supervise::BudgetWatch> budgets_;
+  EventLoop* loop_ = nullptr;
+  bool is_frozen_ = false;
+  std::vector<pid_t> were_stopped_;  ///< before stop_calls()
+};
+
+}  // namespace sbx::run

@@ -1,0 +1,61 @@
+#include "run/own_disk.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "run/settings.hpp"
+
+namespace sbx::run {
+namespace {
+
+bool hides_names_in_overlays(const plan::Plan& plan) {
+  return std::ranges::any_of(plan.mounts, [](const plan::Mount& mount) {
+    const auto* overlay = mount.as<plan::mount::Overlay>();
+    return overlay != nullptr && !overlay->veils.empty();
+  });
+}
+
+}  // namespace
+
+Status OwnDisk::prepare(const plan::Plan& plan, const spawn::MappedIdentity& identity,
+                        const std::string& state) {
+  if (has_writable(plan, plan::MountKind::copy))
+    disk_.fill = [&](int scratch) {
+      const auto done =
+          workspace::fill_copies(plan, scratch, identity.uid_on_host, identity.gid_on_host, left_);
+      ::clock_gettime(CLOCK_REALTIME_COARSE, &filled_);
+      return done;
+    };
+  if (!plan.disk_in_folder) return {};
+  folder_ = std::make_unique<workspace::DiskFolder>(
+      SBX_TRY(workspace::DiskFolder::make(state, identity.uid_on_host, identity.gid_on_host)));
+  if (!folder_->takes_overlays() && has_writable(plan, plan::MountKind::overlay))
+    return fail(
+        Error{.kind = ErrorKind::setup,
+              .code = "no-overlay",
+              .message = "the file system of '" + state + "' can't hold what an overlay writes",
+              .retry = Retry::with_copies});
+  if (!folder_->takes_whiteouts() && hides_names_in_overlays(plan))
+    return fail(
+        Error{.kind = ErrorKind::setup,
+              .code = "no-whiteouts",
+              .message = "the file system of '" + state + "' can't hold what hides denied names",
+              .retry = Retry::disk_in_memory});
+  place_ = {folder_->path(), folder_->device(), folder_->inode()};
+  disk_.folder = &place_;
+  return {};
+}
+
+void OwnDisk::tell(std::vector<Degraded>& degraded) const {
+  for (const workspace::Left& each : left_)
+    degraded.push_back({.promise = Promise::workspace_mode,
+                        .why = each.path + ": " + each.why,
+                        .instead = "it is not in the copy"});
+}
+
+void OwnDisk::hand_to(workspace::Copy& copy) {
+  copy.disk = std::move(folder_);
+  copy.filled = filled_;
+}
+
+}  // namespace sbx::run

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <time.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <sbx/outcome.hpp>
+
+#include "plan/plan.hpp"
+#include "spawn/spawn.hpp"
+#include "workspace/copy.hpp"
+#include "workspace/duplicate.hpp"
+
+namespace sbx::run {
+
+/// The private disk of one sandbox if it is no tmpfs, and the copies on it.
+class OwnDisk {
+ public:
+  /// Errors: setup, some with a way to retry. `state`: host::state_folder().
+  [[nodiscard]] Status prepare(const plan::Plan& plan, const spawn::MappedIdentity& identity,
+                               const std::string& state);
+  [[nodiscard]] const spawn::Disk& disk() const { return disk_; }
+  /// What could not be copied.
+  void tell(std::vector<Degraded>& degraded) const;
+  /// When copies were complete; 0: there are none.
+  [[nodiscard]] timespec filled() const { return filled_; }
+  void hand_to(workspace::Copy& copy);
+
+ private:
+  std::unique_ptr<workspace::DiskFolder> folder_;
+  spawn::DiskPlace place_;
+  spawn::Disk disk_;
+  std::vector<workspace::Left> left_;
+  timespec filled_{};
+};
+
+}  // namespace sbx::run

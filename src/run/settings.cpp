@@ -1,0 +1,107 @@
+#include "run/settings.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "plan/enforcement.hpp"
+#include "plan/files/disk.hpp"
+
+namespace sbx::run {
+namespace {
+
+supervise::ExplainCall explain_with(const plan::Filter& filter) {
+  return [&filter](int number, const std::uint64_t(&arguments)[6], int& errno_value) {
+    plan::Refusal refusal = filter.explain(number, arguments);
+    errno_value = refusal.errno_value;
+    return Denial(std::move(refusal));
+  };
+}
+
+supervise::OnExceed on_exceed(policy::Exceed exceed) {
+  switch (exceed) {
+    case policy::Exceed::kill:
+      return supervise::OnExceed::end_run;
+    case policy::Exceed::automatic:
+      return supervise::OnExceed::by_sink;
+    case policy::Exceed::truncate:
+      return supervise::OnExceed::drop;
+  }
+  return supervise::OnExceed::end_run;
+}
+
+}  // namespace
+
+bool has_writable(const plan::Plan& plan, plan::MountKind kind) {
+  return std::ranges::any_of(plan.mounts, [&](const plan::Mount& mount) {
+    return mount.kind() == kind && !mount.read_only;
+  });
+}
+
+supervise::Settings settings_of(const plan::Plan& plan, const Telling& telling) {
+  supervise::Settings settings{.budgets = plan.budgets};
+  settings.cpus = static_cast<int>(std::ceil(plan.budgets.cpus));
+  settings.stdout_cap = plan.output.stdout_cap;
+  settings.stderr_cap = plan.output.stderr_cap;
+  settings.passed_cap = plan.output.passed_cap;
+  settings.on_exceed = on_exceed(plan.output.exceed);
+  settings.capture = telling.capture;
+  settings.trial = telling.trial;
+  settings.kill_on_denied = plan.denied == policy::DeniedCall::kill;
+  settings.interactive = plan.interactive;
+  settings.memory_is_granted = plan.control_group.granted.memory_bytes == plan.budgets.memory.count;
+  settings.outer_events = plan.control_group.outer_events;
+  settings.disk_is_host_too = plan::has_live_grant(plan);
+  settings.disk_in_folder = plan.disk_in_folder;
+  settings.disk_begins_with_copy = has_writable(plan, plan::MountKind::copy);
+  settings.full_files_at_start =
+      static_cast<std::uint64_t>(std::ranges::count_if(plan.mounts, [&](const plan::Mount& mount) {
+        const auto* file = mount.as<plan::mount::File>();
+        return file != nullptr && file->content.size() == plan.budgets.file_size.count;
+      }));
+  settings.explain = explain_with(plan.filter);
+  return settings;
+}
+
+supervise::OutputForm output_form(const plan::Plan& plan, bool capture) {
+  if (plan.interactive) return supervise::OutputForm::terminal;
+  return capture ? supervise::OutputForm::captured : supervise::OutputForm::passed;
+}
+
+supervise::StdinFrom stdin_from(plan::StdinMode mode) {
+  switch (mode) {
+    case plan::StdinMode::inherit:
+      return supervise::StdinFrom::inherit;
+    case plan::StdinMode::null:
+      return supervise::StdinFrom::null;
+    case plan::StdinMode::file:
+      return supervise::StdinFrom::file;
+  }
+  return supervise::StdinFrom::null;
+}
+
+bool memory_is_polled(const plan::Plan& plan, const cgroup::Group* group) {
+  return plan.budgets.memory.count > 0 && (group == nullptr || !group->limits_memory());
+}
+
+spawn::Placement placement_in(const cgroup::Group* group) {
+  if (group == nullptr) return {};
+  return {.folder = group->folder(), .joins = group->joins()};
+}
+
+std::vector<std::string> live_folders(const plan::Plan& plan) {
+  std::vector<std::string> folders;
+  for (const plan::LiveFolder& folder : plan.live) folders.push_back(folder.source);
+  return folders;
+}
+
+Error explain_small_memory(Error error, const plan::Plan& plan, const cgroup::Group* group) {
+  if (group == nullptr || !group->limits_memory() || group->memory_kills() == 0) return error;
+  return {.kind = ErrorKind::setup,
+          .code = "memory-too-small",
+          .message = "limits.memory = " + describe(plan.budgets.memory) +
+                     " does not hold the sandbox and the start of the command",
+          .hint = "what the kernel needs for them counts too: allow at least 8M"};
+}
+
+}  // namespace sbx::run

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "cgroup/group.hpp"
+#include "plan/plan.hpp"
+#include "spawn/spawn.hpp"
+#include "supervise/settings.hpp"
+#include "supervise/streams/streams.hpp"
+
+/// plan, cgroup, spawn and supervise don't know each other: what one decides, in the terms of another.
+namespace sbx::run {
+
+/// How the front end wants to be told.
+struct Telling {
+  bool capture = false;  ///< keep the command's output for the record
+  bool trial = false;    ///< start measurements at once that a short run would not reach
+};
+[[nodiscard]] supervise::Settings settings_of(const plan::Plan& plan, const Telling& telling);
+
+[[nodiscard]] supervise::OutputForm output_form(const plan::Plan& plan, bool capture);
+[[nodiscard]] supervise::StdinFrom stdin_from(plan::StdinMode mode);
+
+/// Whether the plan has a mount of this kind that the program can write.
+[[nodiscard]] bool has_writable(const plan::Plan& plan, plan::MountKind kind);
+[[nodiscard]] bool memory_is_polled(const plan::Plan& plan, const cgroup::Group* group);
+/// How PID 1 enters its control group; `group` may be null.
+[[nodiscard]] spawn::Placement placement_in(const cgroup::Group* group);
+/// Sources of the plan's live grants.
+[[nodiscard]] std::vector<std::string> live_folders(const plan::Plan& plan);
+/// If the memory budget is too small for the sandbox itself, the run ends before the command starts.
+[[nodiscard]] Error explain_small_memory(Error error, const plan::Plan& plan,
+                                         const cgroup::Group* group);
+
+}  // namespace sbx::run

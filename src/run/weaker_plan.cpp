@@ -1,0 +1,86 @@
+#include "run/weaker_plan.hpp"
+
+#include "plan/enforcement.hpp"
+#include "plan/files/disk.hpp"
+#include "policy/network_match.hpp"
+
+namespace sbx::run {
+namespace {
+
+/// Without a listener a denied call kills only its own process, and the run goes on.
+Status check_denied(const plan::Plan& plan) {
+  if (plan.denied != policy::DeniedCall::kill) return {};
+  return fail({.kind = ErrorKind::policy,
+               .code = "denied-cannot-kill",
+               .message = "syscalls.denied = \"kill\" can't end the run here: a seccomp listener "
+                          "outside of sbx is in the way",
+               .origin = plan.filter.syscalls.denied.origin,
+               .hint = "start sbx outside of what listens to its system calls, or let denied calls "
+                       "fail: syscalls.denied = \"errno\""});
+}
+
+/// An outer listener (of a container manager, of WSL2) excludes another one: denials are then reported without names.
+Result<plan::Plan> without_listener(const plan::Plan& plan) {
+  SBX_TRY(check_denied(plan));
+  if (const policy::PlacedRule* const wide = plan.network.wide_rule())
+    return fail({.kind = ErrorKind::policy,
+                 .code = "too-many-ports",
+                 .message = "network.allow: \"" + wide->rule.text() + "\" has " +
+                            std::to_string(wide->rule.port_count()) + " ports, and at most " +
+                            std::to_string(policy::kMostPortsFromStart) +
+                            " can be opened here: a seccomp listener outside of sbx is in the way",
+                 .origin = wide->origin,
+                 .hint = "name the ports that the program uses"});
+  plan::Plan weaker = plan;
+  plan::FilterContext context = plan.filter.context;
+  context.listener = false;
+  weaker.filter = SBX_TRY(plan::compile_filter(plan.filter.syscalls, context));
+  weaker.degraded.push_back(
+      {.promise = Promise::named_calls,
+       .why = "a seccomp listener outside of sbx is in the way",
+       .instead = "refused calls get their error from the kernel, without a name"});
+  if (weaker.network.names_attempts())
+    weaker.degraded.push_back({.promise = Promise::named_destinations,
+                               .why = "a seccomp listener outside of sbx is in the way",
+                               .instead = "names are named, addresses are refused without a name"});
+  SBX_TRY(plan::check_requirements(weaker.required, weaker));
+  return weaker;
+}
+
+/// Copies the directories that can't be an overlay layer.
+Result<plan::Plan> with_copies(const plan::Plan& plan, const host::Host& host, const Error& error) {
+  plan::Plan copied = plan;
+  plan::use_copies(copied, error.text());
+  SBX_TRY(plan::decide_disk(copied, policy::DiskOn::memory, host));
+  SBX_TRY(plan::check_requirements(copied.required, copied));
+  return copied;
+}
+
+/// If the file system can't hold whiteouts, a run that hides names can't have its private disk there.
+Result<plan::Plan> without_folder(const plan::Plan& plan, const Error& error) {
+  plan::Plan in_memory = plan;
+  in_memory.disk_in_folder = false;
+  in_memory.degraded.push_back({.promise = Promise::disk,
+                                .why = error.text(),
+                                .instead = "the private disk is in memory all the same"});
+  SBX_TRY(plan::check_requirements(in_memory.required, in_memory));
+  return in_memory;
+}
+
+}  // namespace
+
+Result<plan::Plan> weaker_plan(const plan::Plan& plan, const host::Host& host, const Error& error) {
+  switch (error.retry) {
+    case Retry::none:
+      break;
+    case Retry::with_copies:
+      return with_copies(plan, host, error);
+    case Retry::disk_in_memory:
+      return without_folder(plan, error);
+    case Retry::without_listener:
+      return without_listener(plan);
+  }
+  return fail(error);
+}
+
+}  // namespace sbx::run

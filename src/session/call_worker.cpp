@@ -1,0 +1,181 @@
+#include "session/call_worker.hpp"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "base/message.hpp"
+#include "base/sys.hpp"
+#include "record/event_writer.hpp"
+#include "record/record.hpp"
+#include "record/words.hpp"
+#include "run/call.hpp"
+#include "session/json.hpp"
+#include "session/link.hpp"
+#include "session/message.hpp"
+#include "worker/message.hpp"
+
+namespace sbx::session {
+namespace {
+
+bool take_streams(std::vector<UniqueFd>& fds) {
+  if (fds.size() < 3) return false;
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    UniqueFd& stream = fds[static_cast<std::size_t>(fd)];
+    if (::dup2(stream.get(), fd) < 0) return false;
+    stream.reset();
+  }
+  return true;
+}
+
+/// The session ignores or collects what ends a call.
+void take_default_signals() {
+  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGCHLD})
+    (void)std::signal(signal, SIG_DFL);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+class CallWorker {
+ public:
+  explicit CallWorker(Task& task) : task_(task) {}
+
+  int run() {
+    auto request = worker::unpack(binary_of(task_.wish, "request"));
+    if (!request) return could_not(request.error());
+    request_ = std::move(*request);
+    request_.call = task_.name;
+    request_.started_microseconds = sys::now_microseconds();
+    const bool silent = task_.wish.value("silent", false);
+    if (task_.fds.size() > 3)
+      request_.events = &events_.emplace(task_.fds[3].get(), request_.started_microseconds);
+    const run::Answer answer = run::call(task_.held, request_, ties(), {.silent = silent});
+    const int status = run::exit_status_of(answer);
+    if (events_) events_->ended(answer, status);
+    if (!silent || !answer.errors.empty()) tell(answer);
+    return report(status, needs_record() ? record::record_text(request_, answer) : "");
+  }
+
+ private:
+  [[nodiscard]] bool needs_record() const {
+    return !task_.client.valid() || task_.wish.value("record", false);
+  }
+
+  int could_not(const Error& error) {
+    write_stderr(record::error_text(error, paint()));
+    return report(exit_status_of(error), "");
+  }
+
+  [[nodiscard]] Paint paint() const {
+    const int color = task_.wish.value("color", 0);
+    return paint_for(static_cast<Color>(std::min(std::max(color, 0), 2)), STDERR_FILENO);
+  }
+
+  void tell(const run::Answer& answer) const {
+    if (!answer.errors.empty()) return write_stderr(record::findings_text(answer.errors, paint()));
+    write_stderr(record::outcome_words(*answer.plan, *answer.outcome,
+                                       task_.wish.value("verbose", false), paint()));
+  }
+
+  int report(int status, const std::string& record) const {
+    const Note ended{Note::What::ended, status};
+    const auto file = sys::in_memory(record);
+    const std::vector<int> fds = file ? std::vector{file->get()} : std::vector<int>();
+    (void)sys::send_message(task_.link.get(), std::as_bytes(std::span(&ended, 1)), fds);
+    if (!task_.client.valid()) return status;
+    Json answer{{"status", status}};
+    if (!record.empty()) answer["record"] = record;
+    (void)send(task_.client.get(), answer);  // the client may be gone
+    return status;
+  }
+
+  run::CallTies ties() {
+    return {
+        .session = task_.name.session,
+        .group = task_.group,
+        .image = task_.image,
+        .is_logged = !task_.client.valid(),
+        .began = [this](pid_t init) { note(Note::What::began, init); },
+        .live_in = [this](EventLoop& loop,
+                          supervise::Supervisor& supervisor) { return live_in(loop, supervisor); },
+        .expect = [this](const auto& address, auto port) { expect(address, port); },
+        .refused = [this] { return refused(); }};
+  }
+
+  void note(Note::What what, int value) const {
+    const Note note{what, value};
+    (void)::send(task_.link.get(), &note, sizeof note, MSG_NOSIGNAL);
+  }
+
+  Status live_in(EventLoop& loop, supervise::Supervisor& supervisor) {
+    SBX_TRY(loop.watch(task_.link.get(), EPOLLIN,
+                       [this, &loop, &supervisor](std::uint32_t) { obey(loop, supervisor); }));
+    if (!task_.client.valid()) return {};
+    return loop.watch(task_.client.get(), EPOLLRDHUP, [this, &loop, &supervisor](std::uint32_t) {
+      loop.forget(task_.client.get());
+      // Nobody waits for this call any more: the second cancellation kills at once.
+      supervisor.cancel(SIGHUP);
+      supervisor.cancel(SIGHUP);
+    });
+  }
+
+  void obey(EventLoop& loop, supervise::Supervisor& supervisor) {
+    Note note{};
+    const ssize_t got = ::recv(task_.link.get(), &note, sizeof note, MSG_DONTWAIT);
+    if (got == 0)
+      loop.forget(task_.link.get());  // the session's process is gone, and so is the sandbox
+    if (got != sizeof note) return;
+    switch (note.what) {
+      case Note::What::spend:
+        return supervisor.spend(static_cast<Budget>(note.value));
+      case Note::What::signal:
+        return supervisor.signal_main(note.value);
+      case Note::What::cancel:
+        return supervisor.cancel(SIGTERM);
+      case Note::What::began:
+      case Note::What::ended:
+        return;
+    }
+  }
+
+  void expect(const policy::Address& address, std::uint16_t port) const {
+    Question question{.what = Question::What::expect, .address = address, .port = port};
+    if (::send(task_.ask.get(), &question, sizeof question, MSG_NOSIGNAL) != sizeof question)
+      return;
+    ssize_t got = 0;
+    do got = ::recv(task_.ask.get(), &question, sizeof question, 0);
+    while (got < 0 && errno == EINTR);
+  }
+
+  [[nodiscard]] std::vector<Denial> refused() const {
+    const Question question{.what = Question::What::refused};
+    if (::send(task_.ask.get(), &question, sizeof question, MSG_NOSIGNAL) != sizeof question)
+      return {};
+    const auto answer = receive(task_.ask.get());
+    return answer ? denials_from(answer->body["refused"]) : std::vector<Denial>();
+  }
+
+  Task& task_;
+  run::Request request_;
+  std::optional<record::EventWriter> events_;
+};
+
+}  // namespace
+
+void work(Task task) {
+  take_default_signals();
+  if (!take_streams(task.fds)) ::_exit(exit_status::kCouldNot);
+  CallWorker worker(task);
+  (void)worker.run();
+  // Without destructors: they would end the session's sandbox, of which this process has a copy.
+  ::_exit(0);
+}
+
+}  // namespace sbx::session

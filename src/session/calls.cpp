@@ -1,0 +1,57 @@
+#include "session/calls.hpp"
+
+#include "base/sys.hpp"
+
+namespace sbx::session {
+namespace {
+
+constexpr std::size_t kMostEnded = 64;
+
+}  // namespace
+
+Json facts_of(const Call& call) {
+  Json json{{"call", call.number},
+            {"background", call.is_background},
+            {"state", call.runs() ? "running" : "ended"},
+            {"command", call.command},
+            {"since", call.since},
+            {"pid", call.runs() ? Json(call.worker) : Json(nullptr)},
+            {"exit_status", call.status ? Json(*call.status) : Json(nullptr)}};
+  const std::uint64_t until = call.runs() ? sys::now_microseconds() : call.ended_microseconds;
+  json["wall_ms"] = (until - call.began_microseconds) / 1000;
+  if (!call.is_background) return json;
+  json["stdout_bytes"] = call.out.written();
+  json["stderr_bytes"] = call.err.written();
+  return json;
+}
+
+Call& Calls::add(std::uint64_t log_cap) {
+  auto call = std::make_unique<Call>(log_cap);
+  call->number = ++last_;
+  Call& added = *call;
+  all_.emplace(added.number, std::move(call));
+  return added;
+}
+
+Call* Calls::find(std::uint64_t number) {
+  const auto found = all_.find(number);
+  return found == all_.end() ? nullptr : found->second.get();
+}
+
+std::size_t Calls::running() const {
+  std::size_t count = 0;
+  for (const auto& [number, call] : all_) count += call->runs() ? 1U : 0U;
+  return count;
+}
+
+void Calls::forget_old() {
+  std::size_t ended = all_.size() - running();
+  for (auto each = all_.begin(); each != all_.end() && ended > kMostEnded;) {
+    const Call& call = *each->second;
+    const bool is_used = call.runs() || !call.is_drained();
+    if (!is_used) --ended;
+    each = is_used ? std::next(each) : all_.erase(each);
+  }
+}
+
+}  // namespace sbx::session

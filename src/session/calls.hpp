@@ -1,0 +1,78 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sbx/outcome.hpp>
+
+#include "base/json.hpp"
+#include "base/unique_fd.hpp"
+#include "cgroup/group.hpp"
+#include "session/log.hpp"
+
+namespace sbx::session {
+
+/// Somebody who waits for more of a background call's output.
+struct Follower {
+  UniqueFd connection;
+  std::uint64_t out = 0;  ///< offsets that it has
+  std::uint64_t err = 0;
+};
+
+/// One call, as the session's process knows it.
+struct Call {
+  std::uint64_t number = 0;
+  bool is_background = false;
+  std::string command;     ///< for people, one line
+  std::int64_t since = 0;  ///< CLOCK_REALTIME, seconds
+  std::uint64_t began_microseconds = 0;
+  pid_t worker = -1;
+  UniqueFd process;  ///< pidfd of the worker; invalid: it has ended
+  UniqueFd link;
+  UniqueFd ask;
+  pid_t init = -1;
+  std::unique_ptr<cgroup::Group> group;
+  std::uint64_t told_spent =
+      0;  ///< when it was told that a budget of the session is spent; 0: it was not
+  std::optional<int> status;  ///< exit status; empty: it runs
+  std::uint64_t ended_microseconds = 0;
+  std::string record;
+  std::vector<Denial> refused;  ///< by the session's network, while it ran
+  // Of a background call:
+  UniqueFd out_pipe;
+  UniqueFd err_pipe;
+  Log out;
+  Log err;
+  std::vector<UniqueFd> waiters;
+  std::vector<Follower> followers;
+
+  explicit Call(std::uint64_t log_cap) : out(log_cap), err(log_cap) {}
+  [[nodiscard]] bool runs() const { return process.valid(); }
+  [[nodiscard]] bool is_drained() const { return !out_pipe.valid() && !err_pipe.valid(); }
+};
+
+/// For `calls` and `show`.
+[[nodiscard]] Json facts_of(const Call& call);
+
+/// Calls by number: all that run, and the last ones that have ended.
+class Calls {
+ public:
+  [[nodiscard]] Call& add(std::uint64_t log_cap);
+  [[nodiscard]] Call* find(std::uint64_t number);
+  [[nodiscard]] std::size_t running() const;
+  [[nodiscard]] std::map<std::uint64_t, std::unique_ptr<Call>>& all() { return all_; }
+  /// Forgets the oldest ended calls beyond what is kept.
+  void forget_old();
+
+ private:
+  std::map<std::uint64_t, std::unique_ptr<Call>> all_;
+  std::uint64_t last_ = 0;
+};
+
+}  // namespace sbx::session

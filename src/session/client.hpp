@@ -1,0 +1,43 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "base/json.hpp"
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+#include "host/host.hpp"
+
+/// A client's side of one request to a session.
+namespace sbx::session {
+
+struct CallAnswer {
+  int status = 0;      ///< as of `sbx run`
+  std::string record;  ///< where it was asked for
+};
+
+class Client {
+ public:
+  /// Errors: usage (no such session), host.
+  [[nodiscard]] static Result<Client> connect(const host::Host& host, const std::string& name);
+
+  /// Errors: those of the session, host "session-gone".
+  [[nodiscard]] Result<Json> ask(const Json& wish, std::span<const int> fds = {});
+  /// The same, and the session's process has ended when it returns: for `stop`.
+  [[nodiscard]] Status ask_to_end(const Json& wish);
+  /// Starts a call and waits for its end. Signals to this process go to the call: it is cancelled as a run is, or stopped
+  /// and continued. Errors: those of the session, host "call-lost" (the call's worker was killed).
+  [[nodiscard]] Result<CallAnswer> call(const Json& wish, std::span<const int> fds);
+  /// Both halves, for a client that feeds the call meanwhile. A signal that ends this process ends the call.
+  [[nodiscard]] Status begin_call(const Json& wish, std::span<const int> fds);
+  [[nodiscard]] Result<CallAnswer> end_call();
+  /// The same for what the session reports in Json: reading changes.
+  [[nodiscard]] Result<Json> ask_worker(const Json& wish, std::span<const int> fds);
+
+ private:
+  explicit Client(UniqueFd socket) : socket_(std::move(socket)) {}
+  Result<Json> answer();
+  UniqueFd socket_;
+};
+
+}  // namespace sbx::session

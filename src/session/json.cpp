@@ -1,0 +1,55 @@
+#include "session/json.hpp"
+
+namespace sbx::session {
+
+void put_binary(Json& object, const char* key, std::string_view bytes) {
+  object[key] = Json::binary(std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
+}
+
+std::string binary_of(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_binary()) return {};
+  const auto& bytes = found->get_binary();
+  return {bytes.begin(), bytes.end()};
+}
+
+Json denials_to_json(const std::vector<Denial>& denials) {
+  Json list = Json::array();
+  for (const Denial& denial : denials) {
+    Json each{{"kind", static_cast<int>(denial.kind)},
+              {"count", denial.count},
+              {"options", Json::array()}};
+    put_binary(each, "what", denial.what);
+    put_binary(each, "process", denial.process);
+    put_binary(each, "rule", denial.rule);
+    put_binary(each, "allow_with", denial.allow_with);
+    put_binary(each, "risk", denial.risk);
+    for (const std::string& option : denial.options) {
+      Json holder;
+      put_binary(holder, "text", option);
+      each["options"].push_back(std::move(holder));
+    }
+    list.push_back(std::move(each));
+  }
+  return list;
+}
+
+std::vector<Denial> denials_from(const Json& list) {
+  std::vector<Denial> denials;
+  if (!list.is_array()) return denials;
+  for (const Json& each : list) {
+    Denial denial{.kind = static_cast<DenialKind>(each.value("kind", 0)),
+                  .what = binary_of(each, "what"),
+                  .count = each.value("count", std::uint64_t{1}),
+                  .process = binary_of(each, "process"),
+                  .rule = binary_of(each, "rule"),
+                  .allow_with = binary_of(each, "allow_with"),
+                  .risk = binary_of(each, "risk")};
+    for (const Json& option : each["options"]) denial.options.push_back(binary_of(option, "text"));
+    denial.during_call = true;
+    denials.push_back(std::move(denial));
+  }
+  return denials;
+}
+
+}  // namespace sbx::session

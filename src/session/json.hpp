@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sbx/outcome.hpp>
+
+#include "base/json.hpp"
+
+/// Parts of messages.
+namespace sbx::session {
+
+/// Bytes as they are.
+void put_binary(Json& object, const char* key, std::string_view bytes);
+/// Empty where there are none.
+[[nodiscard]] std::string binary_of(const Json& object, const char* key);
+
+/// Denials without count of options: what a call's record needs of the session's network.
+[[nodiscard]] Json denials_to_json(const std::vector<Denial>& denials);
+[[nodiscard]] std::vector<Denial> denials_from(const Json& list);
+
+}  // namespace sbx::session

@@ -1,0 +1,142 @@
+"""Drives `sbx session` from outside: sessions of a home directory of the test's own, ended and looked after at its end."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "sandbox"))
+
+import sbxtest
+from sbxtest import PROBE, SBX, SbxTest
+
+
+class Answer:
+    """What a command of sbx printed and returned."""
+
+    def __init__(self, words, status, out, err):
+        self.words = words
+        self.status = status
+        self.out = out.decode(errors="surrogateescape")
+        self.err = err.decode(errors="replace")
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+    @property
+    def record(self):
+        return json.loads(self.out)
+
+    @property
+    def verdict(self):
+        outcome = self.record["outcome"]
+        return outcome["status"], outcome["reason"]
+
+    def __str__(self):
+        return f"{' '.join(map(str, self.words))}\nexit status {self.status}\nstdout {self.out[:3000]!r}\nstderr {self.err[:3000]!r}"
+
+
+def process_lives(pid):
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            return stat.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def descendants(pid):
+    """Live processes below `pid`, by the parents that /proc names now."""
+    parents = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/stat", "rb") as stat:
+                    parents[int(entry)] = int(stat.read().rpartition(b")")[2].split()[1])
+            except (OSError, IndexError):
+                continue
+    found = [pid]
+    for each in found:
+        found.extend(child for child, parent in parents.items() if parent == each)
+    return found[1:]
+
+
+def wait_until(condition, seconds, what):
+    """Waits for something that has no event to wait for here."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds} s: {what}")
+        time.sleep(0.005)
+
+
+class SessionTest(SbxTest):
+    def setUp(self):
+        super().setUp()
+        self.pids = []
+        self.addCleanup(self.end_sessions)
+
+    def end_sessions(self):
+        self.run_sbx("session", "stop", "--all")
+        left = [pid for pid in self.pids if process_lives(pid)]
+        for pid in left:
+            os.kill(pid, 9)
+        sbxtest.kill_orphans()
+        self.assertEqual(left, [], "a session's process outlived `session stop --all`")
+
+    def folder(self):
+        """Where sessions are when XDG_RUNTIME_DIR is not set."""
+        return self.home / ".local/state/sbx/sessions"
+
+    def run_sbx(self, *words, stdin=None, cwd=None, env=None, timeout=60, **options):
+        process = sbxtest.start([SBX, *map(str, words)], env=self.environment(env), cwd=cwd or self.work,
+                                stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+        try:
+            out, err = process.communicate(stdin, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+            self.fail(f"sbx did not end within {timeout} s: {words}\nstdout {out!r}\nstderr {err!r}")
+        return Answer(words, process.returncode, out, err)
+
+    def sbx_session(self, *words, **options):
+        return self.run_sbx("session", *words, **options)
+
+    def start_session(self, *options, name="work", **rest):
+        """Starts a session and returns what `start --json` says."""
+        started = self.sbx_session("start", "--json", *options, *([name] if name else []), **rest)
+        self.assertEqual(started.status, 0, started)
+        facts = started.json
+        self.pids.append(facts["pid"])
+        sbxtest.known_children().add(facts["pid"])  # it outlives the command by design
+        return facts
+
+    def exec_json(self, *words, name="work", options=(), **rest):
+        """One call with its record."""
+        return self.sbx_session("exec", name, "--json", *options, *words, **rest)
+
+    def exec_ok(self, *words, name="work", **rest):
+        answer = self.sbx_session("exec", name, *words, **rest)
+        self.assertEqual(answer.status, 0, answer)
+        return answer
+
+    def detach(self, *words, name="work", options=()):
+        answer = self.sbx_session("exec", name, "-d", *options, *words)
+        self.assertEqual(answer.status, 0, answer)
+        return int(answer.out)
+
+    def stop_session(self, name="work"):
+        answer = self.sbx_session("stop", name)
+        self.assertEqual(answer.status, 0, answer)
+
+    def nothing_is_left(self):
+        self.assertEqual(list(self.folder().iterdir()) if self.folder().exists() else [], [])
+        for pid in self.pids:
+            self.assertFalse(process_lives(pid))
+        self.assertEqual(sbxtest.orphans_after(sbxtest.GONE_WITHIN_SECONDS), [])
+
+
+main = sbxtest.main

@@ -1,0 +1,354 @@
+"""Sessions: calls that share files, each with its own verdict; background calls, the workspace, and the end."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import sessiontest  # finds sbxtest
+import sbxtest
+from sbxtest import PROBE
+from sessiontest import SessionTest
+
+
+class Sessions(SessionTest):
+    def test_start_prints_the_name_and_stop_leaves_nothing(self):
+        started = self.sbx_session("start", "tidy")
+        self.assertEqual((started.status, started.out, started.err), (0, "tidy\n", ""), started)
+        shown = self.sbx_session("show", "--json", "tidy").json
+        self.pids.append(shown["pid"])
+        sbxtest.known_children().add(shown["pid"])
+        self.assertEqual(shown["name"], "tidy")
+        self.stop_session("tidy")
+        self.nothing_is_left()
+
+    def test_a_name_is_made_where_none_is_given(self):
+        facts = self.start_session(name=None)
+        self.assertRegex(facts["name"], r"^s-[0-9a-f]{8}$")
+        self.assertRegex(facts["id"], r"^s_[0-9a-f]{16}$")
+
+    def test_a_second_start_says_how_to_reach_the_first(self):
+        self.start_session()
+        again = self.sbx_session("start", "work")
+        self.assertEqual(again.status, 125, again)
+        self.assertIn("exists already", again.err)
+        self.assertIn("sbx session exec work", again.err)
+
+    def test_names_have_a_form(self):
+        for name in ("Work", "a/b", "a" * 64, "a_b", "0-" + "x" * 62, ""):
+            answer = self.sbx_session("exec", name, "true")
+            self.assertEqual(answer.status, 125, answer)
+            self.assertIn("can't be the name of a session", answer.err)
+
+    def test_an_unknown_session_is_an_error_with_the_similar_name(self):
+        self.start_session()
+        answer = self.sbx_session("exec", "wrok", "true")
+        self.assertEqual(answer.status, 125, answer)
+        self.assertIn('there is no session "wrok"', answer.err)
+        self.assertIn('did you mean "work"?', answer.err)
+
+    def test_a_mistake_in_the_policy_is_told_and_nothing_stays(self):
+        policy = self.policy("[limits]\nmemroy = \"1G\"\n")
+        answer = self.sbx_session("start", "-p", policy, "work")
+        self.assertEqual(answer.status, 125, answer)
+        self.assertIn("memroy", answer.err)
+        self.assertIn("did you mean", answer.err)
+        self.nothing_is_left()
+
+    def test_calls_share_files_and_each_has_its_own_status(self):
+        self.start_session("--workspace", f"{self.work}:overlay")
+        self.exec_ok("--", "sh", "-c", "echo one >a; echo two >/tmp/b; echo three >~/c")
+        answer = self.exec_ok("--", "sh", "-c", "cat a /tmp/b ~/c")
+        self.assertEqual(answer.out, "one\ntwo\nthree\n")
+        self.assertEqual(self.sbx_session("exec", "work", "--", "sh", "-c", "exit 7").status, 7)
+        self.assertEqual(list(self.work.iterdir()), [], "the host's directory is as it was")
+
+    def test_the_record_names_the_session_and_the_call(self):
+        facts = self.start_session()
+        first = self.exec_json("--", "true").record
+        second = self.exec_json("--", "sh", "-c", "echo hello; exit 3").record
+        self.assertEqual(first["session"], {"name": "work", "id": facts["id"], "call": 1})
+        self.assertEqual(second["session"]["call"], 2)
+        self.assertEqual(second["outcome"]["exit_code"], 3)
+        self.assertEqual(second["stdout"]["text"], "hello\n")
+
+    def test_stdin_stdout_and_code(self):
+        self.start_session()
+        self.assertEqual(self.exec_ok("--", "tr", "a-z", "A-Z", stdin=b"hello").out, "HELLO")
+        self.assertEqual(self.exec_ok("--lang", "python", "-", stdin=b"print(6*7)").out, "42\n")
+        self.assertEqual(self.exec_ok("--lang", "bash", "-c", "echo $((6*7)) $1", "x").out, "42 x\n")
+
+    def test_scripts_that_a_call_made_run_by_first_line_or_extension(self):
+        self.start_session("--workspace", f"{self.work}:overlay")
+        self.exec_ok("--", "sh", "-c", "printf 'import sys\\nprint(sys.argv)\\n' >s.py; printf '#!/bin/bash\\necho ${BASH_VERSION:+bash}\\n' >s.sh; chmod +x s.sh; cp /bin/echo ./say")
+        self.assertEqual(self.exec_ok("s.py", "x").out, "['s.py', 'x']\n")
+        self.assertEqual(self.exec_ok("s.sh").out, "bash\n")
+        self.assertEqual(self.exec_ok("./say", "hi").out, "hi\n")
+        self.assertEqual(self.sbx_session("exec", "work", "./absent").status, 127)
+        self.assertEqual(self.sbx_session("exec", "work", "absent").status, 127)
+
+    def test_wall_time_ends_one_call_and_no_other(self):
+        self.start_session()
+        other = self.detach("--", "sh", "-c", "read x </dev/zero; sleep 30")
+        slow = self.exec_json("--", "sleep", "30", options=("--timeout", "300ms"))
+        self.assertEqual(slow.verdict, ("over-budget", "wall_time"), slow)
+        self.assertEqual(slow.status, 124, slow)
+        self.assertEqual(self.states()[other], "running")
+        self.exec_ok("--", "true")
+
+    def states(self):
+        return {call["call"]: call["state"] for call in self.sbx_session("calls", "--json", "work").json["calls"]}
+
+    def test_cpu_time_ends_one_call(self):
+        self.start_session()
+        busy = self.exec_json(PROBE, "spin", options=("--cpu-time", "300ms")) if False else self.exec_json(
+            "--", "sh", "-c", "while :; do :; done", options=("--cpu-time", "300ms"))
+        self.assertEqual(busy.verdict, ("over-budget", "cpu_time"), busy)
+        self.assertEqual(busy.status, 152, busy)
+
+    def test_memory_of_the_session_ends_the_call_that_holds_most(self):
+        self.start_session("--memory", "128M", "--disk", "8M")
+        small = self.detach("--", "python3", "-c", "x = b'x' * 10_000_000; import time; time.sleep(60)")
+        large = self.exec_json("--", "python3", "-c", "x = []\nwhile True: x.append(b'x' * 1_000_000)")
+        self.assertEqual(large.verdict, ("over-budget", "memory"), large)
+        self.assertEqual(large.status, 137, large)
+        self.assertIn("session's memory limit", large.record["outcome"]["detail"])
+        self.assertEqual(self.states()[small], "running")
+        self.exec_ok("--", "true")
+
+    def test_a_denied_call_is_named_in_its_record_only(self):
+        self.start_session()
+        denied = self.exec_json("--", "python3", "-c", "import ctypes; ctypes.CDLL(None).ptrace(0, 0, 0, 0)").record
+        self.assertEqual([each["what"] for each in denied["denials"]], ["ptrace"], denied)
+        self.assertEqual(self.exec_json("--", "true").record["denials"], [])
+
+    def test_a_call_may_only_narrow(self):
+        self.start_session("--timeout", "5s")
+        answer = self.sbx_session("exec", "work", "--timeout", "10m", "--", "true")
+        self.assertEqual(answer.status, 125, answer)
+        self.assertIn("limits.wall_time", answer.err)
+        self.assertIn("fixed", answer.err)
+
+    def test_too_many_calls_at_once(self):
+        self.start_session("--set", "session.calls=2")
+        for _ in range(2):
+            self.detach("--", "sleep", "60")
+        answer = self.sbx_session("exec", "work", "--", "true")
+        self.assertEqual(answer.status, 125, answer)
+        self.assertIn("session.calls", answer.err)
+
+    def test_sixteen_clients_at_once(self):
+        self.start_session("--workspace", f"{self.work}:overlay")
+        clients = [sbxtest.start([sbxtest.SBX, "session", "exec", "work", "--", "sh", "-c", f"echo {i} >f{i}; exit {i}"],
+                                 env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL) for i in range(16)]
+        self.assertEqual([client.wait(timeout=60) for client in clients], list(range(16)))
+        self.assertEqual(self.exec_ok("--", "sh", "-c", "cat f* | sort -n | tr '\\n' ' '").out,
+                         " ".join(map(str, range(16))) + " ")
+
+
+class Background(SessionTest):
+    def test_logs_wait_and_status(self):
+        self.start_session()
+        call = self.detach("--", "sh", "-c", "echo out; echo err >&2; exit 5")
+        waited = self.sbx_session("wait", "work", call, "--json")
+        self.assertEqual(waited.status, 5, waited)
+        self.assertEqual(waited.record["outcome"]["exit_code"], 5)
+        self.assertEqual(waited.record["session"]["call"], call)
+        logs = self.sbx_session("logs", "work", call)
+        self.assertEqual((logs.out, logs.err), ("out\n", "err\n"), logs)
+
+    def test_follow_ends_with_the_call(self):
+        self.start_session()
+        call = self.detach("--", "sh", "-c", "for i in 1 2 3; do echo $i; sleep 0.05; done")
+        self.assertEqual(self.sbx_session("logs", "-f", "work", call).out, "1\n2\n3\n")
+
+    def test_long_output_is_kept_at_both_ends(self):
+        self.start_session("--set", "session.log=\"64K\"")
+        call = self.detach("--", "sh", "-c", "echo first; head -c 1000000 /dev/zero | tr '\\0' x; echo; echo last")
+        self.assertEqual(self.sbx_session("wait", "work", call).status, 0)
+        text = self.sbx_session("logs", "work", call).out
+        self.assertTrue(text.startswith("first\n"))
+        self.assertTrue(text.endswith("\nlast\n"))
+        self.assertIn("bytes left out", text)
+        self.assertLess(len(text), 70000)
+
+    def test_kill_cancels_or_sends_a_signal(self):
+        self.start_session()
+        stubborn = self.detach("--", "sh", "-c", "trap 'exit 9' USR1; echo ready; while :; do sleep 0.01; done")
+        sessiontest.wait_until(lambda: self.sbx_session("logs", "work", stubborn).out == "ready\n", 20, "the call is ready")
+        self.assertEqual(self.sbx_session("kill", "work", stubborn, "USR1").status, 0)
+        self.assertEqual(self.sbx_session("wait", "work", stubborn).status, 9)
+        sleeper = self.detach("--", "sleep", "60")
+        self.assertEqual(self.sbx_session("kill", "work", sleeper).status, 0)
+        ended = self.sbx_session("wait", "work", sleeper, "--json")
+        self.assertEqual(ended.verdict, ("cancelled", None), ended)
+
+    def test_a_server_of_one_call_answers_another(self):
+        self.start_session()
+        self.detach("--", "python3", "-m", "http.server", "8123", "--bind", "127.0.0.1", "--directory", "/etc/ssl")
+        ask = "import time, urllib.request\nfor _ in range(400):\n  try: print(urllib.request.urlopen('http://127.0.0.1:8123/').status); break\n  except OSError: time.sleep(0.02)\n"
+        self.assertEqual(self.exec_ok("--lang", "python", "-c", ask).out, "200\n")
+
+    def test_a_published_server_answers_the_host(self):
+        self.start_session("--set", "network.publish=[\"127.0.0.1:0:8123\"]") if False else None
+        import socket
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.start_session("--set", f"network.publish=[\"127.0.0.1:{port}:8123\"]")
+        self.detach("--", "python3", "-m", "http.server", "8123", "--directory", "/etc/ssl")
+        import urllib.request
+
+        def answers():
+            try:
+                return urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5).status == 200
+            except OSError:
+                return False
+        sessiontest.wait_until(answers, 30, "the published server answers")
+        self.stop_session()
+        self.nothing_is_left()
+
+
+class Workspace(SessionTest):
+    def setUp(self):
+        super().setUp()
+        self.write("kept.txt", "before\n")
+        self.write("gone.txt", "x\n")
+        self.start_session("--workspace", f"{self.work}:overlay")
+        self.exec_ok("--", "sh", "-c", "echo after >kept.txt; rm gone.txt; echo new >new.txt")
+
+    def test_changes_and_diff_while_it_lives(self):
+        changes = {each["path"]: each["change"] for each in self.sbx_session("changes", "--json", "work").json["changes"]}
+        self.assertEqual(changes, {"kept.txt": "modified", "gone.txt": "deleted", "new.txt": "created"})
+        diff = self.sbx_session("diff", "work")
+        self.assertEqual(diff.status, 0, diff)
+        self.assertIn("-before", diff.out)
+        self.assertIn("+after", diff.out)
+        self.exec_ok("--", "true")
+
+    def test_apply_takes_what_matches_and_leaves_the_rest(self):
+        applied = self.sbx_session("apply", "--yes", "work", "new.txt")
+        self.assertEqual(applied.status, 0, applied)
+        self.assertEqual((self.work / "new.txt").read_text(), "new\n")
+        self.assertEqual((self.work / "kept.txt").read_text(), "before\n")
+        self.assertTrue((self.work / "gone.txt").exists())
+
+    def test_a_patch_goes_through_git_apply(self):
+        patch = self.sbx_session("diff", "--patch", "work")
+        subprocess.run(["git", "init", "-q", "."], cwd=self.work, check=True)
+        subprocess.run(["git", "apply", "-"], input=patch.out.encode(), cwd=self.work, check=True)
+        self.assertEqual((self.work / "kept.txt").read_text(), "after\n")
+        self.assertFalse((self.work / "gone.txt").exists())
+
+    def test_keep_and_stop_keep(self):
+        self.assertEqual(self.sbx_session("keep", "work", "first").status, 0)
+        self.assertEqual(self.sbx_session("stop", "--keep", "second", "work").status, 0)
+        sets = [each["name"] for each in self.run_sbx("changes", "list", "--json").json["sets"]]
+        self.assertEqual(sorted(sets), ["first", "second"])
+
+    def test_calls_go_on_after_their_changes_were_read(self):
+        call = self.detach("--", "sh", "-c", "for i in $(seq 200); do echo $i >count; sleep 0.01; done; echo done")
+        for _ in range(5):
+            self.assertEqual(self.sbx_session("changes", "work").status, 0)
+        self.assertEqual(self.sbx_session("wait", "work", call).status, 0)
+        self.assertEqual(self.sbx_session("logs", "work", call).out, "done\n")
+
+
+class Files(SessionTest):
+    def test_put_get_and_ls(self):
+        self.write("a b.txt", "hello\n")
+        self.write("tree/deep/x", "x" * 100000)
+        self.start_session()
+        self.assertEqual(self.sbx_session("put", "work", "a b.txt").status, 0)
+        self.assertEqual(self.sbx_session("put", "work", "tree", "/tmp/").status, 0)
+        self.assertEqual(self.exec_ok("--", "cat", "a b.txt").out, "hello\n")
+        self.assertEqual(self.exec_ok("--", "sh", "-c", "wc -c </tmp/tree/deep/x").out.strip(), "100000")
+        self.exec_ok("--", "sh", "-c", "mkdir r; echo result >r/out; ln -s out r/link; mkfifo r/fifo")
+        got = self.sbx_session("get", "work", "r", "--out", self.tmp / "out") if False else self.sbx_session("get", "--out", self.tmp / "out", "work", "r")
+        self.assertEqual(got.status, 1, got)  # the FIFO was left out
+        self.assertIn("fifo", got.err)
+        self.assertEqual((self.tmp / "out/r/out").read_text(), "result\n")
+        listed = self.sbx_session("ls", "--json", "work", "r").json["entries"]
+        self.assertEqual({each["name"]: each["type"] for each in listed}, {"out": "file", "link": "link", "fifo": "fifo"})
+
+
+class Ends(SessionTest):
+    def test_ctrl_c_cancels_the_call_and_not_the_session(self):
+        self.start_session()
+        client = sbxtest.start([sbxtest.SBX, "session", "exec", "work", "--json", "--", "sh", "-c", "echo ready >&2; sleep 60"],
+                               env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        sessiontest.wait_until(lambda: any(each["state"] == "running" for each in self.calls()), 20, "the call runs")
+        sessiontest.wait_until(lambda: self.sleeps(), 20, "its command runs")
+        client.send_signal(signal.SIGINT)
+        out, _ = client.communicate(timeout=20)
+        self.assertEqual(client.returncode, 130)
+        import json
+        self.assertEqual(json.loads(out)["outcome"]["status"], "cancelled")
+        self.exec_ok("--", "true")
+
+    def calls(self):
+        return self.sbx_session("calls", "--json", "work").json["calls"]
+
+    def sleeps(self):
+        return any(pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == "sleep"
+                   for pid in sessiontest.descendants(self.pids[0]) if pathlib.Path(f"/proc/{pid}/comm").exists())
+
+    def test_killed_client_ends_its_call(self):
+        self.start_session()
+        client = sbxtest.start([sbxtest.SBX, "session", "exec", "work", "--", "sh", "-c", "trap '' TERM HUP; sleep 60"],
+                               env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL)
+        sessiontest.wait_until(self.sleeps, 20, "its command runs")
+        client.kill()
+        client.wait()
+        sessiontest.wait_until(lambda: not self.sleeps(), sbxtest.GONE_WITHIN_SECONDS, "the command is gone")
+        self.exec_ok("--", "true")
+
+    def test_killed_session_leaves_no_process_and_the_next_command_sweeps(self):
+        facts = self.start_session()
+        self.detach("--", "sh", "-c", "for i in 1 2 3 4; do sleep 60 & done; wait")
+        sessiontest.wait_until(self.sleeps, 20, "its command runs")
+        below = sessiontest.descendants(facts["pid"])
+        os.kill(facts["pid"], signal.SIGKILL)
+        sessiontest.wait_until(lambda: not any(map(sessiontest.process_lives, below)), 5, "everything of it is gone")
+        self.assertEqual(self.sbx_session("list", "--json").json["sessions"], [])
+        self.assertEqual(list(self.folder().iterdir()), [])
+        self.start_session()
+        self.exec_ok("--", "true")
+
+    def test_idle_and_lifetime_end_it(self):
+        idle = self.start_session("--set", "session.idle=\"300ms\"", name="idle")
+        life = self.start_session("--set", "session.lifetime=\"500ms\"", name="life")
+        self.detach("--", "sleep", "60", name="life")
+        for facts in (idle, life):
+            sessiontest.wait_until(lambda: not sessiontest.process_lives(facts["pid"]), 20, facts["name"])
+        self.nothing_is_left()
+
+    def test_extend_prolongs_it_by_no_more_than_the_policy_says(self):
+        self.start_session("--set", "session.lifetime=\"1h\"")
+        self.assertEqual(self.sbx_session("extend", "work", "30m").status, 0)
+        refused = self.sbx_session("extend", "work", "2h")
+        self.assertNotEqual(refused.status, 0)
+        self.assertIn("session.lifetime", refused.err)
+
+    def test_sigterm_stops_it(self):
+        facts = self.start_session()
+        self.detach("--", "sleep", "60")
+        os.kill(facts["pid"], signal.SIGTERM)
+        sessiontest.wait_until(lambda: not sessiontest.process_lives(facts["pid"]), 20, "it ends")
+        self.nothing_is_left()
+
+
+class OneCommand(SessionTest):
+    def test_run_session_starts_it_once_and_uses_it(self):
+        for number in ("1", "2", "3"):
+            answer = self.run_sbx("run", "--session", "tool", "--workspace", f"{self.work}:overlay", "--", "sh", "-c", f"echo {number} >>log; cat log")
+            self.assertEqual(answer.status, 0, answer)
+        self.assertEqual(answer.out, "1\n2\n3\n")
+        facts = self.sbx_session("show", "--json", "tool").json
+        self.pids.append(facts["pid"])
+        sbxtest.known_children().add(facts["pid"])
+
+
+if __name__ == "__main__":
+    sessiontest.main()
