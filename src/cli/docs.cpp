@@ -164,13 +164,18 @@ std::string synopsis(const CommandDoc& doc, const std::vector<OptionDoc>& option
   return doc.operands.empty() ? text : text + " Ar " + argument(doc.operands);
 }
 
+/// "p | Fl \-policy", as the arguments of an Fl.
+std::string flags_of(const OptionDoc& option) {
+  std::string flags = option.short_name.empty() ? "" : option.short_name.substr(1);
+  if (!flags.empty() && !option.long_name.empty()) flags += " | Fl ";
+  return option.long_name.empty() ? flags : flags + "\\-" + option.long_name.substr(2);
+}
+
 /// The options shared with `run`: sbx-run(1) describes them.
 std::string options_of_run(const std::vector<OptionDoc>& options) {
   std::string text = ".Pp\nThe options\n";
   for (std::size_t i = 0; i < options.size(); ++i)
-    text += fmt::format(".Fl {}{}\n",
-                        options[i].long_name.empty() ? options[i].short_name.substr(1)
-                                                     : "\\-" + options[i].long_name.substr(2),
+    text += fmt::format(".Fl {}{}\n", flags_of(options[i]),
                         i + 2 < options.size()    ? " ,"
                         : i + 2 == options.size() ? "\nand"
                                                   : "");

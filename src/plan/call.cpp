@@ -60,7 +60,10 @@ Result<Plan> make_call_plan(const Plan& held, const policy::Policy& policy, cons
   plan.command = std::move(program.command);
   plan.executable = std::move(program.executable);
   plan.interpreter = std::move(program.interpreter);
-  plan.environment = decide_environment(policy.environment, host, request, program.bin_folders);
+  RunRequest with_all = request;
+  with_all.environment.insert(with_all.environment.begin(), held.sight->environment.begin(),
+                              held.sight->environment.end());
+  plan.environment = decide_environment(policy.environment, host, with_all, program.bin_folders);
   plan.notes = std::move(program.notes);
   plan.explanations = std::move(program.explanations);
   plan.interactive = request.interactive;

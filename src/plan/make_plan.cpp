@@ -80,6 +80,7 @@ Status decide_files(const policy::Policy& policy, const host::Host& host, const 
   if (request.hold) {
     sight->system_root = root;
     sight->bin_folders = program.bin_folders;
+    sight->environment = request.environment;
     plan.sight = sight;
   }
   plan.command = std::move(program.command);

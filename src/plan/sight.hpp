@@ -17,6 +17,8 @@ struct Sight {
   View view;
   std::string system_root;               ///< as in system_steps()
   std::vector<std::string> bin_folders;  ///< inside; go in front of PATH
+  /// --env and the like of the start: every call has them.
+  std::vector<std::pair<std::string, std::string>> environment;
 };
 
 }  // namespace sbx::plan

@@ -41,6 +41,7 @@ void kill_and_reap(const spawn::Sandbox& sandbox) {
 /// A session's own budgets: calls have those of time and output.
 supervise::Settings settings_of_all(const plan::Plan& plan, Milliseconds cpu_time) {
   supervise::Settings settings = settings_of(plan, {});
+  settings.holds_calls = true;
   settings.budgets.wall_time = {};
   settings.budgets.cpu_time = cpu_time;
   return settings;

@@ -20,7 +20,7 @@ namespace sbx::session {
 namespace {
 
 std::unexpected<Error> no_image(const char* what) {
-  return fail_errno(ErrorKind::host, "no-image", what);
+  return fail_errno(ErrorKind::host, "cannot-write", what);
 }
 
 /// Without F_SEAL_EXEC the program inside, which has the file's uid, could take the execute permission away. A kernel

@@ -149,7 +149,7 @@ Result<UniqueFd> Place::listen() const {
   if (!socket.valid() ||
       ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address.value), address.size) != 0 ||
       ::listen(socket.get(), kWaiting) != 0)
-    return fail_errno(ErrorKind::host, "no-session-socket",
+    return fail_errno(ErrorKind::host, "no-session-folder",
                       "cannot listen for the session's users");
   return socket;
 }
@@ -160,14 +160,13 @@ Result<UniqueFd> connect_to(const host::Host& host, const std::string& name) {
   if (!parent) return no_such(-1, name);
   const UniqueFd folder = open_folder(parent->get(), name);
   UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (!socket.valid())
-    return fail_errno(ErrorKind::host, "no-session-socket", "cannot make a socket");
+  if (!socket.valid()) return fail_errno(ErrorKind::host, "no-socket", "cannot make a socket");
   if (!folder.valid()) return no_such(parent->get(), name);
   const Address address = address_in(folder.get());
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.value), address.size) == 0)
     return socket;
   if (errno != ENOENT && errno != ECONNREFUSED)
-    return fail_errno(ErrorKind::host, "no-session-socket", "cannot reach the session");
+    return fail_errno(ErrorKind::host, "session-gone", "cannot reach the session");
   return no_such(parent->get(), name);
 }
 

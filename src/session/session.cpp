@@ -155,7 +155,7 @@ class Session : public Events {
   UniqueFd image_;
   std::vector<UniqueFd> clients_;  ///< connected, before their request
   Calls calls_;
-  std::vector<std::pair<Packet, UniqueFd>> deferred_;  ///< calls that came while changes are read
+  std::vector<std::pair<Packet, UniqueFd>> deferred_;  ///< what came while changes are read
   UniqueFd reader_;  ///< pidfd of the process that reads changes while the calls are stopped
   std::vector<UniqueFd> stoppers_;  ///< hear of the end
   std::uint64_t last_use_ = 0;
@@ -601,11 +601,10 @@ void Session::settle(Call& call) {
 // ---- the workspace ----
 
 void Session::bring_out(Packet packet, UniqueFd connection) {
-  if (reader_.valid())
-    return refuse(connection.get(), {.kind = ErrorKind::host,
-                                     .code = "session-busy",
-                                     .message = "the session's changes are being read already",
-                                     .hint = "try again in a moment"});
+  if (reader_.valid()) {
+    deferred_.emplace_back(std::move(packet), std::move(connection));
+    return;
+  }
   const pid_t pid = ::fork();
   if (pid == 0) {
     socket_.reset();
@@ -633,7 +632,7 @@ void Session::bring_out(Packet packet, UniqueFd connection) {
     if (end.si_code != CLD_EXITED) held_->continue_calls();  // killed, it woke nobody
     note_use();
     auto waiting = std::exchange(deferred_, {});
-    for (auto& [packet, client] : waiting) call(std::move(packet), std::move(client));
+    for (auto& [packet, client] : waiting) handle(std::move(packet), std::move(client));
     if (stops_) end_when_calls_have();
   });
 }

@@ -3,7 +3,7 @@
 import json
 import os
 import pathlib
-import signal
+import pty
 import subprocess
 import time
 
@@ -48,13 +48,16 @@ def listening(path):
 
 # A wish of the session's protocol, {"op": "info"}: prints what answers at the socket named first.
 ASK = r'''
-import os, socket, sys
-wish = os.memfd_create("wish")
+import os, socket, sys, tempfile
+file = tempfile.TemporaryFile()
+wish = file.fileno()
 os.write(wish, b"\xa1\x62op\x64info")
+os.lseek(wish, 0, 0)
 client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 try:
     client.settimeout(5)
     client.connect(sys.argv[1])
+    print("connected", end=" ")
     socket.send_fds(client, [b"\x01"], [wish])
     word, fds, _, _ = socket.recv_fds(client, 16, 4)
     print("answered " + ("expires" if fds and b"expires" in os.pread(fds[0], 1 << 16, 0) else "with nothing") if word else "closed")
@@ -85,7 +88,20 @@ def resident_kib(pid):
 class AttackTest(SessionTest):
     """Programs inside are Python's; a call that serves another says "ready"."""
 
+    runtime = {}
     extra = {}
+
+    def use_runtime_folder(self, folder):
+        """From here on, to the end of the test."""
+        folder.mkdir(mode=0o700)
+        self.runtime = {"XDG_RUNTIME_DIR": str(folder)}
+        self.extra = self.runtime
+
+    def end_sessions(self):
+        self.extra = {}
+        self.sbx_session("stop", "--all")
+        self.extra = self.runtime
+        super().end_sessions()
 
     def environment(self, extra=None):
         return super().environment({**self.extra, **(extra or {})})
@@ -181,8 +197,8 @@ print(json.dumps(told))
         for number, done in told["others"].items():
             self.assertEqual({what for what, refusal in done.items() if refusal is None}, set(), f"reached {number}: {done}")
         own = told["child"]
-        self.assertEqual([own[what] for what in ("signal", "affinity", "nice", "limits", "pidfd", "folder")], [None] * 6, own)
-        self.assertEqual((told["user"], told["nice of child"], told["all"], told["child ended by"]), (None, 10, None, -9), told)
+        self.assertEqual([own[what] for what in ("signal", "nice", "pidfd", "folder")], [None] * 4, own)
+        self.assertEqual((told["nice of child"], told["all"], told["child ended by"]), (10, None, -9), told)
         self.assertEqual({pid: (os.getpriority(os.PRIO_PROCESS, pid), os.sched_getaffinity(pid)) for pid in pids}, before)
         self.unharmed(victim)
 
@@ -243,6 +259,27 @@ print(json.dumps(told))
 ''')
         self.assertEqual(told.pop("numbers"), [])
         self.assertEqual([what for what, refusal in told.items() if refusal is None], [], told)
+        self.unharmed(victim)
+
+    def test_terminals_are_those_of_the_call(self):
+        self.start_session()
+        victim = self.serve(r'''
+import pty
+signal.signal(signal.SIGUSR1, lambda *_: os._exit(9))
+ends = [os.openpty() for _ in range(3)]
+print(sorted(os.listdir("/dev/pts")), flush=True)
+print("ready", flush=True)
+while True: signal.pause()
+''')
+        self.assertIn("['0', '1', '2', 'ptmx']", self.sbx_session("logs", "work", victim).out)
+        told = self.told(r'''
+told = {"listed": sorted(os.listdir("/dev/pts")), "opened": [tried(os.open, f"/dev/pts/{number}", os.O_RDWR | os.O_NOCTTY) for number in range(3)]}
+ends = os.openpty()
+told["own"] = [os.ttyname(ends[1]), sorted(os.listdir("/dev/pts"))]
+print(json.dumps(told))
+''')
+        self.assertEqual((told["listed"], told["opened"]), (["ptmx"], ["ENOENT"] * 3))
+        self.assertEqual(told["own"], ["/dev/pts/0", ["0", "ptmx"]])
         self.unharmed(victim)
 
     def test_what_was_handed_over_stays_open_but_nothing_of_the_call_runs(self):
@@ -362,8 +399,7 @@ print(json.dumps({"listed": os.listdir(folder) if os.path.isdir(folder) else [],
 
     def test_a_granted_runtime_directory_does_not_show_the_session(self):
         runtime = self.tmp / "runtime"
-        runtime.mkdir(mode=0o700)
-        self.extra = {"XDG_RUNTIME_DIR": str(runtime)}
+        self.use_runtime_folder(runtime)
         self.beside = self.write("note", "beside\n", folder=runtime)
         self.start_session("--write", runtime)
         self.assertFalse(self.folder().exists())
@@ -378,27 +414,77 @@ print(json.dumps({"listed": os.listdir(folder) if os.path.isdir(folder) else [],
     def test_a_sandbox_of_the_same_user_can_not_use_the_socket(self):
         """Not where a hard link of it lies in a granted directory, nor where the sandbox knows nothing of the place."""
         runtime = self.tmp / "runtime"
-        runtime.mkdir(mode=0o700)
-        self.extra = {"XDG_RUNTIME_DIR": str(runtime)}
+        self.use_runtime_folder(runtime)
         self.start_session()
         socket = runtime / "sbx/sessions/work/socket"
         shared = self.tmp / "shared"
         shared.mkdir()
         os.link(socket, shared / "link")
-        self.assertEqual(self.ask_on_host(shared / "link"), "answered expires")
+        self.assertEqual(self.ask_on_host(shared / "link"), "connected answered expires")
         self.extra = {}
         for granted, path in ((shared, shared / "link"), (runtime, socket)):
             for way in ("--read", "--write"):
                 ended = self.sbx(way, granted, "--lang", "python", "-c", ASK, path)
                 self.assertEqual(ended.verdict, ("exited", None), ended)
-                self.assertRegex(ended.text, "^(refused|closed)", f"{way} {granted}")
+                self.assertRegex(ended.text, "^(connected )?(refused|closed)", f"{way} {granted}")
+        self.extra = self.runtime
         self.start_session("--write", shared, name="other")
         asked = self.exec_ok("--lang", "python", "-c", ASK, shared / "link", name="other")
-        self.assertRegex(asked.out, "^(refused|closed)")
-        self.stop_session("other")
-        self.extra = {"XDG_RUNTIME_DIR": str(runtime)}
+        self.assertRegex(asked.out, "^(connected )?(refused|closed)")
         self.exec_ok("--", "true")
-        self.stop_session()
+
+    def test_a_sandbox_that_was_there_first_can_not_use_the_socket(self):
+        """A live grant shows the sockets that are made in it later: then only the check of the peer stands."""
+        runtime = self.tmp / "runtime"
+        self.use_runtime_folder(runtime)
+        self.extra = {}
+        for way in ("--read", "--write"):
+            self.start_session(way, runtime, name="first" + way.strip("-"))
+        self.extra = self.runtime
+        self.start_session()
+        path = runtime / "sbx/sessions/work/socket"
+        self.extra = {}
+        for name in ("firstread", "firstwrite"):
+            asked = self.exec_ok("--lang", "python", "-c", ASK, path, name=name)
+            self.assertRegex(asked.out, "^(connected )?(refused|closed)", name)
+        self.extra = self.runtime
+        self.assertEqual(self.ask_on_host(path), "connected answered expires")
+
+    def test_a_session_that_a_sandbox_made_up_gets_no_descriptors(self):
+        """Of the caller: whoever listens where a session is looked for must be a process of the host's."""
+        runtime = self.tmp / "runtime"
+        self.use_runtime_folder(runtime)
+        self.make_folder_of_sessions()
+        self.extra = {}
+        self.start_session("--set", f'filesystem.write=[{{ source = "{runtime}", special = true }}]', name="hostile")
+        listens = self.serve(r'''
+import fcntl
+folder = sys.argv[1]
+os.makedirs(folder, mode=0o700, exist_ok=True)
+lock = open(folder + "/lock", "w"); fcntl.flock(lock, fcntl.LOCK_EX)
+server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+refusal = tried(server.bind, folder + "/socket")
+if refusal is None: server.listen(8)
+print("ready", refusal, flush=True)
+while refusal is None:
+    peer, _ = server.accept()
+    word, fds, _, _ = socket.recv_fds(peer, 16, 16)
+    print("stole", len(fds), flush=True)
+    peer.close()
+while True: signal.pause()
+''', runtime / "sbx/sessions/fake", name="hostile")
+        self.assertIn("ready None", self.sbx_session("logs", "hostile", listens).out)
+        self.extra = self.runtime
+        used = self.sbx_session("exec", "fake", "--", "true", timeout=15)
+        self.assertNotEqual(used.status, 0)
+        self.extra = {}
+        self.assertNotIn("stole", self.sbx_session("logs", "hostile", listens).out)
+
+    def make_folder_of_sessions(self):
+        """Makes the directory of sessions as a session does."""
+        self.start_session(name="maker")
+        self.exec_ok("--", "true", name="maker")
+        self.stop_session("maker")
 
     def test_another_user_can_not_use_the_socket(self):
         if not sbxtest.IS_ROOT:
@@ -410,9 +496,9 @@ print(json.dumps({"listed": os.listdir(folder) if os.path.isdir(folder) else [],
         self.tmp.chmod(0o755)
         os.link(socket, shared / "link")
         os.chmod(shared / "link", 0o777)  # so that only the check of the peer stands
-        self.assertEqual(self.ask_on_host(shared / "link"), "answered expires")
+        self.assertEqual(self.ask_on_host(shared / "link"), "connected answered expires")
         nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
-        self.assertRegex(self.ask_on_host(shared / "link", *nobody), "^(closed|refused .*[Rr]eset)")
+        self.assertRegex(self.ask_on_host(shared / "link", *nobody), "^connected (closed|refused)")
         self.assertRegex(self.ask_on_host(socket, *nobody), "^refused .*Permission")
         self.exec_ok("--", "true")
 
@@ -493,7 +579,7 @@ print(json.dumps([tried(socket.socket(socket.AF_UNIX).connect, "\0sbx-attack"), 
             self.assertNotEqual(self.sbx_session("exec", "work", *option, "--", "true").status, 0, option)
         told = self.exec_json("--", "true", options=("--require", "memory.cgroup"))
         expected = {each["what"] for each in self.sbx_session("show", "--json", "work").json["degraded"]}
-        self.assertEqual(told.status, 125 if "memory.cgroup" in expected else 0, told)
+        self.assertEqual(told.status, 125 if "limits.memory" in expected else 0, told)
         self.exec_ok("--set", 'limits.wall_time="5s"', "--", "true")
 
 
@@ -578,6 +664,42 @@ class Exhaustion(AttackTest):
         sessiontest.wait_until(lambda: not marked("bomb-stopped") and not sessiontest.process_lives(facts["pid"]), sbxtest.GONE_WITHIN_SECONDS, "it is gone")
         self.nothing_is_left()
 
+    def test_a_fork_bomb_holds_up_neither_commands_nor_their_errors(self):
+        self.start_session("--processes", "40")
+        call = self.detach("--lang", "python", "-c", INSIDE + self.FORKS, "bomb-full")
+        sessiontest.wait_until(lambda: len(marked("bomb-full")) > 20, 20, "it forks")
+        began = time.monotonic()
+        self.assertEqual(self.state(call)["state"], "running")
+        self.assertIn(self.sbx_session("exec", "work", "--", "true", timeout=20).status, (0, 125))
+        self.assertIn(self.sbx_session("ls", "work", timeout=20).status, (0, 1, 125))
+        self.assertLess(time.monotonic() - began, 10)
+        self.assertEqual(self.sbx_session("kill", "work", call, "KILL").status, 0)
+        self.assertEqual(self.sbx_session("wait", "work", call).status, 137)
+        self.exec_ok("--", "true")
+
+    def test_memory_in_many_processes_ends_their_call_only(self):
+        facts = self.start_session("--memory", "128M", "--disk", "8M")
+        bystander = self.serve(VICTIM)
+        ended = self.inside(r'''
+for _ in range(12):
+    if os.fork() == 0: break
+kept = []
+while True: kept.append(b"x" * 500_000)
+''', "memory-marker", options=("--timeout", "30s"))
+        self.assertEqual(ended.verdict, ("over-budget", "memory"), ended)
+        sessiontest.wait_until(lambda: not marked("memory-marker"), sbxtest.GONE_WITHIN_SECONDS, "all of it is gone")
+        self.assertTrue(sessiontest.process_lives(facts["pid"]))
+        self.unharmed(bystander)
+        self.exec_ok("--", "true")
+
+    def test_logs_of_ended_calls_are_bounded_together(self):
+        facts = self.start_session()
+        for _ in range(6):
+            call = self.detach("--", "sh", "-c", "head -c 20000000 /dev/zero; head -c 20000000 /dev/zero >&2")
+            self.assertEqual(self.sbx_session("wait", "work", call).status, 0)
+        # Twice session.log for each: not more than what was promised to be kept.
+        self.assertLess(resident_kib(facts["pid"]), (6 * 2 * 8 + 16) * 1024)
+
     def test_a_full_disk_can_be_emptied_by_the_next_call(self):
         self.start_session("--disk", "4M")
         full = self.inside(r'''
@@ -602,7 +724,13 @@ print(refusal)
 class Traps(AttackTest):
     def test_a_start_file_of_python_is_a_trap_and_is_documented(self):
         self.start_session()
-        self.exec_ok("--lang", "python", "-c", "import os, site\nos.makedirs(site.getusersitepackages())\nopen(site.getusersitepackages() + '/sitecustomize.py', 'w').write('print(\"trapped\")')")
+        self.exec_ok("--lang", "python", "-c", r"""
+import os, site
+place = site.getusersitepackages()
+os.makedirs(place)
+for name in ("sitecustomize.py", "usercustomize.py"):  # a distribution may have one of the first name
+    open(place + "/" + name, "w").write("import builtins\nif not hasattr(builtins, 'trapped'): print('trapped')\nbuiltins.trapped = 1\n")
+""")
         self.assertEqual(self.exec_ok("--lang", "python", "-c", "print('called')").out, "trapped\ncalled\n")
         self.assertEqual(self.exec_ok("--", "python3", "-I", "-c", "print('called')").out, "called\n")
         self.assertEqual(self.exec_ok("--", "echo", "untouched").out, "untouched\n")
@@ -661,6 +789,14 @@ ln -s loop loop; ln -s /proc/self/fd fds; ln -s /dev/zero zero; echo fine >fine;
         self.assertEqual(self.exec_ok("--", "cat", "/tmp/t/dir/fine").out, "from the host\n")
         self.assertEqual(secret.read_text(), "of the host\n")
         self.assertLess(time.monotonic() - began, 20)
+
+    def test_a_call_in_a_live_grant_is_no_writer(self):
+        granted = self.tmp / "granted"
+        granted.mkdir()
+        self.start_session("--write", granted)
+        ended = self.exec_json("--lang", "python", "-c", "import time; time.sleep(0.4); open(%r, 'w').write('x')" % str(granted / "x"))
+        self.assertEqual(ended.verdict, ("exited", None), ended)
+        self.assertEqual((granted / "x").read_text(), "x")
 
     def test_put_replaces_a_link_and_does_not_write_through_it(self):
         self.start_session()
@@ -776,19 +912,11 @@ timer = ctypes.c_int()
 event = Event(None, signal.SIGCONT, 0)
 refusal = syscall(222, 1, ctypes.byref(event), ctypes.byref(timer))
 print("ready", refusal, flush=True)
-# From the moment that time jumps: somebody had stopped it.
-last = time.monotonic()
-ring = (ctypes.c_long * 4)(0, 20_000_000, 0, 20_000_000)
-armed = False
+# Put off as long as nobody stops this program.
 while True:
-    if not armed:
-        armed = True
-        # Fires only once the program does not put it off any more.
-        syscall(223, timer, 0, (ctypes.c_long * 4)(0, 0, 0, 300_000_000), None)
     syscall(223, timer, 0, (ctypes.c_long * 4)(0, 0, 0, 300_000_000), None)
     time.sleep(0.005)
 ''')
-        import pty
         pid, master = pty.fork()
         if pid == 0:
             os.chdir(self.work)
@@ -798,8 +926,7 @@ while True:
         while b"?" not in shown:
             shown += os.read(master, 65536)
         self.assertIn(b"harmless", shown)
-        inits = [each for each in sessiontest.descendants(self.pids[0])]
-        time.sleep(0.8)  # the attacker's timer goes off; there is no event that tells of it
+        time.sleep(0.5)  # the timer goes off meanwhile; where that wakes nobody, nothing tells of it
         os.write(master, b"y\n")
         try:
             while os.read(master, 65536):
@@ -807,7 +934,7 @@ while True:
         except OSError:
             pass
         _, status = os.waitpid(pid, 0)
-        self.assertIn((self.work / "judged").read_text(), ("harmless\n", "before\n"), f"exit {os.waitstatus_to_exitcode(status)}, processes {inits}")
+        self.assertIn((self.work / "judged").read_text(), ("harmless\n", "before\n"), f"exit {os.waitstatus_to_exitcode(status)}")
         self.assertEqual(self.state(call)["state"], "running")
 
 

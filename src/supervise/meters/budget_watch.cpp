@@ -73,7 +73,7 @@ BudgetWatch::BudgetWatch(EventLoop& loop, const Settings& settings, Sandbox sand
       sockets_(sandbox.sockets, sandbox.pid, sandbox.processes),
       memory_(processes_, settings.disk_in_folder ? -1 : sandbox.scratch, &sockets_),
       disk_(settings.disk_in_folder ? sandbox.scratch : -1),
-      writes_(processes_) {
+      writes_(processes_, settings.holds_calls ? (sandbox.processes >= 0 ? 1 : sandbox.pid) : 0) {
   disk_at_start_ = memory_.scratch_used();
   if (!group_has_memory()) outer_kills_at_start_ = outer_kills(settings.outer_events);
 }

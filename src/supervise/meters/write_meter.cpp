@@ -72,15 +72,15 @@ WriteMeter::Processes WriteMeter::processes_now() {
     const auto before = last_.find(process.number);
     Seen seen;
     if (before != last_.end()) seen = before->second;
-    if (const auto written = written_by(process)) {
-      seen.written = std::max(seen.written, *written);
-      seen.refused = 0;
-    } else {
-      note_unreadable(process, seen);
-    }
     // The parent that may wait for it: later it can only change to PID 1.
     if (seen.parent == 0)
       seen.parent = parent_in(read_small(processes_.proc(), process.folder + "/stat", room));
+    if (const auto written = written_by(process)) {
+      seen.written = std::max(seen.written, *written);
+      seen.refused = 0;
+    } else if (holder_ == 0 || seen.parent != holder_) {
+      note_unreadable(process, seen);
+    }
     now.emplace(process.number, seen);
   }
   return now;

@@ -17,7 +17,10 @@ namespace sbx::supervise {
 /// between two looks.
 class WriteMeter {
  public:
-  explicit WriteMeter(ProcessList& processes) : processes_(processes) {}
+  /// `holder`: PID 1 of a session, whose children are the inits of calls: sbx's own, unreadable, and without writes of
+  /// their own; 0: none.
+  explicit WriteMeter(ProcessList& processes, pid_t holder = 0)
+      : processes_(processes), holder_(holder) {}
 
   /// Bytes up to now.
   [[nodiscard]] std::uint64_t look();
@@ -41,6 +44,7 @@ class WriteMeter {
   void keep_of_ended(const Processes& now);
 
   ProcessList& processes_;
+  pid_t holder_;
   Processes last_;
   std::uint64_t ended_ = 0;
   std::uint64_t total_ = 0;

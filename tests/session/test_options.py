@@ -1,0 +1,243 @@
+"""Every option of `sbx session`, and every error that sessions have: each with its code."""
+
+import json
+import os
+import pathlib
+import pty
+import signal
+import socket
+import subprocess
+
+import sessiontest  # finds sbxtest
+import sbxtest
+from sbxtest import PROBE
+from sessiontest import SessionTest
+
+
+class Start(SessionTest):
+    def test_policy_set_and_grants(self):
+        """`session start` with each option that a call can see."""
+        self.assertIn("start", self.sbx_session("start", "--help").out)
+        readable = self.write("readable", "r\n", folder=self.tmp / "grants")
+        live = self.tmp / "grants/live"
+        live.mkdir()
+        options = ("--policy", "python", "--set", "limits.processes=20", "--timeout", "7s", "--cpu-time", "6s", "--cpus", "1",
+                 "--memory", "200M", "--processes", "30", "--disk", "20M", "--output", "64K", "--workspace", f"{self.work}:overlay",
+                 "--read", readable, "--write", live, "--in", f"{readable}:copied", "--env", "COLOR=blue")
+        self.start_session(*options)
+        record = self.exec_json("--", "sh", "-c", f"cat {readable} copied; echo x >{live}/made; echo $COLOR; pwd").record
+        self.assertEqual(record["stdout"]["text"], f"r\nr\nblue\n{self.work}\n", record)
+        self.assertEqual((live / "made").read_text(), "x\n")
+        limits = record["limits"]
+        self.assertEqual((limits["wall_time_ms"], limits["cpu_time_ms"], limits["cpus"], limits["memory_bytes"], limits["processes"],
+                          limits["disk_bytes"], limits["stdout_bytes"]), (7000, 6000, 1.0, 200 << 20, 30, 20 << 20, 64 << 10))
+        self.assertEqual(record["policy"]["name"], "python")
+
+    def test_options_of_every_start(self):
+        refused = self.sbx_session("start", "--require", "nonsense", "other")
+        self.assertIn("unknown value", refused.err)
+        environment = self.write("names", "FROM_FILE=1\n", folder=self.tmp)
+        facts = self.start_session("--env-file", environment, "--env-fd", "0", "--net", "none", name="second",
+                                   stdin=b"FROM_FD=2")
+        self.assertEqual(facts["name"], "second")
+        self.assertEqual(self.exec_ok("--", "sh", "-c", "echo $FROM_FILE $FROM_FD", name="second").out, "1 2\n")
+
+    def test_start_tells_as_much_as_is_wanted(self):
+        quiet = self.sbx_session("start", "--quiet", "silent")
+        self.assertEqual((quiet.out, quiet.err, quiet.status), ("", "", 0))
+        wordy = self.sbx_session("start", "-v", "wordy")
+        self.assertEqual(wordy.out, "wordy\n")
+        self.assertEqual(self.sbx_session("start", "--verbose", "-p", "default", "longer").status, 0)
+        for name in ("silent", "wordy", "longer"):
+            pid = self.sbx_session("show", "--json", name).json["pid"]
+            self.pids.append(pid)
+            sbxtest.known_children().add(pid)
+
+    def test_venv_and_allow_host(self):
+        subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", self.tmp / "own"], check=True)
+        self.start_session("--venv", self.tmp / "own", "--allow-host", "example.org:443", "-p", "default", name="start")
+        self.assertIn("/own/", self.exec_ok("--", "python3", "-c", "import sys; print(sys.prefix + '/')", name="start").out)
+        refused = self.exec_json("--", "python3", "-c", "import socket; socket.getaddrinfo('example.net', 443)", name="start").record
+        self.assertEqual([(each["what"], each.get("during_call")) for each in refused["denials"]], [("name example.net", True)])
+
+
+class Exec(SessionTest):
+    def setUp(self):
+        super().setUp()
+        self.start_session("--workspace", f"{self.work}:overlay")
+
+    def test_environment_and_input(self):
+        variables = self.write("variables", "TWO=2\n", folder=self.tmp)
+        answer = self.sbx_session("exec", "work", "--env", "ONE=1", "--env-file", variables, "--env-fd", "0", "--stdin", "null", "--",
+                                  "sh", "-c", "echo $ONE $TWO $THREE; cat", stdin=b"THREE=3")
+        self.assertEqual(answer.out, "1 2 3\n", answer)
+
+    def test_reports_and_events(self):
+        report = self.tmp / "report.json"
+        read_end, write_end = os.pipe()
+        events, events_write = os.pipe()
+        self.sbx_session("exec", "work", "--report", report, "--report-fd", write_end, "--events-fd", events_write, "--",
+                         "sh", "-c", "exit 4", pass_fds=[write_end, events_write])
+        os.close(write_end)
+        os.close(events_write)
+        with os.fdopen(read_end) as pipe:
+            self.assertEqual(json.loads(pipe.read()), json.loads(report.read_text()))
+        self.assertEqual(json.loads(report.read_text())["outcome"]["exit_code"], 4)
+        with os.fdopen(events) as pipe:
+            self.assertEqual([json.loads(line)["event"] for line in pipe], ["started", "ended"])
+
+    def test_how_much_is_told(self):
+        failing = ("--", "python3", "-c", "import ctypes; ctypes.CDLL(None).ptrace(0, 0, 0, 0); raise SystemExit(3)")
+        self.assertIn("ptrace", self.sbx_session("exec", "work", *failing).err)
+        for quiet in ("-q", "--quiet"):
+            self.assertEqual(self.sbx_session("exec", "work", quiet, *failing).err, "")
+        for verbose in ("-v", "--verbose"):
+            self.assertIn("ptrace", self.sbx_session("exec", "work", "--json", verbose, *failing).err)
+
+    def test_explain_and_require(self):
+        secret = self.write("secret", "x", folder=self.tmp / "elsewhere")
+        record = self.exec_json("--", "cat", secret, options=("--explain",)).record
+        self.assertIn(str(secret), [each["what"] for each in record["denials"]], record)
+        if any(each["what"] == "limits.memory" for each in record["degraded"]):
+            refused = self.sbx_session("exec", "work", "--require", "memory.cgroup", "--", "true")
+            self.assertEqual(refused.status, 125, refused)
+        else:
+            self.exec_ok("--require", "memory.cgroup", "--", "true")
+
+    def test_a_terminal_of_its_own(self):
+        for option in ("-i", "--interactive"):
+            status, text = self.on_terminal([sbxtest.SBX, "session", "exec", "work", option, "--", "sh", "-c", "test -t 0 && tty; exit 6"])
+            self.assertEqual(status, 6, text)
+            self.assertIn("/dev/pts/", text)
+
+    def test_long_names(self):
+        call = int(self.sbx_session("exec", "work", "--detach", "--cpu-time", "5s", "--", "echo", "hello").out)
+        self.assertEqual(self.sbx_session("logs", "--follow", "work", call).out, "hello\n")
+        self.run_sbx("session", "put", "work", self.write("taken", "t\n"))
+        got = self.sbx_session("get", "--quiet", "--out", self.tmp / "out", "work", "taken")
+        self.assertEqual((got.status, got.err), (0, ""), got)
+        self.assertEqual((self.tmp / "out/taken").read_text(), "t\n")
+
+    def test_figures_of_the_session(self):
+        self.exec_ok("--", "sh", "-c", "head -c 3000000 /dev/zero >/tmp/f")
+        stats = self.run_sbx("session", "stats", "--json", "work").json
+        self.assertGreaterEqual(stats["disk_bytes"], 3000000)
+        self.assertEqual(stats["processes_limit"], 128)
+        self.assertIn("memory", self.sbx_session("stats", "work").out)
+        self.assertIn("policy default", self.run_sbx("session", "show", "work").out)
+        extended = self.sbx_session("extend", "--json", "work", "1h").json
+        self.assertGreater(extended["expires"], extended["started"])
+
+    def test_keep_in_json(self):
+        self.exec_ok("--", "sh", "-c", "echo x >new")
+        kept = self.run_sbx("session", "keep", "--json", "work", "set-one").json
+        self.assertEqual(kept["kept"]["name"], "set-one")
+
+
+class Errors(SessionTest):
+    def error(self, code, *words, status=None, **options):
+        answer = self.sbx_session(*words, **options)
+        self.assertIn(f"error[{code}]", answer.err, answer)
+        self.assertNotEqual(answer.status, 0)
+        if status is not None:
+            self.assertEqual(answer.status, status, answer)
+        return answer
+
+    def test_names(self):
+        self.error("bad-session-name", "start", "A B")
+        self.error("no-such-session", "calls", "absent", status=2)
+        self.start_session()
+        self.error("session-exists", "start", "work", status=125)
+
+    def test_calls(self):
+        self.start_session("--set", "session.calls=1")
+        self.error("no-such-call", "wait", "work", "9", status=2)
+        self.exec_ok("--", "true")
+        self.error("not-in-background", "logs", "work", "1", status=2)
+        self.error("call-ended", "kill", "work", "1", status=2)
+        self.detach("--", "sleep", "60")
+        self.error("too-many-calls", "exec", "work", "--", "true", status=125)
+
+    def test_programs_that_it_does_not_show(self):
+        program = self.write("program", "#!/bin/sh\necho here\n", mode=0o755, folder=self.tmp / "elsewhere")
+        self.start_session()
+        self.error("not-in-session", "exec", "work", "--", program, status=127)
+        self.start_session("--read", program, name="twin")
+        self.assertEqual(self.exec_ok("--", program, name="twin").out, "here\n")
+
+    def test_cpu_time_of_all_calls(self):
+        self.start_session("--set", "session.cpu_time=\"400ms\"")
+        spent = self.exec_json("--", "sh", "-c", "while :; do :; done")
+        self.assertEqual(spent.verdict, ("over-budget", "cpu_time"), spent)
+        self.assertIn("session.cpu_time", spent.record["outcome"]["detail"])
+        self.error("session-cpu-spent", "exec", "work", "--", "true", status=125)
+
+    def test_lifetime(self):
+        self.start_session("--set", "session.lifetime=\"1h\"")
+        self.error("widens-session", "extend", "work", "2h")
+
+    def test_another_policy(self):
+        first = self.run_sbx("run", "--session", "tool", "--memory", "100M", "--", "echo", "1")
+        self.assertEqual(first.out, "1\n", first)
+        facts = self.sbx_session("show", "--json", "tool").json
+        self.pids.append(facts["pid"])
+        sbxtest.known_children().add(facts["pid"])
+        self.assertEqual(self.run_sbx("run", "--session", "tool", "--memory", "100M", "--timeout", "5s", "--", "echo", "2").out, "2\n")
+        self.assertEqual(self.run_sbx("run", "--session", "tool", "--", "echo", "3").out, "3\n")
+        other = self.run_sbx("run", "--session", "tool", "-p", "strict", "--", "echo", "4")
+        self.assertEqual((other.status, other.out), (125, ""), other)
+        self.assertIn("other-policy", other.err)
+
+    def test_something_else_has_its_name(self):
+        self.folder().mkdir(parents=True)
+        (self.folder() / "work").write_text("no directory")
+        self.error("no-session-folder", "start", "work", status=125)
+
+    def test_killed_worker_is_told(self):
+        self.start_session()
+        client = sbxtest.start([sbxtest.SBX, "session", "exec", "work", "--", "sleep", "60"], env=self.environment(), cwd=self.work,
+                               stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        worker = []
+        sessiontest.wait_until(lambda: worker.extend(each["pid"] for each in self.sbx_session("calls", "--json", "work").json["calls"]) or worker,
+                               20, "the call is there")
+        os.kill(worker[0], signal.SIGKILL)
+        _, err = client.communicate(timeout=20)
+        self.assertEqual(client.returncode, 125)
+        self.assertIn("call-lost", err.decode())
+        self.exec_ok("--", "true")
+
+    def test_killed_session_is_told(self):
+        facts = self.start_session()
+        call = self.detach("--", "sleep", "60")
+        client = sbxtest.start([sbxtest.SBX, "session", "wait", "work", str(call)], env=self.environment(), cwd=self.work,
+                               stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        sessiontest.wait_until(lambda: pathlib.Path(f"/proc/{client.pid}/wchan").exists() and
+                               "unix" in pathlib.Path(f"/proc/{client.pid}/wchan").read_text() or client.poll() is not None or
+                               "sk" in pathlib.Path(f"/proc/{client.pid}/wchan").read_text(), 20, "the client waits")
+        os.kill(facts["pid"], signal.SIGKILL)
+        _, err = client.communicate(timeout=20)
+        self.assertEqual(client.returncode, 125)
+        self.assertIn("session-gone", err.decode())
+
+    def test_hostile_clients_are_answered_and_change_nothing(self):
+        self.start_session()
+        folder = os.open(self.folder() / "work", os.O_PATH)
+        for body in (b"", b"\x00" * 1000, b"\xa1bopbxx", b"\xa1bopdcall", b"\xff" * 100000):
+            file = os.memfd_create("body")
+            os.write(file, body)
+            os.lseek(file, 0, os.SEEK_SET)
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+                client.connect(f"/proc/self/fd/{folder}/socket")
+                client.settimeout(20)
+                socket.send_fds(client, [b"\x01"], [file])
+                _, files, _, _ = socket.recv_fds(client, 100, 4)
+                if body == b"\xa1bopbxx":
+                    self.assertIn("bad-message", os.pread(files[0], 10000, 0).decode(errors="replace"))
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as silent:
+            silent.connect(f"/proc/self/fd/{folder}/socket")
+            self.exec_ok("--", "true")
+        os.close(folder)
+
+
+if __name__ == "__main__":
+    sessiontest.main()
