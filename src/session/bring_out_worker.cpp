@@ -8,8 +8,10 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "changes/applying.hpp"
 #include "changes/bring_out.hpp"
 #include "changes/json.hpp"
+#include "changes/kept.hpp"
 #include "changes/patch.hpp"
 #include "changes/words.hpp"
 #include "session/json.hpp"
@@ -22,7 +24,6 @@ namespace {
 changes::BringOutOptions options_of(const Json& wish) {
   changes::BringOutOptions options;
   options.diff = wish.value("diff", false);
-  options.apply = wish.value("apply", false);
   options.yes = wish.value("yes", false);
   options.keep = wish.value("keep", "");
   options.folder = binary_of(wish, "out");
@@ -116,6 +117,77 @@ Result<Json> bring_out(BringOutTask& task) {
   return answer_of(work.take(), outcome);
 }
 
+/// A stopped process can be woken from inside, by a timer of its own for one. So what is shown and what is applied is a
+/// copy, taken once: a change set that is dropped afterwards. The calls go on while the user is asked.
+class Snapshot {
+ public:
+  Snapshot(BringOutTask& task, changes::Store store)
+      : task_(task), store_(std::move(store)), name_("applying-" + task.id.substr(2)) {}
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+  ~Snapshot() {
+    if (is_kept_) (void)store_.drop(name_);
+  }
+
+  /// False where nothing has changed.
+  Result<bool> take() {
+    changes::BringOutOptions options;
+    options.keep = name_;
+    changes::BringOut work(options, task_.held.policy(), task_.held.plan(),
+                           task_.held.state_folder());
+    SBX_TRY(work.prepare());
+    workspace::Copy* const copy = work.copy(true);
+    const Stopped stopped(task_.held);
+    SBX_TRY(Status(stopped.status()));
+    *copy = SBX_TRY(task_.held.copy());
+    Outcome outcome;
+    SBX_TRY(work.finish(outcome, task_.id, true, {}));
+    const auto kept = work.take().kept;
+    if (!kept) return false;
+    name_ = kept->name;
+    is_kept_ = true;
+    return true;
+  }
+  [[nodiscard]] Result<changes::Kept> load() const { return store_.load(name_); }
+
+ private:
+  BringOutTask& task_;
+  changes::Store store_;
+  std::string name_;
+  bool is_kept_ = false;
+};
+
+Result<Json> apply(BringOutTask& task) {
+  const changes::BringOutOptions options = options_of(task.wish);
+  SBX_TRY(changes::check_asking(!options.yes));
+  Snapshot snapshot(task, SBX_TRY(changes::Store::open_or_make(task.held.state_folder())));
+  const bool silent = task.wish.value("silent", false);
+  if (!SBX_TRY(snapshot.take())) {
+    if (!silent) write_stderr("sbx: nothing was changed, so nothing is applied\n");
+    return Json{{"applied", nullptr}, {"incomplete", !options.patterns.empty()}};
+  }
+  changes::Kept kept = SBX_TRY(snapshot.load());
+  SBX_TRY(changes::open_folders(kept));
+  const changes::ApplyEnd end =
+      SBX_TRY(changes::apply_changes(kept.copy, kept.changes,
+                                     {.patterns = options.patterns,
+                                      .policy_files = kept.facts.policy_files,
+                                      .asks = !options.yes,
+                                      .silent = silent},
+                                     paint_of(task.wish, STDERR_FILENO)));
+  const bool failed = std::ranges::any_of(end.applied.left,
+                                          [](const workspace::Left& left) { return left.failed; });
+  return Json{{"applied", changes::applied_json(end.applied)},
+              {"incomplete", !end.applied.conflicts.empty() || !end.wanted || !end.all_met},
+              {"failures", failed},
+              {"signal", end.signal}};
+}
+
+Result<Json> do_task(BringOutTask& task) {
+  if (task.wish.contains("view")) return view(task);
+  return task.wish.value("apply", false) ? apply(task) : bring_out(task);
+}
+
 }  // namespace
 
 void bring_out_and_answer(BringOutTask task) {
@@ -126,7 +198,7 @@ void bring_out_and_answer(BringOutTask task) {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   for (std::size_t fd = 0; fd < task.fds.size() && fd < 3; ++fd)
     (void)::dup2(task.fds[fd].get(), static_cast<int>(fd));
-  auto done = task.wish.contains("view") ? view(task) : bring_out(task);
+  auto done = do_task(task);
   (void)send(task.client.get(), done ? *done : Json{{"error", error_json(done.error())}});
   ::_exit(0);  // without destructors: this process has a copy of the session's sandbox
 }

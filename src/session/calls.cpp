@@ -6,6 +6,7 @@ namespace sbx::session {
 namespace {
 
 constexpr std::size_t kMostEnded = 64;
+constexpr std::size_t kMostMemory = std::size_t{64} << 20;  ///< of the logs of ended calls
 
 }  // namespace
 
@@ -46,10 +47,18 @@ std::size_t Calls::running() const {
 
 void Calls::forget_old() {
   std::size_t ended = all_.size() - running();
-  for (auto each = all_.begin(); each != all_.end() && ended > kMostEnded;) {
+  std::size_t memory = 0;
+  for (const auto& [number, call] : all_)
+    if (!call->runs()) memory += call->out.memory() + call->err.memory();
+  // The last one that ended stays whatever it takes.
+  for (auto each = all_.begin();
+       each != all_.end() && ended > 1 && (ended > kMostEnded || memory > kMostMemory);) {
     const Call& call = *each->second;
     const bool is_used = call.runs() || !call.is_drained();
-    if (!is_used) --ended;
+    if (!is_used) {
+      --ended;
+      memory -= call.out.memory() + call.err.memory();
+    }
     each = is_used ? std::next(each) : all_.erase(each);
   }
 }

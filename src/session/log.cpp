@@ -15,6 +15,12 @@ void Log::add(std::string_view bytes) {
   if (tail_.size() > 2 * half_) tail_.erase(0, tail_.size() - half_);
 }
 
+void Log::close() {
+  if (tail_.size() > half_) tail_.erase(0, tail_.size() - half_);
+  head_.shrink_to_fit();
+  tail_.shrink_to_fit();
+}
+
 std::string Log::since(std::uint64_t offset) const {
   if (offset >= written_) return {};
   const std::string_view tail =

@@ -11,6 +11,9 @@ class Log {
   explicit Log(std::uint64_t cap) : half_(cap / 2) {}
 
   void add(std::string_view bytes);
+  /// Nothing more comes: gives back the memory that only growing needs.
+  void close();
+  [[nodiscard]] std::size_t memory() const { return head_.capacity() + tail_.capacity(); }
   [[nodiscard]] std::uint64_t written() const { return written_; }
   /// What was written from this offset on; a line tells where a part is left out.
   [[nodiscard]] std::string since(std::uint64_t offset) const;

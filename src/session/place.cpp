@@ -163,8 +163,12 @@ Result<UniqueFd> connect_to(const host::Host& host, const std::string& name) {
   if (!socket.valid()) return fail_errno(ErrorKind::host, "no-socket", "cannot make a socket");
   if (!folder.valid()) return no_such(parent->get(), name);
   const Address address = address_in(folder.get());
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.value), address.size) == 0)
-    return socket;
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.value), address.size) ==
+      0) {
+    // A sandbox with a live grant above could have made all of this: it must get no descriptors.
+    if (may_use(socket.get())) return socket;
+    return no_such(-1, name);
+  }
   if (errno != ENOENT && errno != ECONNREFUSED)
     return fail_errno(ErrorKind::host, "session-gone", "cannot reach the session");
   return no_such(parent->get(), name);

@@ -53,7 +53,7 @@ class Place {
 /// Names of live sessions, sorted; what dead ones left is removed. Errors: host.
 [[nodiscard]] Result<std::vector<std::string>> live_sessions(const host::Host& host);
 
-/// Whether the other end of a connection may use the session: the same user or root, and no process of a sandbox, which
+/// Whether the other end of a connection may use the session, or be one: the same user or root, and no process of a sandbox, which
 /// has the same uid on the host but lives in a PID namespace below.
 [[nodiscard]] bool may_use(int connection);
 

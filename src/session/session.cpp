@@ -240,7 +240,8 @@ Json Session::info() const {
 // ---- requests ----
 
 void Session::accept_all() {
-  for (;;) {
+  constexpr int kAtOnce = 64;  // a flood of connections leaves time for the rest of the loop
+  for (int i = 0; i < kAtOnce; ++i) {
     UniqueFd client(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!client.valid()) return;
     if (!may_use(client.get())) continue;
@@ -594,6 +595,8 @@ void Session::worker_ended(Call& call) {
 /// Nothing more comes of this call. Forgetting old ones may end `call` itself.
 void Session::settle(Call& call) {
   if (call.runs() || !call.is_drained()) return;
+  call.out.close();
+  call.err.close();
   answer_followers(call);
   loop_.after(0us, [this] { calls_.forget_old(); });
 }
