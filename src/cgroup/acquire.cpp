@@ -8,6 +8,7 @@
 #include "base/sys.hpp"
 #include "cgroup/files.hpp"
 #include "cgroup/legacy.hpp"
+#include "cgroup/owned_folder.hpp"
 #include "cgroup/unified.hpp"
 #include "host/parse.hpp"
 
@@ -141,6 +142,19 @@ Acquired Acquisition::finish() {
                        : is_v1_      ? "cgroup v1 can be used by root only"
                                      : "no cgroup file system is mounted";
   return acquired;
+}
+
+void sweep_left_groups() {
+  const auto own = sys::read_file("/proc/self/cgroup", kProcFile);
+  const auto found = look_up(own);
+  if (!found) return;
+  if (own && has_v1_controllers(*own)) {
+    for (const auto* place : {&found->memory, &found->pids, &found->cpu, &found->cpuacct})
+      if (*place) sweep((*place)->folder());
+    return;
+  }
+  if (!found->unified) return;
+  if (const auto spot = find_spot(*found->unified, caller())) sweep(spot->parent);
 }
 
 }  // namespace sbx::cgroup

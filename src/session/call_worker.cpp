@@ -85,14 +85,16 @@ class CallWorker {
   }
 
   int report(int status, const std::string& record) const {
+    if (task_.client.valid()) {  // first, because somebody waits for it
+      Json answer{{"status", status}};
+      if (!record.empty()) answer["record"] = record;
+      (void)send(task_.client.get(), answer);  // the client may be gone
+    }
     const Note ended{Note::What::ended, status};
-    const auto file = sys::in_memory(record);
-    const std::vector<int> fds = file ? std::vector{file->get()} : std::vector<int>();
+    std::vector<int> fds;
+    const auto file = record.empty() ? Result<UniqueFd>(UniqueFd()) : sys::in_memory(record);
+    if (file && file->valid()) fds.push_back(file->get());
     (void)sys::send_message(task_.link.get(), std::as_bytes(std::span(&ended, 1)), fds);
-    if (!task_.client.valid()) return status;
-    Json answer{{"status", status}};
-    if (!record.empty()) answer["record"] = record;
-    (void)send(task_.client.get(), answer);  // the client may be gone
     return status;
   }
 
@@ -172,6 +174,9 @@ class CallWorker {
 void work(Task task) {
   take_default_signals();
   if (!take_streams(task.fds)) ::_exit(exit_status::kCouldNot);
+  // The client learns whom to send its signals to.
+  if (task.client.valid())
+    (void)send(task.client.get(), {{"call", task.name.number}, {"pid", ::getpid()}});
   CallWorker worker(task);
   (void)worker.run();
   // Without destructors: they would end the session's sandbox, of which this process has a copy.

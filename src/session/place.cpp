@@ -15,6 +15,7 @@
 
 #include "base/sys.hpp"
 #include "base/text.hpp"
+#include "cgroup/acquire.hpp"
 #include "policy/keys.hpp"
 #include "run/session_folder.hpp"
 
@@ -64,6 +65,7 @@ bool is_swept(int parent, const std::string& name) {
   const UniqueFd lock = open_lock(folder.get());
   if (!lock.valid() || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return false;
   remove_session(parent, folder.get(), name);
+  cgroup::sweep_left_groups();
   return true;
 }
 

@@ -493,8 +493,8 @@ Status Session::start_call(const Json& wish, std::vector<UniqueFd>& fds, UniqueF
   call.worker = pid;
   call.link = std::move(link.first);
   call.ask = std::move(ask.first);
-  // A client learns whom to send its signals to; the answer to a call comes from the worker.
-  (void)send(connection.get(), {{"call", call.number}, {"pid", pid}});
+  // A foreground call's client hears that from the worker, so that its answers can't overtake each other.
+  if (background) (void)send(connection.get(), {{"call", call.number}, {"pid", pid}});
   fds.clear();
   return watch(call);
 }

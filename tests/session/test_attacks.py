@@ -85,6 +85,10 @@ def resident_kib(pid):
     return int(status.split("VmRSS:")[1].split()[0])
 
 
+# Other tests compete for the CPUs meanwhile: test_load.py, which runs alone, holds sbx to the second that it promises.
+SOON = 10.0
+
+
 class AttackTest(SessionTest):
     """Programs inside are Python's; a call that serves another says "ready"."""
 
@@ -636,7 +640,7 @@ class Exhaustion(AttackTest):
         bystander = self.serve(VICTIM)
 
         def gone(marker):
-            sessiontest.wait_until(lambda: not marked(marker), sbxtest.GONE_WITHIN_SECONDS, f"{marker} is gone")
+            sessiontest.wait_until(lambda: not marked(marker), SOON, f"{marker} is gone")
             self.exec_ok("--", "true")
 
         call = self.detach("--lang", "python", "-c", INSIDE + self.FORKS, "bomb-killed")
@@ -662,7 +666,7 @@ class Exhaustion(AttackTest):
         self.detach("--lang", "python", "-c", INSIDE + "for number in range(1, 32):\n  if number not in (9, 19): signal.signal(number, signal.SIG_IGN)\n" + self.FORKS, "bomb-stopped")
         sessiontest.wait_until(lambda: len(marked("bomb-stopped")) > 20, 20, "it forks")
         self.stop_session()
-        sessiontest.wait_until(lambda: not marked("bomb-stopped") and not sessiontest.process_lives(facts["pid"]), sbxtest.GONE_WITHIN_SECONDS, "it is gone")
+        sessiontest.wait_until(lambda: not marked("bomb-stopped") and not sessiontest.process_lives(facts["pid"]), SOON, "it is gone")
         self.nothing_is_left()
 
     def test_a_fork_bomb_holds_up_neither_commands_nor_their_errors(self):
@@ -688,7 +692,7 @@ kept = []
 while True: kept.append(b"x" * 500_000)
 ''', "memory-marker", options=("--timeout", "30s"))
         self.assertEqual(ended.verdict, ("over-budget", "memory"), ended)
-        sessiontest.wait_until(lambda: not marked("memory-marker"), sbxtest.GONE_WITHIN_SECONDS, "all of it is gone")
+        sessiontest.wait_until(lambda: not marked("memory-marker"), SOON, "all of it is gone")
         self.assertTrue(sessiontest.process_lives(facts["pid"]))
         self.unharmed(bystander)
         self.exec_ok("--", "true")
