@@ -1,0 +1,1671 @@
+"""Driver of a Python context: runs cells in one interpreter that keeps its state. Python 3.8 and later.
+
+Started as  python3 -u -X utf8 -c BOOT  where BOOT reads this text and executes it in a dictionary of its own; -c TEXT
+and a script file work as well. Descriptor 3 brings requests, 4 takes replies; both are moved away before a cell runs.
+A message is its length in decimal digits, a line feed, and that many bytes of JSON.
+
+Everything here is the untrusted side: a cell can reach this code and change it. The supervisor believes an answer
+about its own cell only.
+
+With SBX_CELL_SHELL=plain the driver does not look for IPython."""
+
+import sys
+import builtins
+
+# Functions below use this copy: a cell that replaces builtins does not change the driver.
+__builtins__ = dict(vars(builtins))
+
+import _signal as signal  # the module that signal wraps in Python
+import _thread
+import ast
+import base64
+import errno
+import fcntl
+import json
+import linecache
+import os
+import re
+import traceback
+import types
+import warnings
+
+VALUE_BYTES = 4 << 20  # larger values are named in left_out
+CELL_BYTES = 8 << 20  # all values of one cell
+LEFT_OUT = 1000  # values of one cell that left_out names
+TEXT_CHARACTERS = 128 << 10  # of an error's value and traceback
+TABLE_ROWS = 1000
+TABLE = "application/vnd.sbx.table+json"
+TOP_LEVEL_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+CO_COROUTINE = 0x80
+FUTURES = 0  # flags of the __future__ imports that cells made
+for _name in __import__("__future__").all_feature_names:
+    FUTURES |= getattr(__import__("__future__"), _name).compiler_flag
+
+# Bound now: a cell that replaces them, for a test of its own say, does not change the driver.
+to_json, from_json = json.dumps, json.loads
+read, write, close, getpid, end_process = os.read, os.write, os.close, os.getpid, os._exit
+
+PLAIN = "plain"
+IPYTHON = "ipython"
+
+
+def move_up(descriptor):
+    """Moves a descriptor out of the way of the cell's own, close-on-exec."""
+    for lowest in (500, 100, 10):
+        try:
+            moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, lowest)
+            break
+        except OSError as error:  # EINVAL: above RLIMIT_NOFILE
+            if error.errno != errno.EINVAL:
+                raise
+    close(descriptor)
+    return moved
+
+
+class Channel:
+    """The two pipes. Only the process that was started answers: a forked child never does."""
+
+    def __init__(self):
+        self.owner = getpid()
+        self.requests = move_up(3)
+        self.replies = move_up(4)
+        self.lock = _thread.RLock()
+        self.unread = bytearray()
+        os.register_at_fork(after_in_child=self.close)
+
+    def close(self):
+        for descriptor in (self.requests, self.replies):
+            try:
+                close(descriptor)
+            except OSError:
+                pass
+        self.requests = self.replies = -1
+
+    def is_ours(self):
+        return getpid() == self.owner
+
+    def send_text(self, text):
+        """Writes one message whole: an interrupt that arrives meanwhile is raised after it."""
+        if not self.is_ours():
+            return
+        try:
+            body = text.encode("utf-8")
+        except UnicodeEncodeError:  # lone surrogates are not JSON
+            body = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode("utf-8")
+        with self.lock, Postponed():
+            rest = memoryview(b"%d\n%b" % (len(body), body))
+            while rest:
+                rest = rest[write(self.replies, rest) :]
+
+    def send(self, **message):
+        self.send_text(to_json(message, ensure_ascii=False))
+
+    def bytes_until(self, enough):
+        while True:
+            size = enough(self.unread)
+            if size is not None:
+                taken = bytes(self.unread[:size])
+                del self.unread[:size]
+                return taken
+            try:
+                more = read(self.requests, 1 << 16)
+            except KeyboardInterrupt:  # of a handler that a cell installed
+                continue
+            if not more:
+                return None
+            self.unread += more
+
+    def receive(self):
+        head = self.bytes_until(lambda unread: unread.index(b"\n") + 1 if b"\n" in unread else None)
+        if head is None:
+            return None
+        size = int(head)
+        body = self.bytes_until(lambda unread: size if len(unread) >= size else None)
+        return None if body is None else from_json(body)
+
+
+# Interrupts.
+
+
+def ignore_interrupt(_number, _frame):
+    """Between cells. A function and not SIG_IGN, which programs that the cell starts would inherit."""
+
+
+def in_main_thread():
+    return _thread.get_ident() == MAIN_THREAD
+
+
+def arm():
+    if signal.getsignal(signal.SIGINT) is ignore_interrupt:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def disarm():
+    while True:
+        try:
+            if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+                signal.signal(signal.SIGINT, ignore_interrupt)
+            return
+        except KeyboardInterrupt:
+            continue
+
+
+class Postponed:
+    """While it is entered, SIGINT does not raise KeyboardInterrupt. It does so at the end."""
+
+    def __enter__(self):
+        self.came = False
+        self.armed = in_main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if self.armed:
+            signal.signal(signal.SIGINT, self.note)
+
+    def note(self, _number, _frame):
+        self.came = True
+
+    def __exit__(self, *_):
+        if self.armed:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            if self.came:
+                raise KeyboardInterrupt
+
+
+# Values and their forms.
+
+
+def real_method(value, name):
+    """A method of the value, unless the value pretends to have every method or is a class."""
+    if isinstance(value, type):
+        return None
+    try:
+        if getattr(value, "_ipython_canary_method_should_not_exist_", None) is not None:
+            return None
+        method = getattr(value, name, None)
+    except Exception:
+        return None
+    return method if callable(method) else None
+
+
+def name_of(value):
+    return getattr(type(value), "__name__", "object")
+
+
+def said_by(error):
+    try:
+        return str(error)
+    except Exception:
+        return "<unprintable %s object>" % name_of(error)
+
+
+def unprintable(value, error):
+    return "<unprintable %s object: %s: %s>" % (name_of(value), name_of(error), said_by(error))
+
+
+def complain(words):
+    """One line on standard error that the cell's author needs."""
+    try:
+        print("sbx: " + words, file=sys.stderr)
+    except Exception:
+        pass
+
+
+def text_of(value):
+    try:
+        return repr(value)
+    except Exception as error:
+        return unprintable(value, error)
+
+
+METHODS = [
+    ("_repr_html_", "text/html"),
+    ("_repr_markdown_", "text/markdown"),
+    ("_repr_latex_", "text/latex"),
+    ("_repr_svg_", "image/svg+xml"),
+    ("_repr_png_", "image/png"),
+    ("_repr_jpeg_", "image/jpeg"),
+    ("_repr_pdf_", "application/pdf"),
+    ("_repr_json_", "application/json"),
+    ("_repr_javascript_", "application/javascript"),
+]
+
+
+def ask(value, name, *arguments, **named):
+    """What a method answers, without its metadata; None if there is no such method or it fails."""
+    method = real_method(value, name)
+    if method is None:
+        return None
+    try:
+        answer = method(*arguments, **named)
+    except NotImplementedError:
+        return None
+    except Exception as error:
+        complain("%s of %s raised %s: %s" % (name, name_of(value), name_of(error), said_by(error)))
+        return None
+    return answer[0] if isinstance(answer, tuple) and len(answer) == 2 else answer
+
+
+def forms_of(value, include=None, exclude=None):
+    """The value's MIME bundle, as IPython's formatters make it; None if the value displayed itself."""
+    display_itself = real_method(value, "_ipython_display_")
+    if display_itself is not None:
+        try:
+            display_itself()
+            return None
+        except NotImplementedError:
+            pass
+        except Exception as error:
+            complain("_ipython_display_ of %s raised %s: %s" % (name_of(value), name_of(error), said_by(error)))
+    forms = {}
+    bundle = ask(value, "_repr_mimebundle_", include=include, exclude=exclude)
+    if isinstance(bundle, dict):
+        forms.update(bundle)
+    for method, mime in METHODS:
+        if mime not in forms:
+            answer = ask(value, method)
+            if answer is not None:
+                forms[mime] = answer
+    if "text/plain" not in forms:
+        forms["text/plain"] = text_of(value)
+    add_special_forms(value, forms)
+    return select(forms, include, exclude)
+
+
+def select(forms, include, exclude):
+    return {
+        mime: form for mime, form in forms.items() if (not include or mime in include) and (not exclude or mime not in exclude)
+    }
+
+
+def add_special_forms(value, forms):
+    """Forms that libraries leave to the front end: figures as pictures, data frames as tables."""
+    try:
+        figure = sys.modules.get("matplotlib.figure")
+        if figure is not None and isinstance(value, figure.Figure):
+            forms["image/png"] = picture_of(value)
+            shown.append(value)
+        pandas = sys.modules.get("pandas")
+        if pandas is None:
+            return
+        if isinstance(value, pandas.Series) and "text/html" not in forms:
+            html = ask(value.to_frame(), "_repr_html_")
+            if html:
+                forms["text/html"] = html
+        if isinstance(value, (pandas.Series, pandas.DataFrame)):
+            forms[TABLE] = table_of(value)
+    except Exception as error:
+        complain("a rich form of %s failed: %s: %s" % (name_of(value), name_of(error), said_by(error)))
+
+
+def cell_of_table(value):
+    """A value of a data frame as JSON: numbers, texts and truth values as they are, nothing as null."""
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, int):
+        return value if -(1 << 53) <= value <= 1 << 53 else str(value)
+    if isinstance(value, float):
+        return float(value) if -float("inf") < value < float("inf") else None
+    item = getattr(value, "item", None)  # a scalar of numpy
+    if item is not None and getattr(value, "shape", None) == () and type(value).__module__ == "numpy":
+        plain = item()
+        if isinstance(plain, (bool, int, float, str)):
+            return cell_of_table(plain)
+    if value != value or type(value).__name__ in ("NaTType", "NAType"):  # NaT, NA
+        return None
+    isoformat = getattr(value, "isoformat", None)
+    return isoformat() if callable(isoformat) else str(value)
+
+
+def safe_cell_of_table(value):
+    try:
+        return cell_of_table(value)
+    except Exception:
+        return text_of(value)
+
+
+def label_of(name):
+    return ".".join(map(str, name)) if isinstance(name, tuple) else "" if name is None else str(name)
+
+
+def table_of(frame):
+    """{columns, rows, total}; an index that is more than 0, 1, 2, ... comes first, as columns with "index": true."""
+    total = len(frame)
+    head = frame.head(TABLE_ROWS)
+    if not hasattr(frame, "columns"):
+        head = head.to_frame()
+    columns, series = [], []
+    index = head.index
+    if type(index).__name__ != "RangeIndex" or index.name is not None:
+        for level in range(index.nlevels):
+            values = index.get_level_values(level)
+            columns.append({"name": label_of(index.names[level]), "dtype": str(values.dtype), "index": True})
+            series.append(values)
+    for position, name in enumerate(head.columns):
+        values = head.iloc[:, position]
+        columns.append({"name": label_of(name), "dtype": str(values.dtype)})
+        series.append(values)
+    rows = [[safe_cell_of_table(value) for value in row] for row in zip(*series)] if series else []
+    return {"columns": columns, "rows": rows, "total": total}
+
+
+def without_nan(value):
+    """A copy that JSON can express: NaN and infinities as null, keys as text, other objects as text."""
+    if isinstance(value, float):
+        return value if -float("inf") < value < float("inf") else None
+    if isinstance(value, dict):
+        return {str(key): without_nan(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [without_nan(item) for item in value]
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    return text_of(value)
+
+
+def form_as_json(mime, form):
+    """(JSON text, size in bytes) of one form. Bytes become base64."""
+    if isinstance(form, (bytes, bytearray, memoryview)):
+        form = base64.b64encode(form).decode("ascii")
+    is_json = mime == "application/json" or mime.endswith("+json")
+    if is_json and isinstance(form, str) and mime != TABLE:
+        try:
+            form = from_json(form)  # _repr_json_ may give the text
+        except ValueError:
+            pass
+    if not is_json and not isinstance(form, str):
+        form = str(form)
+    try:
+        text = to_json(form, ensure_ascii=False, allow_nan=False)
+    except (ValueError, TypeError):
+        text = to_json(without_nan(form), ensure_ascii=False)
+    whole = form if isinstance(form, str) else text
+    return text, len(whole) if whole.isascii() else len(whole.encode("utf-8", "surrogatepass"))
+
+
+def send_forms(forms, main=False):
+    """One result: each value within its cap and within the cell's, the others named."""
+    cell = current
+    if cell is None or not forms or not channel.is_ours():
+        return  # a thread that outlived its cell
+    values, left_out = [], []
+    for mime, form in forms.items():
+        if form is None:
+            continue
+        try:
+            text, size = form_as_json(str(mime), form)
+        except Exception as error:
+            complain("the form %s is not JSON: %s" % (mime, said_by(error)))
+            continue
+        if size > VALUE_BYTES or cell.sent + size > CELL_BYTES:
+            left_out.append({"mime": str(mime), "bytes": size})
+        else:
+            cell.sent += size + 100  # an event is not free
+            values.append(to_json(str(mime)) + ":" + text)
+    left_out = left_out[: LEFT_OUT - cell.left_out]
+    cell.left_out += len(left_out)
+    if not values and not left_out:
+        return
+    channel.send_text(
+        '{"event":"result","nonce":%s,"main":%s,"data":{%s}%s}'
+        % (
+            to_json(cell.nonce),
+            "true" if main else "false",
+            ",".join(values),
+            ',"left_out":' + to_json(left_out, ensure_ascii=False) if left_out else "",
+        )
+    )
+
+
+class DisplayHandle:
+    def __init__(self, display_id=None):
+        self.display_id = display_id or base64.b16encode(os.urandom(8)).decode().lower()
+
+    def display(self, value, **named):
+        display(value, **named)
+
+    def update(self, value, **named):
+        display(value, **named)
+
+
+def display(*values, include=None, exclude=None, metadata=None, transient=None, display_id=None, raw=False, clear=False, **_):
+    """Shows values in their rich forms."""
+    for value in values:
+        forms = select(value, include, exclude) if raw and isinstance(value, dict) else forms_of(value, include, exclude)
+        send_forms(forms)
+    if display_id:
+        return DisplayHandle(None if display_id is True else display_id)
+    return None
+
+
+def clear_output(wait=False):
+    """Accepted: what a cell showed stays in its answer."""
+
+
+def show_value(value):
+    """sys.displayhook of the plain shell."""
+    if value is not None:
+        builtins._ = value
+        send_forms(forms_of(value), main=True)
+
+
+# Figures.
+
+shown = []  # figures that the cell displayed itself
+
+
+def picture_of(figure):
+    import io
+
+    out = io.BytesIO()
+    figure.savefig(out, format="png", bbox_inches="tight")
+    return out.getvalue()
+
+
+def show_figures(*_, **__):
+    """pyplot.show(), and the end of a cell: every open figure once, then closed."""
+    helpers = sys.modules.get("matplotlib._pylab_helpers")
+    if helpers is None:
+        shown.clear()
+        return
+    try:
+        for manager in helpers.Gcf.get_all_fig_managers():
+            figure = manager.canvas.figure
+            if not any(figure is other for other in shown):
+                shown.append(figure)
+                send_forms({"text/plain": text_of(figure), "image/png": picture_of(figure)})
+    finally:
+        shown.clear()
+        helpers.Gcf.destroy_all()
+
+
+def show_figure(figure, *_, **__):
+    """Figure.show()"""
+    if not any(figure is other for other in shown):
+        send_forms({"text/plain": text_of(figure), "image/png": picture_of(figure)})
+        shown.append(figure)
+
+
+def hook_pyplot(pyplot):
+    pyplot.show = show_figures
+
+
+def hook_figure(module):
+    module.Figure.show = show_figure
+
+
+# multiprocessing with spawn and forkserver: the child imports the definitions of the cells as its main module.
+
+sources = []  # (file name, text, flags) of the cells so far
+definitions = {"file": None, "count": 0}
+
+REBUILD = """import marshal
+for _code in marshal.loads(%r):
+    try:
+        exec(_code, globals())
+    except Exception:
+        pass
+"""
+
+
+def is_definition(node):
+    if isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return True
+    if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+        try:
+            ast.literal_eval(node.value)
+            return True
+        except Exception:
+            return False
+    return False
+
+
+def definitions_file():
+    import marshal
+    import tempfile
+
+    if definitions["count"] != len(sources):
+        codes = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for name, text, flags in sources:
+                for node in compile(text, name, "exec", ast.PyCF_ONLY_AST | flags, True).body:
+                    if is_definition(node):
+                        try:
+                            codes.append(compile(ast.Module([node], []), name, "exec", flags, True))
+                        except Exception:
+                            pass
+        if definitions["file"] is None:
+            import atexit
+
+            descriptor, definitions["file"] = tempfile.mkstemp(prefix="cells-", suffix=".py")
+            close(descriptor)
+            atexit.register(forget_definitions)
+        with open(definitions["file"], "w", encoding="utf-8") as file:
+            file.write(REBUILD % marshal.dumps(codes))
+        definitions["count"] = len(sources)
+    return definitions["file"]
+
+
+def forget_definitions():
+    if channel.is_ours():
+        try:
+            os.unlink(definitions["file"])
+        except OSError:
+            pass
+
+
+def hook_spawn(spawn):
+    prepare = spawn.get_preparation_data
+
+    def get_preparation_data(name):
+        data = prepare(name)
+        if "init_main_from_name" not in data and "init_main_from_path" not in data and sources:
+            try:
+                data["init_main_from_path"] = definitions_file()
+            except Exception as error:
+                complain("the spawned process gets no definitions of the cells: " + said_by(error))
+        return data
+
+    spawn.get_preparation_data = get_preparation_data
+
+
+# Imports that the driver completes.
+
+
+def hook_display(module):
+    """IPython.display where IPython is importable but its shell is not used."""
+    for name, function in (("display", display), ("update_display", display), ("clear_output", clear_output)):
+        setattr(module, name, function)
+
+
+HOOKS = {
+    "matplotlib.pyplot": hook_pyplot,
+    "matplotlib.figure": hook_figure,
+    "multiprocessing.spawn": hook_spawn,
+}
+
+
+class Hooks:
+    """A finder that lets the usual one find a module and runs a hook after its execution."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        hook = HOOKS.get(name)
+        if hook is None:
+            return None
+        from importlib.machinery import PathFinder
+
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is None or spec.loader is None:
+            return None
+        execute = spec.loader.exec_module
+
+        def exec_module(module):
+            execute(module)
+            try:
+                hook(module)
+            except Exception as error:
+                complain("%s is not completed: %s" % (name, said_by(error)))
+
+        try:
+            spec.loader.exec_module = exec_module
+        except AttributeError:
+            pass
+        return spec
+
+
+class Minimal:
+    """A finder of last resort: the part of IPython.display that notebooks use."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name not in ("IPython", "IPython.display"):
+            return None
+        from importlib.machinery import ModuleSpec
+
+        return ModuleSpec(name, Minimal, is_package=name == "IPython")
+
+    @staticmethod
+    def create_module(spec):
+        return None
+
+    @staticmethod
+    def exec_module(module):
+        if module.__name__ == "IPython":
+            module.get_ipython = lambda: None
+            module.version_info = (8, 24, 0, "")
+            module.__version__ = "8.24.0"
+        else:
+            fill_display(module)
+
+
+def fill_display(module):
+    class DisplayObject:
+        def __init__(self, data=None, url=None, filename=None, metadata=None, **_):
+            if data is not None and isinstance(data, (str, bytes)) is False and hasattr(data, "__fspath__"):
+                data, filename = None, os.fspath(data)
+            self.url, self.filename, self.metadata, self.data = url, filename, metadata, data
+            if filename is not None and data is None:
+                with open(filename, "rb") as file:
+                    self.data = file.read()
+                if self.textual:
+                    self.data = self.data.decode("utf-8", "replace")
+
+        textual = True
+
+    def kind(name, mime, around="%s"):
+        def bundle(self, include=None, exclude=None):
+            return {mime: self.data if mime == "application/json" else around % (self.data,)}
+
+        made = type(name, (DisplayObject,), {"_repr_mimebundle_": bundle, "__module__": "IPython.display"})
+        made.__repr__ = lambda self: "<IPython.core.display.%s object>" % name
+        setattr(module, name, made)
+
+    kind("HTML", "text/html")
+    kind("Markdown", "text/markdown")
+    kind("Latex", "text/latex")
+    kind("Math", "text/latex", "$\\displaystyle %s$")
+    kind("SVG", "image/svg+xml")
+    kind("JSON", "application/json")
+    kind("Javascript", "application/javascript")
+    kind("Pretty", "text/plain")
+
+    class Image(DisplayObject):
+        textual = False
+
+        def __init__(self, data=None, url=None, filename=None, format=None, width=None, height=None, **named):
+            if isinstance(data, str) and re.match(r"https?://", data):
+                data, url = None, data
+            elif isinstance(data, str) and os.path.exists(data):
+                data, filename = None, data
+            super().__init__(data, url, filename, **named)
+            self.format, self.width, self.height = format, width, height
+
+        def _repr_mimebundle_(self, include=None, exclude=None):
+            if self.data is None:
+                sizes = "".join(' %s="%s"' % (k, v) for k, v in (("width", self.width), ("height", self.height)) if v)
+                return {"text/html": '<img src="%s"%s/>' % (self.url, sizes)}
+            for start, mime in ((b"\x89PNG", "image/png"), (b"\xff\xd8", "image/jpeg"), (b"GIF8", "image/gif"), (b"%PDF", "application/pdf")):
+                if bytes(self.data[:4]).startswith(start) if not isinstance(self.data, str) else False:
+                    return {mime: self.data}
+            return {"image/" + {"jpg": "jpeg"}.get(self.format, self.format or "png"): self.data}
+
+        def __repr__(self):
+            return "<IPython.core.display.Image object>"
+
+    class IFrame:
+        def __init__(self, src, width="100%", height=400, **_):
+            self.src, self.width, self.height = src, width, height
+
+        def _repr_html_(self):
+            return '<iframe width="%s" height="%s" src="%s" frameborder="0" allowfullscreen></iframe>' % (self.width, self.height, self.src)
+
+    def only(name, mime, method):
+        def show(*values, raw=False, **_):
+            for value in values:
+                send_forms({mime: value} if raw else forms_of(value, include=["text/plain", mime]))
+
+        setattr(module, name, show)
+
+    only("display_html", "text/html", "_repr_html_")
+    only("display_markdown", "text/markdown", "_repr_markdown_")
+    only("display_latex", "text/latex", "_repr_latex_")
+    only("display_png", "image/png", "_repr_png_")
+    only("display_svg", "image/svg+xml", "_repr_svg_")
+    only("display_json", "application/json", "_repr_json_")
+    module.DisplayObject, module.Image, module.IFrame, module.DisplayHandle = DisplayObject, Image, IFrame, DisplayHandle
+    module.display, module.update_display, module.clear_output = display, display, clear_output
+
+
+# Errors.
+
+
+class UsageError(Exception):
+    """A magic that this shell does not have, or that was used in another way."""
+
+
+UsageError.__module__ = "builtins"  # shown without the name of a module
+
+
+def is_cell(name):
+    return name.startswith("<cell ") and name.endswith(">")
+
+
+def is_foreign(frame):
+    """A frame of the shell, which the author of the cell did not write."""
+    return frame.f_globals is OWN or (shell_directory is not None and frame.f_code.co_filename.startswith(shell_directory))
+
+
+def cut(text):
+    if len(text) <= TEXT_CHARACTERS:
+        return text
+    half = TEXT_CHARACTERS // 2
+    return "%s\n... %d characters left out ...\n%s" % (text[:half], len(text) - 2 * half, text[-half:])
+
+
+def kept_frames(error):
+    """One truth value per entry of the error's traceback: whether the author of the cell sees it."""
+    frames = []
+    entry = error.__traceback__
+    while entry is not None:
+        frames.append(entry.tb_frame)
+        entry = entry.tb_next
+    first = next((at for at, frame in enumerate(frames) if is_cell(frame.f_code.co_filename)), None)
+    if first is None:
+        compiles = isinstance(error, SyntaxError) and is_cell(str(error.filename))
+        return [not compiles and not is_foreign(frame) for frame in frames]
+    return [at >= first and frame.f_globals is not OWN for at, frame in enumerate(frames)]
+
+
+def hide_frames(report, error, seen):
+    """Removes the driver's frames from a report and from the errors that it is chained to."""
+    if report is None or error is None or id(error) in seen:
+        return
+    seen.add(id(error))
+    kept = kept_frames(error)
+    if report.stack is not None and len(kept) == len(report.stack):
+        report.stack[:] = [entry for entry, keep in zip(report.stack, kept) if keep]
+    hide_frames(report.__cause__, error.__cause__, seen)
+    hide_frames(report.__context__, error.__context__, seen)
+    for inner, group in zip(getattr(report, "exceptions", None) or (), getattr(error, "exceptions", None) or ()):
+        hide_frames(inner, group, seen)
+
+
+def traceback_of(error):
+    if isinstance(error, SyntaxError) and error.text is None and error.lineno and is_cell(str(error.filename)):
+        error.text = linecache.getline(error.filename, error.lineno) or None
+    report = traceback.TracebackException(type(error), error, error.__traceback__)
+    hide_frames(report, error, set())
+    if not report.stack and error.__cause__ is None and (error.__context__ is None or error.__suppress_context__):
+        return "".join(report.format_exception_only())
+    return "".join(report.format())
+
+
+def line_of(error, name):
+    """The line of this cell that failed: of the innermost frame in it, or of its syntax error."""
+    if isinstance(error, SyntaxError) and error.filename == name:
+        return error.lineno
+    line = None
+    entry = error.__traceback__
+    while entry is not None:
+        if entry.tb_frame.f_code.co_filename == name:
+            line = entry.tb_lineno
+        entry = entry.tb_next
+    return line
+
+
+def report_error(error):
+    cell = current
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
+    if sys.version_info >= (3, 12):
+        sys.last_exc = error
+    value = said_by(error)  # first: an interrupt ends this, while the traceback module ignores it
+    try:
+        text = traceback_of(error)
+    except Exception as other:
+        text = "%s: %s\n(no traceback: %s)" % (name_of(error), value, name_of(other))
+    channel.send(
+        event="error",
+        nonce=cell.nonce,
+        name=name_of(error),
+        value=cut(value),
+        traceback=cut(text.rstrip("\n")),
+        line=line_of(error, cell.name),
+    )
+
+
+# Magics of the plain shell.
+
+MAGIC_HINT = re.compile(r"^\s*(%|!|\?)|=\s*[!%]|\?\s*$", re.MULTILINE)
+ASSIGNED = re.compile(r"^(\s*)([\w.,\[\]'\"* ]+?)\s*=\s*([!%])(?!=)(.*)$")
+ASKED = re.compile(r"^(\s*)(\?{1,2}\s*([%\w.]+)|([%\w.]+)\s*\?{1,2})\s*$")
+PIECE = re.compile(r"\"\"\"|'''|[\"'()\[\]{}#]")
+
+
+class Scanner:
+    """Tells for each line whether a statement can begin on it: outside brackets, strings and continued lines."""
+
+    def __init__(self):
+        self.string = None
+        self.depth = 0
+        self.continued = False
+
+    def begins(self):
+        return self.string is None and self.depth == 0 and not self.continued
+
+    def string_end(self, line, at):
+        while at < len(line):
+            if line[at] == "\\":
+                at += 2
+            elif line.startswith(self.string, at):
+                return at + len(self.string)
+            else:
+                at += 1
+        return None
+
+    def take(self, line):
+        at, self.continued = 0, False
+        while True:
+            if self.string is not None:
+                at = self.string_end(line, at)
+                if at is None:
+                    if len(self.string) == 1 and not line.endswith("\\"):
+                        self.string = None
+                    return
+                self.string = None
+            piece = PIECE.search(line, at)
+            if piece is None:
+                self.continued = line.endswith("\\")
+                return
+            found, at = piece.group(), piece.end()
+            if found == "#":
+                return
+            if found[0] in "\"'":
+                self.string = found
+            else:
+                self.depth = max(0, self.depth + (1 if found in "([{" else -1))
+
+
+def parses(code):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            ast.parse(code)
+            return True
+        except (SyntaxError, ValueError):
+            return False
+
+
+def with_magics(code):
+    """The code with each magic as a call, every line where it was."""
+    if not MAGIC_HINT.search(code) or parses(code):
+        return code
+    lead = len(code) - len(code.lstrip("\r\n"))
+    if code[lead : lead + 2] == "%%":
+        head, _, body = code[lead + 2 :].partition("\n")
+        return "\n" * code[:lead].count("\n") + "__sbx_magic__('cell', %r, %r)" % (head, "\n" * (code[:lead].count("\n") + 1) + body)
+    lines, scanner, at = code.split("\n"), Scanner(), 0
+    while at < len(lines):
+        line, call = lines[at], None
+        if scanner.begins():
+            text, last = line, at
+            while text.endswith("\\") and last + 1 < len(lines):
+                last += 1
+                text = text[:-1] + lines[last]
+            call = magic_call(text)
+            if call is not None:
+                lines[at : last + 1] = [call] + [""] * (last - at)
+                at = last
+        if call is None:
+            scanner.take(line)
+        at += 1
+    return "\n".join(lines)
+
+
+def magic_call(line):
+    text = line.strip()
+    indent = line[: len(line) - len(line.lstrip())]
+    asked = ASKED.match(line)
+    if asked:
+        return "%s__sbx_magic__('help', %r, %r)" % (indent, asked.group(3) or asked.group(4), "??" in text)
+    if text.startswith("!"):
+        kind, command = ("lines", text[2:]) if text.startswith("!!") else ("system", text[1:])
+        return "%s__sbx_magic__(%r, %r)" % (indent, kind, command)
+    if text.startswith("%") and text[1:2].isalpha():
+        return "%s__sbx_magic__('line', %r)" % (indent, text[1:])
+    assigned = ASSIGNED.match(line)
+    if assigned:
+        kind = "lines" if assigned.group(3) == "!" else "line"
+        return "%s%s = __sbx_magic__(%r, %r)" % (indent, assigned.group(2), kind, assigned.group(4).strip())
+    return None
+
+
+def expanded(text, frame):
+    """$name and {expression} as IPython replaces them in commands."""
+
+    def value(found):
+        name, expression = found.group(1), found.group(2)
+        try:
+            if name is not None:
+                return str(frame.f_locals[name] if name in frame.f_locals else frame.f_globals[name])
+            return str(eval(expression, frame.f_globals, frame.f_locals))
+        except Exception:
+            return found.group()
+
+    return re.sub(r"(?<![\\$])\$([A-Za-z_]\w*)|\{([^{}]+)\}", value, text)
+
+
+def flush():
+    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+        try:
+            stream.flush()
+        except Exception:
+            pass
+
+
+def run_command(command, **named):
+    import subprocess
+
+    flush()
+    ended = subprocess.run(command, stdin=None if "input" in named else subprocess.DEVNULL, **named)
+    main["_exit_code"] = ended.returncode
+    return ended
+
+
+def magic(kind, text, extra=None):
+    """What the call in a transformed line runs."""
+    frame = sys._getframe(1)
+    if kind == "system":
+        run_command(expanded(text, frame), shell=True)
+        return None
+    if kind == "lines":
+        import subprocess
+
+        ended = run_command(expanded(text, frame), shell=True, stdout=subprocess.PIPE)
+        return ended.stdout.decode("utf-8", "replace").splitlines()
+    if kind == "help":
+        return tell_about(text, extra)
+    name, _, arguments = text.strip().partition(" ")
+    arguments = arguments.strip()
+    functions = CELL_MAGICS if kind == "cell" else LINE_MAGICS
+    function = functions.get(name)
+    if function is None:
+        mark = "%%" if kind == "cell" else "%"
+        raise UsageError("%s%s is not one of the magics of this shell, which are %s." % (mark, name, ", ".join(mark + other for other in sorted(functions))))
+    if name not in ("timeit", "time"):
+        arguments = expanded(arguments, frame)
+    return function(arguments, extra) if kind == "cell" else function(arguments)
+
+
+def tell_about(name, with_source):
+    import inspect
+
+    if name.startswith("%"):
+        known = name.lstrip("%") in LINE_MAGICS or name.lstrip("%") in CELL_MAGICS
+        print("%s is %s of this shell." % (name, "a magic" if known else "not a magic"))
+        return
+    try:
+        value = eval(name, main)
+    except Exception:
+        print("Object `%s` not found." % name)
+        return
+    if callable(value):
+        try:
+            print("Signature: %s%s" % (name, inspect.signature(value)))
+        except (TypeError, ValueError):
+            pass
+    else:
+        print("Value:     %s" % cut(text_of(value)))
+    print("Type:      %s" % type(value).__name__)
+    if with_source:
+        try:
+            print("Source:\n%s" % inspect.getsource(value).rstrip())
+            return
+        except (TypeError, OSError):
+            pass
+    print("Docstring: %s" % (inspect.getdoc(value) or "<no docstring>"))
+
+
+def duration(seconds):
+    for size, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        if seconds >= size:
+            return "%.3g %s" % (seconds / size, unit)
+    return "%.3g ns" % (seconds * 1e9)
+
+
+def magic_timeit(arguments, body=None):
+    import timeit
+
+    number, repeat, rest = 0, 7, arguments
+    while True:
+        option = re.match(r"-(n|r)\s*(\d+)\s*", rest) or re.match(r"-(q|o|c|t)\s+()", rest)
+        if not option:
+            break
+        if option.group(1) == "n":
+            number = int(option.group(2))
+        elif option.group(1) == "r":
+            repeat = int(option.group(2))
+        rest = rest[option.end() :]
+    timer = timeit.Timer(rest or "pass", globals=main) if body is None else timeit.Timer(body, rest or "pass", globals=main)
+    number = number or timer.autorange()[0]
+    times = [time / number for time in timer.repeat(repeat, number)]
+    mean = sum(times) / len(times)
+    deviation = (sum((time - mean) ** 2 for time in times) / len(times)) ** 0.5
+    print(
+        "%s ± %s per loop (mean ± std. dev. of %d run%s, %s loop%s each)"
+        % (duration(mean), duration(deviation), repeat, "" if repeat == 1 else "s", format(number, ","), "" if number == 1 else "s")
+    )
+
+
+def magic_time(arguments, body=None):
+    import time
+
+    before, cpu = time.perf_counter(), os.times()
+    value = None
+    try:
+        value = run_code(arguments if body is None else body, current.name)
+    finally:
+        after, used = time.perf_counter(), os.times()
+        user, system = used.user - cpu.user, used.system - cpu.system
+        print("CPU times: user %s, sys: %s, total: %s" % (duration(user), duration(system), duration(user + system)))
+        print("Wall time: %s" % duration(after - before))
+    return value
+
+
+def magic_cd(arguments):
+    previous = os.getcwd()
+    target = arguments.strip("'\"") or "~"
+    os.chdir(os.path.expanduser(magic_cd.previous if target == "-" else target))
+    magic_cd.previous = previous
+    print(os.getcwd())
+
+
+magic_cd.previous = "."
+
+
+def magic_env(arguments):
+    name, mark, value = arguments.partition("=") if "=" in arguments else arguments.partition(" ")
+    name = name.strip()
+    if not name:
+        return dict(os.environ)
+    if not mark:
+        return os.environ.get(name)
+    os.environ[name] = value.strip()
+    print("env: %s=%s" % (name, value.strip()))
+    return None
+
+
+def own_names():
+    return sorted(name for name in main if not name.startswith("_"))
+
+
+def magic_who(_):
+    print("   ".join(own_names()) or "Interactive namespace is empty.")
+
+
+def magic_whos(_):
+    for name in own_names():
+        print("%-16s %-16s %s" % (name, type(main[name]).__name__, cut(text_of(main[name]))[:60].replace("\n", " ")))
+
+
+def magic_reset(_):
+    for name in [name for name in main if not (name.startswith("__") and name.endswith("__"))]:
+        del main[name]
+
+
+def magic_run(arguments):
+    import runpy
+    import shlex
+
+    words = shlex.split(arguments)
+    if not words or words[0].startswith("-"):
+        raise UsageError("%run takes a file and its arguments.")
+    before = sys.argv
+    sys.argv = words
+    try:
+        names = runpy.run_path(words[0], run_name="__main__")
+    finally:
+        sys.argv = before
+    main.update((name, value) for name, value in names.items() if not name.startswith("__"))
+
+
+def magic_shell(program):
+    return lambda arguments: run_command(program + " " + arguments, shell=True) and None
+
+
+def magic_pip(arguments):
+    import shlex
+
+    run_command([sys.executable, "-m", "pip"] + shlex.split(arguments))
+
+
+def magic_accepted(_):
+    """Has no effect here: pictures and reloading need no setting, or have none."""
+
+
+def magic_load_ext(arguments):
+    if arguments.strip() != "autoreload":
+        raise UsageError("%load_ext needs IPython, which this interpreter does not have.")
+
+
+LINE_MAGICS = {
+    "timeit": magic_timeit,
+    "time": magic_time,
+    "cd": magic_cd,
+    "pwd": lambda _: os.getcwd(),
+    "env": magic_env,
+    "set_env": magic_env,
+    "who": magic_who,
+    "whos": magic_whos,
+    "reset": magic_reset,
+    "run": magic_run,
+    "pip": magic_pip,
+    "matplotlib": magic_accepted,
+    "config": magic_accepted,
+    "autoreload": magic_accepted,
+    "load_ext": magic_load_ext,
+    "reload_ext": magic_load_ext,
+    "lsmagic": lambda _: print("%" + "  %".join(sorted(LINE_MAGICS)) + "\n%%" + "  %%".join(sorted(CELL_MAGICS))),
+}
+for _name in ("ls", "cat", "mkdir", "rmdir", "cp", "mv", "rm"):
+    LINE_MAGICS[_name] = magic_shell(_name)
+
+
+def magic_script(program):
+    def run(arguments, body):
+        import shlex
+        import subprocess
+
+        words = shlex.split(arguments) if program is None else [program] + shlex.split(arguments)
+        ended = run_command(words, input=body.encode("utf-8", "surrogateescape"))
+        if ended.returncode != 0:
+            raise subprocess.CalledProcessError(ended.returncode, words)
+
+    return run
+
+
+def magic_writefile(arguments, body):
+    words = arguments.split()
+    appends = "-a" in words
+    path = os.path.expanduser([word for word in words if word != "-a"][0].strip("'\""))
+    print("%s %s" % ("Appending to" if appends else "Overwriting" if os.path.exists(path) else "Writing", path))
+    with open(path, "a" if appends else "w", encoding="utf-8") as file:
+        file.write(body.lstrip("\n") if body.startswith("\n") else body)
+
+
+def magic_show(mime):
+    return lambda _, body: send_forms({mime: body.lstrip("\n")})
+
+
+class Captured:
+    def __init__(self, out, err):
+        self.stdout, self.stderr, self.outputs = out, err, []
+
+    def show(self):
+        sys.stdout.write(self.stdout)
+        sys.stderr.write(self.stderr)
+
+    __call__ = show
+
+    def __str__(self):
+        return self.stdout
+
+
+def magic_capture(arguments, body):
+    import contextlib
+    import io
+
+    out, err, sent = io.StringIO(), io.StringIO(), current.sent
+    name = arguments.split()[-1] if arguments.split() and not arguments.split()[-1].startswith("-") else None
+    current.sent = CELL_BYTES + 1  # nothing is shown
+    left_out, current.left_out = current.left_out, LEFT_OUT
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            run_code(body, current.name)
+            show_figures()
+    finally:
+        current.sent, current.left_out = sent, left_out
+        if name:
+            main[name] = Captured(out.getvalue(), err.getvalue())
+
+
+CELL_MAGICS = {
+    "timeit": magic_timeit,
+    "time": magic_time,
+    "capture": magic_capture,
+    "writefile": magic_writefile,
+    "file": magic_writefile,
+    "script": magic_script(None),
+    "html": magic_show("text/html"),
+    "HTML": magic_show("text/html"),
+    "markdown": magic_show("text/markdown"),
+    "latex": magic_show("text/latex"),
+    "svg": magic_show("image/svg+xml"),
+    "SVG": magic_show("image/svg+xml"),
+    "javascript": magic_show("application/javascript"),
+    "js": magic_show("application/javascript"),
+}
+for _name in ("bash", "sh", "perl", "ruby"):
+    CELL_MAGICS[_name] = magic_script(_name)
+for _name in ("python", "python3"):
+    CELL_MAGICS[_name] = magic_script(sys.executable)
+
+
+# Running a cell.
+
+loop = None  # the one event loop of the context, made by the first await
+
+
+def run_coroutine(coroutine):
+    global loop
+    import asyncio
+
+    if loop is None or loop.is_closed():
+        loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    task = loop.create_task(coroutine)
+    try:
+        return loop.run_until_complete(task)
+    except BaseException as error:
+        if not task.done() and channel.is_ours():  # interrupted while the loop waited
+            task.cancel()
+            try:
+                loop.run_until_complete(task)
+                ended = current.told
+            except BaseException as cancelled:
+                ended = cancelled
+            if isinstance(error, KeyboardInterrupt) and ended is not None:
+                raise KeyboardInterrupt().with_traceback(ended.__traceback__) from None  # shows where the cell waited
+        raise
+
+
+def run_compiled(code):
+    if code.co_flags & CO_COROUTINE:
+        return run_coroutine(eval(code, main))
+    return eval(code, main)
+
+
+def is_quiet(lines, node):
+    """Whether the statement ends with a semicolon."""
+    rest = lines[node.end_lineno - 1].encode("utf-8", "surrogatepass")[node.end_col_offset :].decode("utf-8", "surrogatepass")
+    return any(";" in line.partition("#")[0] for line in [rest] + lines[node.end_lineno :])
+
+
+def run_code(text, name):
+    """Runs the statements and returns the value of the last one, None if it has none or is silenced."""
+    global futures
+    flags = TOP_LEVEL_AWAIT | futures
+    tree = compile(text, name, "exec", ast.PyCF_ONLY_AST | flags, True)
+    last = None
+    if tree.body and isinstance(tree.body[-1], ast.Expr):
+        last = tree.body.pop()
+    quiet = last is not None and is_quiet(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), last)
+    body = compile(tree, name, "exec", flags, True) if tree.body else None
+    if body is not None:
+        futures |= body.co_flags & FUTURES
+    value = None if last is None else compile(ast.Expression(last.value), name, "eval", TOP_LEVEL_AWAIT | futures, True)
+    if name == current.name:
+        sources.append((name, text, TOP_LEVEL_AWAIT | futures))
+    del tree, last
+    if body is not None:
+        run_compiled(body)
+    shows = None if value is None else run_compiled(value)
+    return None if quiet else shows
+
+
+futures = 0
+
+
+def run_plain(cell):
+    value = run_code(with_magics(cell.code), cell.name)
+    hook = sys.displayhook
+    hook(value)
+
+
+class Cell:
+    def __init__(self, request):
+        self.nonce = str(request["nonce"])
+        self.count = int(request["count"])
+        self.code = request["code"]
+        self.name = "<cell %d>" % self.count
+        self.sent = 0
+        self.left_out = 0
+        self.told = None
+
+
+current = None
+
+
+def guarded(function, *arguments):
+    """Calls it so that SIGINT can interrupt it. Returns what it raised, or None."""
+    failure = None
+    try:
+        try:
+            arm()
+            function(*arguments)
+        except BaseException as error:
+            failure = error
+        disarm()
+    except KeyboardInterrupt as error:  # it came between the two
+        failure = error
+        disarm()
+    return failure
+
+
+def end_child(failure):
+    """A child that a cell forked ends where the cell does, like a script of its own."""
+    code = 0
+    try:
+        if isinstance(failure, SystemExit):
+            code = exit_code(failure)
+        elif failure is not None:
+            code = 1
+            sys.stderr.write(traceback_of(failure))
+        flush_all()
+    finally:
+        end_process(code & 0xFF)
+
+
+def exit_code(error):
+    code = error.code
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return int(code)
+    print(code, file=sys.stderr)
+    return 1
+
+
+def flush_libc():
+    """C code of an imported extension may have buffered output."""
+    if len(sys.modules) != flush_libc.modules:
+        flush_libc.modules = len(sys.modules)
+        if flush_libc.function is None:
+            files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+            if any(isinstance(file, str) and file.endswith(".so") and ("lib-dynload" not in file or "_ctypes" in file) for file in files):
+                import ctypes
+
+                flush_libc.function = ctypes.CDLL(None).fflush
+    if flush_libc.function is not None:
+        flush_libc.function(None)
+
+
+flush_libc.modules = 0
+flush_libc.function = None
+
+
+def flush_all():
+    flush()
+    try:
+        flush_libc()
+    except Exception:
+        pass
+
+
+def end_of_cell():
+    try:
+        show_figures()
+    finally:
+        flush_all()
+
+
+def heal():
+    """Restores what the driver and the standard library need, after a cell made reporting impossible."""
+    vars(builtins).update((name, value) for name, value in saved_builtins.items() if name != "_")
+    if sys.getrecursionlimit() < 200:
+        sys.setrecursionlimit(1000)
+
+
+def prepare_streams():
+    for name, descriptor in (("stdout", 1), ("stderr", 2)):
+        stream = getattr(sys, name, None)
+        try:
+            closed = stream.closed
+        except Exception:
+            continue
+        if closed is True and stream is getattr(sys, "__%s__" % name):
+            try:
+                stream = open(descriptor, "w", buffering=1, encoding="utf-8", errors="surrogateescape" if descriptor == 1 else "backslashreplace", closefd=False)
+            except (OSError, ValueError):
+                continue
+            setattr(sys, name, stream)
+            setattr(sys, "__%s__" % name, stream)
+
+
+def run_cell(request):
+    global current
+    cell = current = Cell(request)
+    linecache.cache[cell.name] = (len(cell.code), None, cell.code.splitlines(True), cell.name)
+    main.pop("__warningregistry__", None)  # a line of another cell is not this one
+    prepare_streams()
+    failure = guarded(run_in_shell, cell)
+    if not channel.is_ours():
+        end_child(failure)
+    late = guarded(end_of_cell)
+    failure = failure or late
+    code = None
+    if isinstance(failure, SystemExit):
+        code = 1
+        wrong = guarded(lambda: setattr(cell, "exit", exit_code(failure)))
+        code = cell.exit if wrong is None else 1
+    elif failure is not None:
+        wrong = guarded(report_error, failure)
+        if wrong is not None:
+            heal()
+            if guarded(report_error, wrong if isinstance(wrong, KeyboardInterrupt) else failure) is not None:
+                channel.send(event="error", nonce=cell.nonce, name=type(failure).__name__, value="", traceback="", line=None)
+        flush_all()
+    current = None
+    done = {"event": "done", "nonce": cell.nonce, "count": cell.count, "ok": failure is None or code == 0}
+    if code is not None:
+        done["exit"] = code
+    try:
+        channel.send(**done)
+    except (OSError, MemoryError):
+        raise
+    except Exception:
+        heal()
+        channel.send(**done)
+
+
+# IPython's shell.
+
+
+def make_ipython():
+    """Prepares IPython's shell and returns the function that runs a cell in it."""
+    global shell_directory
+    from IPython.core import displayhook, displaypub, formatters, interactiveshell
+    from IPython.core.compilerop import CachingCompiler
+    from traitlets import Type
+    from traitlets.config import Config
+
+    class Formatter(formatters.DisplayFormatter):
+        def format(self, value, include=None, exclude=None):
+            forms, metadata = super().format(value, include=include, exclude=exclude)
+            if forms or real_method(value, "_ipython_display_") is None:
+                if "text/plain" not in forms and not (include and "text/plain" not in include):
+                    forms["text/plain"] = text_of(value)
+                add_special_forms(value, forms)
+                forms = select(forms, include, exclude)
+            return forms, metadata
+
+    class Hook(displayhook.DisplayHook):
+        def write_output_prompt(self):
+            pass
+
+        def write_format_data(self, format_dict, md_dict=None):
+            send_forms(format_dict, main=True)
+
+        def finish_displayhook(self):
+            flush()
+            self.is_active = False
+
+    class Publisher(displaypub.DisplayPublisher):
+        def publish(self, data, *_, **__):
+            send_forms(data)
+
+        def clear_output(self, wait=False):
+            pass
+
+    class Compiler(CachingCompiler):
+        def get_code_name(self, raw_code, transformed_code, number):
+            return current.name
+
+        def cache(self, transformed_code, number=0, raw_code=None):
+            self._filename_map = getattr(self, "_filename_map", {})
+            self._filename_map[current.name] = number
+            return current.name
+
+    class Shell(interactiveshell.InteractiveShell):
+        displayhook_class = Type(Hook)
+        display_pub_class = Type(Publisher)
+        compiler_class = Type(Compiler)
+
+        def init_display_formatter(self):
+            self.display_formatter = Formatter(parent=self)
+            self.configurables.append(self.display_formatter)
+
+        def enable_gui(self, gui=None):
+            pass
+
+        # The driver reports errors. The shell tells them to run_cell's result, and some magics only here.
+        def showtraceback(self, exc_tuple=None, *_, **__):
+            error = exc_tuple[1] if exc_tuple else sys.exc_info()[1]
+            formatter = sys._getframe(1).f_locals.get("self")
+            if not isinstance(formatter, formatters.BaseFormatter):
+                current.told = error
+            elif formatter.format_type != "text/plain":
+                complain("%s raised %s: %s" % (formatter.print_method, name_of(error), said_by(error)))
+
+        def should_run_async(self, *arguments, **named):
+            with warnings.catch_warnings():  # the real compilation warns
+                warnings.simplefilter("ignore")
+                return super().should_run_async(*arguments, **named)
+
+        def showsyntaxerror(self, *_, **__):
+            pass
+
+        def showindentationerror(self):
+            pass
+
+        def show_usage_error(self, exc):
+            pass
+
+        system = interactiveshell.InteractiveShell.system_raw
+
+    interactiveshell.warn = lambda *_, **__: None  # "To exit: use 'exit'": SystemExit ends the cell here
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.InteractiveShell.autocall = 0
+    config.InteractiveShell.banner1 = ""
+    config.InteractiveShell.colors = "NoColor"
+    config.InteractiveShell.ast_node_interactivity = "last_expr"
+    config.InteractiveShell.separate_in = ""
+    try:
+        shell = Shell.instance(config=config, user_module=main_module, user_ns=main)
+    except Exception:
+        config.InteractiveShell.colors = "nocolor"  # from IPython 9 on
+        Shell.clear_instance()
+        shell = Shell.instance(config=config, user_module=main_module, user_ns=main)
+    shell_directory = os.path.dirname(os.path.dirname(os.path.abspath(interactiveshell.__file__))) + os.sep
+    shell.loop_runner = run_coroutine
+    shell.autoawait = True
+    transforms = shell.input_transformer_manager.cleanup_transforms
+    transforms[:] = [keep_numbers if getattr(transform, "__name__", "") == "leading_empty_lines" else transform for transform in transforms]
+    shell.register_magic_function(lambda line: None, "line", "matplotlib")
+    shell.set_hook("show_in_pager", lambda _self, data, start=0, screen_lines=0: print(data["text/plain"] if isinstance(data, dict) else data), 99)
+    for name in ("exit", "quit"):
+        main.pop(name, None)
+        shell.user_ns_hidden.pop(name, None)
+        shell.builtin_trap.auto_builtins.pop(name, None)
+    return lambda cell: run_in_ipython(shell, cell)
+
+
+def keep_numbers(lines):
+    """Instead of IPython's removal of leading empty lines, which changes the numbers of all others."""
+    first = next((at for at, line in enumerate(lines) if line.strip()), 0)
+    return lines[first:] if lines and lines[first].startswith("%%") else lines
+
+
+def run_in_ipython(shell, cell):
+    if "\0" in cell.code:
+        compile(cell.code, cell.name, "exec")  # raises; the shell would leave a coroutine behind
+    shell.execution_count = cell.count
+    result = shell.run_cell(cell.code, store_history=True)
+    try:
+        text = shell.transform_cell(cell.code)
+        if parses(text):
+            sources.append((cell.name, text, TOP_LEVEL_AWAIT))
+    except Exception:
+        pass
+    failure = result.error_before_exec or result.error_in_exec or cell.told
+    if failure is not None:
+        raise failure
+
+
+class Quit:
+    """exit and quit: as site's, but they leave standard input open."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __repr__(self):
+        return "Use %s() to end the cell" % self.name
+
+    def __call__(self, code=None):
+        raise SystemExit(code)
+
+
+def find_shell():
+    if os.environ.get("SBX_CELL_SHELL") != PLAIN:
+        try:
+            from importlib.util import find_spec
+
+            if find_spec("IPython") is not None:
+                return IPYTHON, make_ipython()
+        except Exception as error:
+            complain("IPython is not usable: %s: %s" % (name_of(error), said_by(error)))
+            sys.displayhook = sys.__displayhook__
+            main.clear()
+            main.update(fresh_main)
+    builtins.display = display
+    builtins.__sbx_magic__ = magic
+    sys.displayhook = show_value
+    HOOKS["IPython.display"] = hook_display
+    sys.meta_path.append(Minimal)
+    return PLAIN, run_plain
+
+
+def serve():
+    global run_in_shell
+    shell, run_in_shell = find_shell()
+    saved_builtins.update(vars(builtins))
+    channel.send(event="ready", language="python", version="%d.%d.%d" % sys.version_info[:3], shell=shell)
+    while True:
+        request = channel.receive()
+        if request is None:
+            return
+        if request.get("op") == "cell":
+            run_cell(request)
+        elif request.get("op") == "ping":
+            channel.send(event="pong")
+
+
+def start():
+    """Serves until the requests end. A forked child that comes here ends too."""
+    try:
+        serve()
+        code = 0
+    except BaseException as error:  # a cell closed the channel, or memory is exhausted
+        complain("the context ends: %s: %s" % (name_of(error), said_by(error)))
+        code = 1
+    if channel.is_ours():
+        import atexit
+
+        try:
+            atexit._run_exitfuncs()
+        except BaseException:
+            pass
+    flush_all()
+    end_process(code)
+
+
+OWN = globals()
+MAIN_THREAD = _thread.get_ident()
+shell_directory = None
+run_in_shell = None
+saved_builtins = {}
+signal.signal(signal.SIGINT, ignore_interrupt)
+channel = Channel()
+
+# The module that cells are: pickle, dataclasses and multiprocessing look for it by name.
+main_module = types.ModuleType("__main__")
+main = main_module.__dict__
+main["__builtins__"] = builtins
+fresh_main = dict(main)
+sys.modules["__main__"] = main_module
+sys.argv = [""]
+if "__file__" in OWN and sys.path and sys.path[0] == os.path.dirname(os.path.abspath(OWN["__file__"])):
+    sys.path[0] = ""
+os.environ.setdefault("MPLBACKEND", "Agg")
+sys.meta_path.insert(0, Hooks)
+builtins.exit, builtins.quit = Quit("exit"), Quit("quit")
+# From a frame with other globals: up to Python 3.9 a called function shares the builtins of a caller with the same globals.
+eval("start()", {"start": start, "__builtins__": __builtins__})
