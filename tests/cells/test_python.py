@@ -1,0 +1,422 @@
+#!/usr/bin/env python3
+"""The driver of Python contexts: the table of cells under its own shell and under IPython's, interrupts, attacks."""
+
+import functools
+import glob
+import os
+import re
+import signal
+import subprocess
+import unittest
+
+import celltest
+from celltest import DRIVERS, CellTest, Died
+from python_table import GROUPS, NEEDS, TABLE
+
+SYSTEM = "/usr/bin/python3"
+BOOT = f'exec(compile(open({str(DRIVERS / "python.py")!r},encoding="utf-8").read(),"<sbx>","exec"),{{"__name__":"__sbx__"}})'
+
+
+@functools.lru_cache(None)
+def has(python, module):
+    return subprocess.run([python, "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
+
+
+def version_of(python):
+    text = subprocess.run([python, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, check=False, text=True).stdout
+    return tuple(map(int, text.split()))
+
+
+def others():
+    """Interpreters besides Debian's: those of pyenv, and what SBX_TEST_PYTHONS names, separated by colons."""
+    home = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
+    found = [name for name in os.environ.get("SBX_TEST_PYTHONS", "").split(":") if name] + sorted(glob.glob(home + "/versions/*/bin/python3"))
+    return [name for name in found if version_of(name) >= (3, 8)]
+
+
+def fits(expected, actual):
+    """Whether a value is as a row says: equal, matched by a pattern, or accepted by a function."""
+    if callable(expected):
+        return bool(expected(actual))
+    if isinstance(expected, re.Pattern):
+        return isinstance(actual, str) and expected.fullmatch(actual) is not None
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        return expected.keys() == actual.keys() and all(fits(value, actual[key]) for key, value in expected.items())
+    return expected == actual
+
+
+def fits_output(expected, actual):
+    if callable(expected):
+        return bool(expected(actual))
+    if isinstance(expected, re.Pattern):
+        return expected.fullmatch(actual.decode(errors="replace")) is not None
+    return actual == (expected.encode() if isinstance(expected, str) else expected)
+
+
+class PythonTest(CellTest):
+    shell = "plain"
+
+    def python(self, interpreter=SYSTEM, shell=None, env=None, **named):
+        context = self.start([interpreter, "-u", "-X", "utf8", "-c", BOOT],
+                             env={**({"SBX_CELL_SHELL": "plain"} if (shell or self.shell) == "plain" else {}), **(env or {})}, **named)
+        self.assertEqual((context.ready["language"], context.ready["shell"], context.start_output), ("python", shell or self.shell, (b"", b"")))
+        return context
+
+    def check(self, row, answer, line_of_file=""):
+        name = f"<cell {answer.done['count']}>"
+
+        def named(expected):
+            if isinstance(expected, re.Pattern):
+                return re.compile(expected.pattern.replace("<cell @>", name), expected.flags)
+            return expected.replace("<cell @>", name) if isinstance(expected, str) else expected
+
+        about = f"{line_of_file}\n{row.code[:300]}\n{answer}"
+        self.assertTrue(fits_output(named(row.out), answer.out), f"stdout, expected {row.out}: {about}")
+        self.assertTrue(fits_output(named(row.err), answer.err), f"stderr, expected {row.err}: {about}")
+        main = {"text/plain": row.main} if row.main is not None and not isinstance(row.main, dict) else row.main
+        mains = [result["data"] for result in answer.results if result["main"] and result["data"]]
+        self.assertEqual(len(mains), 0 if main is None else 1, f"main result: {about}")
+        self.assertTrue(main is None or fits(main, mains[0]), f"main, expected {main}: {about}")
+        shown = answer.shown
+        self.assertEqual(len(shown), len(row.shown), f"shown: {about}")
+        for expected, actual in zip(row.shown, shown):
+            self.assertTrue(fits(expected, actual), f"shown, expected {expected}: {about}")
+        left_out = [(item["mime"], item["bytes"]) for result in answer.results for item in result.get("left_out", ())]
+        self.assertEqual(left_out, row.left_out or [], about)
+        self.assertEqual(len(answer.errors), 1 if row.error else 0, f"error: {about}")
+        if row.error:
+            error = answer.error
+            self.assertTrue(fits(row.error[0], error["name"]) and fits(row.error[1], error["value"]), f"error, expected {row.error}: {about}")
+            self.assertTrue(fits(row.line, error["line"]), f"line, expected {row.line}: {about}")
+            for text in row.holds:
+                self.assertIn(named(text), error["traceback"], about)
+            for text in row.lacks:
+                self.assertNotIn(text, error["traceback"], about)
+        self.assertEqual(answer.done.get("exit"), row.exit, about)
+        self.assertEqual(answer.done["ok"], row.exit == 0 if row.exit is not None else not row.error, about)
+        self.assertEqual(answer.others, [], about)
+
+    def table(self, group, interpreter=SYSTEM):
+        for module in NEEDS.get(group, ()):
+            if not has(interpreter, module):
+                self.skipTest(f"{interpreter} has no {module}")
+        context = self.python(interpreter, cwd=self.directory())
+        version = tuple(map(int, context.ready["version"].split(".")))[:2]
+        context.count = 99_998
+        context.cell("kept = 42")
+        ran = 0
+        for number, row in enumerate(GROUPS[group]):
+            row = row.under(self.shell)
+            context.count = number
+            if version < row.since or not all(has(interpreter, module) for module in row.needs):
+                print(f"{group} {number}: not on {interpreter}")
+                continue
+            self.check(row, context.cell(row.code), f"{group} row {number} under {self.shell} of {interpreter}")
+            context.count = 99_999
+            self.assertTrue(context.cell("assert kept == 42").done["ok"], row.code)
+            ran += 1
+        self.assertEqual(context.close(), 0)
+        return ran
+
+
+class Table(PythonTest):
+    def test_values(self):
+        self.table("values")
+
+    def test_streams(self):
+        self.table("streams")
+
+    def test_rich(self):
+        self.table("rich")
+
+    def test_async(self):
+        self.table("async")
+
+    def test_errors(self):
+        self.table("errors")
+
+    def test_processes(self):
+        self.table("processes")
+
+    def test_magics(self):
+        self.table("magics")
+
+    def test_figures(self):
+        self.table("figures")
+
+    def test_data(self):
+        self.table("data")
+
+    def test_others(self):
+        self.table("others")
+
+
+class TableUnderIPython(PythonTest):
+    shell = "ipython"
+
+    def setUp(self):
+        if not has(SYSTEM, "IPython"):
+            self.skipTest("python3-ipython is not installed")
+
+    def test_ipython_values(self):
+        self.table("values")
+
+    def test_ipython_streams(self):
+        self.table("streams")
+
+    def test_ipython_rich(self):
+        self.table("rich")
+
+    def test_ipython_async(self):
+        self.table("async")
+
+    def test_ipython_errors(self):
+        self.table("errors")
+
+    def test_ipython_processes(self):
+        self.table("processes")
+
+    def test_ipython_magics(self):
+        self.table("magics")
+
+    def test_ipython_figures(self):
+        self.table("figures")
+
+    def test_ipython_data(self):
+        self.table("data")
+
+    def test_ipython_others(self):
+        self.table("others")
+
+
+class Interpreters(PythonTest):
+    ANYWHERE = ("values", "streams", "rich", "async", "errors", "processes", "magics")
+
+    def test_every_version(self):
+        found = others()
+        if not found:
+            self.skipTest("no interpreter besides Debian's")
+        for interpreter in found:
+            for group in self.ANYWHERE:
+                with self.subTest(interpreter, group=group):
+                    self.table(group, interpreter)
+
+    def test_every_version_of_ipython(self):
+        found = [interpreter for interpreter in others() if has(interpreter, "IPython")]
+        if not found:
+            self.skipTest("no IPython besides Debian's")
+        self.shell = "ipython"
+        for interpreter in found:
+            for group in self.ANYWHERE:
+                with self.subTest(interpreter, group=group):
+                    self.table(group, interpreter)
+
+    def test_venv(self):
+        directory = self.directory()
+        subprocess.run([SYSTEM, "-m", "venv", "--without-pip", directory + "/venv"], check=True)
+        context = self.python(directory + "/venv/bin/python")
+        self.assertEqual(context.cell("import sys; sys.prefix").text, repr(os.path.realpath(directory) + "/venv"))
+        self.table("values", directory + "/venv/bin/python")
+
+    def test_text_or_file_as_program(self):
+        text = (DRIVERS / "python.py").read_text()
+        directory = self.directory()
+        for arguments in (["-c", text], [str(DRIVERS / "python.py")]):
+            context = self.start([SYSTEM, "-u", "-X", "utf8", *arguments], env={"SBX_CELL_SHELL": "plain"}, cwd=directory)
+            answer = context.cell("import sys\ndef f(): return 1/0\ntry: f()\nfinally: print(sys.argv, __name__, repr(sys.path[0]), sorted(n for n in globals() if n[0] != '_'))")
+            self.assertEqual(answer.out, b"[''] __main__ '' ['f', 'sys']\n", answer)
+            self.assertNotIn("exec", answer.error["traceback"])
+            self.assertEqual(answer.error["traceback"].count("File "), 2, answer)
+            answer = context.cell("import multiprocessing as m\nwith m.get_context('spawn').Pool(1) as p: r = p.map(abs, [-1])\nr")
+            self.assertEqual(answer.text, "[1]", answer)
+
+    def test_no_message_is_lost_at_once(self):
+        context = self.python()
+        nonces = [context.begin(f"print({n}); {n}") for n in range(50)]
+        for number, nonce in enumerate(nonces):
+            context.count = number + 1
+            self.assertEqual(context.finish(nonce).text, str(number))
+        context.ping()
+        self.assertEqual(context.cell("# " + "é" * 3_000_000 + "\n5").text, "5")
+        self.assertEqual(context.close(), 0)
+
+    def test_end_of_requests_ends_the_context(self):
+        directory = self.directory()
+        context = self.python(cwd=directory)
+        context.cell("import atexit, threading, time\natexit.register(lambda: open('ended', 'w').write('x'))\nthreading.Thread(target=time.sleep, args=(100,)).start()")
+        self.assertEqual(context.close(), 0)
+        self.assertTrue(os.path.exists(directory + "/ended"))
+
+
+class Interrupts(PythonTest):
+    def interrupted(self, context, code, line, everyone=False):
+        """The cell prints when it is ready for SIGINT."""
+        sent = []
+
+        def send(context, answer):
+            if not sent and b"ready\n" in answer.out:
+                sent.append(True)
+                context.interrupt(everyone)
+
+        answer = context.cell(code, send)
+        self.assertEqual((answer.error or {}).get("name"), "KeyboardInterrupt", answer)
+        self.assertEqual(answer.done["ok"], False)
+        self.assertEqual(answer.error["line"], line, answer)
+        self.assertEqual(context.cell("kept").text, "42")
+        return answer
+
+    def several(self, context):
+        context.cell("kept = 42; import time, asyncio, subprocess, threading")
+        self.interrupted(context, "\nprint('ready'); time.sleep(100)", 2)
+        self.interrupted(context, "first = True\nwhile True: first and print('ready'); first = False", 2)
+        answer = self.interrupted(context, "\n\nprint('ready'); await asyncio.sleep(100)", 3)
+        self.assertNotIn("<sbx>", answer.error["traceback"])
+        self.interrupted(context, "async def waits():\n    try:\n        print('ready'); await asyncio.sleep(100)\n    finally:\n        print('cleaned')\nawait waits()", 3)
+        self.interrupted(context, "try:\n    print('ready'); time.sleep(100)\nfinally:\n    print('finally')", 2)
+        self.interrupted(context, "\nprint('ready'); subprocess.run(['sleep', '100'])", 2, everyone=True)
+        self.interrupted(context, "t = threading.Thread(target=lambda: None); t.start()\nprint('ready'); threading.Event().wait()", 2)
+        self.interrupted(context, "class Slow:\n    def __repr__(self):\n        print('ready'); time.sleep(100)\nSlow()", 3)
+        self.interrupted(context, "class Bad(Exception):\n    def __str__(self):\n        print('ready'); time.sleep(100)\nraise Bad", 3)
+        self.assertEqual(context.cell("await asyncio.sleep(0, 3)").text, "3")
+
+    def test_state_survives(self):
+        self.several(self.python())
+
+    def test_state_survives_under_ipython(self):
+        if not has(SYSTEM, "IPython"):
+            self.skipTest("python3-ipython is not installed")
+        self.several(self.python(shell="ipython"))
+
+    def test_between_cells_nothing_happens(self):
+        context = self.python()
+        context.cell("kept = 42")
+        for _ in range(20):
+            context.interrupt()
+            context.ping()
+        self.assertEqual(context.cell("kept").text, "42")
+
+    def test_messages_stay_whole(self):
+        """Interrupts that arrive while the driver writes."""
+        context = self.python()
+        context.cell("kept = 42; text = 'x' * 1_000_000")
+        for _ in range(30):
+            answer = context.cell("for _i in range(3): display(text)", lambda context, _: context.interrupt())
+            self.assertLessEqual(len(answer.results), 3)
+            self.assertIn(answer.done["ok"], (True, False))
+        self.assertEqual(context.cell("kept").text, "42")
+
+    def test_children_of_a_cell_keep_the_default(self):
+        context = self.python()
+        answer = context.cell("import subprocess\np = subprocess.Popen(['grep', 'SigIgn', '/proc/self/status'], stdout=-1); p.communicate()[0].split()[1][-1:]")
+        self.assertIn(int(eval(answer.text), 16) & 2, (0,), answer)
+
+    def test_a_cell_that_blocks_sigint_hurts_itself(self):
+        for code in ("signal.signal(signal.SIGINT, signal.SIG_IGN)", "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])",
+                     "signal.signal(signal.SIGINT, lambda *_: None)"):
+            context, other = self.python(), self.python()
+            other.cell("kept = 42")
+            context.cell("import signal, time\n" + code)
+            context.begin("print('ready')\ntime.sleep(100)")
+            context.interrupt()
+            with self.assertRaises(AssertionError):
+                context.finish("x", patience=0.5)
+            context.process.kill()
+            with self.assertRaises(Died):
+                context.finish("x")
+            self.assertEqual(other.cell("kept").text, "42")
+
+
+class Attacks(PythonTest):
+    """What a cell does to its driver changes no answer of another context, and its own as little as possible."""
+
+    def attack(self, code, after="kept", expected="42"):
+        """The context answers the attack and the next cell."""
+        context = self.python()
+        context.cell("kept = 42\nimport os, sys, signal, ctypes, threading")
+        answer = context.cell(code)
+        self.assertEqual(context.cell(after).text, expected, answer)
+        self.assertEqual(context.cell("1/0").error["name"], "ZeroDivisionError")
+        return answer
+
+    def test_garbage_on_the_number_of_the_channel(self):
+        answer = self.attack("for fd in 3, 4:\n    try: os.write(fd, b'5: no message')\n    except OSError as e: print(e.errno)")
+        self.assertEqual(answer.out, b"9\n9\n", answer)
+        self.attack("for fd in range(3, 10):\n    try: os.close(fd)\n    except OSError: pass")
+
+    def test_closing_the_channel_ends_the_context(self):
+        context, other = self.python(), self.python()
+        with self.assertRaises(Died) as ended:
+            context.cell("import os; os.closerange(3, 4096)")
+        self.assertEqual(ended.exception.status, 1)
+        self.assertIn(b"the context ends: OSError", ended.exception.partial.err)
+        self.assertEqual(other.cell("1").text, "1")
+
+    def test_a_forked_child_does_not_answer(self):
+        for fork in ("os.fork()", "ctypes.CDLL(None).fork()"):
+            answer = self.attack(f"pid = {fork}\nprint('child' if pid == 0 else ('parent', os.waitpid(pid, 0)[1]))\ndisplay(1)\n'value'")
+            self.assertEqual(sorted(answer.out.split(b"\n")), [b"", b"('parent', 0)", b"child"], answer)
+            self.assertEqual(len(answer.results), 2, answer)
+
+    def test_a_forked_child_has_no_channel(self):
+        answer = self.attack("pid = os.fork()\nif pid == 0:\n    print([os.readlink(f'/proc/self/fd/{n}')[:4] for n in os.listdir('/proc/self/fd') if int(n) > 9])\n"
+                             "    os._exit(0)\n_ = os.waitpid(pid, 0)")
+        self.assertEqual(answer.out, b"[]\n", answer)
+
+    def test_a_child_that_outlives_its_cell_does_not_answer(self):
+        context = self.python()
+        context.cell("import os, time, sys\nr, w = os.pipe()\npid = os.fork()\nif pid == 0:\n    os.read(r, 1)\n    display('child'); print('child', flush=True)")
+        answer = context.cell("os.write(w, b'x'); status = os.waitpid(pid, 0)[1]\nstatus")
+        self.assertEqual((answer.text, len(answer.results), bytes(answer.out)), ("0", 1, b"child\n"), answer)
+
+    def test_replaced_parts_of_python(self):
+        self.attack("sys.stdout = sys.stderr = None")
+        self.attack("sys.excepthook = sys.displayhook = lambda *a: 1/0\nsys.displayhook = sys.__displayhook__", "sys.stdout.write('42') and None", None)
+        self.attack("import builtins\nfor _n in ('print', 'len', 'isinstance', 'repr', 'str', 'open', 'getattr', 'type'): setattr(builtins, _n, None)",
+                    "os.write(1, b'x')", "1")
+        self.attack("import json, traceback, linecache\njson.dumps = json.loads = traceback.TracebackException = linecache.getline = None")
+        self.attack("os.read = os.write = os.getpid = os._exit = None")
+        self.attack("sys.setrecursionlimit(40)")
+        self.attack("sys.modules.clear()")
+        self.attack("sys.meta_path.clear(); sys.path.clear()")
+        self.attack("globals().clear()", "1 + 1", "2")
+        self.attack("sys.modules['__main__'] = None")
+
+    def test_process_ends(self):
+        other = self.python()
+        for code, status in (("os._exit(5)", 5), ("os.kill(os.getpid(), 9)", -signal.SIGKILL), ("ctypes.string_at(0)", -signal.SIGSEGV)):
+            context = self.python()
+            with self.assertRaises(Died) as ended:
+                context.cell("import os, ctypes\n" + code)
+            self.assertEqual(ended.exception.status, status)
+        self.assertEqual(other.cell("1").text, "1")
+
+    def test_exhausted_descriptors(self):
+        answer = self.attack("files = []\nwhile True: files.append(os.open('/dev/null', 0))", "files.clear() or os.closerange(3, 300) or kept")
+        self.assertEqual((answer.error["name"], answer.error["value"]), ("OSError", "[Errno 24] Too many open files: '/dev/null'"), answer)
+
+    def test_exhausted_memory(self):
+        context = self.python()
+        context.cell("kept = 42\nimport resource\nresource.setrlimit(resource.RLIMIT_AS, (400 << 20, -1))")
+        self.assertEqual(context.cell("x = bytearray(1 << 40)").error["name"], "MemoryError")
+        self.assertEqual(context.cell("x = []\nwhile True: x.append(bytearray(1 << 20))").error["name"], "MemoryError")
+        self.assertEqual(context.cell("del x; kept").text, "42")
+
+    def test_an_audit_hook_that_raises(self):
+        context, other = self.python(), self.python()
+        try:
+            answer = context.cell("import sys\ndef hook(*_): raise RuntimeError\nsys.addaudithook(hook)")
+            self.assertFalse(context.cell("1").done["ok"], answer)
+        except Died:
+            pass
+        self.assertEqual(other.cell("1").text, "1")
+
+    def test_what_a_cell_shows_is_capped_in_all(self):
+        answer = self.attack("for _i in range(30_000): display(_i)")
+        self.assertEqual(len(answer.results), 30_000)
+        answer = self.attack("for _i in range(120_000): display(_i)")
+        self.assertLess(len(answer.results), 85_000)
+        self.assertEqual(sum(len(result.get("left_out", ())) for result in answer.results), 1000)
+
+
+if __name__ == "__main__":
+    celltest.main()
