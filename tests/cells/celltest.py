@@ -108,6 +108,8 @@ class Context:
                 data = data[os.write(self.requests, data):]
             except BlockingIOError:
                 time.sleep(0.001)
+            except BrokenPipeError:
+                raise Died(self.process.wait(), None) from None
 
     def begin(self, code):
         """Sends a cell and returns its nonce."""
@@ -229,7 +231,7 @@ class CellTest(unittest.TestCase):
         return context
 
     def directory(self):
-        made = tempfile.TemporaryDirectory(prefix="sbx-cells-")
+        made = tempfile.TemporaryDirectory(prefix="cells-")
         self.addCleanup(made.cleanup)
         os.chmod(made.name, 0o755)
         return made.name
