@@ -1,0 +1,442 @@
+// Driver of a JavaScript context: runs cells in one Node.js that keeps its state. Node.js 18 and later.
+//
+// Started as  node -e TEXT  (or from a file) with descriptor 3 for requests and 4 for replies. A message is its length
+// in decimal digits, a line feed, and that many bytes of JSON. Node.js makes both descriptors close-on-exec.
+//
+// SIGINT ends a cell: by vm's watchdog while code runs, by a handler while it waits. Node.js drops a signal that comes as
+// the first changes to the second, so the sender repeats it until the cell is done.
+//
+// V8's inspector evaluates cells as a console does: top-level await, and const and let that can be declared again.
+{
+  const fs = require('fs');
+  const inspector = require('inspector');
+  const net = require('net');
+  const path = require('path');
+  const util = require('util');
+  const vm = require('vm');
+  const { createRequire, builtinModules } = require('module');
+  const { pathToFileURL } = require('url');
+  const { stringify, parse } = JSON;
+  const { from: bufferFrom, byteLength, concat, alloc } = Buffer;
+  const { writeSync } = fs;
+  const inspect = util.inspect;
+  const wait = Atomics.wait;
+
+  const VALUE_BYTES = 4 << 20; // larger values are named in left_out
+  const CELL_BYTES = 8 << 20; // all values of one cell
+  const LEFT_OUT = 1000; // values of one cell that left_out names
+  const TEXT_CHARACTERS = 128 << 10; // of an error's value and traceback
+  const OWN = typeof __filename === 'string' && __filename !== '[eval]' ? __filename : '[eval]';
+  const BUNDLE = Symbol.for('Jupyter.display'); // a method that gives {MIME type: value}, as in Deno
+
+  // Through /proc the channel gets other numbers than 3 and 4, which a cell may close or write to.
+  const moved = (number, flags) => {
+    try {
+      const other = fs.openSync(`/proc/self/fd/${number}`, flags);
+      fs.closeSync(number);
+      return other;
+    } catch {
+      return number;
+    }
+  };
+  const replies = moved(4, 'w');
+  const requests = moved(3, 'r');
+
+  const send = (message) => {
+    const body = bufferFrom(stringify(message));
+    let rest = concat([bufferFrom(`${body.length}\n`), body]);
+    while (rest.length > 0) {
+      try {
+        rest = rest.subarray(writeSync(replies, rest));
+      } catch (error) {
+        if (error.code !== 'EAGAIN') process.reallyExit(1); // a cell closed the channel
+        wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+      }
+    }
+  };
+
+  let cell = null; // {nonce, count, code, sent, leftOut} of the cell that runs
+
+  const cut = (text) => {
+    if (text.length <= TEXT_CHARACTERS) return text;
+    const half = TEXT_CHARACTERS / 2;
+    return `${text.slice(0, half)}\n... ${text.length - 2 * half} characters left out ...\n${text.slice(-half)}`;
+  };
+
+  // Values and their forms.
+
+  const textOf = (value) => {
+    try {
+      return inspect(value, { maxStringLength: Infinity });
+    } catch (error) {
+      return `<uninspectable value: ${said(error)}>`;
+    }
+  };
+
+  const said = (error) => {
+    try {
+      return String(error);
+    } catch {
+      return 'an error without text';
+    }
+  };
+
+  const isPlain = (value) => {
+    if (value === null || typeof value !== 'object' || util.types.isProxy(value)) return false;
+    const prototype = Object.getPrototypeOf(value);
+    return prototype === null || prototype === Object.prototype || Array.isArray(value);
+  };
+
+  const formsOf = (value) => {
+    const forms = {};
+    try {
+      const bundle = value !== null && typeof value === 'object' && !util.types.isProxy(value) ? value[BUNDLE] : undefined;
+      if (typeof bundle === 'function') Object.assign(forms, bundle.call(value));
+    } catch (error) {
+      console.error(`sbx: the display method raised ${said(error)}`);
+    }
+    forms['text/plain'] ??= textOf(value);
+    if (isPlain(value)) {
+      try {
+        const text = stringify(value);
+        if (text !== undefined) forms['application/json'] ??= parse(text);
+      } catch {
+        // a circle, or a BigInt
+      }
+    }
+    return forms;
+  };
+
+  const sendForms = (forms, main) => {
+    if (cell === null) return; // a timer of an earlier cell
+    const data = {};
+    const leftOut = [];
+    for (const [mime, form] of Object.entries(forms)) {
+      const value = form instanceof Uint8Array ? bufferFrom(form).toString('base64') : form;
+      const size = byteLength(typeof value === 'string' ? value : stringify(value) ?? '');
+      if (value === undefined || value === null) continue;
+      if (size > VALUE_BYTES || cell.sent + size > CELL_BYTES) {
+        if (cell.leftOut++ < LEFT_OUT) leftOut.push({ mime, bytes: size });
+      } else {
+        cell.sent += size + 100; // an event is not free
+        data[mime] = value;
+      }
+    }
+    if (Object.keys(data).length === 0 && leftOut.length === 0) return;
+    const message = { event: 'result', nonce: cell.nonce, main, data };
+    if (leftOut.length > 0) message.left_out = leftOut;
+    send(message);
+  };
+
+  // Errors.
+
+  // The cell's own name in stack frames, where a name has no blanks.
+  const sourceName = (count) => `sbx-cell-${count}`;
+
+  const isForeign = (line) =>
+    /^\s+at /.test(line) && (line.includes(`${OWN}:`) || /\bnode:(inspector|vm|internal|events|net|diagnostics_channel)\b/.test(line) || /\bevalmachine\./.test(line));
+
+  const readable = (text) => {
+    const lines = [];
+    for (const line of text.split('\n')) {
+      if (!isForeign(line)) lines[lines.length] = line;
+      else if (line.endsWith(' {') && lines.length) lines[lines.length - 1] += ' {'; // its properties follow
+    }
+    return lines.join('\n').replace(/sbx-cell-(\d+)/g, '<cell $1>');
+  };
+
+  const sendError = (name, value, traceback, line) =>
+    send({ event: 'error', nonce: cell.nonce, name, value: cut(value), traceback: cut(traceback), line });
+
+  const reportError = (error, details) => {
+    let name = 'Error';
+    let value = '';
+    let traceback = '';
+    let line = null;
+    try {
+      if (util.types.isNativeError(error) || error instanceof Error) {
+        name = String(error.name ?? 'Error');
+        value = String(error.message);
+        const stack = typeof error.stack === 'string' ? error.stack : '';
+        const found = stack.match(new RegExp(`\\b${sourceName(cell.count)}:(\\d+)`));
+        line = found ? Number(found[1]) : null;
+        traceback = readable(inspect(error));
+        if (name === 'SyntaxError' && line === null && !stack.includes('sbx-cell-')) {
+          line = details.lineNumber + 1;
+          const text = cell.code.split('\n')[details.lineNumber];
+          if (text !== undefined) traceback = `<cell ${cell.count}>:${line}\n${text}\n${' '.repeat(details.columnNumber)}^\n${traceback}`;
+        }
+      } else {
+        name = error === null ? 'null' : typeof error;
+        value = textOf(error);
+        traceback = `Uncaught ${value}`;
+      }
+    } catch (other) {
+      traceback = `the error cannot be shown: ${said(other)}`;
+    }
+    sendError(name, value, traceback, line);
+  };
+
+  // import() and require() as from a file in the working directory.
+
+  const here = () => createRequire(path.join(process.cwd(), 'cell.js'));
+
+  const importModule = async (name, options) => {
+    try {
+      return await find(String(name), options);
+    } catch (error) {
+      if (error?.code === 'ERR_MODULE_NOT_FOUND') {
+        for (const part of ['message', 'stack']) error[part] = error[part].replace(/ imported from .*/, '');
+      }
+      throw error;
+    }
+  };
+
+  const find = async (name, options) => {
+    if (/^\.{0,2}\//.test(name)) return import(pathToFileURL(path.resolve(process.cwd(), name)).href, options);
+    try {
+      return await import(name, options);
+    } catch (error) {
+      if (error?.code !== 'ERR_MODULE_NOT_FOUND' || builtinModules.includes(name)) throw error;
+      let found;
+      try {
+        found = here().resolve(name);
+      } catch {
+        throw error;
+      }
+      return import(pathToFileURL(found).href, options);
+    }
+  };
+
+  // Replaces the word in import(...), for which an evaluated script has no loader.
+  const withImports = (code) => {
+    if (!/\bimport\s*\(/.test(code)) return code;
+    const piece = /\/\/.*|\/\*[^]*?\*\/|'(?:\\[^]|[^'\\\n])*'|"(?:\\[^]|[^"\\\n])*"|[`{}]|\/|\bimport(?=\s*\()|[\w$.)\]]+|\S/g;
+    const templates = []; // depth of braces in each template literal around
+    let out = '';
+    let at = 0;
+    let previous = '';
+    const template = () => {
+      // Leaves piece.lastIndex after the literal's end or its next ${.
+      const end = /\\[^]|`|\$\{/g;
+      end.lastIndex = piece.lastIndex;
+      for (let found; (found = end.exec(code)); ) {
+        if (found[0][0] === '\\') continue;
+        piece.lastIndex = end.lastIndex;
+        if (found[0] === '${') templates.push(0);
+        return;
+      }
+      piece.lastIndex = code.length;
+    };
+    for (let found; (found = piece.exec(code)); ) {
+      const text = found[0];
+      if (text.startsWith('//') || text.startsWith('/*')) continue;
+      if (text === '`') template();
+      else if (text === '{' && templates.length) templates[templates.length - 1]++;
+      else if (text === '}' && templates.length && templates[templates.length - 1]-- === 0) {
+        templates.pop();
+        template();
+      } else if (text === '/' && !/[\w$)\]}'"`]$/.test(previous)) {
+        const regexp = /(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n])+\//y;
+        regexp.lastIndex = piece.lastIndex;
+        if (regexp.test(code)) piece.lastIndex = regexp.lastIndex;
+      } else if (text === 'import' && !previous.endsWith('.')) {
+        out += code.slice(at, found.index) + '__sbx_import__';
+        at = piece.lastIndex;
+      }
+      previous = text;
+    }
+    return out + code.slice(at);
+  };
+
+  // {a: 1} is an object here and not a block.
+  const asExpression = (code) => {
+    if (!/^\s*\{/.test(code) || /;\s*$/.test(code)) return code;
+    try {
+      new vm.Script(`(${code}\n)`);
+      return `(${code}\n)`;
+    } catch {
+      return code;
+    }
+  };
+
+  // Running a cell.
+
+  const session = new inspector.Session();
+  session.connect();
+  const hand = { value: undefined, give(value) { hand.value = value; } };
+  let handId;
+  globalThis.__sbx_hand__ = hand;
+  session.post('Runtime.evaluate', { expression: '__sbx_hand__' }, (_, answer) => { handId = answer.result.objectId; });
+  delete globalThis.__sbx_hand__;
+
+  // The value itself behind what the inspector says about it.
+  const valueOf = (remote) => {
+    const argument = {};
+    if (remote.objectId !== undefined) argument.objectId = remote.objectId;
+    else if (remote.unserializableValue !== undefined) argument.unserializableValue = remote.unserializableValue;
+    else if (remote.type === 'undefined') return undefined;
+    else argument.value = remote.value;
+    hand.value = undefined;
+    session.post('Runtime.callFunctionOn', { functionDeclaration: 'function(value) { this.give(value); }', objectId: handId, arguments: [argument] }, () => {});
+    const value = hand.value;
+    hand.value = undefined;
+    return value;
+  };
+
+  const finish = (ok, exit) => {
+    const message = { event: 'done', nonce: cell.nonce, count: cell.count, ok };
+    if (exit !== undefined) Object.assign(message, { exit, ended: true });
+    cell = null;
+    send(message);
+    next();
+  };
+
+  // A signal that the watchdog noticed too late stays counted and would end the next cell: it ends this loop instead.
+  const spin = new vm.Script('for (const start = Date.now(); Date.now() - start < 50; );');
+  const forgetSignals = () => {
+    for (let left = 10; left > 0; left--) {
+      try {
+        spin.runInThisContext({ breakOnSigint: true });
+        return;
+      } catch {
+        // one was counted; there may be others
+      }
+    }
+  };
+
+  let hasStale = false;
+  const interrupted = () => {
+    hasStale = true;
+    sendError('Interrupt', 'SIGINT ended the cell', '', null);
+    finish(false);
+  };
+
+  const answered = (asked, failure, answer) => {
+    if (cell !== asked) return; // it was interrupted
+    if (failure) {
+      if (failure.code === 'ERR_INSPECTOR_COMMAND') return; // the evaluation was interrupted; run() reports it
+      reportError(new Error(failure.message), {});
+      return finish(false);
+    }
+    session.post('Runtime.releaseObjectGroup', { objectGroup: 'cell' }, () => {});
+    if (answer.exceptionDetails) {
+      reportError(valueOf(answer.exceptionDetails.exception ?? { type: 'undefined' }), answer.exceptionDetails);
+      return finish(false);
+    }
+    const value = valueOf(answer.result);
+    if (value !== undefined) sendForms(formsOf(value), true);
+    finish(true);
+  };
+
+  let evaluate = () => {};
+  Object.defineProperty(globalThis, '__sbx_run__', { value: () => evaluate(), configurable: false });
+  const interruptible = new vm.Script('__sbx_run__()');
+
+  const run = (request) => {
+    if (hasStale) forgetSignals(); // now, because the sender goes on until the cell is done
+    hasStale = false;
+    const asked = (cell = { nonce: String(request.nonce), count: Number(request.count), code: String(request.code), sent: 0, leftOut: 0 });
+    const expression = `${withImports(asExpression(asked.code))}\n//# sourceURL=${sourceName(asked.count)}`;
+    evaluate = () =>
+      session.post('Runtime.evaluate', { expression, replMode: true, awaitPromise: true, userGesture: true }, (failure, answer) => {
+        // Not inside the inspector's own call: it holds V8 back from microtasks.
+        outcome = [failure, answer];
+        if (!inside) settle();
+      });
+    let outcome = null;
+    let inside = true;
+    const settle = () => {
+      const [failure, answer] = outcome;
+      try {
+        answered(asked, failure, answer);
+      } catch (error) {
+        if (cell !== asked) return;
+        sendError('Error', said(error), '', null);
+        finish(false);
+      }
+    };
+    try {
+      interruptible.runInThisContext({ breakOnSigint: true });
+    } catch (error) {
+      if (error?.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED') return interrupted();
+      sendError('Error', said(error), '', null);
+      return finish(false);
+    }
+    inside = false;
+    if (outcome !== null) settle();
+  };
+
+  // Messages.
+
+  let unread = alloc(0);
+  const socket = new net.Socket({ fd: requests, readable: true, writable: false });
+  const waiting = [];
+
+  const next = () => {
+    if (cell === null && waiting.length > 0) setImmediate(take);
+  };
+
+  const take = () => {
+    if (cell !== null || waiting.length === 0) return;
+    const request = waiting.shift();
+    if (request.op === 'cell') run(request);
+    else if (request.op === 'ping') send({ event: 'pong' });
+    next();
+  };
+
+  socket.on('data', (chunk) => {
+    unread = unread.length ? concat([unread, chunk]) : chunk;
+    for (;;) {
+      const end = unread.indexOf(10);
+      if (end < 0) break;
+      const size = Number(unread.subarray(0, end).toString('latin1'));
+      if (unread.length < end + 1 + size) break;
+      waiting[waiting.length] = parse(unread.subarray(end + 1, end + 1 + size).toString('utf8'));
+      unread = unread.subarray(end + 1 + size);
+    }
+    next();
+  });
+  socket.on('end', () => process.exit(0));
+  socket.on('error', () => process.reallyExit(1));
+
+  // What would end Node.js, or end it silently.
+
+  process.on('SIGINT', () => {
+    if (cell !== null) interrupted();
+  });
+  const complain = (kind) => (error) => {
+    try {
+      process.stderr.write(`Uncaught ${kind}${util.types.isNativeError(error) ? readable(inspect(error)) : textOf(error)}\n`);
+    } catch {
+      process.stderr.write('Uncaught error\n');
+    }
+  };
+  process.on('uncaughtException', complain(''));
+  process.on('unhandledRejection', complain('(in promise) '));
+  process.on('exit', (code) => {
+    if (cell !== null) finish(code === 0, code);
+  });
+
+  // What a cell finds besides the language: the names of a module, and display.
+  const define = (name, descriptor) => Object.defineProperty(globalThis, name, { configurable: true, enumerable: false, ...descriptor });
+  let required = { directory: null, require: null };
+  const setter = (name) => function (value) { define(name, { value, writable: true }); };
+  define('require', {
+    get() {
+      const directory = process.cwd();
+      if (required.directory !== directory) required = { directory, require: here() };
+      return required.require;
+    },
+    set: setter('require'),
+  });
+  const own = { exports: {} };
+  define('module', { value: own, writable: true });
+  define('exports', { value: own.exports, writable: true });
+  define('__sbx_import__', { value: importModule });
+  define('display', { value: (...values) => { for (const value of values) sendForms(formsOf(value), false); }, writable: true });
+  for (const name of ['__filename', '__dirname']) delete globalThis[name];
+  process.argv = [process.argv[0]];
+
+  send({ event: 'ready', language: 'javascript', version: process.versions.node, shell: 'plain' });
+}

@@ -1,0 +1,284 @@
+#!/usr/bin/env python3
+"""The driver of JavaScript contexts: a table of cells on every Node.js found, ends, interrupts, attacks."""
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+import threading
+
+import celltest
+from celltest import DRIVERS, CellTest, Died
+
+ANY = re.compile(".*", re.DOTALL)
+
+
+def matching(text):
+    return re.compile(text, re.DOTALL)
+
+
+def found():
+    """Debian's, that of PATH, and what SBX_TEST_NODES names, separated by colons."""
+    names = ["/usr/bin/node", shutil.which("node"), *os.environ.get("SBX_TEST_NODES", "").split(":")]
+    return list(dict.fromkeys(os.path.realpath(name) for name in names if name and os.access(name, os.X_OK)))
+
+
+@functools.lru_cache(None)
+def version_of(node):
+    return int(subprocess.run([node, "-p", "process.versions.node"], capture_output=True, text=True, check=True).stdout.split(".")[0])
+
+
+# Code, text of the main result or all its forms, stdout, stderr, (error's name, value, line).
+TABLE = [
+    ("1 + 1", "2", "", "", None),
+    ("'text'", "'text'", "", "", None),
+    ("undefined", None, "", "", None),
+    ("null", "null", "", "", None),
+    ("let x = 1; const y = 2; var z = 3", None, "", "", None),
+    ("[x, y, z]", {"text/plain": "[ 1, 2, 3 ]", "application/json": [1, 2, 3]}, "", "", None),
+    ("const y = 5; y", "5", "", "", None),
+    ("let x = 'again'; x", "'again'", "", "", None),
+    ("class A { b() { return 1 } }", None, "", "", None),
+    ("class A { b() { return 2 } }; new A().b()", "2", "", "", None),
+    ("function f(a) { return a * 2 }", None, "", "", None),
+    ("f(21)", "42", "", "", None),
+    ("{a: 1}", {"text/plain": "{ a: 1 }", "application/json": {"a": 1}}, "", "", None),
+    ("{ let q = 1; q }", "1", "", "", None),
+    ("{};", None, "", "", None),
+    ("({a: {b: {c: {d: 1}}}})", {"text/plain": "{ a: { b: { c: [Object] } } }", "application/json": {"a": {"b": {"c": {"d": 1}}}}}, "", "", None),
+    ("const circle = {}; circle.self = circle; circle", "<ref *1> { self: [Circular *1] }", "", "", None),
+    ("10n ** 20n", "100000000000000000000n", "", "", None),
+    ("[1n]", "[ 1n ]", "", "", None),
+    ("NaN", "NaN", "", "", None),
+    ("-0", "-0", "", "", None),
+    ("Symbol('s')", "Symbol(s)", "", "", None),
+    ("() => 1", "[Function (anonymous)]", "", "", None),
+    ("new Map([[1, 2]])", "Map(1) { 1 => 2 }", "", "", None),
+    ("new Date(0)", "1970-01-01T00:00:00.000Z", "", "", None),
+    ("/a\\/b/g", "/a\\/b/g", "", "", None),
+    ("new Error('as a value').message", "'as a value'", "", "", None),
+    ("new Proxy({}, { get() { throw 1 } })", "{}", "", "", None),
+    ("({ [Symbol.for('nodejs.util.inspect.custom')]() { throw new Error('no') } })", {"text/plain": matching("<uninspectable value: Error: no>"), "application/json": {}}, "", "", None),
+    ("({ get a() { throw new Error('getter') } })", matching("{ a: \\[Getter\\] }"), "", "", None),
+    ("'é中😀'", "'é中😀'", "", "", None),
+    ("'\\ud800'", matching("'.*'"), "", "", None),
+    ("console.log('out'); console.error('err'); console.log({a: [1]})", None, "out\n{ a: [ 1 ] }\n", "err\n", None),
+    ("process.stdout.write('no end'); 1", "1", "no end", "", None),
+    ("console.log('é\\0\\x1b[0m')", None, "é\0\x1b[0m\n", "", None),
+    ("await 5", "5", "", "", None),
+    ("const w = await new Promise(r => setTimeout(r, 1, 'later')); w", "'later'", "", "", None),
+    ("w", "'later'", "", "", None),
+    ("for await (const v of (async function* () { yield 1; yield 2 })()) console.log(v)", None, "1\n2\n", "", None),
+    ("Promise.resolve(3)", "Promise { 3 }", "", "", None),
+    ("const fs = require('fs'); typeof fs.readFileSync", "'function'", "", "", None),
+    ("require('node:path').join('a', 'b')", "'a/b'", "", "", None),
+    ("fs.writeFileSync('m.js', 'module.exports = {v: 1}'); fs.writeFileSync('e.mjs', 'export const v = 2; export default 3')", None, "", "", None),
+    ("require('./m').v", "1", "", "", None),
+    ("(await import('./e.mjs')).v", "2", "", "", None),
+    ("const { default: d } = await import('./e.mjs'); d", "3", "", "", None),
+    ("(await import('node:os')).EOL", "'\\n'", "", "", None),
+    ("(await import('fs')).default === fs", "true", "", "", None),
+    ("import('./m.js').then(m => m.default.v)", matching("Promise \\{.*"), "", "", None),
+    ("'import(1)' + `import(2) ${typeof import('fs')} import(3)` + /import(4)/.source // import(5)", "'import(1)import(2) object import(3)import(4)'", "", "", None),
+    ("fs.mkdirSync('node_modules/pack', {recursive: true}); fs.writeFileSync('node_modules/pack/index.js', 'exports.name = \"pack\"')", None, "", "", None),
+    ("require('pack').name + (await import('pack')).default.name", "'packpack'", "", "", None),
+    ("fs.mkdirSync('sub'); fs.writeFileSync('sub/n.js', 'module.exports = 7'); process.chdir('sub'); require('./n')", "7", "", "", None),
+    ("await import('./absent.mjs')", None, "", "", ("Error", ANY, ANY)),
+    ("require('absent')", None, "", "", ("Error", matching("Cannot find module 'absent'.*"), 1)),
+    ("nothing", None, "", "", ("ReferenceError", "nothing is not defined", 1)),
+    ("const a1 = 1\n\nthrow new TypeError('third')", None, "", "", ("TypeError", "third", 3)),
+    ("function g() {\n  throw new RangeError('inner')\n}\ng()", None, "", "", ("RangeError", "inner", 2)),
+    ("await 0\ng()", None, "", "", ("RangeError", "inner", 2)),
+    ("x = = 1", None, "", "", ("SyntaxError", "Unexpected token '='", 1)),
+    ("let ok = 1\nlet bad = ;", None, "", "", ("SyntaxError", "Unexpected token ';'", 2)),
+    ("if (1) {", None, "", "", ("SyntaxError", "Unexpected end of input", ANY)),
+    ("throw 5", None, "", "", ("number", "5", None)),
+    ("throw {a: 1}", None, "", "", ("object", "{ a: 1 }", None)),
+    ("throw null", None, "", "", ("null", "null", None)),
+    ("throw undefined", None, "", "", ("undefined", "undefined", None)),
+    ("await Promise.reject(new Error('rejected'))", None, "", "", ("Error", "rejected", 1)),
+    ("class Own extends Error { name = 'Own' }; throw new Own('mine')", None, "", "", ("Own", "mine", 1)),
+    ("throw new Error('outer', {cause: new Error('inner')})", None, "", "", ("Error", "outer", 1)),
+    ("(function deep() { deep() })()", None, "", "", ("RangeError", "Maximum call stack size exceeded", 1)),
+    ("JSON.parse('{')", None, "", "", ("SyntaxError", ANY, 1)),
+    ("const half; ", None, "", "", ("SyntaxError", "Missing initializer in const declaration", 1)),
+    ("const fails = (() => { throw new Error('init') })()", None, "", "", ("Error", "init", 1)),
+    ("const fails = 'now'; fails", "'now'", "", "", None),
+    ("setTimeout(() => { throw new Error('in a timer') }, 0); await new Promise(r => setTimeout(r, 20))", None, "", matching("Uncaught Error: in a timer\n.*"), None),
+    ("Promise.reject(new Error('nobody')); await new Promise(r => setTimeout(r, 5))", None, "", matching("Uncaught \\(in promise\\) Error: nobody\n.*"), None),
+    ("display({a: 1}); display('two')", None, "", "", None),
+    ("({ [Symbol.for('Jupyter.display')]() { return {'text/html': '<b>'} } })", {"text/plain": ANY, "text/html": "<b>", "application/json": {}}, "", "", None),
+    ("require('child_process').execSync('echo child; echo e >&2').toString()", "'child\\n'", "", "e\n", None),
+    ("require('child_process').spawnSync('echo', ['inherit'], {stdio: 'inherit'}).status", "0", "inherit\n", "", None),
+    ("fs.readFileSync(0, 'utf8')", "''", "", "", None),
+    ("process.argv.length", "1", "", "", None),
+    ("typeof exports + typeof __filename", "'objectundefined'", "", "", None),
+    ("this === globalThis", "true", "", "", None),
+    ("new Worker", None, "", "", ("ReferenceError", "Worker is not defined", 1)),
+    ("await new Promise(r => new (require('worker_threads').Worker)('console.log(6)', {eval: true}).on('exit', r))", "0", "6\n", "", None),
+    ("structuredClone({a: 1}).a", "1", "", "", None),
+    ("", None, "", "", None),
+    ("// a comment", None, "", "", None),
+    ("'use strict'; undeclared = 1", None, "", "", ("ReferenceError", ANY, 1)),
+    ("`a\n${1 + 1}`", "'a\\n2'", "", "", None),
+    ("console.log('x'.repeat(10_000_000))", None, lambda out: len(out) == 10_000_001, "", None),
+]
+
+
+class JavaScript(CellTest):
+    def node(self, node="/usr/bin/node", file=False, cwd=None):
+        if not os.access(node, os.X_OK):
+            self.skipTest("nodejs is not installed")
+        program = [str(DRIVERS / "javascript.js")] if file else ["-e", (DRIVERS / "javascript.js").read_text()]
+        context = self.start([node, *program], cwd=cwd or self.directory())
+        self.assertEqual((context.ready["language"], context.ready["shell"], context.start_output), ("javascript", "plain", (b"", b"")))
+        return context
+
+    def fits(self, expected, actual):
+        if isinstance(expected, re.Pattern):
+            return actual is None or expected.fullmatch(str(actual)) is not None
+        if isinstance(expected, dict) and isinstance(actual, dict):
+            return expected.keys() == actual.keys() and all(self.fits(value, actual[name]) for name, value in expected.items())
+        return expected(actual) if callable(expected) else expected == actual
+
+    def table(self, node, file=False):
+        context = self.node(node, file)
+        context.cell("const kept = 42")
+        for code, main, out, err, error in TABLE:
+            answer = context.cell(code)
+            about = f"{node} {code}\n{answer}"
+            forms = {"text/plain": main} if main is not None and not isinstance(main, dict) else main
+            if isinstance(forms, dict) and isinstance(main, (str, re.Pattern)) and answer.main and "application/json" in answer.main:
+                forms["application/json"] = ANY
+            self.assertTrue(self.fits(forms, answer.main), about)
+            self.assertTrue(self.fits(out, answer.out.decode()), about)
+            self.assertTrue(self.fits(err, answer.err.decode()), about)
+            self.assertEqual(answer.done["ok"], error is None, about)
+            self.assertEqual(len(answer.errors), 1 if error else 0, about)
+            if error:
+                actual = answer.error
+                self.assertTrue(self.fits(error[0], actual["name"]) and self.fits(error[1], actual["value"]) and self.fits(error[2], actual["line"]), about)
+                for foreign in ("node:inspector", "[eval]", "javascript.js", "sbx-cell"):
+                    self.assertNotIn(foreign, actual["traceback"], about)
+            self.assertEqual(context.cell("kept").text, "42", about)
+        self.assertEqual(context.close(), 0)
+
+    def test_table(self):
+        self.table("/usr/bin/node")
+
+    def test_table_from_a_file(self):
+        self.table("/usr/bin/node", file=True)
+
+    def test_every_version(self):
+        others = [node for node in found() if node != os.path.realpath("/usr/bin/node")]
+        if not others:
+            self.skipTest("no Node.js besides Debian's")
+        for node in others:
+            with self.subTest(node, version=version_of(node)):
+                self.table(node)
+
+    def test_traceback_names_lines_of_cells(self):
+        context = self.node()
+        context.cell("function f() {\n  throw new Error('deep')\n}")
+        answer = context.cell("\nf()")
+        self.assertEqual(answer.error["traceback"], "Error: deep\n    at f (<cell 1>:2:9)\n    at <cell 2>:2:1", answer)
+        self.assertEqual(answer.error["line"], 2)
+        answer = context.cell("let a\nlet b = ;")
+        self.assertEqual(answer.error["traceback"], "<cell 3>:2\nlet b = ;\n        ^\nSyntaxError: Unexpected token ';'", answer)
+
+    def test_large_values_are_left_out(self):
+        context = self.node()
+        answer = context.cell("'x'.repeat(5_000_000)")
+        self.assertEqual([(r["data"], r["left_out"]) for r in answer.results], [({}, [{"mime": "text/plain", "bytes": 5_000_002}])])
+        answer = context.cell("for (let i = 0; i < 4; i++) display('y'.repeat(3_000_000))")
+        self.assertEqual([len(r["data"]) for r in answer.results], [1, 1, 0, 0])
+        answer = context.cell("for (let i = 0; i < 120_000; i++) display(i)")
+        self.assertEqual(sum(len(r.get("left_out", ())) for r in answer.results), 1000)
+        self.assertEqual(context.cell("throw new Error('v'.repeat(1_000_000))").error["value"].count("v"), 128 << 10)
+
+    def test_exit_is_reported_and_ends_the_context(self):
+        for code, status in (("process.exit(3)", 3), ("process.exit()", 0), ("process.exitCode = 4; process.exit()", 4), ("await 1; process.exit(5)", 5),
+                             ("setTimeout(() => process.exit(6), 1); await new Promise(() => {})", 6)):
+            context = self.node()
+            answer = context.cell("console.log('first'); " + code)
+            self.assertEqual((bytes(answer.out), answer.done["exit"], answer.done["ended"], answer.done["ok"]), (b"first\n", status, True, status == 0), answer)
+            with self.assertRaises(Died) as ended:
+                context.cell("1")
+            self.assertEqual(ended.exception.status, status)
+
+    def test_several_at_once(self):
+        context = self.node()
+        nonces = [context.begin(f"await new Promise(r => setTimeout(r, 1)); {number}") for number in range(20)]
+        for number, nonce in enumerate(nonces):
+            context.count = number + 1
+            self.assertEqual(context.finish(nonce).text, str(number))
+        context.ping()
+        self.assertEqual(context.cell("/* " + "é" * 1_000_000 + " */ 5").text, "5")
+
+    def interrupted(self, context, code):
+        """Sends SIGINT again and again, as sbx does: Node.js loses one that comes as a cell's first part ends."""
+        ready, over = threading.Event(), threading.Event()
+
+        def send():
+            ready.wait()
+            over.wait(0.1)  # past the cell's first part
+            while not over.is_set():
+                context.interrupt()
+                over.wait(0.1)
+
+        thread = threading.Thread(target=send)
+        thread.start()
+        try:
+            answer = context.cell(code, lambda _, answer: b"ready\n" in answer.out and ready.set())
+        finally:
+            over.set()
+            ready.set()
+            thread.join()
+        self.assertEqual((answer.done["ok"], answer.error["name"]), (False, "Interrupt"), answer)
+        context.ping()
+        context.ping()
+
+    def test_sigint_ends_the_cell_only(self):
+        context = self.node()
+        context.cell("const kept = 42")
+        for code in ("console.log('ready'); while (true) {}", "console.log('ready'); await new Promise(() => {})", "await 1; console.log('ready'); await new Promise(r => setTimeout(r, 1e6))"):
+            self.interrupted(context, code)
+            self.assertEqual(context.cell("kept").text, "42")
+        for _ in range(20):
+            context.interrupt()
+            context.ping()
+        self.assertEqual(context.cell("kept").text, "42")
+
+    def test_commands_inherit_no_channel(self):
+        context = self.node()
+        answer = context.cell("require('child_process').execSync('for f in /proc/self/fd/*; do echo ${f##*/}; done').toString()")
+        self.assertLessEqual(set(eval(answer.text).split()), {"0", "1", "2", "3", "4", "10"})
+        answer = context.cell("[3, 4].map(n => { try { fs.writeSync(n, '5: no message'); return 'written' } catch (e) { return e.code } }); var fs = require('fs')")
+        self.assertNotIn("written", str(answer.main))
+
+    def test_attacks_hurt_their_own_context(self):
+        other = self.node()
+        for code in ("for (let i = 3; i < 100; i++) try { require('fs').closeSync(i) } catch {}", "process.abort()", "process.kill(process.pid, 9)", "process.reallyExit(4)",
+                     "process.removeAllListeners(); process.exit(5)"):
+            context = self.node()
+            with self.assertRaises((Died, AssertionError)):
+                context.cell(code, patience=2.0)
+                context.cell("1", patience=2.0)
+            context.process.kill()
+        for code in ("JSON.stringify = JSON.parse = Buffer.from = null", "Array.prototype.map = Array.prototype.push = undefined", "process.stdout.write = console.log = () => {}",
+                     "process.on('SIGINT', () => {})", "delete globalThis.require; delete globalThis.process", "globalThis.Error = undefined; Promise = undefined",
+                     "require('fs').writeSync = null", "Object.prototype.then = 1"):
+            context = self.node()
+            context.cell("const kept = 42")
+            try:
+                context.cell(code, patience=5.0)
+                self.assertEqual(context.cell("kept", patience=5.0).text, "42", code)
+            except (Died, AssertionError) as error:
+                print(f"{code}: {error}")
+                context.process.kill()
+        self.assertEqual(other.cell("1").text, "1")
+
+
+if __name__ == "__main__":
+    celltest.main()
