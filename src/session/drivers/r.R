@@ -1,0 +1,349 @@
+# Driver of an R context: runs cells in one R that keeps its state. R 4.0 and later, base packages only.
+#
+# Started as  Rscript --vanilla FILE  with descriptor 3 for requests and 4 for replies. A message is its length in
+# decimal digits, a line feed, and that many bytes of JSON.
+#
+# R can't make descriptors close-on-exec: system() closes them for its command, other ways to start programs don't.
+# Visible values are printed as at R's prompt, except the last one, which is the cell's main result.
+local({
+  value_bytes <- 4 * 2^20 # larger values are named in left_out
+  cell_bytes <- 8 * 2^20 # all values of one cell
+  text_characters <- 128 * 2^10 # of an error's value and traceback
+  table_rows <- 1000
+  owner <- Sys.getpid()
+  if (!l10n_info()[["UTF-8"]]) suppressWarnings(Sys.setlocale("LC_CTYPE", "C.UTF-8"))
+  options(keep.source = TRUE, warn = 0, device = function(...) open_device())
+
+  requests <- file("/proc/self/fd/3", "rb", raw = TRUE)
+  replies <- file("/proc/self/fd/4", "wb", raw = TRUE)
+
+  # JSON.
+
+  valid <- function(x) {
+    x <- enc2utf8(as.character(x))
+    bad <- !validUTF8(x)
+    if (any(bad)) x[bad] <- iconv(x[bad], "UTF-8", "UTF-8", sub = "\uFFFD")
+    x
+  }
+
+  quoted <- function(x) {
+    x <- valid(x)
+    x <- gsub("\\", "\\\\", x, fixed = TRUE)
+    x <- gsub("\"", "\\\"", x, fixed = TRUE)
+    x <- gsub("\n", "\\n", x, fixed = TRUE)
+    for (code in c(1:9, 11:31)) {
+      control <- intToUtf8(code)
+      if (any(grepl(control, x, fixed = TRUE))) x <- gsub(control, sprintf("\\u%04x", code), x, fixed = TRUE)
+    }
+    paste0("\"", x, "\"")
+  }
+
+  unescaped <- function(text) {
+    for (pair in list(c("\\n", "\n"), c("\\t", "\t"), c("\\r", "\r"), c("\\b", "\b"), c("\\f", "\f"), c("\\/", "/")))
+      text <- gsub(pair[1], pair[2], text, fixed = TRUE)
+    repeat {
+      at <- regexpr("\\\\u[0-9a-fA-F]{4}(\\\\u[dD][c-fC-F][0-9a-fA-F]{2})?", text)
+      if (at < 0) break
+      found <- regmatches(text, at)
+      code <- strtoi(substr(found, 3, 6), 16L)
+      if (code >= 0xD800 && code < 0xDC00 && nchar(found) == 12) {
+        code <- 0x10000 + (code - 0xD800) * 1024 + strtoi(substr(found, 9, 12), 16L) - 0xDC00
+      } else {
+        found <- substr(found, 1, 6)
+        if (code >= 0xD800 && code < 0xE000) code <- 0xFFFD
+      }
+      text <- gsub(found, if (code == 0) "" else intToUtf8(code), text, fixed = TRUE)
+    }
+    gsub("\001", "\\", gsub("\002", "\"", text, fixed = TRUE), fixed = TRUE)
+  }
+
+  # The fields of a flat object.
+  parsed <- function(text) {
+    text <- gsub("\\\\", "\001", text, fixed = TRUE)
+    text <- gsub("\\\"", "\002", text, fixed = TRUE)
+    parts <- regmatches(text, gregexpr("\"[^\"]*\"[ \t\r\n]*:[ \t\r\n]*(\"[^\"]*\"|[0-9]+)", text))[[1]]
+    fields <- list()
+    for (part in parts) {
+      name <- sub("^\"([^\"]*)\".*$", "\\1", part)
+      value <- sub("^\"[^\"]*\"[ \t\r\n]*:[ \t\r\n]*", "", part)
+      fields[[name]] <- if (startsWith(value, "\"")) unescaped(substr(value, 2, nchar(value) - 1)) else as.numeric(value)
+    }
+    fields
+  }
+
+  alphabet <- c(LETTERS, letters, 0:9, "+", "/")
+  base64 <- function(bytes) {
+    pad <- (3 - length(bytes) %% 3) %% 3
+    m <- matrix(as.integer(c(bytes, raw(pad))), 3)
+    index <- rbind(m[1, ] %/% 4, (m[1, ] %% 4) * 16 + m[2, ] %/% 16, (m[2, ] %% 16) * 4 + m[3, ] %/% 64, m[3, ] %% 64)
+    text <- alphabet[index + 1]
+    if (pad > 0) text[length(text) - seq_len(pad) + 1] <- "="
+    paste(text, collapse = "")
+  }
+
+  # Messages.
+
+  send <- function(text) {
+    if (Sys.getpid() != owner) return(invisible()) # a child of parallel
+    body <- charToRaw(enc2utf8(text))
+    suspendInterrupts({
+      writeBin(c(charToRaw(paste0(length(body), "\n")), body), replies)
+      flush(replies)
+    })
+  }
+
+  receive <- function() {
+    head <- raw()
+    repeat {
+      byte <- readBin(requests, "raw", 1)
+      if (length(byte) == 0) return(NULL)
+      if (byte == as.raw(10)) break
+      head <- c(head, byte)
+    }
+    size <- as.numeric(rawToChar(head))
+    body <- raw()
+    while (length(body) < size) {
+      more <- readBin(requests, "raw", size - length(body))
+      if (length(more) == 0) return(NULL)
+      body <- c(body, more)
+    }
+    text <- rawToChar(body)
+    Encoding(text) <- "UTF-8"
+    parsed(text)
+  }
+
+  nonce <- NULL
+  count <- 0
+  sent <- 0
+
+  # `data` is a list of JSON texts by MIME type, `sizes` their sizes in bytes.
+  send_result <- function(data, sizes, main) {
+    kept <- character()
+    left <- character()
+    for (mime in names(data)) {
+      if (sizes[[mime]] > value_bytes || sent + sizes[[mime]] > cell_bytes) {
+        left <- c(left, sprintf("{\"mime\":%s,\"bytes\":%.0f}", quoted(mime), sizes[[mime]]))
+      } else {
+        sent <<- sent + sizes[[mime]] + 100 # an event is not free
+        kept <- c(kept, paste0(quoted(mime), ":", data[[mime]]))
+      }
+    }
+    if (length(kept) + length(left) == 0) return(invisible())
+    send(paste0("{\"event\":\"result\",\"nonce\":\"", nonce, "\",\"main\":", if (main) "true" else "false", ",\"data\":{", paste(kept, collapse = ","), "}",
+      if (length(left)) paste0(",\"left_out\":[", paste(left, collapse = ","), "]"), "}"))
+  }
+
+  cut_text <- function(text) {
+    text <- valid(text)
+    size <- nchar(text)
+    if (size <= text_characters) return(text)
+    half <- text_characters / 2
+    sprintf("%s\n... %d characters left out ...\n%s", substr(text, 1, half), as.integer(size - 2 * half), substr(text, size - half + 1, size))
+  }
+
+  send_error <- function(name, value, trace, line) {
+    send(paste0("{\"event\":\"error\",\"nonce\":\"", nonce, "\",\"name\":", quoted(name), ",\"value\":", quoted(cut_text(value)), ",\"traceback\":", quoted(cut_text(trace)),
+      ",\"line\":", if (is.na(line)) "null" else as.integer(line), "}"))
+  }
+
+  send_done <- function(ok, more = "") {
+    flush(stdout())
+    flush(stderr())
+    text <- sprintf("{\"event\":\"done\",\"nonce\":\"%s\",\"count\":%.0f,\"ok\":%s%s}", nonce, count, if (ok) "true" else "false", more)
+    nonce <<- NULL
+    send(text)
+  }
+
+  # Values.
+
+  column <- function(x) {
+    if (is.factor(x)) x <- as.character(x)
+    if (is.logical(x)) return(ifelse(is.na(x), "null", ifelse(x, "true", "false")))
+    if (is.numeric(x) && !is.object(x)) return(ifelse(is.finite(x), vapply(x, function(v) sprintf("%.15g", v), ""), "null"))
+    if (is.list(x)) x <- vapply(x, function(v) paste(format(v), collapse = ", "), "")
+    missing <- is.na(x)
+    text <- quoted(if (is.object(x)) format(x) else x)
+    text[missing] <- "null"
+    text
+  }
+
+  table_of <- function(frame) {
+    frame <- as.data.frame(frame)
+    total <- nrow(frame)
+    head <- frame[seq_len(min(total, table_rows)), , drop = FALSE]
+    columns <- sprintf("{\"name\":%s,\"dtype\":%s}", quoted(names(head)), quoted(vapply(head, function(x) class(x)[1], "")))
+    values <- lapply(head, column)
+    if (.row_names_info(frame) > 0) {
+      columns <- c("{\"name\":\"\",\"dtype\":\"character\",\"index\":true}", columns)
+      values <- c(list(quoted(row.names(head))), values)
+    }
+    rows <- if (length(values) && nrow(head)) paste0("[", do.call(paste, c(unname(values), sep = ",")), "]") else character()
+    sprintf("{\"columns\":[%s],\"rows\":[%s],\"total\":%d}", paste(if (length(values)) columns, collapse = ","), paste(rows, collapse = ","), total)
+  }
+
+  # Called from the global environment, where methods of cells are.
+  print_value <- function(value) if (base::isS4(value)) methods::show(value) else base::print(value)
+  environment(print_value) <- globalenv()
+
+  show_value <- function(value) {
+    text <- paste(utils::capture.output(print_value(value)), collapse = "\n")
+    data <- list()
+    sizes <- list()
+    if (nzchar(text)) {
+      text <- valid(text)
+      data[["text/plain"]] <- quoted(text)
+      sizes[["text/plain"]] <- nchar(text, "bytes")
+    }
+    if (is.data.frame(value)) {
+      table <- tryCatch(table_of(value), error = function(e) NULL)
+      if (!is.null(table)) {
+        data[["application/vnd.sbx.table+json"]] <- table
+        sizes[["application/vnd.sbx.table+json"]] <- nchar(table, "bytes")
+      }
+    }
+    send_result(data, sizes, TRUE)
+  }
+
+  # Plots: a device opens when something is drawn, and closes with the cell.
+
+  pictures <- NULL
+  device <- NULL
+  open_device <- function() {
+    pictures <<- tempfile("plot")
+    grDevices::png(paste0(pictures, "-%03d.png"), width = 7, height = 7, units = "in", res = 96, type = if (capabilities("cairo")) "cairo" else getOption("bitmapType"))
+    device <<- grDevices::dev.cur()
+  }
+
+  close_device <- function() {
+    if (is.null(device)) return(invisible())
+    if (device %in% grDevices::dev.list()) grDevices::dev.off(device)
+    device <<- NULL
+    for (file in sort(Sys.glob(paste0(pictures, "-*.png")))) {
+      bytes <- readBin(file, "raw", file.size(file))
+      unlink(file)
+      text <- base64(bytes)
+      send_result(list("image/png" = paste0("\"", text, "\"")), list("image/png" = nchar(text)), FALSE)
+    }
+  }
+
+  # Running a cell.
+
+  trim_call <- function(call) {
+    text <- deparse(call, nlines = 2)
+    if (length(text) > 1) paste(text[1], "...") else text
+  }
+
+  # The line of the innermost call that the cell's text contains.
+  line_of <- function(calls, name, otherwise) {
+    for (call in rev(calls)) {
+      ref <- attr(call, "srcref")
+      if (!is.null(ref) && identical(attr(ref, "srcfile")$filename, name)) return(ref[1])
+    }
+    otherwise
+  }
+
+  interrupted <- structure(class = c("sbx_interrupt", "condition"), list(message = "SIGINT ended the cell", call = NULL))
+
+  run <- function(code) {
+    name <- sprintf("<cell %.0f>", count)
+    lines <- strsplit(paste0(code, "\n"), "\n", fixed = TRUE)[[1]]
+    source <- srcfilecopy(name, if (length(lines)) lines else "")
+    expressions <- tryCatch(parse(text = code, srcfile = source, keep.source = TRUE), error = identity)
+    if (inherits(expressions, "error")) {
+      text <- conditionMessage(expressions)
+      place <- regmatches(text, regexec("<cell [0-9]+>:([0-9]+):", text))[[1]]
+      send_error("ParseError", text, paste("Error:", text), if (length(place) == 2) as.integer(place[2]) else NA)
+      return(FALSE)
+    }
+    refs <- attr(expressions, "srcref")
+    at <- 0
+    base <- 0
+    calls <- NULL
+    step <- function(position) {
+      at <<- position
+      base <<- sys.nframe()
+      answer <- withVisible(eval(expressions[[position]], globalenv()))
+      if (!answer$visible) return(invisible())
+      if (position == length(expressions)) show_value(answer$value) else print_value(answer$value)
+    }
+    failure <- tryCatch({
+      withCallingHandlers(
+        for (position in seq_along(expressions)) step(position),
+        error = function(e) calls <<- sys.calls(),
+        warning = function(w) {
+          level <- getOption("warn")
+          if (level >= 2) return()
+          if (level >= 0) {
+            call <- conditionCall(w)
+            cat(if (is.null(call)) "Warning: " else paste0("Warning in ", trim_call(call), " : "), conditionMessage(w), "\n", sep = "", file = stderr())
+          }
+          tryInvokeRestart("muffleWarning")
+        }
+      )
+      NULL
+    }, error = identity, interrupt = function(i) interrupted)
+    if (is.null(failure)) return(TRUE)
+    otherwise <- if (at > 0 && length(refs) >= at) refs[[at]][1] else NA
+    if (inherits(failure, "sbx_interrupt")) {
+      send_error("Interrupt", conditionMessage(failure), "", otherwise)
+      return(FALSE)
+    }
+    # Without the driver's calls before the cell's own, and those that handle the condition.
+    own <- if (length(calls) > base) calls[-seq_len(base)] else list()
+    keep <- vapply(own, function(call) !(is.name(call[[1]]) && as.character(call[[1]]) %in% c(".handleSimpleError", "h", "withVisible", "show_value", "print_value")), TRUE)
+    drop <- which(vapply(own, function(call) identical(call[[1]], quote(eval)), TRUE))
+    if (length(drop)) keep[seq_len(min(length(own), drop[min(2, length(drop))]))] <- FALSE
+    keep <- keep & seq_along(own) <= length(own)
+    shown <- vapply(own[keep], trim_call, "")
+    call <- conditionCall(failure)
+    head <- if (is.null(call)) paste0("Error: ", conditionMessage(failure)) else paste0("Error in ", trim_call(call), " : ", conditionMessage(failure))
+    trace <- if (length(shown)) paste0(head, "\nCalls:\n", paste0("  ", shown, collapse = "\n")) else head
+    send_error(class(failure)[1], conditionMessage(failure), trace, line_of(own, name, otherwise))
+    FALSE
+  }
+
+  # What would leave the context, or take the channel along.
+
+  report_end <- function(status) {
+    if (!is.null(nonce) && Sys.getpid() == owner) send_done(status == 0, sprintf(",\"exit\":%d,\"ended\":true", as.integer(status)))
+  }
+  replace_base <- function(name, make) {
+    original <- get(name, baseenv())
+    changed <- original
+    body(changed) <- make(body(original))
+    attr(changed, "srcref") <- NULL
+    unlockBinding(name, baseenv())
+    assign(name, changed, baseenv())
+    lockBinding(name, baseenv())
+  }
+  for (name in c("q", "quit")) replace_base(name, function(body) bquote({ .(report_end)(status); .(body) }))
+  replace_base("system", function(body) bquote({
+    if (is.character(command)) command <- paste0("exec 3<&- 4>&- 5<&- 6>&-; ", command)
+    .(body)
+  }))
+
+  # A signal that came between cells.
+  absorb <- function() tryCatch(allowInterrupts(Sys.sleep(0)), interrupt = function(i) NULL)
+
+  send(sprintf("{\"event\":\"ready\",\"language\":\"r\",\"version\":\"%s.%s\",\"shell\":\"plain\"}", R.version$major, R.version$minor))
+  suspendInterrupts(repeat {
+    request <- receive()
+    absorb()
+    if (is.null(request)) break
+    if (identical(request$op, "ping")) send("{\"event\":\"pong\"}")
+    if (!identical(request$op, "cell")) next
+    nonce <- gsub("[^0-9A-Za-z]", "", request$nonce)
+    count <- request$count
+    sent <- 0
+    ok <- tryCatch(allowInterrupts(run(request$code)), error = function(e) {
+      send_error("Error", conditionMessage(e), conditionMessage(e), NA)
+      FALSE
+    }, interrupt = function(i) {
+      send_error("Interrupt", "SIGINT ended the cell", "", NA)
+      FALSE
+    })
+    while (sink.number() > 0) sink()
+    tryCatch(close_device(), error = function(e) cat("sbx: the plot is lost: ", conditionMessage(e), "\n", sep = "", file = stderr()))
+    send_done(ok)
+  })
+}, envir = new.env(parent = baseenv()))
