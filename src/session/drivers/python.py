@@ -69,6 +69,8 @@ class Channel:
         self.owner = getpid()
         self.requests = move_up(3)
         self.replies = move_up(4)
+        for descriptor in (self.requests, self.replies):
+            os.set_blocking(descriptor, True)
         self.lock = _thread.RLock()
         self.unread = bytearray()
         os.register_at_fork(after_in_child=self.close)
