@@ -17,6 +17,7 @@ import unittest
 
 SOURCE = pathlib.Path(os.environ.get("SBX_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 DRIVERS = SOURCE / "src" / "session" / "drivers"
+FONTS = os.path.join(tempfile.gettempdir(), f"sbx-cells-matplotlib-{os.getuid()}")  # matplotlib's cache, made once for all tests
 PATIENCE = 90.0  # seconds for anything; a healthy driver needs far less
 
 
@@ -81,7 +82,7 @@ class Context:
             os.closerange(5, 1024)
             signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-        environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": tempfile.gettempdir(), "PYTHONDONTWRITEBYTECODE": "1", **(env or {})}
+        environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": tempfile.gettempdir(), "MPLCONFIGDIR": FONTS, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})}
         self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=prepare, close_fds=False,
                                         env=environment, cwd=cwd, start_new_session=True)
         os.close(requests)

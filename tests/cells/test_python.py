@@ -100,6 +100,7 @@ class PythonTest(CellTest):
         for module in NEEDS.get(group, ()):
             if not has(interpreter, module):
                 self.skipTest(f"{interpreter} has no {module}")
+            subprocess.run([interpreter, "-c", "import matplotlib.font_manager"], env={"MPLCONFIGDIR": celltest.FONTS}, capture_output=True, check=False)
         context = self.python(interpreter, cwd=self.directory())
         version = tuple(map(int, context.ready["version"].split(".")))[:2]
         context.count = 99_998
