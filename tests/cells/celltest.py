@@ -82,7 +82,7 @@ class Context:
             os.closerange(5, 1024)
             signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-        environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": tempfile.gettempdir(), "MPLCONFIGDIR": FONTS, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})}
+        environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "MPLCONFIGDIR": FONTS, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})}
         self.process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=prepare, close_fds=False,
                                         env=environment, cwd=cwd, start_new_session=True)
         os.close(requests)
@@ -226,8 +226,8 @@ class Context:
 
 
 class CellTest(unittest.TestCase):
-    def start(self, argv, **named):
-        context = Context(argv, **named)
+    def start(self, argv, env=None, **named):
+        context = Context(argv, env={"HOME": self.directory(), **(env or {})}, **named)
         self.addCleanup(context.close)
         return context
 
