@@ -18,10 +18,10 @@ struct Input {
 };
 
 struct RunRequest {
-  bool hold =
-      false;  ///< a sandbox that stays, for calls: no command, interpreters of all languages are shown
   /// All words from the first operand on, byte for byte. With `code` or `code_from_stdin`: the program's arguments.
   std::vector<std::string> operands;
+  /// A sandbox that stays, for calls: no command, interpreters of all languages are shown.
+  bool hold = false;
   bool after_dashes = false;        ///< `--` came first: operands[0] is always a command
   std::string language;             ///< --lang, empty if none
   std::optional<std::string> code;  ///< -c CODE

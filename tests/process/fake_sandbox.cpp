@@ -138,12 +138,6 @@ struct Init {
   Init{run, control, main}.serve();
 }
 
-const char* name_of(Budget budget) {
-  static constexpr const char* kNames[] = {"wall_time", "cpu_time",  "memory",
-                                           "output",    "file_size", "disk"};
-  return kNames[static_cast<int>(budget)];
-}
-
 struct VerdictText {
   std::string operator()(const Exited& v) const { return "exited " + std::to_string(v.code); }
   std::string operator()(const Signaled& v) const { return "signaled " + std::to_string(v.signal); }
