@@ -220,7 +220,11 @@ class UnifiedGroup final : public Group {
   [[nodiscard]] Alarm memory_alarm() const override { return {events_.get(), EPOLLPRI}; }
   /// Reading is what makes it quiet: kernfs notes what this descriptor has seen.
   void quiet_alarm() override { (void)events(); }
+  /// memory.events counts kills in the groups below too. A call's group ends the call, which says so itself; the
+  /// group around it counts its own processes only.
   [[nodiscard]] std::uint64_t memory_kills() const override {
+    if (held_)
+      return number_of(read_text(folder_.fd(), "memory.events.local").value_or(""), "oom_kill");
     return number_of(events(), "oom_kill");
   }
   /// A group inside has no limit of its own: the one around it was reached.
