@@ -8,7 +8,6 @@ import time
 
 import sessiontest  # finds sbxtest
 import sbxtest
-from sbxtest import PROBE
 from sessiontest import SessionTest
 
 
