@@ -19,6 +19,8 @@ const char* change_name(ChangeKind kind) {
   return "modified";
 }
 
+}  // namespace
+
 const char* type_name(FileType type) {
   switch (type) {
     case FileType::file:
@@ -36,8 +38,6 @@ const char* type_name(FileType type) {
   }
   return "file";
 }
-
-}  // namespace
 
 Json changes_json(const std::vector<Change>& changes) {
   Json list = Json::array();

@@ -10,6 +10,8 @@
 /// Changes as JSON: in records, and in the answers of `sbx changes`.
 namespace sbx::changes {
 
+/// "file", "folder", "link": the word for it in everything that sbx prints as JSON.
+[[nodiscard]] const char* type_name(FileType type);
 [[nodiscard]] Json changes_json(const std::vector<Change>& changes);
 [[nodiscard]] Json left_json(const std::vector<workspace::Left>& left);
 [[nodiscard]] Json applied_json(const workspace::Applied& applied);

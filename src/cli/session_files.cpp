@@ -9,6 +9,7 @@
 
 #include "base/sys.hpp"
 #include "base/text.hpp"
+#include "changes/json.hpp"
 #include "record/words.hpp"
 #include "run/launch.hpp"
 #include "session/client.hpp"
@@ -93,24 +94,6 @@ std::string time_text(std::int64_t seconds) {
                      local.tm_mday, local.tm_hour, local.tm_min);
 }
 
-const char* type_name(FileType type) {
-  switch (type) {
-    case FileType::file:
-      return "file";
-    case FileType::folder:
-      return "directory";
-    case FileType::link:
-      return "link";
-    case FileType::fifo:
-      return "fifo";
-    case FileType::socket:
-      return "socket";
-    case FileType::device:
-      return "device";
-  }
-  return "file";
-}
-
 std::string canonical(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
                                                          &std::free);
@@ -191,7 +174,7 @@ Result<int> list_files(const Invocation& typed, const host::Host& host) {
     for (const transfer::Listed& each : listing.entries) {
       Json entry;
       put_name(entry, "name", each.name);
-      entry["type"] = type_name(each.type);
+      entry["type"] = changes::type_name(each.type);
       entry["bytes"] = each.bytes;
       entry["mode"] = fmt::format("{:04o}", each.mode & 07777U);
       entry["modified"] = each.modified.tv_sec;

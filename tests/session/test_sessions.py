@@ -262,13 +262,13 @@ class Files(SessionTest):
         self.assertEqual(self.sbx_session("put", "work", "tree", "/tmp/").status, 0)
         self.assertEqual(self.exec_ok("--", "cat", "a b.txt").out, "hello\n")
         self.assertEqual(self.exec_ok("--", "sh", "-c", "wc -c </tmp/tree/deep/x").out.strip(), "100000")
-        self.exec_ok("--", "sh", "-c", "mkdir r; echo result >r/out; ln -s out r/link; mkfifo r/fifo")
-        got = self.sbx_session("get", "work", "r", "--out", self.tmp / "out") if False else self.sbx_session("get", "--out", self.tmp / "out", "work", "r")
+        self.exec_ok("--", "sh", "-c", "mkdir -p r/sub; echo result >r/out; ln -s out r/link; mkfifo r/fifo")
+        got = self.sbx_session("get", "--out", self.tmp / "out", "work", "r")
         self.assertEqual(got.status, 1, got)  # the FIFO was left out
         self.assertIn("fifo", got.err)
         self.assertEqual((self.tmp / "out/r/out").read_text(), "result\n")
         listed = self.sbx_session("ls", "--json", "work", "r").json["entries"]
-        self.assertEqual({each["name"]: each["type"] for each in listed}, {"out": "file", "link": "link", "fifo": "fifo"})
+        self.assertEqual({each["name"]: each["type"] for each in listed}, {"out": "file", "link": "link", "fifo": "fifo", "sub": "folder"})
 
 
 class Ends(SessionTest):
