@@ -3,8 +3,10 @@
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import time
+import urllib.request
 
 import sessiontest  # finds sbxtest
 import sbxtest
@@ -189,14 +191,11 @@ class Background(SessionTest):
         self.assertEqual(self.exec_ok("--lang", "python", "-c", ask).out, "200\n")
 
     def test_a_published_server_answers_the_host(self):
-        self.start_session("--set", "network.publish=[\"127.0.0.1:0:8123\"]") if False else None
-        import socket
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self.start_session("--set", f"network.publish=[\"127.0.0.1:{port}:8123\"]")
         self.detach("--", "python3", "-m", "http.server", "8123", "--directory", "/etc/ssl")
-        import urllib.request
 
         def answers():
             try:
