@@ -54,6 +54,9 @@ class HeldSandbox {
   /// From here on its network works and its budgets are watched. Errors: internal.
   [[nodiscard]] Status attach(EventLoop& loop, Hooks hooks);
   void detach();
+  /// The budgets are not looked at while no call runs: an idle session does not wake.
+  void rest() { budgets_->rest(); }
+  void resume() { budgets_->resume(); }
 
   /// A control group for one call; null where there is none to be had.
   [[nodiscard]] std::unique_ptr<cgroup::Group> make_call_group();

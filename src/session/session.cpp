@@ -138,6 +138,7 @@ class Session : public Events {
   void spent(Budget budget);
   void spend_memory();
   static void tell_spent(Call& call, Budget budget);
+  void rest_between_calls();
   void note_use();
   void watch_idle();
   void watch_lifetime();
@@ -186,6 +187,7 @@ Status Session::begin() {
   SBX_TRY(loop_.watch(socket_.get(), EPOLLIN, [this](std::uint32_t) { accept_all(); }));
   ends_at_ = sys::now_microseconds() + in_microseconds(held_->policy().session.lifetime.value);
   note_use();
+  rest_between_calls();
   watch_idle();
   watch_lifetime();
   return {};
@@ -293,8 +295,10 @@ void Session::call(Packet packet, UniqueFd connection) {
   const int client = connection.get();
   const int copy = ::fcntl(client, F_DUPFD_CLOEXEC, 3);
   const UniqueFd kept(copy);  // to tell of an error once the connection belongs to the call
+  held_->resume();
   if (const Status begun = start_call(packet.body, packet.fds, std::move(connection)); !begun)
     refuse(kept.get(), begun.error());
+  rest_between_calls();
 }
 
 Call* Session::named_call(const Json& wish, int connection) {
@@ -588,6 +592,7 @@ void Session::worker_ended(Call& call) {
   for (const UniqueFd& each : call.waiters) answer_waiter(call, each.get());
   call.waiters.clear();
   note_use();
+  rest_between_calls();
   settle(call);
   if (stops_) end_when_calls_have();
 }
@@ -672,6 +677,10 @@ void Session::spend_memory() {
 }
 
 // ---- the end ----
+
+void Session::rest_between_calls() {
+  if (calls_.running() == 0) held_->rest();
+}
 
 void Session::note_use() {
   last_use_ = sys::now_microseconds();

@@ -321,6 +321,17 @@ class Ends(SessionTest):
             sessiontest.wait_until(lambda: not sessiontest.process_lives(facts["pid"]), 20, facts["name"])
         self.nothing_is_left()
 
+    def test_an_idle_session_hardly_wakes(self):
+        """Without a call nothing is looked at. Looks would come 20 times a second."""
+        def wakes_of(*call):
+            facts = self.start_session("--set", "session.idle=\"3s\"", "--set", "session.lifetime=\"3s\"")
+            if call:
+                self.detach(*call)
+            return os.wait4(facts["pid"], 0)[2].ru_nvcsw
+
+        self.assertLess(wakes_of(), 30)
+        self.assertGreater(wakes_of("--", "sleep", "60"), 40)
+
     def test_extend_prolongs_it_by_no_more_than_the_policy_says(self):
         self.start_session("--set", "session.lifetime=\"1h\"")
         self.assertEqual(self.sbx_session("extend", "work", "30m").status, 0)

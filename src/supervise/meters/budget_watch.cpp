@@ -82,28 +82,43 @@ Status BudgetWatch::start() {
   if (group_has_memory())
     SBX_TRY(watch_memory_alarm());
   else if (settings_.budgets.memory.count > 0 && !settings_.in_session)
-    loop_.after(kFirstLook, [this] { check_memory(); });
+    look_after(kFirstLook, &BudgetWatch::check_memory);
   if (!group_has_processes() && settings_.budgets.processes > 0)
-    loop_.after(kFirstLook, [this] { check_processes(); });
-  if (settings_.disk_is_host_too) loop_.after(kFirstLook, [this] { check_writes(); });
-  if (grows()) loop_.after(kFirstLook, [this] { check_growth(); });
-  if (counts_entries()) loop_.after(kFirstLook, [this] { check_entries(); });
+    look_after(kFirstLook, &BudgetWatch::check_processes);
+  if (settings_.disk_is_host_too) look_after(kFirstLook, &BudgetWatch::check_writes);
+  if (grows()) look_after(kFirstLook, &BudgetWatch::check_growth);
+  if (counts_entries()) look_after(kFirstLook, &BudgetWatch::check_entries);
   if (settings_.budgets.cpu_time.count() > 0) {
-    loop_.after(kFirstLook, [this] { check_cpu(); });
+    look_after(kFirstLook, &BudgetWatch::check_cpu);
     if (!group_has_cpu_time() && settings_.trial)
       begin_cpu_clock();
     else if (!group_has_cpu_time())
       loop_.after(kClockDelay, [this] { begin_cpu_clock(); });
   }
   if (settings_.disk_in_folder) check_disk();
-  loop_.after(kLookAround, [this] { look_around(); });
+  look_after(kLookAround, &BudgetWatch::look_around);
   return {};
 }
 
 /// A run ends with the first budget that is spent. A session goes on: the next look comes when its call had time to end.
-void BudgetWatch::exceeded(Budget budget, void (BudgetWatch::*look_again)()) {
+void BudgetWatch::exceeded(Budget budget, Look look_again) {
   hooks_.spent(budget);
-  if (!hooks_.ended()) loop_.after(kAfterSpent, [this, look_again] { (this->*look_again)(); });
+  if (!hooks_.ended()) look_after(kAfterSpent, look_again);
+}
+
+void BudgetWatch::look_after(microseconds step, Look look, microseconds early) {
+  if (rests_) return waiting_.push_back({look, step, early});
+  loop_.after(step, [this, look] { (this->*look)(); }, early);
+}
+
+void BudgetWatch::rest() {
+  rests_ = true;
+}
+
+void BudgetWatch::resume() {
+  rests_ = false;
+  for (const Waiting& each : std::exchange(waiting_, {}))
+    look_after(each.step, each.look, each.early);
 }
 
 // ---- memory ----
@@ -152,7 +167,7 @@ void BudgetWatch::check_memory() {
   const std::uint64_t step = std::max(
       {next_look_microseconds(budget - used + allowed_beyond(budget) / 2, rests),
        std::min(cost * kMemoryShare, often_enough_microseconds(budget)), cost * kMeasuringShare});
-  loop_.after(microseconds(step), [this] { check_memory(); }, microseconds(step / 2));
+  look_after(microseconds(step), &BudgetWatch::check_memory, microseconds(step / 2));
 }
 
 /// Keeps the last one found while processes were alive.
@@ -209,7 +224,7 @@ void BudgetWatch::check_cpu() {
   std::uint64_t step = (budget - used) / static_cast<std::uint64_t>(std::max(settings_.cpus, 1));
   if (!cpu_.has_clock() && !group_has_cpu_time()) step = std::min(step, kLongestSumStep);
   step = std::max({step, kShortestCpuStep, cost * kMeasuringShare});
-  loop_.after(microseconds(step), [this] { check_cpu(); }, microseconds(step / 2));
+  look_after(microseconds(step), &BudgetWatch::check_cpu, microseconds(step / 2));
 }
 
 // ---- processes: no counter reports refusals here, so being at the limit is the evidence ----
@@ -252,7 +267,7 @@ void BudgetWatch::check_processes() {
   const bool near = tasks + tasks / 3 >= settings_.budgets.processes;
   const microseconds wait(
       std::max({step, cost * (near ? kNearShare : kCountingShare), rests ? kCountAtRest : 0}));
-  loop_.after(wait, [this] { check_processes(); }, wait / 2);
+  look_after(wait, &BudgetWatch::check_processes, wait / 2);
 }
 
 // ---- writes to the host, in live grants: no counter covers all of them ----
@@ -270,7 +285,7 @@ void BudgetWatch::check_writes() {
     return exceeded(Budget::disk, &BudgetWatch::check_writes);
   const std::uint64_t cost = spent_microseconds() - before;
   const std::uint64_t step = writes_.next_look_microseconds(settings_.budgets.disk.count);
-  loop_.after(microseconds(std::max(step, cost * kMeasuringShare)), [this] { check_writes(); });
+  look_after(microseconds(std::max(step, cost * kMeasuringShare)), &BudgetWatch::check_writes);
 }
 
 /// Separate, because it is cheap and memory fills faster than a disk.
@@ -283,7 +298,7 @@ void BudgetWatch::check_growth() {
   const std::uint64_t cost = spent_microseconds() - before;
   const std::uint64_t step =
       GrowthMeter::next_look_microseconds(budget - seen_.written, settings_.cpus);
-  loop_.after(microseconds(std::max(step, cost * kMeasuringShare)), [this] { check_growth(); });
+  look_after(microseconds(std::max(step, cost * kMeasuringShare)), &BudgetWatch::check_growth);
 }
 
 void BudgetWatch::note_written(std::uint64_t by_processes) {
@@ -321,7 +336,7 @@ void BudgetWatch::check_entries() {
     const std::uint64_t longest = entries.is_doubtful() ? 50'000 : 500'000;
     step = std::max(step, std::clamp<std::uint64_t>(room, 10'000, longest));
   }
-  loop_.after(microseconds(step), [this] { check_entries(); }, microseconds(step / 2));
+  look_after(microseconds(step), &BudgetWatch::check_entries, microseconds(step / 2));
 }
 
 // ---- periodic checks ----
@@ -340,7 +355,7 @@ void BudgetWatch::look_around() {
   }
   const bool fills = std::exchange(disk_fills_, false) && !seen_.disk_met;
   const milliseconds step = fills ? kLookWhileFilling : kLookAround;
-  loop_.after(step, [this] { look_around(); }, step / 2);
+  look_after(step, &BudgetWatch::look_around, step / 2);
 }
 
 /// Does one piece of the walk at a time. Pauses between two walks for as long as the remaining room can't be filled,
@@ -363,7 +378,7 @@ void BudgetWatch::check_disk() {
         (settings_.budgets.disk.count - disk_.bytes()) / kBytesPerMicrosecond;
     step = std::max(step, std::clamp<std::uint64_t>(room, 10'000, 500'000));
   }
-  loop_.after(microseconds(step), [this] { check_disk(); });
+  look_after(microseconds(step), &BudgetWatch::check_disk);
 }
 
 void BudgetWatch::look_at_disk() {

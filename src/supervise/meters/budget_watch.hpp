@@ -65,6 +65,9 @@ class BudgetWatch {
 
   BudgetWatch(EventLoop& loop, const Settings& settings, Sandbox sandbox, Hooks hooks);
   [[nodiscard]] Status start();
+  /// For a session in which no call runs: each look comes once more, then none until resume().
+  void rest();
+  void resume();
 
   /// True if the control group has counted a kill for lack of memory.
   [[nodiscard]] bool memory_killed() const;
@@ -83,7 +86,14 @@ class BudgetWatch {
   [[nodiscard]] std::vector<Degraded> take_degraded() { return std::move(degraded_); }
 
  private:
-  void exceeded(Budget budget, void (BudgetWatch::*look_again)());
+  using Look = void (BudgetWatch::*)();
+  struct Waiting {
+    Look look = nullptr;
+    std::chrono::microseconds step{};
+    std::chrono::microseconds early{};
+  };
+  void exceeded(Budget budget, Look look_again);
+  void look_after(std::chrono::microseconds step, Look look, std::chrono::microseconds early = {});
   Status watch_memory_alarm();
   void memory_alarm();
   void confirm_memory_kill(int looks_left);
@@ -144,6 +154,8 @@ class BudgetWatch {
   std::uint64_t counted_at_ = 0;
   std::string counted_;  ///< started_since() mark of the last count
   std::vector<Degraded> degraded_;
+  bool rests_ = false;
+  std::vector<Waiting> waiting_;  ///< looks that would have come while it rests
 };
 
 }  // namespace sbx::supervise
