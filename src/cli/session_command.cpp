@@ -22,7 +22,7 @@
 #include "session/client.hpp"
 #include "session/json.hpp"
 #include "session/place.hpp"
-#include "session/session.hpp"
+#include "session/start.hpp"
 
 namespace sbx::cli {
 namespace {
@@ -272,8 +272,8 @@ class SessionCommand {
 
   Result<int> wait() const {
     SBX_TRY(most(2));
-    const Json ended =
-        SBX_TRY(ask(operands_.front(), {{"op", "wait"}, {"call", SBX_TRY(call_number())}}));
+    const std::uint64_t call = SBX_TRY(call_number());
+    const Json ended = SBX_TRY(ask(operands_.front(), {{"op", "wait"}, {"call", call}}));
     const int status = ended.value("status", exit_status::kCouldNot);
     if (!typed_.output.json) return status;
     return print(ended.value("record", "")) == kDone ? status : exit_status::kCouldNot;

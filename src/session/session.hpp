@@ -1,24 +1,99 @@
 #pragma once
 
-#include <functional>
+#include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "base/event_loop.hpp"
+#include "base/events.hpp"
 #include "base/json.hpp"
 #include "base/result.hpp"
-#include "run/launch.hpp"
+#include "base/unique_fd.hpp"
+#include "run/held_sandbox.hpp"
+#include "session/calls.hpp"
+#include "session/message.hpp"
+#include "session/place.hpp"
 
-/// A sandbox that stays: its process holds it, takes calls over a socket and ends with it.
 namespace sbx::session {
 
-/// Forks the session's process and waits until it takes calls. `name`: empty for one of its own making. `request`: its
-/// policies, overrides, program (with `hold`) and variables. `sinks`: of the start. What goes wrong in the start is
-/// told on stderr, by `tell`; then the exit status is returned. Call it while this process is single-threaded and knows
-/// nothing else: the sandbox's PID 1 is a copy of a copy of it.
-struct StartAnswer {
-  int status = 0;  ///< 0: it takes calls
-  Json facts;      ///< of session.cpp, `info`
+/// The session's process: holds the sandbox, answers requests, starts calls and ends them.
+class Session : public Events {
+ public:
+  Session(Place place, std::unique_ptr<run::HeldSandbox> held, EventLoop loop);
+
+  Status begin();
+  void run();
+  [[nodiscard]] Json info() const;
+
+  // Of the network; a call's own denials are in its worker.
+  void started(const sbx::Started&) override {}
+  void limit_met(const LimitMet&) override {}
+  void output_cut(const std::string&, Bytes) override {}
+  void denied(const Denial& denial) override;
+
+ private:
+  // Requests: session_requests.cpp
+  void accept_all();
+  void serve(int connection);
+  void handle(Packet packet, UniqueFd connection);
+  static void refuse(int connection, const Error& error);
+  void call(Packet packet, UniqueFd connection);
+  void list_calls(const UniqueFd& connection);
+  void logs(const Json& wish, UniqueFd connection);
+  void wait(const Json& wish, UniqueFd connection);
+  void signal(const Json& wish, const UniqueFd& connection);
+  void stats(const UniqueFd& connection);
+  [[nodiscard]] Call* named_call(const Json& wish, int connection);
+
+  // Calls: session_calls.cpp
+  Status start_call(const Json& wish, std::vector<UniqueFd>& fds, UniqueFd connection);
+  [[nodiscard]] Result<int> image();
+  Status log_output(Call& call, std::vector<UniqueFd>& fds);
+  Status watch(Call& call);
+  void hear(Call& call);
+  void answer_question(Call& call);
+  void read_log(Call& call, UniqueFd& pipe, Log& log);
+  void worker_ended(Call& call);
+  void settle(Call& call);
+  void answer_followers(Call& call);
+  [[nodiscard]] static Json log_of(const Call& call, std::uint64_t out, std::uint64_t err);
+  static void answer_waiter(const Call& call, int connection);
+
+  // The workspace, budgets, and the end: session.cpp
+  void bring_out(Packet packet, UniqueFd connection);
+  void reader_ended();
+  void spent(Budget budget);
+  void spend_memory();
+  static void tell_spent(Call& call, Budget budget);
+  void rest_between_calls();
+  void note_use();
+  void watch_idle();
+  void watch_lifetime();
+  void extend(const Json& wish, const UniqueFd& connection);
+  void stop(UniqueFd connection);
+  void end_when_calls_have();
+  void handle_signals();
+
+  EventLoop loop_;
+  Place place_;
+  std::string id_;
+  std::int64_t started_;
+  std::unique_ptr<run::HeldSandbox> held_;
+  UniqueFd socket_;
+  UniqueFd signals_;
+  UniqueFd image_;
+  std::vector<UniqueFd> clients_;  ///< connected, before their request
+  Calls calls_;
+  std::vector<std::pair<Packet, UniqueFd>> deferred_;  ///< what came while changes are read
+  UniqueFd reader_;  ///< pidfd of the process that reads changes while the calls are stopped
+  std::vector<UniqueFd> stoppers_;  ///< hear of the end
+  std::uint64_t last_use_ = 0;
+  std::uint64_t ends_at_ = 0;
+  bool cpu_is_spent_ = false;
+  bool stops_ = false;
+  bool over_ = false;
 };
-[[nodiscard]] StartAnswer start(std::string name, run::Request request, const run::Sinks& sinks,
-                                const std::function<void(const policy::Findings&)>& tell);
 
 }  // namespace sbx::session

@@ -1,0 +1,179 @@
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+
+#include "base/sys.hpp"
+#include "base/text.hpp"
+#include "session/json.hpp"
+#include "session/link.hpp"
+#include "session/session.hpp"
+
+namespace sbx::session {
+
+void Session::refuse(int connection, const Error& error) {
+  (void)send(connection, {{"error", error_json(error)}});
+}
+
+void Session::accept_all() {
+  constexpr int kAtOnce = 64;  // a flood of connections leaves time for the rest of the loop
+  for (int i = 0; i < kAtOnce; ++i) {
+    UniqueFd client(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!client.valid()) return;
+    if (!may_use(client.get())) continue;
+    const int fd = client.get();
+    if (loop_.watch(fd, EPOLLIN, [this, fd](std::uint32_t) { serve(fd); }))
+      clients_.push_back(std::move(client));
+  }
+}
+
+void Session::serve(int fd) {
+  loop_.forget(fd);
+  const auto found = std::ranges::find(clients_, fd, &UniqueFd::get);
+  if (found == clients_.end()) return;
+  UniqueFd connection = std::move(*found);
+  clients_.erase(found);
+  auto packet = receive(connection.get());
+  if (!packet) return;
+  note_use();
+  handle(std::move(*packet), std::move(connection));
+}
+
+void Session::handle(Packet packet, UniqueFd connection) {
+  const std::string op = packet.body.value("op", "");
+  if (stops_ && op != "stop")
+    return refuse(
+        connection.get(),
+        {.kind = ErrorKind::usage, .code = "session-gone", .message = "the session is ending"});
+  if (op == "call") return call(std::move(packet), std::move(connection));
+  if (op == "info") return (void)send(connection.get(), info());
+  if (op == "calls") return list_calls(connection);
+  if (op == "logs") return logs(packet.body, std::move(connection));
+  if (op == "wait") return wait(packet.body, std::move(connection));
+  if (op == "kill") return signal(packet.body, connection);
+  if (op == "extend") return extend(packet.body, connection);
+  if (op == "stats") return stats(connection);
+  if (op == "changes") return bring_out(std::move(packet), std::move(connection));
+  if (op == "stop") return stop(std::move(connection));
+  refuse(connection.get(), {.kind = ErrorKind::usage,
+                            .code = "bad-message",
+                            .message = "the session does not know \"" + printable(op) + "\"",
+                            .hint = "it was started by another version of sbx"});
+}
+
+void Session::call(Packet packet, UniqueFd connection) {
+  if (reader_.valid()) {
+    deferred_.emplace_back(std::move(packet), std::move(connection));
+    return;
+  }
+  const int client = connection.get();
+  const int copy = ::fcntl(client, F_DUPFD_CLOEXEC, 3);
+  const UniqueFd kept(copy);  // to tell of an error once the connection belongs to the call
+  held_->resume();
+  if (const Status begun = start_call(packet.body, packet.fds, std::move(connection)); !begun)
+    refuse(kept.get(), begun.error());
+  rest_between_calls();
+}
+
+Call* Session::named_call(const Json& wish, int connection) {
+  Call* const found = calls_.find(wish.value("call", std::uint64_t{0}));
+  if (found == nullptr)
+    refuse(connection, {.kind = ErrorKind::usage,
+                        .code = "no-such-call",
+                        .message = "the session has no call " +
+                                   std::to_string(wish.value("call", std::uint64_t{0})),
+                        .hint = "sbx session calls " + place_.name() + " lists them"});
+  return found;
+}
+
+void Session::list_calls(const UniqueFd& connection) {
+  Json list = Json::array();
+  for (const auto& [number, each] : calls_.all()) list.push_back(facts_of(*each));
+  (void)send(connection.get(), {{"calls", std::move(list)}});
+}
+
+Json Session::log_of(const Call& call, std::uint64_t out, std::uint64_t err) {
+  Json json{{"out", call.out.written()},
+            {"err", call.err.written()},
+            {"ended", !call.runs() && call.is_drained()}};
+  put_binary(json, "stdout", call.out.since(out));
+  put_binary(json, "stderr", call.err.since(err));
+  return json;
+}
+
+void Session::logs(const Json& wish, UniqueFd connection) {
+  Call* const call = named_call(wish, connection.get());
+  if (call == nullptr) return;
+  if (!call->is_background)
+    return refuse(connection.get(), {.kind = ErrorKind::usage,
+                                     .code = "not-in-background",
+                                     .message = "call " + std::to_string(call->number) +
+                                                " had a client, which got its output",
+                                     .hint = "exec -d keeps a call's output"});
+  const std::uint64_t out = wish.value("out", std::uint64_t{0});
+  const std::uint64_t err = wish.value("err", std::uint64_t{0});
+  const bool has_more = call->out.written() > out || call->err.written() > err;
+  const bool ended = !call->runs() && call->is_drained();
+  if (!wish.value("follow", false) || has_more || ended)
+    return (void)send(connection.get(), log_of(*call, out, err));
+  call->followers.push_back({.connection = std::move(connection), .out = out, .err = err});
+}
+
+void Session::answer_followers(Call& call) {
+  for (const Follower& each : call.followers)
+    (void)send(each.connection.get(), log_of(call, each.out, each.err));
+  call.followers.clear();
+}
+
+void Session::answer_waiter(const Call& call, int connection) {
+  Json answer{{"status", call.status.value_or(exit_status::kCouldNot)}, {"call", facts_of(call)}};
+  if (!call.record.empty()) answer["record"] = call.record;
+  (void)send(connection, answer);
+}
+
+void Session::wait(const Json& wish, UniqueFd connection) {
+  Call* const call = named_call(wish, connection.get());
+  if (call == nullptr) return;
+  if (!call->runs()) return answer_waiter(*call, connection.get());
+  call->waiters.push_back(std::move(connection));
+}
+
+void Session::signal(const Json& wish, const UniqueFd& connection) {
+  Call* const call = named_call(wish, connection.get());
+  if (call == nullptr) return;
+  if (!call->runs())
+    return refuse(connection.get(),
+                  {.kind = ErrorKind::usage,
+                   .code = "call-ended",
+                   .message = "call " + std::to_string(call->number) + " has ended"});
+  const int number = wish.value("signal", 0);
+  const Note note = number == 0 ? Note{Note::What::cancel, 0} : Note{Note::What::signal, number};
+  (void)::send(call->link.get(), &note, sizeof note, MSG_NOSIGNAL | MSG_DONTWAIT);
+  (void)send(connection.get(), Json::object());
+}
+
+void Session::stats(const UniqueFd& connection) {
+  const run::HeldSandbox::Use use = held_->use();
+  const plan::Plan& plan = held_->plan();
+  Json json = info();
+  json["memory_bytes"] = use.memory_bytes;
+  json["memory_limit_bytes"] = plan.budgets.memory.count;
+  json["disk_bytes"] = use.disk_bytes;
+  json["disk_limit_bytes"] = plan.budgets.disk.count;
+  json["processes"] = use.processes;
+  json["processes_limit"] = plan.budgets.processes;
+  json["cpu_ms"] = use.cpu_microseconds / 1000;
+  Outcome network;
+  held_->put_network_into(network);
+  Json used = Json::array();
+  for (const NetworkUse& each : network.network_used)
+    used.push_back({{"rule", each.rule},
+                    {"connections", each.connections},
+                    {"bytes_in", each.bytes_in},
+                    {"bytes_out", each.bytes_out}});
+  json["network"] = std::move(used);
+  (void)send(connection.get(), json);
+}
+
+}  // namespace sbx::session

@@ -1,0 +1,99 @@
+#include "session/start.hpp"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <memory>
+#include <utility>
+
+#include "base/event_loop.hpp"
+#include "base/sys.hpp"
+#include "host/host.hpp"
+#include "run/held_sandbox.hpp"
+#include "session/message.hpp"
+#include "session/place.hpp"
+#include "session/session.hpp"
+
+namespace sbx::session {
+namespace {
+
+/// Only the standard streams and `keep` stay: the session holds nothing of its starter's.
+void close_others(int keep) {
+  const auto own = static_cast<unsigned>(keep);
+  if (own > STDERR_FILENO + 1U) (void)::close_range(STDERR_FILENO + 1U, own - 1, 0);
+  (void)::close_range(own + 1, ~0U, 0);
+}
+
+void leave_terminal() {
+  const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
+    if (null.valid()) (void)::dup2(null.get(), fd);
+  (void)!::chdir("/");  // the starter's directory can be unmounted
+}
+
+using Tell = std::function<void(const policy::Findings&)>;
+
+int serve(const std::string& name, const run::Request& request, const run::Sinks& sinks,
+          const Tell& tell, const UniqueFd& ready) {
+  const auto refuse = [&](const policy::Findings& findings) {
+    tell(findings);
+    return exit_status_of(findings.front());
+  };
+  const auto host = host::probe();
+  if (!host) return refuse({host.error()});
+  auto place = Place::make(*host, name);
+  if (!place) return refuse({place.error()});
+  auto held = run::HeldSandbox::start(request, sinks);
+  if (!held) return refuse(held.error());
+  auto loop = EventLoop::make();
+  if (!loop) return refuse({loop.error()});
+  auto session = std::make_unique<Session>(std::move(*place), std::move(*held), std::move(*loop));
+  if (const Status begun = session->begin(); !begun) return refuse({begun.error()});
+  leave_terminal();
+  (void)send(ready.get(), session->info());
+  const_cast<UniqueFd&>(ready).reset();
+  session->run();
+  return 0;
+}
+
+}  // namespace
+
+StartAnswer start(std::string name, run::Request request, const run::Sinks& sinks,
+                  const Tell& tell) {
+  if (name.empty()) name = make_name();
+  if (const Status right = check_name(name); !right) {
+    tell({right.error()});
+    return {.status = exit_status_of(right.error())};
+  }
+  auto pair = sys::make_packet_pair();
+  const pid_t pid = pair ? ::fork() : -1;
+  if (pid < 0) {
+    tell({pair ? Error{.kind = ErrorKind::host,
+                       .code = "cannot-clone",
+                       .message = "cannot start a process",
+                       .errno_value = errno}
+               : pair.error()});
+    return {.status = exit_status::kCouldNot};
+  }
+  if (pid == 0) {
+    pair->first.reset();
+    (void)::setsid();
+    close_others(pair->second.get());
+    const int status = serve(name, request, sinks, tell, pair->second);
+    ::_exit(status);
+  }
+  pair->second.reset();
+  auto answer = receive(pair->first.get());
+  if (answer) return {.status = 0, .facts = std::move(answer->body)};
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) != 0) return {.status = WEXITSTATUS(status)};
+  tell({Error{.kind = ErrorKind::internal,
+              .code = "session-gone",
+              .message = "the session's process was killed"}});
+  return {.status = exit_status::kCouldNot};
+}
+
+}  // namespace sbx::session
