@@ -3,6 +3,7 @@
 import pathlib
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -94,14 +95,22 @@ class Answers(SbxTest):
     def test_known_number_works(self):
         self.works(self.inside("raw", SYSCALLS["getpid"]))
 
+    def foreign_gates(self):
+        """Some virtual machines have no gate for 32-bit calls: there the program has a fault of its own."""
+        gates = [gate for gate in ("int80", "x32") if self.outside(gate).status != -signal.SIGSEGV]
+        self.assertIn("x32", gates)
+        if "int80" not in gates:
+            print("skipped: int80, which this machine doesn't have")
+        return gates
+
     def test_foreign_gate_kills(self):
-        for gate in ("int80", "x32"):
+        for gate in self.foreign_gates():
             ended = self.sbx(PROBE, gate)
             self.assertEqual(ended.verdict, ("signaled", None), ended)
-            self.assertEqual(ended.outcome["signal"], 31, ended)
+            self.assertEqual(ended.outcome["signal"], signal.SIGSYS, ended)
 
     def test_foreign_gate_does_not_kill_outside(self):
-        for gate in ("int80", "x32"):
+        for gate in self.foreign_gates():
             self.assertIn(self.outside(gate).status, (0, 1), gate)
 
     def test_prlimit_of_another_process_is_refused(self):

@@ -102,9 +102,11 @@ int hold_with_borrower(Arguments arguments) {
   return child < 0 ? refused() : 0;
 }
 
-/// Addresses with full page tables, which use no memory of their own: changing their protection takes long, and
-/// during that time nobody can write to their first page.
-constexpr std::size_t kSlow = 4UL << 30;
+/// Pages that are each a mapping of their own: changing the protection of all takes long, and during that time nobody can
+/// write to the first one. They are fewer than vm.max_map_count and use no memory but the kernel's for the mappings.
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kMappings = 50'000;
+constexpr std::size_t kSlow = kMappings * kPage;
 volatile bool changing = false;
 
 void* change_slowly(void* addresses) {
@@ -123,15 +125,12 @@ int become_holder(void* size) {
 /// N MiB in a child that has its number long before it can be listed: in between, the kernel writes its descriptor to
 /// a page that another thread keeps locked.
 int hold_in_late_child(Arguments arguments) {
-  constexpr std::size_t kPage = 4096;
-  constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ, Linux 5.14
   void* const addresses =
-      mmap(nullptr, kSlow, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  char* const tables = static_cast<char*>(addresses) + kPage;
-  if (addresses == MAP_FAILED || mprotect(addresses, kPage, PROT_NONE) != 0 ||
-      madvise(tables, kSlow - kPage, MADV_NOHUGEPAGE) != 0 ||
-      madvise(tables, kSlow - kPage, kPopulateRead) != 0)
-    return refused();
+      mmap(nullptr, kSlow, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (addresses == MAP_FAILED) return refused();
+  for (std::size_t page = 1; page < kMappings; page += 2)
+    if (mprotect(static_cast<char*>(addresses) + page * kPage, kPage, PROT_READ) != 0)
+      return refused();
   pthread_t thread;
   if (pthread_create(&thread, nullptr, change_slowly, addresses) != 0) return unasked("a thread");
   while (!changing) {
