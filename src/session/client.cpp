@@ -90,23 +90,35 @@ Result<Json> Client::ask(const Json& wish, std::span<const int> fds) {
 }
 
 Result<Json> Client::ask_worker(const Json& wish, std::span<const int> fds) {
-  const Json begun = SBX_TRY(ask(wish, fds));
-  const Forwarding forwarding(begun.value("pid", -1));
+  const auto begun = ask(wish, fds);
+  if (!begun) return fail(blamed(begun.error()));
+  const Forwarding forwarding(begun->value("pid", -1));
   forwarding.wait(socket_.get());
   auto ended = answer();
-  if (!ended && ended.error().code == "session-gone")
-    return fail(Error{.kind = ErrorKind::host,
-                      .code = "call-lost",
-                      .message = "the process that did this for the session was killed"});
+  if (!ended) return fail(blamed(ended.error()));
   return ended;
 }
 
-Status Client::ask_to_end(const Json& wish) {
-  // Of a connected socket these are the credentials of the process that listened.
+/// The worker holds the connection: its end is the worker's end, and that of the session only if the session is gone.
+Error Client::blamed(const Error& error) const {
+  const UniqueFd session = peer();
+  pollfd ended{session.get(), POLLIN, 0};
+  if (error.code != "session-gone" || !session.valid() || ::poll(&ended, 1, 0) != 0) return error;
+  return {.kind = ErrorKind::host,
+          .code = "call-lost",
+          .message = "the process that did this for the session was killed"};
+}
+
+/// A pidfd of the session's process: of a connected socket the credentials are those of the process that listened.
+UniqueFd Client::peer() const {
   ucred peer{};
   socklen_t size = sizeof peer;
   (void)::getsockopt(socket_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size);
-  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0)));
+  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0)));
+}
+
+Status Client::ask_to_end(const Json& wish) {
+  const UniqueFd process = peer();
   const auto done = ask(wish);
   if (!done && done.error().code != "session-gone") return fail(done.error());
   constexpr int kEndsWithin = 5000;  // ms; it only has to exit

@@ -37,6 +37,8 @@ class Client {
  private:
   explicit Client(UniqueFd socket) : socket_(std::move(socket)) {}
   Result<Json> answer();
+  [[nodiscard]] Error blamed(const Error& error) const;
+  [[nodiscard]] UniqueFd peer() const;
   UniqueFd socket_;
 };
 

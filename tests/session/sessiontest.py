@@ -90,8 +90,8 @@ class SessionTest(SbxTest):
         """Where sessions are when XDG_RUNTIME_DIR is not set."""
         return self.home / ".local/state/sbx/sessions"
 
-    def run_sbx(self, *words, stdin=None, cwd=None, env=None, timeout=60, **options):
-        process = sbxtest.start([SBX, *map(str, words)], env=self.environment(env), cwd=cwd or self.work,
+    def run_sbx(self, *words, stdin=None, cwd=None, env=None, timeout=60, program=SBX, **options):
+        process = sbxtest.start([program, *map(str, words)], env=self.environment(env), cwd=cwd or self.work,
                                 stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
         try:

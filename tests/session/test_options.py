@@ -206,6 +206,25 @@ class Errors(SessionTest):
         self.assertIn("call-lost", err.decode())
         self.exec_ok("--", "true")
 
+    def test_failing_or_left_out_stage_of_a_call_is_named(self):
+        for fault in ({"SBX_TEST_FAIL": "held:EIO"}, {"SBX_TEST_SKIP": "held"}, {"SBX_TEST_FAIL": "seccomp:EIO"}):
+            with self.subTest(fault=fault):
+                self.start_session("--workspace", f"{self.work}:overlay", program=sbxtest.WITH_FAULTS, env=fault)
+                answer = self.sbx_session("exec", "work", "--", "touch", "ran", program=sbxtest.WITH_FAULTS)
+                self.assertEqual(answer.status, 125, answer)
+                self.assertIn("'%s'" % next(iter(fault.values())).partition(":")[0], answer.err)
+                self.assertNotIn("ran", self.changed_names())
+                self.stop_session()
+        self.nothing_is_left()
+
+    def changed_names(self):
+        return [each["path"] for each in self.sbx_session("changes", "--json", "work").json["changes"]]
+
+    def test_no_stage_of_a_call_fails_unasked(self):
+        self.start_session("--workspace", f"{self.work}:overlay", program=sbxtest.WITH_FAULTS)
+        self.assertEqual(self.sbx_session("exec", "work", "--", "touch", "ran", program=sbxtest.WITH_FAULTS).status, 0)
+        self.assertEqual(self.changed_names(), ["ran"])
+
     def test_killed_session_is_told(self):
         facts = self.start_session()
         call = self.detach("--", "sleep", "60")
