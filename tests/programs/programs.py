@@ -235,6 +235,16 @@ echo a > f; git add f; git commit -qm one; git checkout -qb side; echo b >> f; g
 git merge -q --no-edit side; git stash list; echo d >> f; git stash -q; git stash pop -q; git diff --stat; git commit -qam four; git rebase -q --root 2>/dev/null
 git log --format='%an <%ae> %s %H'; git blame -s f | wc -l; git gc -q; git fsck >/dev/null 2>&1; cd ..; git clone -q r s; git -C s log --oneline | wc -l; git -C s grep -c . -- f
 """], needs=("git",), home={".gitconfig": IDENTITY}, environment={"GIT_TERMINAL_PROMPT": "0"}),
+    Program("git and python", "agent", "a repository edited, tested and committed as an agent does it",
+            ["--", "sh", "-ec", """
+git init -q -b main r; cd r; export GIT_COMMITTER_DATE=2024-01-01T00:00:00Z GIT_AUTHOR_DATE=2024-01-01T00:00:00Z
+printf 'def half(n):\n    return n / 2\n' > halves.py
+printf 'import unittest, halves\nclass T(unittest.TestCase):\n    def test(self):\n        self.assertIs(type(halves.half(4)), int)\n' > test_halves.py
+git add .; git commit -qm 'one that fails'; python3 -m unittest -q 2>/dev/null || echo "failed as expected"
+sed -i 's|n / 2|n // 2|' halves.py; python3 -m unittest -q 2>/dev/null && git commit -qam 'one that passes'
+git log --format='%an <%ae> %s %H'; git diff --stat HEAD~; git status --porcelain --untracked-files=no
+"""], needs=("git", "python3"), home={".gitconfig": IDENTITY},
+            environment={"GIT_TERMINAL_PROMPT": "0", "PAGER": "cat", "GIT_PAGER": "cat", "PYTHONDONTWRITEBYTECODE": "1"}),
     Program("bash", "shell", "pipelines, process substitution, here documents, coprocesses, background jobs, traps, arrays",
             ["job.sh"], {"job.sh": """#!/bin/bash
 set -euo pipefail
