@@ -120,6 +120,11 @@ class LegacyGroup final : public Group {
     if (outer_ != nullptr) return outer_->memory_limit_met();
     return memory_peak() + kNearLimit >= memory_limit_ ? 1 : 0;
   }
+  [[nodiscard]] std::uint64_t memory_held() const override {
+    const std::string facts = text(Controller::memory, "memory.stat");
+    return number_of(facts, "total_rss") + number_of(facts, "total_shmem") +
+           number(Controller::memory, "memory.kmem.usage_in_bytes");
+  }
   [[nodiscard]] std::uint64_t memory_used() const override {
     return number(Controller::memory, "memory.usage_in_bytes");
   }

@@ -231,6 +231,13 @@ class UnifiedGroup final : public Group {
   [[nodiscard]] std::uint64_t memory_limit_met() const override {
     return outer_ != nullptr ? outer_->memory_limit_met() : number_of(events(), "oom");
   }
+  [[nodiscard]] std::uint64_t memory_held() const override {
+    const std::string facts = read_text(folder_.fd(), "memory.stat").value_or("");
+    std::uint64_t sum = 0;  // "kernel" would be all of the kernel's, but is new in Linux 5.18
+    for (const char* part : {"anon", "shmem", "kernel_stack", "pagetables", "slab_unreclaimable"})
+      sum += number_of(facts, part);
+    return sum;
+  }
   [[nodiscard]] std::uint64_t memory_used() const override { return number("memory.current"); }
   [[nodiscard]] std::uint64_t memory_peak() const override { return number("memory.peak"); }
 

@@ -110,8 +110,8 @@ Result<int> put_files(const Invocation& typed, const host::Host& host) {
     target = std::move(sources.back());
     sources.pop_back();
   }
-  OwnCall call = SBX_TRY(OwnCall::begin(host, typed.operands.front(),
-                                        SBX_TRY(transfer::put_arguments(sources, target)), "put"));
+  std::vector<std::string> words = SBX_TRY(transfer::put_arguments(sources, target));
+  OwnCall call = SBX_TRY(OwnCall::begin(host, typed.operands.front(), std::move(words), "put"));
   const transfer::Sent sent = transfer::send_files(call.to(), sources);
   call.close_to();
   const auto report = transfer::read_report(call.from());
@@ -135,8 +135,8 @@ Result<int> get_files(const Invocation& typed, const host::Host& host) {
       .max_files = facts["outputs"].value("max_files", std::uint64_t{0}),
       .max_depth = facts["outputs"].value("max_depth", std::uint64_t{0})};
   const UniqueFd target = SBX_TRY(workspace::prepare_target(folder));
-  OwnCall call = SBX_TRY(OwnCall::begin(host, typed.operands.front(),
-                                        SBX_TRY(transfer::get_arguments(paths, limits)), "get"));
+  std::vector<std::string> words = SBX_TRY(transfer::get_arguments(paths, limits));
+  OwnCall call = SBX_TRY(OwnCall::begin(host, typed.operands.front(), std::move(words), "get"));
   call.close_to();
   std::vector<std::string> policy_files;
   for (const Json& each : facts["policy_files"])

@@ -85,6 +85,19 @@ class Call {
     return settings;
   }
 
+  [[nodiscard]] Error memory_full() const {
+    return {
+        .kind = ErrorKind::setup,
+        .code = "session-memory-full",
+        .message = "the session's memory of " + describe(held_.plan().budgets.memory) +
+                   " is full: calls that run, or files that calls left, leave no room for another",
+        .hint = "end calls, or start a session with a limits.disk well below limits.memory"};
+  }
+  [[nodiscard]] Error explain(Error error) const {
+    const bool ended = ties_.group != nullptr && ties_.group->memory_kills() > 0;
+    return ended || held_.memory_is_full() ? memory_full() : error;
+  }
+
   Result<Outcome> attempt() {
     const plan::Plan& plan = *answer_.plan;
     supervise::StreamPair streams =
@@ -97,19 +110,23 @@ class Call {
     const auto stamp = [this](const char* stage) {
       answer_.stamps.push_back({stage, sys::now_microseconds() - request_.started_microseconds});
     };
-    const spawn::Sandbox sandbox =
-        SBX_TRY(spawn::spawn({.plan = plan,
-                              .host = held_.host(),
-                              .identity = no_identity,
-                              .network = no_network,
-                              .disk = no_disk,
-                              .streams = {std::move(streams.child_in), std::move(streams.child_out),
-                                          std::move(streams.child_err)},
-                              .placement = placement(),
-                              .stamp = stamp,
-                              .role = child::Role::call,
-                              .holder = held_.sandbox().control.get(),
-                              .image = ties_.image}));
+    // The kernel might end the holder, if it is the only process that it can end.
+    if (held_.memory_is_full()) return fail(memory_full());
+    auto spawned =
+        spawn::spawn({.plan = plan,
+                      .host = held_.host(),
+                      .identity = no_identity,
+                      .network = no_network,
+                      .disk = no_disk,
+                      .streams = {std::move(streams.child_in), std::move(streams.child_out),
+                                  std::move(streams.child_err)},
+                      .placement = placement(),
+                      .stamp = stamp,
+                      .role = child::Role::call,
+                      .holder = held_.sandbox().control.get(),
+                      .image = ties_.image});
+    if (!spawned) return fail(explain(std::move(spawned).error()));
+    const spawn::Sandbox sandbox = std::move(*spawned);
     if (ties_.began) ties_.began(sandbox.pid);
     sought_.emplace(plan, held_.host());
     const supervise::Settings settings = this->settings();

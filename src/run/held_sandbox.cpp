@@ -155,6 +155,13 @@ std::unique_ptr<cgroup::Group> HeldSandbox::make_call_group() {
   return inner ? std::move(*inner) : nullptr;
 }
 
+bool HeldSandbox::memory_is_full() const {
+  if (group_ == nullptr || !group_->limits_memory()) return false;
+  constexpr std::uint64_t kOfCall = std::uint64_t{2} << 20;  // its init, and the kernel's part
+  const std::uint64_t limit = plan_.budgets.memory.count;
+  return group_->memory_used() + kOfCall > limit && group_->memory_held() + kOfCall > limit;
+}
+
 std::uint64_t HeldSandbox::memory_below(pid_t init) const {
   supervise::ProcessList processes(init, -1);
   processes.refresh();

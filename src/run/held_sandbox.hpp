@@ -60,6 +60,8 @@ class HeldSandbox {
 
   /// A control group for one call; null where there is none to be had.
   [[nodiscard]] std::unique_ptr<cgroup::Group> make_call_group();
+  /// True where no further call has room: the kernel would end a process to start one.
+  [[nodiscard]] bool memory_is_full() const;
   /// Bytes of resident memory of a process and those below it. Needs no privileges.
   [[nodiscard]] std::uint64_t memory_below(pid_t init) const;
   /// Now: memory of all calls, tasks, bytes on the private disk, CPU time since the start.

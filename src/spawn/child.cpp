@@ -396,10 +396,22 @@ void run_init(const Start& start) {
   run_command(program);
 }
 
+/// Where memory runs out, the kernel ends a call before the holder, with which every call would end; it may be files of
+/// ended calls that fill the memory. The program can lower its own score, but not this process's. Only a dumpable
+/// process owns its files in /proc; nobody in the sandbox sees this one.
+void come_before_holder() {
+  (void)::prctl(PR_SET_DUMPABLE, 1);
+  const int score = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  (void)!::write(score, "500", 3);
+  ::close(score);
+}
+
 /// The supervisor of a call is no ancestor of its init, which dies with the holder; the end of the supervisor is end of
 /// file on the control socket.
 void run_call(const Start& start, bool waits) {
   Program& program = map_program(start);
+  come_before_holder();
+  refuse_dumps(program);
   // Itself, not the holder, so that this is the first message whatever the two do at the same time.
   const int self = static_cast<int>(must(program, Stage::held, 0, call(SYS_pidfd_open, 1, 0)));
   must(program, Stage::held, 1, send_report(program, {control::FromPid1::call_began, 0}, &self, 1));
@@ -407,7 +419,6 @@ void run_call(const Start& start, bool waits) {
   die_with_supervisor(program);
   if (waits) wait_for_order(program, control::FromSupervisor::go);
   join_groups(program);
-  refuse_dumps(program);
   renew_mounts(program);
   open_terminal(program);
   hand_over_descriptors(program);

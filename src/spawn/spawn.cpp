@@ -405,8 +405,10 @@ Status Spawning::Build::send_off() {
       return fail(explain_early_end(std::move(mapped).error()));
   // The host's memory pressure ends the sandbox before anything else. The program can take that back
   // as far as oom_score_adj_min, which is mostly 0: CAP_SYS_RESOURCE is needed to go below that, and
-  // only a writer that has it, as root mostly has, moves that up to the 500 (__set_oom_adj).
-  (void)sys::write_file("/proc/" + std::to_string(clone_.pid) + "/oom_score_adj", "500");
+  // only a writer that has it, as root mostly has, moves that up to the 500 (__set_oom_adj). Not a
+  // session's holder: its calls come before it, run_call().
+  if (request_.role != child::Role::holder)
+    (void)sys::write_file("/proc/" + std::to_string(clone_.pid) + "/oom_score_adj", "500");
   request_.stamp("id_maps");
   if (auto sent = send_order(channels_.control.get(), control::FromSupervisor::go); !sent)
     return fail(explain_early_end(std::move(sent).error()));

@@ -697,6 +697,23 @@ while True: kept.append(b"x" * 500_000)
         self.unharmed(bystander)
         self.exec_ok("--", "true")
 
+    FILLS = 'try: open("/proc/self/oom_score_adj", "w").write("0")\nexcept OSError: pass\nwith open("/tmp/full", "ab", 0) as f:\n  while True: f.write(bytes(65536))'
+
+    def test_files_that_fill_the_memory_end_no_session(self):
+        facts = self.start_session("--memory", "64M", "--disk", "96M")
+        for _ in range(6):
+            ended = self.sbx_session("exec", "work", "--lang", "python", "-c", self.FILLS)
+            if ended.status != 137:
+                self.assertEqual(ended.status, 125, ended)
+                self.assertIn("session-memory-full", ended.err)
+        self.assertTrue(sessiontest.process_lives(facts["pid"]))
+        self.assertEqual(self.sbx_session("stop", "work").status, 0)
+
+    def test_files_that_fill_the_disk_leave_memory_for_calls(self):
+        self.start_session("--memory", "64M", "--disk", "16M")
+        self.assertEqual(self.sbx_session("exec", "work", "--lang", "python", "-c", self.FILLS).status, 1)
+        self.exec_ok("--", "rm", "/tmp/full")
+
     def test_logs_of_ended_calls_are_bounded_together(self):
         facts = self.start_session()
         for _ in range(4):

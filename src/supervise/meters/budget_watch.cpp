@@ -138,13 +138,19 @@ void BudgetWatch::memory_alarm() {
 /// The kernel signals that the limit is reached before it has chosen a process to kill.
 void BudgetWatch::confirm_memory_kill(int looks_left) {
   if (hooks_.ended()) return;
-  if (memory_killed()) return hooks_.spent(Budget::memory);
+  if (memory_killed()) return answer_memory_kill();
   if (looks_left > 0 && group_->memory_limit_met() > 0)
     loop_.after(1ms, [this, looks_left] { confirm_memory_kill(looks_left - 1); });
 }
 
 bool BudgetWatch::memory_killed() const {
-  return group_has_memory() && group_->memory_kills() > 0;
+  return group_has_memory() && group_->memory_kills() > kills_answered_;
+}
+
+/// A run ends with it. In a session the kernel ended a process that was in no call's group yet; the next is another.
+void BudgetWatch::answer_memory_kill() {
+  if (settings_.holds_calls) kills_answered_ = group_->memory_kills();
+  hooks_.spent(Budget::memory);
 }
 
 void BudgetWatch::check_memory() {
@@ -346,7 +352,8 @@ void BudgetWatch::look_around() {
   const Reserve reserve;
   look_at_disk();
   if (group_has_memory()) {
-    if (memory_killed()) return hooks_.spent(Budget::memory);
+    if (memory_killed()) answer_memory_kill();
+    if (hooks_.ended()) return;
     // After the kill it is too late to read the process's size.
     if (group_->memory_used() > settings_.budgets.memory.count / 2) {
       processes_.refresh();
