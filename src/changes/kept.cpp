@@ -198,10 +198,10 @@ Result<Manifest> write_contents(KeptFacts facts, const Copy& copy, const ChangeS
   return manifest;
 }
 
-Result<Manifest> read_manifest(int set, Part part) {
+Result<Manifest> read_manifest(int set, const std::string& name, Part part) {
   const UniqueFd file = SBX_TRY(workspace::open_file(set, kManifest));
   const std::string text = SBX_TRY(sys::read_all(file.get(), kLargestManifest));
-  return parse_manifest(text, part);
+  return parse_manifest(name, text, part);
 }
 
 /// Opens the directory of a layer, if its inode is the same as when the set was made.
@@ -280,7 +280,8 @@ Result<std::vector<KeptFacts>> Store::list() const {
     if (!check_set_name(name)) continue;
     KeptFacts& facts = sets.emplace_back();
     const auto set = workspace::open_folder(folder_.get(), name);
-    auto manifest = set ? read_manifest(set->get(), Part::facts) : std::unexpected(set.error());
+    auto manifest =
+        set ? read_manifest(set->get(), name, Part::facts) : std::unexpected(set.error());
     if (manifest) {
       facts = std::move(manifest->facts);
       read_applied(set->get(), facts);
@@ -295,7 +296,7 @@ Result<std::vector<KeptFacts>> Store::list() const {
 
 Result<Kept> Store::load(const std::string& name) const {
   const UniqueFd set = SBX_TRY(open_set(name));
-  Manifest manifest = SBX_TRY(read_manifest(set.get(), Part::everything));
+  Manifest manifest = SBX_TRY(read_manifest(set.get(), name, Part::everything));
   Kept kept{.facts = std::move(manifest.facts)};
   kept.facts.name = name;
   read_applied(set.get(), kept.facts);

@@ -119,7 +119,8 @@ bool parse_word(const std::array<std::string_view, count>& words, std::string_vi
 
 class Reader {
  public:
-  Reader(std::string_view text, Part part) : rest_(text), part_(part) {}
+  Reader(const std::string& name, std::string_view text, Part part)
+      : name_(name), rest_(text), part_(part) {}
 
   Result<Manifest> read() {
     if (take() != kSchema) return broken("it is not written in \"sbx.changes/1\"");
@@ -143,10 +144,11 @@ class Reader {
   }
 
   std::unexpected<Error> broken(const std::string& why) const {
-    return fail(Error{.kind = ErrorKind::host,
-                      .code = "broken-set",
-                      .message = fmt::format("the set can't be read, line {}: {}", line_, why),
-                      .hint = "sbx changes drop removes it"});
+    return fail(Error{
+        .kind = ErrorKind::host,
+        .code = "broken-set",
+        .message = fmt::format("the set \"{}\" can't be read, line {}: {}", name_, line_, why),
+        .hint = fmt::format("sbx changes drop {} removes it", name_)});
   }
 
   Result<Manifest> finish(std::string_view count) {
@@ -221,6 +223,7 @@ class Reader {
     return assign(line.change.path, std::move(*path));
   }
 
+  const std::string& name_;
   std::string_view rest_;
   Part part_;
   std::size_t line_ = 0;
@@ -251,8 +254,8 @@ std::string write_manifest(const Manifest& manifest) {
   return text + fmt::format("end {}\n", manifest.lines.size());
 }
 
-Result<Manifest> parse_manifest(std::string_view text, Part part) {
-  return Reader(text, part).read();
+Result<Manifest> parse_manifest(const std::string& name, std::string_view text, Part part) {
+  return Reader(name, text, part).read();
 }
 
 }  // namespace sbx::changes

@@ -33,8 +33,9 @@ struct Manifest {
 [[nodiscard]] std::string write_manifest(const Manifest& manifest);
 
 enum class Part : bool { facts, everything };
-/// Errors: host "broken-set", with the number of the line: no path in it leads out of the workspace,
-/// no content out of the set.
-[[nodiscard]] Result<Manifest> parse_manifest(std::string_view text, Part part);
+/// `name`: the set's, for messages. Errors: host "broken-set", with the number of the line: no path in it leads out of the
+/// workspace, no content out of the set.
+[[nodiscard]] Result<Manifest> parse_manifest(const std::string& name, std::string_view text,
+                                              Part part);
 
 }  // namespace sbx::changes

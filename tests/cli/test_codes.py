@@ -181,7 +181,7 @@ class ChangeSets(Codes):
         self.refuses("no-writer", "--env-file", "fifo", "true")
         self.says("bad-set-name", "changes", "show", "a/b")
         (self.keep("once") / "manifest").write_text("junk\n")
-        self.says("broken-set", "changes", "show", "once", status=125)
+        self.assertIn('the set "once"', self.says("broken-set", "changes", "show", "once", status=125).stderr)
 
     def test_sets_that_can_not_be_kept_or_dropped(self):
         self.says("not-kept", "run", *OVERLAY, "--keep", "one", "touch", "x", wrapper=self.injected("renameat2", "error=EACCES"))

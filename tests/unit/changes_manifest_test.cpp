@@ -23,7 +23,7 @@ std::string with_change(const std::string& line) {
 constexpr const char* kGood = "created file 0644 4 0 - file";
 
 Error error_of(const std::string& text, Part part = Part::everything) {
-  auto read = parse_manifest(text, part);
+  auto read = parse_manifest("once", text, part);
   EXPECT_FALSE(read) << text;
   return read ? Error{} : read.error();
 }
@@ -53,7 +53,7 @@ TEST(Manifest, WhatIsWrittenIsRead) {
       {.change = {.path = ".", .change = ChangeKind::mode, .type = FileType::folder, .mode = 0700},
        .content = {},
        .before = std::nullopt});
-  const auto read = parse_manifest(write_manifest(manifest), Part::everything);
+  const auto read = parse_manifest("once", write_manifest(manifest), Part::everything);
   ASSERT_TRUE(read) << read.error().text();
   EXPECT_EQ(read->facts.folder, "/home/me/a b");
   EXPECT_THAT(read->facts.command, ElementsAre("sh", "-c", "echo 100%\nls", ""));
@@ -76,7 +76,7 @@ TEST(Manifest, WhatIsWrittenIsRead) {
 }
 
 TEST(Manifest, AnEditedLineIsRefusedWithItsNumber) {
-  ASSERT_TRUE(parse_manifest(with_change(kGood), Part::everything));
+  ASSERT_TRUE(parse_manifest("once", with_change(kGood), Part::everything));
   for (const char* line : {
            "created file 0644 4 0 - ../file",         // out of the workspace
            "created file 0644 4 0 - a/../../file",    //
@@ -101,6 +101,7 @@ TEST(Manifest, AnEditedLineIsRefusedWithItsNumber) {
        }) {
     const Error error = error_of(with_change(line));
     EXPECT_EQ(error.code, "broken-set") << line;
+    EXPECT_THAT(error.message, HasSubstr("the set \"once\"")) << line;
     EXPECT_THAT(error.message, HasSubstr("line 10: ")) << line;
     EXPECT_THAT(error.hint, HasSubstr("sbx changes drop")) << line;
   }
@@ -142,7 +143,7 @@ TEST(Manifest, ItNeedsAWorkspaceAndItsFirstLayer) {
 }
 
 TEST(Manifest, TheFactsAreReadWithoutTheChanges) {
-  const auto read = parse_manifest(with_change("created nonsense"), Part::facts);
+  const auto read = parse_manifest("once", with_change("created nonsense"), Part::facts);
   ASSERT_TRUE(read) << read.error().text();
   EXPECT_EQ(read->facts.count, 1U);
   EXPECT_TRUE(read->lines.empty());
