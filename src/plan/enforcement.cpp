@@ -140,6 +140,11 @@ void note_machine(const host::Host& host, Plan& plan) {
                             host.landlock_abi, kLandlockScopes),
          .instead = "it guards files; signals and abstract sockets are kept in by the namespaces "
                     "alone"});
+  if (plan.calls > 0 && host.landlock_abi < kLandlockScopes)
+    plan.degraded.push_back(
+        {.promise = Promise::landlock,
+         .why = "calls of a session share their network, and with it the names of abstract sockets",
+         .instead = "one call can connect to another's abstract sockets"});
   if (plan.control_group.memory == host::Means::none)
     plan.degraded.push_back(
         {.promise = Promise::memory,

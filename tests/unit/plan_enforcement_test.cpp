@@ -136,6 +136,21 @@ TEST_F(PlanTest, WithoutScopesTheHostsNetworkCostsUnixSockets) {
   EXPECT_TRUE(is_degraded(plan(), "network.mode"));
 }
 
+TEST_F(PlanTest, WithoutScopesCallsOfASessionReachEachOthersAbstractSockets) {
+  const auto told = [](const Plan& decided) {
+    return std::ranges::count_if(decided.degraded, [](const Degraded& each) {
+      return each.instead.find("another's abstract sockets") != std::string::npos;
+    });
+  };
+  RunRequest held = request({});
+  held.hold = true;
+  for (const int abi : {0, 5, 6}) {
+    canned.host.landlock_abi = abi;
+    EXPECT_EQ(told(plan(held)), abi < 6 ? 1 : 0) << abi;
+    EXPECT_EQ(told(plan()), 0) << abi;
+  }
+}
+
 TEST_F(PlanTest, ALiveGrantAndWhatItLiesInMakeNoSpecialFiles) {
   canned.files->folder("/tmp/data");
   canned.files->folder("/srv/data");

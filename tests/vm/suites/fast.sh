@@ -12,6 +12,8 @@ a_little_of_everything() {
     session/test_sessions.py test_start_prints_the_name_and_stop_leaves_nothing test_calls_share_files_and_each_has_its_own_status \
     test_wall_time_ends_one_call_and_no_other test_memory_of_the_session_ends_the_call_that_holds_most \
     test_changes_and_diff_while_it_lives test_put_get_and_ls \
+    session/test_attacks.py test_two_sessions_do_not_reach_each_other test_files_that_fill_the_memory_end_no_session \
+    test_files_that_fill_the_disk_leave_memory_for_calls \
     escape/test_host.py test_ungranted_path_is_absent test_old_root_is_not_mounted test_init_cannot_be_harmed \
     test_host_processes_are_not_listed test_abstract_socket_is_unreachable_in_the_hosts_network test_write_grant_is_writable \
     escape/test_proc.py test_kernel_settings_cannot_be_written test_nested_user_namespaces_are_off_by_setting_too \
