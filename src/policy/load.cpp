@@ -359,6 +359,7 @@ std::expected<Policy, Findings> load(const std::vector<PolicyOperand>& policies,
 
 std::expected<Policy, Findings> narrow(const Policy& policy, const std::vector<Override>& overrides,
                                        const std::string& sealed_by) {
+  if (overrides.empty()) return policy;  // most calls: three copies fewer
   const LoadContext nothing;
   const Origin place{.file = sealed_by};
   Merger merger(nothing);
