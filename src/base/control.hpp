@@ -18,14 +18,15 @@ inline constexpr std::uint64_t kOwnExec = 0x7362'7865'7865'6331;
 enum class FromSupervisor : std::uint32_t {
   go = 1,         ///< ids are mapped, grants are ready
   signal_main,    ///< send `value` to the main process
+  signal_group,   ///< send `value` to the main process's group, as a terminal does at Ctrl-C
   stop_all,       ///< SIGSTOP to everything but PID 1, then answer `stopped`
   continue_all,   ///< SIGCONT to everything
   network_ready,  ///< the gateway answers: the command may start
   filled,         ///< copied directories hold their files
   reap,           ///< what ended has been counted: wait for it
   /// To a holder, with CallOrder; SCM_RIGHTS: the program's block, the call's control socket and error pipe (PID 1's
-  /// ends), its three streams where `streams` is set, the program itself where `image` is set, and files of control
-  /// groups to write "0" to
+  /// ends), its three streams where `streams` is set, the program itself where `image` is set, `kept` descriptors that the
+  /// program gets from 3 on, and files of control groups to write "0" to
   start_call,
 };
 struct Order {
@@ -37,14 +38,17 @@ struct CallOrder {
   FromSupervisor what;
   std::uint32_t block_size;
   bool streams;
-  bool image;  ///< a program in a file that the sandbox does not show: sbx's own
+  bool image;         ///< a program in a file that the sandbox does not show: sbx's own
+  std::uint8_t kept;  ///< at most kMostKept
   bool
       waits;  ///< the init waits for `go`: its supervisor moves it into its control group (cgroup v2)
 };
 static_assert(sizeof(CallOrder) != sizeof(Order));
 /// Descriptors of a call besides the files of control groups, of which there are at most kMostGroupFiles.
 inline constexpr unsigned kMostGroupFiles = 4;
-inline constexpr unsigned kMostCallDescriptors = 3 + 3 + 1 + kMostGroupFiles;
+/// An interpreter's channels and the text of its driver.
+inline constexpr unsigned kMostKept = 3;
+inline constexpr unsigned kMostCallDescriptors = 3 + 3 + 1 + kMostKept + kMostGroupFiles;
 
 enum class FromPid1 : std::uint32_t {
   descriptors =

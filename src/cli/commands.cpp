@@ -30,6 +30,20 @@ Status take_name(Invocation& typed, std::string_view value) {
   return {};
 }
 
+Status take_context(Invocation& typed, std::string_view value) {
+  typed.cell.context = std::string(value);
+  return {};
+}
+Status take_results(Invocation& typed, std::string_view value) {
+  if (value.empty())
+    return fail(Error{.kind = ErrorKind::usage,
+                      .code = "bad-value",
+                      .message = "--results needs a directory",
+                      .hint = "for example --results pictures"});
+  typed.cell.results = std::string(value);
+  return {};
+}
+
 /// A row of `run` that another command shares.
 OptionRow of_run(std::string_view name) {
   for (const OptionRow& row : run_options()) {
@@ -171,6 +185,33 @@ std::span<const OptionRow> exec_options() {
   return rows;
 }
 
+std::span<const OptionRow> eval_options() {
+  static const Rows rows = with_usual(
+      {{"--lang", "NAME", kOptions, kOnce,
+        "The language: python, javascript or r. Without it that of the file's extension, or of "
+        "--context, or python.",
+        of_run("--lang").take},
+       {"--context", "NAME", kOptions, kOnce,
+        "Which interpreter: each keeps a state of its own. Without it the one that is named as the "
+        "language.",
+        take_context},
+       {"-c", "CODE", kOptions, kOnce, "The cell itself, instead of a file.", of_run("-c").take},
+       shared("--timeout",
+              "Wall time of the cell: limits.wall_time, which it may only shorten. The interpreter "
+              "is interrupted, "
+              "and killed 2 s later where it does not answer."),
+       shared("--output"),
+       shared("--json", "Print the record only, with the cell's output in it. See sbx-record(5)."),
+       {"--stream", "", kOptions, kOnce,
+        "Print what happens while it happens, one JSON object a line; the last has the record.",
+        sets<&Invocation::cell, &CellOptions::stream>},
+       {"--results", "DIR", kOptions, kOnce,
+        "Write each value that is more than plain text to a file in DIR, and name it.",
+        take_results},
+       shared("--quiet", "Print no messages of sbx's own but errors.")});
+  return rows;
+}
+
 std::span<const OptionRow> logs_options() {
   static const Rows rows =
       with_usual({{"-f,--follow", "", kOptions, kOnce, "Go on printing until the call has ended.",
@@ -236,6 +277,19 @@ constexpr CommandRow kCommands[] = {
     {"session exec", "NAME SCRIPT|COMMAND [ARGS...]",
      "Run a script or a command in a session, as sbx run does in a sandbox of its own.", kWorks,
      exec_options, 1},
+    {"session eval", "NAME [FILE]",
+     "Run a cell, the code of FILE or of standard input, in an interpreter of the session that "
+     "keeps its state.",
+     kWorks, eval_options},
+    {"session contexts", "NAME", "List the interpreters of a session that keep their state.",
+     kWorks, json_options},
+    {"session interrupt", "NAME [CONTEXT]",
+     "Interrupt the cell that runs in a context, as Ctrl-C at its client does; without CONTEXT in "
+     "all.",
+     kWorks, plain_options},
+    {"session restart", "NAME [CONTEXT]",
+     "End the interpreter of a context; the next cell starts another one. Without CONTEXT all.",
+     kWorks, plain_options},
     {"session calls", "NAME", "List the calls of a session that run, and the last that ended.",
      kWorks, json_options},
     {"session logs", "NAME CALL", "Print what a background call wrote.", kWorks, logs_options},

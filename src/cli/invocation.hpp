@@ -27,6 +27,13 @@ struct OutputOptions {
   Color color = Color::automatic;
 };
 
+/// session eval.
+struct CellOptions {
+  std::string context;  ///< --context, empty if none
+  std::string results;  ///< --results, a directory; empty if none
+  bool stream = false;  ///< --stream
+};
+
 struct Invocation {
   std::string command;                ///< "run", "policy show", "help"; empty for bare `sbx`
   std::vector<std::string> operands;  ///< of commands other than run
@@ -43,6 +50,7 @@ struct Invocation {
   bool detach = false;  ///< session exec -d
   bool follow = false;  ///< session logs -f
   std::string session;  ///< run --session, empty if none
+  CellOptions cell;
 
   std::vector<policy::PolicyOperand> policies;
   std::vector<policy::Override> sets;         ///< --set; weaker than the named options

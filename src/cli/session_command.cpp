@@ -10,6 +10,7 @@
 
 #include "base/sys.hpp"
 #include "base/text.hpp"
+#include "cli/session_eval.hpp"
 #include "cli/session_exec.hpp"
 #include "cli/session_files.hpp"
 #include "policy/load.hpp"
@@ -88,6 +89,10 @@ class SessionCommand {
       return usage(fmt::format("\"sbx {}\" needs the name of a session", typed_.command),
                    "sbx session list names them");
     if (name == "exec") return session_exec(typed_, host_, operands_.front());
+    if (name == "eval") return session_eval(typed_, host_);
+    if (name == "contexts") return contexts();
+    if (name == "interrupt") return interrupt();
+    if (name == "restart") return restart();
     if (name == "calls") return calls();
     if (name == "logs") return logs();
     if (name == "wait") return wait();
@@ -248,6 +253,48 @@ class SessionCommand {
           time_text(each.value("since", std::int64_t{0})), each.value("command", ""));
     }
     return print(text);
+  }
+
+  // --- contexts
+
+  Result<int> contexts() const {
+    SBX_TRY(most(1));
+    const Json facts = SBX_TRY(ask(operands_.front(), {{"op", "contexts"}}));
+    if (typed_.output.json) return print(dump(headed(facts)));
+    std::string text = fmt::format("{:<20}  {:<10}  {:<8}  {:>5}  {:>7}  {}\n", "CONTEXT",
+                                   "LANGUAGE", "STATE", "CELLS", "WAITING", "SINCE");
+    for (const Json& each : facts["contexts"])
+      text +=
+          fmt::format("{:<20}  {:<10}  {:<8}  {:>5}  {:>7}  {}\n", each.value("context", ""),
+                      each.value("language", ""), each.value("state", ""), each.value("cells", 0),
+                      each.value("waiting", 0), time_text(each.value("since", std::int64_t{0})));
+    return print(text);
+  }
+
+  /// The one that is named, or all.
+  Result<std::vector<std::string>> named_contexts() const {
+    SBX_TRY(most(2));
+    if (operands_.size() > 1) return std::vector{operands_[1]};
+    std::vector<std::string> names;
+    const Json facts = SBX_TRY(ask(operands_.front(), {{"op", "contexts"}}));
+    for (const Json& each : facts["contexts"]) names.push_back(each.value("context", ""));
+    return names;
+  }
+
+  Result<int> interrupt() const {
+    std::size_t count = 0;
+    for (const std::string& name : SBX_TRY(named_contexts())) {
+      const Json done = SBX_TRY(ask(operands_.front(), {{"op", "interrupt"}, {"context", name}}));
+      if (done.value("interrupted", false)) ++count;
+    }
+    if (count == 0) write_stderr("sbx: no cell runs there\n");
+    return kDone;
+  }
+
+  Result<int> restart() const {
+    for (const std::string& name : SBX_TRY(named_contexts()))
+      (void)SBX_TRY(ask(operands_.front(), {{"op", "restart"}, {"context", name}}));
+    return kDone;
   }
 
   Result<int> logs() const {

@@ -44,8 +44,9 @@ Result<Program> program_of(Plan& plan, const policy::Policy& policy, const host:
                            const RunRequest& request, CallProgram kind) {
   if (kind == CallProgram::own) return Program{.command = request.operands, .executable = "sbx"};
   View view = plan.sight->view;
-  return Resolver(policy, host, request, plan.sight->system_root, plan.working_directory, view)
-      .resolve_call(plan.first);
+  Resolver resolver(policy, host, request, plan.sight->system_root, plan.working_directory, view);
+  return kind == CallProgram::interpreter ? resolver.resolve_interpreter()
+                                          : resolver.resolve_call(plan.first);
 }
 
 }  // namespace
@@ -75,6 +76,7 @@ Result<Plan> make_call_plan(const Plan& held, const policy::Policy& policy, cons
                  .exceed = policy.output.exceed.value};
   narrow_limits(policy, host, plan);
   if (kind == CallProgram::own) SBX_TRY(suit_own_program(plan));
+  if (kind == CallProgram::interpreter) plan.budgets.wall_time = {};
   if (request.explain) SBX_TRY(note_paths(plan));
   plan.required = request.require;
   SBX_TRY(check_requirements(plan.required, plan));

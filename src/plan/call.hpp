@@ -9,6 +9,7 @@ namespace sbx::plan {
 enum class CallProgram : std::uint8_t {
   of_request,
   own,  ///< sbx itself: the request's operands are its words, and nothing is looked up
+  interpreter,  ///< that of the request's language, with its operands as arguments: stays, without a wall time
 };
 
 /// The plan of one call in a held sandbox: its files, network and budgets of the whole tree stay the sandbox's. `policy`

@@ -84,6 +84,7 @@ constexpr auto kKeys = std::to_array<Key>({
   {"output.passed", Type::size, Order::smaller, SBX_AT(output.passed), "256M", "0B..1024T", "bytes of each stream that are passed through at once"},
   {"output.exceed", Type::word, Order::smaller, SBX_AT(output.exceed), "auto", "kill|auto|truncate", "what more output does: end the run, get counted and dropped, or auto: end the run if the output is passed into a file or a pipe, else be dropped"},
 
+  {"output.results", Type::size, Order::smaller, SBX_AT(output.results), "8M", "0B..8M", "bytes of all values that one cell of a session shows (sbx session eval); larger ones are left out and named"},
   {"session.idle", Type::duration, Order::smaller, SBX_AT(session.idle), "30m", "1ms..8760h", "a session ends when nobody used it for that long; a call that runs is use"},
   {"session.lifetime", Type::duration, Order::smaller, SBX_AT(session.lifetime), "8h", "1ms..8760h", "a session ends this long after its start, whatever runs in it"},
   {"session.calls", Type::count, Order::smaller, SBX_AT(session.calls), "16", "1..256", "calls of a session at a time, background ones included"},

@@ -116,6 +116,7 @@ struct Output {
   Sourced<Bytes> stderr_;
   Sourced<Bytes> passed;
   Sourced<Exceed> exceed;
+  Sourced<Bytes> results;  ///< of a cell
 };
 
 /// Of sessions only; a run has no use for them.

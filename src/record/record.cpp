@@ -11,8 +11,8 @@
 #include "policy/keys.hpp"
 #include "policy/load.hpp"
 #include "policy/write.hpp"
-#include "record/captured.hpp"
 #include "record/codes.hpp"
+#include "record/parts.hpp"
 
 namespace sbx::record {
 namespace {
@@ -34,17 +34,6 @@ const char* error_reason(ErrorKind kind) {
       return "not-executable";
   }
   return "setup";
-}
-
-/// The rule that set a budget: `limits.wall_time = "60s" (default.toml:93)`. Null without a policy.
-Json rule_of(const std::optional<policy::Policy>& policy, const std::string& limit,
-             const std::string& output_key = "output.exceed") {
-  const policy::Key* key = policy::find_key(limit == "output" ? output_key : "limits." + limit);
-  if (!policy || key == nullptr) return nullptr;
-  const std::vector<policy::SaidValue> said = policy::said_values(*key, *policy);
-  if (said.empty()) return nullptr;
-  return lossy_utf8(
-      fmt::format("{} = {} ({})", key->name, said.front().toml, said.front().at.text()));
 }
 
 /// The exceeded limit: limits.disk_files ends a run as limits.disk does.
@@ -114,31 +103,6 @@ Error first_of(const policy::Findings& errors) {
   return first;
 }
 
-Json policy_json(const std::optional<policy::Policy>& policy) {
-  if (!policy) return nullptr;
-  Json json;
-  put_name(json, "name", policy->name.value);
-  put_name(json, "source", policy->source);
-  json["sha256"] = sha256_hex(policy::write(*policy));
-  return json;
-}
-
-Json stream_json(const Stream& stream) {
-  const Captured captured = captured_text(stream);
-  Json json;
-  if (captured.text)
-    json["text"] = *captured.text;
-  else
-    json["text"] = nullptr;
-  json["bytes"] = stream.bytes;
-  json["truncated"] = stream.truncated;
-  json["encoding"] = captured.is_base64 ? "base64" : "utf-8";
-  json["head_bytes"] = captured.head_bytes;
-  json["tail_bytes"] = captured.tail_bytes;
-  if (stream.joined) json["joined"] = true;
-  return json;
-}
-
 Json write_error_json(const WriteError& error) {
   return {{"stream", error.stream},
           {"error", ::strerrordesc_np(error.errno_value)},
@@ -157,10 +121,6 @@ const char* evidence_name(Evidence evidence) {
   return "sampled";
 }
 
-Json optional_number(const std::optional<std::uint64_t>& number) {
-  return number ? Json(*number) : Json(nullptr);
-}
-
 Json limits_met_json(const std::vector<LimitMet>& limits,
                      const std::optional<policy::Policy>& policy) {
   Json list = Json::array();
@@ -170,24 +130,6 @@ Json limits_met_json(const std::vector<LimitMet>& limits,
                     {"peak", optional_number(met.peak)},
                     {"evidence", evidence_name(met.evidence)},
                     {"rule", rule_of(policy, met.limit)}});
-  return list;
-}
-
-Json denials_json(const std::vector<Denial>& denials) {
-  Json list = Json::array();
-  for (const Denial& denial : denials) {
-    Json json;
-    json["kind"] = name_of(denial.kind);
-    put_name(json, "what", denial.what);
-    json["count"] = denial.count;
-    put_name(json, "process", denial.process);
-    put_name(json, "rule", denial.rule);
-    put_name(json, "allow_with", denial.allow_with);
-    json["risk"] = denial.risk;
-    if (denial.during_call) json["during_call"] = true;
-    if (!denial.options.empty()) put_names(json, "options", denial.options);
-    list.push_back(std::move(json));
-  }
   return list;
 }
 
@@ -202,15 +144,6 @@ Json network_json(const Outcome& outcome) {
   for (const NetworkFailure& failure : outcome.network_failures)
     failed.push_back({{"what", failure.what}, {"why", failure.why}, {"count", failure.count}});
   return {{"used", std::move(used)}, {"failed", std::move(failed)}};
-}
-
-Json usage_json(const Usage& usage) {
-  return {{"wall_ms", usage.wall_ms},
-          {"user_ms", usage.user_ms},
-          {"system_ms", usage.system_ms},
-          {"memory_peak_bytes", optional_number(usage.memory_peak_bytes)},
-          {"processes_peak", optional_number(usage.processes_peak)},
-          {"written_bytes", optional_number(usage.written_bytes)}};
 }
 
 /// How a budget is shown, by its form in base/budgets.hpp.
@@ -249,15 +182,6 @@ std::vector<Degraded> all_degraded(const run::Answer& answer) {
   if (answer.outcome)
     all.insert(all.end(), answer.outcome->degraded.begin(), answer.outcome->degraded.end());
   return all;
-}
-
-Json degraded_json(const std::vector<Degraded>& degraded) {
-  Json list = Json::array();
-  for (const Degraded& item : degraded)
-    list.push_back({{"what", item.what()},
-                    {"why", item.why},
-                    {"instead", item.instead.empty() ? Json(nullptr) : Json(item.instead)}});
-  return list;
 }
 
 /// The mechanism that keeps a promise: the usual one, or the substitute listed in `degraded`.

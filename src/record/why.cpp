@@ -72,6 +72,9 @@ class Teller {
     if (words.is_array())
       for (const Json& word : words)
         if (word.is_string()) command += " " + printable(word.get<std::string>());
+    const Json& session = part(record_, "session");
+    if (const std::string context = text(session, "context"); !context.empty())
+      command = fmt::format(" a cell of {}, in the session {}", context, text(session, "name"));
     const Json& policy = part(record_, "policy");
     const std::string name = text(policy, "name");
     text_ +=
@@ -88,6 +91,9 @@ class Teller {
     title("How it ended");
     const std::string sentence = text(outcome, "detail");
     if (status == "exited") return exited(outcome);
+    if (text(record_, "state") == "lost")
+      line("effect", "what the context remembered before is lost");
+    if (status == "answered") return answered();
     if (status == "signaled") return signaled(outcome, sentence);
     text_ += fmt::format("  {}: {}\n", status, sentence.empty() ? "no more is known" : sentence);
     if (status == "over-budget") return over_budget(outcome);
@@ -95,7 +101,16 @@ class Teller {
     if (status == "denied") line("rule", "syscalls.denied = \"kill\": a refused call ends the run");
     if (status == "cancelled")
       line("effect", "sbx was told to stop; whatever the program returned, this is the outcome");
+    if (status == "interrupted") line("effect", "somebody asked for that: sbx session interrupt");
     if (status == "lost") lost(outcome);
+  }
+
+  /// Of a cell. What it says comes from inside.
+  void answered() {
+    const Json& error = part(part(record_, "answer"), "error");
+    if (!error.is_object()) return;
+    line("error", fmt::format("{}: {}", text(error, "name"), text(error, "value")));
+    if (const auto at = number(error, "line")) line("line", std::to_string(*at));
   }
 
   void lost(const Json& outcome) {
@@ -341,7 +356,7 @@ Result<std::string> why_words(std::string_view record, const Paint& paint) {
   const Json json = Json::parse(record, nullptr, false);
   if (json.is_discarded() || !json.is_object()) return not_a_record("this is no JSON object");
   const std::string schema = text(json, "schema");
-  if (schema != "sbx.run/1")
+  if (schema != "sbx.run/1" && schema != "sbx.cell/1")
     return not_a_record(schema.empty()
                             ? "this JSON is no record of sbx"
                             : fmt::format("\"{}\" is not the schema of a record", schema));

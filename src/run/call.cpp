@@ -47,14 +47,18 @@ class Call {
       return fail(answer_.errors.front());
     }
     answer_.policy = std::move(*narrowed);
-    answer_.plan = SBX_TRY(plan::make_call_plan(
-        held_.plan(), *answer_.policy, held_.host(), request_.program,
-        ties_.image >= 0 ? plan::CallProgram::own : plan::CallProgram::of_request));
+    answer_.plan = SBX_TRY(plan::make_call_plan(held_.plan(), *answer_.policy, held_.host(),
+                                                request_.program, kind()));
     if (ties_.is_logged && !has_own_wall_time()) answer_.plan->budgets.wall_time = {};
     const bool logged = ties_.is_logged && answer_.plan->output.exceed != policy::Exceed::kill;
     if (logged || ties_.image >= 0)
       answer_.plan->output.passed_cap = Bytes{std::numeric_limits<std::uint64_t>::max()};
     return {};
+  }
+
+  [[nodiscard]] plan::CallProgram kind() const {
+    if (ties_.interpreter != nullptr) return plan::CallProgram::interpreter;
+    return ties_.image >= 0 ? plan::CallProgram::own : plan::CallProgram::of_request;
   }
 
   /// A background call lives until it ends, or as long as its own option says.
@@ -124,11 +128,16 @@ class Call {
                       .stamp = stamp,
                       .role = child::Role::call,
                       .holder = held_.sandbox().control.get(),
-                      .image = ties_.image});
+                      .image = ties_.image,
+                      .kept = ties_.interpreter != nullptr ? ties_.interpreter->descriptors
+                                                           : std::vector<int>()});
     if (!spawned) return fail(explain(std::move(spawned).error()));
     const spawn::Sandbox sandbox = std::move(*spawned);
     if (ties_.began) ties_.began(sandbox.pid);
     sought_.emplace(plan, held_.host());
+    if (ties_.interpreter != nullptr)
+      ties_.interpreter->take_output(std::move(streams.supervisor.out),
+                                     std::move(streams.supervisor.err));
     const supervise::Settings settings = this->settings();
     if (request_.events != nullptr)
       request_.events->started({request_.id, answer_.policy->name.value, plan.command});
@@ -156,11 +165,15 @@ class Call {
                                       .readers = request_.readers});
     SBX_TRY(supervisor.start());
     if (ties_.live_in) SBX_TRY(ties_.live_in(loop, supervisor));
-    while (!supervisor.over()) {
+    while (!supervisor.over() || delivers()) {
       SBX_TRY(loop.run_once());
       supervisor.after_turn();
     }
     return supervisor.finish();
+  }
+
+  [[nodiscard]] bool delivers() const {
+    return ties_.interpreter != nullptr && ties_.interpreter->delivers();
   }
 
   void finish(Outcome outcome) {

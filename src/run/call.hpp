@@ -10,6 +10,15 @@
 
 namespace sbx::run {
 
+/// A call whose program is an interpreter that stays. `request.program` has its language and arguments.
+struct Interpreter {
+  std::vector<int> descriptors;  ///< that it gets from 3 on
+  /// Who reads what it writes, in place of the supervisor: its output belongs to cells.
+  std::function<void(UniqueFd out, UniqueFd err)> take_output;
+  /// Whether its output is still being delivered, after its end; called each turn of the loop from then on.
+  std::function<bool()> delivers;
+};
+
 /// What joins one call to its session.
 struct CallTies {
   std::string session;             ///< its name, for messages
@@ -17,6 +26,7 @@ struct CallTies {
   /// sbx's own program for what runs inside as code of its own (inside.hpp): the words of `program` are its arguments;
   /// -1: none.
   int image = -1;
+  const Interpreter* interpreter = nullptr;
   /// Its output goes to the session's log, which keeps a part: no cap, unless output.exceed ends the call.
   bool is_logged = false;
   /// Called when its init exists, with the init's pid.

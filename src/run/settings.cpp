@@ -18,6 +18,8 @@ supervise::ExplainCall explain_with(const plan::Filter& filter) {
   };
 }
 
+}  // namespace
+
 supervise::OnExceed on_exceed(policy::Exceed exceed) {
   switch (exceed) {
     case policy::Exceed::kill:
@@ -29,8 +31,6 @@ supervise::OnExceed on_exceed(policy::Exceed exceed) {
   }
   return supervise::OnExceed::end_run;
 }
-
-}  // namespace
 
 bool has_writable(const plan::Plan& plan, plan::MountKind kind) {
   return std::ranges::any_of(plan.mounts, [&](const plan::Mount& mount) {

@@ -16,6 +16,7 @@ struct Telling {
 };
 [[nodiscard]] supervise::Settings settings_of(const plan::Plan& plan, const Telling& telling);
 
+[[nodiscard]] supervise::OnExceed on_exceed(policy::Exceed exceed);
 [[nodiscard]] supervise::OutputForm output_form(const plan::Plan& plan, bool capture);
 [[nodiscard]] supervise::StdinFrom stdin_from(plan::StdinMode mode);
 

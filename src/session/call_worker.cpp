@@ -19,6 +19,7 @@
 #include "session/json.hpp"
 #include "session/link.hpp"
 #include "session/message.hpp"
+#include "session/worker_process.hpp"
 #include "worker/message.hpp"
 
 namespace sbx::session {
@@ -32,15 +33,6 @@ bool take_streams(std::vector<UniqueFd>& fds) {
     stream.reset();
   }
   return true;
-}
-
-/// The session ignores or collects what ends a call.
-void take_default_signals() {
-  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGCHLD})
-    (void)std::signal(signal, SIG_DFL);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
 class CallWorker {
@@ -104,16 +96,11 @@ class CallWorker {
         .group = task_.group,
         .image = task_.image,
         .is_logged = !task_.client.valid(),
-        .began = [this](pid_t init) { note(Note::What::began, init); },
+        .began = [this](pid_t init) { session_.note(Note::What::began, init); },
         .live_in = [this](EventLoop& loop,
                           supervise::Supervisor& supervisor) { return live_in(loop, supervisor); },
-        .expect = [this](const auto& address, auto port) { expect(address, port); },
-        .refused = [this] { return refused(); }};
-  }
-
-  void note(Note::What what, int value) const {
-    const Note note{what, value};
-    (void)::send(task_.link.get(), &note, sizeof note, MSG_NOSIGNAL);
+        .expect = [this](const auto& address, auto port) { session_.expect(address, port); },
+        .refused = [this] { return session_.refused(); }};
   }
 
   Status live_in(EventLoop& loop, supervise::Supervisor& supervisor) {
@@ -141,30 +128,13 @@ class CallWorker {
         return supervisor.signal_main(note.value);
       case Note::What::cancel:
         return supervisor.cancel(SIGTERM);
-      case Note::What::began:
-      case Note::What::ended:
+      default:
         return;
     }
   }
 
-  void expect(const policy::Address& address, std::uint16_t port) const {
-    Question question{.what = Question::What::expect, .address = address, .port = port};
-    if (::send(task_.ask.get(), &question, sizeof question, MSG_NOSIGNAL) != sizeof question)
-      return;
-    ssize_t got = 0;
-    do got = ::recv(task_.ask.get(), &question, sizeof question, 0);
-    while (got < 0 && errno == EINTR);
-  }
-
-  [[nodiscard]] std::vector<Denial> refused() const {
-    const Question question{.what = Question::What::refused};
-    if (::send(task_.ask.get(), &question, sizeof question, MSG_NOSIGNAL) != sizeof question)
-      return {};
-    const auto answer = receive(task_.ask.get());
-    return answer ? denials_from(answer->body["refused"]) : std::vector<Denial>();
-  }
-
   Task& task_;
+  const ToSession session_{task_.link, task_.ask};
   run::Request request_;
   std::optional<record::EventWriter> events_;
 };

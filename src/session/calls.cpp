@@ -1,5 +1,7 @@
 #include "session/calls.hpp"
 
+#include <algorithm>
+
 #include "base/sys.hpp"
 
 namespace sbx::session {
@@ -40,13 +42,17 @@ Call* Calls::find(std::uint64_t number) {
 }
 
 std::size_t Calls::running() const {
-  std::size_t count = 0;
-  for (const auto& [number, call] : all_) count += call->runs() ? 1U : 0U;
-  return count;
+  return static_cast<std::size_t>(std::ranges::count_if(
+      all_, [](const auto& each) { return each.second->runs() && !each.second->is_context; }));
+}
+
+std::size_t Calls::living() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(all_, [](const auto& each) { return each.second->runs(); }));
 }
 
 void Calls::forget_old() {
-  std::size_t ended = all_.size() - running();
+  std::size_t ended = all_.size() - living();
   std::size_t memory = 0;
   for (const auto& [number, call] : all_)
     if (!call->runs()) memory += call->out.memory() + call->err.memory();

@@ -29,6 +29,7 @@ struct Follower {
 struct Call {
   std::uint64_t number = 0;
   bool is_background = false;
+  bool is_context = false;
   std::string command;     ///< for people, one line
   std::int64_t since = 0;  ///< CLOCK_REALTIME, seconds
   std::uint64_t began_microseconds = 0;
@@ -65,7 +66,10 @@ class Calls {
  public:
   [[nodiscard]] Call& add(std::uint64_t log_cap);
   [[nodiscard]] Call* find(std::uint64_t number);
+  /// Those that run and are no contexts.
   [[nodiscard]] std::size_t running() const;
+  /// With contexts.
+  [[nodiscard]] std::size_t living() const;
   [[nodiscard]] std::map<std::uint64_t, std::unique_ptr<Call>>& all() { return all_; }
   /// Forgets the oldest ended calls beyond what is kept.
   void forget_old();

@@ -89,6 +89,16 @@ Result<Json> Client::ask(const Json& wish, std::span<const int> fds) {
   return answer();
 }
 
+Status Client::say(const Json& words, std::span<const int> fds) {
+  return send(socket_.get(), words, fds);
+}
+
+Result<Json> Client::next() {
+  auto packet = answer();
+  if (!packet) return fail(blamed(packet.error()));
+  return packet;
+}
+
 Result<Json> Client::ask_worker(const Json& wish, std::span<const int> fds) {
   const auto begun = ask(wish, fds);
   if (!begun) return fail(blamed(begun.error()));

@@ -31,6 +31,12 @@ class Client {
   /// Both halves, for a client that feeds the call meanwhile. A signal that ends this process ends the call.
   [[nodiscard]] Status begin_call(const Json& wish, std::span<const int> fds);
   [[nodiscard]] Result<CallAnswer> end_call();
+  /// For a request that is answered by more than one packet: sends it, or a word about it later.
+  [[nodiscard]] Status say(const Json& words, std::span<const int> fds = {});
+  /// Readable when there is another one.
+  [[nodiscard]] int fd() const { return socket_.get(); }
+  /// Errors: as call().
+  [[nodiscard]] Result<Json> next();
   /// The same for what the session reports in Json: reading changes.
   [[nodiscard]] Result<Json> ask_worker(const Json& wish, std::span<const int> fds);
 

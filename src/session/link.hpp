@@ -12,12 +12,18 @@ namespace sbx::session {
 struct Note {
   enum class What : std::uint32_t {
     // the worker's
-    began,  ///< `value`: the pid of the call's init
-    ended,  ///< `value`: the exit status; with a file in memory: the record
+    began,     ///< `value`: the pid of the call's init
+    ended,     ///< `value`: the exit status; with a file in memory: the record
+    ready,     ///< of a context: it has something to remember
+    answered,  ///< of a context: one more cell
     // the session's
     spend,   ///< `value`: a Budget that the whole session has spent
     signal,  ///< `value`: for the main process
     cancel,  ///< as after SIGTERM to sbx
+    // the session's, to a context
+    cell,  ///< with the request in a file in memory, the client's connection and its descriptors
+    interrupt,  ///< the cell that runs
+    end,        ///< it is no longer wanted
   };
   What what;
   std::int32_t value;

@@ -28,10 +28,21 @@ std::unexpected<Error> garbled() {
 
 }  // namespace
 
-Status send(int socket, const Json& body, std::span<const int> fds) {
+Result<UniqueFd> in_file(const Json& body) {
   std::string bytes;
   Json::to_cbor(body, bytes);
-  const UniqueFd file = SBX_TRY(sys::in_memory(bytes));
+  return sys::in_memory(bytes);
+}
+
+Result<Json> from_file(int file) {
+  const std::string bytes = SBX_TRY(sys::read_all(file, kLargest));
+  Json body = Json::from_cbor(bytes, true, false);
+  if (body.is_discarded() || !body.is_object()) return garbled();
+  return body;
+}
+
+Status send(int socket, const Json& body, std::span<const int> fds) {
+  const UniqueFd file = SBX_TRY(in_file(body));
   std::vector<int> all{file.get()};
   all.insert(all.end(), fds.begin(), fds.end());
   if (sys::send_message(socket, std::span(&kVersion, 1), all)) return {};
@@ -43,9 +54,8 @@ Result<Packet> receive(int socket) {
   sys::Message message = sys::receive_message(socket, std::span(&version, 1));
   if (message.length == 0) return gone();
   if (version != kVersion || message.fds.empty()) return garbled();
-  const std::string bytes = SBX_TRY(sys::read_all(message.fds.front().get(), kLargest));
-  Packet packet{.body = Json::from_cbor(bytes, true, false), .fds = std::move(message.fds)};
-  if (packet.body.is_discarded() || !packet.body.is_object()) return garbled();
+  Packet packet{.body = SBX_TRY(from_file(message.fds.front().get())),
+                .fds = std::move(message.fds)};
   packet.fds.erase(packet.fds.begin());
   return packet;
 }

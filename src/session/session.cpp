@@ -198,7 +198,7 @@ void Session::spend_memory() {
 // ---- the end ----
 
 void Session::rest_between_calls() {
-  if (calls_.running() == 0) held_->rest();
+  if (calls_.living() == 0) held_->rest();
 }
 
 void Session::note_use() {
@@ -208,7 +208,7 @@ void Session::note_use() {
 void Session::watch_idle() {
   const std::uint64_t now = sys::now_microseconds();
   const std::uint64_t idle = in_microseconds(held_->policy().session.idle.value);
-  if (calls_.running() > 0 || reader_.valid()) note_use();
+  if (calls_.running() > 0 || contexts_.is_busy() || reader_.valid()) note_use();
   if (now - last_use_ >= idle) return stop(UniqueFd());
   loop_.after(microseconds(std::min(last_use_ + idle - now + 1000, idle)),
               [this] { watch_idle(); });
@@ -254,7 +254,7 @@ void Session::stop(UniqueFd connection) {
 }
 
 void Session::end_when_calls_have() {
-  if (calls_.running() > 0 || reader_.valid()) return;
+  if (calls_.living() > 0 || reader_.valid()) return;
   // The output of ended calls may still be on its way to those who follow it.
   for (const auto& [number, call] : calls_.all())
     if (!call->is_drained()) return (void)loop_.after(1ms, [this] { end_when_calls_have(); });

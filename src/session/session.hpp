@@ -12,7 +12,10 @@
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 #include "run/held_sandbox.hpp"
+#include "session/call_worker.hpp"
 #include "session/calls.hpp"
+#include "session/contexts.hpp"
+#include "session/link.hpp"
 #include "session/message.hpp"
 #include "session/place.hpp"
 
@@ -47,8 +50,23 @@ class Session : public Events {
   void stats(const UniqueFd& connection);
   [[nodiscard]] Call* named_call(const Json& wish, int connection);
 
+  // Contexts: session_cells.cpp
+  void eval(Packet packet, UniqueFd connection);
+  [[nodiscard]] Result<Context*> context_for(const Json& wish);
+  Status start_context(Context& context);
+  void pass_on(Context& context, Packet packet, UniqueFd connection);
+  void hear_of_context(const Call& call, Note::What what);
+  void context_ended(const Call& call);
+  [[nodiscard]] Context* named_context(const Json& wish, int connection);
+  void tell_context(const Context& context, Note::What what);
+  void interrupt(const Json& wish, const UniqueFd& connection);
+  void restart(const Json& wish, UniqueFd connection);
+
   // Calls: session_calls.cpp
   Status start_call(const Json& wish, std::vector<UniqueFd>& fds, UniqueFd connection);
+  [[nodiscard]] Status check_cpu_is_left() const;
+  /// Forks the process of a call, which does `work`; takes the call back where that fails.
+  Status fork_worker(Call& call, Task task, void (*work)(Task));
   [[nodiscard]] Result<int> image();
   Status log_output(Call& call, std::vector<UniqueFd>& fds);
   Status watch(Call& call);
@@ -86,6 +104,7 @@ class Session : public Events {
   UniqueFd image_;
   std::vector<UniqueFd> clients_;  ///< connected, before their request
   Calls calls_;
+  Contexts contexts_;
   std::vector<std::pair<Packet, UniqueFd>> deferred_;  ///< what came while changes are read
   UniqueFd reader_;  ///< pidfd of the process that reads changes while the calls are stopped
   std::vector<UniqueFd> stoppers_;  ///< hear of the end

@@ -49,6 +49,16 @@ Error too_many(std::uint64_t most, const Origin& origin) {
 
 }  // namespace
 
+Status Session::check_cpu_is_left() const {
+  if (!cpu_is_spent_) return {};
+  const auto& limit = held_->policy().session.cpu_time;
+  return fail(Error{.kind = ErrorKind::policy,
+                    .code = "session-cpu-spent",
+                    .message = "the session's CPU time of " + describe(limit.value) + " is spent",
+                    .origin = limit.origin,
+                    .hint = "stop it and start another one"});
+}
+
 Result<int> Session::image() {
   if (!image_.valid()) image_ = SBX_TRY(own_image());
   return image_.get();
@@ -75,62 +85,66 @@ Status Session::start_call(const Json& wish, std::vector<UniqueFd>& fds, UniqueF
   const policy::Session& limits = held_->policy().session;
   if (calls_.running() >= limits.calls.value)
     return fail(too_many(limits.calls.value, limits.calls.origin));
-  if (cpu_is_spent_)
-    return fail(Error{
-        .kind = ErrorKind::policy,
-        .code = "session-cpu-spent",
-        .message = "the session's CPU time of " + describe(limits.cpu_time.value) + " is spent",
-        .origin = limits.cpu_time.origin,
-        .hint = "stop it and start another one"});
+  SBX_TRY(check_cpu_is_left());
   const auto request = worker::unpack(binary_of(wish, "request"));
   if (!request) return fail(request.error());
   const bool own = wish.value("own", false);
   const int own_program = own ? SBX_TRY(image()) : -1;
   const bool background = wish.value("background", false);
-  auto link = SBX_TRY(sys::make_packet_pair());
-  auto ask = SBX_TRY(sys::make_packet_pair());
   Call& call = calls_.add(limits.log.value.count);
   call.is_background = background;
   call.command = own ? wish.value("title", "files") : line_of(request->program);
-  call.since = ::time(nullptr);
-  call.began_microseconds = sys::now_microseconds();
-  call.group = held_->make_call_group();
   if (background)
     if (const Status piped = log_output(call, fds); !piped) {
       calls_.all().erase(call.number);
       return piped;
     }
-  const pid_t pid = ::fork();
+  Task task{.held = *held_,
+            .name = {place_.name(), id_, call.number},
+            .wish = wish,
+            .fds = std::move(fds),
+            .image = own_program};
+  if (!background) task.client = std::move(connection);
+  SBX_TRY(fork_worker(call, std::move(task), work));
+  // A foreground call's client hears that from the worker, so that its answers can't overtake each other.
+  if (background) (void)send(connection.get(), {{"call", call.number}, {"pid", call.worker}});
+  fds.clear();
+  return watch(call);
+}
+
+Status Session::fork_worker(Call& call, Task task, void (*work)(Task)) {
+  auto link = sys::make_packet_pair();
+  auto ask = sys::make_packet_pair();
+  const std::uint64_t number = call.number;
+  pid_t pid = -1;
+  if (link && ask) {
+    call.since = ::time(nullptr);
+    call.began_microseconds = sys::now_microseconds();
+    call.group = held_->make_call_group();
+    task.link = std::move(link->second);
+    task.ask = std::move(ask->second);
+    task.group = call.group.get();
+    pid = ::fork();
+  }
   if (pid == 0) {
     // What of the session's must not outlive it here.
     socket_.reset();
-    link.first.reset();
-    ask.first.reset();
+    link->first.reset();
+    ask->first.reset();
     place_.forget_lock();
-    work({.held = *held_,
-          .name = {place_.name(), id_, call.number},
-          .wish = wish,
-          .fds = std::move(fds),
-          .client = background ? UniqueFd() : std::move(connection),
-          .link = std::move(link.second),
-          .ask = std::move(ask.second),
-          .group = call.group.get(),
-          .image = own_program});
+    work(std::move(task));
   }
   const int error = errno;
   if (pid > 0) call.process = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!call.process.valid()) {
-    calls_.all().erase(call.number);
+    calls_.all().erase(number);
     return fail_errno(ErrorKind::host, "cannot-clone", "no process can be started for the call",
                       error);
   }
   call.worker = pid;
-  call.link = std::move(link.first);
-  call.ask = std::move(ask.first);
-  // A foreground call's client hears that from the worker, so that its answers can't overtake each other.
-  if (background) (void)send(connection.get(), {{"call", call.number}, {"pid", pid}});
-  fds.clear();
-  return watch(call);
+  call.link = std::move(link->first);
+  call.ask = std::move(ask->first);
+  return {};
 }
 
 Status Session::watch(Call& call) {
@@ -152,6 +166,7 @@ void Session::hear(Call& call) {
       sys::receive_message(call.link.get(), std::as_writable_bytes(std::span(&note, 1)));
   if (message.length != sizeof note) return loop_.forget(call.link.get());
   if (note.what == Note::What::began) call.init = note.value;
+  if (call.is_context) hear_of_context(call, note.what);
   if (note.what != Note::What::ended) return;
   call.status = note.value;
   if (message.fds.empty() || !call.is_background) return;
@@ -168,6 +183,7 @@ void Session::answer_question(Call& call) {
   }
   if (question.what == Question::What::refused) {
     (void)send(call.ask.get(), {{"refused", denials_to_json(call.refused)}});
+    call.refused.clear();  // a context asks after each cell
     return;
   }
   held_->expect(question.address, question.port);
@@ -222,6 +238,7 @@ void Session::worker_ended(Call& call) {
   for (const UniqueFd& each : call.waiters) answer_waiter(call, each.get());
   call.waiters.clear();
   note_use();
+  if (call.is_context) context_ended(call);
   rest_between_calls();
   settle(call);
   if (stops_) end_when_calls_have();

@@ -55,6 +55,10 @@ void Session::handle(Packet packet, UniqueFd connection) {
   if (op == "extend") return extend(packet.body, connection);
   if (op == "stats") return stats(connection);
   if (op == "changes") return bring_out(std::move(packet), std::move(connection));
+  if (op == "eval") return eval(std::move(packet), std::move(connection));
+  if (op == "contexts") return (void)send(connection.get(), {{"contexts", contexts_.list()}});
+  if (op == "interrupt") return interrupt(packet.body, connection);
+  if (op == "restart") return restart(packet.body, std::move(connection));
   if (op == "stop") return stop(std::move(connection));
   refuse(connection.get(), {.kind = ErrorKind::usage,
                             .code = "bad-message",

@@ -238,6 +238,10 @@ void obey(const Program& program, Service& service) {
     case control::FromSupervisor::signal_main:
       ::kill(service.main, order.value);
       break;
+    case control::FromSupervisor::signal_group:
+      // The payload has a session of its own, and so leads a group.
+      ::kill(-service.main, order.value);
+      break;
     case control::FromSupervisor::reap:
       service.asked = false;
       reap(program, service.main);

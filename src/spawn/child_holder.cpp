@@ -103,9 +103,29 @@ void forget_holder(const Holder& holder) {
   ::close(holder.program.channels.control);
 }
 
-[[noreturn]] void become_call(const Holder& holder, const Received& received) {
+/// Gives descriptors the numbers that the program knows them by, before anything else can take those: what arrived under
+/// one of them moves first. `from` is the index of the first in `received`.
+bool place_kept(Received& received, unsigned from) {
+  const unsigned kept = received.order.kept;
+  for (unsigned i = 0; i < received.count && kept > 0; ++i) {
+    const long moved = call(SYS_fcntl, received.fds[i], F_DUPFD_CLOEXEC, 3 + control::kMostKept);
+    if (moved < 0) return false;
+    ::close(received.fds[i]);
+    received.fds[i] = static_cast<int>(moved);
+  }
+  for (unsigned i = 0; i < kept; ++i) {
+    const int fd = received.fds[from + i];
+    if (call(SYS_dup3, fd, 3 + i, O_CLOEXEC) < 0) return false;
+    ::close(fd);
+  }
+  return true;
+}
+
+[[noreturn]] void become_call(const Holder& holder, Received& received) {
   forget_holder(holder);
   const control::CallOrder& order = received.order;
+  const unsigned before_kept = 3U + (order.streams ? 3U : 0U) + (order.image ? 1U : 0U);
+  if (!place_kept(received, before_kept)) ::_exit(125);
   const int* next = received.fds + 3;
   Start start{.block = received.fds[0],
               .size = order.block_size,
@@ -120,23 +140,27 @@ void forget_holder(const Holder& holder) {
                            .group_task_count = 0,
                            .trees = nullptr,
                            .scratch_tree = -1,
-                           .image = -1},
+                           .image = -1,
+                           .kept = order.kept},
               .fault = holder.program.fault};
   if (order.streams)
     for (int& stream : start.channels.streams) stream = *next++;
   if (order.image) start.channels.image = *next++;
+  next += order.kept;
   start.channels.group_tasks = next;
   start.channels.group_task_count = static_cast<std::size_t>(received.fds + received.count - next);
   run_call(start, order.waits);
 }
 
 bool is_complete(const Received& received) {
-  const unsigned least = 3U + (received.order.streams ? 3U : 0U) + (received.order.image ? 1U : 0U);
-  return received.count >= least && received.count <= least + control::kMostGroupFiles;
+  const unsigned least = 3U + (received.order.streams ? 3U : 0U) +
+                         (received.order.image ? 1U : 0U) + received.order.kept;
+  return received.order.kept <= control::kMostKept && received.count >= least &&
+         received.count <= least + control::kMostGroupFiles;
 }
 
 /// The clone needs CAP_SYS_ADMIN in the sandbox's user namespace. The new init has it effective too: it mounts.
-void start_call(Holder& holder, const Received& received) {
+void start_call(Holder& holder, Received& received) {
   const int control = received.fds[1];
   Call* place = holder.calls;
   while (place != holder.calls + kMostCalls && place->init != 0) ++place;
@@ -182,7 +206,7 @@ void reap_calls(Holder& holder) {
 }
 
 /// Stops or wakes all calls, their inits included; nothing of this namespace reaches those otherwise.
-void obey(Holder& holder, const Received& received) {
+void obey(Holder& holder, Received& received) {
   switch (received.order.what) {
     case control::FromSupervisor::start_call:
       if (is_complete(received)) start_call(holder, received);

@@ -85,6 +85,7 @@ struct Channels {
   const int* trees;  ///< per step a detached mount made by the parent; -1: the child opens `source`
   int scratch_tree;  ///< the private disk as a detached mount made by the parent; -1: none
   int image;         ///< of a call: the program, open; -1: `Program::executable`
+  unsigned kept;     ///< of a call: descriptors from 3 on that its program gets
 };
 
 /// What PID 1 is for.

@@ -54,10 +54,14 @@ void connect_streams(const Program& program) {
   if (program.interactive) must(program, Stage::stdio, 3, ::ioctl(0, TIOCSCTTY, 0));
 }
 
-/// Sets close-on-exec instead of closing: until execve PID 1 shares the table.
+/// Sets close-on-exec instead of closing: until execve PID 1 shares the table. What the program gets besides its streams
+/// has its numbers already, become_call().
 void mark_descriptors(const Program& program) {
   if (!enter(program, Stage::close_fds)) return;
-  must(program, Stage::close_fds, 0, call(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC));
+  const unsigned kept = program.channels.kept;
+  must(program, Stage::close_fds, 0, call(SYS_close_range, 3U + kept, ~0U, CLOSE_RANGE_CLOEXEC));
+  for (unsigned i = 0; i < kept; ++i)
+    must(program, Stage::close_fds, i + 1, call(SYS_fcntl, 3U + i, F_SETFD, 0));
 }
 
 void enter_working_directory(const Program& program) {

@@ -237,7 +237,8 @@ child::Channels channels_of(const Channels& channels, const ChildStreams& stream
           .group_task_count = 0,
           .trees = nullptr,
           .scratch_tree = -1,
-          .image = -1};
+          .image = -1,
+          .kept = 0};
 }
 
 winsize window_of(const plan::Plan& plan) {
@@ -356,11 +357,13 @@ Status Spawning::Build::ask_holder() {
                                  .block_size = static_cast<std::uint32_t>(block.bytes().size()),
                                  .streams = !request_.plan.interactive,
                                  .image = request_.image >= 0,
+                                 .kept = static_cast<std::uint8_t>(request_.kept.size()),
                                  .waits = static_cast<bool>(placement.move)};
   std::vector<int> fds{sealed.get(), child_control.get(), child_errors.get()};
   if (order.streams)
     fds.insert(fds.end(), {streams.in.get(), streams.out.get(), streams.err.get()});
   if (order.image) fds.push_back(request_.image);
+  fds.insert(fds.end(), request_.kept.begin(), request_.kept.end());
   fds.insert(fds.end(), placement.joins.begin(), placement.joins.end());
   SBX_ASSERT(fds.size() <= control::kMostCallDescriptors);
   request_.stamp("pack");

@@ -81,6 +81,8 @@ struct SpawnRequest {
   child::Role role = child::Role::run;
   int holder = -1;  ///< of a call: the held sandbox's control socket
   int image = -1;   ///< of a call: executed instead of the plan's executable, execveat(2); -1: none
+  /// Of a call: descriptors that its program gets from 3 on, besides its streams; at most control::kMostKept.
+  std::vector<int> kept{};
 };
 
 /// A sandbox that is being built: start() makes PID 1 and sends it on its way, advance() answers it until the command has

@@ -44,7 +44,11 @@ class Notifier {
 
   [[nodiscard]] Status start();
   /// The denials in order of first occurrence; those beyond the bound are counted as "others".
-  [[nodiscard]] std::vector<Denial> take() { return std::move(denials_); }
+  /// Those since the last time.
+  [[nodiscard]] std::vector<Denial> take() {
+    last_ = {};  // refers to one of them
+    return std::exchange(denials_, {});
+  }
 
  private:
   struct LastCall {

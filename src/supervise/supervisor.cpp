@@ -66,6 +66,9 @@ class Supervisor::Impl {
   }
   void order(FromSupervisor what, int value = 0);
   void cancel(int signal);
+  void decide_and_kill(const Verdict& verdict);
+  std::vector<Denial> take_denials() { return notifier_.take(); }
+  [[nodiscard]] std::uint64_t cpu_microseconds() { return budgets_.cpu_microseconds(); }
   void tell_limits() const;
   [[nodiscard]] bool over() const {
     return reaped_ && out_.done() && err_.done() && !(may_send_ && settings_.sends());
@@ -90,7 +93,6 @@ class Supervisor::Impl {
   void over_output(const std::string& stream);
 
   bool decide(Verdict verdict);
-  void decide_and_kill(const Verdict& verdict);
   void kill();
   void pid1_ended();
   void call_vanished();
@@ -577,8 +579,24 @@ void Supervisor::spend(Budget budget) {
   impl_->spend(budget);
 }
 
+void Supervisor::end(const Verdict& reason) {
+  impl_->decide_and_kill(reason);
+}
+
 void Supervisor::signal_main(int signal) {
   impl_->order(FromSupervisor::signal_main, signal);
+}
+
+void Supervisor::signal_group(int signal) {
+  impl_->order(FromSupervisor::signal_group, signal);
+}
+
+std::vector<Denial> Supervisor::take_denials() {
+  return impl_->take_denials();
+}
+
+std::uint64_t Supervisor::cpu_microseconds() {
+  return impl_->cpu_microseconds();
 }
 
 void Supervisor::cancel(int signal) {

@@ -74,10 +74,18 @@ class Supervisor {
   void after_turn();
   /// Ends the run as over this budget, which somebody else watches (a session).
   void spend(Budget budget);
+  /// Ends the run for this reason, unless one is known already.
+  void end(const Verdict& reason);
   /// Sends a signal to the main process; it decides nothing.
   void signal_main(int signal);
+  /// The same to the main process's group, as a terminal does at Ctrl-C.
+  void signal_group(int signal);
   /// As after SIGTERM to sbx: the program has 2 s to end.
   void cancel(int signal);
+  /// The system calls that were refused since the start or the last time.
+  [[nodiscard]] std::vector<Denial> take_denials();
+  /// CPU time of all its processes so far, in microseconds.
+  [[nodiscard]] std::uint64_t cpu_microseconds();
   /// PID 1 is reaped and all output is delivered.
   [[nodiscard]] bool over() const;
   /// Once, when it is over(). Everything that a program or user can cause is in the Outcome, also that PID 1 died before

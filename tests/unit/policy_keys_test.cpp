@@ -79,6 +79,7 @@ TEST(PolicyKeys, DefaultsAreThoseOfTheContract) {
   EXPECT_EQ(policy.enforcement.value, Enforcement::strict);
   EXPECT_EQ(policy.output.passed.value, Bytes{256ULL << 20});
   EXPECT_EQ(policy.output.exceed.value, Exceed::automatic);
+  EXPECT_EQ(policy.output.results.value, Bytes{8ULL << 20});
   EXPECT_EQ(policy.session.idle.value, std::chrono::minutes(30));
   EXPECT_EQ(policy.session.lifetime.value, std::chrono::hours(8));
   EXPECT_EQ(policy.session.calls.value, 16U);

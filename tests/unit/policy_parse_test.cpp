@@ -87,6 +87,7 @@ stdout = "64K"
 stderr = "0B"
 passed = "2M"
 exceed = "kill"
+results = "1M"
 
 [session]
 idle = "90s"
@@ -156,6 +157,7 @@ TEST(PolicyParse, TakesEveryKey) {
   EXPECT_EQ(policy.output.stderr_.value, Bytes{0});
   EXPECT_EQ(policy.output.passed.value, Bytes{2 << 20});
   EXPECT_EQ(policy.output.exceed.value, Exceed::kill);
+  EXPECT_EQ(policy.output.results.value, Bytes{1 << 20});
   EXPECT_EQ(policy.session.idle.value, Milliseconds{90'000});
   EXPECT_EQ(policy.session.lifetime.value, Milliseconds{5'400'000});
   EXPECT_EQ(policy.session.calls.value, 256U);

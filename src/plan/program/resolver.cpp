@@ -95,4 +95,11 @@ Result<Program> Resolver::resolve_call(std::optional<Executable>& first) {
   return std::move(program_);
 }
 
+Result<Program> Resolver::resolve_interpreter() {
+  SBX_TRY(use_environment());
+  finish(SBX_TRY(interpreter(*language(request_.language), "--lang " + request_.language)), {}, 0);
+  SBX_TRY(check_shown());
+  return std::move(program_);
+}
+
 }  // namespace sbx::plan

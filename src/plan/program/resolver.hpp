@@ -42,6 +42,8 @@ class Resolver {
   Result<Program> show_all();
   /// Of a call in a held sandbox, whose view this is.
   Result<Program> resolve_call(std::optional<Executable>& first);
+  /// The same for an interpreter that stays: the operands are its arguments.
+  Result<Program> resolve_interpreter();
 
  private:
   Status check_request() const;

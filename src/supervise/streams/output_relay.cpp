@@ -107,7 +107,7 @@ void OutputRelay::rest() {
   if (!has_large_pipe_) ::fcntl(source_.get(), F_SETPIPE_SZ, kLargePipe);  // else it keeps its size
   has_large_pipe_ = true;
   loop_.set_events(source_.get(), 0);
-  loop_.after(kRest, [this] {
+  rest_timer_ = loop_.after(kRest, [this] {
     resting_ = false;
     pump();
   });

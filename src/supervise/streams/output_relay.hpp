@@ -38,7 +38,10 @@ class OutputRelay {
   OutputRelay(EventLoop& loop, UniqueFd source, int sink, Options options);
   OutputRelay(const OutputRelay&) = delete;
   OutputRelay& operator=(const OutputRelay&) = delete;
-  ~OutputRelay() { close_source(); }
+  ~OutputRelay() {
+    loop_.cancel(rest_timer_);
+    close_source();
+  }
 
   [[nodiscard]] Status start();
   /// Every process of the sandbox is dead, so the pipe's present contents are the last. (Waiting for end of file
@@ -106,6 +109,7 @@ class OutputRelay {
   bool done_ = false;
   bool flows_ = false;
   bool resting_ = false;
+  EventLoop::TimerId rest_timer_ = EventLoop::kNoTimer;
   bool has_large_pipe_ = false;
   std::uint64_t window_began_ = 0;  ///< sys::now_microseconds()
   std::uint64_t window_bytes_ = 0;  ///< bytes_ at the beginning of the window

@@ -1,0 +1,120 @@
+#include "cli/cell_results.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <cerrno>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/sys.hpp"
+
+namespace sbx::cli {
+namespace {
+
+using Ending = std::pair<std::string_view, std::string_view>;
+constexpr auto kEndings = std::to_array<Ending>({
+    {"image/png", ".png"},
+    {"image/jpeg", ".jpg"},
+    {"image/gif", ".gif"},
+    {"image/webp", ".webp"},
+    {"image/svg+xml", ".svg"},
+    {"application/pdf", ".pdf"},
+    {"text/html", ".html"},
+    {"text/markdown", ".md"},
+    {"text/latex", ".tex"},
+    {"application/vnd.sbx.table+json", ".table.json"},
+    {"application/json", ".json"},
+    {"application/javascript", ".js"},
+});
+
+std::string_view ending_of(std::string_view mime) {
+  for (const auto& [known, ending] : kEndings)
+    if (mime == known) return ending;
+  return mime.ends_with("json") ? ".json" : ".txt";
+}
+
+bool is_binary(std::string_view mime) {
+  return (mime.starts_with("image/") && mime != "image/svg+xml") || mime == "application/pdf" ||
+         mime.starts_with("audio/") || mime.starts_with("video/");
+}
+
+/// Nothing where the text is no base64; line feeds in it are allowed.
+std::optional<std::string> from_base64(std::string_view text) {
+  std::string bytes;
+  unsigned held = 0;
+  int bits = 0;
+  for (const char letter : text) {
+    if (letter == '\n' || letter == '\r' || letter == '=') continue;
+    constexpr std::string_view kAlphabet =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const std::size_t value = kAlphabet.find(letter);
+    if (value == std::string_view::npos) return std::nullopt;
+    held = (held << 6U) | static_cast<unsigned>(value);
+    bits += 6;
+    if (bits < 8) continue;
+    bits -= 8;
+    bytes += static_cast<char>((held >> static_cast<unsigned>(bits)) & 0xFFU);
+  }
+  return bytes;
+}
+
+/// A value as the bytes of its file.
+std::string bytes_of(const std::string& mime, const Json& value) {
+  if (!value.is_string()) return value.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string& text = value.get_ref<const std::string&>();
+  if (!is_binary(mime)) return text;
+  return from_base64(text).value_or(text);
+}
+
+}  // namespace
+
+Result<CellResults> CellResults::open(const std::string& folder) {
+  if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
+    return fail_errno(ErrorKind::host, "cannot-write",
+                      "cannot make the directory '" + folder + "'");
+  UniqueFd open = SBX_TRY(sys::open_at(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY));
+  return CellResults(folder, std::move(open));
+}
+
+Result<std::string> CellResults::write(const std::string& name, const std::string& ending,
+                                       const std::string& bytes) const {
+  constexpr int kMost =
+      1000;  ///< files of one name: a context that was restarted counts from 1 again
+  for (int i = 1; i <= kMost; ++i) {
+    std::string file = name;
+    if (i > 1) file += "-again" + std::to_string(i);
+    file += ending;
+    const UniqueFd open(::openat(folder_.get(), file.c_str(),
+                                 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+    if (!open.valid() && errno == EEXIST) continue;
+    if (!open.valid()) break;
+    SBX_TRY(sys::write_all(open.get(), bytes));
+    return name_ + "/" + file;
+  }
+  return fail_errno(ErrorKind::host, "cannot-write",
+                    "cannot write '" + name_ + "/" + name + ending + "'");
+}
+
+Status CellResults::save(Json& record) const {
+  const auto answer = record.find("answer");
+  if (answer == record.end() || !answer->is_object()) return {};
+  const std::string context = record["session"].value("context", "cell");
+  const std::string count = std::to_string(answer->value("count", std::uint64_t{0}));
+  std::size_t number = 0;
+  for (Json& result : (*answer)["results"]) {
+    ++number;
+    Json files = Json::object();
+    for (const auto& [mime, value] : result["data"].items()) {
+      if (mime == "text/plain") continue;
+      const std::string name = context + "-" + count + "-" + std::to_string(number);
+      files[mime] = SBX_TRY(write(name, std::string(ending_of(mime)), bytes_of(mime, value)));
+    }
+    if (!files.empty()) result["file"] = std::move(files);
+  }
+  return {};
+}
+
+}  // namespace sbx::cli

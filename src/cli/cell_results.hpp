@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+
+#include "base/json.hpp"
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+
+namespace sbx::cli {
+
+/// `--results DIR`: the values of a cell that are more than plain text, as files.
+class CellResults {
+ public:
+  /// Makes the directory where there is none. Errors: host.
+  [[nodiscard]] static Result<CellResults> open(const std::string& folder);
+
+  /// Writes the values of a record and names their files in it. Never over a file that is there. Errors: host.
+  Status save(Json& record) const;
+
+ private:
+  CellResults(std::string name, UniqueFd folder)
+      : name_(std::move(name)), folder_(std::move(folder)) {}
+  [[nodiscard]] Result<std::string> write(const std::string& name, const std::string& ending,
+                                          const std::string& bytes) const;
+
+  std::string name_;
+  UniqueFd folder_;
+};
+
+}  // namespace sbx::cli

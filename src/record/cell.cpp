@@ -1,0 +1,154 @@
+#include "record/cell.hpp"
+
+#include <variant>
+
+#include "base/text.hpp"
+#include "record/parts.hpp"
+#include "record/record.hpp"
+
+namespace sbx::record {
+namespace {
+
+const char* name_of(CellEnd::How how) {
+  switch (how) {
+    case CellEnd::How::answered:
+      return "answered";
+    case CellEnd::How::over_budget:
+      return "over-budget";
+    case CellEnd::How::interrupted:
+      return "interrupted";
+    case CellEnd::How::cancelled:
+      return "cancelled";
+    case CellEnd::How::died:
+      return "died";
+    case CellEnd::How::denied:
+      return "denied";
+    case CellEnd::How::setup_failed:
+      return "setup-failed";
+  }
+  return "setup-failed";
+}
+
+const char* name_of(CellState state) {
+  switch (state) {
+    case CellState::fresh:
+      return "new";
+    case CellState::kept:
+      return "kept";
+    case CellState::lost:
+      return "lost";
+  }
+  return "lost";
+}
+
+Json optional_int(const std::optional<int>& number) {
+  return number ? Json(*number) : Json(nullptr);
+}
+
+Json end_json(const Cell& cell) {
+  const CellEnd& end = cell.end;
+  Json json{{"status", name_of(end.how)},
+            {"reason", nullptr},
+            {"exit_code", optional_int(end.exit_code)},
+            {"signal", optional_int(end.signal)},
+            {"success", exit_status_of(cell) == 0},
+            {"detail", lossy_utf8(end.detail)}};
+  if (end.how == CellEnd::How::denied) json["reason"] = "syscall";
+  if (!end.budget) return json;
+  json["reason"] = sbx::name_of(*end.budget);
+  json["rule"] = rule_of(cell.policy, sbx::name_of(*end.budget),
+                         cell.out.text ? "output.exceed" : "output.passed");
+  return json;
+}
+
+Json with_outcome(const Cell& cell, Json outcome) {
+  return {{"schema", "sbx.cell/1"},
+          {"sbx", SBX_VERSION},
+          {"id", cell.id},
+          {"session",
+           {{"name", cell.name.session},
+            {"id", cell.name.session_id},
+            {"context", cell.context},
+            {"language", cell.language},
+            {"call", cell.name.number > 0 ? Json(cell.name.number) : Json(nullptr)}}},
+          {"policy", policy_json(cell.policy)},
+          {"outcome", std::move(outcome)},
+          {"state", name_of(cell.state)},
+          {"stdout", stream_json(cell.out)},
+          {"stderr", stream_json(cell.err)},
+          {"answer", cell.answer},
+          {"denials", denials_json(cell.denials)},
+          {"late_bytes", cell.late_bytes},
+          {"usage", {{"wall_ms", cell.wall_ms}, {"cpu_ms", cell.cpu_ms}}},
+          {"degraded", degraded_json(cell.degraded)}};
+}
+
+/// What a cell's own code decided: its exception, or the status it asked to exit with.
+int status_of_answer(const Json& answer) {
+  if (!answer.is_object()) return 1;
+  const Json exit = answer.value("exit", Json());
+  if (exit.is_number_integer()) return static_cast<int>(exit.get<std::int64_t>() & 0xFF);
+  return answer.value("ok", false) ? 0 : 1;
+}
+
+struct EndOf {
+  const std::string& detail;
+
+  CellEnd operator()(const Exited& end) const {
+    return {.how = CellEnd::How::died,
+            .exit_code = end.code,
+            .detail = "the interpreter exited with status " + std::to_string(end.code)};
+  }
+  CellEnd operator()(const Signaled& end) const {
+    return {.how = CellEnd::How::died, .signal = end.signal, .detail = detail};
+  }
+  CellEnd operator()(const OverBudget& end) const {
+    return {.how = CellEnd::How::over_budget, .budget = end.budget, .detail = detail};
+  }
+  CellEnd operator()(const Denied&) const {
+    return {.how = CellEnd::How::denied, .detail = detail};
+  }
+  CellEnd operator()(const Cancelled& end) const {
+    return {.how = CellEnd::How::cancelled, .signal = end.signal, .detail = detail};
+  }
+  CellEnd operator()(const Lost&) const { return {.how = CellEnd::How::died, .detail = detail}; }
+};
+
+}  // namespace
+
+Json cell_json(const Cell& cell) {
+  return with_outcome(cell, end_json(cell));
+}
+
+Json cell_json(const Cell& cell, const Error& error) {
+  run::Answer answer;
+  answer.errors = {error};
+  return with_outcome(cell, outcome_json(answer));
+}
+
+int exit_status_of(const Cell& cell) {
+  switch (cell.end.how) {
+    case CellEnd::How::answered:
+      return status_of_answer(cell.answer);
+    case CellEnd::How::over_budget:
+      return sbx::exit_status_of(cell.end.budget.value_or(Budget::wall_time));
+    case CellEnd::How::interrupted:
+    case CellEnd::How::cancelled:
+      return sbx::exit_status_of(Cancelled{cell.end.signal.value_or(2)});
+    case CellEnd::How::died:
+      if (cell.end.signal) return sbx::exit_status_of(Signaled{*cell.end.signal});
+      // It did not do what it was asked, whatever it says.
+      return cell.end.exit_code.value_or(0) != 0 ? *cell.end.exit_code : 1;
+    case CellEnd::How::denied:
+      return exit_status::kDeniedCall;
+    case CellEnd::How::setup_failed:
+      return exit_status::kCouldNot;
+  }
+  return exit_status::kCouldNot;
+}
+
+CellEnd end_with(const Outcome& outcome) {
+  return std::visit(EndOf{outcome.detail}, outcome.verdict);
+}
+
+}  // namespace sbx::record

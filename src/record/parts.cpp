@@ -1,0 +1,88 @@
+#include "record/parts.hpp"
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "policy/keys.hpp"
+#include "policy/load.hpp"
+#include "policy/write.hpp"
+#include "record/captured.hpp"
+
+namespace sbx::record {
+
+Json rule_of(const std::optional<policy::Policy>& policy, const std::string& limit,
+             const std::string& output_key) {
+  const policy::Key* key = policy::find_key(limit == "output" ? output_key : "limits." + limit);
+  if (!policy || key == nullptr) return nullptr;
+  const std::vector<policy::SaidValue> said = policy::said_values(*key, *policy);
+  if (said.empty()) return nullptr;
+  return lossy_utf8(
+      fmt::format("{} = {} ({})", key->name, said.front().toml, said.front().at.text()));
+}
+
+Json policy_json(const std::optional<policy::Policy>& policy) {
+  if (!policy) return nullptr;
+  Json json;
+  put_name(json, "name", policy->name.value);
+  put_name(json, "source", policy->source);
+  json["sha256"] = sha256_hex(policy::write(*policy));
+  return json;
+}
+
+Json stream_json(const Stream& stream) {
+  const Captured captured = captured_text(stream);
+  Json json;
+  if (captured.text)
+    json["text"] = *captured.text;
+  else
+    json["text"] = nullptr;
+  json["bytes"] = stream.bytes;
+  json["truncated"] = stream.truncated;
+  json["encoding"] = captured.is_base64 ? "base64" : "utf-8";
+  json["head_bytes"] = captured.head_bytes;
+  json["tail_bytes"] = captured.tail_bytes;
+  if (stream.joined) json["joined"] = true;
+  return json;
+}
+
+Json optional_number(const std::optional<std::uint64_t>& number) {
+  return number ? Json(*number) : Json(nullptr);
+}
+
+Json denials_json(const std::vector<Denial>& denials) {
+  Json list = Json::array();
+  for (const Denial& denial : denials) {
+    Json json;
+    json["kind"] = name_of(denial.kind);
+    put_name(json, "what", denial.what);
+    json["count"] = denial.count;
+    put_name(json, "process", denial.process);
+    put_name(json, "rule", denial.rule);
+    put_name(json, "allow_with", denial.allow_with);
+    json["risk"] = denial.risk;
+    if (denial.during_call) json["during_call"] = true;
+    if (!denial.options.empty()) put_names(json, "options", denial.options);
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+Json usage_json(const Usage& usage) {
+  return {{"wall_ms", usage.wall_ms},
+          {"user_ms", usage.user_ms},
+          {"system_ms", usage.system_ms},
+          {"memory_peak_bytes", optional_number(usage.memory_peak_bytes)},
+          {"processes_peak", optional_number(usage.processes_peak)},
+          {"written_bytes", optional_number(usage.written_bytes)}};
+}
+
+Json degraded_json(const std::vector<Degraded>& degraded) {
+  Json list = Json::array();
+  for (const Degraded& item : degraded)
+    list.push_back({{"what", item.what()},
+                    {"why", item.why},
+                    {"instead", item.instead.empty() ? Json(nullptr) : Json(item.instead)}});
+  return list;
+}
+
+}  // namespace sbx::record

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sbx/outcome.hpp>
+
+#include "base/json.hpp"
+#include "policy/policy.hpp"
+
+/// What the records of runs and of cells have in common.
+namespace sbx::record {
+
+/// The rule that set a budget: `limits.wall_time = "60s" (default.toml:93)`. Null without a policy.
+[[nodiscard]] Json rule_of(const std::optional<policy::Policy>& policy, const std::string& limit,
+                           const std::string& output_key = "output.exceed");
+[[nodiscard]] Json policy_json(const std::optional<policy::Policy>& policy);
+[[nodiscard]] Json stream_json(const Stream& stream);
+[[nodiscard]] Json optional_number(const std::optional<std::uint64_t>& number);
+[[nodiscard]] Json denials_json(const std::vector<Denial>& denials);
+[[nodiscard]] Json usage_json(const Usage& usage);
+[[nodiscard]] Json degraded_json(const std::vector<Degraded>& degraded);
+
+}  // namespace sbx::record

@@ -1,0 +1,105 @@
+#include "run/cell_output.hpp"
+
+#include <fcntl.h>
+
+#include <chrono>
+
+#include "run/settings.hpp"
+
+namespace sbx::run {
+namespace {
+
+using namespace std::chrono_literals;
+using supervise::OutputRelay;
+
+/// A thread that goes on writing never leaves the pipes empty. What was there when the cell was done is read long before.
+constexpr auto kPatience = 200ms;
+
+UniqueFd copy_of(const UniqueFd& pipe) {
+  return UniqueFd(pipe.valid() ? ::fcntl(pipe.get(), F_DUPFD_CLOEXEC, 3) : -1);
+}
+
+}  // namespace
+
+Status CellOutput::begin(Side& side, int sink, OutputRelay::Options options) {
+  side.drain.reset();
+  side.relay.reset();
+  options.finished = [this] { look_soon(); };
+  side.relay = std::make_unique<OutputRelay>(loop_, copy_of(side.pipe), sink, std::move(options));
+  return side.relay->start();
+}
+
+Status CellOutput::begin(const Target& target) {
+  completes_ = false;
+  const policy::Output* const caps = target.caps;
+  const auto options = [&](const char* name, const auto& captured) {
+    OutputRelay::Options chosen{.name = name};
+    if (caps == nullptr) return chosen;
+    chosen.cap = target.capture ? (caps->*captured).value : caps->passed.value;
+    chosen.capture = target.capture;
+    chosen.on_exceed = on_exceed(caps->exceed.value);
+    chosen.exceeded = target.exceeded;
+    return chosen;
+  };
+  SBX_TRY(begin(out_, target.out, options("stdout", &policy::Output::stdout_)));
+  return begin(err_, target.err, options("stderr", &policy::Output::stderr_));
+}
+
+/// Not at once: a relay that has ended is in the middle of telling so.
+void CellOutput::look_soon() {
+  if (soon_ != EventLoop::kNoTimer) return;
+  soon_ = loop_.after(0us, [this] {
+    soon_ = EventLoop::kNoTimer;
+    settle();
+  });
+}
+
+void CellOutput::replace_ended(Side& side) {
+  if (side.drain || !side.relay || !side.relay->done()) return;
+  side.drain = std::make_unique<OutputRelay>(loop_, copy_of(side.pipe), -1,
+                                             OutputRelay::Options{.name = "drain"});
+  (void)side.drain->start();  // without it the interpreter waits at worst
+}
+
+bool CellOutput::is_done() const {
+  return (!out_.relay || out_.relay->done()) && (!err_.relay || err_.relay->done());
+}
+
+void CellOutput::complete(std::function<void()> then) {
+  then_ = std::move(then);
+  completes_ = true;
+  for (Side* const side : {&out_, &err_}) {
+    side->drain.reset();
+    if (side->relay) side->relay->source_is_complete();
+  }
+  if (is_done()) return look_soon();
+  patience_ = loop_.after(kPatience, [this] { look_again(); });
+}
+
+void CellOutput::look_again() {
+  for (Side* const side : {&out_, &err_})
+    if (side->relay && !side->relay->done() && !side->relay->blocked()) side->relay->abandon();
+  if (!is_done()) patience_ = loop_.after(kPatience, [this] { look_again(); });
+}
+
+void CellOutput::abandon() {
+  for (Side* const side : {&out_, &err_})
+    if (side->relay) side->relay->abandon();
+}
+
+void CellOutput::settle() {
+  if (!completes_) {
+    replace_ended(out_);
+    return replace_ended(err_);
+  }
+  if (!then_ || !is_done()) return;
+  loop_.cancel(patience_);
+  patience_ = EventLoop::kNoTimer;
+  std::exchange(then_, {})();
+}
+
+std::pair<Stream, Stream> CellOutput::take() {
+  return {out_.relay ? out_.relay->take() : Stream{}, err_.relay ? err_.relay->take() : Stream{}};
+}
+
+}  // namespace sbx::run

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include <sbx/outcome.hpp>
+
+#include "base/event_loop.hpp"
+#include "base/unique_fd.hpp"
+#include "policy/policy.hpp"
+#include "supervise/streams/output_relay.hpp"
+
+namespace sbx::run {
+
+/// What an interpreter writes to its standard streams, divided among cells: everything that is in the pipes when a cell is
+/// done is the cell's; what comes between two cells is nobody's, and counted.
+class CellOutput {
+ public:
+  CellOutput(EventLoop& loop, UniqueFd out, UniqueFd err)
+      : loop_(loop), out_{.pipe = std::move(out)}, err_{.pipe = std::move(err)} {}
+  CellOutput(const CellOutput&) = delete;
+  CellOutput& operator=(const CellOutput&) = delete;
+  ~CellOutput() {
+    loop_.cancel(patience_);
+    loop_.cancel(soon_);
+  }
+
+  /// Where it goes; without descriptors nowhere.
+  struct Target {
+    int out = -1;
+    int err = -1;
+    bool capture = false;
+    const policy::Output* caps = nullptr;  ///< null: nothing is kept or passed on
+    std::function<void()> exceeded;
+  };
+  /// Errors: internal (epoll).
+  Status begin(const Target& target);
+  /// Reads until the pipes are empty, delivers that, and then calls back, once.
+  void complete(std::function<void()> then);
+  /// Nobody reads the rest of it any more.
+  void abandon();
+  /// Of the last target, complete.
+  [[nodiscard]] std::pair<Stream, Stream> take();
+
+ private:
+  struct Side {
+    UniqueFd pipe;
+    std::unique_ptr<supervise::OutputRelay> relay;
+    /// Takes the relay's place where that ended early: the interpreter must not wait for a reader that is gone.
+    std::unique_ptr<supervise::OutputRelay> drain;
+  };
+  Status begin(Side& side, int sink, supervise::OutputRelay::Options options);
+  void look_soon();
+  void settle();
+  void replace_ended(Side& side);
+  [[nodiscard]] bool is_done() const;
+  void look_again();
+
+  EventLoop& loop_;
+  Side out_;
+  Side err_;
+  bool completes_ = false;
+  std::function<void()> then_;
+  EventLoop::TimerId patience_ = EventLoop::kNoTimer;
+  EventLoop::TimerId soon_ = EventLoop::kNoTimer;
+};
+
+}  // namespace sbx::run

@@ -1,0 +1,125 @@
+#include "session/cell_answer.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace sbx::session {
+namespace {
+
+constexpr std::size_t kMostNamed = 1000;  ///< values left out of one cell's answer
+constexpr std::size_t kMostForms = 100;   ///< of one value
+constexpr std::size_t kLongestMime = 200;
+constexpr std::size_t kLongestText = std::size_t{512} << 10;  ///< of an error's parts
+constexpr std::uint64_t kOfResult = 100;  ///< a result without values is not free
+
+const Json* member(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() ? nullptr : &*found;
+}
+
+std::string text_of(const Json& object, const char* key) {
+  const Json* const found = member(object, key);
+  if (found == nullptr || !found->is_string()) return {};
+  std::string text = found->get<std::string>();
+  if (text.size() > kLongestText) text = lossy_utf8(std::string_view(text).substr(0, kLongestText));
+  return text;
+}
+
+std::uint64_t number_of(const Json& object, const char* key) {
+  const Json* const found = member(object, key);
+  return found != nullptr && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
+}
+
+bool holds_json(std::string_view mime) {
+  return mime == "application/json" || mime.ends_with("+json");
+}
+
+}  // namespace
+
+CellAnswer::Said CellAnswer::take(const Json& message) {
+  last_ = nullptr;
+  if (done_ || text_of(message, "nonce") != nonce_) return Said::other;
+  const std::string event = text_of(message, "event");
+  if (event == "result") return take_result(message);
+  if (event == "error") return take_error(message);
+  if (event == "done") return take_done(message);
+  return Said::other;
+}
+
+void CellAnswer::leave_out(Json& names, const std::string& mime, std::uint64_t bytes) {
+  if (named_ >= kMostNamed || mime.size() > kLongestMime) {
+    ++unnamed_;
+    return;
+  }
+  ++named_;
+  names.push_back({{"mime", mime}, {"bytes", bytes}});
+}
+
+CellAnswer::Said CellAnswer::take_result(const Json& message) {
+  const Json* const data = member(message, "data");
+  const Json* const main = member(message, "main");
+  if (data == nullptr || !data->is_object() || data->size() > kMostForms || main == nullptr ||
+      !main->is_boolean())
+    return Said::garbled;
+  Json kept = Json::object();
+  Json left_out = Json::array();
+  for (const auto& [mime, value] : data->items()) {
+    if (mime.size() > kLongestMime || (!value.is_string() && !holds_json(mime)))
+      return Said::garbled;
+    const std::uint64_t size =
+        value.is_string() ? value.get_ref<const std::string&>().size() : value.dump().size();
+    if (size > left_) {
+      leave_out(left_out, mime, size);
+      continue;
+    }
+    left_ -= size;
+    kept[mime] = value;
+  }
+  if (const Json* const more = member(message, "left_out"); more != nullptr && more->is_array())
+    for (const Json& each : *more)
+      if (each.is_object()) leave_out(left_out, text_of(each, "mime"), number_of(each, "bytes"));
+  if (left_ < kOfResult || (kept.empty() && left_out.empty())) {
+    unnamed_ += kept.size();
+    return Said::result;
+  }
+  left_ -= kOfResult;
+  last_ = {{"main", *main}, {"data", std::move(kept)}, {"file", nullptr}};
+  if (!left_out.empty()) last_["left_out"] = std::move(left_out);
+  results_.push_back(last_);
+  return Said::result;
+}
+
+CellAnswer::Said CellAnswer::take_error(const Json& message) {
+  const Json* const line = member(message, "line");
+  error_ = {{"name", text_of(message, "name")},
+            {"value", text_of(message, "value")},
+            {"traceback", text_of(message, "traceback")},
+            {"line", line != nullptr && line->is_number_unsigned() ? *line : Json(nullptr)}};
+  last_ = error_;
+  return Said::error;
+}
+
+CellAnswer::Said CellAnswer::take_done(const Json& message) {
+  const Json* const ok = member(message, "ok");
+  const Json* const exit = member(message, "exit");
+  if (ok == nullptr || !ok->is_boolean() || number_of(message, "count") != count_)
+    return Said::garbled;
+  done_ = true;
+  ok_ = ok->get<bool>() && error_.is_null();
+  if (exit != nullptr && exit->is_number_integer()) exit_ = *exit;
+  return Said::done;
+}
+
+Json CellAnswer::json() const {
+  if (!done_ && results_.empty() && error_.is_null()) return nullptr;
+  Json answer{{"ok", done_ && ok_},
+              {"results", results_},
+              {"error", error_},
+              {"exit", exit_},
+              {"count", count_}};
+  if (unnamed_ > 0) answer["left_out_more"] = unnamed_;
+  return answer;
+}
+
+}  // namespace sbx::session

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include <sbx/units.hpp>
+
+#include "base/json.hpp"
+
+namespace sbx::session {
+
+/// What the driver says about one cell, gathered until it is done. Untrusted: each part is checked for its type and size.
+class CellAnswer {
+ public:
+  CellAnswer(std::string nonce, std::uint64_t count, Bytes cap)
+      : nonce_(std::move(nonce)), count_(count), left_(cap.count) {}
+
+  enum class Said : std::uint8_t {
+    other,    ///< nothing about this cell
+    result,   ///< `last()` is what is kept of it
+    error,    ///< the same
+    done,     ///< the cell is over
+    garbled,  ///< no message of a driver's
+  };
+  Said take(const Json& message);
+
+  /// The result or error that take() has just kept; null: nothing.
+  [[nodiscard]] const Json& last() const { return last_; }
+  [[nodiscard]] bool is_done() const { return done_; }
+  [[nodiscard]] bool ok() const { return ok_; }
+  /// "answer" of the record; null where the cell is not done.
+  [[nodiscard]] Json json() const;
+
+ private:
+  Said take_result(const Json& message);
+  Said take_error(const Json& message);
+  Said take_done(const Json& message);
+  void leave_out(Json& names, const std::string& mime, std::uint64_t bytes);
+
+  std::string nonce_;
+  std::uint64_t count_;
+  std::uint64_t left_;  ///< bytes for more values
+  std::size_t named_ = 0;
+  std::uint64_t unnamed_ = 0;  ///< values that are left out and not even named
+  Json results_ = Json::array();
+  Json error_;
+  Json exit_;
+  Json last_;
+  bool done_ = false;
+  bool ok_ = false;
+};
+
+}  // namespace sbx::session

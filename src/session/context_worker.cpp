@@ -1,0 +1,425 @@
+#include "session/context_worker.hpp"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "base/message.hpp"
+#include "base/sys.hpp"
+#include "run/call.hpp"
+#include "run/cell_output.hpp"
+#include "session/driver_channel.hpp"
+#include "session/drivers.hpp"
+#include "session/message.hpp"
+#include "session/open_cell.hpp"
+#include "session/worker_process.hpp"
+
+namespace sbx::session {
+namespace {
+
+using namespace std::chrono_literals;
+using record::CellEnd;
+using record::CellState;
+using How = record::CellEnd::How;
+
+/// From the start of the interpreter to its first word: imports on a busy machine included.
+constexpr auto kStartsWithin = 60s;
+/// After SIGINT, or after the interpreter said that it ends.
+constexpr auto kGrace = 2s;
+constexpr auto kRepeatsAfter = 200ms;
+/// For a reader that doesn't read, after the interpreter's end.
+constexpr auto kLastWords = 1s;
+
+class ContextWorker {
+ public:
+  explicit ContextWorker(Task& task)
+      : task_(task),
+        language_(task.wish.value("language", "")),
+        was_lost_(task.wish.value("lost", false)) {}
+
+  void run() {
+    const run::Answer answer = interpret();
+    leave();
+    for (OpenCell& cell : take_all()) end(cell, answer);
+    session_.note(Note::What::ended, run::exit_status_of(answer));
+  }
+
+ private:
+  /// What the cell at the head of the queue, or the context without one, is doing.
+  enum class Phase : std::uint8_t {
+    idle,
+    preparing,  ///< what was written since the last cell is read away
+    running,
+    leaving,  ///< the interpreter has said that it ends with this cell
+    closing,  ///< the cell is done: its output is delivered
+    ended,    ///< the interpreter is dead
+  };
+
+  // --- the interpreter
+
+  run::Answer interpret() {
+    const auto failed = [](Error error) {
+      run::Answer answer;
+      answer.errors = {std::move(error)};
+      return answer;
+    };
+    const auto driver = find_driver(language_);
+    if (!driver) return failed(driver.error());
+    driver_ = *driver;
+    auto channel = DriverChannel::make(task_.held.owner());
+    if (!channel) return failed(channel.error());
+    channel_.emplace(std::move(*channel));
+    const auto text = file_of(*driver_);
+    if (!text) return failed(text.error());
+    run::Interpreter interpreter{
+        .descriptors = channel_->driver_ends(),
+        .take_output = [this](UniqueFd out, UniqueFd err) { take_output(out, err); },
+        .delivers = [this] { return delivers(); }};
+    if (text->valid()) interpreter.descriptors.push_back(text->get());
+    run::Request request;
+    request.program.language = language_;
+    request.program.operands = arguments_of(*driver_);
+    request.program.stdin_mode = plan::StdinMode::null;
+    request.capture = true;  // two pipes, whatever this process has as its own
+    request.started_microseconds = sys::now_microseconds();
+    return run::call(task_.held, request, ties(interpreter));
+  }
+
+  run::CallTies ties(const run::Interpreter& interpreter) {
+    return {
+        .session = task_.name.session,
+        .group = task_.group,
+        .interpreter = &interpreter,
+        .began = [this](pid_t init) { session_.note(Note::What::began, init); },
+        .live_in = [this](EventLoop& loop,
+                          supervise::Supervisor& supervisor) { return live_in(loop, supervisor); },
+        .expect = [this](const auto& address, auto port) { session_.expect(address, port); },
+        .refused = [this] { return session_.refused(); }};
+  }
+
+  void take_output(UniqueFd& out, UniqueFd& err) {
+    out_ = std::move(out);
+    err_ = std::move(err);
+  }
+
+  Status live_in(EventLoop& loop, supervise::Supervisor& supervisor) {
+    loop_ = &loop;
+    supervisor_ = &supervisor;
+    output_ = std::make_unique<run::CellOutput>(loop, std::move(out_), std::move(err_));
+    channel_->close_driver_ends();
+    SBX_TRY(output_->begin({}));
+    SBX_TRY(channel_->attach(loop, {.message = [this](const Json& message) { hear(message); },
+                                    .broken = [this](const std::string& why) { broken(why); }}));
+    start_ = loop.after(kStartsWithin, [this] {
+      give_up({.how = How::died, .detail = "the interpreter did not begin within a minute"});
+    });
+    return loop.watch(task_.link.get(), EPOLLIN, [this](std::uint32_t) { obey(); });
+  }
+
+  void obey() {
+    Note note{};
+    sys::Message message =
+        sys::receive_message(task_.link.get(), std::as_writable_bytes(std::span(&note, 1)));
+    if (message.length != sizeof note) return loop_->forget(task_.link.get());
+    switch (note.what) {
+      case Note::What::cell:
+        return accept(std::move(message.fds));
+      case Note::What::interrupt:
+        if (current_) decide({.how = How::interrupted, .signal = SIGINT, .detail = "interrupted"});
+        return;
+      case Note::What::spend:
+        return supervisor_->spend(static_cast<Budget>(note.value));
+      case Note::What::signal:
+        return supervisor_->signal_main(note.value);
+      case Note::What::cancel:
+        return supervisor_->cancel(SIGTERM);
+      case Note::What::end:
+        return supervisor_->end(Cancelled{SIGTERM});
+      default:
+        return;
+    }
+  }
+
+  /// Ends the interpreter; if a cell runs, it ends for this reason.
+  void give_up(CellEnd end) {
+    if (current_) (void)current_->decide(std::move(end));
+    supervisor_->end(Cancelled{SIGTERM});
+  }
+
+  /// Only the supervisor knows whether the interpreter is dead. One that merely closed the channel is of no use.
+  void broken(const std::string& why) {
+    if (!why.empty()) return give_up({.how = How::died, .detail = why});
+    loop_->after(kGrace, [this] {
+      if (phase_ != Phase::ended)
+        give_up({.how = How::died, .detail = "the interpreter closed the channel of its answers"});
+    });
+  }
+
+  void hear(const Json& message) {
+    if (message["event"] == "ready" && !ready_) {
+      ready_ = true;
+      loop_->cancel(start_);
+      session_.note(Note::What::ready);
+      return send();
+    }
+    if (!current_ || !current_->said) return;
+    switch (current_->said->take(message)) {
+      case CellAnswer::Said::result:
+        return current_->tell("result", current_->said->last());
+      case CellAnswer::Said::error:
+        return current_->tell("error", current_->said->last());
+      case CellAnswer::Said::done:
+        return done(message.value("ended", Json()) == true);
+      case CellAnswer::Said::garbled:
+        return broken("the interpreter's answers are not those of its driver");
+      case CellAnswer::Said::other:
+        return;
+    }
+  }
+
+  // --- cells
+
+  void accept(std::vector<UniqueFd> fds) {
+    auto cell = OpenCell::receive(std::move(fds));
+    if (!cell) return session_.note(Note::What::answered);
+    name(*cell);
+    if (loop_ == nullptr) return (void)queue_.push_back(std::move(*cell));
+    if (const Status right = cell->narrow(task_.held.policy(), task_.name.session); !right) {
+      cell->answer(right.error());
+      return session_.note(Note::What::answered);
+    }
+    const int client = cell->client();
+    queue_.push_back(std::move(*cell));
+    (void)loop_->watch(client, EPOLLIN | EPOLLRDHUP,
+                       [this, client](std::uint32_t) { client_said(client); });
+    next();
+  }
+
+  void name(OpenCell& cell) const {
+    cell.record.name = task_.name;
+    cell.record.context = task_.wish.value("context", "");
+    cell.record.language = language_;
+    cell.record.degraded = task_.held.plan().degraded;
+  }
+
+  void client_said(int client) {
+    const auto packet = receive(client);
+    if (!packet) loop_->forget(client);
+    const int signal = packet ? packet->body.value("cancel", SIGINT) : SIGHUP;
+    CellEnd end{.how = How::cancelled, .signal = signal, .detail = "the client was told to stop"};
+    if (!packet) end.detail = "the client has gone";
+    if (current_ && current_->client() == client) {
+      if (phase_ == Phase::closing && !packet) return output_->abandon();
+      // As of a run, a second cancellation does not wait.
+      if (current_->is_decided() && packet) return give_up(std::move(end));
+      return decide(std::move(end));
+    }
+    for (auto each = queue_.begin(); each != queue_.end(); ++each) {
+      if (each->client() != client) continue;
+      (void)each->decide(std::move(end));
+      answer(*each);
+      queue_.erase(each);
+      return;
+    }
+  }
+
+  void next() {
+    if (phase_ != Phase::idle || queue_.empty()) return;
+    current_.emplace(std::move(queue_.front()));
+    queue_.pop_front();
+    phase_ = Phase::preparing;
+    prepared_ = false;
+    output_->complete([this] {
+      const auto [out, err] = output_->take();
+      current_->record.late_bytes = out.bytes + err.bytes;
+      (void)output_->begin(current_->target([this] { output_exceeded(); }));
+      prepared_ = true;
+      send();
+    });
+  }
+
+  /// Once the interpreter is ready and the pipes are empty.
+  void send() {
+    if (phase_ != Phase::preparing || !prepared_) return;
+    if (current_->is_decided()) return close();
+    if (!ready_) return;
+    phase_ = Phase::running;
+    current_->record.state = count_ > 0  ? CellState::kept
+                             : was_lost_ ? CellState::lost
+                                         : CellState::fresh;
+    current_->cpu_before = supervisor_->cpu_microseconds();
+    channel_->send(current_->begin(++count_));
+    if (const Milliseconds limit = current_->wall_time(); limit.count() > 0)
+      deadline_ = loop_->after(limit, [this, limit] {
+        decide({.how = How::over_budget,
+                .budget = Budget::wall_time,
+                .detail = "the cell ran longer than its wall time of " + describe(limit)});
+      });
+  }
+
+  void output_exceeded() {
+    decide({.how = How::over_budget,
+            .budget = Budget::output,
+            .detail = "the cell wrote more than the policy lets through"});
+  }
+
+  /// Interrupts the cell that runs; one that has answered already has ended so.
+  void decide(CellEnd end) {
+    if (phase_ != Phase::preparing && phase_ != Phase::running) return;
+    if (!current_->decide(std::move(end))) return;
+    if (phase_ == Phase::preparing) return send();
+    loop_->cancel(deadline_);
+    interrupt();
+    deadline_ = loop_->after(kGrace, [this] { supervisor_->end(Cancelled{SIGINT}); });
+  }
+
+  void interrupt() {
+    if (phase_ != Phase::running) return;
+    supervisor_->signal_group(SIGINT);
+    if (driver_->repeats_interrupt) loop_->after(kRepeatsAfter, [this] { interrupt(); });
+  }
+
+  void done(bool ended) {
+    loop_->cancel(deadline_);
+    if (phase_ != Phase::running) return;
+    if (!ended) return close();
+    phase_ = Phase::leaving;
+    loop_->after(kGrace, [this] {
+      if (phase_ == Phase::leaving) supervisor_->end(Cancelled{SIGTERM});
+    });
+  }
+
+  void close() {
+    phase_ = Phase::closing;
+    if (const Milliseconds limit = current_->wall_time(); limit.count() > 0)
+      deadline_ = loop_->after(limit, [this] { output_->abandon(); });
+    output_->complete([this] { finish(); });
+  }
+
+  void finish() {
+    loop_->cancel(deadline_);
+    std::tie(current_->record.out, current_->record.err) = output_->take();
+    current_->record.cpu_ms =
+        current_->said ? (supervisor_->cpu_microseconds() - current_->cpu_before) / 1000 : 0;
+    current_->record.denials = supervisor_->take_denials();
+    for (Denial& each : session_.refused()) current_->record.denials.push_back(std::move(each));
+    (void)output_->begin({});
+    answer(*current_);
+    current_.reset();
+    phase_ = Phase::idle;
+    next();
+  }
+
+  void answer(OpenCell& cell) {
+    loop_->forget(cell.client());
+    cell.answer();
+    session_.note(Note::What::answered);
+  }
+
+  // --- the end
+
+  /// The interpreter is dead: what it has said and written until then still belongs to the cell.
+  bool delivers() {
+    if (phase_ == Phase::ended) return !delivered_;
+    const bool has_output = current_ && prepared_;
+    phase_ = Phase::ended;
+    loop_->cancel(deadline_);
+    loop_->cancel(start_);
+    channel_->take_rest();
+    output_->complete([this, has_output] {
+      if (has_output) std::tie(current_->record.out, current_->record.err) = output_->take();
+      output_.reset();
+      delivered_ = true;
+    });
+    loop_->after(kLastWords, [this] {
+      if (output_) output_->abandon();
+    });
+    return true;
+  }
+
+  /// From here on the session learns that cells are for another one.
+  void leave() {
+    loop_ = nullptr;
+    (void)::shutdown(task_.link.get(), SHUT_RD);
+    for (;;) {
+      Note note{};
+      sys::Message message =
+          sys::receive_message(task_.link.get(), std::as_writable_bytes(std::span(&note, 1)));
+      if (message.length != sizeof note) return;
+      if (note.what == Note::What::cell) accept(std::move(message.fds));
+    }
+  }
+
+  std::deque<OpenCell> take_all() {
+    std::deque<OpenCell> all = std::move(queue_);
+    if (current_) all.push_front(std::move(*current_));
+    current_.reset();
+    return all;
+  }
+
+  /// A cell that the context leaves behind. The first one that found no interpreter shares its fate.
+  void end(OpenCell& cell, const run::Answer& answer) {
+    const bool was_its_own = cell.said || !ready_;
+    if (!answer.errors.empty()) return cell.answer(answer.errors.front());
+    cell.record.state = CellState::lost;
+    if (cell.said && cell.said->is_done()) {
+      // Its answer stands.
+    } else if (was_its_own && answer.outcome) {
+      (void)cell.decide(record::end_with(*answer.outcome));
+    } else {
+      (void)cell.decide({.how = How::cancelled,
+                         .signal = SIGTERM,
+                         .detail = "the context ended before it was this cell's turn"});
+    }
+    if (answer.outcome && was_its_own) {
+      const Usage& used = answer.outcome->usage;
+      cell.record.denials = answer.outcome->denials;
+      cell.record.cpu_ms = used.user_ms + used.system_ms -
+                           std::min(used.user_ms + used.system_ms, cell.cpu_before / 1000);
+    }
+    cell.answer();
+  }
+
+  Task& task_;
+  const std::string language_;
+  const bool was_lost_;
+  const ToSession session_{task_.link, task_.ask};
+  const Driver* driver_ = nullptr;
+  std::optional<DriverChannel> channel_;
+  UniqueFd out_;
+  UniqueFd err_;
+  EventLoop* loop_ = nullptr;
+  supervise::Supervisor* supervisor_ = nullptr;
+  std::unique_ptr<run::CellOutput> output_;
+  std::deque<OpenCell> queue_;
+  std::optional<OpenCell> current_;
+  Phase phase_ = Phase::idle;
+  bool ready_ = false;
+  bool prepared_ = false;  ///< the current cell has its output
+  bool delivered_ = false;
+  std::uint64_t count_ = 0;
+  EventLoop::TimerId start_ = EventLoop::kNoTimer;
+  EventLoop::TimerId deadline_ = EventLoop::kNoTimer;
+};
+
+}  // namespace
+
+void work_as_context(Task task) {
+  take_default_signals();
+  ContextWorker worker(task);
+  worker.run();
+  // Without destructors: they would end the session's sandbox, of which this process has a copy.
+  ::_exit(0);
+}
+
+}  // namespace sbx::session

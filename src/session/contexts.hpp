@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/json.hpp"
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+#include "session/message.hpp"
+
+namespace sbx::session {
+
+/// An interpreter that keeps its state, as the session's process knows it.
+struct Context {
+  std::string name;
+  std::string language;
+  std::uint64_t call = 0;  ///< the call that it is; 0: none lives
+  std::int64_t since = 0;  ///< CLOCK_REALTIME, seconds
+  bool is_ready = false;   ///< it has something to remember
+  bool ends = false;       ///< it has been told to
+  bool was_lost = false;   ///< what an earlier one of this name remembered
+  std::size_t open = 0;    ///< cells that are not answered
+  std::uint64_t cells = 0;
+  std::vector<std::pair<Packet, UniqueFd>> early;  ///< for the next one of this name
+  std::vector<UniqueFd> enders;                    ///< hear of its end
+};
+
+class Contexts {
+ public:
+  /// The name of the context of a request, of which it may give the language only. Errors: usage "bad-context-name".
+  [[nodiscard]] static Result<std::string> name_of(const Json& wish, const std::string& language);
+
+  [[nodiscard]] Context* find(const std::string& name);
+  /// The one that is this call; null: none.
+  [[nodiscard]] Context* of_call(std::uint64_t call);
+  /// A new one.
+  [[nodiscard]] Context& add(const std::string& name, const std::string& language);
+  void forget(const std::string& name) { all_.erase(name); }
+  /// Names of lost contexts are remembered, but not without end.
+  void forget_old();
+  [[nodiscard]] std::size_t living() const;
+  [[nodiscard]] bool is_busy() const;
+  [[nodiscard]] std::map<std::string, Context>& all() { return all_; }
+  [[nodiscard]] Json list() const;
+
+ private:
+  std::map<std::string, Context> all_;
+};
+
+}  // namespace sbx::session

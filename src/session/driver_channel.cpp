@@ -1,0 +1,149 @@
+#include "session/driver_channel.hpp"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <utility>
+
+#include "base/sys.hpp"
+
+namespace sbx::session {
+namespace {
+
+/// All values of a cell, whose escapes take up to six bytes each.
+constexpr std::size_t kLargest = std::size_t{64} << 20;
+constexpr std::size_t kMostDigits = 8;
+/// Of values in one message: each takes many times its text here.
+constexpr std::size_t kMostValues = 1'000'000;
+/// The writer of JSON recurses, and so must not get what a driver nested as deep as it likes.
+constexpr int kDeepest = 512;
+constexpr std::size_t kReadAtOnce = std::size_t{256} << 10;
+constexpr int kReads = 8;  ///< before the loop serves others
+
+/// A message; discarded where it is none.
+Json parsed(std::string_view text) {
+  std::size_t values = 0;
+  bool too_much = false;
+  Json message = Json::parse(
+      text,
+      [&](int depth, Json::parse_event_t /*event*/, Json& /*value*/) {
+        if (depth > kDeepest || ++values > kMostValues) too_much = true;
+        return !too_much;
+      },
+      false);
+  const bool right =
+      !too_much && message.is_object() && message.contains("event") && message["event"].is_string();
+  return right ? std::move(message) : Json(Json::value_t::discarded);
+}
+
+}  // namespace
+
+Result<DriverChannel> DriverChannel::make(uid_t owner) {
+  DriverChannel channel;
+  sys::Pipe requests = SBX_TRY(sys::make_pipe());
+  sys::Pipe replies = SBX_TRY(sys::make_pipe());
+  constexpr auto kLeave = static_cast<uid_t>(-1);
+  // Interpreters open their ends again through /proc/self/fd, which asks for the owner, proc_pid_fd(5).
+  for (const int fd : {requests.read.get(), replies.write.get()})
+    if (owner != kLeave && ::fchown(fd, owner, static_cast<gid_t>(-1)) != 0)
+      return fail_errno(ErrorKind::host, "no-stream", "cannot make a context's channel its own");
+  for (const int fd : {requests.write.get(), replies.read.get()})
+    (void)::fcntl(fd, F_SETFL, O_NONBLOCK);
+  channel.requests_ = std::move(requests.write);
+  channel.driver_requests_ = std::move(requests.read);
+  channel.replies_ = std::move(replies.read);
+  channel.driver_replies_ = std::move(replies.write);
+  return channel;
+}
+
+void DriverChannel::close_driver_ends() {
+  driver_requests_.reset();
+  driver_replies_.reset();
+}
+
+Status DriverChannel::attach(EventLoop& loop, Hooks hooks) {
+  loop_ = &loop;
+  hooks_ = std::move(hooks);
+  SBX_TRY(loop.watch(replies_.get(), EPOLLIN, [this](std::uint32_t) { read(); }));
+  return loop.watch(requests_.get(), 0, [this](std::uint32_t) { write(); });
+}
+
+void DriverChannel::detach() {
+  if (loop_ == nullptr) return;
+  loop_->forget(replies_.get());
+  loop_->forget(requests_.get());
+  loop_ = nullptr;
+}
+
+void DriverChannel::take_rest() {
+  hooks_.broken = [](const std::string&) {};
+  if (loop_ != nullptr) read();  // a pipe holds less than is read in one go
+  detach();
+}
+
+void DriverChannel::break_off(const std::string& why) {
+  if (loop_ == nullptr) return;
+  detach();
+  hooks_.broken(why);
+}
+
+void DriverChannel::send(const Json& message) {
+  if (loop_ == nullptr) return;
+  const std::string text = message.dump(-1, ' ', false, Json::error_handler_t::replace);
+  unsent_.erase(0, std::exchange(sent_, 0));
+  unsent_ += std::to_string(text.size()) + "\n" + text;
+  write();
+}
+
+void DriverChannel::write() {
+  while (sent_ < unsent_.size()) {
+    const ssize_t put = ::write(requests_.get(), unsent_.data() + sent_, unsent_.size() - sent_);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0 && errno == EAGAIN) return loop_->set_events(requests_.get(), EPOLLOUT);
+    if (put < 0) return break_off("");  // EPIPE
+    sent_ += static_cast<std::size_t>(put);
+  }
+  unsent_ = {};
+  sent_ = 0;
+  loop_->set_events(requests_.get(), 0);
+}
+
+void DriverChannel::read() {
+  for (int i = 0; i < kReads && loop_ != nullptr; ++i) {
+    const std::size_t before = unread_.size();
+    unread_.resize(before + kReadAtOnce);
+    const ssize_t got = ::read(replies_.get(), unread_.data() + before, kReadAtOnce);
+    const int error = errno;
+    unread_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    if (got < 0 && error == EINTR) continue;
+    if (got < 0) return;  // EAGAIN
+    if (got == 0) return break_off("");
+    if (!take_messages()) return break_off("the interpreter's answers are no messages");
+  }
+}
+
+/// False where the next bytes can't begin or be a message.
+bool DriverChannel::take_messages() {
+  std::size_t at = 0;
+  while (at < unread_.size() && loop_ != nullptr) {
+    const std::size_t end = unread_.find('\n', at);
+    const std::size_t digits = std::min(end, unread_.size()) - at;
+    if (digits > kMostDigits || (end != std::string::npos && digits == 0)) return false;
+    std::size_t size = 0;
+    const char* const from = unread_.data() + at;
+    const auto [stopped, error] = std::from_chars(from, from + digits, size);
+    if (stopped != from + digits || error != std::errc{} || size > kLargest) return false;
+    if (end == std::string::npos || unread_.size() - end - 1 < size) break;
+    const Json message = parsed(std::string_view(unread_).substr(end + 1, size));
+    if (message.is_discarded()) return false;
+    at = end + 1 + size;
+    hooks_.message(message);
+  }
+  unread_.erase(0, at);
+  return true;
+}
+
+}  // namespace sbx::session

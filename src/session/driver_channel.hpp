@@ -1,0 +1,57 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/event_loop.hpp"
+#include "base/json.hpp"
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+
+namespace sbx::session {
+
+/// The two pipes between the worker of a context and its driver. Everything that comes from the driver may be forged: sizes,
+/// depth and number of values are limited, and anything that is no message breaks the channel for good.
+class DriverChannel {
+ public:
+  /// `owner`: the uid on the host of the sandbox's processes, which may reopen their ends; -1: the caller's. Errors: host.
+  [[nodiscard]] static Result<DriverChannel> make(uid_t owner);
+
+  /// The driver's ends: descriptors 3 and 4 of its program.
+  [[nodiscard]] std::vector<int> driver_ends() const {
+    return {driver_requests_.get(), driver_replies_.get()};
+  }
+  void close_driver_ends();
+
+  struct Hooks {
+    std::function<void(const Json& message)> message;
+    /// Once: nothing more will come. `why` is empty at end of file.
+    std::function<void(const std::string& why)> broken;
+  };
+  [[nodiscard]] Status attach(EventLoop& loop, Hooks hooks);
+  void detach();
+  /// Takes what a driver that has ended has left behind, and detaches.
+  void take_rest();
+  /// What the driver does not read yet is kept.
+  void send(const Json& message);
+
+ private:
+  DriverChannel() = default;
+  void read();
+  void write();
+  bool take_messages();
+  void break_off(const std::string& why);
+
+  UniqueFd requests_;
+  UniqueFd replies_;
+  UniqueFd driver_requests_;
+  UniqueFd driver_replies_;
+  EventLoop* loop_ = nullptr;
+  Hooks hooks_;
+  std::string unread_;
+  std::string unsent_;
+  std::size_t sent_ = 0;
+};
+
+}  // namespace sbx::session

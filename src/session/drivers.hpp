@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+
+/// Programs in the languages of contexts that run cells and keep their state. They have descriptor 3 for requests and 4 for
+/// replies; a message is its length in decimal digits, a line feed and that many bytes of JSON. What they say is untrusted.
+namespace sbx::session {
+
+struct Driver {
+  std::string_view language;
+  std::string_view text;
+  /// One SIGINT may come at a moment when the interpreter drops it: it is repeated until the cell is done.
+  bool repeats_interrupt = false;
+  bool from_file = false;  ///< else the text is an argument
+  std::vector<std::string_view>
+      arguments{};  ///< of the interpreter; the text follows where it is one
+};
+
+/// The driver of a language by any of its names. Errors: usage "no-such-language", "no-context-language" (it has none).
+[[nodiscard]] Result<const Driver*> find_driver(std::string_view language);
+
+/// The arguments that start a driver.
+[[nodiscard]] std::vector<std::string> arguments_of(const Driver& driver);
+/// The text as a file that nobody can change, which the interpreter has as descriptor 5; invalid where it needs none.
+[[nodiscard]] Result<UniqueFd> file_of(const Driver& driver);
+
+}  // namespace sbx::session

@@ -1,0 +1,99 @@
+#include "session/open_cell.hpp"
+
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include "base/sys.hpp"
+#include "base/text.hpp"
+#include "policy/load.hpp"
+#include "session/json.hpp"
+#include "session/message.hpp"
+#include "worker/message.hpp"
+
+namespace sbx::session {
+namespace {
+
+/// A client that was stopped must not stop the context's supervision.
+constexpr timeval kTakesWithin{.tv_sec = 2, .tv_usec = 0};
+
+/// Tells the answers to different cells apart. Code in the interpreter can find it: it protects from accidents and from
+/// processes that outlive their cell, not from a cell's own code.
+std::string make_nonce() {
+  std::uint64_t number = 0;
+  (void)!::getrandom(&number, sizeof number, 0);
+  std::string text;
+  for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[(number >> shift) & 15U];
+  return text;
+}
+
+}  // namespace
+
+Result<OpenCell> OpenCell::receive(std::vector<UniqueFd> fds) {
+  if (fds.size() != 4)
+    return fail(Error{.kind = ErrorKind::internal,
+                      .code = "bad-message",
+                      .message = "a cell came without its descriptors"});
+  const Json wish = SBX_TRY(from_file(fds[0].get()));
+  OpenCell cell;
+  cell.request_ = SBX_TRY(worker::unpack(binary_of(wish, "request")));
+  if (!cell.request_.program.code) cell.request_.program.code = "";
+  cell.follows_ = wish.value("follow", false);
+  cell.client_ = std::move(fds[1]);
+  cell.out_ = std::move(fds[2]);
+  cell.err_ = std::move(fds[3]);
+  (void)::setsockopt(cell.client(), SOL_SOCKET, SO_SNDTIMEO, &kTakesWithin, sizeof kTakesWithin);
+  cell.record.id = cell.request_.id;
+  return cell;
+}
+
+Status OpenCell::narrow(const policy::Policy& policy, const std::string& session) {
+  auto narrowed = policy::narrow(policy, request_.overrides, "session \"" + session + "\"");
+  if (!narrowed) return fail(narrowed.error().front());
+  record.policy = std::move(*narrowed);
+  return {};
+}
+
+run::CellOutput::Target OpenCell::target(std::function<void()> exceeded) const {
+  return {.out = out_.get(),
+          .err = err_.get(),
+          .capture = request_.capture,
+          .caps = &record.policy->output,
+          .exceeded = std::move(exceeded)};
+}
+
+Json OpenCell::begin(std::uint64_t count) {
+  const std::string nonce = make_nonce();
+  said.emplace(nonce, count, record.policy->output.results.value);
+  began_microseconds = sys::now_microseconds();
+  return {{"op", "cell"}, {"nonce", nonce}, {"count", count}, {"code", code()}};
+}
+
+bool OpenCell::decide(record::CellEnd end) {
+  if (decided_) return false;
+  decided_ = true;
+  record.end = std::move(end);
+  return true;
+}
+
+void OpenCell::tell(const char* event, const Json& what) {
+  if (!follows_ || what.is_null()) return;
+  follows_ = send(client(), {{"event", event}, {"what", what}}).has_value();
+}
+
+void OpenCell::answer() {
+  if (said) record.answer = said->json();
+  if (began_microseconds > 0)
+    record.wall_ms = (sys::now_microseconds() - began_microseconds) / 1000;
+  (void)send(client(),
+             {{"cell", record::cell_json(record)}, {"status", record::exit_status_of(record)}});
+}
+
+void OpenCell::answer(const Error& error) {
+  record.end = {.how = record::CellEnd::How::setup_failed};
+  (void)send(client(), {{"cell", record::cell_json(record, error)},
+                        {"error", error_json(error)},
+                        {"status", sbx::exit_status_of(error)}});
+}
+
+}  // namespace sbx::session

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+#include "record/cell.hpp"
+#include "run/cell_output.hpp"
+#include "run/launch.hpp"
+#include "session/cell_answer.hpp"
+
+namespace sbx::session {
+
+/// A cell in the worker of its context: from the client's request to the record.
+class OpenCell {
+ public:
+  /// `fds`: the request, the client's connection, and its standard output and error. Errors: internal "bad-message".
+  [[nodiscard]] static Result<OpenCell> receive(std::vector<UniqueFd> fds);
+
+  [[nodiscard]] int client() const { return client_.get(); }
+  [[nodiscard]] const std::string& code() const { return *request_.program.code; }
+  /// What its options leave of the session's policy. Errors: policy (they widen it).
+  Status narrow(const policy::Policy& policy, const std::string& session);
+  [[nodiscard]] Milliseconds wall_time() const { return record.policy->limits.wall_time.value; }
+  [[nodiscard]] run::CellOutput::Target target(std::function<void()> exceeded) const;
+  /// Begins to listen for the driver's answer; returns the request to the driver.
+  [[nodiscard]] Json begin(std::uint64_t count);
+
+  /// The first reason counts; false: there was one.
+  bool decide(record::CellEnd end);
+  [[nodiscard]] bool is_decided() const { return decided_; }
+  /// Passes on what the driver has just said, for a client that follows.
+  void tell(const char* event, const Json& what);
+  /// The last word to the client.
+  void answer();
+  void answer(const Error& error);
+
+  record::Cell record;  ///< what is known so far
+  std::optional<CellAnswer> said;
+  std::uint64_t began_microseconds = 0;
+  std::uint64_t cpu_before = 0;
+
+ private:
+  OpenCell() = default;
+  UniqueFd client_;
+  UniqueFd out_;
+  UniqueFd err_;
+  run::Request request_;
+  bool follows_ = false;
+  bool decided_ = false;
+};
+
+}  // namespace sbx::session

@@ -1,0 +1,184 @@
+// What the session's process does about contexts: it starts them, passes cells on to them, and hears of their ends.
+
+#include <sys/socket.h>
+#include <time.h>
+
+#include <span>
+
+#include "base/message.hpp"
+#include "base/sys.hpp"
+#include "base/text.hpp"
+#include "session/context_worker.hpp"
+#include "session/drivers.hpp"
+#include "session/link.hpp"
+#include "session/session.hpp"
+
+namespace sbx::session {
+namespace {
+
+/// Cells of one context that run or wait for their turn.
+constexpr std::size_t kMostOpen = 16;
+
+Error too_many(std::uint64_t most, const Origin& origin) {
+  return {.kind = ErrorKind::usage,
+          .code = "too-many-contexts",
+          .message = std::to_string(most) + " contexts live, and session.contexts allows no more",
+          .origin = origin,
+          .hint = "end one: sbx session contexts NAME lists them, restart NAME CONTEXT ends one"};
+}
+
+Error other_language(const Context& context, const std::string& wanted) {
+  return {.kind = ErrorKind::usage,
+          .code = "other-language",
+          .message = "the context \"" + context.name + "\" is one of " + context.language +
+                     ", not of " + wanted,
+          .hint = "name another one: --context NAME"};
+}
+
+Error too_busy(const Context& context) {
+  return {.kind = ErrorKind::usage,
+          .code = "context-busy",
+          .message = std::to_string(context.open) + " cells of the context \"" + context.name +
+                     "\" run or wait already",
+          .hint = "wait, use another context, or interrupt the one that runs"};
+}
+
+Error no_context(const std::string& name, const std::string& session) {
+  return {.kind = ErrorKind::usage,
+          .code = "no-such-context",
+          .message = "the session has no context \"" + printable(name) + "\"",
+          .hint = "sbx session contexts " + session + " lists them"};
+}
+
+}  // namespace
+
+void Session::eval(Packet packet, UniqueFd connection) {
+  if (reader_.valid()) {
+    deferred_.emplace_back(std::move(packet), std::move(connection));
+    return;
+  }
+  const auto context = context_for(packet.body);
+  if (!context) return refuse(connection.get(), context.error());
+  if ((*context)->open >= kMostOpen) return refuse(connection.get(), too_busy(**context));
+  if ((*context)->ends)
+    return (void)(*context)->early.emplace_back(std::move(packet), std::move(connection));
+  if ((*context)->call == 0) {
+    held_->resume();
+    if (const Status begun = start_context(**context); !begun) {
+      refuse(connection.get(), begun.error());
+      if (!(*context)->was_lost) contexts_.forget((*context)->name);
+      return rest_between_calls();
+    }
+  }
+  pass_on(**context, std::move(packet), std::move(connection));
+}
+
+/// The context that is meant, which may not live yet.
+Result<Context*> Session::context_for(const Json& wish) {
+  std::string language = wish.value("language", "");
+  if (Context* const named = contexts_.find(wish.value("context", ""));
+      language.empty() && named != nullptr)
+    return named;
+  const Driver* const driver = SBX_TRY(find_driver(language.empty() ? "python" : language));
+  language = driver->language;
+  const std::string name = SBX_TRY(Contexts::name_of(wish, language));
+  Context* const known = contexts_.find(name);
+  if (known == nullptr) return &contexts_.add(name, language);
+  if (known->language != language) return fail(other_language(*known, language));
+  return known;
+}
+
+Status Session::start_context(Context& context) {
+  const auto& most = held_->policy().session.contexts;
+  if (contexts_.living() >= most.value) return fail(too_many(most.value, most.origin));
+  SBX_TRY(check_cpu_is_left());
+  Call& call = calls_.add(0);
+  call.is_context = true;
+  call.command = "context " + context.name + " (" + context.language + ")";
+  const Json wish{
+      {"language", context.language}, {"context", context.name}, {"lost", context.was_lost}};
+  Task task{.held = *held_, .name = {place_.name(), id_, call.number}, .wish = wish};
+  SBX_TRY(fork_worker(call, std::move(task), work_as_context));
+  context.call = call.number;
+  context.since = call.since;
+  context.is_ready = context.was_lost = false;
+  return watch(call);
+}
+
+void Session::pass_on(Context& context, Packet packet, UniqueFd connection) {
+  Call* const call = calls_.find(context.call);
+  const auto body = in_file(packet.body);
+  if (call == nullptr || !body) return;
+  const Note note{Note::What::cell, 0};
+  std::vector<int> fds{body->get(), connection.get()};
+  for (const UniqueFd& each : packet.fds) fds.push_back(each.get());
+  if (!sys::send_message(call->link.get(), std::as_bytes(std::span(&note, 1)), fds)) {
+    // It is just ending: the cell is for the next one.
+    context.early.emplace_back(std::move(packet), std::move(connection));
+    return;
+  }
+  ++context.open;
+  ++context.cells;
+}
+
+void Session::hear_of_context(const Call& call, Note::What what) {
+  Context* const context = contexts_.of_call(call.number);
+  if (context == nullptr) return;
+  if (what == Note::What::ready) context->is_ready = true;
+  if (what != Note::What::answered || context->open == 0) return;
+  --context->open;
+  note_use();
+}
+
+void Session::context_ended(const Call& call) {
+  Context* const found = contexts_.of_call(call.number);
+  if (found == nullptr) return;
+  const std::string name = found->name;
+  auto early = std::exchange(found->early, {});
+  for (const UniqueFd& each : found->enders) (void)send(each.get(), {{"ended", true}});
+  found->enders.clear();
+  found->call = 0;
+  found->open = 0;
+  found->was_lost = found->is_ready && !found->ends;
+  const bool forgets = !found->was_lost;
+  if (forgets) contexts_.forget(name);
+  contexts_.forget_old();
+  for (auto& [packet, connection] : early) handle(std::move(packet), std::move(connection));
+}
+
+/// The one that a request names; null: the client has been told that there is none.
+Context* Session::named_context(const Json& wish, int connection) {
+  const std::string name = wish.value("context", "");
+  Context* const found = contexts_.find(name);
+  if (found == nullptr) refuse(connection, no_context(name, place_.name()));
+  return found;
+}
+
+void Session::tell_context(const Context& context, Note::What what) {
+  const Call* const call = calls_.find(context.call);
+  const Note note{what, 0};
+  if (call != nullptr)
+    (void)::send(call->link.get(), &note, sizeof note, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void Session::interrupt(const Json& wish, const UniqueFd& connection) {
+  const Context* const context = named_context(wish, connection.get());
+  if (context == nullptr) return;
+  if (context->open > 0) tell_context(*context, Note::What::interrupt);
+  (void)send(connection.get(), {{"interrupted", context->open > 0}});
+}
+
+/// Ends it; the next cell starts another one. Answers when it has ended.
+void Session::restart(const Json& wish, UniqueFd connection) {
+  Context* const context = named_context(wish, connection.get());
+  if (context == nullptr) return;
+  if (context->call == 0) {
+    contexts_.forget(context->name);
+    return (void)send(connection.get(), {{"ended", true}});
+  }
+  context->ends = true;
+  context->enders.push_back(std::move(connection));
+  tell_context(*context, Note::What::end);
+}
+
+}  // namespace sbx::session

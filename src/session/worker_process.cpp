@@ -1,0 +1,41 @@
+#include "session/worker_process.hpp"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <csignal>
+
+#include "session/json.hpp"
+#include "session/message.hpp"
+
+namespace sbx::session {
+
+void take_default_signals() {
+  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGCHLD})
+    (void)std::signal(signal, SIG_DFL);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+void ToSession::note(Note::What what, std::int32_t value) const {
+  const Note note{what, value};
+  (void)::send(link_.get(), &note, sizeof note, MSG_NOSIGNAL);
+}
+
+void ToSession::expect(const policy::Address& address, std::uint16_t port) const {
+  Question question{.what = Question::What::expect, .address = address, .port = port};
+  if (::send(ask_.get(), &question, sizeof question, MSG_NOSIGNAL) != sizeof question) return;
+  ssize_t got = 0;
+  do got = ::recv(ask_.get(), &question, sizeof question, 0);
+  while (got < 0 && errno == EINTR);
+}
+
+std::vector<Denial> ToSession::refused() const {
+  const Question question{.what = Question::What::refused};
+  if (::send(ask_.get(), &question, sizeof question, MSG_NOSIGNAL) != sizeof question) return {};
+  const auto answer = receive(ask_.get());
+  return answer ? denials_from(answer->body["refused"]) : std::vector<Denial>();
+}
+
+}  // namespace sbx::session

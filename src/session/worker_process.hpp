@@ -1,0 +1,34 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <vector>
+
+#include <sbx/outcome.hpp>
+
+#include "base/unique_fd.hpp"
+#include "policy/addresses.hpp"
+#include "session/link.hpp"
+
+namespace sbx::session {
+
+/// In a process that was forked from the session's: that ignores or collects what ends a call.
+void take_default_signals();
+
+/// A worker's side of link.hpp.
+class ToSession {
+ public:
+  ToSession(const UniqueFd& link, const UniqueFd& ask) : link_(link), ask_(ask) {}
+
+  void note(Note::What what, std::int32_t value = 0) const;
+  /// Returns when the session has opened the place.
+  void expect(const policy::Address& address, std::uint16_t port) const;
+  /// What the network has refused since the call began, or since the last time.
+  [[nodiscard]] std::vector<Denial> refused() const;
+
+ private:
+  const UniqueFd& link_;
+  const UniqueFd& ask_;
+};
+
+}  // namespace sbx::session

@@ -1,0 +1,509 @@
+"""Cells: interpreters of a session that keep their state, driven by `sbx session eval`."""
+
+import base64
+import gzip
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+import sessiontest  # finds sbxtest
+import sbxtest
+from sbxtest import SBX, SOURCE
+from sessiontest import SessionTest, wait_until
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
+HUMANEVAL = [pathlib.Path(os.environ["SBX_HUMANEVAL"])] if os.environ.get("SBX_HUMANEVAL") else []
+HUMANEVAL.append(SOURCE.parent / "shared" / "data" / "HumanEval.jsonl.gz")
+
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
+PICTURE = f"""
+import base64
+class Picture:
+    def _repr_png_(self): return base64.b64decode({PNG!r})
+    def _repr_html_(self): return "<b>one</b>"
+    def __repr__(self): return "a picture"
+Picture()
+"""
+
+
+class EvalTest(SessionTest):
+    def eval(self, code, *options, name="work", **rest):
+        return self.sbx_session("eval", name, *options, "-c", code, **rest)
+
+    def cell(self, code, *options, **rest):
+        """The record of a cell, checked against the schema."""
+        answer = self.eval(code, "--json", *options, **rest)
+        record = answer.record
+        if jsonschema is not None:
+            schema = json.loads((SOURCE / "schema/sbx.cell.1.json").read_text())
+            errors = [f"{list(error.path)}: {error.message}" for error in jsonschema.Draft202012Validator(schema).iter_errors(record)]
+            self.assertEqual(errors, [], str(answer))
+        record["exit_status"] = answer.status
+        return record
+
+    def refused(self, code, *words, **options):
+        """What keeps a cell from running has a code, and is told in words too."""
+        answer = self.sbx_session("eval", "work", "--json", *words, **options)
+        self.assertEqual(answer.status, 125, answer)
+        self.assertEqual((answer.record["outcome"]["status"], answer.record["outcome"]["code"]), ("setup-failed", code), answer)
+        return answer
+
+    def begin(self, code, *options, name="work"):
+        """A cell whose client runs beside the test."""
+        client = sbxtest.start([SBX, "session", "eval", name, *options, "-c", code], env=self.environment(), cwd=self.work,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(client.stderr.close)
+        self.addCleanup(client.stdout.close)
+        self.addCleanup(client.wait)
+        self.addCleanup(client.kill)
+        return client
+
+    def contexts(self):
+        return {each["context"]: each for each in self.sbx_session("contexts", "work", "--json").json["contexts"]}
+
+    def value(self, record):
+        """text/plain of the main result."""
+        found = [each["data"] for each in record["answer"]["results"] if each["main"]]
+        return found[0]["text/plain"] if found else None
+
+    def ended(self, record, status, state, reason=None):
+        self.assertEqual((record["outcome"]["status"], record["outcome"]["reason"], record["state"]), (status, reason, state), record)
+        return record
+
+    def answered(self, record, state="kept"):
+        return self.ended(record, "answered", state)
+
+
+class Cells(EvalTest):
+    def test_state_is_kept_and_the_value_is_printed(self):
+        self.start_session()
+        first = self.eval("x = 20; print('hello')")
+        self.assertEqual((first.status, first.out, first.err), (0, "hello\n", ""), first)
+        second = self.eval("x += 1\nx * 2")
+        self.assertEqual((second.status, second.out), (0, "42\n"), second)
+
+    def test_the_record_says_what_came_from_where(self):
+        facts = self.start_session()
+        record = self.answered(self.cell("import sys; print('out'); print('err', file=sys.stderr); 6 * 7"), "new")
+        self.assertEqual((record["stdout"]["text"], record["stderr"]["text"]), ("out\n", "err\n"))
+        self.assertEqual(self.value(record), "42")
+        self.assertEqual(record["session"], {"name": "work", "id": facts["id"], "context": "python", "language": "python", "call": 1})
+        self.assertEqual((record["answer"]["ok"], record["answer"]["count"], record["exit_status"]), (True, 1, 0))
+        self.answered(self.cell("1"), "kept")
+
+    def test_an_exception_is_the_cells_and_its_state_stays(self):
+        self.start_session()
+        record = self.answered(self.cell("x = 1\nx / 0"), "new")
+        error = record["answer"]["error"]
+        self.assertEqual((error["name"], error["line"], record["answer"]["ok"], record["exit_status"]), ("ZeroDivisionError", 2, False, 1))
+        self.assertEqual(self.value(self.answered(self.cell("x"))), "1")
+        plain = self.eval("raise ValueError('no')")
+        self.assertEqual((plain.status, plain.out), (1, ""), plain)
+        self.assertIn("ValueError: no", plain.err)
+        self.assertNotIn("<sbx>", plain.err)
+
+    def test_quiet_suppresses_words_of_sbx_only(self):
+        self.start_session()
+        code = "import os; print('last', flush=True); os._exit(4)"
+        loud, quiet = self.eval(code), self.eval(code, "--quiet")
+        self.assertEqual([(each.status, each.out) for each in (loud, quiet)], [(4, "last\n")] * 2)
+        self.assertIn("is lost", loud.err)
+        self.assertEqual(quiet.err, "")
+
+    def test_an_exit_ends_the_cell_only(self):
+        self.start_session()
+        record = self.answered(self.cell("x = 5; import sys; sys.exit(3)"), "new")
+        self.assertEqual((record["answer"]["exit"], record["exit_status"]), (3, 3))
+        self.assertEqual(self.value(self.cell("x")), "5")
+
+    def test_code_comes_from_a_file_and_from_standard_input(self):
+        self.start_session()
+        self.assertEqual(self.sbx_session("eval", "work", self.write("cell.py", "y = 2\ny + 1")).out, "3\n")
+        self.assertEqual(self.sbx_session("eval", "work", "-", stdin=b"y + 2").out, "4\n")
+        self.assertEqual(self.sbx_session("eval", "work", stdin=b"y + 3").out, "5\n")
+        self.refused("bad-code", stdin=b"\xff")
+
+    def test_values_become_files(self):
+        self.start_session()
+        pictures = self.work / "pictures"
+        record = self.cell(PICTURE, "--results", pictures)
+        files = record["answer"]["results"][0]["file"]
+        self.assertEqual(sorted(files), ["image/png", "text/html"])
+        self.assertEqual((self.work / files["image/png"]).read_bytes(), base64.b64decode(PNG))
+        self.assertEqual((self.work / files["text/html"]).read_text(), "<b>one</b>")
+        plain = self.eval("Picture()", "--results", pictures)
+        self.assertEqual(plain.out, "a picture\n")
+        self.assertIn("image/png is in", plain.err)
+        self.sbx_session("restart", "work")
+        self.cell(PICTURE, "--results", pictures)
+        self.assertEqual(len(list(pictures.iterdir())), 6, "nothing is written over")
+
+    def test_events_come_while_the_cell_runs(self):
+        self.start_session("--workspace", f"{self.work}:read-write")
+        os.mkfifo(self.work / "go")
+        client = self.begin("print('one', flush=True); open('go').read(); print('zwei ö'); display(7); 1 / 0", "--stream")
+        lines = iter(client.stdout.readline, b"")
+        events = [json.loads(next(lines)), json.loads(next(lines))]
+        self.assertEqual([event["event"] for event in events], ["start", "stdout"])
+        (self.work / "go").write_text("now")
+        events += [json.loads(line) for line in lines]
+        self.assertEqual("".join(event["text"] for event in events if event["event"] == "stdout"), "one\nzwei ö\n")
+        self.assertEqual([event["data"]["text/plain"] for event in events if event["event"] == "result"], ["7"])
+        self.assertEqual([event["name"] for event in events if event["event"] == "error"], ["ZeroDivisionError"])
+        self.assertEqual(events[-1]["event"], "end")
+        self.answered(events[-1]["record"], "new")
+        self.assertEqual(client.wait(), 1)
+
+    def test_contexts_are_apart_and_have_one_language(self):
+        self.start_session()
+        self.eval("x = 1")
+        self.eval("x = 2", "--context", "other")
+        self.assertEqual(self.value(self.cell("x")), "1")
+        self.assertEqual(self.value(self.cell("x", "--context", "other")), "2")
+        listed = self.contexts()
+        self.assertEqual({name: (each["language"], each["state"], each["cells"]) for name, each in listed.items()},
+                         {"python": ("python", "idle", 2), "other": ("python", "idle", 2)})
+        self.refused("other-language", "--context", "other", "--lang", "r", "-c", "1")
+        self.refused("bad-context-name", "--context", "Bad/Name", "-c", "1")
+
+    def test_a_language_without_state_is_an_error_with_the_way(self):
+        self.start_session()
+        answer = self.eval("x=1", "--lang", "bash")
+        self.assertEqual(answer.status, 125, answer)
+        self.assertIn("no interpreter keeps its state between cells in bash", answer.err)
+        self.assertIn("sbx session exec", answer.err)
+        self.refused("no-context-language", "--lang", "bash", "-c", "x=1")
+
+    def test_as_many_contexts_as_the_policy_allows(self):
+        self.start_session("--set", "session.contexts=1")
+        self.eval("x = 1")
+        self.refused("too-many-contexts", "--context", "second", "-c", "1")
+        self.assertEqual(self.sbx_session("restart", "work", "python").status, 0)
+        self.answered(self.cell("1", "--context", "second"), "new")
+
+    def test_restart_begins_anew(self):
+        self.start_session()
+        self.eval("x = 1")
+        self.assertEqual(self.sbx_session("restart", "work").status, 0)
+        self.assertEqual(self.contexts(), {})
+        record = self.answered(self.cell("x"), "new")
+        self.assertEqual(record["answer"]["error"]["name"], "NameError")
+
+    def test_calls_and_contexts_share_files_and_nothing_else(self):
+        self.start_session()
+        self.eval("open('/tmp/shared', 'w').write('from a cell')")
+        self.assertEqual(self.exec_ok("--", "cat", "/tmp/shared").out, "from a cell")
+        self.assertEqual(self.value(self.cell("import os; os.getpid()")), "2")
+        self.assertEqual(set(self.exec_ok("--", "sh", "-c", "cat /proc/[0-9]*/comm").out.split()), {"sbx-init", "sh", "cat"})
+
+    def test_stop_leaves_nothing(self):
+        self.start_session()
+        self.eval("import subprocess; child = subprocess.Popen(['sleep', '1000'])")
+        self.stop_session()
+        self.nothing_is_left()
+
+    def test_a_context_does_not_keep_a_session_awake(self):
+        facts = self.start_session("--set", 'session.idle="1500ms"')
+        self.eval("x = 1")
+        wait_until(lambda: not sessiontest.process_lives(facts["pid"]), 20, "the idle session ends")
+
+    def test_other_languages_keep_state(self):
+        self.start_session()
+        for language, program, cells in (
+                ("javascript", "node", ("const x = await Promise.resolve(40)", "x + 2", "42")),
+                ("r", "Rscript", ("x <- 40", "x + 2", "[1] 42"))):
+            with self.subTest(language=language):
+                if shutil.which(program, path="/usr/local/bin:/usr/bin:/bin") is None:
+                    self.skipTest(f"{program} is not installed")
+                self.answered(self.cell(cells[0], "--lang", language), "new")
+                self.assertEqual(self.value(self.answered(self.cell(cells[1], "--lang", language))), cells[2])
+
+    def test_a_cell_sees_only_its_streams_and_no_channel(self):
+        self.start_session()
+        record = self.cell("import subprocess; subprocess.run(['ls', '/proc/self/fd'], check=True)")
+        self.assertEqual(record["stdout"]["text"], "0\n1\n2\n3\n", "3 is the directory that ls reads")
+
+    def test_why_explains_a_cell(self):
+        self.start_session()
+        record = self.eval("1 / 0", "--json").out
+        why = self.run_sbx("why", "-", stdin=record.encode())
+        self.assertEqual(why.status, 0, why)
+        self.assertIn("a cell of python", why.out)
+        self.assertIn("ZeroDivisionError: division by zero", why.out)
+
+
+class Ends(EvalTest):
+    def test_over_its_time_a_cell_is_interrupted_and_the_state_is_kept(self):
+        self.start_session()
+        self.eval("x = 7")
+        record = self.ended(self.cell("import time\ntime.sleep(1000)", "--timeout", "300ms"), "over-budget", "kept", "wall_time")
+        self.assertEqual((record["answer"]["error"]["name"], record["exit_status"]), ("KeyboardInterrupt", 124))
+        self.assertEqual(self.value(self.answered(self.cell("x"))), "7")
+
+    def test_one_that_does_not_listen_is_killed_and_the_state_is_lost_once(self):
+        self.start_session()
+        self.eval("x = 7")
+        record = self.ended(self.cell("import signal, time\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\ntime.sleep(1000)",
+                                      "--timeout", "300ms"), "over-budget", "lost", "wall_time")
+        self.assertIsNone(record["answer"])
+        self.assertEqual(self.contexts()["python"]["state"], "lost")
+        self.assertEqual(self.answered(self.cell("x"), "lost")["answer"]["error"]["name"], "NameError")
+        self.answered(self.cell("1"), "kept")
+
+    def test_the_time_of_a_cell_is_that_of_the_policy_and_may_only_be_less(self):
+        self.start_session("--timeout", "1s")
+        self.ended(self.cell("import time; time.sleep(1000)"), "over-budget", "kept", "wall_time")
+        answer = self.eval("1", "--timeout", "2s")
+        self.assertEqual(answer.status, 125, answer)
+        self.assertIn("limits.wall_time", answer.err)
+
+    def test_an_interpreter_that_dies_takes_its_state_along(self):
+        self.start_session()
+        record = self.ended(self.cell("print('last', flush=True); import os; os._exit(5)"), "died", "lost")
+        self.assertEqual((record["outcome"]["exit_code"], record["stdout"]["text"], record["exit_status"]), (5, "last\n", 5))
+        self.answered(self.cell("1"), "lost")
+        record = self.ended(self.cell("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"), "died", "lost")
+        self.assertEqual((record["outcome"]["signal"], record["exit_status"]), (11, 139))
+        self.ended(self.cell("import os; os._exit(0)"), "died", "lost")
+
+    def test_memory_ends_the_context_and_not_the_session(self):
+        self.start_session("--memory", "300M")
+        self.eval("x = 1", "--context", "other")
+        record = self.cell("held = []\nwhile True: held.append(b'x' * 10_000_000)")
+        self.ended(record, "over-budget", "lost", "memory")
+        self.answered(self.cell("1"), "lost")
+        self.assertEqual(self.value(self.answered(self.cell("x", "--context", "other"))), "1")
+
+    def test_cpu_time_is_the_contexts(self):
+        self.start_session("--cpu-time", "2s", "--timeout", "60s")
+        self.ended(self.cell("while True: pass"), "over-budget", "lost", "cpu_time")
+        self.answered(self.cell("1"), "lost")
+
+    def test_output_over_its_cap(self):
+        self.start_session()
+        record = self.answered(self.cell("print('x' * 100_000_000)", "--output", "1M"), "new")
+        self.assertEqual((record["stdout"]["bytes"], record["stdout"]["truncated"]), (100_000_001, True))
+        self.assertLess(len(record["stdout"]["text"]), 1_100_000)
+        # Into a pipe, where nobody would notice that a part is missing.
+        plain = self.eval("while True: print('x' * 1000)", "--output", "1M")
+        self.assertEqual(plain.status, 153, plain)
+        self.assertEqual(len(plain.out), 1 << 20)
+        self.answered(self.cell("1"), "kept")
+
+    def test_results_over_their_cap_are_named(self):
+        self.start_session("--set", 'output.results="1K"')
+        record = self.answered(self.cell("display('a'); 'b' * 5000"), "new")
+        small, large = record["answer"]["results"]
+        self.assertEqual(small["data"], {"text/plain": "'a'"})
+        self.assertEqual((large["data"], large["left_out"]), ({}, [{"mime": "text/plain", "bytes": 5002}]))
+
+    def test_ctrl_c_of_the_client_cancels_its_cell_only(self):
+        self.start_session("--workspace", f"{self.work}:read-write")
+        os.mkfifo(self.work / "begun")
+        client = self.begin("x = 1\nopen('begun', 'w').close()\nimport time; time.sleep(1000)", "--json")
+        (self.work / "begun").open().close()
+        client.send_signal(signal.SIGINT)
+        record = json.loads(client.communicate(timeout=30)[0])
+        self.ended(record, "cancelled", "new")
+        self.assertEqual((record["outcome"]["signal"], client.returncode), (2, 130))
+        self.assertEqual(self.value(self.answered(self.cell("x"))), "1")
+
+    def test_a_client_that_is_killed_cancels_its_cell_only(self):
+        self.start_session("--workspace", f"{self.work}:read-write")
+        os.mkfifo(self.work / "begun")
+        client = self.begin("x = 1\nopen('begun', 'w').close()\nimport time; time.sleep(1000)")
+        (self.work / "begun").open().close()
+        client.kill()
+        self.assertEqual(self.value(self.answered(self.cell("x"))), "1")
+
+    def test_interrupt_from_elsewhere(self):
+        self.start_session("--workspace", f"{self.work}:read-write")
+        os.mkfifo(self.work / "begun")
+        client = self.begin("x = 1\nopen('begun', 'w').close()\nimport time; time.sleep(1000)", "--json")
+        (self.work / "begun").open().close()
+        self.assertEqual(self.contexts()["python"]["state"], "running")
+        self.assertEqual(self.sbx_session("interrupt", "work", "python").status, 0)
+        record = self.ended(json.loads(client.communicate(timeout=30)[0]), "interrupted", "new")
+        self.assertEqual(record["answer"]["error"]["name"], "KeyboardInterrupt")
+        self.assertIn("no cell runs", self.sbx_session("interrupt", "work").err)
+        self.assertEqual(self.value(self.answered(self.cell("x"))), "1")
+        for command in ("interrupt", "restart"):
+            answer = self.sbx_session(command, "work", "other")
+            self.assertEqual(answer.status, 2, answer)
+            self.assertIn("error[no-such-context]", answer.err)
+
+    def test_cells_of_one_context_wait_for_their_turn(self):
+        self.start_session("--workspace", f"{self.work}:read-write")
+        os.mkfifo(self.work / "begun")
+        os.mkfifo(self.work / "go")
+        first = self.begin("order = ['first']\nopen('begun', 'w').close()\nopen('go').read()", "--json")
+        (self.work / "begun").open().close()
+        waiting = []
+        for i in range(15):
+            waiting.append(self.begin(f"order.append({i})", "--json"))
+            wait_until(lambda: self.contexts()["python"]["waiting"] == len(waiting), 30, "the cell waits")
+        self.refused("context-busy", "-c", "1")
+        waiting.pop(3).kill()
+        (self.work / "go").write_text("now")
+        for client in (first, *waiting):
+            self.assertEqual(json.loads(client.communicate(timeout=60)[0])["outcome"]["status"], "answered")
+        self.assertEqual(self.value(self.cell("order")), str(["first", *(i for i in range(15) if i != 3)]))
+
+    def test_restart_cancels_what_runs_and_what_waits(self):
+        self.start_session("--workspace", f"{self.work}:read-write")
+        os.mkfifo(self.work / "begun")
+        first = self.begin("open('begun', 'w').close()\nimport time; time.sleep(1000)", "--json")
+        (self.work / "begun").open().close()
+        second = self.begin("1", "--json")
+        wait_until(lambda: self.contexts()["python"]["waiting"] == 1, 30, "the cell waits")
+        self.assertEqual(self.sbx_session("restart", "work", "python").status, 0)
+        self.ended(json.loads(first.communicate(timeout=30)[0]), "cancelled", "lost")
+        self.ended(json.loads(second.communicate(timeout=30)[0]), "cancelled", "lost")
+        self.answered(self.cell("1"), "new")
+
+    def test_javascript_is_interrupted_too(self):
+        if shutil.which("node", path="/usr/local/bin:/usr/bin:/bin") is None:
+            self.skipTest("node is not installed")
+        self.start_session()
+        self.cell("var x = 1", "--lang", "javascript")
+        for code in ("for (;;);", "await new Promise(() => setTimeout(() => {}, 1e6))"):
+            self.ended(self.cell(code, "--lang", "javascript", "--timeout", "500ms"), "over-budget", "kept", "wall_time")
+        self.assertEqual(self.value(self.cell("x", "--lang", "javascript")), "1")
+        self.assertEqual(self.answered(self.cell("process.exit(3)", "--lang", "javascript"), "lost")["exit_status"], 3)
+
+
+class Attacks(EvalTest):
+    """What a hostile cell can say is about itself; each with its twin that says it rightly."""
+
+    #: Finds the driver's end of the channel, which has another number than 4.
+    CHANNEL = """
+import os, stat
+pipes = [int(each) for each in os.listdir('/proc/self/fd') if int(each) > 2 and os.path.exists('/proc/self/fd/' + each)]
+replies = [each for each in pipes if stat.S_ISFIFO(os.fstat(each).st_mode) and os.open('/proc/self/fd/%d' % each, os.O_WRONLY | os.O_NONBLOCK) >= 0
+           and open('/proc/self/fdinfo/%d' % each).read().split()[3].endswith('1')][0]
+def say(text):
+    os.write(replies, b'%d\\n%s' % (len(text), text))
+"""
+
+    def setUp(self):
+        super().setUp()
+        self.start_session()
+        self.answered(self.cell(self.CHANNEL), "new")
+
+    def test_twin_the_channel_is_found_and_a_forged_result_is_the_cells_own(self):
+        code = """
+import gc, json
+nonce = [each.nonce for each in gc.get_objects() if type(each).__name__ == 'Cell' and hasattr(each, 'nonce')][-1]
+say(json.dumps({'event': 'result', 'nonce': nonce, 'main': True, 'data': {'text/plain': 'forged'}}).encode())
+"""
+        record = self.answered(self.cell(code))
+        self.assertEqual(self.value(record), "forged")
+        self.assertEqual(self.value(self.answered(self.cell("1 + 1"))), "2")
+
+    def test_garbage_ends_the_context(self):
+        for garbage in ("b'hello\\n'", "b'12\\n'+b'x'*12", "b'2\\n[]'", "b'99999999999\\n'", "b'\\n'", "b'999999999999999'",
+                        "b'%d\\n' % 2000000 + b'['*1000000 + b']'*1000000", "b'15\\n{\"event\":\"\\xff\"}'"):
+            with self.subTest(garbage=garbage):
+                record = self.ended(self.cell(f"import time\nos.write(replies, {garbage})\ntime.sleep(1000)"), "died", "lost")
+                self.assertIn("no messages", record["outcome"]["detail"])
+                self.answered(self.cell(self.CHANNEL), "lost")
+
+    def test_a_forged_end_is_no_answer_to_the_next_cell(self):
+        """A process that outlives its cell goes on answering it."""
+        code = """
+import gc, json, time
+nonce = [each.nonce for each in gc.get_objects() if type(each).__name__ == 'Cell' and hasattr(each, 'nonce')][-1]
+copy = os.dup(replies)
+reading, writing = os.pipe()
+if os.fork() == 0:
+    replies = copy
+    os.close(writing)
+    os.read(reading, 1)
+    for i in range(100):
+        for count in range(6):
+            say(json.dumps({'event': 'done', 'nonce': nonce, 'count': count, 'ok': True}).encode())
+    os._exit(0)
+"""
+        self.answered(self.cell(code))
+        record = self.answered(self.cell("os.close(writing); os.wait(); 'mine'"))
+        self.assertEqual(self.value(record), "'mine'")
+
+    def test_a_channel_that_is_closed_ends_the_context_with_its_own_status(self):
+        record = self.ended(self.cell("os.closerange(3, 1000)"), "died", "lost")
+        self.assertEqual(record["outcome"]["exit_code"], 1)
+        self.answered(self.cell("1"), "lost")
+
+    def test_a_closed_channel_is_not_the_end_of_a_process(self):
+        record = self.ended(self.cell("os.closerange(3, 1000)\nimport time\nwhile True: time.sleep(1000)"), "died", "lost")
+        self.assertIn("closed the channel", record["outcome"]["detail"])
+
+    def test_a_fork_answers_once(self):
+        record = self.answered(self.cell("pid = os.fork()\nif pid: os.waitpid(pid, 0)\nprint('both')\n'one'"))
+        self.assertEqual((record["stdout"]["text"], self.value(record)), ("both\nboth\n", "'one'"))
+        self.assertEqual(self.value(self.answered(self.cell("1 + 1"))), "2")
+
+    def test_output_that_comes_after_its_cell_is_no_other_cells(self):
+        self.answered(self.cell("reading, writing = os.pipe()\ndone, told = os.pipe()\nif os.fork() == 0:\n    os.close(writing)\n    os.read(reading, 1)\n"
+                                "    os.write(1, b'late' * 1000)\n    os.write(told, b'x')\n    os._exit(0)"))
+        # Between two cells: written by a process that a call of its own lets go on.
+        self.answered(self.cell("import threading\ndef later():\n    threading.main_thread\n    os.write(writing, b'x')\n"
+                                "timer = threading.Timer(0.3, later)\ntimer.start()"))
+        wait_until(lambda: self.exec_ok("--", "true").status == 0, 5, "a call")
+        record = self.answered(self.cell("os.read(done, 1)\nos.write(1, b'mine')"))
+        self.assertTrue(record["stdout"]["text"].endswith("mine"), record["stdout"])
+        self.assertEqual(record["late_bytes"] + record["stdout"]["bytes"], 4004)
+
+    def test_all_that_was_written_before_the_end_belongs_to_the_cell(self):
+        for i in range(5):
+            record = self.answered(self.cell(f"os.write(1, b'{i}' * 60000); os.write(2, b'e' * 60000)"))
+            self.assertEqual((record["stdout"]["text"], record["stderr"]["bytes"], record["late_bytes"]), (str(i) * 60000, 60000, 0))
+
+    def test_a_flood_that_never_ends_is_not_waited_for(self):
+        self.answered(self.cell("import threading\nthreading.Thread(target=lambda: [os.write(1, b'x' * 4096) for _ in iter(int, 1)], daemon=True).start()"))
+        self.assertEqual(self.value(self.answered(self.cell("1 + 1", "--timeout", "30s"))), "2")
+
+    def test_a_child_with_the_channel_keeps_nobody_waiting(self):
+        record = self.ended(self.cell("os.set_inheritable(replies, True)\nimport subprocess\nsubprocess.Popen(['sleep', '1000'], close_fds=False)\nos._exit(3)"),
+                            "died", "lost")
+        self.assertEqual(record["outcome"]["exit_code"], 3)
+
+    def test_refused_calls_are_those_of_their_cell(self):
+        refused = self.answered(self.cell("import ctypes\nctypes.CDLL(None).ptrace(0, 0, 0, 0)"))
+        self.assertTrue(any("ptrace" in each["what"] for each in refused["denials"]), refused["denials"])
+        self.assertEqual(self.answered(self.cell("1"))["denials"], [])
+
+
+class HumanEval(EvalTest):
+    def test_all_problems_as_cells_of_one_context(self):
+        found = [place for place in HUMANEVAL if os.access(place, os.R_OK)]
+        if not found:
+            self.skipTest("HumanEval.jsonl.gz is not here (SBX_HUMANEVAL, ../shared/data)")
+        with gzip.open(found[0], "rt", encoding="utf-8") as lines:
+            problems = [json.loads(line) for line in lines]
+        self.start_session("--timeout", "60s", "--cpu-time", "600s")
+        self.cell("kept = 'state'")
+        wrong = []
+        for problem in problems:
+            code = problem["prompt"] + problem["canonical_solution"] + "\n" + problem["test"] + f"\ncheck({problem['entry_point']})\n"
+            record = self.eval(code, "--json").record
+            if record["outcome"]["status"] != "answered" or not record["answer"]["ok"]:
+                wrong.append((problem["task_id"], record))
+        self.assertEqual(wrong, [])
+        self.assertEqual(len(problems), 164)
+        record = self.answered(self.cell("kept"))
+        self.assertEqual((self.value(record), record["answer"]["count"]), ("'state'", 166))
+        broken = problems[0]["prompt"] + "    return None\n" + problems[0]["test"] + f"\ncheck({problems[0]['entry_point']})\n"
+        self.assertEqual(self.answered(self.cell(broken))["answer"]["error"]["name"], "AssertionError")
+
+
+if __name__ == "__main__":
+    sessiontest.main()
