@@ -132,6 +132,11 @@ Status Session::fork_worker(Call& call, Task task, void (*work)(Task)) {
     link->first.reset();
     ask->first.reset();
     place_.forget_lock();
+    // A copy of a client's output would keep its reader waiting for the end.
+    clients_.clear();
+    deferred_.clear();
+    stoppers_.clear();
+    contexts_.all().clear();
     work(std::move(task));
   }
   const int error = errno;

@@ -64,7 +64,13 @@ void Session::eval(Packet packet, UniqueFd connection) {
     return (void)(*context)->early.emplace_back(std::move(packet), std::move(connection));
   if ((*context)->call == 0) {
     held_->resume();
-    if (const Status begun = start_context(**context); !begun) {
+    auto& early = (*context)->early;
+    early.emplace_back(std::move(packet), std::move(connection));  // where a fork closes them
+    const Status begun = start_context(**context);
+    packet = std::move(early.back().first);
+    connection = std::move(early.back().second);
+    early.pop_back();
+    if (!begun) {
       refuse(connection.get(), begun.error());
       if (!(*context)->was_lost) contexts_.forget((*context)->name);
       return rest_between_calls();
