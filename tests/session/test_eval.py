@@ -68,7 +68,7 @@ class EvalTest(SessionTest):
         return client
 
     def contexts(self):
-        return {each["context"]: each for each in self.sbx_session("contexts", "work", "--json").json["contexts"]}
+        return {each["context"]: each for each in self.run_sbx("session", "contexts", "work", "--json").json["contexts"]}
 
     def value(self, record):
         """text/plain of the main result."""
@@ -114,10 +114,10 @@ class Cells(EvalTest):
     def test_quiet_suppresses_words_of_sbx_only(self):
         self.start_session()
         code = "import os; print('last', flush=True); os._exit(4)"
-        loud, quiet = self.eval(code), self.eval(code, "--quiet")
-        self.assertEqual([(each.status, each.out) for each in (loud, quiet)], [(4, "last\n")] * 2)
+        loud, quiet, short = self.eval(code), self.eval(code, "--quiet"), self.eval(code, "-q")
+        self.assertEqual([(each.status, each.out) for each in (loud, quiet, short)], [(4, "last\n")] * 3)
         self.assertIn("is lost", loud.err)
-        self.assertEqual(quiet.err, "")
+        self.assertEqual((quiet.err, short.err), ("", ""))
 
     def test_an_exit_ends_the_cell_only(self):
         self.start_session()
@@ -162,6 +162,7 @@ class Cells(EvalTest):
         self.assertEqual(events[-1]["event"], "end")
         self.answered(events[-1]["record"], "new")
         self.assertEqual(client.wait(), 1)
+        self.assertEqual(len(self.eval("", "--stream").out.splitlines()), 2)
 
     def test_contexts_are_apart_and_have_one_language(self):
         self.start_session()
@@ -193,7 +194,7 @@ class Cells(EvalTest):
     def test_restart_begins_anew(self):
         self.start_session()
         self.eval("x = 1")
-        self.assertEqual(self.sbx_session("restart", "work").status, 0)
+        self.assertEqual(self.run_sbx("session", "restart", "work").status, 0)
         self.assertEqual(self.contexts(), {})
         record = self.answered(self.cell("x"), "new")
         self.assertEqual(record["answer"]["error"]["name"], "NameError")
@@ -331,7 +332,7 @@ class Ends(EvalTest):
         client = self.begin("x = 1\nopen('begun', 'w').close()\nimport time; time.sleep(1000)", "--json")
         (self.work / "begun").open().close()
         self.assertEqual(self.contexts()["python"]["state"], "running")
-        self.assertEqual(self.sbx_session("interrupt", "work", "python").status, 0)
+        self.assertEqual(self.run_sbx("session", "interrupt", "work", "python").status, 0)
         record = self.ended(json.loads(client.communicate(timeout=30)[0]), "interrupted", "new")
         self.assertEqual(record["answer"]["error"]["name"], "KeyboardInterrupt")
         self.assertIn("no cell runs", self.sbx_session("interrupt", "work").err)
@@ -339,7 +340,7 @@ class Ends(EvalTest):
         for command in ("interrupt", "restart"):
             answer = self.sbx_session(command, "work", "other")
             self.assertEqual(answer.status, 2, answer)
-            self.assertIn("error[no-such-context]", answer.err)
+            self.assertIn("error[%s]" % "no-such-context", answer.err)
 
     def test_cells_of_one_context_wait_for_their_turn(self):
         self.start_session("--workspace", f"{self.work}:read-write")
