@@ -286,11 +286,12 @@ class ContextWorker {
   void interrupt() {
     if (phase_ != Phase::running) return;
     supervisor_->signal_group(SIGINT);
-    if (driver_->repeats_interrupt) loop_->after(kRepeatsAfter, [this] { interrupt(); });
+    if (driver_->repeats_interrupt) repeat_ = loop_->after(kRepeatsAfter, [this] { interrupt(); });
   }
 
   void done(bool ended) {
     loop_->cancel(deadline_);
+    loop_->cancel(repeat_);  // the next cell is not meant
     if (phase_ != Phase::running) return;
     if (!ended) return close();
     phase_ = Phase::leaving;
@@ -410,6 +411,7 @@ class ContextWorker {
   std::uint64_t count_ = 0;
   EventLoop::TimerId start_ = EventLoop::kNoTimer;
   EventLoop::TimerId deadline_ = EventLoop::kNoTimer;
+  EventLoop::TimerId repeat_ = EventLoop::kNoTimer;
 };
 
 }  // namespace
