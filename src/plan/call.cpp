@@ -1,5 +1,6 @@
 #include "plan/call.hpp"
 
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
@@ -40,6 +41,13 @@ Status suit_own_program(Plan& plan) {
   return {};
 }
 
+/// An interpreter's times are those of its cells. The kernel would count its CPU time since its start.
+void stay(Plan& plan) {
+  plan.budgets.wall_time = {};
+  std::erase_if(plan.process_limits,
+                [](const ProcessLimit& each) { return each.resource == RLIMIT_CPU; });
+}
+
 Result<Program> program_of(Plan& plan, const policy::Policy& policy, const host::Host& host,
                            const RunRequest& request, CallProgram kind) {
   if (kind == CallProgram::own) return Program{.command = request.operands, .executable = "sbx"};
@@ -76,7 +84,7 @@ Result<Plan> make_call_plan(const Plan& held, const policy::Policy& policy, cons
                  .exceed = policy.output.exceed.value};
   narrow_limits(policy, host, plan);
   if (kind == CallProgram::own) SBX_TRY(suit_own_program(plan));
-  if (kind == CallProgram::interpreter) plan.budgets.wall_time = {};
+  if (kind == CallProgram::interpreter) stay(plan);
   if (request.explain) SBX_TRY(note_paths(plan));
   plan.required = request.require;
   SBX_TRY(check_requirements(plan.required, plan));

@@ -312,6 +312,7 @@ class ContextWorker {
     std::tie(current_->record.out, current_->record.err) = output_->take();
     current_->record.cpu_ms =
         current_->said ? (supervisor_->cpu_microseconds() - current_->cpu_before) / 1000 : 0;
+    supervisor_->renew_cpu_time();  // from here on it counts to the next cell
     current_->record.denials = supervisor_->take_denials();
     for (Denial& each : session_.refused()) current_->record.denials.push_back(std::move(each));
     (void)output_->begin({});

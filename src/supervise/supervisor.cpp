@@ -69,6 +69,7 @@ class Supervisor::Impl {
   void decide_and_kill(const Verdict& verdict);
   std::vector<Denial> take_denials() { return notifier_.take(); }
   [[nodiscard]] std::uint64_t cpu_microseconds() { return budgets_.cpu_microseconds(); }
+  void renew_cpu_time() { budgets_.renew_cpu_time(); }
   void tell_limits() const;
   [[nodiscard]] bool over() const {
     return reaped_ && out_.done() && err_.done() && !(may_send_ && settings_.sends());
@@ -371,7 +372,7 @@ bool Supervisor::Impl::decide(Verdict verdict) {
   if (main_status_) return false;
   // So does a kill for lack of memory.
   decided_ = budgets_.memory_killed() ? Verdict(OverBudget{Budget::memory}) : std::move(verdict);
-  measured_.cpu_microseconds = budgets_.cpu_microseconds();
+  measured_.cpu_microseconds = budgets_.cpu_microseconds() - budgets_.cpu_from();
   return true;
 }
 
@@ -511,7 +512,8 @@ Outcome Supervisor::Impl::outcome() {
     decided_ = OverBudget{Budget::memory};
   if (!decided_ && !main_status_) decided_ = Lost{};
   Outcome outcome;
-  const CpuTime used = budgets_.cpu_time();
+  const std::uint64_t total = budgets_.cpu_time().total();
+  const CpuTime used{.user_microseconds = total - std::min(total, budgets_.cpu_from())};
   outcome.verdict = decided_ ? *decided_ : verdict_of_status(*main_status_, settings_, used);
   measured_.cpu_microseconds = std::max(measured_.cpu_microseconds, used.total());
   measured_.budgets = budgets_.seen();
@@ -593,6 +595,10 @@ void Supervisor::signal_group(int signal) {
 
 std::vector<Denial> Supervisor::take_denials() {
   return impl_->take_denials();
+}
+
+void Supervisor::renew_cpu_time() {
+  impl_->renew_cpu_time();
 }
 
 std::uint64_t Supervisor::cpu_microseconds() {

@@ -86,6 +86,8 @@ class Supervisor {
   [[nodiscard]] std::vector<Denial> take_denials();
   /// CPU time of all its processes so far, in microseconds.
   [[nodiscard]] std::uint64_t cpu_microseconds();
+  /// What was used so far no longer counts to the budget of CPU time.
+  void renew_cpu_time();
   /// PID 1 is reaped and all output is delivered.
   [[nodiscard]] bool over() const;
   /// Once, when it is over(). Everything that a program or user can cause is in the Outcome, also that PID 1 died before

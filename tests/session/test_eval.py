@@ -284,9 +284,21 @@ class Ends(EvalTest):
         self.answered(self.cell("1"), "lost")
         self.assertEqual(self.value(self.answered(self.cell("x", "--context", "other"))), "1")
 
-    def test_cpu_time_is_the_contexts(self):
-        self.start_session("--cpu-time", "2s", "--timeout", "60s")
-        self.ended(self.cell("while True: pass"), "over-budget", "lost", "cpu_time")
+    BURN = "import time\nbegan = time.process_time()\nwhile time.process_time() - began < 0.7: pass"
+
+    def test_cpu_time_is_that_of_a_cell(self):
+        self.start_session("--cpu-time", "1s", "--timeout", "60s")
+        self.answered(self.cell("1"), "new")
+        for _ in range(4):
+            self.answered(self.cell(self.BURN))
+        record = self.ended(self.cell("while True: pass"), "over-budget", "lost", "cpu_time")
+        self.assertRegex(record["outcome"]["detail"], r"1(\.\d+)? s used")
+        self.answered(self.cell("1"), "lost")
+
+    def test_cpu_time_between_cells_ends_the_context(self):
+        self.start_session("--cpu-time", "1s", "--timeout", "60s")
+        self.answered(self.cell("import threading\ndef burn():\n    while True: pass\nthreading.Thread(target=burn, daemon=True).start()"), "new")
+        wait_until(lambda: self.contexts()["python"]["state"] == "lost", 30, "the context ends")
         self.answered(self.cell("1"), "lost")
 
     def test_output_over_its_cap(self):

@@ -223,7 +223,7 @@ void BudgetWatch::check_cpu() {
   if (hooks_.ended()) return;
   const Reserve reserve;
   const std::uint64_t before = spent_microseconds();
-  const std::uint64_t used = cpu_microseconds();
+  const std::uint64_t used = cpu_microseconds() - cpu_from_;
   const std::uint64_t cost = spent_microseconds() - before;
   const std::uint64_t budget = budget_of(settings_.budgets.cpu_time);
   if (used >= budget) return exceeded(Budget::cpu_time, &BudgetWatch::check_cpu);

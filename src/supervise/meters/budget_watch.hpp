@@ -79,6 +79,10 @@ class BudgetWatch {
   void note_before_kill();
   void note_at_end(CpuTime of_pid1, std::uint64_t written_by_pid1);
   [[nodiscard]] std::uint64_t cpu_microseconds();
+  /// From here on the whole budget of CPU time may be used once more.
+  void renew_cpu_time() { cpu_from_ = cpu_microseconds(); }
+  /// CPU time before that, in microseconds: none of the budget.
+  [[nodiscard]] std::uint64_t cpu_from() const { return cpu_from_; }
 
   [[nodiscard]] const BudgetsSeen& seen() const { return seen_; }
   [[nodiscard]] CpuTime cpu_time() const { return used_; }
@@ -143,6 +147,7 @@ class BudgetWatch {
   MemoryMeter memory_;
   DiskMeter disk_;
   WriteMeter writes_;
+  std::uint64_t cpu_from_ = 0;
   BudgetsSeen seen_;
   CpuTime used_;
   std::uint64_t disk_at_start_ = 0;
