@@ -123,6 +123,9 @@ class Eval {
     write_stderr(record::error_text(error, paint_for(typed_.output.color, STDERR_FILENO)));
     if (!typed_.cell.stream && !typed_.output.json) return exit_status_of(error);
     record::Cell cell{.id = id_, .context = typed_.cell.context, .language = language()};
+    // The interpreter does not outlive the process that supervised it.
+    if (error.code == "call-lost" || error.code == "session-gone")
+      cell.state = record::CellState::lost;
     cell.name.session = typed_.operands.front();
     return print_record(record::cell_json(cell, error)) ? exit_status_of(error)
                                                         : exit_status::kCouldNot;

@@ -354,6 +354,35 @@ class Ends(EvalTest):
             self.assertEqual(answer.status, 2, answer)
             self.assertIn("error[%s]" % "no-such-context", answer.err)
 
+    def running(self):
+        """A cell that has begun and does not end, and the process that supervises it."""
+        self.start_session("--workspace", f"{self.work}:read-write")
+        os.mkfifo(self.work / "begun")
+        client = self.begin("x = 1\nopen('begun', 'w').close()\nimport time; time.sleep(1000)", "--json")
+        (self.work / "begun").open().close()
+        return client, self.sbx_session("calls", "--json", "work").json["calls"][0]["pid"]
+
+    def test_a_killed_worker_is_told_and_the_state_is_lost(self):
+        client, worker = self.running()
+        os.kill(worker, signal.SIGKILL)
+        record = json.loads(client.communicate(timeout=30)[0])
+        self.assertEqual((record["outcome"]["code"], record["state"], client.returncode), ("call-lost", "lost", 125), record)
+        self.assertEqual(self.answered(self.cell("x"), "lost")["answer"]["error"]["name"], "NameError")
+
+    def test_a_killed_session_is_told(self):
+        client, _ = self.running()
+        os.kill(self.sbx_session("show", "--json", "work").json["pid"], signal.SIGKILL)
+        record = json.loads(client.communicate(timeout=30)[0])
+        self.assertEqual((record["outcome"]["code"], record["state"], client.returncode), ("session-gone", "lost", 125), record)
+
+    def test_stop_cancels_the_cell_that_runs(self):
+        client, _ = self.running()
+        self.stop_session()
+        record = json.loads(client.communicate(timeout=30)[0])
+        self.ended(record, "cancelled", "lost")
+        self.assertEqual((record["outcome"]["signal"], client.returncode), (signal.SIGTERM, 143))
+        self.nothing_is_left()
+
     def test_cells_of_one_context_wait_for_their_turn(self):
         self.start_session("--workspace", f"{self.work}:read-write")
         os.mkfifo(self.work / "begun")
