@@ -21,6 +21,8 @@ const char* name_of(CellEnd::How how) {
       return "cancelled";
     case CellEnd::How::died:
       return "died";
+    case CellEnd::How::lost:
+      return "lost";
     case CellEnd::How::denied:
       return "denied";
     case CellEnd::How::setup_failed:
@@ -54,6 +56,7 @@ Json end_json(const Cell& cell) {
             {"success", exit_status_of(cell) == 0},
             {"detail", lossy_utf8(end.detail)}};
   if (end.how == CellEnd::How::denied) json["reason"] = "syscall";
+  if (end.how == CellEnd::How::lost) json["code"] = "init-killed";
   if (!end.budget) return json;
   json["reason"] = sbx::name_of(*end.budget);
   json["rule"] = rule_of(cell.policy, sbx::name_of(*end.budget),
@@ -111,7 +114,7 @@ struct EndOf {
   CellEnd operator()(const Cancelled& end) const {
     return {.how = CellEnd::How::cancelled, .signal = end.signal, .detail = detail};
   }
-  CellEnd operator()(const Lost&) const { return {.how = CellEnd::How::died, .detail = detail}; }
+  CellEnd operator()(const Lost&) const { return {.how = CellEnd::How::lost, .detail = detail}; }
 };
 
 }  // namespace
@@ -141,6 +144,7 @@ int exit_status_of(const Cell& cell) {
       return cell.end.exit_code.value_or(0) != 0 ? *cell.end.exit_code : 1;
     case CellEnd::How::denied:
       return exit_status::kDeniedCall;
+    case CellEnd::How::lost:
     case CellEnd::How::setup_failed:
       return exit_status::kCouldNot;
   }

@@ -22,6 +22,7 @@ struct CellEnd {
     interrupted,  ///< somebody else asked for that
     cancelled,    ///< by its own client, or with its context
     died,         ///< the interpreter ended, with `exit_code` or `signal` where they are known
+    lost,         ///< the context was killed from outside, so that nobody knows
     denied,       ///< with syscalls.denied = "kill"
     setup_failed,
   };

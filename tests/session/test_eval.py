@@ -373,7 +373,9 @@ class Ends(EvalTest):
         client, _ = self.running()
         os.kill(self.sbx_session("show", "--json", "work").json["pid"], signal.SIGKILL)
         record = json.loads(client.communicate(timeout=30)[0])
-        self.assertEqual((record["outcome"]["code"], record["state"], client.returncode), ("session-gone", "lost", 125), record)
+        # Its worker may live long enough to see that the interpreter was killed.
+        self.assertIn(record["outcome"]["code"], ("session-gone", "init-killed"))
+        self.assertEqual((record["state"], client.returncode), ("lost", 125), record)
 
     def test_stop_cancels_the_cell_that_runs(self):
         client, _ = self.running()
