@@ -31,6 +31,32 @@ pid_t parent_in(std::string_view stat) {
   return parent;
 }
 
+/// True for a process that has executed nothing since its fork(2): PF_FORKNOEXEC of the ninth field, proc(5).
+bool has_no_program(std::string_view stat) {
+  constexpr std::uint64_t kForkNoExec = 0x40;
+  constexpr int kFieldsBetween = 5;  // the state and the flags
+  const auto name_end = stat.rfind(')');
+  if (name_end == std::string_view::npos || stat.size() < name_end + 4) return false;
+  stat.remove_prefix(name_end + 4);
+  for (int i = 0; i < kFieldsBetween; ++i) {
+    const auto space = stat.find(' ');
+    if (space == std::string_view::npos) return false;
+    stat.remove_prefix(space + 1);
+  }
+  std::uint64_t flags = 0;
+  std::from_chars(stat.data(), stat.data() + stat.size(), flags);
+  return (flags & kForkNoExec) != 0;
+}
+
+/// Its number in the innermost PID namespace is 2: the first child of an init, sbx's own until it executes the command.
+bool is_first_child(std::string_view status) {
+  constexpr std::string_view kName = "\nNSpid:";
+  const auto at = status.find(kName);
+  if (at == std::string_view::npos) return false;
+  const std::string_view line = status.substr(at + 1, status.find('\n', at + 1) - at - 1);
+  return line.ends_with("\t2");
+}
+
 constexpr unsigned kLooksToBeSure = 8;
 
 }  // namespace
@@ -53,11 +79,18 @@ std::optional<std::uint64_t> WriteMeter::written_by(ProcessList::Process& proces
   return std::nullopt;
 }
 
+/// The command has PID 1's flag, and is non-dumpable, until its first execve(2): on a busy machine for many looks.
+bool WriteMeter::is_before_its_program(const ProcessList::Process& process) const {
+  std::array<char, 4096> room;
+  return has_no_program(read_small(processes_.proc(), process.folder + "/stat", room)) &&
+         is_first_child(read_small(processes_.proc(), process.folder + "/status", room));
+}
+
 /// Records a live process whose counters can't be read: its program file is not readable, or it used prctl(2)
-/// PR_SET_DUMPABLE. The command is briefly non-dumpable in its first execve(2), where it still has PID 1's flag; a
-/// look can hit that window.
+/// PR_SET_DUMPABLE. A look can also hit the end of the command's first execve(2).
 void WriteMeter::note_unreadable(ProcessList::Process& process, Seen& seen) {
   (void)processes_.statm(process);
+  if (is_before_its_program(process)) return;
   seen.refused = process.holder != 0 ? seen.refused + 1 : 0;
   doubtful_ = doubtful_ || seen.refused > 0;
   if (seen.refused >= kLooksToBeSure) unreadable_ = processes_.name(process);
