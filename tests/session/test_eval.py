@@ -397,6 +397,7 @@ class Ends(EvalTest):
             wait_until(lambda: self.contexts()["python"]["waiting"] == len(waiting), 30, "the cell waits")
         self.refused("context-busy", "-c", "1")
         waiting.pop(3).kill()
+        wait_until(lambda: self.contexts()["python"]["waiting"] == len(waiting), 30, "its cell is cancelled")
         (self.work / "go").write_text("now")
         for client in (first, *waiting):
             self.assertEqual(json.loads(client.communicate(timeout=60)[0])["outcome"]["status"], "answered")
