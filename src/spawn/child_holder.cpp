@@ -41,7 +41,7 @@ struct Received {
 
 /// Descriptors 0 to 2 stay taken: one that arrives as 0 would be in the way of the command's streams.
 void keep_only_control(const Program& program) {
-  const unsigned control = static_cast<unsigned>(program.channels.control);
+  const auto control = static_cast<unsigned>(program.channels.control);
   for (int fd = 0; fd <= 2; ++fd) {
     const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0 || (null != fd && ::dup2(null, fd) < 0)) ::_exit(125);

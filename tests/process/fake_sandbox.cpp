@@ -121,9 +121,11 @@ struct Init {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   reset_signals();
   ::setsid();
+  const pid_t init = ::getpid();
   const pid_t main = ::fork();
   if (main == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != init) ::_exit(0);  // it was killed before that
     ::dup2(slave >= 0 ? slave : pair.child_in.get(), 0);
     ::dup2(slave >= 0 ? slave : pair.child_out.get(), 1);
     ::dup2(slave >= 0 ? slave : pair.child_err.get(), 2);

@@ -116,7 +116,9 @@ struct Randomize {
   }
   void operator()(Sourced<double>* at) const { at->value = *rc::gen::inRange(1, 400'000) / 100.0; }
   void operator()(Sourced<Bytes>* at) const {
-    at->value = Bytes{*rc::gen::inRange<std::uint64_t>(1 << 20, 1ULL << 40)};
+    const auto most = parse_bytes(key.accepts.substr(key.accepts.find("..") + 2));
+    at->value = Bytes{*rc::gen::inRange<std::uint64_t>(
+        1 << 20, std::min(most.value_or(Bytes{1ULL << 40}).count, std::uint64_t{1} << 40) + 1)};
   }
   void operator()(Sourced<Milliseconds>* at) const {
     const bool none = key.accepts.starts_with("0s") && *rc::gen::inRange(0, 4) == 0;
@@ -270,6 +272,7 @@ bool allows_no_more(const Policy& before, const Policy& now) {
   const bool output = now.output.stdout_.value <= before.output.stdout_.value &&
                       now.output.stderr_.value <= before.output.stderr_.value &&
                       now.output.passed.value <= before.output.passed.value &&
+                      now.output.results.value <= before.output.results.value &&
                       now.output.exceed.value <= before.output.exceed.value;
   const Session& s = now.session;
   const Session& s0 = before.session;
