@@ -400,15 +400,19 @@ void run_init(const Start& start) {
   run_command(program);
 }
 
+namespace {
+
 /// Where memory runs out, the kernel ends a call before the holder, with which every call would end; it may be files of
 /// ended calls that fill the memory. The program can lower its own score, but not this process's. Only a dumpable
 /// process owns its files in /proc; nobody in the sandbox sees this one.
-static void come_before_holder() {
+void come_before_holder() {
   (void)::prctl(PR_SET_DUMPABLE, 1);
   const int score = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
   (void)!::write(score, "500", 3);
   ::close(score);
 }
+
+}  // namespace
 
 /// The supervisor of a call is no ancestor of its init, which dies with the holder; the end of the supervisor is end of
 /// file on the control socket.

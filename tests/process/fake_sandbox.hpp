@@ -27,10 +27,14 @@ inline constexpr int kNull = -2;
 #endif
 
 /// What a supervisor may grow by. The address sanitizer keeps freed memory on top of it.
+/// How much more CPU time it may use: the sanitizer's checks cost as much again. On what ships,
+/// escape.calls.flood_costs_the_supervisor_little compares it with what the program's own calls cost.
 #ifdef SBX_ADDRESS_SANITIZER
 inline constexpr std::int64_t kMostGrowthKib = std::int64_t{64} * 1024;
+inline constexpr int kTimesCpu = 2;
 #else
 inline constexpr std::int64_t kMostGrowthKib = std::int64_t{8} * 1024;
+inline constexpr int kTimesCpu = 1;
 #endif
 
 struct FakeRun {

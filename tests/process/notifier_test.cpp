@@ -69,7 +69,7 @@ TEST(Notifier, KeepsTheNameOfTheProcessThatTriedFirst) {
 
 /// A tenth of a CPU if others don't evict its caches, plus 60 ms for the first thousand and the start.
 std::uint64_t most_cpu_ms(const Seen& seen) {
-  return static_cast<std::uint64_t>(seen.usage.wall_ms) / 8 + 60;
+  return kTimesCpu * (static_cast<std::uint64_t>(seen.usage.wall_ms) / 8 + 60);
 }
 
 TEST(Notifier, AFloodIsCountedExactlyAndCostsLittle) {
