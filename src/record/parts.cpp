@@ -45,10 +45,6 @@ Json stream_json(const Stream& stream) {
   return json;
 }
 
-Json optional_number(const std::optional<std::uint64_t>& number) {
-  return number ? Json(*number) : Json(nullptr);
-}
-
 Json denials_json(const std::vector<Denial>& denials) {
   Json list = Json::array();
   for (const Denial& denial : denials) {
@@ -65,15 +61,6 @@ Json denials_json(const std::vector<Denial>& denials) {
     list.push_back(std::move(json));
   }
   return list;
-}
-
-Json usage_json(const Usage& usage) {
-  return {{"wall_ms", usage.wall_ms},
-          {"user_ms", usage.user_ms},
-          {"system_ms", usage.system_ms},
-          {"memory_peak_bytes", optional_number(usage.memory_peak_bytes)},
-          {"processes_peak", optional_number(usage.processes_peak)},
-          {"written_bytes", optional_number(usage.written_bytes)}};
 }
 
 Json degraded_json(const std::vector<Degraded>& degraded) {

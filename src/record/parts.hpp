@@ -17,9 +17,7 @@ namespace sbx::record {
                            const std::string& output_key = "output.exceed");
 [[nodiscard]] Json policy_json(const std::optional<policy::Policy>& policy);
 [[nodiscard]] Json stream_json(const Stream& stream);
-[[nodiscard]] Json optional_number(const std::optional<std::uint64_t>& number);
 [[nodiscard]] Json denials_json(const std::vector<Denial>& denials);
-[[nodiscard]] Json usage_json(const Usage& usage);
 [[nodiscard]] Json degraded_json(const std::vector<Degraded>& degraded);
 
 }  // namespace sbx::record

@@ -103,6 +103,19 @@ Error first_of(const policy::Findings& errors) {
   return first;
 }
 
+Json optional_number(const std::optional<std::uint64_t>& number) {
+  return number ? Json(*number) : Json(nullptr);
+}
+
+Json usage_json(const Usage& usage) {
+  return {{"wall_ms", usage.wall_ms},
+          {"user_ms", usage.user_ms},
+          {"system_ms", usage.system_ms},
+          {"memory_peak_bytes", optional_number(usage.memory_peak_bytes)},
+          {"processes_peak", optional_number(usage.processes_peak)},
+          {"written_bytes", optional_number(usage.written_bytes)}};
+}
+
 Json write_error_json(const WriteError& error) {
   return {{"stream", error.stream},
           {"error", ::strerrordesc_np(error.errno_value)},

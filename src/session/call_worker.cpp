@@ -128,7 +128,13 @@ class CallWorker {
         return supervisor.signal_main(note.value);
       case Note::What::cancel:
         return supervisor.cancel(SIGTERM);
-      default:
+      case Note::What::began:
+      case Note::What::ended:
+      case Note::What::ready:
+      case Note::What::answered:
+      case Note::What::cell:
+      case Note::What::interrupt:
+      case Note::What::end:
         return;
     }
   }

@@ -145,7 +145,10 @@ class ContextWorker {
         return supervisor_->cancel(SIGTERM);
       case Note::What::end:
         return supervisor_->end(Cancelled{SIGTERM});
-      default:
+      case Note::What::began:
+      case Note::What::ended:
+      case Note::What::ready:
+      case Note::What::answered:
         return;
     }
   }

@@ -230,8 +230,28 @@ class Cells(EvalTest):
 
     def test_a_cell_sees_only_its_streams_and_no_channel(self):
         self.start_session()
-        record = self.cell("import subprocess; subprocess.run(['ls', '/proc/self/fd'], check=True)")
+        # close_fds=False: what a program gets that does not look after its descriptors.
+        record = self.cell("import subprocess; subprocess.run(['ls', '/proc/self/fd'], close_fds=False, check=True)")
         self.assertEqual(record["stdout"]["text"], "0\n1\n2\n3\n", "3 is the directory that ls reads")
+
+    def test_an_interpreter_has_its_channel_and_no_other_descriptor(self):
+        self.start_session("--set", 'environment.set={SBX_CELL_SHELL="plain"}')  # IPython opens some of its own
+        code = """
+import os
+held = {int(each): os.readlink('/proc/self/fd/' + each) for each in os.listdir('/proc/self/fd') if os.path.exists('/proc/self/fd/' + each)}
+sorted(link.split(':')[0] for fd, link in held.items() if fd > 2)
+"""
+        self.assertEqual(self.value(self.cell(code)), "['pipe', 'pipe']")
+
+    @unittest.skipIf(jsonschema is None, "python3-jsonschema is not installed")
+    def test_records_of_every_kind_hold_under_the_schema(self):
+        """self.cell() checks the others of this file too."""
+        self.start_session("--set", "session.contexts=1")
+        self.answered(self.cell("display(1); 1 / 0"), "new")
+        self.ended(self.cell("import time; time.sleep(1000)", "--timeout", "100ms"), "over-budget", "kept", "wall_time")
+        for options, status in ((("--context", "second"), "setup-failed"), (("--lang", "bash"), "setup-failed")):
+            self.assertEqual(self.cell("1", *options)["outcome"]["status"], status)
+        self.ended(self.cell("import os; os._exit(3)"), "died", "lost")
 
     def test_why_explains_a_cell(self):
         self.start_session()
