@@ -166,8 +166,9 @@ class Context:
                 for key, _ in ready:
                     data = self.read(key.fd)
                     if data == b"" and key.fd == self.replies:
-                        self.drain(answer)
-                        raise Died(self.process.wait(), answer)
+                        status = self.process.wait()
+                        self.drain(answer)  # what it wrote when the channel had closed, too
+                        raise Died(status, answer)
                     if data == b"":
                         selector.unregister(key.fd)
                     elif key.fd == self.replies:

@@ -137,19 +137,29 @@ def in_main_thread():
     return _thread.get_ident() == MAIN_THREAD
 
 
+def interrupt(_number, frame):
+    """The handler while a cell runs. Where the driver leaves the cell, an exception would end the context."""
+    if frame is not None and frame.f_code in (guarded.__code__, disarm.__code__):
+        guarded.missed = True
+    else:
+        raise KeyboardInterrupt
+
+
+def be_the_default_handler():
+    """Libraries compare: asyncio.run handles interrupts only where the handler is the default one."""
+    for module in (signal, sys.modules.get("signal")):
+        if module is not None:
+            module.default_int_handler = interrupt
+
+
 def arm():
     if signal.getsignal(signal.SIGINT) is ignore_interrupt:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, interrupt)
 
 
 def disarm():
-    while True:
-        try:
-            if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-                signal.signal(signal.SIGINT, ignore_interrupt)
-            return
-        except KeyboardInterrupt:
-            continue
+    if signal.getsignal(signal.SIGINT) is interrupt:
+        signal.signal(signal.SIGINT, ignore_interrupt)
 
 
 class Postponed:
@@ -157,7 +167,7 @@ class Postponed:
 
     def __enter__(self):
         self.came = False
-        self.armed = in_main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        self.armed = in_main_thread() and signal.getsignal(signal.SIGINT) is interrupt
         if self.armed:
             signal.signal(signal.SIGINT, self.note)
 
@@ -166,7 +176,7 @@ class Postponed:
 
     def __exit__(self, *_):
         if self.armed:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            signal.signal(signal.SIGINT, interrupt)
             if self.came:
                 raise KeyboardInterrupt
 
@@ -1318,16 +1328,15 @@ current = None
 def guarded(function, *arguments):
     """Calls it so that SIGINT can interrupt it. Returns what it raised, or None."""
     failure = None
+    guarded.missed = False
     try:
-        try:
-            arm()
-            function(*arguments)
-        except BaseException as error:
-            failure = error
-        disarm()
-    except KeyboardInterrupt as error:  # it came between the two
+        arm()
+        if guarded.missed:
+            raise KeyboardInterrupt
+        function(*arguments)
+    except BaseException as error:
         failure = error
-        disarm()
+    disarm()
     return failure
 
 
@@ -1655,6 +1664,7 @@ shell_directory = None
 run_in_shell = None
 saved_builtins = {}
 signal.signal(signal.SIGINT, ignore_interrupt)
+be_the_default_handler()
 channel = Channel()
 
 # The module that cells are: pickle, dataclasses and multiprocessing look for it by name.
