@@ -6,9 +6,10 @@
 find_program(SBX_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH REQUIRED)
 set(SBX_RUN_AS ${PROJECT_SOURCE_DIR}/tests/run-as)
 
-# Every `def test_X` of a Python script becomes the CTests NAME.X.root and NAME.X.user.
+# Every `def test_X` of a Python script becomes the CTests NAME.X.root and NAME.X.user, or of the given USERS; with ONLY, those
+# whose X begins with that.
 function(sbx_script_test name)
-  cmake_parse_arguments(ARG "SERIAL" "SCRIPT;TIMEOUT" "LABELS;USERS" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL" "SCRIPT;TIMEOUT;ONLY" "LABELS;USERS" ${ARGN})
   if(NOT ARG_USERS)
     set(ARG_USERS root user)
   endif()
@@ -21,6 +22,9 @@ function(sbx_script_test name)
   foreach(definition IN LISTS definitions)
     string(REGEX REPLACE "^ +def (test_[a-z0-9_]+)\\(.*" "\\1" method "${definition}")
     string(REGEX REPLACE "^test_" "" title "${method}")
+    if(NOT title MATCHES "^${ARG_ONLY}")
+      continue()
+    endif()
     foreach(user IN LISTS ARG_USERS)
       set(test ${name}.${title}.${user})
       set(labels ${ARG_LABELS} ${user})
