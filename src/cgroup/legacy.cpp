@@ -39,7 +39,6 @@ Status add_folder(Folders& folders, std::vector<UniqueFd>& tasks, std::size_t co
   const std::string path = place.folder() + "/" + name;
   auto same = std::ranges::find(folders.owned, path, &OwnedFolder::path);
   if (same == folders.owned.end()) {
-    sweep(place.folder());
     OwnedFolder folder = SBX_TRY(OwnedFolder::make(place.folder(), name));
     UniqueFd file(::openat(folder.fd(), "tasks", O_WRONLY | O_CLOEXEC));
     if (!file.valid())
@@ -219,6 +218,7 @@ LegacyMade make_legacy(const Hierarchies& hierarchies) {
   do_outliving([&] {  // a group without its mark would stay for ever
     for (std::size_t i = 0; i < kControllers; ++i) {
       if (!*places[i]) continue;
+      sweep((*places[i])->folder());
       const Status added = add_folder(folders, tasks, i, **places[i], name);
       if (!added && made.why.empty()) made.why = added.error().text();
     }

@@ -180,7 +180,9 @@ class Call {
     if (offline_) offline_->put_into(outcome);
     if (answer_.plan->explain)
       std::ranges::move(sought_->denials(), std::back_inserter(outcome.denials));
-    if (ties_.refused) std::ranges::move(ties_.refused(), std::back_inserter(outcome.denials));
+    // Only a gateway refuses; attempts without one are the call's own.
+    if (ties_.refused && answer_.plan->network.allow_list)
+      std::ranges::move(ties_.refused(), std::back_inserter(outcome.denials));
     if (ties_.group != nullptr && ties_.group->counts_cpu_time())
       outcome.cpu_time_means = host::name_of(held_.plan().control_group.cpu_time);
     std::string hint = hint_after_failure(outcome, *answer_.policy, *answer_.plan, held_.host(),

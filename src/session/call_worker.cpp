@@ -16,11 +16,9 @@
 #include "record/record.hpp"
 #include "record/words.hpp"
 #include "run/call.hpp"
-#include "session/json.hpp"
 #include "session/link.hpp"
 #include "session/message.hpp"
 #include "session/worker_process.hpp"
-#include "worker/message.hpp"
 
 namespace sbx::session {
 namespace {
@@ -40,9 +38,6 @@ class CallWorker {
   explicit CallWorker(Task& task) : task_(task) {}
 
   int run() {
-    auto request = worker::unpack(binary_of(task_.wish, "request"));
-    if (!request) return could_not(request.error());
-    request_ = std::move(*request);
     request_.call = task_.name;
     request_.started_microseconds = sys::now_microseconds();
     const bool silent = task_.wish.value("silent", false);
@@ -58,11 +53,6 @@ class CallWorker {
  private:
   [[nodiscard]] bool needs_record() const {
     return !task_.client.valid() || task_.wish.value("record", false);
-  }
-
-  int could_not(const Error& error) {
-    write_stderr(record::error_text(error, paint()));
-    return report(exit_status_of(error), "");
   }
 
   [[nodiscard]] Paint paint() const {
@@ -141,7 +131,7 @@ class CallWorker {
 
   Task& task_;
   const ToSession session_{task_.link, task_.ask};
-  run::Request request_;
+  run::Request& request_ = task_.request;
   std::optional<record::EventWriter> events_;
 };
 

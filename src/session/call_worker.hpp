@@ -13,7 +13,8 @@ namespace sbx::session {
 struct Task {
   const run::HeldSandbox& held;
   run::CallName name;
-  Json wish;  ///< the client's request
+  Json wish;               ///< what the client asks for
+  run::Request request{};  ///< with it: the program and its options
   std::vector<UniqueFd>
       fds;          ///< the call's standard streams, and one for events where the client wants them
   UniqueFd client;  ///< the connection; invalid: a background call, whose output is logged

@@ -2,6 +2,8 @@
 
 #include <array>
 #include <cerrno>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/message.hpp"
@@ -12,7 +14,9 @@ namespace {
 
 /// -c CODE and a record with captured output fit; a client that sends more is no sbx.
 constexpr std::size_t kLargest = std::size_t{256} << 20;
-constexpr std::byte kVersion{1};
+constexpr std::byte kVersion{2};
+/// Most bodies fit; a file in memory costs eight system calls more.
+constexpr std::size_t kInPacket = 4096;
 
 std::unexpected<Error> gone() {
   return fail(
@@ -26,34 +30,49 @@ std::unexpected<Error> garbled() {
                     .hint = "it may have been started by another version: stop it with that one"});
 }
 
-}  // namespace
-
-Result<UniqueFd> in_file(const Json& body) {
+std::string to_bytes(const Json& body) {
   std::string bytes;
   Json::to_cbor(body, bytes);
-  return sys::in_memory(bytes);
+  return bytes;
 }
 
-Result<Json> from_file(int file) {
-  const std::string bytes = SBX_TRY(sys::read_all(file, kLargest));
+Result<Json> from_bytes(std::string_view bytes) {
   Json body = Json::from_cbor(bytes, true, false);
   if (body.is_discarded() || !body.is_object()) return garbled();
   return body;
 }
 
+}  // namespace
+
+Result<UniqueFd> in_file(const Json& body) {
+  return sys::in_memory(to_bytes(body));
+}
+
+Result<Json> from_file(int file) {
+  return from_bytes(SBX_TRY(sys::read_all(file, kLargest)));
+}
+
 Status send(int socket, const Json& body, std::span<const int> fds) {
-  const UniqueFd file = SBX_TRY(in_file(body));
+  std::string packet(1, static_cast<char>(kVersion));
+  Json::to_cbor(body, packet);
+  if (packet.size() <= kInPacket)
+    return sys::send_message(socket, std::as_bytes(std::span(packet)), fds) ? Status() : gone();
+  const UniqueFd file = SBX_TRY(sys::in_memory(std::string_view(packet).substr(1)));
   std::vector<int> all{file.get()};
   all.insert(all.end(), fds.begin(), fds.end());
-  if (sys::send_message(socket, std::span(&kVersion, 1), all)) return {};
-  return gone();
+  return sys::send_message(socket, std::span(&kVersion, 1), all) ? Status() : gone();
 }
 
 Result<Packet> receive(int socket) {
-  std::byte version{};
-  sys::Message message = sys::receive_message(socket, std::span(&version, 1));
+  std::array<char, kInPacket> bytes{};
+  sys::Message message = sys::receive_message(socket, std::as_writable_bytes(std::span(bytes)));
   if (message.length == 0) return gone();
-  if (version != kVersion || message.fds.empty()) return garbled();
+  if (static_cast<std::byte>(bytes[0]) != kVersion) return garbled();
+  if (message.length > 1)
+    return Packet{
+        .body = SBX_TRY(from_bytes(std::string_view(bytes.data(), message.length).substr(1))),
+        .fds = std::move(message.fds)};
+  if (message.fds.empty()) return garbled();
   Packet packet{.body = SBX_TRY(from_file(message.fds.front().get())),
                 .fds = std::move(message.fds)};
   packet.fds.erase(packet.fds.begin());

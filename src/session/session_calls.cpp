@@ -86,7 +86,7 @@ Status Session::start_call(const Json& wish, std::vector<UniqueFd>& fds, UniqueF
   if (calls_.running() >= limits.calls.value)
     return fail(too_many(limits.calls.value, limits.calls.origin));
   SBX_TRY(check_cpu_is_left());
-  const auto request = worker::unpack(binary_of(wish, "request"));
+  auto request = worker::unpack(binary_of(wish, "request"));
   if (!request) return fail(request.error());
   const bool own = wish.value("own", false);
   const int own_program = own ? SBX_TRY(image()) : -1;
@@ -102,6 +102,7 @@ Status Session::start_call(const Json& wish, std::vector<UniqueFd>& fds, UniqueF
   Task task{.held = *held_,
             .name = {place_.name(), id_, call.number},
             .wish = wish,
+            .request = std::move(*request),
             .fds = std::move(fds),
             .image = own_program};
   if (!background) task.client = std::move(connection);

@@ -48,19 +48,15 @@ def listening(path):
 
 # A wish of the session's protocol, {"op": "info"}: prints what answers at the socket named first.
 ASK = r'''
-import os, socket, sys, tempfile
-file = tempfile.TemporaryFile()
-wish = file.fileno()
-os.write(wish, b"\xa1\x62op\x64info")
-os.lseek(wish, 0, 0)
+import socket, sys
 client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 try:
     client.settimeout(5)
     client.connect(sys.argv[1])
     print("connected", end=" ")
-    socket.send_fds(client, [b"\x01"], [wish])
-    word, fds, _, _ = socket.recv_fds(client, 16, 4)
-    print("answered " + ("expires" if fds and b"expires" in os.pread(fds[0], 1 << 16, 0) else "with nothing") if word else "closed")
+    client.send(b"\x02\xa1\x62op\x64info")
+    words = client.recv(1 << 16)
+    print("answered " + ("expires" if b"expires" in words else "with nothing") if words else "closed")
 except OSError as error:
     print("refused " + str(error))
 '''

@@ -238,20 +238,28 @@ class Errors(SessionTest):
         self.assertEqual(client.returncode, 125)
         self.assertIn("session-gone", err.decode())
 
+    def send_body(self, client, body, in_file):
+        if not in_file:
+            client.send(b"\x02" + body)
+            return
+        file = os.memfd_create("body")
+        os.write(file, body)
+        os.lseek(file, 0, os.SEEK_SET)
+        socket.send_fds(client, [b"\x02"], [file])
+        os.close(file)
+
     def test_hostile_clients_are_answered_and_change_nothing(self):
         self.start_session()
         folder = os.open(self.folder() / "work", os.O_PATH)
-        for body in (b"", b"\x00" * 1000, b"\xa1bopbxx", b"\xa1bopdcall", b"\xff" * 100000):
-            file = os.memfd_create("body")
-            os.write(file, body)
-            os.lseek(file, 0, os.SEEK_SET)
-            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
-                client.connect(f"/proc/self/fd/{folder}/socket")
-                client.settimeout(20)
-                socket.send_fds(client, [b"\x01"], [file])
-                _, files, _, _ = socket.recv_fds(client, 100, 4)
-                if body == b"\xa1bopbxx":
-                    self.assertIn("bad-message", os.pread(files[0], 10000, 0).decode(errors="replace"))
+        for body in (b"", b"\x00" * 1000, b"\xa1bopbxx", b"\xa1bopdcall", b"\xff" * 4095, b"\xff" * 4096, b"\xff" * 100000):
+            for in_file in (True, False):
+                with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+                    client.connect(f"/proc/self/fd/{folder}/socket")
+                    client.settimeout(20)
+                    self.send_body(client, body, in_file)
+                    answer = client.recv(10000)
+                    if body == b"\xa1bopbxx":
+                        self.assertIn("bad-message", answer.decode(errors="replace"))
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as silent:
             silent.connect(f"/proc/self/fd/{folder}/socket")
             self.exec_ok("--", "true")
