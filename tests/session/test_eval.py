@@ -41,7 +41,9 @@ class EvalTest(SessionTest):
 
     def cell(self, code, *options, **rest):
         """The record of a cell, checked against the schema."""
-        answer = self.eval(code, "--json", *options, **rest)
+        return self.checked(self.eval(code, "--json", *options, **rest))
+
+    def checked(self, answer):
         record = answer.record
         if jsonschema is not None:
             schema = json.loads((SOURCE / "schema/sbx.cell.1.json").read_text())
