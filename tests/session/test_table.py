@@ -1,10 +1,8 @@
 """The table of Python cells (tests/cells/python_table.py) and whole tutorials, each cell a `sbx session eval` of its own."""
 
 import base64
-import os
-import pathlib
+import re
 import sys
-import unittest
 
 import sessiontest  # finds sbxtest
 from sbxtest import SOURCE
@@ -13,7 +11,7 @@ from test_eval import EvalTest
 sys.path.insert(0, str(SOURCE / "tests" / "cells"))
 
 import celltest
-from python_table import GROUPS, NEEDS, Rows, has
+from python_table import GROUPS, NEEDS, TABLE, Rows, has
 
 SYSTEM = "/usr/bin/python3"
 LEAST = 120  # cells that every shell must have run
@@ -78,6 +76,58 @@ class Table(Rows, EvalTest):
 
     def test_every_row_of_the_table_under_ipython(self):
         self.table("ipython")
+
+
+class Tutorials(EvalTest):
+    """Notebooks as people write them (tests/session/tutorials): each `# %%` begins a cell, and the words after it say what the cell shows:
+    table, figure, text (a value that is no table), output, error. A cell without words shows nothing, and the last one asserts."""
+
+    FOLDER = SOURCE / "tests" / "session" / "tutorials"
+
+    def cells(self, tutorial):
+        _, *cells = re.split(r"^# %%(.*)\n", tutorial.read_text(), flags=re.MULTILINE)
+        self.assertEqual(cells[-2].strip(), "")
+        self.assertIn("assert ", cells[-1])
+        return [(words.split(), code) for words, code in zip(cells[::2], cells[1::2])]
+
+    def shown_by(self, record):
+        """The words that say what a cell has shown."""
+        words = []
+        for result in record["answer"]["results"]:
+            data = result["data"]
+            if "image/png" in data:
+                self.assertTrue(celltest.is_png(data["image/png"]))
+                words.append("figure")
+            elif TABLE in data:
+                self.assertIn("<table", data["text/html"])
+                self.assertEqual(len(data[TABLE]["rows"]), data[TABLE]["total"])
+                words.append("table")
+            else:
+                self.assertEqual(list(data), ["text/plain"])
+                words.append("text")
+        words += ["output"] if record["stdout"]["bytes"] else []
+        words += ["error"] if record["answer"]["error"] else []
+        return sorted(words)
+
+    def test_tutorials_show_what_they_should(self):
+        """All in one session, so that a later tutorial finds the font cache; each in a new context with a directory of its own."""
+        for module in ("pandas", "matplotlib"):
+            if not has(SYSTEM, module):
+                self.skipTest(f"python3-{module} is not installed")
+        self.start_session("--timeout", "60s", "--cpu-time", "60s")
+        tutorials = sorted(self.FOLDER.glob("*.py"))
+        self.assertGreaterEqual(len(tutorials), 10)
+        ran = 0
+        for tutorial in tutorials:
+            self.answered(self.cell(f"import os\nos.mkdir({tutorial.stem!r}); os.chdir({tutorial.stem!r})"), "new")
+            for number, (expected, code) in enumerate(self.cells(tutorial)):
+                record = self.answered(self.cell(code), "kept")
+                about = f"{tutorial.name}, cell {number}:\n{code}\n{record['answer']['error']}\n{record['stderr']['text']}"
+                self.assertEqual(self.shown_by(record), sorted(expected), about)
+                self.assertEqual((record["answer"]["ok"], record["stderr"]["text"]), ("error" not in expected, ""), about)
+                ran += 1
+            self.assertEqual(self.sbx_session("restart", "work").status, 0)
+        self.assertGreaterEqual(ran, 100)
 
 
 if __name__ == "__main__":
