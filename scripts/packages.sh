@@ -22,5 +22,5 @@ vm="qemu-system-x86 busybox-static e2fsprogs zstd lz4"
 # Their slow tests (./check -C slow -L slow): one with systemd, one in a container.
 vm_slow="debootstrap crun"
 # The peers of the bench targets, and the library of the inner ones.
-peers="bubblewrap crun runc firejail passt slirp4netns"
+peers="bubblewrap crun runc firejail passt slirp4netns python3-ipykernel"
 bench="libbenchmark-dev"
