@@ -4,6 +4,9 @@
     exec        `session exec NAME -- true`, the whole command, beside a cold `bwrap … true` with the arguments of PEERS.PY
                 (default: ../shared/bench/peers.py), `sbx run -- true`, `sbx --version` and `true` alone; one by one, taking
                 turns, and four at once
+    cells       `session eval` of 1+1, the whole command: ms over an empty `sbx --version`, and beside a kernel of Jupyter
+                (python3-ipykernel, driven by its blocking client) in the same run; the first cell of a context, which starts an
+                interpreter, beside the start of a kernel and its first result
     start       `session start`, until it takes calls, beside the same
     put, get    a file of SBX_BENCH_MIB (1024) beside cp; the file, the sandbox's disk and the result are on tmpfs (/dev/shm)
     memory      PSS of an idle session, which is its process and the sandbox's PID 1
@@ -27,7 +30,7 @@ TRUE = "/usr/bin/true"
 AT_ONCE = 4
 BATCH = 40  # runs of one kind between those of another, four at once
 MIB = 1 << 20
-PROMISED = {"exec": 0.6, "memory": 3.0}
+PROMISED = {"exec": 0.6, "eval": 2.0, "memory": 3.0}
 
 
 def p95(values):
@@ -112,6 +115,81 @@ class Bench:
         for name, values in times.items():
             self.row(name, values, base, aim=PROMISED["exec"] if name == "session exec" else None)
         print(f"CPU time of `session exec` itself, without what the session does for it: {statistics.mean(spent['session exec']):.2f} ms")
+
+    def cells(self):
+        """In turns: a cell of a context that stays, one of a new context, and the same with a kernel."""
+        cell = [self.sbx, "session", "eval", "bench", "-c", "1+1"]
+        first = [self.sbx, "session", "eval", "bench", "--context", "first", "-c", "1+1"]
+        self.once(cell)
+        Kernel = self.kernel_class()
+        times = {"sbx --version": [], "session eval": [], "kernel, 1+1": [], "session eval, first cell": [], "kernel, start and first 1+1": []}
+        kept = Kernel and Kernel()
+        for turn in range(-3, self.rounds):
+            took = {"sbx --version": self.once([self.sbx, "--version"])[0], "session eval": self.once(cell)[0]}
+            if kept:
+                took["kernel, 1+1"] = kept.cell()
+            if turn % 10 == 0:  # these take a hundred times as long
+                took["session eval, first cell"] = self.once(first)[0]
+                self.session("restart", "bench", "first")
+                if Kernel:
+                    kernel = Kernel()
+                    took["kernel, start and first 1+1"] = kernel.first
+                    kernel.stop()
+            if turn >= 0:
+                for name, spent in took.items():
+                    times[name].append(spent)
+        if kept:
+            kept.stop()
+        middle = {name: statistics.median(values) for name, values in times.items() if values}
+        print("\n| cells | n | median | p95 | least | × kernel |\n|---|---|---|---|---|---|")
+        for name, values in times.items():
+            base = middle.get({"session eval": "kernel, 1+1", "session eval, first cell": "kernel, start and first 1+1"}.get(name, name if "kernel" in name else ""))
+            if values:
+                self.row(name, values, base)
+        over = middle["session eval"] - middle["sbx --version"]
+        self.missed |= over > PROMISED["eval"]
+        print(f"`session eval` over an empty `sbx --version`: {over:.2f} ms of at most {PROMISED['eval']:g}{' NOT MET' if over > PROMISED['eval'] else ''}, "
+              f"× {middle['session eval'] / middle['sbx --version']:.2f}", flush=True)
+
+    def kernel_class(self):
+        """Jupyter's kernel, or None."""
+        os.environ.update(JUPYTER_RUNTIME_DIR=str(self.folder / "jupyter"), JUPYTER_DATA_DIR=str(self.folder / "jupyter"), IPYTHONDIR=str(self.folder / "ipython"),
+                          PYDEVD_DISABLE_FILE_VALIDATION="1")  # else it warns of frozen modules
+        try:
+            import ipykernel  # noqa: F401
+            from jupyter_client.manager import KernelManager
+        except ImportError as error:
+            print(f"no kernel beside the cells: {error}", flush=True)
+            return None
+        environment = {**self.environment, "JUPYTER_RUNTIME_DIR": os.environ["JUPYTER_RUNTIME_DIR"], "IPYTHONDIR": os.environ["IPYTHONDIR"]}
+
+        class Kernel:
+            """A kernel that has given one result; first: the milliseconds that it took."""
+
+            def __init__(self):
+                began = time.perf_counter_ns()
+                self.manager = KernelManager(kernel_name="python3")
+                self.manager.start_kernel(env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                self.client = self.manager.client()
+                self.client.start_channels()
+                self.client.wait_for_ready(timeout=60)
+                self.cell()
+                self.first = (time.perf_counter_ns() - began) / 1e6
+
+            def cell(self):
+                """Milliseconds."""
+                shown = []
+                began = time.perf_counter_ns()
+                self.client.execute_interactive("1+1", output_hook=shown.append, timeout=60)
+                spent = (time.perf_counter_ns() - began) / 1e6
+                if not any(message["msg_type"] == "execute_result" and message["content"]["data"]["text/plain"] == "2" for message in shown):
+                    raise SystemExit("sessions.py: the kernel gave no result")
+                return spent
+
+            def stop(self):
+                self.client.stop_channels()
+                self.manager.shutdown_kernel(now=True)
+        return Kernel
 
     def batch(self, command):
         """Runs per second."""
@@ -222,6 +300,7 @@ def main():
     try:
         bench.start("bench")
         bench.one_by_one()
+        bench.cells()
         bench.four_at_once()
         bench.starts()
         bench.memory()

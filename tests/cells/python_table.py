@@ -8,10 +8,14 @@ After each row the context must still know `kept = 42`. A row says:
   holds      texts that the traceback contains; lacks: texts that it does not contain
   exit       the exit code of SystemExit
   ipython    (reason, {what is different under IPython's shell})
+  sandbox    (reason, {what is different in a session})
+  cut        the bytes that the cell wrote to standard output, where a session keeps only a part of them; cut_err: to standard error
   needs      modules; since: the first Python that has this
 A value may be a function that says whether it is right. `<cell @>` is the name of the row's own cell."""
 
+import functools
 import re
+import subprocess
 
 from celltest import is_png
 
@@ -26,19 +30,20 @@ def pattern(text):
 
 class Row:
     def __init__(self, code, main=None, out="", err="", shown=(), error=None, line=None, holds=(), lacks=(), exit=None, ipython=None, needs=(), since=(3, 8),
-                 left_out=None, count=None):
+                 left_out=None, sandbox=None, cut=None, cut_err=None):
         self.code, self.main, self.out, self.err, self.shown = code, main, out, err, shown
         self.error, self.line, self.holds, self.lacks, self.exit = error, line, holds, lacks, exit
         self.needs, self.since, self.left_out = needs, since, left_out
-        self.ipython = ipython
+        self.ipython, self.sandbox, self.cut, self.cut_err = ipython, sandbox, cut, cut_err
 
-    def under(self, shell):
-        if shell == "ipython" and self.ipython is not None:
-            reason, changes = self.ipython
-            assert reason
-            changed = Row(**{**{name: value for name, value in vars(self).items()}, **changes})
-            return changed
-        return self
+    def under(self, shell, sandboxed=False):
+        row = self
+        for applies, difference in ((shell == "ipython", self.ipython), (sandboxed, self.sandbox)):
+            if applies and difference is not None:
+                reason, changes = difference
+                assert reason
+                row = Row(**{**vars(row), **changes})
+        return row
 
 
 def plain_and(**forms):
@@ -116,7 +121,10 @@ STREAMS = [
     Row("print('\\udcff')", out=b"\xff\n"),
     Row("print('\\ud800')", error=("UnicodeEncodeError", ANY), line=1),
     Row("import io, contextlib\nwith contextlib.redirect_stdout(io.StringIO()) as text:\n    print('kept')\ntext.getvalue()", main="'kept\\n'"),
-    Row("print('x' * 100_000_000)", out=lambda out: len(out) == 100_000_001),
+    Row("print('x' * 100_000_000)", out=lambda out: len(out) == 100_000_001,
+        sandbox=("the record keeps what output.stdout allows and counts all", {"out": lambda out: 900_000 < len(out) < 1_100_000, "cut": 100_000_001})),
+    Row("print('e' * 3_000_000, file=sys.stderr)", err=lambda err: len(err) == 3_000_001,
+        sandbox=("the record keeps what output.stderr allows and counts all", {"err": lambda err: 900_000 < len(err) < 1_100_000, "cut_err": 3_000_001})),
     Row("input()", error=("EOFError", "EOF when reading a line"), line=1),
     Row("input('name? ')", out="name? ", error=("EOFError", ANY), line=1),
     Row("sys.stdin.read()", main="''"),
@@ -154,6 +162,14 @@ RICH = [
     Row("Rich(_repr_png_=(b'\\x89PNG\\r\\n', {'width': 3}))", main={"text/plain": "rich", "image/png": ANY}),
     Row("Rich(_repr_mimebundle_={'text/plain': 'own', 'application/x.own+json': {'k': 1}})", main={"text/plain": "own", "application/x.own+json": {"k": 1}}),
     Row("Rich(_repr_mimebundle_=({'text/html': '<u>'}, {}))", main={"text/plain": "rich", "text/html": "<u>"}),
+    Row("class Pretty:\n    def _repr_pretty_(self, printer, cycle): printer.text('pretty')\n    def __repr__(self): return 'plain'\nPretty()", main="pretty"),
+    Row("class Tree:\n    def __init__(self, *below): self.below = below\n    def _repr_pretty_(self, p, cycle):\n        with p.group(1, 'Tree(', ')'):\n"
+        "            for at, each in enumerate(self.below):\n                if at:\n                    p.text(',')\n                    p.breakable()\n                p.pretty(each)\n"
+        "Tree(1, Tree('two'))", main="Tree(1, Tree('two'))"),
+    Row("class Lines:\n    def _repr_pretty_(self, p, cycle):\n        if cycle: return p.text('itself')\n        with p.indent(2):\n            p.text('lines:')\n            p.break_()\n"
+        "            p.pretty(self)\nLines()", main="lines:\n  itself"),
+    Row("class Fails:\n    def _repr_pretty_(self, p, cycle): raise ValueError('not pretty')\n    def __repr__(self): return 'as ever'\nFails()", main="as ever",
+        err=pattern("sbx: .*_repr_pretty_.*ValueError: not pretty\n"), ipython=("its shell shows the whole traceback", {"main": ANY, "err": ANY})),
     Row("Rich", main=pattern(r"<class '__main__\.Rich'>|__main__\.Rich")),
     Row("display(Rich(_repr_html_='<p>')); 3", shown=[{"text/plain": "rich", "text/html": "<p>"}], main="3"),
     Row("display(1, 'two')", shown=[{"text/plain": "1"}, {"text/plain": "'two'"}]),
@@ -406,9 +422,75 @@ OTHERS = [
     Row("display(Image.new('L', (1, 1)))", shown=[plain_and(**png)], needs=("PIL",)),
     Row("import sympy\nx = sympy.Symbol('x')\nsympy.Integral(x ** 2, x)", main={"text/plain": ANY, "text/latex": "$\\displaystyle \\int x^{2}\\, dx$"}, needs=("sympy",)),
     Row("sympy.expand((x + 1) ** 2)", main={"text/plain": "x**2 + 2*x + 1", "text/latex": ANY}, needs=("sympy",)),
+    Row("import seaborn, pandas\nseaborn.set_theme()\nbars = seaborn.barplot(data=pandas.DataFrame({'k': ['a', 'b'], 'v': [1, 2]}), x='k', y='v')", shown=[plain_and(**png)], needs=("seaborn",)),
+    Row("seaborn.heatmap([[1, 2], [3, 4]])", main=pattern(".*Axes.*"), shown=[plain_and(**png)], needs=("seaborn",)),
+    Row("seaborn.relplot(data=pandas.DataFrame({'x': [1, 2], 'y': [3, 4]}), x='x', y='y')", main=pattern("<seaborn.axisgrid.FacetGrid (object )?at .*>"),
+        shown=[plain_and(**png)], needs=("seaborn",)),
     Row("import scipy.stats\nround(scipy.stats.norm.cdf(0), 3)", main=ANY, needs=("scipy",)),
 ]
 
 GROUPS = {"values": VALUES, "streams": STREAMS, "rich": RICH, "async": ASYNC, "errors": ERRORS, "processes": PROCESSES, "magics": MAGICS,
           "figures": FIGURES, "data": DATA, "others": OTHERS}
 NEEDS = {"figures": ("matplotlib",), "data": ("pandas",)}
+
+
+@functools.lru_cache(None)
+def has(python, module):
+    return subprocess.run([python, "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
+
+
+def fits(expected, actual):
+    """Whether a value is as a row says: equal, matched by a pattern, or accepted by a function."""
+    if callable(expected):
+        return bool(expected(actual))
+    if isinstance(expected, re.Pattern):
+        return isinstance(actual, str) and expected.fullmatch(actual) is not None
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        return expected.keys() == actual.keys() and all(fits(value, actual[key]) for key, value in expected.items())
+    return expected == actual
+
+
+def fits_output(expected, actual):
+    if callable(expected):
+        return bool(expected(actual))
+    if isinstance(expected, re.Pattern):
+        return expected.fullmatch(actual.decode(errors="replace")) is not None
+    return actual == (expected.encode() if isinstance(expected, str) else expected)
+
+
+class Rows:
+    """For a test: compares what a cell gave with what its row says."""
+
+    def check(self, row, answer, line_of_file=""):
+        name = f"<cell {answer.done['count']}>"
+
+        def named(expected):
+            if isinstance(expected, re.Pattern):
+                return re.compile(expected.pattern.replace("<cell @>", name), expected.flags)
+            return expected.replace("<cell @>", name) if isinstance(expected, str) else expected
+
+        about = f"{line_of_file}\n{row.code[:300]}\n{answer}"
+        self.assertTrue(fits_output(named(row.out), answer.out), f"stdout, expected {row.out}: {about}")
+        self.assertTrue(fits_output(named(row.err), answer.err), f"stderr, expected {row.err}: {about}")
+        main = {"text/plain": row.main} if row.main is not None and not isinstance(row.main, dict) else row.main
+        mains = [result["data"] for result in answer.results if result["main"] and result["data"]]
+        self.assertEqual(len(mains), 0 if main is None else 1, f"main result: {about}")
+        self.assertTrue(main is None or fits(main, mains[0]), f"main, expected {main}: {about}")
+        shown = answer.shown
+        self.assertEqual(len(shown), len(row.shown), f"shown: {about}")
+        for expected, actual in zip(row.shown, shown):
+            self.assertTrue(fits(expected, actual), f"shown, expected {expected}: {about}")
+        left_out = [(item["mime"], item["bytes"]) for result in answer.results for item in result.get("left_out", ())]
+        self.assertEqual(left_out, row.left_out or [], about)
+        self.assertEqual(len(answer.errors), 1 if row.error else 0, f"error: {about}")
+        if row.error:
+            error = answer.error
+            self.assertTrue(fits(row.error[0], error["name"]) and fits(row.error[1], error["value"]), f"error, expected {row.error}: {about}")
+            self.assertTrue(fits(row.line, error["line"]), f"line, expected {row.line}: {about}")
+            for text in row.holds:
+                self.assertIn(named(text), error["traceback"], about)
+            for text in row.lacks:
+                self.assertNotIn(text, error["traceback"], about)
+        self.assertEqual(answer.done.get("exit"), row.exit, about)
+        self.assertEqual(answer.done["ok"], row.exit == 0 if row.exit is not None else not row.error, about)
+        self.assertEqual(answer.others, [], about)

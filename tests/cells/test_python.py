@@ -1,25 +1,18 @@
 #!/usr/bin/env python3
 """The driver of Python contexts: the table of cells under its own shell and under IPython's, interrupts, attacks."""
 
-import functools
 import glob
 import os
-import re
 import signal
 import subprocess
 import unittest
 
 import celltest
 from celltest import DRIVERS, CellTest, Died
-from python_table import GROUPS, NEEDS, TABLE
+from python_table import GROUPS, NEEDS, Rows, has
 
 SYSTEM = "/usr/bin/python3"
 BOOT = f'exec(compile(open({str(DRIVERS / "python.py")!r},encoding="utf-8").read(),"<sbx>","exec"),{{"__name__":"__sbx__"}})'
-
-
-@functools.lru_cache(None)
-def has(python, module):
-    return subprocess.run([python, "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
 
 
 def version_of(python):
@@ -34,26 +27,7 @@ def others():
     return [name for name in found if version_of(name) >= (3, 8)]
 
 
-def fits(expected, actual):
-    """Whether a value is as a row says: equal, matched by a pattern, or accepted by a function."""
-    if callable(expected):
-        return bool(expected(actual))
-    if isinstance(expected, re.Pattern):
-        return isinstance(actual, str) and expected.fullmatch(actual) is not None
-    if isinstance(expected, dict) and isinstance(actual, dict):
-        return expected.keys() == actual.keys() and all(fits(value, actual[key]) for key, value in expected.items())
-    return expected == actual
-
-
-def fits_output(expected, actual):
-    if callable(expected):
-        return bool(expected(actual))
-    if isinstance(expected, re.Pattern):
-        return expected.fullmatch(actual.decode(errors="replace")) is not None
-    return actual == (expected.encode() if isinstance(expected, str) else expected)
-
-
-class PythonTest(CellTest):
+class PythonTest(Rows, CellTest):
     shell = "plain"
 
     def python(self, interpreter=SYSTEM, shell=None, env=None, **named):
@@ -61,40 +35,6 @@ class PythonTest(CellTest):
                              env={**({"SBX_CELL_SHELL": "plain"} if (shell or self.shell) == "plain" else {}), **(env or {})}, **named)
         self.assertEqual((context.ready["language"], context.ready["shell"], context.start_output), ("python", shell or self.shell, (b"", b"")))
         return context
-
-    def check(self, row, answer, line_of_file=""):
-        name = f"<cell {answer.done['count']}>"
-
-        def named(expected):
-            if isinstance(expected, re.Pattern):
-                return re.compile(expected.pattern.replace("<cell @>", name), expected.flags)
-            return expected.replace("<cell @>", name) if isinstance(expected, str) else expected
-
-        about = f"{line_of_file}\n{row.code[:300]}\n{answer}"
-        self.assertTrue(fits_output(named(row.out), answer.out), f"stdout, expected {row.out}: {about}")
-        self.assertTrue(fits_output(named(row.err), answer.err), f"stderr, expected {row.err}: {about}")
-        main = {"text/plain": row.main} if row.main is not None and not isinstance(row.main, dict) else row.main
-        mains = [result["data"] for result in answer.results if result["main"] and result["data"]]
-        self.assertEqual(len(mains), 0 if main is None else 1, f"main result: {about}")
-        self.assertTrue(main is None or fits(main, mains[0]), f"main, expected {main}: {about}")
-        shown = answer.shown
-        self.assertEqual(len(shown), len(row.shown), f"shown: {about}")
-        for expected, actual in zip(row.shown, shown):
-            self.assertTrue(fits(expected, actual), f"shown, expected {expected}: {about}")
-        left_out = [(item["mime"], item["bytes"]) for result in answer.results for item in result.get("left_out", ())]
-        self.assertEqual(left_out, row.left_out or [], about)
-        self.assertEqual(len(answer.errors), 1 if row.error else 0, f"error: {about}")
-        if row.error:
-            error = answer.error
-            self.assertTrue(fits(row.error[0], error["name"]) and fits(row.error[1], error["value"]), f"error, expected {row.error}: {about}")
-            self.assertTrue(fits(row.line, error["line"]), f"line, expected {row.line}: {about}")
-            for text in row.holds:
-                self.assertIn(named(text), error["traceback"], about)
-            for text in row.lacks:
-                self.assertNotIn(text, error["traceback"], about)
-        self.assertEqual(answer.done.get("exit"), row.exit, about)
-        self.assertEqual(answer.done["ok"], row.exit == 0 if row.exit is not None else not row.error, about)
-        self.assertEqual(answer.others, [], about)
 
     def table(self, group, interpreter=SYSTEM):
         for module in NEEDS.get(group, ()):

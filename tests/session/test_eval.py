@@ -41,7 +41,9 @@ class EvalTest(SessionTest):
 
     def cell(self, code, *options, **rest):
         """The record of a cell, checked against the schema."""
-        answer = self.eval(code, "--json", *options, **rest)
+        return self.checked(self.eval(code, "--json", *options, **rest))
+
+    def checked(self, answer):
         record = answer.record
         if jsonschema is not None:
             schema = json.loads((SOURCE / "schema/sbx.cell.1.json").read_text())
@@ -547,6 +549,111 @@ if os.fork() == 0:
         refused = self.answered(self.cell("import ctypes\nctypes.CDLL(None).ptrace(0, 0, 0, 0)"))
         self.assertTrue(any("ptrace" in each["what"] for each in refused["denials"]), refused["denials"])
         self.assertEqual(self.answered(self.cell("1"))["denials"], [])
+
+    def beside(self, code, *options):
+        """What a cell gives, and that another context still knows its own answer."""
+        self.cell("x = 7", "--context", "other")
+        record = self.cell(code, *options)
+        self.assertEqual(self.value(self.answered(self.cell("x", "--context", "other"))), "7", record)
+        return record
+
+    def test_replaced_streams_are_those_of_their_context(self):
+        self.assertEqual(self.answered(self.beside("import sys; sys.stdout.write('twin') and None"))["stdout"]["text"], "twin")
+        forged = "class Forged:\n    def write(self, text): os.write(1, b'forged')\n    def flush(self): pass\nimport sys; sys.stdout = sys.stderr = Forged()\nprint('mine')"
+        self.assertEqual(self.answered(self.beside(forged))["stdout"]["text"], "forged" * 2)
+        self.assertEqual(self.answered(self.cell("print('x')", "--context", "other"))["stdout"]["text"], "x\n")
+        for code in ("sys.stdout = sys.stderr = None", "os.close(1); os.close(2)"):
+            self.answered(self.beside(code))
+            self.assertEqual(self.value(self.answered(self.cell("1 + 1"))), "2", code)
+        self.assertEqual(self.answered(self.cell("1 / 0"))["answer"]["error"]["name"], "ZeroDivisionError")
+
+    def test_replaced_parts_of_python_forge_no_outcome(self):
+        for code in ("import builtins\nfor _n in ('print', 'len', 'isinstance', 'repr', 'str', 'open', 'getattr', 'type'): setattr(builtins, _n, None)",
+                     "import json, traceback, linecache\njson.dumps = json.loads = traceback.TracebackException = linecache.getline = None",
+                     "os.read = os.write = os.getpid = os._exit = None"):
+            with self.subTest(code=code):
+                self.beside(code)
+                self.assertEqual(self.value(self.answered(self.cell("1 + 1"))), "2")
+                record = self.ended(self.cell("while True: pass", "--timeout", "200ms"), "over-budget", "kept", "wall_time")
+                self.assertEqual(record["exit_status"], 124)
+                self.assertEqual(self.sbx_session("restart", "work", "python").status, 0)
+                self.answered(self.cell(self.CHANNEL), "new")
+
+    def test_a_cell_that_ruins_its_interpreter_ruins_one_context(self):
+        for code in ("import sys; sys.modules.clear()", "globals().clear()"):  # IPython does not survive them, our own shell does
+            with self.subTest(code=code):
+                self.beside(code)
+                self.assertIn(self.cell("1 + 1", "--timeout", "10s")["outcome"]["status"], ("answered", "died"))
+                self.assertEqual(self.sbx_session("restart", "work", "python").status, 0)
+                self.assertEqual(self.value(self.answered(self.cell("1 + 1"), "new")), "2")
+
+    def test_an_audit_hook_is_that_of_its_context(self):
+        self.answered(self.beside("import sys\nsys.addaudithook(lambda *_: None)"))
+        self.assertEqual(self.value(self.answered(self.cell("1 + 1"))), "2")
+        self.beside("def hook(*_): raise RuntimeError('hook')\nsys.addaudithook(hook)")
+        record = self.cell("1 + 1")
+        if record["outcome"]["status"] == "answered":
+            self.assertFalse(record["answer"]["ok"], record)
+        else:
+            self.ended(record, "died", "lost")
+        self.assertEqual(self.value(self.answered(self.cell("x", "--context", "other"))), "7")
+        self.assertEqual(self.sbx_session("restart", "work", "python").status, 0)
+        self.assertEqual(self.value(self.answered(self.cell("1 + 1"), "new")), "2")
+
+    def test_exhausted_descriptors_are_those_of_their_context(self):
+        record = self.answered(self.beside("held = []\nwhile True: held.append(os.open('/dev/null', 0))"))
+        self.assertEqual((record["answer"]["error"]["name"], record["answer"]["error"]["value"]), ("OSError", "[Errno 24] Too many open files: '/dev/null'"))
+        self.assertEqual(self.value(self.answered(self.cell("[os.close(each) for each in held]; len(os.listdir('/proc/self/fd')) < 30"))), "True")
+
+    def test_a_loop_in_c_is_killed_where_one_in_python_is_interrupted(self):
+        self.ended(self.beside("while True: pass", "--timeout", "300ms"), "over-budget", "kept", "wall_time")
+        code = "import collections, itertools\ncollections.deque(itertools.repeat(0), maxlen=0)"
+        self.assertIsNone(self.ended(self.beside(code, "--timeout", "300ms"), "over-budget", "lost", "wall_time")["answer"])
+        self.answered(self.cell("1"), "lost")
+
+    def test_a_process_that_left_its_cell_answers_for_nobody(self):
+        """A child that goes on prints and displays; both belong to the context that made it, and the second answer to nobody."""
+        self.answered(self.beside("reading, writing = os.pipe()\npid = os.fork()\nif pid == 0:\n    os.close(writing)\n    os.read(reading, 1)\n"
+                                  "    display('forged'); print('late', flush=True)"))
+        record = self.answered(self.beside("os.close(writing); _ = os.waitpid(pid, 0)"))
+        self.assertEqual((record["answer"]["results"], record["stdout"]["text"]), ([], "late\n"))
+        record = self.answered(self.cell("'other'", "--context", "other"))
+        self.assertEqual((self.value(record), record["stdout"]["bytes"], record["late_bytes"]), ("'other'", 0, 0))
+
+
+class Budgets(EvalTest):
+    """What a cell spends of the session's budgets; the session lives on, and another context works."""
+
+    def test_a_fork_bomb_meets_the_budget_of_processes(self):
+        self.start_session("--processes", "40", "--timeout", "20s")
+        self.assertEqual(self.value(self.answered(self.cell("import os; pid = os.fork()\nif pid == 0: os._exit(0)\nos.waitpid(pid, 0)[1]"), "new")), "0")
+        self.answered(self.cell("x = 7", "--context", "other"), "new")
+        record = self.answered(self.cell("while True: os.fork()"))
+        self.assertEqual((record["answer"]["ok"], record["answer"]["error"]["name"]), (False, "BlockingIOError"), record)
+        self.answered(self.cell("1"))
+        bomb = "while True:\n    try: os.fork()\n    except OSError: pass"
+        self.ended(self.cell(bomb, "--timeout", "1s"), "over-budget", "lost", "wall_time")
+        self.answered(self.cell("1"), "lost")
+        self.assertEqual(self.value(self.answered(self.cell("import subprocess; subprocess.run(['true']); x", "--context", "other"))), "7")
+        self.assertEqual(self.exec_ok("--", "echo", "a call").out, "a call\n")
+
+    def test_a_full_disk_is_an_error_of_the_cell(self):
+        self.start_session("--disk", "20M")
+        fill = "with open('/tmp/full', 'wb') as file:\n    for _ in range(%d): file.write(bytes(1 << 20))"
+        self.assertTrue(self.answered(self.cell(fill % 5), "new")["answer"]["ok"])
+        record = self.answered(self.cell(fill % 100))
+        self.assertEqual((record["answer"]["error"]["name"], record["answer"]["error"]["value"]), ("OSError", "[Errno 28] No space left on device"))
+        self.assertEqual(self.value(self.answered(self.cell("import os; 15 <= os.path.getsize('/tmp/full') >> 20 <= 20"))), "True")
+        self.assertEqual(self.answered(self.cell(fill.replace("full", "more") % 2, "--context", "other"), "new")["answer"]["error"]["name"], "OSError")
+        self.answered(self.cell("os.remove('/tmp/full')"))
+        self.assertTrue(self.answered(self.cell(fill.replace("full", "more") % 2, "--context", "other"))["answer"]["ok"])
+
+    def test_a_file_over_its_size_is_an_error_of_the_cell(self):
+        self.start_session("--set", 'limits.file_size="1M"')
+        self.assertTrue(self.answered(self.cell("open('/tmp/small', 'wb').write(bytes(1 << 20))"), "new")["answer"]["ok"])
+        record = self.answered(self.cell("open('/tmp/large', 'wb', buffering=0).write(bytes(2 << 20)), open('/tmp/large', 'ab', buffering=0).write(b'x')"))
+        self.assertEqual((record["answer"]["error"]["name"], record["answer"]["error"]["value"]), ("OSError", "[Errno 27] File too large"))
+        self.answered(self.cell("1"))
 
 
 class HumanEval(EvalTest):

@@ -220,7 +220,70 @@ def complain(words):
         pass
 
 
+class Group:
+    """A part of what a Printer prints, as a context manager."""
+
+    def __init__(self, printer, indent, open, close):
+        self.printer, self.indent, self.open, self.close = printer, indent, open, close
+
+    def __enter__(self):
+        self.printer.begin_group(self.indent, self.open)
+
+    def __exit__(self, *_):
+        self.printer.end_group(self.indent, self.close)
+
+
+class Printer:
+    """What a _repr_pretty_ method of a value writes to: all on one line but where it asks for a new one."""
+
+    def __init__(self):
+        self.parts = []
+        self.indentation = 0
+        self.open = []  # ids of the values that are being printed
+
+    def text(self, text):
+        self.parts.append(text)
+
+    def breakable(self, sep=" "):
+        self.text(sep)
+
+    def break_(self):
+        self.text("\n" + " " * self.indentation)
+
+    def begin_group(self, indent=0, open=""):
+        self.text(open)
+        self.indentation += indent
+
+    def end_group(self, dedent=0, close=""):
+        self.indentation -= dedent
+        self.text(close)
+
+    def group(self, indent=0, open="", close=""):
+        return Group(self, indent, open, close)
+
+    def indent(self, indent):
+        return self.group(indent)
+
+    def pretty(self, value):
+        method = real_method(value, "_repr_pretty_")
+        if method is None:
+            return self.text(repr(value))
+        cycle = id(value) in self.open
+        self.open.append(id(value))
+        try:
+            method(self, cycle)
+        finally:
+            self.open.pop()
+
+
 def text_of(value):
+    if real_method(value, "_repr_pretty_") is not None:
+        printer = Printer()
+        try:
+            printer.pretty(value)
+            return "".join(printer.parts)
+        except Exception as error:
+            complain("_repr_pretty_ of %s raised %s: %s" % (name_of(value), name_of(error), said_by(error)))
     try:
         return repr(value)
     except Exception as error:
