@@ -8,7 +8,7 @@ code="clang-19 clang-tidy-19 libclang-rt-19-dev libgtest-dev libgmock-dev librap
 # The tests that drive the program, beside those below.
 driven="valgrind nodejs"
 # Interpreters and their modules that tests/cells runs cells in; a test that lacks one of them is skipped and says so.
-cells="python3-ipython python3-matplotlib python3-pandas python3-pil python3-seaborn python3-sympy python3-venv nodejs r-base-core"
+cells="python3-ipython python3-matplotlib python3-nbformat python3-pandas python3-pil python3-seaborn python3-sympy python3-venv nodejs r-base-core"
 # What the documents and packages are tested with: real shells, Debian's linter, and npm for the linter of TOML (70 MB with what
 # they need; a test that lacks one of them is skipped and says so).
 documents="bash zsh fish lintian pkg-config npm"

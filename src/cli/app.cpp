@@ -97,7 +97,7 @@ Status take_operands(const CommandRow& row, Split& split, Invocation& typed) {
   plan::RunRequest& request = typed.request;
   request.operands.assign(program, split.operands.end());
   request.after_dashes = split.after_dashes;
-  if (request.code) return {};
+  if (request.code || !typed.cell.notebook.empty()) return {};
   if (!request.after_dashes && !request.operands.empty() && request.operands.front() == "-") {
     request.code_from_stdin = true;
     request.operands.erase(request.operands.begin());

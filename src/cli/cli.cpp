@@ -12,6 +12,7 @@
 #include "cli/completions/completions.hpp"
 #include "cli/doctor_command.hpp"
 #include "cli/help.hpp"
+#include "cli/notebook/command.hpp"
 #include "cli/policy/command.hpp"
 #include "cli/run_command.hpp"
 #include "cli/runs_command.hpp"
@@ -75,6 +76,8 @@ int dispatch(const Invocation& typed, const Process& process) {
   if (typed.command.empty())
     return complain(usage_error("nothing to do", "\"sbx help\" lists the commands"),
                     typed.output.color, kUsage);
+  if (typed.command == "run" && (typed.cell.keep_going || !typed.cell.notebook.empty()))
+    return cells_command(typed, {.arguments = process.area, .started = process.started});
   if (typed.command == "run" && !typed.session.empty())
     return run_in_session(typed, {.arguments = process.area, .started = process.started});
   if (typed.command == "run")

@@ -27,11 +27,13 @@ struct OutputOptions {
   Color color = Color::automatic;
 };
 
-/// session eval.
+/// session eval, run --cells.
 struct CellOptions {
-  std::string context;  ///< --context, empty if none
-  std::string results;  ///< --results, a directory; empty if none
-  bool stream = false;  ///< --stream
+  std::string context;      ///< --context, empty if none
+  std::string results;      ///< --results, a directory; empty if none
+  bool stream = false;      ///< --stream
+  std::string notebook;     ///< run --cells, empty if none
+  bool keep_going = false;  ///< run --keep-going
 };
 
 struct Invocation {

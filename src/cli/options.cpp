@@ -26,6 +26,15 @@ constexpr OptionRow kRunOptions[] = {
      "Run it as a call of this session, which is started first with this policy if it isn't there. "
      "See sbx-session(1).",
      take_session},
+    {"--cells", "FILE", kProgram, kOnce,
+     "Run the code cells of a notebook, or of a script that is divided by lines # %%, one after "
+     "the "
+     "other in one interpreter. --out DIR writes the notebook with its outputs there.",
+     take_cells},
+    {"--keep-going", "", kProgram, kOnce,
+     "With --cells, go on after a cell that raised an error. The exit status is still that of the "
+     "first one.",
+     sets<&Invocation::cell, &CellOptions::keep_going>},
     {"-p,--policy", "POLICY", kPolicy, kEach,
      "A policy by name, or a policy file. May be given several times: later ones win. Without it: "
      "SBX_POLICY, then the policy of ~/.config/sbx/config.toml, then \"default\".",

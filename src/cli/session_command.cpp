@@ -392,10 +392,12 @@ class SessionCommand {
   host::Host host_;
 };
 
-/// Starts the session that was asked for; `name` may be empty.
+}  // namespace
+
 session::StartAnswer start_session(const Invocation& typed, const OwnProcess& process,
-                                   const std::string& name) {
+                                   const std::string& name, int owner) {
   run::Request request;
+  request.parent = owner;
   request.policies = typed.policies;
   for (const auto* list : {&typed.sets, &typed.named, &typed.allow_hosts})
     request.overrides.insert(request.overrides.end(), list->begin(), list->end());
@@ -408,6 +410,8 @@ session::StartAnswer start_session(const Invocation& typed, const OwnProcess& pr
     write_stderr(record::findings_text(findings, paint));
   });
 }
+
+namespace {
 
 int start_command(const Invocation& typed, const OwnProcess& process) {
   if (typed.operands.size() > 1)

@@ -13,10 +13,10 @@
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "cli/cell_results.hpp"
+#include "cli/cell_words.hpp"
 #include "record/cell.hpp"
 #include "record/words.hpp"
 #include "run/launch.hpp"
-#include "run/terminal_text.hpp"
 #include "session/client.hpp"
 #include "session/json.hpp"
 #include "session/message.hpp"
@@ -32,21 +32,6 @@ std::unexpected<Error> usage(std::string code, std::string message, std::string 
                     .code = std::move(code),
                     .message = std::move(message),
                     .hint = std::move(hint)});
-}
-
-/// Signals that end this process: the cell is told first.
-Result<UniqueFd> take_signals() {
-  sigset_t taken;
-  ::sigemptyset(&taken);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
-    struct sigaction now{};
-    if (::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN) continue;
-    ::sigaddset(&taken, signal);
-  }
-  ::sigprocmask(SIG_BLOCK, &taken, nullptr);
-  UniqueFd signals(::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (signals.valid()) return signals;
-  return fail_errno(ErrorKind::internal, "no-signalfd", "cannot receive signals");
 }
 
 /// One stream of the cell as events: whole characters, and base64 where it is no text.
@@ -110,7 +95,7 @@ class Eval {
     if (!typed_.cell.results.empty())
       results_.emplace(SBX_TRY(CellResults::open(typed_.cell.results)));
     client_.emplace(SBX_TRY(session::Client::connect(host_, typed_.operands.front())));
-    signals_ = SBX_TRY(take_signals());
+    signals_ = SBX_TRY(take_ending_signals());
     loop_.emplace(SBX_TRY(EventLoop::make()));
     SBX_TRY(begin(wish));
     while (!ended_ || open_streams_ > 0) SBX_TRY(loop_->run_once());
@@ -243,62 +228,16 @@ class Eval {
     return record::print_answer(dump({{"event", "end"}, {"record", record}}));
   }
 
-  /// What came from inside never reaches a terminal raw.
-  static std::string made_safe(const std::string& text, int fd) {
-    return ::isatty(fd) == 1 ? run::for_terminal(text) : text;
-  }
-
   [[nodiscard]] bool tell(const Json& record) const {
     const Json answer = record.value("answer", Json());
     bool printed = true;
     if (answer.is_object()) {
-      for (const Json& each : answer["results"]) printed = show(each) && printed;
+      for (const Json& each : answer["results"])
+        printed = show_result(each, typed_.output.quiet, "--results DIR saves it") && printed;
       if (const Json& error = answer["error"]; error.is_object()) tell_error(error);
     }
-    tell_outcome(record);
+    if (!typed_.output.quiet) tell_outcome(record);
     return printed;
-  }
-
-  [[nodiscard]] bool show(const Json& result) const {
-    const Json& data = result["data"];
-    const std::string text = data.value("text/plain", "");
-    // As at an interpreter's own prompt: nothing is said about no value.
-    const bool is_nothing = text.empty() || text == "None" || text == "undefined";
-    bool printed = true;
-    if (!is_nothing) printed = record::print_answer(made_safe(text + "\n", STDOUT_FILENO));
-    if (typed_.output.quiet) return printed;
-    for (const Json& each : result.value("left_out", Json::array()))
-      write_stderr("sbx: left out: " + printable(each.value("mime", "")) + " of " +
-                   describe(Bytes{each.value("bytes", std::uint64_t{0})}) + "\n");
-    if (const Json file = result.value("file", Json()); file.is_object())
-      for (const auto& [mime, path] : file.items())
-        write_stderr("sbx: " + printable(mime) + " is in " + printable(path.get<std::string>()) +
-                     "\n");
-    else if (has_picture(data))
-      write_stderr("sbx: there is a picture: --results DIR saves it\n");
-    return printed;
-  }
-
-  static bool has_picture(const Json& data) {
-    for (const auto& [mime, value] : data.items())
-      if (mime.starts_with("image/")) return true;
-    return false;
-  }
-
-  static void tell_error(const Json& error) {
-    std::string text = error.value("traceback", "");
-    if (text.empty()) text = error.value("name", "") + ": " + error.value("value", "");
-    write_stderr(made_safe(text + "\n", STDERR_FILENO));
-  }
-
-  void tell_outcome(const Json& record) const {
-    if (typed_.output.quiet) return;
-    const Json& outcome = record["outcome"];
-    const std::string status = outcome.value("status", "");
-    const std::string state = record.value("state", "");
-    if (status != "answered")
-      write_stderr("sbx: " + status + ": " + printable(outcome.value("detail", "")) + "\n");
-    if (state == "lost") write_stderr("sbx: what the context remembered before is lost\n");
   }
 
   const Invocation& typed_;

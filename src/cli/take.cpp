@@ -256,6 +256,12 @@ Status take_lang(Invocation& typed, std::string_view value) {
   return {};
 }
 
+Status take_cells(Invocation& typed, std::string_view value) {
+  if (value.empty()) return wrong("--cells needs a notebook", "for example --cells report.ipynb");
+  typed.cell.notebook = std::string(value);
+  return {};
+}
+
 Status take_code(Invocation& typed, std::string_view value) {
   typed.request.code = std::string(value);
   return {};

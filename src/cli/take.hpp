@@ -42,6 +42,7 @@ Take take_env_fd;
 Take take_stdin;
 Take take_lang;
 Take take_code;
+Take take_cells;
 Take take_report;
 Take take_report_fd;
 Take take_events_fd;

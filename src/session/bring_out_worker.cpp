@@ -27,9 +27,11 @@ changes::BringOutOptions options_of(const Json& wish) {
   options.yes = wish.value("yes", false);
   options.keep = wish.value("keep", "");
   options.folder = binary_of(wish, "out");
-  if (const auto patterns = wish.find("patterns"); patterns != wish.end())
-    for (const Json& each : *patterns)
-      if (each.is_string()) options.patterns.push_back(each.get<std::string>());
+  for (const auto& [key, list] :
+       {std::pair("patterns", &options.patterns), std::pair("collect", &options.collect)})
+    if (const auto patterns = wish.find(key); patterns != wish.end())
+      for (const Json& each : *patterns)
+        if (each.is_string()) list->push_back(each.get<std::string>());
   return options;
 }
 

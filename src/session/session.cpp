@@ -51,7 +51,7 @@ Session::Session(Place place, std::unique_ptr<run::HeldSandbox> held, EventLoop 
       started_(::time(nullptr)),
       held_(std::move(held)) {}
 
-Status Session::begin() {
+Status Session::begin(UniqueFd owner) {
   socket_ = SBX_TRY(place_.listen());
   SBX_TRY(held_->attach(loop_, {.events = this,
                                 .spent = [this](Budget budget) { spent(budget); },
@@ -70,6 +70,12 @@ Status Session::begin() {
   (void)std::signal(SIGHUP, SIG_IGN);  // of the terminal that it was started at
   SBX_TRY(loop_.watch(signals_.get(), EPOLLIN, [this](std::uint32_t) { handle_signals(); }));
   SBX_TRY(loop_.watch(socket_.get(), EPOLLIN, [this](std::uint32_t) { accept_all(); }));
+  owner_ = std::move(owner);
+  if (owner_.valid())
+    SBX_TRY(loop_.watch(owner_.get(), EPOLLIN, [this](std::uint32_t) {
+      loop_.forget(owner_.get());
+      stop(UniqueFd());
+    }));
   ends_at_ = sys::now_microseconds() + in_microseconds(held_->policy().session.lifetime.value);
   note_use();
   rest_between_calls();

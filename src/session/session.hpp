@@ -26,7 +26,8 @@ class Session : public Events {
  public:
   Session(Place place, std::unique_ptr<run::HeldSandbox> held, EventLoop loop);
 
-  Status begin();
+  /// `owner`: a pidfd; the session stops when that process ends. Invalid: it has no owner.
+  Status begin(UniqueFd owner);
   void run();
   [[nodiscard]] Json info() const;
 
@@ -101,6 +102,7 @@ class Session : public Events {
   std::unique_ptr<run::HeldSandbox> held_;
   UniqueFd socket_;
   UniqueFd signals_;
+  UniqueFd owner_;
   UniqueFd image_;
   std::vector<UniqueFd> clients_;  ///< connected, before their request
   Calls calls_;

@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <utility>
 
@@ -18,11 +20,17 @@
 namespace sbx::session {
 namespace {
 
-/// Only the standard streams and `keep` stay: the session holds nothing of its starter's.
-void close_others(int keep) {
-  const auto own = static_cast<unsigned>(keep);
-  if (own > STDERR_FILENO + 1U) (void)::close_range(STDERR_FILENO + 1U, own - 1, 0);
-  (void)::close_range(own + 1, ~0U, 0);
+/// Only the standard streams and those of `kept` that are descriptors stay: the session holds nothing of its starter's.
+void close_others(std::array<int, 2> kept) {
+  std::ranges::sort(kept);
+  unsigned next = STDERR_FILENO + 1U;
+  for (const int each : kept) {
+    if (each <= STDERR_FILENO) continue;
+    const auto own = static_cast<unsigned>(each);
+    if (own > next) (void)::close_range(next, own - 1, 0);
+    next = own + 1;
+  }
+  (void)::close_range(next, ~0U, 0);
 }
 
 void leave_terminal() {
@@ -35,7 +43,7 @@ void leave_terminal() {
 using Tell = std::function<void(const policy::Findings&)>;
 
 int serve(const std::string& name, const run::Request& request, const run::Sinks& sinks,
-          const Tell& tell, const UniqueFd& ready) {
+          const Tell& tell, const UniqueFd& ready, UniqueFd owner) {
   const auto refuse = [&](const policy::Findings& findings) {
     tell(findings);
     return exit_status_of(findings.front());
@@ -49,7 +57,7 @@ int serve(const std::string& name, const run::Request& request, const run::Sinks
   auto loop = EventLoop::make();
   if (!loop) return refuse({loop.error()});
   auto session = std::make_unique<Session>(std::move(*place), std::move(*held), std::move(*loop));
-  if (const Status begun = session->begin(); !begun) return refuse({begun.error()});
+  if (const Status begun = session->begin(std::move(owner)); !begun) return refuse({begun.error()});
   leave_terminal();
   (void)send(ready.get(), session->info());
   const_cast<UniqueFd&>(ready).reset();
@@ -79,8 +87,9 @@ StartAnswer start(std::string name, run::Request request, const run::Sinks& sink
   if (pid == 0) {
     pair->first.reset();
     (void)::setsid();
-    close_others(pair->second.get());
-    const int status = serve(name, request, sinks, tell, pair->second);
+    UniqueFd owner(std::exchange(request.parent, -1));
+    close_others({pair->second.get(), owner.get()});
+    const int status = serve(name, request, sinks, tell, pair->second, std::move(owner));
     ::_exit(status);
   }
   pair->second.reset();

@@ -12,7 +12,8 @@ namespace sbx::session {
 
 /// Forks the session's process and waits until it takes calls. `name`: empty for one of its own making. `request`: its
 /// policies, overrides, program (with `hold`) and variables. `sinks`: of the start. What goes wrong in the start is
-/// told on stderr, by `tell`; then the exit status is returned. Call it while this process is single-threaded and knows
+/// told on stderr, by `tell`; then the exit status is returned. The session stops when the process of the pidfd
+/// `request.parent` ends, if there is one. Call it while this process is single-threaded and knows
 /// nothing else: the sandbox's PID 1 is a copy of a copy of it.
 struct StartAnswer {
   int status = 0;  ///< 0: it takes calls

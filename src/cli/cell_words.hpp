@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "base/json.hpp"
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+
+/// What `session eval` and `run --cells` have in common: a cell's answer in words, and the signals that end them.
+namespace sbx::cli {
+
+/// Takes the signals that end this process, except ignored ones: the cell is told first. Errors: internal.
+[[nodiscard]] Result<UniqueFd> take_ending_signals();
+
+/// Prints a value of a cell's answer, and what was left out of it. `cure`: the end of the sentence about a picture that
+/// is saved nowhere; empty: nothing is said. False where stdout can't be written.
+[[nodiscard]] bool show_result(const Json& result, bool quiet, const std::string& cure);
+/// The traceback of an error.
+void tell_error(const Json& error);
+/// How the cell ended, unless it answered, and what became of the context's state.
+void tell_outcome(const Json& record);
+
+}  // namespace sbx::cli

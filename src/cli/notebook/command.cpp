@@ -1,0 +1,366 @@
+#include "cli/notebook/command.hpp"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "base/text.hpp"
+#include "cli/cell_words.hpp"
+#include "cli/notebook/cell_run.hpp"
+#include "cli/notebook/file.hpp"
+#include "cli/notebook/notebook.hpp"
+#include "cli/notebook/starter.hpp"
+#include "cli/report.hpp"
+#include "cli/session_command.hpp"
+#include "host/host.hpp"
+#include "plan/program/languages.hpp"
+#include "record/words.hpp"
+#include "run/launch.hpp"
+#include "session/client.hpp"
+#include "session/drivers.hpp"
+#include "session/json.hpp"
+#include "worker/message.hpp"
+
+namespace sbx::cli {
+namespace {
+
+constexpr const char* kSchema = "sbx.notebook/1";
+
+std::unexpected<Error> usage(std::string code, std::string message, std::string hint) {
+  return fail(Error{.kind = ErrorKind::usage,
+                    .code = std::move(code),
+                    .message = std::move(message),
+                    .hint = std::move(hint)});
+}
+
+std::string canonical(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
+                                                         &std::free);
+  return real ? real.get() : path;
+}
+
+/// What has no meaning for a notebook.
+Status check_options(const Invocation& typed) {
+  const auto excluded = [](const char* option) {
+    return usage("usage", fmt::format("{} and --cells exclude each other", option),
+                 "sbx run --help");
+  };
+  const auto& [folder, collect, diff, apply, patterns, yes, keep] = typed.bring_out;
+  const std::pair<bool, const char*> unfit[] = {
+      {!typed.session.empty(), "--session"},
+      {typed.request.code.has_value(), "-c"},
+      {typed.request.interactive, "-i"},
+      {typed.request.stdin_mode != plan::StdinMode::inherit, "--stdin"},
+      {typed.request.explain, "--explain"},
+      {diff, "--diff"},
+      {apply, "--apply"},
+      {yes, "--yes"},
+      {!keep.empty(), "--keep"},
+      {typed.output.events_fd >= 0, "--events-fd"},
+      {typed.output.github, "--github"},
+      {typed.die_with_parent, "--die-with-parent"},
+      {typed.output.dry_run, "--dry-run"},
+      {typed.output.trace_time, "--trace-time"}};
+  if (typed.cell.notebook.empty())
+    return usage("usage", "--keep-going without --cells has no effect", "--cells FILE");
+  for (const auto& [is_given, option] : unfit)
+    if (is_given) return excluded(option);
+  if (!collect.empty() && folder.empty())
+    return usage("usage", "--collect without --out has no effect", "to copy the files: --out DIR");
+  if (typed.request.operands.empty() && !typed.request.code_from_stdin) return {};
+  return usage("usage", "--cells takes one notebook, and no command or arguments",
+               "for example: sbx run --cells report.ipynb --out results");
+}
+
+class CellsCommand {
+ public:
+  CellsCommand(const Invocation& typed, const OwnProcess& process)
+      : typed_(typed), process_(process), file_(typed.cell.notebook) {}
+
+  int run() {
+    auto targets = ReportTargets::prepare(typed_.output);
+    targets_ = targets ? std::move(*targets) : ReportTargets::stdout_only(typed_.output);
+    Status done = targets ? Status() : Status(fail(targets.error()));
+    if (done) done = steps();
+    if (!done) note_failure(done.error());
+    return report();
+  }
+
+ private:
+  /// Says what went wrong; the first failure decides the exit status.
+  void note_failure(const Error& error) {
+    write_stderr(record::error_text(error, paint_for(typed_.output.color, STDERR_FILENO)));
+    if (!error_) error_ = error;
+    if (status_ == 0) status_ = exit_status_of(error);
+  }
+
+  Status steps() {
+    SBX_TRY(check_options(typed_));
+    Starter starter = SBX_TRY(Starter::fork(typed_, process_));
+    notebook_ = SBX_TRY(read_notebook(file_));
+    language_ = SBX_TRY(choose_language());
+    name_language(notebook_, language_);
+    if (!typed_.bring_out.folder.empty())
+      target_.emplace(SBX_TRY(NotebookTarget::prepare(typed_.bring_out.folder, file_)));
+    if (std::ranges::any_of(notebook_.cells, &NotebookCell::runs))
+      SBX_TRY(run_in_session(starter));
+    else if (!typed_.output.quiet)
+      write_stderr("sbx: the notebook has no code to run\n");
+    if (!target_) return {};
+    SBX_TRY(target_->write(notebook_text(notebook_)));
+    is_written_ = true;
+    if (!typed_.output.quiet)
+      write_stderr("sbx: the notebook is in " + printable(target_->shown()) + "\n");
+    return {};
+  }
+
+  Result<std::string> choose_language() const {
+    const plan::Language* const own =
+        plan::language(notebook_.language == "ir" ? "r" : notebook_.language);
+    const std::string& typed = typed_.request.language;
+    const auto driver = SBX_TRY(session::find_driver(!typed.empty()   ? typed
+                                                     : own != nullptr ? std::string(own->name)
+                                                                      : "python"));
+    const bool differs =
+        !notebook_.language.empty() && (own == nullptr || own->name != driver->language);
+    if (!differs) return std::string(driver->language);
+    return usage("other-language",
+                 fmt::format("\"{}\" is a notebook of {}, and --lang {} is another language",
+                             printable(file_), printable(notebook_.language), driver->language),
+                 own != nullptr && session::find_driver(own->name)
+                     ? fmt::format("--lang {}", own->name)
+                     : "cells run in python, javascript and r");
+  }
+
+  Status run_in_session(Starter& starter) {
+    host_ = SBX_TRY(host::probe());
+    signals_ = SBX_TRY(take_ending_signals());
+    const auto started = starter.start();
+    if (!started || started->status != 0) {
+      if (const int signal = pending_signal()) return cancelled_before(signal);
+      if (!started) return fail(started.error());
+      status_ = started->status;
+      error_ = Error{.kind = ErrorKind::setup,
+                     .code = "no-session",
+                     .message = "the sandbox could not be started; stderr says why"};
+      return {};
+    }
+    session_ = started->facts.value("name", "");
+    run_cells();
+    if (target_) note(bring_files_out());
+    note(stop());
+    return {};
+  }
+
+  void note(const Status& done) {
+    if (!done) note_failure(done.error());
+  }
+
+  Status cancelled_before(int signal) {
+    status_ = sbx::exit_status_of(Cancelled{signal});
+    detail_ = "cancelled before the first cell";
+    return {};
+  }
+
+  [[nodiscard]] int pending_signal() const {
+    signalfd_siginfo info{};
+    return ::read(signals_.get(), &info, sizeof info) == sizeof info
+               ? static_cast<int>(info.ssi_signo)
+               : 0;
+  }
+
+  void run_cells() {
+    for (NotebookCell& cell : notebook_.cells) {
+      if (!cell.runs()) continue;
+      if (stops_) {
+        ++not_run_;
+        continue;
+      }
+      cell.count = ++count_;
+      run_one(cell);
+    }
+  }
+
+  [[nodiscard]] Json wish_for(const NotebookCell& cell) const {
+    run::Request request;
+    request.id = run::make_run_id();
+    request.program.code = cell.source;
+    request.capture = targets_.any();
+    Json wish{{"op", "eval"}, {"language", language_}, {"context", ""}, {"follow", true}};
+    session::put_binary(wish, "request", worker::pack(request));
+    return wish;
+  }
+
+  void run_one(NotebookCell& cell) {
+    const CellPlace place{
+        .host = host_, .session = session_, .signals = signals_.get(), .captures = targets_.any()};
+    EndedCell end = run_cell(typed_, place, wish_for(cell), *cell.count);
+    if (!end.is_printed) cannot_print_ = true;
+    if (end.error) return could_not_run(cell, end);
+    const bool answered = end.record["outcome"].value("status", "") == "answered";
+    if (!answered) end.outputs.add_end(end.record["outcome"]);
+    cell.outputs = end.outputs.take();
+    const bool is_right = end.status == 0 || (answered && cell.may_raise);
+    cells_.push_back(cell_entry(cell, end.record, is_right));
+    if (!answered && !typed_.output.quiet) tell_outcome(end.record);
+    if (end.cancelled_by != 0 && answered) {
+      // The cell was over; the run is not to go on.
+      stops_ = true;
+      status_ = sbx::exit_status_of(Cancelled{end.cancelled_by});
+      detail_ = fmt::format("cancelled after {}", place_of(cell, 0));
+    }
+    if (is_right) return;
+    fail_at(cell, why(end.record), end.status, line_of(end.record));
+    if (answered && typed_.cell.keep_going && end.cancelled_by == 0) stops_ = false;
+  }
+
+  void could_not_run(NotebookCell& cell, EndedCell& end) {
+    const Error& error = *end.error;
+    end.outputs.add_end({{"status", "setup-failed"}, {"detail", error.text()}});
+    cell.outputs = end.outputs.take();
+    if (!end.record.empty()) cells_.push_back(cell_entry(cell, end.record, false));
+    fail_at(cell, error.text(), exit_status_of(error));
+    note_failure(error);
+  }
+
+  static std::uint64_t line_of(const Json& record) {
+    const Json answer = record.value("answer", Json());
+    if (!answer.is_object() || !answer["error"].is_object()) return 0;
+    const Json& line = answer["error"]["line"];
+    return line.is_number_unsigned() ? line.get<std::uint64_t>() : 0;
+  }
+
+  static std::string why(const Json& record) {
+    const Json& outcome = record["outcome"];
+    if (outcome.value("status", "") != "answered")
+      return outcome.value("status", "") + ": " + outcome.value("detail", "");
+    const Json answer = record.value("answer", Json());
+    if (answer.is_object() && answer["error"].is_object()) {
+      constexpr std::size_t kMost = 300;
+      const Json& error = answer["error"];
+      const std::string text = error.value("name", "") + ": " + error.value("value", "");
+      return text.size() > kMost ? lossy_utf8(text.substr(0, kMost)) + " ..." : text;
+    }
+    if (answer.is_object() && answer["exit"].is_number_integer())
+      return fmt::format("it exited with status {}", answer["exit"].get<std::int64_t>());
+    return "it did not succeed";
+  }
+
+  /// "cell 3 (In [2]), line 4", with the script's line where there is one.
+  [[nodiscard]] std::string place_of(const NotebookCell& cell, std::uint64_t line) const {
+    std::string place = fmt::format("cell {} (In [{}])", cell.number, cell.count.value_or(0));
+    if (line > 0) place += fmt::format(", line {}", line);
+    if (cell.line > 0)
+      place += fmt::format(", {}:{}", printable(file_), cell.line + (line > 0 ? line - 1 : 0));
+    return place;
+  }
+
+  void fail_at(const NotebookCell& cell, const std::string& reason, int status,
+               std::uint64_t line = 0) {
+    stops_ = true;
+    const std::string text = place_of(cell, line) + ": " + reason;
+    if (!typed_.output.quiet) write_stderr("sbx: " + printable(text) + "\n");
+    if (failed_cell_ > 0) return;
+    failed_cell_ = cell.number;
+    detail_ = text;
+    status_ = status;
+  }
+
+  // --- the end
+
+  /// As `sbx run --out` does. A workspace that is live has its files already.
+  Status bring_files_out() {
+    session::Client client = SBX_TRY(session::Client::connect(host_, session_));
+    Json wish{{"op", "changes"},
+              {"silent", typed_.output.quiet || typed_.output.json},
+              {"color", static_cast<int>(typed_.output.color)},
+              {"collect", typed_.bring_out.collect}};
+    session::put_binary(wish, "out", canonical(typed_.bring_out.folder));
+    const int fds[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
+    const auto done = client.ask_worker(wish, fds);
+    if (!done && done.error().code == "nothing-to-bring-out") return {};
+    if (!done) return fail(done.error());
+    if (done->value("failures", false) && status_ == 0) status_ = exit_status::kCouldNot;
+    return {};
+  }
+
+  Status stop() {
+    session::Client client = SBX_TRY(session::Client::connect(host_, session_));
+    return client.ask_to_end({{"op", "stop"}});
+  }
+
+  static Json cell_entry(const NotebookCell& cell, const Json& record, bool is_right) {
+    return {{"cell", cell.number},
+            {"id", cell.id},
+            {"line", cell.line > 0 ? Json(cell.line) : Json(nullptr)},
+            {"may_raise", cell.may_raise},
+            {"success", is_right},
+            {"record", record}};
+  }
+
+  [[nodiscard]] Json record() const {
+    const bool ran = !cells_.empty() || (!error_ && status_ == 0);
+    Json json{{"schema", kSchema}, {"sbx", SBX_VERSION}};
+    put_name(json, "notebook", file_);
+    json["language"] = language_.empty() ? Json(nullptr) : Json(language_);
+    Json outcome{{"status", status_ == 0 ? "succeeded"
+                            : ran        ? "failed"
+                                         : "setup-failed"},
+                 {"success", status_ == 0},
+                 {"exit_status", status_},
+                 {"cell", failed_cell_ > 0 ? Json(failed_cell_) : Json(nullptr)},
+                 {"detail", lossy_utf8(error_ && detail_.empty() ? error_->text() : detail_)}};
+    if (error_) outcome["code"] = error_->code;
+    if (error_ && !error_->hint.empty()) outcome["hint"] = lossy_utf8(error_->hint);
+    json["outcome"] = std::move(outcome);
+    json["cells"] = cells_;
+    json["not_run"] = not_run_;
+    if (is_written_)
+      put_name(json, "written", target_->shown());
+    else
+      json["written"] = nullptr;
+    return json;
+  }
+
+  int report() {
+    if (cannot_print_ && status_ == 0) status_ = exit_status::kCouldNot;
+    if (!targets_.any()) return status_;
+    const Status written = targets_.write(dump(record()));
+    if (!written) note_failure(written.error());
+    return status_;
+  }
+
+  const Invocation& typed_;
+  OwnProcess process_;
+  const std::string& file_;
+  ReportTargets targets_;
+  Notebook notebook_;
+  std::string language_;
+  std::optional<NotebookTarget> target_;
+  bool is_written_ = false;
+  host::Host host_;
+  UniqueFd signals_;
+  std::string session_;
+  std::uint64_t count_ = 0;
+  Json cells_ = Json::array();
+  std::size_t not_run_ = 0;
+  bool stops_ = false;
+  bool cannot_print_ = false;
+  std::size_t failed_cell_ = 0;
+  std::string detail_;
+  int status_ = 0;
+  std::optional<Error> error_;
+};
+
+}  // namespace
+
+int cells_command(const Invocation& typed, const OwnProcess& process) {
+  return CellsCommand(typed, process).run();
+}
+
+}  // namespace sbx::cli

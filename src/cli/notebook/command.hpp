@@ -1,0 +1,11 @@
+#pragma once
+
+#include "cli/invocation.hpp"
+#include "cli/run_command.hpp"
+
+namespace sbx::cli {
+
+/// `sbx run --cells FILE`: runs a notebook's cells in a session of its own, which ends with it. Returns the exit status.
+[[nodiscard]] int cells_command(const Invocation& typed, const OwnProcess& process);
+
+}  // namespace sbx::cli

@@ -1,0 +1,110 @@
+#include "cli/notebook/file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string_view>
+
+#include "base/sys.hpp"
+#include "base/text.hpp"
+#include "changes/bring_out.hpp"
+#include "cli/notebook/percent_cells.hpp"
+
+namespace sbx::cli {
+namespace {
+
+constexpr std::size_t kLargest = std::size_t{64} << 20;
+
+std::unexpected<Error> usage(std::string code, std::string message, std::string hint) {
+  return fail(Error{.kind = ErrorKind::usage,
+                    .code = std::move(code),
+                    .message = std::move(message),
+                    .hint = std::move(hint)});
+}
+
+/// The language of a script by its extension, with the comment that begins its marks.
+struct ScriptForm {
+  std::string_view extension;
+  std::string_view language;
+  std::string_view comment;
+};
+constexpr ScriptForm kScripts[] = {
+    {".py", "python", "#"}, {".js", "javascript", "//"}, {".R", "r", "#"}, {".r", "r", "#"}};
+
+Result<std::string> read_source(const std::string& path) {
+  const UniqueFd file = SBX_TRY(sys::open_to_read(path));
+  struct stat facts{};
+  if (::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode))
+    return usage("bad-notebook", fmt::format("\"{}\" is not a regular file", printable(path)),
+                 "--cells takes an .ipynb file, or a script with # %% lines");
+  if (static_cast<std::uint64_t>(facts.st_size) > kLargest)
+    return usage("bad-notebook",
+                 fmt::format("\"{}\" has {}, and a notebook may have {}", printable(path),
+                             describe(Bytes{static_cast<std::uint64_t>(facts.st_size)}),
+                             describe(Bytes{kLargest})),
+                 "without its outputs: jupyter nbconvert --clear-output --to notebook FILE");
+  return sys::read_all(file.get(), kLargest);
+}
+
+}  // namespace
+
+Result<Notebook> read_notebook(const std::string& path) {
+  const auto form = std::ranges::find_if(
+      kScripts, [&path](const ScriptForm& each) { return path.ends_with(each.extension); });
+  const bool is_script = form != std::end(kScripts);
+  if (!is_script && !path.ends_with(".ipynb"))
+    return usage("bad-notebook",
+                 fmt::format("\"{}\" is neither .ipynb nor .py, .js or .R", printable(path)),
+                 "--cells takes an .ipynb file, or a script with # %% lines");
+  const std::string text = SBX_TRY(read_source(path));
+  if (!is_script) return parse_notebook(text, path);
+  if (!is_utf8(text))
+    return usage("bad-notebook", fmt::format("\"{}\" is not UTF-8", printable(path)),
+                 "convert it: iconv -t utf-8 FILE");
+  Notebook notebook = cells_of_script(text, form->comment);
+  notebook.language = form->language;
+  return notebook;
+}
+
+Result<NotebookTarget> NotebookTarget::prepare(const std::string& folder,
+                                               const std::string& source) {
+  NotebookTarget target;
+  target.folder_ = SBX_TRY(workspace::prepare_target(folder));
+  std::string name = source.substr(source.rfind('/') + 1);
+  if (!name.ends_with(".ipynb")) name = name.substr(0, name.rfind('.')) + ".ipynb";
+  target.name_ = std::move(name);
+  target.shown_ = folder + (folder.ends_with('/') ? "" : "/") + target.name_;
+  struct stat own{};
+  struct stat there{};
+  if (::stat(source.c_str(), &own) == 0 &&
+      ::fstatat(target.folder_.get(), target.name_.c_str(), &there, 0) == 0 &&
+      own.st_dev == there.st_dev && own.st_ino == there.st_ino)
+    return usage("own-notebook",
+                 fmt::format("--out would replace the notebook \"{}\" itself", printable(source)),
+                 "name another directory");
+  return target;
+}
+
+Status NotebookTarget::write(const std::string& text) const {
+  const std::string temporary = fmt::format(".sbx-notebook-{}", ::getpid());
+  (void)::unlinkat(folder_.get(), temporary.c_str(), 0);  // left by a killed sbx
+  const UniqueFd file(::openat(folder_.get(), temporary.c_str(),
+                               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+  if (!file.valid()) return failed();
+  Status written = sys::write_all(file.get(), text);
+  if (written && ::renameat(folder_.get(), temporary.c_str(), folder_.get(), name_.c_str()) != 0)
+    written = failed();
+  if (!written) (void)::unlinkat(folder_.get(), temporary.c_str(), 0);
+  return written;
+}
+
+Status NotebookTarget::failed() const {
+  return fail_errno(ErrorKind::host, "cannot-write",
+                    fmt::format("cannot write \"{}\"", printable(shown_)));
+}
+
+}  // namespace sbx::cli

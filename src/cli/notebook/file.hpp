@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+#include "cli/notebook/notebook.hpp"
+
+namespace sbx::cli {
+
+/// An .ipynb file, or a script whose marks divide it into cells. Errors: usage "bad-notebook"; host.
+[[nodiscard]] Result<Notebook> read_notebook(const std::string& path);
+
+/// The open directory of --out and the name in it.
+class NotebookTarget {
+ public:
+  /// Errors: usage "own-notebook" (it would replace `source`); those of prepare_target().
+  static Result<NotebookTarget> prepare(const std::string& folder, const std::string& source);
+
+  [[nodiscard]] const std::string& shown() const { return shown_; }
+  /// In one step: whoever looks sees the old one or the whole new one. Errors: host.
+  [[nodiscard]] Status write(const std::string& text) const;
+
+ private:
+  [[nodiscard]] Status failed() const;
+
+  UniqueFd folder_;
+  std::string name_;
+  std::string shown_;
+};
+
+}  // namespace sbx::cli

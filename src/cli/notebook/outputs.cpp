@@ -1,0 +1,120 @@
+#include "cli/notebook/outputs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace sbx::cli {
+namespace {
+
+/// Of each stream of a cell: a notebook is for reading. What is beyond was printed, and is counted.
+constexpr std::uint64_t kMostKept = std::uint64_t{1} << 20;
+
+bool holds_json(std::string_view mime) {
+  return mime == "application/json" ||
+         (mime.starts_with("application/") && mime.ends_with("+json"));
+}
+
+/// As Jupyter divides them into lines.
+bool is_lines(std::string_view mime) {
+  return mime.starts_with("text/") || mime == "image/svg+xml" || mime == "application/javascript";
+}
+
+NotebookJson value_of(const std::string& mime, const Json& value) {
+  if (holds_json(mime)) return value;
+  const std::string text = value.is_string()
+                               ? value.get<std::string>()
+                               : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return is_lines(mime) ? lines_of(text) : NotebookJson(text);
+}
+
+NotebookJson error_output(const std::string& name, const std::string& value, NotebookJson lines) {
+  return {{"output_type", "error"},
+          {"ename", name},
+          {"evalue", value},
+          {"traceback", std::move(lines)}};
+}
+
+}  // namespace
+
+void NotebookOutputs::write(const std::string& name, std::string_view bytes) {
+  const std::size_t side = name == "stdout" ? 0 : 1;
+  const std::size_t kept =
+      std::min<std::uint64_t>(bytes.size(), kMostKept - std::min(kMostKept, kept_[side]));
+  kept_[side] += kept;
+  left_out_[side] += bytes.size() - kept;
+  if (kept == 0) return;
+  if (parts_.empty() || parts_.back().stream != name) parts_.push_back({name, {}, {}});
+  parts_.back().bytes += bytes.substr(0, kept);
+}
+
+void NotebookOutputs::add_result(const Json& result) {
+  NotebookJson data = NotebookJson::object();
+  for (const auto& [mime, value] : result["data"].items()) data[mime] = value_of(mime, value);
+  if (data.empty()) return;
+  NotebookJson output{{"output_type", "display_data"},
+                      {"data", std::move(data)},
+                      {"metadata", NotebookJson::object()}};
+  if (result.value("main", false)) {
+    output["output_type"] = "execute_result";
+    output["execution_count"] = count_;
+  }
+  parts_.push_back({{}, {}, std::move(output)});
+}
+
+void NotebookOutputs::add_error(const Json& error) {
+  NotebookJson lines = NotebookJson::array();
+  for (const NotebookJson& line : lines_of(error.value("traceback", ""))) {
+    std::string text = line.get<std::string>();
+    if (text.ends_with('\n')) text.pop_back();
+    lines.push_back(std::move(text));
+  }
+  parts_.push_back(
+      {{}, {}, error_output(error.value("name", ""), error.value("value", ""), std::move(lines))});
+}
+
+void NotebookOutputs::add_captured(const Json& record) {
+  for (const char* const name : {"stdout", "stderr"}) {
+    const Json& stream = record[name];
+    const Json text = stream.value("text", Json());
+    if (!text.is_string() || text.get_ref<const std::string&>().empty()) continue;
+    if (stream.value("encoding", "") == "utf-8")
+      write(name, text.get_ref<const std::string&>());
+    else
+      write(name, fmt::format("[sbx: {} bytes that are no text]\n",
+                              stream.value("bytes", std::uint64_t{0})));
+  }
+}
+
+void NotebookOutputs::add_end(const Json& outcome) {
+  const std::string status = outcome.value("status", "");
+  const std::string detail = outcome.value("detail", "");
+  parts_.push_back(
+      {{},
+       {},
+       error_output("sbx: " + status, detail,
+                    NotebookJson::array({fmt::format("sbx: {}: {}", status, detail)}))});
+}
+
+NotebookJson NotebookOutputs::take() {
+  for (std::size_t side = 0; side < 2; ++side)
+    if (left_out_[side] > 0)
+      parts_.push_back({side == 0 ? "stdout" : "stderr",
+                        fmt::format("\n[sbx: {} more bytes are not kept here]\n", left_out_[side]),
+                        {}});
+  NotebookJson outputs = NotebookJson::array();
+  for (Part& part : parts_) {
+    if (part.stream.empty())
+      outputs.push_back(std::move(part.output));
+    else
+      outputs.push_back({{"output_type", "stream"},
+                         {"name", part.stream},
+                         {"text", lines_of(lossy_utf8(part.bytes))}});
+  }
+  parts_.clear();
+  return outputs;
+}
+
+}  // namespace sbx::cli

@@ -1,0 +1,126 @@
+#include "cli/notebook/percent_cells.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sbx::cli {
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r\n\f\v";
+
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(kBlanks) == std::string_view::npos;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
+class Script {
+ public:
+  explicit Script(std::string_view comment) : comment_(comment) {}
+
+  Notebook read(std::string_view text) {
+    cell_ = {.line = 1};
+    for (std::size_t line = 1; !text.empty(); ++line) {
+      const auto end = text.find('\n');
+      const std::string_view now = text.substr(0, end == std::string_view::npos ? end : end + 1);
+      text.remove_prefix(now.size());
+      if (const auto mark = mark_of(now)) {
+        end_cell();
+        begin_cell(*mark, line + 1);
+      } else {
+        cell_.source += now;
+      }
+    }
+    end_cell();
+    return std::move(notebook_);
+  }
+
+ private:
+  /// What follows "# %%" on its line; nothing where the line is no mark.
+  [[nodiscard]] std::optional<std::string_view> mark_of(std::string_view line) const {
+    if (!line.starts_with(comment_)) return std::nullopt;
+    line.remove_prefix(comment_.size());
+    while (line.starts_with(' ')) line.remove_prefix(1);
+    if (!line.starts_with("%%")) return std::nullopt;
+    line.remove_prefix(2);
+    // "#%%time" is a magic that was commented out.
+    if (!line.empty() && kBlanks.find(line.front()) == std::string_view::npos) return std::nullopt;
+    return trimmed(line);
+  }
+
+  void begin_cell(std::string_view mark, std::size_t line) {
+    cell_ = {.line = line};
+    is_marked_ = true;
+    if (mark.find("[markdown]") != std::string_view::npos ||
+        mark.find("[md]") != std::string_view::npos)
+      cell_.kind = NotebookCell::Kind::markdown;
+    if (mark.find("[raw]") != std::string_view::npos) cell_.kind = NotebookCell::Kind::raw;
+    const auto tags = mark.find("tags=[");
+    const auto end = mark.find(']', tags == std::string_view::npos ? 0 : tags);
+    if (tags == std::string_view::npos || end == std::string_view::npos) return;
+    const std::string_view list = mark.substr(tags + 5, end - tags - 4);
+    if (list.find("\"raises-exception\"") == std::string_view::npos) return;
+    cell_.may_raise = true;
+    cell_.metadata["tags"] = {"raises-exception"};
+  }
+
+  void end_cell() {
+    NotebookCell& cell = cell_;
+    if (!is_marked_ && is_blank(cell.source)) return;
+    // A header of comments, such as #! or jupytext's own, is no cell to run.
+    if (!is_marked_ && is_comment(cell.source)) cell.kind = NotebookCell::Kind::raw;
+    if (cell.kind == NotebookCell::Kind::markdown && is_comment(cell.source)) uncomment();
+    const auto last = cell.source.find_last_not_of(kBlanks);
+    cell.source.erase(last == std::string::npos ? 0 : last + 1);
+    cell.number = notebook_.cells.size() + 1;
+    cell.id = fmt::format("cell-{}", cell.number);
+    notebook_.cells.push_back(std::move(cell));
+  }
+
+  template <typename Each>
+  static void for_lines(std::string_view text, const Each& each) {
+    while (!text.empty()) {
+      const auto end = text.find('\n');
+      const std::size_t size = end == std::string_view::npos ? text.size() : end + 1;
+      each(text.substr(0, size));
+      text.remove_prefix(size);
+    }
+  }
+
+  [[nodiscard]] bool is_comment(std::string_view text) const {
+    bool all = true;
+    for_lines(text, [&](std::string_view line) {
+      all = all && (is_blank(line) || line.starts_with(comment_));
+    });
+    return all;
+  }
+
+  void uncomment() {
+    std::string text;
+    for_lines(cell_.source, [&](std::string_view line) {
+      if (line.starts_with(comment_)) line.remove_prefix(comment_.size());
+      if (line.starts_with(' ')) line.remove_prefix(1);
+      text += line;
+    });
+    cell_.source = std::move(text);
+  }
+
+  std::string_view comment_;
+  Notebook notebook_;
+  NotebookCell cell_;
+  bool is_marked_ = false;
+};
+
+}  // namespace
+
+Notebook cells_of_script(std::string_view text, std::string_view comment) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  return Script(comment).read(text);
+}
+
+}  // namespace sbx::cli

@@ -1,0 +1,58 @@
+#include "cli/notebook/starter.hpp"
+
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "base/sys.hpp"
+#include "cli/session_command.hpp"
+#include "session/message.hpp"
+
+namespace sbx::cli {
+namespace {
+
+[[noreturn]] void start_when_told(const Invocation& typed, const OwnProcess& process, int socket,
+                                  int owner) {
+  if (!session::receive(socket)) ::_exit(0);
+  Invocation start = typed;
+  start.request.operands.clear();
+  start.request.language.clear();
+  const session::StartAnswer answer = start_session(start, process, "", owner);
+  (void)session::send(socket, {{"status", answer.status}, {"facts", answer.facts}});
+  ::_exit(0);
+}
+
+}  // namespace
+
+Result<Starter> Starter::fork(const Invocation& typed, const OwnProcess& process) {
+  auto [own, other] = SBX_TRY(sys::make_packet_pair());
+  const UniqueFd self(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
+  const pid_t pid = self.valid() ? ::fork() : -1;
+  if (pid < 0) return fail_errno(ErrorKind::host, "cannot-clone", "cannot start a process");
+  if (pid == 0) {
+    own.reset();
+    start_when_told(typed, process, other.get(), self.get());
+  }
+  return Starter(std::move(own), pid);
+}
+
+Starter::Starter(Starter&& other) noexcept
+    : socket_(std::move(other.socket_)), pid_(std::exchange(other.pid_, -1)) {}
+
+Starter::~Starter() {
+  socket_.reset();
+  while (pid_ > 0 && ::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+Result<session::StartAnswer> Starter::start() {
+  SBX_TRY(session::send(socket_.get(), {{"start", true}}));
+  const session::Packet packet = SBX_TRY(session::receive(socket_.get()));
+  return session::StartAnswer{.status = packet.body.value("status", exit_status::kCouldNot),
+                              .facts = packet.body.value("facts", Json())};
+}
+
+}  // namespace sbx::cli

@@ -1,0 +1,229 @@
+"""Notebooks: `sbx run --cells` runs their cells in a session that ends with it."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import unittest
+
+import sessiontest  # finds sbxtest
+import sbxtest
+from sbxtest import SBX, SOURCE
+from sessiontest import SessionTest, wait_until
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
+VALIDATE = "import sys, nbformat; nbformat.validate(nbformat.read(sys.argv[1], as_version=nbformat.NO_CONVERT))"
+PLOT = """
+import matplotlib
+import matplotlib.pyplot as plt
+import pandas
+table = pandas.read_csv("sales data.csv")
+plt.plot(table["price"])
+plt.show()
+"""
+
+
+def has_nbformat():
+    return subprocess.run(["/usr/bin/python3", "-c", "import nbformat"], stderr=subprocess.DEVNULL).returncode == 0
+
+
+def code(source, **more):
+    return {"cell_type": "code", "metadata": {}, "source": source, "outputs": [], "execution_count": None, **more}
+
+
+def notebook(*cells, **more):
+    return {"cells": [code(each) if isinstance(each, str) else each for each in cells], "metadata": {}, "nbformat": 4, "nbformat_minor": 4, **more}
+
+
+class NotebookTest(SessionTest):
+    def write_notebook(self, content, name="book.ipynb"):
+        path = self.work / name
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+        return path
+
+    def cells(self, content, *options, name="book.ipynb", **rest):
+        """Runs it; no session is left."""
+        self.write_notebook(content, name)
+        answer = self.run_sbx("run", "-p", "python", *options, "--cells", name, **rest)
+        self.assertEqual(self.run_sbx("session", "list", "--json").json["sessions"], [], answer)
+        return answer
+
+    def written(self, name="book.ipynb"):
+        path = self.work / "out" / name
+        if has_nbformat():
+            checked = subprocess.run(["/usr/bin/python3", "-c", VALIDATE, path], capture_output=True, text=True)
+            self.assertEqual(checked.returncode, 0, checked.stderr)
+        return json.loads(path.read_text())
+
+    def record(self, answer):
+        if jsonschema is not None:
+            schema = json.loads((SOURCE / "schema/sbx.notebook.1.json").read_text())
+            cell = json.loads((SOURCE / "schema/sbx.cell.1.json").read_text())
+            for validated, by in [(answer.json, schema), *((each["record"], cell) for each in answer.json["cells"])]:
+                errors = [f"{list(error.path)}: {error.message}" for error in jsonschema.Draft202012Validator(by).iter_errors(validated)]
+                self.assertEqual(errors, [], str(answer))
+        return answer.json
+
+    def refused(self, content, word, *options, **rest):
+        answer = self.cells(content, *options, **rest)
+        self.assertEqual((answer.status, answer.out), (125, ""), answer)
+        self.assertIn(word, answer.err)
+
+
+class Cells(NotebookTest):
+    def test_cells_share_their_state_and_print_their_values(self):
+        answer = self.cells(notebook("x = 20; print('hello')", {"cell_type": "markdown", "metadata": {}, "source": "# text"}, "x * 2", "  \n"), "--out", "out")
+        self.assertEqual((answer.status, answer.out), (0, "hello\n40\n"), answer)
+        book = self.written()
+        first, text, second, blank = book["cells"]
+        self.assertEqual((book["nbformat"], book["nbformat_minor"]), (4, 5))
+        self.assertEqual(first["outputs"], [{"name": "stdout", "output_type": "stream", "text": ["hello\n"]}])
+        self.assertEqual(second["outputs"][0]["data"]["text/plain"], ["40"])
+        self.assertEqual([first["execution_count"], second["execution_count"], blank["execution_count"]], [1, 2, None])
+        self.assertEqual(second["outputs"][0]["execution_count"], 2)
+        self.assertEqual(text, {"cell_type": "markdown", "id": "cell-2", "metadata": {}, "source": ["# text"]})
+        self.assertEqual(book["metadata"]["kernelspec"]["name"], "python3")
+
+    @unittest.skipUnless(has_nbformat(), "python3-nbformat is not installed")
+    def test_debians_nbformat_accepts_what_is_written(self):
+        self.assertEqual(self.cells(notebook("1"), "--out", "out").status, 0)
+        self.written()
+
+    @unittest.skipUnless(os.path.isdir("/usr/lib/python3/dist-packages/pandas") and os.path.isdir("/usr/lib/python3/dist-packages/matplotlib"),
+                         "pandas or matplotlib is not installed")
+    def test_pictures_and_tables_are_in_the_notebook(self):
+        (self.work / "sales data.csv").write_text("price\n1\n2\n")
+        answer = self.cells(notebook(PLOT, "table"), "--out", "out", "--lang", "python", "--timeout", "100s", name="my book.ipynb", timeout=120,
+                            env={"PATH": "/usr/bin:/bin"})
+        self.assertEqual(answer.status, 0, answer)
+        plot, table = self.written("my book.ipynb")["cells"]
+        self.assertTrue(any("image/png" in each.get("data", {}) for each in plot["outputs"]), plot)
+        self.assertIn("text/html", table["outputs"][-1]["data"])
+
+    def test_files_that_cells_make_come_out_too(self):
+        answer = self.cells(notebook("open('made.txt', 'w').write('x')"), "--out", "out")
+        self.assertEqual(answer.status, 0, answer)
+        self.assertEqual((self.work / "out/made.txt").read_text(), "x")
+        self.assertFalse((self.work / "made.txt").exists())
+
+    def test_a_script_is_divided_at_its_marks(self):
+        script = "#!/usr/bin/env python3\n# %% [markdown]\n# Text\n# %%\nx = 1\n# %% tags=[\"raises-exception\"]\nx / 0\n# %%\n\nx / 0\n"
+        answer = self.cells(script, "--out", "out", name="report.py")
+        self.assertEqual(answer.status, 1, answer)
+        self.assertIn("report.py:10", answer.err)
+        book = self.written("report.ipynb")
+        self.assertEqual([each["cell_type"] for each in book["cells"]], ["raw", "markdown", "code", "code", "code"])
+        self.assertEqual(book["cells"][1]["source"], ["Text"])
+
+
+class Failures(NotebookTest):
+    def test_the_first_failed_cell_ends_the_run(self):
+        answer = self.cells(notebook("print(1)", "x = 1\nx / 0", "print(3)"), "--out", "out")
+        self.assertEqual((answer.status, answer.out), (1, "1\n"), answer)
+        self.assertIn("ZeroDivisionError: division by zero", answer.err)
+        self.assertIn("cell 2 (In [2]), line 2", answer.err)
+        _, failed, rest = self.written()["cells"]
+        self.assertEqual(failed["outputs"][-1]["ename"], "ZeroDivisionError")
+        self.assertEqual((rest["outputs"], rest["execution_count"]), ([], None))
+
+    def test_a_tag_or_an_option_lets_it_go_on(self):
+        tagged = code("1 / 0", metadata={"tags": ["raises-exception"]})
+        self.assertEqual((self.cells(notebook(tagged, "print(2)"))).status, 0)
+        going = self.cells(notebook("1 / 0", "print(2)"), "--keep-going")
+        self.assertEqual((going.status, going.out), (1, "2\n"), going)
+
+    def test_a_cell_over_its_time_ends_the_run(self):
+        answer = self.cells(notebook("print(1)", "while True: pass", "print(3)"), "--timeout", "1s", "--out", "out")
+        self.assertEqual((answer.status, answer.out), (124, "1\n"), answer)
+        self.assertIn("over-budget", answer.err)
+        self.assertEqual(self.written()["cells"][1]["outputs"][-1]["ename"], "sbx: over-budget")
+
+    def test_an_interpreter_that_died_is_told(self):
+        answer = self.cells(notebook("import os; os._exit(4)", "1"), "--out", "out")
+        self.assertEqual(answer.status, 4, answer)
+        self.assertIn("died", answer.err)
+        self.written()
+
+    def test_the_record(self):
+        record = self.record(self.cells(notebook("print(1)", "1 / 0", "2"), "--json"))
+        self.assertEqual((record["outcome"]["status"], record["outcome"]["cell"], record["not_run"]), ("failed", 2, 1))
+        self.assertEqual(record["cells"][0]["record"]["stdout"]["text"], "1\n")
+        self.assertEqual(self.record(self.cells("{", "--json"))["outcome"]["code"], "bad-notebook")
+        unstarted = self.cells(notebook("1"), "--json", "--set", 'filesystem.read=["/nowhere"]')
+        self.assertEqual(self.record(unstarted)["outcome"]["code"], "no-session")
+        self.assertIn("/nowhere", unstarted.err)
+
+    def end_by(self, number):
+        self.write_notebook(notebook("print('on', flush=True)\nimport time\ntime.sleep(1000)", "1"))
+        client = sbxtest.start([SBX, "run", "-p", "python", "--out", "out", "--cells", "book.ipynb"], env=self.environment(), cwd=self.work,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.addCleanup(client.stdout.close)
+        self.assertEqual(client.stdout.readline(), b"on\n")
+        client.send_signal(number)
+        status = client.wait(timeout=20)
+        wait_until(lambda: self.run_sbx("session", "list", "--json").json["sessions"] == [], 10, "no session")
+        return status
+
+    def test_an_interrupt_leaves_no_session_and_writes_the_notebook(self):
+        self.assertEqual(self.end_by(signal.SIGINT), 130)
+        self.assertEqual(self.written()["cells"][0]["outputs"][0]["text"], ["on\n"])
+
+    def test_the_session_ends_with_a_client_that_is_killed(self):
+        self.assertEqual(self.end_by(signal.SIGKILL), -signal.SIGKILL)
+
+
+class Malformed(NotebookTest):
+    def test_what_is_no_notebook_is_refused(self):
+        self.refused('{"cells": [}', "line 1, column 12")
+        self.refused("[" * 100_000, "deeper than 200 levels")
+        self.refused("[]", "not a JSON object")
+        self.refused(notebook(nbformat=3), "jupyter nbconvert --to notebook --nbformat 4")
+        self.refused(notebook(nbformat=3), "old-notebook")
+        self.refused(notebook(nbformat="4"), "nbformat")
+        self.refused({"nbformat": 4, "cells": 1}, '"cells" is not a list')
+        self.refused(notebook("1", {"cell_type": "code", "source": 5}), 'cell 2: "source" is not')
+        self.refused(notebook(code("1", metadata={"tags": "x"})), "cell 1: metadata.tags is not")
+        self.refused(notebook("1", metadata={"kernelspec": []}), "metadata.kernelspec is not an object")
+
+    def test_another_language_is_refused(self):
+        self.refused(notebook("1", metadata={"kernelspec": {"name": "ir", "language": "R"}}), "--lang r", "--lang", "python")
+        self.refused(notebook("1", metadata={"kernelspec": {"name": "julia-1.9", "language": "julia"}}), "python, javascript and r")
+
+    def test_what_is_no_file_is_refused(self):
+        os.mkfifo(self.work / "pipe.ipynb")
+        for name in ("pipe.ipynb", "missing.ipynb", "/dev/zero"):
+            answer = self.run_sbx("run", "--cells", name)
+            self.assertEqual(answer.status, 125, answer)
+
+    def test_hostile_outputs_of_the_file_are_skipped(self):
+        deep = {"a": [[[[1]]]]}
+        answer = self.cells(notebook(code("1", outputs=deep, execution_count="x"), code("2", id="a b"), code("3", id=7)), "--out", "out")
+        self.assertEqual(answer.status, 0, answer)
+        self.assertEqual([each["id"] for each in self.written()["cells"]], ["cell-1", "cell-2", "cell-3"])
+
+    def test_hostile_values_of_a_cell_make_a_valid_notebook(self):
+        hostile = "class A:\n  def _repr_mimebundle_(self, **k): return {'text/plain': 'a', 'x y': 'b', 'application/json': {'deep': [1]}}\nA()"
+        self.assertEqual(self.cells(notebook(hostile, "import sys; sys.stdout.buffer.write(b'\\xff\\n')"), "--out", "out").status, 0)
+        self.written()
+
+    def test_a_notebook_without_code_is_written(self):
+        answer = self.cells(notebook(), "--out", "out")
+        self.assertEqual(answer.status, 0, answer)
+        self.assertEqual(self.written()["cells"], [])
+
+    def test_the_notebook_itself_is_never_replaced(self):
+        self.refused(notebook("1"), "own-notebook", "--out", ".")
+
+    def test_options_without_meaning_are_refused(self):
+        for options in (("--session", "work"), ("-c", "1"), ("--apply",), ("-i",), ("--dry-run",)):
+            answer = self.run_sbx("run", *options, "--cells", "book.ipynb")
+            self.assertEqual(answer.status, 125, answer)
+
+
+if __name__ == "__main__":
+    sessiontest.main()
