@@ -235,7 +235,7 @@ constexpr auto kCodes = std::to_array<CodeText>({
     {"bad-notebook", CodeOf::files, "the file of --cells is no notebook, or no script with marks",
      "name an .ipynb file of nbformat 4, or a script with # %% lines"},
     {"old-notebook", CodeOf::files, "the notebook of --cells is of an older nbformat than 4",
-     "jupyter nbconvert --to notebook --nbformat 4 FILE"},
+     "convert it: jupyter nbconvert --to notebook --nbformat 4 FILE"},
     {"own-notebook", CodeOf::files, "--out would replace the notebook that --cells runs",
      "name another directory"},
     {"no-content", CodeOf::files, "what a change wrote was not kept with it",

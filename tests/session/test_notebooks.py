@@ -190,6 +190,10 @@ class Malformed(NotebookTest):
         self.refused(notebook(code("1", metadata={"tags": "x"})), "cell 1: metadata.tags is not")
         self.refused(notebook("1", metadata={"kernelspec": []}), "metadata.kernelspec is not an object")
 
+    def test_the_name_of_a_kernel_need_not_be_a_language(self):
+        for name in ("python3", "my-venv"):
+            self.assertEqual(self.cells(notebook("6 * 7", metadata={"kernelspec": {"name": name, "display_name": "x"}})).out, "42\n")
+
     def test_another_language_is_refused(self):
         self.refused(notebook("1", metadata={"kernelspec": {"name": "ir", "language": "R"}}), "--lang r", "--lang", "python")
         self.refused(notebook("1", metadata={"kernelspec": {"name": "julia-1.9", "language": "julia"}}), "python, javascript and r")

@@ -174,6 +174,19 @@ constexpr Typed kLanguageInfo[] = {
     {"pygments_lexer", kIsString, "a string"},
 };
 
+struct Names {
+  const char* language;
+  const char* kernel;
+  const char* display;
+  const char* extension;
+  const char* mime;
+};
+constexpr Names kNames[] = {
+    {"python", "python3", "Python 3", ".py", "text/x-python"},
+    {"javascript", "javascript", "JavaScript", ".js", "application/javascript"},
+    {"r", "ir", "R", ".r", "text/x-r-source"},
+};
+
 class Reader {
  public:
   explicit Reader(const std::string& shown) : shown_(shown) {}
@@ -235,10 +248,14 @@ class Reader {
   }
 
   static std::string language_of(const NotebookJson& metadata) {
-    for (const auto& [part, key] :
-         {std::pair("kernelspec", "language"), {"language_info", "name"}, {"kernelspec", "name"}})
+    for (const auto& [part, key] : {std::pair("kernelspec", "language"), {"language_info", "name"}})
       if (const auto* const object = member(metadata, part))
         if (const auto* const name = member(*object, key)) return name->get<std::string>();
+    // Kernels have names of their users' choice; those that every Jupyter has tell the language.
+    if (const auto* const kernel = member(metadata, "kernelspec"))
+      if (const auto* const name = member(*kernel, "name"))
+        for (const Names& each : kNames)
+          if (*name == each.kernel) return each.language;
     return {};
   }
 
@@ -297,19 +314,6 @@ class Reader {
 
   const std::string& shown_;
   std::size_t number_ = 0;
-};
-
-struct Names {
-  const char* language;
-  const char* kernel;
-  const char* display;
-  const char* extension;
-  const char* mime;
-};
-constexpr Names kNames[] = {
-    {"python", "python3", "Python 3", ".py", "text/x-python"},
-    {"javascript", "javascript", "JavaScript", ".js", "application/javascript"},
-    {"r", "ir", "R", ".r", "text/x-r-source"},
 };
 
 const char* name_of(NotebookCell::Kind kind) {
