@@ -125,14 +125,21 @@ TEST(CpuTime, WithoutTheClockIsSummedAndSaysSo) {
 }
 
 TEST(CpuTime, AShortRunOpensNoClock) {
+  constexpr std::uint64_t kShort = 40;  // ms; the clock opens after 50
+  constexpr int kAttempts = 20;
   FakeRun run{.main = [] { return 0; }};
   run.settings.budgets.cpu_time = 300ms;
   run.before_supervising = [] {  // an attempt would be reported
     if (!refuse_call(SYS_perf_event_open, EACCES)) ::_exit(96);
   };
-  const Seen seen = run_to_end(run);
-  EXPECT_EQ(seen.verdict, "exited 0");
-  EXPECT_EQ(seen.degraded, "");
+  for (int i = 0; i < kAttempts; ++i) {
+    const Seen seen = run_to_end(run);
+    ASSERT_EQ(seen.verdict, "exited 0");
+    if (seen.degraded.empty()) return;
+    // On a busy machine the run may have been a long one.
+    ASSERT_GE(seen.usage.wall_ms, kShort) << seen.degraded;
+  }
+  GTEST_SKIP() << "none of " << kAttempts << " runs took less than " << kShort << " ms";
 }
 
 TEST(CpuTime, IsNeverSaidToBeSpentEarlyWhateverTheTreeDoes) {
