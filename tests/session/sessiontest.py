@@ -63,6 +63,15 @@ def descendants(pid):
     return found[1:]
 
 
+def name_of(pid):
+    """As in /proc/PID/comm; None if the process has ended, before or while this reads."""
+    try:
+        with open(f"/proc/{pid}/comm") as comm:
+            return comm.read().strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
 def wait_until(condition, seconds, what):
     """Waits for something that has no event to wait for here."""
     deadline = time.monotonic() + seconds

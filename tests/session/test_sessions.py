@@ -288,8 +288,7 @@ class Ends(SessionTest):
         return self.sbx_session("calls", "--json", "work").json["calls"]
 
     def sleeps(self):
-        return any(pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == "sleep"
-                   for pid in sessiontest.descendants(self.pids[0]) if pathlib.Path(f"/proc/{pid}/comm").exists())
+        return any(sessiontest.name_of(pid) == "sleep" for pid in sessiontest.descendants(self.pids[0]))
 
     def test_killed_client_ends_its_call(self):
         self.start_session()
