@@ -1,7 +1,6 @@
 """Sessions: calls that share files, each with its own verdict; background calls, the workspace, and the end."""
 
 import os
-import pathlib
 import signal
 import socket
 import subprocess
