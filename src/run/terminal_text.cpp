@@ -1,15 +1,23 @@
 #include "run/terminal_text.hpp"
 
-#include "supervise/streams/escape_filter.hpp"
-
 namespace sbx::run {
 
-std::string for_terminal(const std::string& text) {
-  supervise::EscapeFilter filter(supervise::EscapePolicy::visible);
+std::string TerminalText::add(std::string_view piece) {
   std::string shown;
-  filter.feed(text, shown);
-  filter.finish(shown);
+  filter_.feed(piece, shown);
   return shown;
+}
+
+std::string TerminalText::end() {
+  std::string shown;
+  filter_.finish(shown);
+  return shown;
+}
+
+std::string for_terminal(const std::string& text) {
+  TerminalText whole;
+  std::string shown = whole.add(text);
+  return shown + whole.end();
 }
 
 }  // namespace sbx::run

@@ -158,6 +158,28 @@ class Failures(NotebookTest):
         self.assertEqual(self.record(unstarted)["outcome"]["code"], "no-session")
         self.assertIn("/nowhere", unstarted.err)
 
+    def test_a_terminal_gets_no_escape_sequences_of_a_cell(self):
+        """Colours pass. In a pipe and in the notebook the bytes are as the cell wrote them."""
+        code = "import sys; _ = [print(x, end='', flush=True, file=f) for f in (sys.stdout, sys.stderr) for x in ('\\x1b]0;ti', 'tle\\x07', '\\x1b[3', '1mred')]"
+        self.write_notebook(notebook(code))
+        status, shown = self.on_terminal([SBX, "run", "-p", "python", "--out", "out", "--cells", "book.ipynb"])
+        self.assertEqual(status, 0, shown)
+        self.assertEqual((shown.count("\x1b]"), shown.count("\x07"), shown.count("title"), shown.count("\x1b[31mred")), (0, 0, 2, 2), repr(shown))
+        written = [each["text"] for each in self.written()["cells"][0]["outputs"]]
+        self.assertEqual(written, [["\x1b]0;title\x07\x1b[31mred"]] * 2)
+        self.assertEqual(self.cells(notebook(code)).out, "\x1b]0;title\x07\x1b[31mred")
+
+    def test_a_flood_does_not_hold_up_an_interrupt(self):
+        self.write_notebook(notebook("import os\nwhile True: os.write(1, b'x' * 65536)"))
+        client = sbxtest.start([SBX, "run", "-p", "python", "--set", 'output.passed="1T"', "--cells", "book.ipynb"], env=self.environment(), cwd=self.work,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.addCleanup(client.stdout.close)
+        self.assertEqual(client.stdout.read(1 << 20), b"x" * (1 << 20))
+        client.send_signal(signal.SIGINT)
+        while client.stdout.read(1 << 20):
+            pass
+        self.assertEqual(client.wait(timeout=20), 130)
+
     def end_by(self, number):
         self.write_notebook(notebook("print('on', flush=True)\nimport time\ntime.sleep(1000)", "1"))
         client = sbxtest.start([SBX, "run", "-p", "python", "--out", "out", "--cells", "book.ipynb"], env=self.environment(), cwd=self.work,

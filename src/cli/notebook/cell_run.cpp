@@ -15,6 +15,7 @@
 #include "base/event_loop.hpp"
 #include "base/sys.hpp"
 #include "cli/cell_words.hpp"
+#include "run/terminal_text.hpp"
 #include "session/client.hpp"
 #include "session/message.hpp"
 
@@ -25,7 +26,9 @@ namespace {
 class CellStream {
  public:
   CellStream(const char* name, int to, NotebookOutputs& outputs)
-      : name_(name), to_(to), outputs_(outputs) {}
+      : name_(name), to_(to), outputs_(outputs) {
+    if (::isatty(to) == 1) terminal_.emplace();
+  }
 
   /// The writing end.
   Result<UniqueFd> open() {
@@ -37,24 +40,37 @@ class CellStream {
   [[nodiscard]] int fd() const { return from_.get(); }
   [[nodiscard]] bool failed() const { return failed_; }
 
-  /// Takes what is there. False at the end.
+  /// Takes what is there, though no more than a pipe holds: a cell that never stops writing must not keep the loop from
+  /// signals. False at the end.
   bool drain() {
     constexpr std::size_t kAtOnce = std::size_t{64} << 10;
+    constexpr int kMostReads = 16;
     std::string bytes(kAtOnce, '\0');
-    for (;;) {
+    for (int i = 0; i < kMostReads; ++i) {
       const ssize_t got = ::read(from_.get(), bytes.data(), bytes.size());
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) return got < 0 && errno == EAGAIN;
       const std::string_view text(bytes.data(), static_cast<std::size_t>(got));
       outputs_.write(name_, text);
-      if (to_ >= 0 && !failed_) failed_ = !sys::write_all(to_, text);
+      print(terminal_ ? terminal_->add(text) : text);
     }
+    return true;
+  }
+
+  void finish() {
+    (void)drain();
+    if (terminal_) print(terminal_->end());
   }
 
  private:
+  void print(std::string_view text) {
+    if (!failed_) failed_ = !sys::write_all(to_, text);
+  }
+
   const char* name_;
   int to_;
   NotebookOutputs& outputs_;
+  std::optional<run::TerminalText> terminal_;
   UniqueFd from_;
   bool failed_ = false;
 };
@@ -72,8 +88,8 @@ class CellRun {
   EndedCell run(const Json& wish) {
     Status done = begin(wish);
     while (done && !ended_) done = loop_->run_once();
-    (void)out_.drain();
-    (void)err_.drain();
+    out_.finish();
+    err_.finish();
     EndedCell end{.record = last_.value("cell", Json::object()),
                   .status = last_.value("status", exit_status::kCouldNot),
                   .outputs = NotebookOutputs(0),
