@@ -11,17 +11,11 @@
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
 #include "cli/split.hpp"
+#include "cli/usage.hpp"
 #include "policy/keys.hpp"
 
 namespace sbx::cli {
 namespace {
-
-std::unexpected<Error> usage(std::string code, std::string message, std::string hint = {}) {
-  return fail(Error{.kind = ErrorKind::usage,
-                    .code = std::move(code),
-                    .message = std::move(message),
-                    .hint = std::move(hint)});
-}
 
 void add_option(CLI::App& app, const OptionRow& row) {
   const std::string_view value = row.value;

@@ -17,6 +17,7 @@
 #include "cli/run_command.hpp"
 #include "cli/runs_command.hpp"
 #include "cli/session_command.hpp"
+#include "cli/session_start.hpp"
 #include "cli/why_command.hpp"
 #include "record/words.hpp"
 #include "run/setup_errors.hpp"

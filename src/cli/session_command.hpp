@@ -1,22 +1,11 @@
 #pragma once
 
-#include <string>
-
 #include "cli/invocation.hpp"
 #include "cli/run_command.hpp"
-#include "session/start.hpp"
 
 namespace sbx::cli {
 
 /// `sbx session ...`. Returns the exit status.
 [[nodiscard]] int session_command(const Invocation& typed, const OwnProcess& process);
-
-/// Starts a session with the policy and the options that were typed; `name` may be empty. `owner`: a pidfd, the session
-/// stops when that process ends; -1: none. What goes wrong is told on stderr.
-[[nodiscard]] session::StartAnswer start_session(const Invocation& typed, const OwnProcess& process,
-                                                 const std::string& name, int owner = -1);
-
-/// `sbx run --session NAME`: a call in that session, which is started first if it isn't there.
-[[nodiscard]] int run_in_session(const Invocation& typed, const OwnProcess& process);
 
 }  // namespace sbx::cli

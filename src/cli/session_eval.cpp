@@ -14,6 +14,7 @@
 #include "base/text.hpp"
 #include "cli/cell_results.hpp"
 #include "cli/cell_words.hpp"
+#include "cli/usage.hpp"
 #include "record/cell.hpp"
 #include "record/words.hpp"
 #include "run/launch.hpp"
@@ -26,13 +27,6 @@ namespace sbx::cli {
 namespace {
 
 constexpr std::size_t kLongestCode = std::size_t{64} << 20;
-
-std::unexpected<Error> usage(std::string code, std::string message, std::string hint) {
-  return fail(Error{.kind = ErrorKind::usage,
-                    .code = std::move(code),
-                    .message = std::move(message),
-                    .hint = std::move(hint)});
-}
 
 /// One stream of the cell as events: whole characters, and base64 where it is no text.
 class StreamEvents {

@@ -1,11 +1,8 @@
 #include "cli/session_files.hpp"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <memory>
 
 #include "base/sys.hpp"
 #include "base/text.hpp"
@@ -94,12 +91,6 @@ std::string time_text(std::int64_t seconds) {
                      local.tm_mday, local.tm_hour, local.tm_min);
 }
 
-std::string canonical(const std::string& path) {
-  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
-                                                         &std::free);
-  return real ? real.get() : path;
-}
-
 }  // namespace
 
 Result<int> put_files(const Invocation& typed, const host::Host& host) {
@@ -140,11 +131,12 @@ Result<int> get_files(const Invocation& typed, const host::Host& host) {
   call.close_to();
   std::vector<std::string> policy_files;
   for (const Json& each : facts["policy_files"])
-    policy_files.push_back(canonical(each.get<std::string>()));
+    policy_files.push_back(
+        host.files->canonical(each.get<std::string>()).value_or(each.get<std::string>()));
   auto got = transfer::receive_files(call.from(), target.get(),
                                      {.paths = paths,
                                       .limits = limits,
-                                      .place = canonical(folder),
+                                      .place = host.files->canonical(folder).value_or(folder),
                                       .policy_files = std::move(policy_files)});
   if (!got) return fail(std::move(got).error());
   const int status = SBX_TRY(call.end());

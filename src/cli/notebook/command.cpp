@@ -1,12 +1,10 @@
 #include "cli/notebook/command.hpp"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 
 #include "base/text.hpp"
@@ -16,7 +14,7 @@
 #include "cli/notebook/notebook.hpp"
 #include "cli/notebook/starter.hpp"
 #include "cli/report.hpp"
-#include "cli/session_command.hpp"
+#include "cli/usage.hpp"
 #include "host/host.hpp"
 #include "plan/program/languages.hpp"
 #include "record/words.hpp"
@@ -30,19 +28,6 @@ namespace sbx::cli {
 namespace {
 
 constexpr const char* kSchema = "sbx.notebook/1";
-
-std::unexpected<Error> usage(std::string code, std::string message, std::string hint) {
-  return fail(Error{.kind = ErrorKind::usage,
-                    .code = std::move(code),
-                    .message = std::move(message),
-                    .hint = std::move(hint)});
-}
-
-std::string canonical(const std::string& path) {
-  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
-                                                         &std::free);
-  return real ? real.get() : path;
-}
 
 /// What has no meaning for a notebook.
 Status check_options(const Invocation& typed) {
@@ -280,7 +265,9 @@ class CellsCommand {
               {"silent", typed_.output.quiet || typed_.output.json},
               {"color", static_cast<int>(typed_.output.color)},
               {"collect", typed_.bring_out.collect}};
-    session::put_binary(wish, "out", canonical(typed_.bring_out.folder));
+    session::put_binary(
+        wish, "out",
+        host_.files->canonical(typed_.bring_out.folder).value_or(typed_.bring_out.folder));
     const int fds[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
     const auto done = client.ask_worker(wish, fds);
     if (!done && done.error().code == "nothing-to-bring-out") return {};

@@ -13,18 +13,12 @@
 #include "base/text.hpp"
 #include "changes/bring_out.hpp"
 #include "cli/notebook/percent_cells.hpp"
+#include "cli/usage.hpp"
 
 namespace sbx::cli {
 namespace {
 
 constexpr std::size_t kLargest = std::size_t{64} << 20;
-
-std::unexpected<Error> usage(std::string code, std::string message, std::string hint) {
-  return fail(Error{.kind = ErrorKind::usage,
-                    .code = std::move(code),
-                    .message = std::move(message),
-                    .hint = std::move(hint)});
-}
 
 /// The language of a script by its extension, with the comment that begins its marks.
 struct ScriptForm {

@@ -98,11 +98,6 @@ std::string text_of(const NotebookJson& value) {
   return text;
 }
 
-bool holds_json(std::string_view mime) {
-  return mime == "application/json" ||
-         (mime.starts_with("application/") && mime.ends_with("+json"));
-}
-
 bool is_attachments(const NotebookJson& value) {
   return value.is_object() && std::ranges::all_of(value, [](const NotebookJson& file) {
            if (!file.is_object()) return false;
@@ -357,6 +352,11 @@ void name_language(Notebook& notebook, const std::string& language) {
     info["mimetype"] = each.mime;
     return;
   }
+}
+
+bool holds_json(std::string_view mime) {
+  return mime == "application/json" ||
+         (mime.starts_with("application/") && mime.ends_with("+json"));
 }
 
 NotebookJson lines_of(std::string_view text) {

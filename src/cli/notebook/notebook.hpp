@@ -50,6 +50,8 @@ void name_language(Notebook& notebook, const std::string& language);
 /// The file: nbformat 4.5.
 [[nodiscard]] std::string notebook_text(const Notebook& notebook);
 
+/// Whether values of this MIME type are JSON, not text.
+[[nodiscard]] bool holds_json(std::string_view mime);
 /// Text as the list of its lines, as notebooks have it.
 [[nodiscard]] NotebookJson lines_of(std::string_view text);
 

@@ -12,11 +12,6 @@ namespace {
 /// Of each stream of a cell: a notebook is for reading. What is beyond was printed, and is counted.
 constexpr std::uint64_t kMostKept = std::uint64_t{1} << 20;
 
-bool holds_json(std::string_view mime) {
-  return mime == "application/json" ||
-         (mime.starts_with("application/") && mime.ends_with("+json"));
-}
-
 /// As Jupyter divides them into lines.
 bool is_lines(std::string_view mime) {
   return mime.starts_with("text/") || mime == "image/svg+xml" || mime == "application/javascript";

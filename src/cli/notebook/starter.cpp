@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/sys.hpp"
-#include "cli/session_command.hpp"
+#include "cli/session_start.hpp"
 #include "session/message.hpp"
 
 namespace sbx::cli {
@@ -43,14 +43,20 @@ Starter::Starter(Starter&& other) noexcept
     : socket_(std::move(other.socket_)), pid_(std::exchange(other.pid_, -1)) {}
 
 Starter::~Starter() {
+  end();
+}
+
+void Starter::end() {
   socket_.reset();
   while (pid_ > 0 && ::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
+  pid_ = -1;
 }
 
 Result<session::StartAnswer> Starter::start() {
   SBX_TRY(session::send(socket_.get(), {{"start", true}}));
   const session::Packet packet = SBX_TRY(session::receive(socket_.get()));
+  end();
   return session::StartAnswer{.status = packet.body.value("status", exit_status::kCouldNot),
                               .facts = packet.body.value("facts", Json())};
 }

@@ -26,6 +26,7 @@ class Starter {
 
  private:
   Starter(UniqueFd socket, pid_t pid) : socket_(std::move(socket)), pid_(pid) {}
+  void end();
 
   UniqueFd socket_;
   pid_t pid_;

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "base/result.hpp"
+
+namespace sbx::cli {
+
+/// The failure of a command that can't be done as it was typed.
+[[nodiscard]] inline std::unexpected<Error> usage(std::string code, std::string message,
+                                                  std::string hint = {}) {
+  return fail(Error{.kind = ErrorKind::usage,
+                    .code = std::move(code),
+                    .message = std::move(message),
+                    .hint = std::move(hint)});
+}
+
+}  // namespace sbx::cli
