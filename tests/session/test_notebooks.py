@@ -28,6 +28,30 @@ plt.show()
 """
 
 
+LATER = "text_of_the_cell_after_this = 1"
+
+
+def knows(pid, text):
+    """Whether a process has the text in memory that it can read."""
+    with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        for line in maps:
+            place, rights = line.split()[:2]
+            begin, end = (int(each, 16) for each in place.split("-"))
+            if "r" not in rights or end - begin > 1 << 30:
+                continue
+            try:
+                memory.seek(begin)
+                if text.encode() in memory.read(end - begin):
+                    return True
+            except (OSError, ValueError):  # [vvar], [vsyscall]
+                continue
+    return False
+
+
+def pidfds(pid):
+    return [link for link in (os.readlink(f"/proc/{pid}/fd/{each}") for each in os.listdir(f"/proc/{pid}/fd")) if "pidfd" in link]
+
+
 def has_nbformat():
     return subprocess.run(["/usr/bin/python3", "-c", "import nbformat"], stderr=subprocess.DEVNULL).returncode == 0
 
@@ -180,12 +204,14 @@ class Failures(NotebookTest):
             pass
         self.assertEqual(client.wait(timeout=20), 130)
 
-    def end_by(self, number):
-        self.write_notebook(notebook("print('on', flush=True)\nimport time\ntime.sleep(1000)", "1"))
+    def end_by(self, number, before="", meanwhile=None):
+        self.write_notebook(notebook(before + "print('on', flush=True)\nimport time\ntime.sleep(1000)", LATER))
         client = sbxtest.start([SBX, "run", "-p", "python", "--out", "out", "--cells", "book.ipynb"], env=self.environment(), cwd=self.work,
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.addCleanup(client.stdout.close)
         self.assertEqual(client.stdout.readline(), b"on\n")
+        if meanwhile:
+            meanwhile(client.pid)
         client.send_signal(number)
         status = client.wait(timeout=20)
         wait_until(lambda: self.run_sbx("session", "list", "--json").json["sessions"] == [], 10, "no session")
@@ -197,6 +223,21 @@ class Failures(NotebookTest):
 
     def test_the_session_ends_with_a_client_that_is_killed(self):
         self.assertEqual(self.end_by(signal.SIGKILL), -signal.SIGKILL)
+        self.assertEqual(self.end_by(signal.SIGKILL, "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"), -signal.SIGKILL)
+
+    def test_no_process_of_the_sandbox_knows_what_comes_later(self):
+        if not sbxtest.IS_ROOT:
+            self.skipTest("only root reads the memory of PID 1")
+
+        def look(client):
+            [session] = self.run_sbx("session", "list", "--json").json["sessions"]
+            inits = [pid for pid in sessiontest.descendants(session["pid"]) if sessiontest.name_of(pid) == "sbx-init"]
+            self.assertEqual(len(inits), 2, "the holder and the init of the context")
+            self.assertEqual([knows(pid, LATER) for pid in inits], [False, False])
+            self.assertEqual([pidfds(pid) for pid in inits], [[], []])
+            self.assertTrue(knows(client, LATER), "the client has read it")
+
+        self.assertEqual(self.end_by(signal.SIGINT, meanwhile=look), 130)
 
 
 class Malformed(NotebookTest):
