@@ -359,8 +359,8 @@ bool holds_json(std::string_view mime) {
          (mime.starts_with("application/") && mime.ends_with("+json"));
 }
 
-NotebookJson lines_of(std::string_view text) {
-  NotebookJson lines = NotebookJson::array();
+std::vector<std::string_view> split_lines(std::string_view text) {
+  std::vector<std::string_view> lines;
   while (!text.empty()) {
     const auto end = text.find('\n');
     const std::size_t size = end == std::string_view::npos ? text.size() : end + 1;
@@ -368,6 +368,10 @@ NotebookJson lines_of(std::string_view text) {
     text.remove_prefix(size);
   }
   return lines;
+}
+
+NotebookJson lines_of(std::string_view text) {
+  return split_lines(text);
 }
 
 std::string notebook_text(const Notebook& notebook) {

@@ -52,6 +52,8 @@ void name_language(Notebook& notebook, const std::string& language);
 
 /// Whether values of this MIME type are JSON, not text.
 [[nodiscard]] bool holds_json(std::string_view mime);
+/// Its lines, each with its line feed.
+[[nodiscard]] std::vector<std::string_view> split_lines(std::string_view text);
 /// Text as the list of its lines, as notebooks have it.
 [[nodiscard]] NotebookJson lines_of(std::string_view text);
 

@@ -60,11 +60,11 @@ void NotebookOutputs::add_result(const Json& result) {
 }
 
 void NotebookOutputs::add_error(const Json& error) {
+  const std::string traceback = error.value("traceback", "");
   NotebookJson lines = NotebookJson::array();
-  for (const NotebookJson& line : lines_of(error.value("traceback", ""))) {
-    std::string text = line.get<std::string>();
-    if (text.ends_with('\n')) text.pop_back();
-    lines.push_back(std::move(text));
+  for (std::string_view line : split_lines(traceback)) {
+    if (line.ends_with('\n')) line.remove_suffix(1);
+    lines.push_back(line);
   }
   parts_.push_back(
       {{}, {}, error_output(error.value("name", ""), error.value("value", ""), std::move(lines))});

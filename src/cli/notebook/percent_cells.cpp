@@ -25,10 +25,9 @@ class Script {
 
   Notebook read(std::string_view text) {
     cell_ = {.line = 1};
-    for (std::size_t line = 1; !text.empty(); ++line) {
-      const auto end = text.find('\n');
-      const std::string_view now = text.substr(0, end == std::string_view::npos ? end : end + 1);
-      text.remove_prefix(now.size());
+    std::size_t line = 0;
+    for (const std::string_view now : split_lines(text)) {
+      ++line;
       if (const auto mark = mark_of(now)) {
         end_cell();
         begin_cell(*mark, line + 1);
@@ -82,31 +81,19 @@ class Script {
     notebook_.cells.push_back(std::move(cell));
   }
 
-  template <typename Each>
-  static void for_lines(std::string_view text, const Each& each) {
-    while (!text.empty()) {
-      const auto end = text.find('\n');
-      const std::size_t size = end == std::string_view::npos ? text.size() : end + 1;
-      each(text.substr(0, size));
-      text.remove_prefix(size);
-    }
-  }
-
   [[nodiscard]] bool is_comment(std::string_view text) const {
-    bool all = true;
-    for_lines(text, [&](std::string_view line) {
-      all = all && (is_blank(line) || line.starts_with(comment_));
+    return std::ranges::all_of(split_lines(text), [this](std::string_view line) {
+      return is_blank(line) || line.starts_with(comment_);
     });
-    return all;
   }
 
   void uncomment() {
     std::string text;
-    for_lines(cell_.source, [&](std::string_view line) {
+    for (std::string_view line : split_lines(cell_.source)) {
       if (line.starts_with(comment_)) line.remove_prefix(comment_.size());
       if (line.starts_with(' ')) line.remove_prefix(1);
       text += line;
-    });
+    }
     cell_.source = std::move(text);
   }
 
