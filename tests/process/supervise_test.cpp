@@ -125,17 +125,19 @@ TEST(Verdicts, AnEndBeforeTheWallTimeIsAnExit) {
 }
 
 TEST(Verdicts, GraceSendsSigtermFirstAndTheVerdictStaysWallTime) {
-  TestPipe told;
+  TestPipe ready, told;
   FakeRun run{.main = [&] {
     sigset_t term;
     sigemptyset(&term);
     sigaddset(&term, SIGTERM);
     ::sigprocmask(SIG_BLOCK, &term, nullptr);
+    announce(ready);
     int signal = 0;
     ::sigwait(&term, &signal);
     announce(told);
     return 0;
   }};
+  run.before_supervising = [&] { await(ready); };  // a SIGTERM before that would end it
   run.settings.budgets.wall_time = 50ms;
   run.settings.budgets.grace = 60s;
   EXPECT_EQ(run_to_end(run).verdict, "over-budget wall_time");
