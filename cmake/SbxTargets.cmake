@@ -4,8 +4,9 @@ add_library(sbx_options INTERFACE)
 target_compile_options(sbx_options INTERFACE
   -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Wcast-align -Wformat=2 -Wundef -Werror=return-type -Werror=switch
   -Wno-missing-field-initializers
-  # g++ 12 sees overlaps in std::string that are not there (GCC bug 105329)
+  # g++ 12 sees overlaps and overflows in std::string that are not there (GCC bugs 105329 and 105651).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread>
   # libstdc++ 12's std::stable_sort uses a function that it deprecates itself.
   $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>
   -fstack-protector-strong -fstack-clash-protection -fcf-protection=full -fno-plt)

@@ -187,6 +187,11 @@ class Hazards(SbxTest):
         self.tmp.chmod(0o755)
         self.live = ["--workspace", f"{self.work}:read-write"]
 
+    def wait_until_older(self, path):
+        """Returns when a run that begins now began after the last change of `path`: a run counts changes of its first tick too."""
+        while time.clock_gettime_ns(CLOCK_REALTIME_COARSE) <= path.lstat().st_ctime_ns:
+            pass  # files are stamped by this clock, which advances by milliseconds
+
     def hazards(self, ended):
         return {os.path.relpath(each["path"], self.work): each["why"] for each in ended.record.get("hazards", [])}
 
@@ -208,6 +213,7 @@ class Hazards(SbxTest):
         allow = 'syscalls.allow=["chmod", "fchmodat"]'
         told = self.told("open('f', 'w'); os.chmod('f', 0o4755)", "--set", allow)
         self.assertIn("set-user-ID", told["f"])
+        self.wait_until_older(self.work / "f")
         # The host creates one meanwhile: the list shows what exists.
         process = self.start_sbx(*self.live, "--", "sh", "-c", "echo ready; read x", json_record=False, stdin=sbxtest.subprocess.PIPE)
         self.assertEqual(process.stdout.readline(), b"ready\n")
@@ -218,8 +224,7 @@ class Hazards(SbxTest):
         (self.work / "a").symlink_to("/etc/passwd")
         self.write("f", "x")
         os.link(self.work / "f", self.work / "g")
-        while time.clock_gettime_ns(CLOCK_REALTIME_COARSE) <= (self.work / "g").stat().st_ctime_ns:
-            pass  # files are stamped by this clock, which advances by milliseconds
+        self.wait_until_older(self.work / "g")
         self.assertEqual(self.told("open('h', 'w'); os.mkdir('d'); os.symlink('h', 'd/i')"), {})
         self.assertEqual(self.sbx(*self.live, "touch", "x", json_record=False).err, b"")
 

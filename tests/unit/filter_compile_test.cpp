@@ -22,6 +22,7 @@ using test::kNotify;
 using test::kPlain;
 using test::quiet_answer;
 using test::syscalls;
+using test::Words;
 
 Filter compiled(const policy::Syscalls& rules, const FilterContext& context = kPlain) {
   Result<Filter> filter = compile_filter(rules, context);
@@ -212,7 +213,7 @@ TEST(CompileFilter, WhereWritesArePolledNoneIsOverlooked) {
   EXPECT_EQ(ask(compiled(syscalls(), context), "prctl", {PR_SET_DUMPABLE, 0}), kAllow);
   context.writes_are_polled = true;
   EXPECT_EQ(ask(compiled(syscalls(), context), "fallocate"), quiet_answer(EOPNOTSUPP));
-  for (const std::uint64_t reserve : {0x40305828, 0x4030582a, 0x40305839}) {
+  for (const std::uint64_t reserve : Words{0x40305828, 0x4030582a, 0x40305839}) {
     EXPECT_EQ(ask(compiled(syscalls(), context), "ioctl", {3, reserve}), quiet_answer(EOPNOTSUPP));
     EXPECT_EQ(ask(compiled(syscalls()), "ioctl", {3, reserve}), kAllow);
   }

@@ -22,6 +22,7 @@ using test::kNotify;
 using test::kPlain;
 using test::quiet_answer;
 using test::syscalls;
+using test::Words;
 
 constexpr std::uint64_t kUpper = 0xabcdef0100000000;  // not read by the kernel
 
@@ -31,7 +32,7 @@ class Guards : public testing::Test {
 };
 
 TEST_F(Guards, AdmitSocketsOfTheUsualFamiliesAndProtocols) {
-  for (const std::uint64_t flags : {0, 02000000, 02004000}) {
+  for (const std::uint64_t flags : Words{0, 02000000, 02004000}) {
     EXPECT_EQ(ask(filter_, "socket", {AF_UNIX, SOCK_SEQPACKET | flags, 0}), kAllow);
     EXPECT_EQ(ask(filter_, "socket", {AF_INET, SOCK_STREAM | flags, 0}), kAllow);
     EXPECT_EQ(ask(filter_, "socket", {AF_INET6, SOCK_STREAM | flags, IPPROTO_TCP}), kAllow);
@@ -41,8 +42,8 @@ TEST_F(Guards, AdmitSocketsOfTheUsualFamiliesAndProtocols) {
 }
 
 TEST_F(Guards, RefuseOtherSocketFamiliesByName) {
-  for (const std::uint64_t family : {AF_PACKET, AF_ALG, AF_VSOCK, AF_BLUETOOTH, AF_TIPC, AF_KEY,
-                                     AF_CAN, AF_XDP, AF_UNSPEC, 4711}) {
+  for (const std::uint64_t family : Words{AF_PACKET, AF_ALG, AF_VSOCK, AF_BLUETOOTH, AF_TIPC,
+                                          AF_KEY, AF_CAN, AF_XDP, AF_UNSPEC, 4711}) {
     EXPECT_EQ(ask(filter_, "socket", {family, SOCK_DGRAM, 0}), kNotify) << family;
     EXPECT_EQ(explain(filter_, "socket", {family, SOCK_DGRAM, 0}).errno_value, EAFNOSUPPORT);
   }
@@ -88,8 +89,8 @@ TEST_F(Guards, RefuseEveryNamespaceFlagOfClone) {
   EXPECT_EQ(ask(filter_, "clone", {SIGCHLD}), kAllow);
   EXPECT_EQ(ask(filter_, "clone", {CLONE_VM | CLONE_VFORK | SIGCHLD}), kAllow);
   EXPECT_EQ(ask(filter_, "clone", {0x3d0f00}), kAllow);  // glibc's threads
-  for (const std::uint64_t flag : {CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
-                                   CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET}) {
+  for (const std::uint64_t flag : Words{CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
+                                        CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET}) {
     EXPECT_EQ(ask(filter_, "clone", {flag | SIGCHLD}), kNotify) << flag;
   }
   const Refusal refusal = explain(filter_, "clone", {CLONE_NEWUSER | CLONE_NEWNS | SIGCHLD});
@@ -139,12 +140,12 @@ TEST_F(Guards, RefuseASecondListener) {
 
 TEST_F(Guards, LeaveHonestPrctlOptionsAlone) {
   for (const std::uint64_t option :
-       {PR_SET_NAME, PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, PR_SET_CHILD_SUBREAPER,
-        PR_SET_THP_DISABLE, PR_SET_PTRACER, PR_SET_VMA, PR_CAPBSET_READ, PR_CAP_AMBIENT,
-        PR_SET_TIMERSLACK}) {
+       Words{PR_SET_NAME, PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS,
+             PR_SET_CHILD_SUBREAPER, PR_SET_THP_DISABLE, PR_SET_PTRACER, PR_SET_VMA,
+             PR_CAPBSET_READ, PR_CAP_AMBIENT, PR_SET_TIMERSLACK}) {
     EXPECT_EQ(ask(filter_, "prctl", {option}), kAllow) << option;
   }
-  for (const std::uint64_t option : {PR_SET_MM, PR_SCHED_CORE, PR_MCE_KILL}) {
+  for (const std::uint64_t option : Words{PR_SET_MM, PR_SCHED_CORE, PR_MCE_KILL}) {
     EXPECT_EQ(ask(filter_, "prctl", {option}), kNotify) << option;
   }
   EXPECT_EQ(ask(filter_, "prctl", {500}), quiet_answer(EINVAL));
@@ -237,13 +238,13 @@ TEST_F(FileGuards, RefuseSetIdModesWhereFilesReachTheHost) {
                 {"mkdir", {0x1000}, 1},
                 {"mkdirat", {3, 0x1000}, 2}};
   for (const auto& maker : makers) {
-    for (const std::uint64_t mode : {04755, 02755, 06000, 0104755}) {
+    for (const std::uint64_t mode : Words{04755, 02755, 06000, 0104755}) {
       test::Arguments arguments = maker.arguments;
       arguments[maker.mode] = kUpper | mode;
       EXPECT_EQ(ask(filter_, maker.call, arguments), kNotify) << maker.call << mode;
       EXPECT_EQ(ask(copy_, maker.call, arguments), kAllow) << maker.call << mode;
     }
-    for (const std::uint64_t mode : {0755, 01777, 0}) {
+    for (const std::uint64_t mode : Words{0755, 01777, 0}) {
       test::Arguments arguments = maker.arguments;
       arguments[maker.mode] = kUpper | mode;
       EXPECT_EQ(ask(filter_, maker.call, arguments), kAllow) << maker.call << mode;
@@ -263,7 +264,7 @@ TEST_F(FileGuards, RefuseAModeThatLiesInMemoryQuietly) {
 }
 
 TEST_F(FileGuards, RefuseDevicesAndWhiteouts) {
-  for (const std::uint64_t type : {S_IFCHR, S_IFBLK}) {
+  for (const std::uint64_t type : Words{S_IFCHR, S_IFBLK}) {
     EXPECT_EQ(ask(filter_, "mknod", {0x1000, type | 0644, 0}), kNotify);
     EXPECT_EQ(ask(filter_, "mknodat", {3, 0x1000, type | 0644, 0}), kNotify);
     EXPECT_EQ(ask(copy_, "mknodat", {3, 0x1000, type | 0644, 0}), kAllow);
@@ -275,7 +276,7 @@ TEST_F(FileGuards, RefuseDevicesAndWhiteouts) {
 
 TEST_F(FileGuards, RefuseFifosAndSocketsWhereNothingElseDoes) {
   const Filter special = compiled(true);
-  for (const std::uint64_t type : {S_IFIFO, S_IFSOCK}) {
+  for (const std::uint64_t type : Words{S_IFIFO, S_IFSOCK}) {
     EXPECT_EQ(ask(special, "mknodat", {3, 0x1000, type | 0644, 0}), kNotify);
     EXPECT_EQ(ask(filter_, "mknodat", {3, 0x1000, type | 0644, 0}), kAllow);
   }

@@ -17,6 +17,7 @@ namespace {
 using policy::RuleAction;
 using policy::RuleOperator;
 using test::kPlain;
+using test::Words;
 
 struct SeccompDeleter {
   void operator()(void* context) const { seccomp_release(context); }
@@ -114,9 +115,9 @@ void add_guarded(Oracle& oracle, const Call& call) {
     case ArgumentGuard::socket:
       oracle.add(SCMP_ACT_ALLOW, n, {word_is(0, AF_UNIX)});
       oracle.add(SCMP_ACT_ALLOW, n, {word_is(0, AF_NETLINK), word_is(2, 0)});
-      for (const std::uint64_t family : {AF_INET, AF_INET6}) {
-        for (const std::uint64_t type : {SOCK_STREAM, SOCK_DGRAM}) {
-          for (const std::uint64_t protocol : {0, 6, 17}) {
+      for (const std::uint64_t family : Words{AF_INET, AF_INET6}) {
+        for (const std::uint64_t type : Words{SOCK_STREAM, SOCK_DGRAM}) {
+          for (const std::uint64_t protocol : Words{0, 6, 17}) {
             oracle.add(SCMP_ACT_ALLOW, n,
                        {word_is(0, family), masked(1, 0xf, type), word_is(2, protocol)});
           }

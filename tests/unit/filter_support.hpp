@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,8 @@
 namespace sbx::test {
 
 using Arguments = std::array<std::uint64_t, 6>;
+/// Values for an argument; the kernel's constants are ints.
+using Words = std::initializer_list<std::uint64_t>;
 
 inline constexpr std::uint32_t kAllow = SECCOMP_RET_ALLOW;
 inline constexpr std::uint32_t kNotify = SECCOMP_RET_USER_NOTIF;

@@ -89,7 +89,7 @@ TEST_F(TrustedPolicy, OfTheCallerAloneIsTrusted) {
 }
 
 TEST_F(TrustedPolicy, ThatOthersCanWriteIsNot) {
-  for (const mode_t mode : {0666, 0664}) {
+  for (const mode_t mode : {0666U, 0664U}) {
     canned.files->file(kFile, "", mode);
     expect_untrusted("file");
   }
