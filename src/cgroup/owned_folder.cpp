@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <time.h>
@@ -12,6 +11,7 @@
 #include <array>
 #include <memory>
 
+#include "base/random.hpp"
 #include "base/sys.hpp"
 
 namespace sbx::cgroup {
@@ -57,12 +57,7 @@ void remove_if_left(int parent, const char* name) {
 }  // namespace
 
 std::string unique_name() {
-  std::uint64_t number = 0;
-  (void)!::getrandom(&number, sizeof number, 0);  // blocks only before the kernel's pool is ready
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string name(kPrefix);
-  for (int shift = 60; shift >= 0; shift -= 4) name += kDigits[(number >> shift) & 15U];
-  return name;
+  return std::string(kPrefix) + random_hex();
 }
 
 OwnedFolder& OwnedFolder::operator=(OwnedFolder&& other) noexcept {

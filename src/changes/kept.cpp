@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <linux/openat2.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/random.hpp"
 #include "base/sys.hpp"
 #include "changes/manifest.hpp"
 #include "workspace/put.hpp"
@@ -43,11 +43,7 @@ std::unexpected<Error> not_kept(const std::string& what, int errno_value = errno
 
 /// What is being written or removed; no name of a set begins with a dot. See is_temporary().
 std::string random_name() {
-  std::uint64_t number = 0;
-  (void)!::getrandom(&number, sizeof number, 0);  // blocks only before the kernel's pool is ready
-  char name[32];
-  (void)std::snprintf(name, sizeof name, ".sbx-%016llx", static_cast<unsigned long long>(number));
-  return name;
+  return ".sbx-" + random_hex();
 }
 
 void read_applied(int set, KeptFacts& facts) {

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
@@ -15,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/random.hpp"
 #include "base/sys.hpp"
 #include "workspace/state.hpp"
 #include "workspace/tree.hpp"
@@ -34,15 +34,6 @@ std::unexpected<Error> refused(const std::string& state, const char* what) {
             .errno_value = errno,
             .hint = "set HOME, or XDG_STATE_HOME below it, to a directory of yours on a disk; "
                     "limits.disk_on = \"memory\" needs none"});
-}
-
-std::string random_name() {
-  std::uint64_t number = 0;
-  (void)!::getrandom(&number, sizeof number, 0);  // blocks only before the kernel's pool is ready
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string name;
-  for (int shift = 60; shift >= 0; shift -= 4) name += kDigits[(number >> shift) & 15];
-  return name;
 }
 
 /// Opens a directory that belongs to the caller and is closed to others.
@@ -93,7 +84,7 @@ Result<DiskFolder> DiskFolder::make(const std::string& state, uid_t uid, gid_t g
   }
   folder.disks_ = std::move(*disks);
   for (int attempt = 0; attempt < 8 && !folder.lock_.valid(); ++attempt) {
-    folder.name_ = random_name();
+    folder.name_ = random_hex();
     folder.lock_ = take_lock(folder.disks_.get(), folder.name_);
   }
   if (!folder.lock_.valid()) return refused(state, "no directory can be made in it");
@@ -166,7 +157,7 @@ UniqueFd open_to_remove(int folder, const std::string& name) {
   const UniqueFd place(::openat(folder, name.c_str(), O_PATH | kFlags));
   struct stat facts{};
   if (place.valid() && ::fstat(place.get(), &facts) == 0 && (facts.st_mode & 0700) != 0700)
-    (void)::fchmodat(folder, name.c_str(), 0700, 0);  // what fails shows when it is opened
+    (void)!::fchmodat(folder, name.c_str(), 0700, 0);  // what fails shows when it is opened
   return UniqueFd(::openat(folder, name.c_str(), kFlags));
 }
 

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/random.hpp"
 #include "plan/files/pattern.hpp"
 #include "workspace/tree.hpp"
 
@@ -86,13 +86,7 @@ Status copy_small(int from, int to, std::size_t size) {
 /// Removes what was made under a temporary name unless it was renamed.
 class Temporary {
  public:
-  explicit Temporary(int folder) : folder_(folder) {
-    std::uint64_t number = 0;
-    (void)!::getrandom(&number, sizeof number, 0);  // blocks only before the kernel's pool is ready
-    static constexpr char kDigits[] = "0123456789abcdef";
-    name_ = kTemporary;
-    for (int shift = 60; shift >= 0; shift -= 4) name_ += kDigits[(number >> shift) & 15];
-  }
+  explicit Temporary(int folder) : folder_(folder), name_(std::string(kTemporary) + random_hex()) {}
   Temporary(const Temporary&) = delete;
   Temporary& operator=(const Temporary&) = delete;
   ~Temporary() {
