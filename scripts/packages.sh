@@ -1,5 +1,5 @@
 # What the project needs from Debian 12, by purpose; read by ../demo, ../check and tests/bench.
-build="g++ cmake ninja-build lld libcli11-dev libtomlplusplus-dev libseccomp-dev libmd-dev libfmt-dev nlohmann-json3-dev libnl-3-dev libnl-route-3-dev libidn2-dev libunistring-dev libc-ares-dev libdbus-1-dev"
+build="g++ cmake ninja-build lld libcli11-dev libtomlplusplus-dev libseccomp-dev libmd-dev libedit-dev libncurses-dev libbsd-dev libfmt-dev nlohmann-json3-dev libnl-3-dev libnl-route-3-dev libidn2-dev libunistring-dev libc-ares-dev libdbus-1-dev"
 example="python3 python3-pandas python3-matplotlib"
 # What the smoke tier asks, ./check without options.
 smoke="python3-jsonschema strace util-linux clang-format-19 mandoc git perl ccache iproute2 curl openssl dnsmasq-base"

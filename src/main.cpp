@@ -24,17 +24,21 @@ namespace {
   ::_exit(sbx::exit_status::kCouldNot);
 }
 
-/// Allocates and populates the heap that most runs need, with one call each: otherwise every page costs a fault, as
+/// Allocates and populates the heap that a command will use, with one call each: otherwise every page costs a fault, as
 /// it still does without MADV_POPULATE_WRITE (before Linux 5.14).
-void prepare_heap() {
-  constexpr std::size_t kUsed = std::size_t{160} << 10;  // by a run of the default policy
-  ::mallopt(M_TOP_PAD, 2 * kUsed);  // malloc(3) extends the heap by this much at a time
-  void* const first = std::malloc(1);
+void prepare_heap(bool is_run) {
+  // By a run of the default policy; the client of a session's call.
+  const std::size_t used = (is_run ? std::size_t{288} : std::size_t{64}) << 10;
+  constexpr int kExtension = 512 << 10;  // malloc(3) extends the heap by this much at a time
+  ::mallopt(M_TOP_PAD, kExtension);
+  // Allocations before main() have made a heap of 132 KiB: only what does not fit into it extends it, by the padding too.
+  constexpr std::size_t kExtends = std::size_t{100} << 10;  // above 128 KiB malloc maps
+  void* const first = std::malloc(kExtends);
   const auto page = reinterpret_cast<std::uintptr_t>(first) & ~std::uintptr_t{4095};
   // From the page of `first` on, but not beyond the heap's end.
   const auto end = reinterpret_cast<std::uintptr_t>(::sbrk(0));
   if (page < end)  // otherwise brk(2) failed and malloc used mmap(2)
-    (void)::madvise(reinterpret_cast<void*>(page), std::min<std::size_t>(kUsed, end - page),
+    (void)::madvise(reinterpret_cast<void*>(page), std::min<std::size_t>(used, end - page),
                     MADV_POPULATE_WRITE);
   std::free(first);
 }
@@ -43,7 +47,7 @@ void prepare_heap() {
 
 int main(int argc, char** argv) {
   const std::uint64_t started = sbx::sys::now_microseconds();
-  prepare_heap();
+  prepare_heap(argc > 1 && std::string_view(argv[1]) == "run");
   if (!sbx::worker::fill_standard_descriptors()) ::_exit(sbx::exit_status::kCouldNot);
   // AT_SECURE: set-user-ID, set-group-ID or file capabilities, getauxval(3). sbx must have no more privileges than
   // its caller.

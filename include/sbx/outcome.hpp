@@ -101,6 +101,17 @@ enum class DenialKind : std::uint8_t { syscall, network, path };
   }
   return "";
 }
+/// Something was refused. Else --explain saw that it was looked for, which a program can fake and often does in vain.
+[[nodiscard]] constexpr bool is_refusal(DenialKind kind) {
+  switch (kind) {
+    case DenialKind::syscall:
+    case DenialKind::network:
+      return true;
+    case DenialKind::path:
+      return false;
+  }
+  return true;
+}
 
 struct Denial {
   DenialKind kind = DenialKind::syscall;

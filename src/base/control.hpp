@@ -24,10 +24,13 @@ enum class FromSupervisor : std::uint32_t {
   network_ready,  ///< the gateway answers: the command may start
   filled,         ///< copied directories hold their files
   reap,           ///< what ended has been counted: wait for it
-  /// To a holder, with CallOrder; SCM_RIGHTS: the program's block, the call's control socket and error pipe (PID 1's
-  /// ends), its three streams where `streams` is set, the program itself where `image` is set, `kept` descriptors that the
-  /// program gets from 3 on, and files of control groups to write "0" to
+  /// To a holder, with CallOrder; SCM_RIGHTS: a program's block, of which the mounts count, the call's control socket and
+  /// error pipe (PID 1's ends), and files of control groups to write "0" to. The new init makes its mounts and waits for
+  /// begin_call.
   start_call,
+  /// To the init of a call, with CallProgram; SCM_RIGHTS: the block of its program, the program's three streams where
+  /// `streams` is set, the program itself where `image` is set, and `kept` descriptors that it gets from 3 on
+  begin_call,
 };
 struct Order {
   FromSupervisor what;
@@ -37,23 +40,29 @@ struct Order {
 struct CallOrder {
   FromSupervisor what;
   std::uint32_t block_size;
+  /// The init waits for `go`: its supervisor moves it into its control group (cgroup v2).
+  bool waits;
+};
+static_assert(sizeof(CallOrder) != sizeof(Order));
+/// What the init of a call runs: FromSupervisor::begin_call.
+struct CallProgram {
+  FromSupervisor what;
+  std::uint32_t block_size;
   bool streams;
   bool image;         ///< a program in a file that the sandbox does not show: sbx's own
   std::uint8_t kept;  ///< at most kMostKept
-  bool
-      waits;  ///< the init waits for `go`: its supervisor moves it into its control group (cgroup v2)
 };
-static_assert(sizeof(CallOrder) != sizeof(Order));
-/// Descriptors of a call besides the files of control groups, of which there are at most kMostGroupFiles.
 inline constexpr unsigned kMostGroupFiles = 4;
 /// An interpreter's channels and the text of its driver.
 inline constexpr unsigned kMostKept = 3;
-inline constexpr unsigned kMostCallDescriptors = 3 + 3 + 1 + kMostKept + kMostGroupFiles;
+/// Of either order.
+inline constexpr unsigned kMostCallDescriptors = 1 + 3 + 1 + kMostKept;
+static_assert(3 + kMostGroupFiles <= kMostCallDescriptors);
 
 enum class FromPid1 : std::uint32_t {
   descriptors =
-      /// SCM_RIGHTS: scratch, processes, terminal (in this order; `value` is a bit set of those
-  /// present, 1 2 4)
+      /// SCM_RIGHTS: scratch, processes, terminal, the mount namespace of a call (in this order; `value` is a bit set of
+  /// those present, 1 2 4 8)
   1,
   listener,  ///< SCM_RIGHTS: the seccomp listener
   stopped,
@@ -66,6 +75,8 @@ enum class FromPid1 : std::uint32_t {
   /// `value` other processes were there at that moment, including zombies;
   /// the last message. With `own_peak`
   left_behind,
+  /// main_ended and left_behind in one: no other process is left. With `own_peak`
+  main_ended_alone,
   call_began,    ///< of a call's init, its first message: SCM_RIGHTS: its pidfd
   call_refused,  ///< of the holder: `value` is the errno of clone3
   /// of the holder, the last message of a call: its init is reaped. With `used` (call_ended)

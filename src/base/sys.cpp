@@ -72,14 +72,21 @@ Result<std::pair<UniqueFd, UniqueFd>> make_packet_pair() {
 }
 
 Result<std::string> read_all(int fd, std::size_t limit) {
+  constexpr std::size_t kFirst = 4096;  // most files are smaller
+  constexpr std::size_t kMost = std::size_t{1} << 20;
   std::string text;
+  std::size_t want = kFirst;
   while (text.size() < limit) {
-    char block[16384];
-    const std::size_t want = std::min(sizeof block, limit - text.size());
-    const ssize_t got = retry_interrupted([&] { return ::read(fd, block, want); });
+    const std::size_t before = text.size();
+    want = std::min(want, limit - before);
+    ssize_t got = 0;
+    text.resize_and_overwrite(before + want, [&](char* bytes, std::size_t) {
+      got = retry_interrupted([&] { return ::read(fd, bytes + before, want); });
+      return before + static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+    });
     if (got < 0) return fail_errno(ErrorKind::host, "cannot-read", "cannot read");
     if (got == 0) break;
-    text.append(block, static_cast<std::size_t>(got));
+    want = std::min(2 * want, kMost);
   }
   return text;
 }

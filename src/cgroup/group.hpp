@@ -37,6 +37,10 @@ class Group : public TreeCounters {
   [[nodiscard]] virtual Status hold() = 0;
   /// A group inside a held one, without limits of its own. It must be destroyed first. Errors: host.
   [[nodiscard]] virtual Result<std::unique_ptr<Group>> make_inner() = 0;
+  /// Borrowed: what a process that makes groups inside needs of this one.
+  [[nodiscard]] virtual std::vector<int> descriptors() const = 0;
+  /// Removes the groups inside that a dead process made and left.
+  virtual void sweep_inner() = 0;
   /// Bytes that the kernel can't take back without ending a process: memory of processes, files in memory, and what the
   /// kernel holds for them.
   [[nodiscard]] virtual std::uint64_t memory_held() const = 0;

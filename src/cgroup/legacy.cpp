@@ -93,6 +93,14 @@ class LegacyGroup final : public Group {
   [[nodiscard]] int folder() const override { return -1; }
   Status hold() override { return {}; }
   Result<std::unique_ptr<Group>> make_inner() override;
+  [[nodiscard]] std::vector<int> descriptors() const override {
+    std::vector<int> all;
+    for (const OwnedFolder& each : folders_.owned) all.push_back(each.fd());
+    return all;
+  }
+  void sweep_inner() override {
+    for (const OwnedFolder& each : folders_.owned) sweep(each.path());
+  }
   Status move(pid_t) override { return {}; }
 
   [[nodiscard]] std::vector<int> joins() const override {

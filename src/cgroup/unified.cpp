@@ -210,6 +210,10 @@ class UnifiedGroup final : public Group {
     inner->outer_ = this;
     return inner;
   }
+  [[nodiscard]] std::vector<int> descriptors() const override {
+    return {folder_.fd(), events_.get()};
+  }
+  void sweep_inner() override { sweep(folder_.path()); }
   Status move(pid_t pid) override { return set("cgroup.procs", std::to_string(pid)); }
 
   [[nodiscard]] bool limits_memory() const override { return controllers_.memory; }

@@ -68,13 +68,15 @@ void tell_error(const Json& error) {
   write_stderr(made_safe(text + "\n", STDERR_FILENO));
 }
 
-void tell_outcome(const Json& record) {
+void tell_outcome(const Json& record, Known known) {
   const Json& outcome = record["outcome"];
   const std::string status = outcome.value("status", "");
   const std::string state = record.value("state", "");
-  if (status != "answered")
+  const bool is_known = known.interrupts && status == "cancelled";
+  if (status != "answered" && !is_known)
     write_stderr("sbx: " + status + ": " + printable(outcome.value("detail", "")) + "\n");
-  if (state == "lost") write_stderr("sbx: what the context remembered before is lost\n");
+  if (state == "lost" && !known.lost_state)
+    write_stderr("sbx: what the context remembered before is lost\n");
 }
 
 }  // namespace sbx::cli

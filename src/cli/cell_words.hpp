@@ -17,7 +17,12 @@ namespace sbx::cli {
 [[nodiscard]] bool show_result(const Json& result, bool quiet, const std::string& cure);
 /// The traceback of an error.
 void tell_error(const Json& error);
+/// What need not be said: at a prompt it was said before, or is what the person has just done.
+struct Known {
+  bool lost_state = false;
+  bool interrupts = false;
+};
 /// How the cell ended, unless it answered, and what became of the context's state.
-void tell_outcome(const Json& record);
+void tell_outcome(const Json& record, Known known = {});
 
 }  // namespace sbx::cli

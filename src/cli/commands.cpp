@@ -138,6 +138,15 @@ std::span<const OptionRow> diff_options() {
   return rows;
 }
 
+std::span<const OptionRow> session_diff_options() {
+  static const Rows rows = [] {
+    Rows list(diff_options().begin(), diff_options().end());
+    list.insert(list.begin() + 1, shared("--json", "Print the answer as JSON."));
+    return list;
+  }();
+  return rows;
+}
+
 std::span<const OptionRow> apply_options() {
   static const Rows rows = with_usual(
       {shared("--yes", "Apply without asking."), shared("--json", "Print the answer as JSON.")});
@@ -171,12 +180,17 @@ std::span<const OptionRow> start_options() {
   return rows;
 }
 
+OptionRow dies_with_parent(const char* text) {
+  return shared("--die-with-parent", text);
+}
+
 std::span<const OptionRow> exec_options() {
   static const Rows rows = [] {
     Rows list = rows_of_run({"--lang", "-c", "--set", "--require", "--timeout", "--cpu-time",
                              "--output", "--env", "--env-file", "--env-fd", "--stdin",
                              "--interactive", "--json", "--report", "--report-fd", "--events-fd",
                              "--explain", "--quiet", "--verbose"});
+    list.push_back(dies_with_parent("Cancel the call when the process that started sbx ends."));
     list.push_back({"-d,--detach", "", kOptions, kOnce,
                     "Run it in the background and print the number of the call.",
                     sets<&Invocation::detach>});
@@ -188,7 +202,8 @@ std::span<const OptionRow> exec_options() {
 std::span<const OptionRow> eval_options() {
   static const Rows rows = with_usual(
       {{"--lang", "NAME", kOptions, kOnce,
-        "The language: python, javascript or r. Without it that of the file's extension, or of "
+        "The language: python, javascript, r or bash. Without it that of the file's extension, or "
+        "of "
         "--context, or python.",
         of_run("--lang").take},
        {"--context", "NAME", kOptions, kOnce,
@@ -196,6 +211,9 @@ std::span<const OptionRow> eval_options() {
         "language.",
         take_context},
        {"-c", "CODE", kOptions, kOnce, "The cell itself, instead of a file.", of_run("-c").take},
+       {"-i,--interactive", "", kOptions, kOnce,
+        "Read cells from the terminal, with line editing, history and completion, until Ctrl-D.",
+        of_run("--interactive").take},
        shared("--timeout",
               "Wall time of the cell: limits.wall_time, which it may only shorten. The interpreter "
               "is interrupted, "
@@ -208,6 +226,7 @@ std::span<const OptionRow> eval_options() {
        {"--results", "DIR", kOptions, kOnce,
         "Write each value that is more than plain text to a file in DIR, and name it.",
         take_results},
+       dies_with_parent("Cancel the cell when the process that started sbx ends."),
        shared("--quiet", "Print no messages of sbx's own but errors.")});
   return rows;
 }
@@ -215,7 +234,8 @@ std::span<const OptionRow> eval_options() {
 std::span<const OptionRow> logs_options() {
   static const Rows rows =
       with_usual({{"-f,--follow", "", kOptions, kOnce, "Go on printing until the call has ended.",
-                   sets<&Invocation::follow>}});
+                   sets<&Invocation::follow>},
+                  shared("--json", "Print what is there by now as JSON.")});
   return rows;
 }
 
@@ -227,6 +247,7 @@ std::span<const OptionRow> wait_options() {
 std::span<const OptionRow> get_options() {
   static const Rows rows =
       with_usual({shared("--out", "The directory to copy to; without it the current one."),
+                  shared("--json", "Print the answer as JSON."),
                   shared("--quiet", "Print nothing but errors.")});
   return rows;
 }
@@ -234,7 +255,8 @@ std::span<const OptionRow> get_options() {
 std::span<const OptionRow> session_stop_options() {
   static const Rows rows = with_usual(
       {{"--all", "", kOptions, kOnce, "Stop all of them.", sets<&Invocation::all>},
-       shared("--keep", "Keep what the session has changed under a name: see sbx-changes(1).")});
+       shared("--keep", "Keep what the session has changed under a name: see sbx-changes(1)."),
+       shared("--json", "Print the answer as JSON.")});
   return rows;
 }
 
@@ -286,10 +308,10 @@ constexpr CommandRow kCommands[] = {
     {"session interrupt", "NAME [CONTEXT]",
      "Interrupt the cell that runs in a context, as Ctrl-C at its client does; without CONTEXT in "
      "all.",
-     kWorks, plain_options},
+     kWorks, json_options},
     {"session restart", "NAME [CONTEXT]",
      "End the interpreter of a context; the next cell starts another one. Without CONTEXT all.",
-     kWorks, plain_options},
+     kWorks, json_options},
     {"session calls", "NAME", "List the calls of a session that run, and the last that ended.",
      kWorks, json_options},
     {"session logs", "NAME CALL", "Print what a background call wrote.", kWorks, logs_options},
@@ -297,16 +319,16 @@ constexpr CommandRow kCommands[] = {
      wait_options},
     {"session kill", "NAME CALL [SIGNAL]",
      "Cancel a call, as SIGTERM to sbx run does, or send a signal to its command.", kWorks,
-     plain_options},
+     json_options},
     {"session put", "NAME FILE... [TARGET]",
-     "Copy files and directories of the host into a session.", kWorks, plain_options},
+     "Copy files and directories of the host into a session.", kWorks, json_options},
     {"session get", "NAME PATH...", "Copy files and directories of a session to the host.", kWorks,
      get_options},
     {"session ls", "NAME [PATH]", "List a directory of a session.", kWorks, json_options},
     {"session changes", "NAME", "List what a session has changed in its workspace.", kWorks,
      json_options},
     {"session diff", "NAME", "Show what a session has changed, texts line by line.", kWorks,
-     diff_options},
+     session_diff_options},
     {"session apply", "NAME [GLOB...]",
      "Apply what a session has changed, only what matches GLOB if given, to the directory on the "
      "host.",

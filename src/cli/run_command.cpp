@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <optional>
@@ -10,6 +9,7 @@
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
 #include "cli/github.hpp"
+#include "cli/parent.hpp"
 #include "cli/report.hpp"
 #include "host/host.hpp"
 #include "host/state.hpp"
@@ -29,12 +29,6 @@ namespace {
           .code = "usage",
           .message = "--github is for a log that people read, --json for a program",
           .hint = "write the record beside the log: --report FILE"};
-}
-
-/// A pidfd rather than PR_SET_PDEATHSIG, which follows the parent's thread, prctl(2). A parent that ended earlier is
-/// not noticed.
-UniqueFd open_parent() {
-  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, ::getppid(), 0)));
 }
 
 /// Blocks signals once the record is complete: a later signal must not change the exit status that the record

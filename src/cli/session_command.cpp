@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <csignal>
 
 #include "base/sys.hpp"
 #include "base/text.hpp"
+#include "cli/repl/command.hpp"
 #include "cli/session_eval.hpp"
 #include "cli/session_exec.hpp"
 #include "cli/session_files.hpp"
@@ -28,7 +30,6 @@ namespace {
 constexpr int kDone = 0;
 constexpr int kFindings = 1;
 constexpr int kUsage = 2;
-constexpr const char* kSchema = "sbx.session/1";
 
 std::unexpected<Error> usage(std::string message, std::string hint) {
   return fail(Error{.kind = ErrorKind::usage,
@@ -65,7 +66,7 @@ class SessionCommand {
   explicit SessionCommand(const Invocation& typed) : typed_(typed), operands_(typed.operands) {}
 
   int run() {
-    auto host = host::probe();
+    auto host = host::probe_caller();
     if (!host) return tell(host.error());
     host_ = std::move(*host);
     const std::string_view name = std::string_view(typed_.command).substr(8);
@@ -86,7 +87,9 @@ class SessionCommand {
       return usage(fmt::format("\"sbx {}\" needs the name of a session", typed_.command),
                    "sbx session list names them");
     if (name == "exec") return session_exec(typed_, host_, operands_.front());
-    if (name == "eval") return session_eval(typed_, host_);
+    if (name == "eval")
+      return typed_.request.interactive ? session_repl(typed_, host_)
+                                        : run_cell(typed_, host_).status;
     if (name == "contexts") return contexts();
     if (name == "interrupt") return interrupt();
     if (name == "restart") return restart();
@@ -119,10 +122,11 @@ class SessionCommand {
   [[nodiscard]] static int print(const std::string& text) {
     return record::print_answer(text) ? kDone : exit_status::kCouldNot;
   }
-  [[nodiscard]] static Json headed(const Json& body) {
-    Json json{{"schema", kSchema}, {"sbx", SBX_VERSION}};
-    json.update(body);
-    return json;
+
+  /// The answer of a command that prints nothing else.
+  [[nodiscard]] int answered(const Json& body, int status = kDone) const {
+    if (!typed_.output.json) return status;
+    return print(dump(session::headed(body))) == kDone ? status : exit_status::kCouldNot;
   }
 
   Result<std::uint64_t> call_number() const {
@@ -151,7 +155,8 @@ class SessionCommand {
       widest = std::max(widest, name.size());
       sessions.push_back(std::move(*facts));
     }
-    if (typed_.output.json) return print(dump(headed({{"sessions", std::move(sessions)}})));
+    if (typed_.output.json)
+      return print(dump(session::headed({{"sessions", std::move(sessions)}})));
     if (sessions.empty()) {
       write_stderr("no session lives; \"sbx session start\" starts one\n");
       return kDone;
@@ -180,19 +185,23 @@ class SessionCommand {
     std::vector<session::Client> clients;
     for (const std::string& name : operands_)
       clients.push_back(SBX_TRY(session::Client::connect(host_, name)));
-    if (!set.empty()) SBX_TRY(keep_as(set));
+    Json done{{"stopped", Json::array()}};
+    if (!set.empty()) done.update(SBX_TRY(keep_as(set)));
     int status = kDone;
-    for (session::Client& client : clients) {
-      const Status stopped = client.ask_to_end({{"op", "stop"}});
-      if (!stopped) status = tell(stopped.error());
+    for (std::size_t i = 0; i < clients.size(); ++i) {
+      const Status stopped = clients[i].ask_to_end({{"op", "stop"}});
+      if (stopped)
+        done["stopped"].push_back(operands_[i]);
+      else
+        status = tell(stopped.error());
     }
-    return status;
+    return answered(done, status);
   }
 
   Result<int> show(bool stats) const {
     SBX_TRY(most(1));
     const Json facts = SBX_TRY(ask(operands_.front(), {{"op", stats ? "stats" : "info"}}));
-    if (typed_.output.json) return print(dump(headed(facts)));
+    if (typed_.output.json) return print(dump(session::headed(facts)));
     std::string text =
         fmt::format("{}  policy {} ({}), process {}\n", facts.value("name", ""),
                     printable(facts["policy"].value("name", "")),
@@ -228,7 +237,7 @@ class SessionCommand {
       return usage("\"sbx session extend\" needs a session and a time", "for example 30m or 2h");
     const Json facts =
         SBX_TRY(ask(operands_.front(), {{"op", "extend"}, {"milliseconds", time->count()}}));
-    if (typed_.output.json) return print(dump(headed(facts)));
+    if (typed_.output.json) return print(dump(session::headed(facts)));
     return print("expires " + time_text(facts.value("expires", std::int64_t{0})) + "\n");
   }
 
@@ -237,7 +246,7 @@ class SessionCommand {
   Result<int> calls() const {
     SBX_TRY(most(1));
     const Json facts = SBX_TRY(ask(operands_.front(), {{"op", "calls"}}));
-    if (typed_.output.json) return print(dump(headed(facts)));
+    if (typed_.output.json) return print(dump(session::headed(facts)));
     std::string text = fmt::format("{:>5}  {:<10}  {:>6}  {:<19}  {}\n", "CALL", "STATE", "STATUS",
                                    "SINCE", "COMMAND");
     for (const Json& each : facts["calls"]) {
@@ -257,7 +266,7 @@ class SessionCommand {
   Result<int> contexts() const {
     SBX_TRY(most(1));
     const Json facts = SBX_TRY(ask(operands_.front(), {{"op", "contexts"}}));
-    if (typed_.output.json) return print(dump(headed(facts)));
+    if (typed_.output.json) return print(dump(session::headed(facts)));
     std::string text = fmt::format("{:<20}  {:<10}  {:<8}  {:>5}  {:>7}  {}\n", "CONTEXT",
                                    "LANGUAGE", "STATE", "CELLS", "WAITING", "SINCE");
     for (const Json& each : facts["contexts"])
@@ -279,24 +288,31 @@ class SessionCommand {
   }
 
   Result<int> interrupt() const {
-    std::size_t count = 0;
+    Json names = Json::array();
     for (const std::string& name : SBX_TRY(named_contexts())) {
       const Json done = SBX_TRY(ask(operands_.front(), {{"op", "interrupt"}, {"context", name}}));
-      if (done.value("interrupted", false)) ++count;
+      if (done.value("interrupted", false)) names.push_back(name);
     }
-    if (count == 0) write_stderr("sbx: no cell runs there\n");
-    return kDone;
+    if (names.empty() && !typed_.output.json) write_stderr("sbx: no cell runs there\n");
+    return answered({{"interrupted", std::move(names)}});
   }
 
   Result<int> restart() const {
-    for (const std::string& name : SBX_TRY(named_contexts()))
+    Json names = Json::array();
+    for (const std::string& name : SBX_TRY(named_contexts())) {
       (void)SBX_TRY(ask(operands_.front(), {{"op", "restart"}, {"context", name}}));
-    return kDone;
+      names.push_back(name);
+    }
+    return answered({{"restarted", std::move(names)}});
   }
 
   Result<int> logs() const {
     SBX_TRY(most(2));
+    if (typed_.output.json && typed_.follow)
+      return usage("--json and --follow exclude each other",
+                   "sbx session wait first; --json prints what is there by now");
     Json wish{{"op", "logs"}, {"call", SBX_TRY(call_number())}, {"follow", false}};
+    if (typed_.output.json) return log_as_json(wish);
     for (;;) {
       const Json log = SBX_TRY(ask(operands_.front(), wish));
       for (const auto& [key, fd] :
@@ -307,6 +323,16 @@ class SessionCommand {
       wish["out"] = log.value("out", std::uint64_t{0});
       wish["err"] = log.value("err", std::uint64_t{0});
     }
+  }
+
+  Result<int> log_as_json(const Json& wish) const {
+    const Json log = SBX_TRY(ask(operands_.front(), wish));
+    Json json{{"call", wish["call"]}, {"ended", log.value("ended", false)}};
+    for (const auto& [key, count] : {std::pair("stdout", "out"), std::pair("stderr", "err")}) {
+      put_name(json, key, session::binary_of(log, key));
+      json[fmt::format("{}_bytes", key)] = log.value(count, std::uint64_t{0});
+    }
+    return answered(json);
   }
 
   /// What a program wrote never reaches a terminal raw.
@@ -328,7 +354,7 @@ class SessionCommand {
     Json wish{{"op", "kill"}, {"call", SBX_TRY(call_number())}};
     if (operands_.size() > 2) wish["signal"] = SBX_TRY(signal_of(operands_[2]));
     (void)SBX_TRY(ask(operands_.front(), wish));
-    return kDone;
+    return answered({{"call", wish["call"]}, {"signal", wish.value("signal", SIGTERM)}});
   }
 
   // --- the workspace
@@ -343,13 +369,14 @@ class SessionCommand {
 
   Result<int> changes(bool texts) const {
     SBX_TRY(most(1));
-    const char* const view = typed_.output.json ? "json"
-                             : typed_.patch     ? "patch"
-                             : texts            ? "diff"
-                                                : "list";
-    const Json seen = SBX_TRY(ask_reader({{"view", view}}));
-    if (typed_.output.json) return print(dump(headed(seen)));
-    const int printed = print(session::binary_of(seen, "text"));
+    const char* const view = typed_.patch         ? "patch"
+                             : texts              ? "diff"
+                             : typed_.output.json ? "json"
+                                                  : "list";
+    Json seen = SBX_TRY(ask_reader({{"view", view}}));
+    const std::string text = session::binary_of(seen, "text");
+    if (typed_.output.json && texts) put_name(seen, "text", text);
+    const int printed = typed_.output.json ? print(dump(session::headed(seen))) : print(text);
     if (!typed_.patch) return printed;
     for (const Json& each : seen["left"])
       write_stderr("sbx: not in the patch: " + printable(each.value("path", "")) + ": " +
@@ -364,7 +391,8 @@ class SessionCommand {
                                           {"yes", typed_.bring_out.yes},
                                           {"patterns", std::move(patterns)},
                                           {"silent", typed_.output.json}}));
-    if (typed_.output.json && print(dump(headed(done))) != kDone) return exit_status::kCouldNot;
+    if (typed_.output.json && print(dump(session::headed(done))) != kDone)
+      return exit_status::kCouldNot;
     if (const int signal = done.value("signal", 0); signal != 0)
       return exit_status_of(Cancelled{signal});
     if (done.value("failures", false)) return exit_status::kCouldNot;
@@ -381,7 +409,7 @@ class SessionCommand {
       return usage("\"sbx session keep\" needs a session and the name of a set",
                    "sbx session keep work before-lunch");
     const Json done = SBX_TRY(keep_as(operands_[1]));
-    return typed_.output.json ? print(dump(headed(done))) : kDone;
+    return answered(done);
   }
 
   const Invocation& typed_;

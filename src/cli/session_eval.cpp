@@ -14,11 +14,13 @@
 #include "base/text.hpp"
 #include "cli/cell_results.hpp"
 #include "cli/cell_words.hpp"
+#include "cli/parent.hpp"
 #include "cli/usage.hpp"
 #include "record/cell.hpp"
 #include "record/words.hpp"
 #include "run/launch.hpp"
 #include "session/client.hpp"
+#include "session/drivers.hpp"
 #include "session/json.hpp"
 #include "session/message.hpp"
 #include "worker/message.hpp"
@@ -76,11 +78,14 @@ class StreamEvents {
 
 class Eval {
  public:
-  Eval(const Invocation& typed, const host::Host& host) : typed_(typed), host_(host) {}
+  Eval(const Invocation& typed, const host::Host& host, Known known)
+      : typed_(typed), host_(host), known_(known) {}
 
-  int run() {
+  CellRun run() {
     const auto status = eval();
-    return status ? *status : could_not(status.error());
+    run_.status = status ? *status : could_not(status.error());
+    if (!status) run_.error = status.error().code;
+    return run_;
   }
 
  private:
@@ -90,6 +95,7 @@ class Eval {
       results_.emplace(SBX_TRY(CellResults::open(typed_.cell.results)));
     client_.emplace(SBX_TRY(session::Client::connect(host_, typed_.operands.front())));
     signals_ = SBX_TRY(take_ending_signals());
+    if (typed_.die_with_parent) parent_ = open_parent();
     loop_.emplace(SBX_TRY(EventLoop::make()));
     SBX_TRY(begin(wish));
     while (!ended_ || open_streams_ > 0) SBX_TRY(loop_->run_once());
@@ -126,11 +132,8 @@ class Eval {
   [[nodiscard]] std::string language() const {
     if (!typed_.request.language.empty() || typed_.operands.size() < 2)
       return typed_.request.language;
-    const std::string& file = typed_.operands[1];
-    for (const auto& [extension, name] :
-         {std::pair(".py", "python"), {".js", "javascript"}, {".R", "r"}, {".r", "r"}})
-      if (file.ends_with(extension)) return name;
-    return "";
+    const session::Driver* const driver = session::driver_of_script(typed_.operands[1]);
+    return driver == nullptr ? "" : std::string(driver->language);
   }
 
   Result<Json> wish() {
@@ -164,6 +167,11 @@ class Eval {
                        err.valid() ? err.get() : STDERR_FILENO};
     SBX_TRY(client_->say(wish, fds));
     SBX_TRY(loop_->watch(signals_.get(), EPOLLIN, [this](std::uint32_t) { pass_signal_on(); }));
+    if (parent_.valid())
+      SBX_TRY(loop_->watch(parent_.get(), EPOLLIN, [this](std::uint32_t) {
+        loop_->forget(parent_.get());
+        cancel(SIGHUP);
+      }));
     return loop_->watch(client_->fd(), EPOLLIN, [this](std::uint32_t) { hear(); });
   }
 
@@ -184,7 +192,12 @@ class Eval {
   void pass_signal_on() {
     signalfd_siginfo info{};
     while (::read(signals_.get(), &info, sizeof info) == sizeof info)
-      (void)client_->say({{"cancel", static_cast<int>(info.ssi_signo)}});
+      cancel(static_cast<int>(info.ssi_signo));
+  }
+
+  void cancel(int signal) {
+    run_.signal = signal;
+    (void)client_->say({{"cancel", signal}});
   }
 
   void hear() {
@@ -222,24 +235,29 @@ class Eval {
     return record::print_answer(dump({{"event", "end"}, {"record", record}}));
   }
 
-  [[nodiscard]] bool tell(const Json& record) const {
+  [[nodiscard]] bool tell(const Json& record) {
     const Json answer = record.value("answer", Json());
     bool printed = true;
     if (answer.is_object()) {
+      run_.count = answer.value("count", std::uint64_t{0});
       for (const Json& each : answer["results"])
         printed = show_result(each, typed_.output.quiet, "--results DIR saves it") && printed;
       if (const Json& error = answer["error"]; error.is_object()) tell_error(error);
     }
-    if (!typed_.output.quiet) tell_outcome(record);
+    run_.lost_state = record.value("state", "") == "lost";
+    if (!typed_.output.quiet) tell_outcome(record, known_);
     return printed;
   }
 
   const Invocation& typed_;
   const host::Host& host_;
+  const Known known_;
+  CellRun run_;
   std::string id_;
   std::optional<CellResults> results_;
   std::optional<session::Client> client_;
   UniqueFd signals_;
+  UniqueFd parent_;  ///< --die-with-parent
   std::optional<EventLoop> loop_;
   std::optional<StreamEvents> out_;
   std::optional<StreamEvents> err_;
@@ -251,8 +269,8 @@ class Eval {
 
 }  // namespace
 
-int session_eval(const Invocation& typed, const host::Host& host) {
-  return Eval(typed, host).run();
+CellRun run_cell(const Invocation& typed, const host::Host& host, Known known) {
+  return Eval(typed, host, known).run();
 }
 
 }  // namespace sbx::cli

@@ -1,11 +1,24 @@
 #pragma once
 
+#include <cstdint>
+#include <string>
+
+#include "cli/cell_words.hpp"
 #include "cli/invocation.hpp"
 #include "host/host.hpp"
 
 namespace sbx::cli {
 
+/// How a cell went for its client, who has been told.
+struct CellRun {
+  int status = 0;
+  std::string error;        ///< code of the error that kept it from running, or from being answered
+  int signal = 0;           ///< the last one that this process got meanwhile
+  std::uint64_t count = 0;  ///< the cell's number; 0: unknown
+  bool lost_state = false;  ///< that was said
+};
+
 /// `sbx session eval`: one cell, from what was typed to its exit status.
-[[nodiscard]] int session_eval(const Invocation& typed, const host::Host& host);
+[[nodiscard]] CellRun run_cell(const Invocation& typed, const host::Host& host, Known known = {});
 
 }  // namespace sbx::cli

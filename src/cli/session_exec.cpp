@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "cli/parent.hpp"
 #include "cli/report.hpp"
 #include "record/record.hpp"
 #include "record/words.hpp"
@@ -32,13 +33,19 @@ class Exec {
     std::vector<int> fds{STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
     if (typed_.output.events_fd >= 0) fds.push_back(typed_.output.events_fd);
     if (typed_.detach) return detach(*client, *wish, fds);
-    const auto answer = client->call(*wish, fds);
+    const UniqueFd parent = typed_.die_with_parent ? open_parent() : UniqueFd();
+    const auto answer = client->call(*wish, fds, parent.get());
     if (!answer) return could_not(answer.error());
     return deliver(answer->record, answer->status);
   }
 
  private:
   Result<Json> wish() {
+    if (typed_.detach && typed_.die_with_parent)
+      return fail(Error{.kind = ErrorKind::usage,
+                        .code = "usage",
+                        .message = "--detach and --die-with-parent exclude each other",
+                        .hint = "a call in the background ends with the session at the latest"});
     request_.program = typed_.request;
     for (const auto* list : {&typed_.sets, &typed_.named})
       request_.overrides.insert(request_.overrides.end(), list->begin(), list->end());

@@ -75,6 +75,31 @@ int print(const std::string& text) {
   return record::print_answer(text) ? kDone : exit_status::kCouldNot;
 }
 
+/// What a command did, as JSON or, what it left out, as messages.
+int tell_done(const Invocation& typed, const Json& done, const std::vector<workspace::Left>& left,
+              std::uint64_t more) {
+  if (!typed.output.json) {
+    tell_left(left, more);
+    return kDone;
+  }
+  Json json = session::headed(done);
+  json["left"] = changes::left_json(left);
+  json["left_out"] = more;
+  return print(dump(json));
+}
+
+Json files_json(const std::vector<transfer::Brought>& files) {
+  Json list = Json::array();
+  for (const transfer::Brought& each : files) {
+    Json json;
+    put_name(json, "path", each.path);
+    json["type"] = changes::type_name(each.type);
+    json["bytes"] = each.bytes;
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
 std::string mode_text(FileType type, mode_t mode) {
   std::string text(1, type == FileType::folder ? 'd' : type == FileType::link ? 'l' : '-');
   constexpr std::string_view kLetters = "rwxrwxrwx";
@@ -107,11 +132,16 @@ Result<int> put_files(const Invocation& typed, const host::Host& host) {
   call.close_to();
   const auto report = transfer::read_report(call.from());
   const int status = SBX_TRY(call.end());
-  tell_left(sent.left, sent.more_left);
-  if (!report)
-    return status == kDone ? std::unexpected(report.error()) : Result<int>(fail(report.error()));
-  tell_left(report->left, report->more_left);
-  const bool all = sent.left.empty() && report->left.empty() && sent.is_whole;
+  if (!report) {
+    tell_left(sent.left, sent.more_left);
+    return fail(report.error());
+  }
+  std::vector<workspace::Left> left = sent.left;
+  left.insert(left.end(), report->left.begin(), report->left.end());
+  const int told = tell_done(typed, {{"files", report->files}, {"bytes", report->bytes}}, left,
+                             sent.more_left + report->more_left);
+  const bool all = left.empty() && sent.is_whole;
+  if (told != kDone) return told;
   return sent.has_failures || status != kDone ? exit_status::kCouldNot : all ? kDone : kFindings;
 }
 
@@ -140,8 +170,10 @@ Result<int> get_files(const Invocation& typed, const host::Host& host) {
                                       .policy_files = std::move(policy_files)});
   if (!got) return fail(std::move(got).error());
   const int status = SBX_TRY(call.end());
-  tell_left(got->left, got->more_left);
-  if (!typed.output.quiet)
+  const int told =
+      tell_done(typed, {{"files", files_json(got->brought)}}, got->left, got->more_left);
+  if (told != kDone) return told;
+  if (!typed.output.quiet && !typed.output.json)
     for (const transfer::Brought& each : got->brought)
       if (each.type != FileType::folder)
         write_stderr(
@@ -160,7 +192,7 @@ Result<int> list_files(const Invocation& typed, const host::Host& host) {
   const transfer::Listing listing = SBX_TRY(transfer::read_listing(call.from()));
   const int status = SBX_TRY(call.end());
   if (typed.output.json) {
-    Json json{{"schema", "sbx.session/1"}, {"sbx", SBX_VERSION}};
+    Json json = session::headed(Json::object());
     put_name(json, "path", path);
     json["entries"] = Json::array();
     for (const transfer::Listed& each : listing.entries) {

@@ -11,13 +11,13 @@
 #include "run/launch.hpp"
 #include "run/user_settings.hpp"
 #include "session/client.hpp"
+#include "session/json.hpp"
 #include "session/place.hpp"
 
 namespace sbx::cli {
 namespace {
 
 constexpr int kUsage = 2;
-constexpr const char* kSchema = "sbx.session/1";
 
 int tell(const Invocation& typed, const Error& error, int status) {
   write_stderr(record::error_text(error, paint_for(typed.output.color, STDERR_FILENO)));
@@ -90,9 +90,8 @@ int start_command(const Invocation& typed, const OwnProcess& process) {
       write_stderr("sbx: weaker: " + printable(each.value("what", "")) + ": " +
                    printable(each.value("why", "")) + "\n");
   if (typed.output.quiet) return 0;
-  Json json{{"schema", kSchema}};
-  json.update(started.facts);
-  const std::string text = typed.output.json ? dump(json) : started.facts.value("name", "") + "\n";
+  const std::string text = typed.output.json ? dump(session::headed(started.facts))
+                                             : started.facts.value("name", "") + "\n";
   return record::print_answer(text) ? 0 : exit_status::kCouldNot;
 }
 

@@ -168,7 +168,9 @@ struct Host {
 /// and only grants of directories need it. Errors: host.
 [[nodiscard]] Result<std::vector<MountPoint>> mounts(const Files& files);
 
-/// Looks at the machine. Errors: host (no /proc). Needs no privileges.
+/// Looks at the caller alone: ids, environment and directories. Enough to reach a session. Errors: host (no /proc).
+[[nodiscard]] Result<Host> probe_caller();
+/// Looks at the machine too. Errors: host (no /proc). Needs no privileges.
 [[nodiscard]] Result<Host> probe();
 
 }  // namespace sbx::host

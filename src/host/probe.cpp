@@ -111,34 +111,47 @@ std::map<int, Rlimit> own_limits() {
   return limits;
 }
 
-}  // namespace
+std::unexpected<Error> no_proc(Error error) {
+  const bool no_descriptor_left = error.errno_value == EMFILE || error.errno_value == ENFILE;
+  if (!no_descriptor_left) {
+    error.code = "no-proc";
+    error.hint = "sbx needs a mounted /proc";
+  }
+  return fail(std::move(error));
+}
 
-Result<Host> probe() {
+Host caller() {
   Host host;
   host.uid = ::geteuid();
   host.gid = ::getegid();
-  host.groups = supplementary_groups();
-  host.privileged = is_privileged();
   host.environment = caller_environment();
   host.home = caller_home(host.uid, host.environment);
   host.working_directory = current_folder();
   if (const auto path = host.environment.find("PATH"); path != host.environment.end())
     host.path = absolute_entries(path->second);
+  host.files = real_files();
+  return host;
+}
+
+}  // namespace
+
+Result<Host> probe_caller() {
+  if (::access("/proc/self", F_OK) != 0)
+    return no_proc(
+        {.kind = ErrorKind::host, .message = "cannot read '/proc/self'", .errno_value = errno});
+  return caller();
+}
+
+Result<Host> probe() {
+  Host host = caller();
+  host.groups = supplementary_groups();
+  host.privileged = is_privileged();
   host.landlock_abi = landlock_abi();
   host.cpus = usable_cpus();
   const auto memory = sys::read_file("/proc/meminfo", kProcFileLimit);
-  if (!memory) {
-    Error error = memory.error();
-    const bool no_descriptor_left = error.errno_value == EMFILE || error.errno_value == ENFILE;
-    if (!no_descriptor_left) {
-      error.code = "no-proc";
-      error.hint = "sbx needs a mounted /proc";
-    }
-    return fail(std::move(error));
-  }
+  if (!memory) return no_proc(memory.error());
   host.memory_available_bytes = memory_available(*memory);
   host.rlimits = own_limits();
-  host.files = real_files();
   return host;
 }
 

@@ -9,9 +9,9 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "base/sys.hpp"
@@ -48,11 +48,13 @@ class Walker {
   Status run() {
     auto top = sys::open_resolved(AT_FDCWD, root_, O_RDONLY | O_DIRECTORY,
                                   RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
-    if (!top && top.error().errno_value == EACCES) {
+    if (!top && top.error().errno_value != EACCES) return fail(std::move(top).error());
+    if (!top) {
       shut_({});
       return {};
     }
-    top_ = SBX_TRY(std::move(top));
+    top_ = std::move(*top);
+    buffer_ = std::make_unique_for_overwrite<char[]>(kBuffer);
     SBX_TRY(list(top_.get(), {}));
     while (!waiting_.empty() && !ended_) {
       const std::string folder = std::move(waiting_.back());
@@ -83,7 +85,7 @@ class Walker {
 
   Status list(int fd, const std::string& folder) {
     for (;;) {
-      const long got = ::syscall(SYS_getdents64, fd, buffer_.data(), buffer_.size());
+      const long got = ::syscall(SYS_getdents64, fd, buffer_.get(), kBuffer);
       if (got == 0) return {};
       if (got < 0 && errno == EACCES) {
         shut_(folder);
@@ -91,7 +93,7 @@ class Walker {
       }
       if (got < 0) return refused(folder, errno);
       for (long at = 0; at < got && !ended_;) {
-        const auto* entry = reinterpret_cast<const dirent64*>(buffer_.data() + at);
+        const auto* entry = reinterpret_cast<const dirent64*>(buffer_.get() + at);
         at += entry->d_reclen;
         if (!look(fd, folder, entry->d_name)) {
           shut_(folder);
@@ -128,7 +130,8 @@ class Walker {
   UniqueFd top_;
   std::vector<std::string> waiting_;
   bool ended_ = false;
-  alignas(dirent64) std::array<char, 32'768> buffer_{};
+  static constexpr std::size_t kBuffer = 32'768;
+  std::unique_ptr<char[]> buffer_;
 };
 
 }  // namespace

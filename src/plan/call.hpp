@@ -18,7 +18,7 @@ enum class CallProgram : std::uint8_t {
 /// What the calls before have done to files is known inside only. So a script or a path is given to execve(2) first,
 /// and its interpreter by extension second; a plain name is a command on PATH, never a file of the working directory
 /// that shadows one. Errors: usage, policy (interpreters.allow), not_found.
-[[nodiscard]] Result<Plan> make_call_plan(const Plan& held, const policy::Policy& policy,
+[[nodiscard]] Result<Plan> make_call_plan(Plan plan, const policy::Policy& policy,
                                           const host::Host& host, const RunRequest& request,
                                           CallProgram kind = CallProgram::of_request);
 

@@ -163,7 +163,8 @@ Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
       (warning.weight == policy::Weight::always_told ? plan.notes : plan.explanations)
           .push_back("warning: " + warning.message);
 
-  if (request.hold) plan.calls = policy.session.calls.value + policy.session.contexts.value;
+  if (request.hold)
+    plan.calls = policy.session.calls.value + policy.session.contexts.value + kInitsAhead;
   SBX_TRY(decide_files(policy, host, request, plan));
   decide_limits(policy, host, plan);
   SBX_TRY(decide_disk(plan, policy.limits.disk_on.value, host));

@@ -97,6 +97,9 @@ struct Executable {
   std::vector<std::string> words;
 };
 
+/// Inits of a held sandbox that wait for a call, at most.
+inline constexpr std::uint64_t kInitsAhead = 4;
+
 struct Plan {
   std::vector<std::string> command;  ///< argv of the main process
   std::string executable;            ///< absolute path inside

@@ -321,6 +321,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
     // machine
     {"not-ended", CodeOf::machine, "a run that was asked to end is still there",
      "look at its process: \"sbx ps\" names it"},
+    {"calls-not-stopped", CodeOf::machine, "the calls of a session did not stop so that its changes could be read",
+     "try again, or end the call that the kernel holds up: sbx session calls"},
     {"cannot-clone", CodeOf::machine, "no more processes can be started",
      "end some, or raise the limit: ulimit -u, or pids.max of the cgroup"},
     {"cannot-publish", CodeOf::machine, "a port of network.publish can't be opened on the host",

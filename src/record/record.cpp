@@ -87,7 +87,7 @@ std::string with_advice(const Outcome& outcome) {
   std::string names;
   std::size_t count = 0;
   for (const Denial& denial : outcome.denials) {
-    if (denial.kind == DenialKind::path || ++count > kMostNames) continue;
+    if (!is_refusal(denial.kind) || ++count > kMostNames) continue;
     names += (names.empty() ? "" : ", ") + denial.what;
   }
   if (!failed || count == 0) return outcome.detail;

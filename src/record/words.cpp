@@ -129,9 +129,9 @@ void append_denials(std::string& text, const std::vector<Denial>& denials, const
   bool paths = false;
   for (std::size_t i = 0; i < denials.size() && i < kDenialsShown; ++i) {
     const Denial& denial = denials[i];
-    const bool is_path = denial.kind == DenialKind::path;
-    paths |= is_path;
-    say(text, "{}", is_path ? looked_for(denial, paint) : refused(denial, paint));
+    const bool was_refused = is_refusal(denial.kind);
+    paths |= !was_refused;
+    say(text, "{}", was_refused ? refused(denial, paint) : looked_for(denial, paint));
     if (const std::string cure = cure_of(denial); !cure.empty())
       say(text, "  to allow it: {}{}", cure,
           denial.risk.empty() ? "" : fmt::format("  # {}", printable(denial.risk)));

@@ -20,6 +20,13 @@
 namespace sbx::run {
 namespace {
 
+spawn::Placement placement_in(cgroup::Group* group) {
+  if (group == nullptr) return {};
+  spawn::Placement placement{.joins = group->joins()};
+  if (placement.joins.empty()) placement.move = [group](pid_t init) { return group->move(init); };
+  return placement;
+}
+
 /// The supervisor's side of one call.
 class Call {
  public:
@@ -40,6 +47,22 @@ class Call {
 
  private:
   Status plan() {
+    SBX_TRY(narrow());
+    answer_.plan = SBX_TRY(
+        plan::make_call_plan(ties_.ahead != nullptr ? std::move(ties_.ahead->plan) : held_.plan(),
+                             *answer_.policy, held_.host(), request_.program, kind()));
+    if (ties_.is_logged && !has_own_wall_time()) answer_.plan->budgets.wall_time = {};
+    const bool logged = ties_.is_logged && answer_.plan->output.exceed != policy::Exceed::kill;
+    if (logged || ties_.image >= 0)
+      answer_.plan->output.passed_cap = Bytes{std::numeric_limits<std::uint64_t>::max()};
+    return {};
+  }
+
+  Status narrow() {
+    if (ties_.ahead != nullptr && request_.overrides.empty()) {
+      answer_.policy = std::move(ties_.ahead->policy);
+      return {};
+    }
     auto narrowed =
         policy::narrow(held_.policy(), request_.overrides, "session \"" + ties_.session + "\"");
     if (!narrowed) {
@@ -47,12 +70,6 @@ class Call {
       return fail(answer_.errors.front());
     }
     answer_.policy = std::move(*narrowed);
-    answer_.plan = SBX_TRY(plan::make_call_plan(held_.plan(), *answer_.policy, held_.host(),
-                                                request_.program, kind()));
-    if (ties_.is_logged && !has_own_wall_time()) answer_.plan->budgets.wall_time = {};
-    const bool logged = ties_.is_logged && answer_.plan->output.exceed != policy::Exceed::kill;
-    if (logged || ties_.image >= 0)
-      answer_.plan->output.passed_cap = Bytes{std::numeric_limits<std::uint64_t>::max()};
     return {};
   }
 
@@ -68,14 +85,6 @@ class Call {
     });
   }
 
-  [[nodiscard]] spawn::Placement placement() const {
-    if (ties_.group == nullptr) return {};
-    spawn::Placement placement{.joins = ties_.group->joins()};
-    if (placement.joins.empty())
-      placement.move = [group = ties_.group](pid_t init) { return group->move(init); };
-    return placement;
-  }
-
   [[nodiscard]] supervise::Settings settings() {
     const plan::Plan& plan = *answer_.plan;
     supervise::Settings settings = settings_of(plan, {.capture = request_.capture});
@@ -87,6 +96,10 @@ class Call {
       settings.notes.push_back(connect_note(offline_ ? &*offline_ : nullptr, ties_.expect));
     }
     return settings;
+  }
+
+  [[nodiscard]] spawn::WaitingInit* init() const {
+    return ties_.ahead != nullptr && ties_.ahead->init.lives() ? &ties_.ahead->init : nullptr;
   }
 
   [[nodiscard]] Error memory_full() const {
@@ -124,15 +137,17 @@ class Call {
                       .disk = no_disk,
                       .streams = {std::move(streams.child_in), std::move(streams.child_out),
                                   std::move(streams.child_err)},
-                      .placement = placement(),
+                      .placement = placement_in(ties_.group),
                       .stamp = stamp,
                       .role = child::Role::call,
                       .holder = held_.sandbox().control.get(),
+                      .init = init(),
                       .image = ties_.image,
                       .kept = ties_.interpreter != nullptr ? ties_.interpreter->descriptors
                                                            : std::vector<int>()});
     if (!spawned) return fail(explain(std::move(spawned).error()));
-    const spawn::Sandbox sandbox = std::move(*spawned);
+    spawn::Sandbox sandbox = std::move(*spawned);
+    if (ties_.keep_mounts) ties_.keep_mounts(std::move(sandbox.mount_space));
     if (ties_.began) ties_.began(sandbox.pid);
     sought_.emplace(plan, held_.host());
     if (ties_.interpreter != nullptr)
@@ -202,6 +217,15 @@ class Call {
 };
 
 }  // namespace
+
+CallAhead make_ahead(const HeldSandbox& held, cgroup::Group* group) {
+  CallAhead ahead{.init = {}, .policy = held.policy(), .plan = held.plan()};
+  if (held.memory_is_full()) return ahead;
+  auto init =
+      spawn::make_waiting_init(held.plan(), held.sandbox().control.get(), placement_in(group));
+  if (init) ahead.init = std::move(*init);
+  return ahead;
+}
 
 Answer call(const HeldSandbox& held, const Request& request, const CallTies& ties,
             const Sinks& sinks) {

@@ -19,10 +19,19 @@ struct Interpreter {
   std::function<bool()> delivers;
 };
 
+/// What a call needs and is the same for all, made before somebody waits for it.
+struct CallAhead {
+  spawn::WaitingInit init;  ///< in the call's group; invalid where the session has no room
+  policy::Policy policy;    ///< copies of the session's
+  plan::Plan plan;
+};
+
 /// What joins one call to its session.
 struct CallTies {
   std::string session;             ///< its name, for messages
   cgroup::Group* group = nullptr;  ///< the call's own; null: counted by process
+  /// What was made ahead; taken. Null: it is made now.
+  CallAhead* ahead = nullptr;
   /// sbx's own program for what runs inside as code of its own (inside.hpp): the words of `program` are its arguments;
   /// -1: none.
   int image = -1;
@@ -35,9 +44,13 @@ struct CallTies {
   std::function<Status(EventLoop& loop, supervise::Supervisor& supervisor)> live_in;
   /// A rule with many ports: the session opens the place before connect(2) continues.
   std::function<void(const policy::Address& address, std::uint16_t port)> expect;
+  /// Takes the call's mount namespace, to close it when nobody waits for the call's end any more.
+  std::function<void(UniqueFd mounts)> keep_mounts;
   /// Called at the end: what the session's network refused meanwhile.
   std::function<std::vector<Denial>()> refused;
 };
+
+[[nodiscard]] CallAhead make_ahead(const HeldSandbox& held, cgroup::Group* group);
 
 /// Runs one call in a held sandbox and supervises it to its end. The process is the call's, as with launch(): forked
 /// from the session's, which made the sandbox. Of `request` it uses overrides (which may only narrow), program,

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <iterator>
 #include <set>
 #include <utility>
@@ -60,6 +61,10 @@ HeldSandbox::HeldSandbox(policy::Policy policy, plan::Plan plan, host::Host host
 
 HeldSandbox::~HeldSandbox() {
   detach();
+  end();
+}
+
+void HeldSandbox::end() {
   kill_and_reap(sandbox_);
 }
 
@@ -148,7 +153,17 @@ void HeldSandbox::detach() {
   loop_ = nullptr;
 }
 
-std::unique_ptr<cgroup::Group> HeldSandbox::make_call_group() {
+std::vector<int> HeldSandbox::descriptors_for_calls() const {
+  std::vector<int> all{sandbox_.control.get(), sandbox_.scratch.get()};
+  if (group_ != nullptr) std::ranges::copy(group_->descriptors(), std::back_inserter(all));
+  return all;
+}
+
+void HeldSandbox::sweep_call_groups() const {
+  if (group_ != nullptr) group_->sweep_inner();
+}
+
+std::unique_ptr<cgroup::Group> HeldSandbox::make_call_group() const {
   if (group_ == nullptr) return nullptr;
   auto inner = group_->make_inner();
   // Without one the call's CPU time is counted by process.
@@ -195,7 +210,29 @@ Result<workspace::Copy> HeldSandbox::copy() const {
 
 namespace {
 
-constexpr std::uint64_t kStopsWithin = 1'000'000;  // microseconds
+constexpr std::uint64_t kStopsWithin = 5'000'000;  // microseconds
+
+/// A test can have it that calls do not stop, which nothing real keeps them from, or that they stay stopped until it opens
+/// a FIFO.
+bool is_told_not_to_stop() {
+#ifdef SBX_FAULTS
+  if (const char* const gate = std::getenv("SBX_TEST_CALLS_STAY_STOPPED"))
+    (void)UniqueFd(::open(gate, O_WRONLY | O_CLOEXEC));
+  return std::getenv("SBX_TEST_CALLS_DO_NOT_STOP") != nullptr;
+#else
+  return false;
+#endif
+}
+
+/// Half-written files must not pass for what the calls have made.
+std::unexpected<Error> not_stopped() {
+  return fail(
+      Error{.kind = ErrorKind::host,
+            .code = "calls-not-stopped",
+            .message = "the session's calls did not stop within 5 s, for its files to be read",
+            .errno_value = 0,
+            .hint = "try again, or end the call that the kernel holds up: sbx session calls"});
+}
 
 void one_millisecond() {
   constexpr timespec kStep{.tv_sec = 0, .tv_nsec = 1'000'000};
@@ -225,6 +262,7 @@ Status HeldSandbox::stop_calls() {
   is_frozen_ = group_ != nullptr && group_->freeze(true);
   if (is_frozen_) {
     while (!group_->is_frozen() && sys::now_microseconds() < until) one_millisecond();
+    if (!group_->is_frozen() || is_told_not_to_stop()) return not_stopped();
     return {};
   }
   supervise::ProcessList processes(sandbox_.pid, -1);
@@ -233,13 +271,15 @@ Status HeldSandbox::stop_calls() {
   for (const auto& process : processes.all())
     if (state_of(processes, process) == 'T') were_stopped_.push_back(process.number);
   SBX_TRY(spawn::stop_calls(sandbox_.control.get()));
-  for (bool all = false; !all && sys::now_microseconds() < until;) {
+  bool all = false;
+  while (!all && sys::now_microseconds() < until) {
     processes.refresh();
     all = std::ranges::all_of(processes.all(), [&](const auto& process) {
       return has_stopped(state_of(processes, process));
     });
     if (!all) one_millisecond();
   }
+  if (!all || is_told_not_to_stop()) return not_stopped();
   return {};
 }
 

@@ -58,8 +58,14 @@ class HeldSandbox {
   void rest() { budgets_->rest(); }
   void resume() { budgets_->resume(); }
 
+  /// Borrowed: what a process forked from this one needs to run calls. It may close everything else.
+  [[nodiscard]] std::vector<int> descriptors_for_calls() const;
   /// A control group for one call; null where there is none to be had.
-  [[nodiscard]] std::unique_ptr<cgroup::Group> make_call_group();
+  [[nodiscard]] std::unique_ptr<cgroup::Group> make_call_group() const;
+  /// Removes the groups of calls whose process is dead.
+  void sweep_call_groups() const;
+  /// Kills every process of the sandbox.
+  void end();
   /// True where no further call has room: the kernel would end a process to start one.
   [[nodiscard]] bool memory_is_full() const;
   /// Bytes of resident memory of a process and those below it. Needs no privileges.
@@ -81,8 +87,9 @@ class HeldSandbox {
   /// What the calls have written over the workspace. Call it while they are stopped. Errors: host.
   [[nodiscard]] Result<workspace::Copy> copy() const;
 
-  /// Stops every process of every call, and returns when all have stopped, or after a second: a process in an
-  /// uninterruptible system call stops when that is over. By the freezer of cgroup v2, else by SIGSTOP. Errors: host.
+  /// Stops every process of every call, and returns when all have stopped; one in an uninterruptible system call stops when
+  /// that is over. By the freezer of a control group, else by SIGSTOP. Errors: host, also "calls-not-stopped" after 5 s.
+  /// continue_calls() follows in either case.
   [[nodiscard]] Status stop_calls();
   /// Wakes them. What had stopped by itself before stays stopped.
   void continue_calls();

@@ -116,7 +116,7 @@ bool looked_here(const Outcome& outcome, const std::string& directory) {
 /// Something else may have made the command fail. Denied paths don't count: programs look for many paths in vain.
 bool has_known_cause(const Outcome& outcome) {
   const bool refused = std::ranges::any_of(
-      outcome.denials, [](const Denial& denial) { return denial.kind != DenialKind::path; });
+      outcome.denials, [](const Denial& denial) { return is_refusal(denial.kind); });
   return refused || !outcome.limits_met.empty() || !outcome.network_failures.empty() ||
          !outcome.notes.empty();
 }

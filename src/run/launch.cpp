@@ -1,10 +1,10 @@
 #include "run/launch.hpp"
 
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <utility>
 
+#include "base/random.hpp"
 #include "base/sys.hpp"
 #include "cgroup/acquire.hpp"
 #include "host/host.hpp"
@@ -196,13 +196,7 @@ std::expected<Prepared, policy::Findings> prepare(const Request& request, const 
 }
 
 std::string make_run_id() {
-  std::uint64_t number = 0;
-  (void)!::getrandom(&number, sizeof number,
-                     0);  // blocks only before the pool is ready
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string id = "r_";
-  for (int shift = 60; shift >= 0; shift -= 4) id += kDigits[(number >> shift) & 15];
-  return id;
+  return "r_" + random_hex();
 }
 
 int exit_status_of(const Answer& answer) {

@@ -11,4 +11,8 @@ Result<UniqueFd> open_session_folder(const host::Host& host, IfMissing missing) 
                                                              : workspace::Missing::is_an_error);
 }
 
+Result<UniqueFd> open_history_folder(const host::Host& host) {
+  return workspace::open_state(host::state_folder(host), "history", workspace::Missing::is_made);
+}
+
 }  // namespace sbx::run

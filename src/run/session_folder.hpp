@@ -11,4 +11,7 @@ enum class IfMissing : std::uint8_t { fails, is_made };
 /// The directory that holds one directory for each of the caller's sessions, 0700 and the caller's own. Errors: host.
 [[nodiscard]] Result<UniqueFd> open_session_folder(const host::Host& host, IfMissing missing);
 
+/// The directory of what people have typed, in the state directory, 0700 and the caller's own. Errors: host.
+[[nodiscard]] Result<UniqueFd> open_history_folder(const host::Host& host);
+
 }  // namespace sbx::run

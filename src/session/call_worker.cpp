@@ -1,11 +1,14 @@
 #include "session/call_worker.hpp"
 
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <utility>
@@ -16,16 +19,21 @@
 #include "record/record.hpp"
 #include "record/words.hpp"
 #include "run/call.hpp"
+#include "session/json.hpp"
 #include "session/link.hpp"
 #include "session/message.hpp"
 #include "session/worker_process.hpp"
+#include "worker/message.hpp"
 
 namespace sbx::session {
 namespace {
 
+/// The calls' streams are copied over these; without a call they are the null device.
+constexpr int kStreams[] = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
+
 bool take_streams(std::vector<UniqueFd>& fds) {
   if (fds.size() < 3) return false;
-  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+  for (const int fd : kStreams) {
     UniqueFd& stream = fds[static_cast<std::size_t>(fd)];
     if (::dup2(stream.get(), fd) < 0) return false;
     stream.reset();
@@ -37,7 +45,8 @@ class CallWorker {
  public:
   explicit CallWorker(Task& task) : task_(task) {}
 
-  int run() {
+  /// `null`: the null device.
+  void run(int null) {
     request_.call = task_.name;
     request_.started_microseconds = sys::now_microseconds();
     const bool silent = task_.wish.value("silent", false);
@@ -47,7 +56,10 @@ class CallWorker {
     const int status = run::exit_status_of(answer);
     if (events_) events_->ended(answer, status);
     if (!silent || !answer.errors.empty()) tell(answer);
-    return report(status, needs_record() ? record::record_text(request_, answer) : "");
+    const std::string record = needs_record() ? record::record_text(request_, answer) : "";
+    // Who reads the call's output sees its end before the client does.
+    for (const int fd : kStreams) (void)::dup2(null, fd);
+    report(status, record);
   }
 
  private:
@@ -60,36 +72,49 @@ class CallWorker {
     return paint_for(static_cast<Color>(std::min(std::max(color, 0), 2)), STDERR_FILENO);
   }
 
+  /// The client passes signals on from here on.
+  void tell_client() {
+    if (task_.client.valid() && !std::exchange(is_told_, true))
+      (void)send(task_.client.get(), {{"call", task_.name.number}});
+  }
+
   void tell(const run::Answer& answer) const {
     if (!answer.errors.empty()) return write_stderr(record::findings_text(answer.errors, paint()));
     write_stderr(record::outcome_words(*answer.plan, *answer.outcome,
                                        task_.wish.value("verbose", false), paint()));
   }
 
-  int report(int status, const std::string& record) const {
-    if (task_.client.valid()) {  // first, because somebody waits for it
-      Json answer{{"status", status}};
-      if (!record.empty()) answer["record"] = record;
-      (void)send(task_.client.get(), answer);  // the client may be gone
-    }
+  void report(int status, const std::string& record) {
     const Note ended{Note::What::ended, status};
     std::vector<int> fds;
-    const auto file = record.empty() ? Result<UniqueFd>(UniqueFd()) : sys::in_memory(record);
+    const bool is_kept = !record.empty() && !task_.client.valid();
+    const auto file = is_kept ? sys::in_memory(record) : Result<UniqueFd>(UniqueFd());
     if (file && file->valid()) fds.push_back(file->get());
+    // First, so that this process is free when the client's next call comes.
     (void)sys::send_message(task_.link.get(), std::as_bytes(std::span(&ended, 1)), fds);
-    return status;
+    if (!task_.client.valid()) return;
+    tell_client();
+    Json answer{{"status", status}};
+    if (!record.empty()) answer["record"] = record;
+    (void)send(task_.client.get(), answer);  // the client may be gone
   }
 
   run::CallTies ties() {
     return {
         .session = task_.name.session,
-        .group = task_.group,
-        .image = task_.image,
+        .group = task_.group.get(),
+        .ahead = &task_.ahead,
+        .image = task_.image.get(),
         .is_logged = !task_.client.valid(),
-        .began = [this](pid_t init) { session_.note(Note::What::began, init); },
+        .began =
+            [this](pid_t init) {
+              tell_client();
+              session_.note(Note::What::began, init);
+            },
         .live_in = [this](EventLoop& loop,
                           supervise::Supervisor& supervisor) { return live_in(loop, supervisor); },
         .expect = [this](const auto& address, auto port) { session_.expect(address, port); },
+        .keep_mounts = [this](UniqueFd mounts) { task_.mounts = std::move(mounts); },
         .refused = [this] { return session_.refused(); }};
   }
 
@@ -97,12 +122,22 @@ class CallWorker {
     SBX_TRY(loop.watch(task_.link.get(), EPOLLIN,
                        [this, &loop, &supervisor](std::uint32_t) { obey(loop, supervisor); }));
     if (!task_.client.valid()) return {};
-    return loop.watch(task_.client.get(), EPOLLRDHUP, [this, &loop, &supervisor](std::uint32_t) {
-      loop.forget(task_.client.get());
-      // Nobody waits for this call any more: the second cancellation kills at once.
-      supervisor.cancel(SIGHUP);
-      supervisor.cancel(SIGHUP);
-    });
+    return loop.watch(task_.client.get(), EPOLLIN | EPOLLRDHUP,
+                      [this, &loop, &supervisor](std::uint32_t) { heed(loop, supervisor); });
+  }
+
+  /// The client passes its signals on, or has ended.
+  void heed(EventLoop& loop, supervise::Supervisor& supervisor) {
+    if (const auto packet = receive(task_.client.get())) {
+      const int signal = packet->body.value("signal", 0);
+      // To the supervisor's signalfd, as if this process were the client.
+      if (std::ranges::find(kForwarded, signal) != std::end(kForwarded)) (void)::raise(signal);
+      return;
+    }
+    loop.forget(task_.client.get());
+    // Nobody waits for this call any more: the second cancellation kills at once.
+    supervisor.cancel(SIGHUP);
+    supervisor.cancel(SIGHUP);
   }
 
   void obey(EventLoop& loop, supervise::Supervisor& supervisor) {
@@ -122,6 +157,7 @@ class CallWorker {
       case Note::What::ended:
       case Note::What::ready:
       case Note::What::answered:
+      case Note::What::call:
       case Note::What::cell:
       case Note::What::interrupt:
       case Note::What::end:
@@ -133,18 +169,76 @@ class CallWorker {
   const ToSession session_{task_.link, task_.ask};
   run::Request& request_ = task_.request;
   std::optional<record::EventWriter> events_;
+  bool is_told_ = false;
 };
+
+/// Waits until the session sends a call; what came late for the one before is left aside. False: the session is gone.
+bool await_call(int link, std::int32_t& descriptors) {
+  for (;;) {
+    Note note{};
+    const ssize_t got = ::recv(link, &note, sizeof note, 0);
+    if (got == 0 || (got < 0 && errno != EINTR)) return false;
+    if (got != sizeof note || note.what != Note::What::call) continue;
+    descriptors = note.value;
+    return true;
+  }
+}
+
+/// While nobody waits for it.
+void make_ahead(Task& task) {
+  task.ahead = {};
+  task.group.reset();
+  task.group = task.held.make_call_group();
+  task.ahead = run::make_ahead(task.held, task.group.get());
+}
+
+/// The next call. False: there is none.
+bool take_call(Task& task) {
+  make_ahead(task);
+  std::int32_t descriptors = 0;
+  if (!await_call(task.link.get(), descriptors)) return false;
+  auto packet = receive(task.link.get());
+  if (!packet) return false;
+  task.wish = std::move(packet->body);
+  task.fds = std::move(packet->fds);
+  for (auto [bit, place] : {std::pair(CallDescriptors::kImage, &task.image),
+                            std::pair(CallDescriptors::kClient, &task.client)}) {
+    if ((descriptors & bit) == 0 || task.fds.empty()) continue;
+    *place = std::move(task.fds.back());
+    task.fds.pop_back();
+  }
+  // The kernel ends it first where memory runs out.
+  if (!task.ahead.init.lives()) make_ahead(task);
+  task.name.number = task.wish.value("call", std::uint64_t{0});
+  auto request = worker::unpack(binary_of(task.wish, "request"));
+  if (request && take_streams(task.fds)) {
+    task.request = std::move(*request);
+    return true;
+  }
+  if (!request && task.client.valid())
+    (void)send(task.client.get(), {{"error", error_json(request.error())}});
+  return false;  // a client that says what no sbx would
+}
+
+void forget_call(Task& task) {
+  task.client.reset();
+  task.mounts.reset();
+  task.image.reset();
+  task.fds.clear();
+  task.ahead = {};
+  task.group.reset();
+}
 
 }  // namespace
 
 void work(Task task) {
   take_default_signals();
-  if (!take_streams(task.fds)) ::_exit(exit_status::kCouldNot);
-  // The client learns whom to send its signals to.
-  if (task.client.valid())
-    (void)send(task.client.get(), {{"call", task.name.number}, {"pid", ::getpid()}});
-  CallWorker worker(task);
-  (void)worker.run();
+  const UniqueFd null(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));  // the session's own input
+  while (take_call(task)) {
+    CallWorker(task).run(null.get());
+    forget_call(task);
+  }
+  forget_call(task);
   // Without destructors: they would end the session's sandbox, of which this process has a copy.
   ::_exit(0);
 }

@@ -1,30 +1,36 @@
 #pragma once
 
-#include <string>
+#include <memory>
 #include <vector>
 
 #include "base/json.hpp"
 #include "base/unique_fd.hpp"
+#include "run/call.hpp"
 #include "run/held_sandbox.hpp"
 
 namespace sbx::session {
 
-/// What the worker of one call gets from the session's process, which it was forked from.
+/// What a worker has for one call or one context.
 struct Task {
+  // From the session's process, which it was forked from:
   const run::HeldSandbox& held;
   run::CallName name;
-  Json wish;               ///< what the client asks for
-  run::Request request{};  ///< with it: the program and its options
-  std::vector<UniqueFd>
-      fds;          ///< the call's standard streams, and one for events where the client wants them
-  UniqueFd client;  ///< the connection; invalid: a background call, whose output is logged
   UniqueFd link;
   UniqueFd ask;
-  cgroup::Group* group = nullptr;
-  int image = -1;  ///< of sbx itself: the call runs code of sbx's own
+  Json wish{};  ///< what the client asks for
+  std::unique_ptr<cgroup::Group> group{};
+  // Of a call:
+  run::Request request{};  ///< the program and its options
+  std::vector<UniqueFd>
+      fds{};               ///< its standard streams, and one for events where the client wants them
+  UniqueFd client{};       ///< the connection; invalid: a background call, whose output is logged
+  run::CallAhead ahead{};  ///< for `group`
+  UniqueFd mounts{};       ///< its mount namespace, while it runs
+  UniqueFd image{};        ///< of sbx itself: the call runs code of sbx's own
 };
 
-/// Runs the call, supervises it, answers the client and reports to the session. The process is the call's.
+/// Takes calls from the session, one after another: runs each, supervises it, answers its client and reports to the
+/// session. Ends when the session closes the link. `task` begins without a call.
 [[noreturn]] void work(Task task);
 
 }  // namespace sbx::session

@@ -18,7 +18,7 @@ Json facts_of(const Call& call) {
             {"state", call.runs() ? "running" : "ended"},
             {"command", call.command},
             {"since", call.since},
-            {"pid", call.runs() ? Json(call.worker) : Json(nullptr)},
+            {"pid", call.runs() ? Json(call.worker.pid) : Json(nullptr)},
             {"exit_status", call.status ? Json(*call.status) : Json(nullptr)}};
   const std::uint64_t until = call.runs() ? sys::now_microseconds() : call.ended_microseconds;
   json["wall_ms"] = (until - call.began_microseconds) / 1000;

@@ -13,8 +13,8 @@
 
 #include "base/json.hpp"
 #include "base/unique_fd.hpp"
-#include "cgroup/group.hpp"
 #include "session/log.hpp"
+#include "session/worker.hpp"
 
 namespace sbx::session {
 
@@ -33,12 +33,8 @@ struct Call {
   std::string command;     ///< for people, one line
   std::int64_t since = 0;  ///< CLOCK_REALTIME, seconds
   std::uint64_t began_microseconds = 0;
-  pid_t worker = -1;
-  UniqueFd process;  ///< pidfd of the worker; invalid: it has ended
-  UniqueFd link;
-  UniqueFd ask;
+  Worker worker;  ///< that supervises it; invalid: it has ended
   pid_t init = -1;
-  std::unique_ptr<cgroup::Group> group;
   std::uint64_t told_spent =
       0;  ///< when it was told that a budget of the session is spent; 0: it was not
   std::optional<int> status;  ///< exit status; empty: it runs
@@ -54,7 +50,7 @@ struct Call {
   std::vector<Follower> followers;
 
   explicit Call(std::uint64_t log_cap) : out(log_cap), err(log_cap) {}
-  [[nodiscard]] bool runs() const { return process.valid(); }
+  [[nodiscard]] bool runs() const { return worker.process.valid(); }
   [[nodiscard]] bool is_drained() const { return !out_pipe.valid() && !err_pipe.valid(); }
 };
 

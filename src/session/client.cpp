@@ -6,68 +6,101 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 
 #include <sbx/outcome.hpp>
 
+#include "session/link.hpp"
 #include "session/message.hpp"
 #include "session/place.hpp"
 
 namespace sbx::session {
 namespace {
 
-constexpr int kForwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH};
-
 bool is_ignored(int signal) {
   struct sigaction now{};
   return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
-/// While it lives, signals to this process are passed on to another.
+/// While it lives, signals to this process are passed on: to a process, or to a call over its connection.
 class Forwarding {
  public:
-  explicit Forwarding(pid_t worker)
-      : process_(static_cast<int>(::syscall(SYS_pidfd_open, worker, 0))) {
-    sigset_t taken;
-    ::sigemptyset(&taken);
+  Forwarding(int socket, int parent) : socket_(socket), parent_(parent) {
+    ::sigemptyset(&taken_);
     for (const int signal : kForwarded)
-      if (!is_ignored(signal)) ::sigaddset(&taken, signal);
-    ::sigprocmask(SIG_BLOCK, &taken, &before_);
-    signals_ = UniqueFd(::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
+      if (!is_ignored(signal)) ::sigaddset(&taken_, signal);
+    ::sigprocmask(SIG_BLOCK, &taken_, &before_);
+    signals_ = UniqueFd(::signalfd(-1, &taken_, SFD_CLOEXEC | SFD_NONBLOCK));
   }
   Forwarding(const Forwarding&) = delete;
   Forwarding& operator=(const Forwarding&) = delete;
-  /// What came last concerns the call, which is over.
-  ~Forwarding() {
-    signalfd_siginfo info{};
-    while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
+  ~Forwarding() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+
+  /// Waits for the first answer, which says who takes signals. What comes earlier is kept for it, but not for long: the
+  /// session may be stopped, and nobody can then be asked.
+  void wait_for_begin() const {
+    constexpr int kAnswersWithin = 2000;  // ms
+    for (;;) {
+      std::array watched = waits_for();
+      if (::poll(watched.data(), watched.size(), -1) < 0) continue;
+      if (watched[0].revents != 0 || ::poll(watched.data(), 1, kAnswersWithin) > 0) return;
+      if (watched[2].revents != 0) ::_exit(exit_status::kCouldNot);  // nobody hears the reason
+      // Here the signal does what it does to any process.
+      ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+      ::sigprocmask(SIG_BLOCK, &taken_, nullptr);
     }
-    ::sigprocmask(SIG_SETMASK, &before_, nullptr);
   }
 
-  /// Waits until the socket has something, passing on what comes meanwhile.
-  void wait(int socket) const {
+  /// Waits until the socket has something, passing on what comes meanwhile. `worker`: -1: over the socket.
+  void wait_for_end(pid_t worker) {
+    if (worker >= 0) process_ = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, worker, 0)));
     for (;;) {
-      pollfd watched[2] = {{socket, POLLIN, 0}, {signals_.get(), POLLIN, 0}};
-      if (::poll(watched, 2, -1) < 0) continue;
+      std::array watched = waits_for();
+      if (::poll(watched.data(), watched.size(), -1) < 0) continue;
       if (watched[1].revents != 0) pass_on();
-      if (watched[0].revents != 0) return;
+      if (watched[2].revents != 0) {
+        parent_ = -1;
+        send_on(SIGHUP);
+      }
+      if (watched[0].revents != 0) return drop();
     }
   }
 
  private:
+  [[nodiscard]] std::array<pollfd, 3> waits_for() const {
+    return {{{socket_, POLLIN, 0}, {signals_.get(), POLLIN, 0}, {parent_, POLLIN, 0}}};
+  }
+
+  void send_on(int signal) const {
+    if (process_.valid())
+      (void)::syscall(SYS_pidfd_send_signal, process_.get(), signal, nullptr, 0);
+    else
+      (void)send(socket_, {{"signal", signal}});  // fails where the call is over
+  }
+
   void pass_on() const {
     signalfd_siginfo info{};
     while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
       const int signal = static_cast<int>(info.ssi_signo);
-      (void)::syscall(SYS_pidfd_send_signal, process_.get(), signal, nullptr, 0);
+      send_on(signal);
       if (signal == SIGTSTP) (void)::raise(SIGSTOP);  // SIGCONT arrives as any other signal
     }
   }
 
+  /// What came last concerns the call, which is over.
+  void drop() const {
+    signalfd_siginfo info{};
+    while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
+    }
+  }
+
+  int socket_;
+  int parent_;
   UniqueFd process_;
   UniqueFd signals_;
+  sigset_t taken_{};
   sigset_t before_{};
 };
 
@@ -99,11 +132,14 @@ Result<Json> Client::next() {
   return packet;
 }
 
-Result<Json> Client::ask_worker(const Json& wish, std::span<const int> fds) {
-  const auto begun = ask(wish, fds);
+Result<Json> Client::ask_worker(const Json& wish, std::span<const int> fds, int parent) {
+  // From here on: a call may run before its client hears of it.
+  Forwarding forwarding(socket_.get(), parent);
+  SBX_TRY(say(wish, fds));
+  forwarding.wait_for_begin();
+  const auto begun = answer();
   if (!begun) return fail(blamed(begun.error()));
-  const Forwarding forwarding(begun->value("pid", -1));
-  forwarding.wait(socket_.get());
+  forwarding.wait_for_end(begun->value("pid", -1));
   auto ended = answer();
   if (!ended) return fail(blamed(ended.error()));
   return ended;
@@ -156,8 +192,8 @@ Result<CallAnswer> Client::end_call() {
   return call_answer(SBX_TRY(answer()));
 }
 
-Result<CallAnswer> Client::call(const Json& wish, std::span<const int> fds) {
-  return call_answer(SBX_TRY(ask_worker(wish, fds)));
+Result<CallAnswer> Client::call(const Json& wish, std::span<const int> fds, int parent) {
+  return call_answer(SBX_TRY(ask_worker(wish, fds, parent)));
 }
 
 }  // namespace sbx::session

@@ -26,8 +26,10 @@ class Client {
   /// The same, and the session's process has ended when it returns: for `stop`.
   [[nodiscard]] Status ask_to_end(const Json& wish);
   /// Starts a call and waits for its end. Signals to this process go to the call: it is cancelled as a run is, or stopped
-  /// and continued. Errors: those of the session, host "call-lost" (the call's worker was killed).
-  [[nodiscard]] Result<CallAnswer> call(const Json& wish, std::span<const int> fds);
+  /// and continued. `parent`: a pidfd of whoever started this process, whose end cancels the call; -1: nobody's does.
+  /// Errors: those of the session, host "call-lost" (the call's worker was killed).
+  [[nodiscard]] Result<CallAnswer> call(const Json& wish, std::span<const int> fds,
+                                        int parent = -1);
   /// Both halves, for a client that feeds the call meanwhile. A signal that ends this process ends the call.
   [[nodiscard]] Status begin_call(const Json& wish, std::span<const int> fds);
   [[nodiscard]] Result<CallAnswer> end_call();
@@ -38,7 +40,8 @@ class Client {
   /// Errors: as call().
   [[nodiscard]] Result<Json> next();
   /// The same for what the session reports in Json: reading changes.
-  [[nodiscard]] Result<Json> ask_worker(const Json& wish, std::span<const int> fds);
+  [[nodiscard]] Result<Json> ask_worker(const Json& wish, std::span<const int> fds,
+                                        int parent = -1);
 
  private:
   explicit Client(UniqueFd socket) : socket_(std::move(socket)) {}

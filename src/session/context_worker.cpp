@@ -20,6 +20,7 @@
 #include "run/cell_output.hpp"
 #include "session/driver_channel.hpp"
 #include "session/drivers.hpp"
+#include "session/inspection.hpp"
 #include "session/message.hpp"
 #include "session/open_cell.hpp"
 #include "session/worker_process.hpp"
@@ -37,6 +38,8 @@ constexpr auto kStartsWithin = 60s;
 /// After SIGINT, or after the interpreter said that it ends.
 constexpr auto kGrace = 2s;
 constexpr auto kRepeatsAfter = 200ms;
+/// For a person who waits at a prompt.
+constexpr auto kInspectsWithin = 1s;
 /// For a reader that doesn't read, after the interpreter's end.
 constexpr auto kLastWords = 1s;
 
@@ -50,6 +53,10 @@ class ContextWorker {
   void run() {
     const run::Answer answer = interpret();
     leave();
+    for (Inspection& each : questions_) {
+      if (!answer.errors.empty()) each.answer(answer.errors.front());
+      answer_question(each);
+    }
     for (OpenCell& cell : take_all()) end(cell, answer);
     session_.note(Note::What::ended, run::exit_status_of(answer));
   }
@@ -58,7 +65,8 @@ class ContextWorker {
   /// What the cell at the head of the queue, or the context without one, is doing.
   enum class Phase : std::uint8_t {
     idle,
-    preparing,  ///< what was written since the last cell is read away
+    inspecting,  ///< a question is asked; cells wait
+    preparing,   ///< what was written since the last cell is read away
     running,
     leaving,  ///< the interpreter has said that it ends with this cell
     closing,  ///< the cell is done: its output is delivered
@@ -98,7 +106,7 @@ class ContextWorker {
   run::CallTies ties(const run::Interpreter& interpreter) {
     return {
         .session = task_.name.session,
-        .group = task_.group,
+        .group = task_.group.get(),
         .interpreter = &interpreter,
         .began = [this](pid_t init) { session_.note(Note::What::began, init); },
         .live_in = [this](EventLoop& loop,
@@ -128,12 +136,11 @@ class ContextWorker {
 
   void obey() {
     Note note{};
-    sys::Message message =
-        sys::receive_message(task_.link.get(), std::as_writable_bytes(std::span(&note, 1)));
-    if (message.length != sizeof note) return loop_->forget(task_.link.get());
+    if (::recv(task_.link.get(), &note, sizeof note, 0) != sizeof note)
+      return loop_->forget(task_.link.get());
     switch (note.what) {
       case Note::What::cell:
-        return accept(std::move(message.fds));
+        return accept();
       case Note::What::interrupt:
         if (current_) decide({.how = How::interrupted, .signal = SIGINT, .detail = "interrupted"});
         return;
@@ -149,6 +156,7 @@ class ContextWorker {
       case Note::What::ended:
       case Note::What::ready:
       case Note::What::answered:
+      case Note::What::call:
         return;
     }
   }
@@ -173,8 +181,11 @@ class ContextWorker {
       ready_ = true;
       loop_->cancel(start_);
       session_.note(Note::What::ready);
-      return send();
+      send();
+      return ask_next();
     }
+    if (message["event"] == "interrupted") return loop_->cancel(repeat_);
+    if (phase_ == Phase::inspecting && questions_.front().take(message)) return inspected();
     if (!current_ || !current_->said) return;
     switch (current_->said->take(message)) {
       case CellAnswer::Said::result:
@@ -192,8 +203,12 @@ class ContextWorker {
 
   // --- cells
 
-  void accept(std::vector<UniqueFd> fds) {
-    auto cell = OpenCell::receive(std::move(fds));
+  /// A cell or a question, which follows its note.
+  void accept() {
+    auto packet = receive(task_.link.get());
+    if (!packet) return;  // the session sees that it was too late
+    if (packet->body.contains("inspect")) return inspect(packet->body, std::move(packet->fds));
+    auto cell = OpenCell::receive(packet->body, std::move(packet->fds));
     if (!cell) return session_.note(Note::What::answered);
     name(*cell);
     if (loop_ == nullptr) return (void)queue_.push_back(std::move(*cell));
@@ -213,6 +228,55 @@ class ContextWorker {
     cell.record.context = task_.wish.value("context", "");
     cell.record.language = language_;
     cell.record.degraded = task_.held.plan().degraded;
+  }
+
+  // --- questions about code that does not run
+
+  void inspect(const Json& wish, std::vector<UniqueFd> fds) {
+    auto question = Inspection::receive(wish, std::move(fds));
+    if (!question) return session_.note(Note::What::answered);
+    // None waits for another one or for a cell: its answer would come too late.
+    if (ready_ && phase_ != Phase::idle) return answer_question(*question);
+    questions_.push_back(std::move(*question));
+    if (loop_ != nullptr && ready_) ask_next();
+  }
+
+  /// Asks the driver one question while no cell wants it.
+  void ask_next() {
+    while (!questions_.empty() && phase_ != Phase::inspecting) {
+      Inspection& question = questions_.front();
+      if (phase_ == Phase::idle && question.is_for_driver() && driver_->inspects) {
+        phase_ = Phase::inspecting;
+        channel_->send(question.begin());
+        deadline_ = loop_->after(kInspectsWithin, [this] { stop_inspecting(); });
+        return;
+      }
+      answer_question(question);
+      questions_.pop_front();
+    }
+  }
+
+  void answer_question(Inspection& question) {
+    question.answer(
+        {{"language", language_}, {"context", task_.wish.value("context", "")}, {"count", count_}});
+    session_.note(Note::What::answered);
+  }
+
+  /// The client does without. The next cell goes ahead after the grace: if it is not answered either, its own end decides.
+  void stop_inspecting() {
+    questions_.front().answer({{"language", language_}, {"count", count_}});
+    interrupt();
+    deadline_ = loop_->after(kGrace, [this] { inspected(); });
+  }
+
+  void inspected() {
+    loop_->cancel(deadline_);
+    loop_->cancel(repeat_);
+    answer_question(questions_.front());
+    questions_.pop_front();
+    phase_ = Phase::idle;
+    next();
+    ask_next();
   }
 
   void client_said(int client) {
@@ -261,7 +325,7 @@ class ContextWorker {
                              : was_lost_ ? CellState::lost
                                          : CellState::fresh;
     current_->cpu_before = supervisor_->cpu_microseconds();
-    channel_->send(current_->begin(++count_));
+    channel_->send_text(current_->begin(++count_, *driver_));
     if (const Milliseconds limit = current_->wall_time(); limit.count() > 0)
       deadline_ = loop_->after(limit, [this, limit] {
         decide({.how = How::over_budget,
@@ -287,7 +351,7 @@ class ContextWorker {
   }
 
   void interrupt() {
-    if (phase_ != Phase::running) return;
+    if (phase_ != Phase::running && phase_ != Phase::inspecting) return;
     supervisor_->signal_group(SIGINT);
     if (driver_->repeats_interrupt) repeat_ = loop_->after(kRepeatsAfter, [this] { interrupt(); });
   }
@@ -317,7 +381,8 @@ class ContextWorker {
         current_->said ? (supervisor_->cpu_microseconds() - current_->cpu_before) / 1000 : 0;
     supervisor_->renew_cpu_time();  // from here on it counts to the next cell
     current_->record.denials = supervisor_->take_denials();
-    for (Denial& each : session_.refused()) current_->record.denials.push_back(std::move(each));
+    if (task_.held.plan().network.allow_list)  // only a gateway refuses
+      for (Denial& each : session_.refused()) current_->record.denials.push_back(std::move(each));
     (void)output_->begin({});
     answer(*current_);
     current_.reset();
@@ -358,10 +423,8 @@ class ContextWorker {
     (void)::shutdown(task_.link.get(), SHUT_RD);
     for (;;) {
       Note note{};
-      sys::Message message =
-          sys::receive_message(task_.link.get(), std::as_writable_bytes(std::span(&note, 1)));
-      if (message.length != sizeof note) return;
-      if (note.what == Note::What::cell) accept(std::move(message.fds));
+      if (::recv(task_.link.get(), &note, sizeof note, 0) != sizeof note) return;
+      if (note.what == Note::What::cell) accept();
     }
   }
 
@@ -408,6 +471,7 @@ class ContextWorker {
   std::unique_ptr<run::CellOutput> output_;
   std::deque<OpenCell> queue_;
   std::optional<OpenCell> current_;
+  std::deque<Inspection> questions_;
   Phase phase_ = Phase::idle;
   bool ready_ = false;
   bool prepared_ = false;  ///< the current cell has its output
@@ -422,8 +486,9 @@ class ContextWorker {
 
 void work_as_context(Task task) {
   take_default_signals();
-  ContextWorker worker(task);
-  worker.run();
+  task.group = task.held.make_call_group();
+  ContextWorker(task).run();
+  task.group.reset();
   // Without destructors: they would end the session's sandbox, of which this process has a copy.
   ::_exit(0);
 }

@@ -91,10 +91,14 @@ void DriverChannel::break_off(const std::string& why) {
 }
 
 void DriverChannel::send(const Json& message) {
+  send_text(message.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+void DriverChannel::send_text(std::string_view message) {
   if (loop_ == nullptr) return;
-  const std::string text = message.dump(-1, ' ', false, Json::error_handler_t::replace);
   unsent_.erase(0, std::exchange(sent_, 0));
-  unsent_ += std::to_string(text.size()) + "\n" + text;
+  unsent_ += std::to_string(message.size()) + "\n";
+  unsent_ += message;
   write();
 }
 

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/event_loop.hpp"
@@ -35,6 +36,7 @@ class DriverChannel {
   void take_rest();
   /// What the driver does not read yet is kept.
   void send(const Json& message);
+  void send_text(std::string_view message);
 
  private:
   DriverChannel() = default;

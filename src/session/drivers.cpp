@@ -14,27 +14,45 @@ namespace sbx::session {
 extern const std::string_view k_python_driver;
 extern const std::string_view k_javascript_driver;
 extern const std::string_view k_r_driver;
+extern const std::string_view k_bash_driver;
 
 namespace {
-
-constexpr const char* kKnown = "it keeps state in python, javascript and r";
 
 const std::vector<Driver>& drivers() {
   static const std::vector<Driver> all = {
       {.language = "python",
+       .extensions = {".py"},
        .text = k_python_driver,
+       .repeats_interrupt = true,
+       .inspects = true,
        .from_file = true,
        .arguments = {"-u", "-X", "utf8", "-c",
                      "exec(compile(open(5,encoding='utf-8').read(),'<sbx>','exec'),"
                      "{'__name__':'__sbx__'})"}},
       {.language = "javascript",
+       .extensions = {".js"},
        .text = k_javascript_driver,
        .repeats_interrupt = true,
+       .inspects = true,
        .arguments = {"-e"}},
       {.language = "r",
+       .extensions = {".R", ".r"},
        .text = k_r_driver,
+       .repeats_interrupt = true,
+       .inspects = true,
        .from_file = true,
-       .arguments = {"--vanilla", "/proc/self/fd/5"}}};
+       .arguments = {"--vanilla", "/proc/self/fd/5"}},
+      {.language = "bash",
+       .extensions = {".sh", ".bash"},
+       .text = k_bash_driver,
+       .repeats_interrupt = true,
+       .from_file = true,
+       .reads_plain = true,
+       // The words of an interactive bash about its terminal are for nobody; descriptor 6 keeps its standard error.
+       .arguments = {
+           "-c",
+           "PROMPT_COMMAND='. /proc/self/fd/5; eval \"$PROMPT_COMMAND\"' exec -a bash \"$BASH\" "
+           "--norc --noprofile --noediting +m +o history -i 6>&2 2>/dev/null"}}};
   return all;
 }
 
@@ -46,15 +64,31 @@ Result<const Driver*> find_driver(std::string_view language) {
     return fail(Error{.kind = ErrorKind::usage,
                       .code = "unknown-language",
                       .message = "--lang does not know \"" + std::string(language) + "\"",
-                      .hint = kKnown});
+                      .hint = "it keeps state in " + languages_of_cells()});
   const auto found = std::ranges::find(drivers(), known->name, &Driver::language);
   if (found != drivers().end()) return &*found;
   return fail(Error{
       .kind = ErrorKind::usage,
       .code = "no-context-language",
       .message = "no interpreter keeps its state between cells in " + std::string(known->name),
-      .hint = std::string(kKnown) + "; sbx session exec NAME --lang " + std::string(known->name) +
-              " - runs a program in the session"});
+      .hint = "it keeps state in " + languages_of_cells() + "; sbx session exec NAME --lang " +
+              std::string(known->name) + " - runs a program in the session"});
+}
+
+const Driver* driver_of_script(std::string_view name) {
+  for (const Driver& driver : drivers())
+    for (const std::string_view extension : driver.extensions)
+      if (name.ends_with(extension)) return &driver;
+  return nullptr;
+}
+
+std::string languages_of_cells() {
+  std::string names;
+  for (const Driver& driver : drivers()) {
+    if (!names.empty()) names += &driver == &drivers().back() ? " and " : ", ";
+    names += driver.language;
+  }
+  return names;
 }
 
 std::vector<std::string> arguments_of(const Driver& driver) {

@@ -8,21 +8,30 @@
 #include "base/unique_fd.hpp"
 
 /// Programs in the languages of contexts that run cells and keep their state. They have descriptor 3 for requests and 4 for
-/// replies; a message is its length in decimal digits, a line feed and that many bytes of JSON. What they say is untrusted.
+/// replies; a message is its length in decimal digits, a line feed and that many bytes of JSON, or of plain text where a
+/// language has no way to read that. What they say is untrusted.
 namespace sbx::session {
 
 struct Driver {
   std::string_view language;
+  std::vector<std::string_view> extensions;  ///< of scripts
   std::string_view text;
-  /// One SIGINT may come at a moment when the interpreter drops it: it is repeated until the cell is done.
+  /// One SIGINT may come at a moment when the interpreter drops it: it is repeated until the cell is done, or the driver
+  /// says that it was heard ("interrupted").
   bool repeats_interrupt = false;
-  bool from_file = false;  ///< else the text is an argument
+  bool inspects = false;     ///< it answers questions about code that does not run
+  bool from_file = false;    ///< else the text is an argument
+  bool reads_plain = false;  ///< requests are NONCE COUNT, a line feed and the code
   std::vector<std::string_view>
       arguments{};  ///< of the interpreter; the text follows where it is one
 };
 
-/// The driver of a language by any of its names. Errors: usage "no-such-language", "no-context-language" (it has none).
+/// The driver of a language by any of its names. Errors: usage "unknown-language", "no-context-language" (it has none).
 [[nodiscard]] Result<const Driver*> find_driver(std::string_view language);
+/// The one for a script with this name; null: there is none.
+[[nodiscard]] const Driver* driver_of_script(std::string_view name);
+/// "python, javascript, r and bash".
+[[nodiscard]] std::string languages_of_cells();
 
 /// The arguments that start a driver.
 [[nodiscard]] std::vector<std::string> arguments_of(const Driver& driver);

@@ -13,6 +13,12 @@ std::string binary_of(const Json& object, const char* key) {
   return {bytes.begin(), bytes.end()};
 }
 
+Json headed(const Json& body) {
+  Json json{{"schema", "sbx.session/1"}, {"sbx", SBX_VERSION}};
+  json.update(body);
+  return json;
+}
+
 Json denials_to_json(const std::vector<Denial>& denials) {
   Json list = Json::array();
   for (const Denial& denial : denials) {

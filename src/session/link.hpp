@@ -1,5 +1,6 @@
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 
 #include "base/unique_fd.hpp"
@@ -16,17 +17,29 @@ struct Note {
     ended,     ///< `value`: the exit status; with a file in memory: the record
     ready,     ///< of a context: it has something to remember
     answered,  ///< of a context: one more cell
+    // the session's, to a worker that waits for a call
+    call,  ///< a packet (message.hpp) with the client's request follows; `value`: CallDescriptors
     // the session's
     spend,   ///< `value`: a Budget that the whole session has spent
     signal,  ///< `value`: for the main process
     cancel,  ///< as after SIGTERM to sbx
     // the session's, to a context
-    cell,  ///< with the request in a file in memory, the client's connection and its descriptors
+    cell,  ///< a packet (message.hpp) with the request, the client's connection and its descriptors follows
     interrupt,  ///< the cell that runs
     end,        ///< it is no longer wanted
   };
   What what;
   std::int32_t value;
+};
+
+/// Signals that a client passes on to its call's worker, over the connection: {"signal": number}. Not by kill(2): the
+/// worker may have gone on to another call.
+inline constexpr int kForwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH};
+
+/// Which descriptors come with a call, after its standard streams and one for events: bits of Note::value.
+struct CallDescriptors {
+  static constexpr std::int32_t kClient = 1;  ///< the connection; without it: a background call
+  static constexpr std::int32_t kImage = 2;   ///< sbx itself, which the call runs
 };
 
 struct Question {

@@ -30,12 +30,6 @@ std::unexpected<Error> garbled() {
                     .hint = "it may have been started by another version: stop it with that one"});
 }
 
-std::string to_bytes(const Json& body) {
-  std::string bytes;
-  Json::to_cbor(body, bytes);
-  return bytes;
-}
-
 Result<Json> from_bytes(std::string_view bytes) {
   Json body = Json::from_cbor(bytes, true, false);
   if (body.is_discarded() || !body.is_object()) return garbled();
@@ -43,14 +37,6 @@ Result<Json> from_bytes(std::string_view bytes) {
 }
 
 }  // namespace
-
-Result<UniqueFd> in_file(const Json& body) {
-  return sys::in_memory(to_bytes(body));
-}
-
-Result<Json> from_file(int file) {
-  return from_bytes(SBX_TRY(sys::read_all(file, kLargest)));
-}
 
 Status send(int socket, const Json& body, std::span<const int> fds) {
   std::string packet(1, static_cast<char>(kVersion));
@@ -73,8 +59,8 @@ Result<Packet> receive(int socket) {
         .body = SBX_TRY(from_bytes(std::string_view(bytes.data(), message.length).substr(1))),
         .fds = std::move(message.fds)};
   if (message.fds.empty()) return garbled();
-  Packet packet{.body = SBX_TRY(from_file(message.fds.front().get())),
-                .fds = std::move(message.fds)};
+  const std::string text = SBX_TRY(sys::read_all(message.fds.front().get(), kLargest));
+  Packet packet{.body = SBX_TRY(from_bytes(text)), .fds = std::move(message.fds)};
   packet.fds.erase(packet.fds.begin());
   return packet;
 }

@@ -22,10 +22,6 @@ struct Packet {
 /// Waits for the next packet. Errors: host "session-gone" (end of file), internal "bad-message".
 [[nodiscard]] Result<Packet> receive(int socket);
 
-/// The body of a packet in a file in memory, and back, for who passes it on. Errors: host; internal "bad-message".
-[[nodiscard]] Result<UniqueFd> in_file(const Json& body);
-[[nodiscard]] Result<Json> from_file(int file);
-
 /// An error for the other side, and back.
 [[nodiscard]] Json error_json(const Error& error);
 [[nodiscard]] Error error_from(const Json& json);

@@ -1,9 +1,9 @@
 #include "session/open_cell.hpp"
 
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include "base/random.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "policy/load.hpp"
@@ -17,31 +17,20 @@ namespace {
 /// A client that was stopped must not stop the context's supervision.
 constexpr timeval kTakesWithin{.tv_sec = 2, .tv_usec = 0};
 
-/// Tells the answers to different cells apart. Code in the interpreter can find it: it protects from accidents and from
-/// processes that outlive their cell, not from a cell's own code.
-std::string make_nonce() {
-  std::uint64_t number = 0;
-  (void)!::getrandom(&number, sizeof number, 0);
-  std::string text;
-  for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[(number >> shift) & 15U];
-  return text;
-}
-
 }  // namespace
 
-Result<OpenCell> OpenCell::receive(std::vector<UniqueFd> fds) {
-  if (fds.size() != 4)
+Result<OpenCell> OpenCell::receive(const Json& wish, std::vector<UniqueFd> fds) {
+  if (fds.size() != 3)
     return fail(Error{.kind = ErrorKind::internal,
                       .code = "bad-message",
                       .message = "a cell came without its descriptors"});
-  const Json wish = SBX_TRY(from_file(fds[0].get()));
   OpenCell cell;
   cell.request_ = SBX_TRY(worker::unpack(binary_of(wish, "request")));
   if (!cell.request_.program.code) cell.request_.program.code = "";
   cell.follows_ = wish.value("follow", false);
-  cell.client_ = std::move(fds[1]);
-  cell.out_ = std::move(fds[2]);
-  cell.err_ = std::move(fds[3]);
+  cell.client_ = std::move(fds[0]);
+  cell.out_ = std::move(fds[1]);
+  cell.err_ = std::move(fds[2]);
   (void)::setsockopt(cell.client(), SOL_SOCKET, SO_SNDTIMEO, &kTakesWithin, sizeof kTakesWithin);
   cell.record.id = cell.request_.id;
   return cell;
@@ -62,11 +51,18 @@ run::CellOutput::Target OpenCell::target(std::function<void()> exceeded) const {
           .exceeded = std::move(exceeded)};
 }
 
-Json OpenCell::begin(std::uint64_t count) {
-  const std::string nonce = make_nonce();
+std::string OpenCell::begin(std::uint64_t count, const Driver& driver) {
+  // Tells the answers to different requests apart. Code in the interpreter can find it: it protects from accidents and
+  // from processes that outlive their cell, not from a cell's own code.
+  const std::string nonce = random_hex();
   said.emplace(nonce, count, record.policy->output.results.value);
   began_microseconds = sys::now_microseconds();
-  return {{"op", "cell"}, {"nonce", nonce}, {"count", count}, {"code", code()}};
+  if (!driver.reads_plain)
+    return Json{{"op", "cell"}, {"nonce", nonce}, {"count", count}, {"code", code()}}.dump(
+        -1, ' ', false, Json::error_handler_t::replace);
+  std::string text = nonce + " " + std::to_string(count) + "\n" + code();
+  std::erase(text, '\0');  // bash neither keeps nor counts them
+  return text;
 }
 
 bool OpenCell::decide(record::CellEnd end) {

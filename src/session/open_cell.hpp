@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/result.hpp"
@@ -10,14 +11,15 @@
 #include "run/cell_output.hpp"
 #include "run/launch.hpp"
 #include "session/cell_answer.hpp"
+#include "session/drivers.hpp"
 
 namespace sbx::session {
 
 /// A cell in the worker of its context: from the client's request to the record.
 class OpenCell {
  public:
-  /// `fds`: the request, the client's connection, and its standard output and error. Errors: internal "bad-message".
-  [[nodiscard]] static Result<OpenCell> receive(std::vector<UniqueFd> fds);
+  /// `wish`: what the request says. `fds`: the request, the client's connection, and its standard output and error. Errors: internal "bad-message".
+  [[nodiscard]] static Result<OpenCell> receive(const Json& wish, std::vector<UniqueFd> fds);
 
   [[nodiscard]] int client() const { return client_.get(); }
   [[nodiscard]] const std::string& code() const { return *request_.program.code; }
@@ -26,7 +28,7 @@ class OpenCell {
   [[nodiscard]] Milliseconds wall_time() const { return record.policy->limits.wall_time.value; }
   [[nodiscard]] run::CellOutput::Target target(std::function<void()> exceeded) const;
   /// Begins to listen for the driver's answer; returns the request to the driver.
-  [[nodiscard]] Json begin(std::uint64_t count);
+  [[nodiscard]] std::string begin(std::uint64_t count, const Driver& driver);
 
   /// The first reason counts; false: there was one.
   bool decide(record::CellEnd end);

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -13,6 +12,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/random.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "cgroup/acquire.hpp"
@@ -108,12 +108,7 @@ Status check_name(std::string_view name) {
 }
 
 std::string make_name() {
-  std::uint32_t number = 0;
-  (void)!::getrandom(&number, sizeof number, 0);  // blocks only before the kernel's pool is ready
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string name = "s-";
-  for (int shift = 28; shift >= 0; shift -= 4) name += kDigits[(number >> shift) & 15U];
-  return name;
+  return "s-" + random_hex().substr(8);
 }
 
 Result<Place> Place::make(const host::Host& host, const std::string& name) {

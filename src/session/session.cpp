@@ -1,7 +1,6 @@
 #include "session/session.hpp"
 
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -12,6 +11,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "base/random.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "policy/write.hpp"
@@ -33,21 +33,12 @@ std::uint64_t in_microseconds(Milliseconds time) {
   return static_cast<std::uint64_t>(microseconds(time).count());
 }
 
-std::string make_id() {
-  std::uint64_t number = 0;
-  (void)!::getrandom(&number, sizeof number, 0);  // blocks only before the kernel's pool is ready
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string id = "s_";
-  for (int shift = 60; shift >= 0; shift -= 4) id += kDigits[(number >> shift) & 15U];
-  return id;
-}
-
 }  // namespace
 
 Session::Session(Place place, std::unique_ptr<run::HeldSandbox> held, EventLoop loop)
     : loop_(std::move(loop)),
       place_(std::move(place)),
-      id_(make_id()),
+      id_("s_" + random_hex()),
       started_(::time(nullptr)),
       held_(std::move(held)) {}
 
@@ -88,7 +79,7 @@ void Session::run() {
   while (!over_)
     if (!loop_.run_once()) break;
   // Everything is gone before whoever waits for the end hears of it.
-  for (const auto& [number, call] : calls_.all()) call->group.reset();
+  end_workers();
   held_.reset();
   socket_.reset();
   {
@@ -175,7 +166,7 @@ void Session::reader_ended() {
 void Session::tell_spent(Call& call, Budget budget) {
   const Note note{Note::What::spend, static_cast<std::int32_t>(budget)};
   call.told_spent = sys::now_microseconds();
-  (void)::send(call.link.get(), &note, sizeof note, MSG_NOSIGNAL | MSG_DONTWAIT);
+  (void)::send(call.worker.link.get(), &note, sizeof note, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void Session::spent(Budget budget) {
@@ -254,7 +245,7 @@ void Session::stop(UniqueFd connection) {
   const Note note{Note::What::cancel, 0};
   for (const auto& [number, call] : calls_.all())
     if (call->runs())
-      (void)::send(call->link.get(), &note, sizeof note, MSG_NOSIGNAL | MSG_DONTWAIT);
+      (void)::send(call->worker.link.get(), &note, sizeof note, MSG_NOSIGNAL | MSG_DONTWAIT);
   loop_.after(kStopsWithin, [this] { over_ = true; });
   end_when_calls_have();
 }

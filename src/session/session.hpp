@@ -18,6 +18,7 @@
 #include "session/link.hpp"
 #include "session/message.hpp"
 #include "session/place.hpp"
+#include "session/worker.hpp"
 
 namespace sbx::session {
 
@@ -64,21 +65,35 @@ class Session : public Events {
   void restart(const Json& wish, UniqueFd connection);
 
   // Calls: session_calls.cpp
-  Status start_call(const Json& wish, std::vector<UniqueFd>& fds, UniqueFd connection);
+  /// Takes fds and connection only where it succeeds.
+  Status start_call(Json wish, std::vector<UniqueFd>& fds, UniqueFd& connection);
   [[nodiscard]] Status check_cpu_is_left() const;
-  /// Forks the process of a call, which does `work`; takes the call back where that fails.
-  Status fork_worker(Call& call, Task task, void (*work)(Task));
+  Status give_to_worker(Call& call, const Json& wish, const std::vector<UniqueFd>& fds, int image,
+                        int client);
   [[nodiscard]] Result<int> image();
   Status log_output(Call& call, std::vector<UniqueFd>& fds);
   Status watch(Call& call);
-  void hear(Call& call);
+  bool hear(Call& call);
   void answer_question(Call& call);
   void read_log(Call& call, UniqueFd& pipe, Log& log);
+  [[nodiscard]] Worker leave(Call& call);
   void worker_ended(Call& call);
+  void ended(Call& call);
   void settle(Call& call);
   void answer_followers(Call& call);
   [[nodiscard]] static Json log_of(const Call& call, std::uint64_t out, std::uint64_t err);
   static void answer_waiter(const Call& call, int connection);
+
+  // Workers: session_workers.cpp
+  /// Forks a process, which does `work`. Errors: host.
+  [[nodiscard]] Result<Worker> fork_worker(Task task, void (*work)(Task));
+  static void reap(const Worker& worker);
+  void keep_waiting(Worker worker);
+  [[nodiscard]] Worker take_waiting();
+  void waiting_ended(pid_t pid);
+  void dismiss(Worker worker);
+  void end_workers();
+  void sweep_groups();
 
   // The workspace, budgets, and the end: session.cpp
   void bring_out(Packet packet, UniqueFd connection);
@@ -107,6 +122,9 @@ class Session : public Events {
   std::vector<UniqueFd> clients_;  ///< connected, before their request
   Calls calls_;
   Contexts contexts_;
+  std::vector<Worker> waiting_;  ///< for a call
+  std::vector<Worker> leaving_;  ///< not reaped yet
+  EventLoop::TimerId waits_ = EventLoop::kNoTimer;
   std::vector<std::pair<Packet, UniqueFd>> deferred_;  ///< what came while changes are read
   UniqueFd reader_;  ///< pidfd of the process that reads changes while the calls are stopped
   std::vector<UniqueFd> stoppers_;  ///< hear of the end

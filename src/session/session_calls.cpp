@@ -1,13 +1,12 @@
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "base/message.hpp"
 #include "base/sys.hpp"
@@ -81,83 +80,72 @@ Status Session::log_output(Call& call, std::vector<UniqueFd>& fds) {
   return {};
 }
 
-Status Session::start_call(const Json& wish, std::vector<UniqueFd>& fds, UniqueFd connection) {
+Status Session::start_call(Json wish, std::vector<UniqueFd>& fds, UniqueFd& connection) {
   const policy::Session& limits = held_->policy().session;
   if (calls_.running() >= limits.calls.value)
     return fail(too_many(limits.calls.value, limits.calls.origin));
   SBX_TRY(check_cpu_is_left());
-  auto request = worker::unpack(binary_of(wish, "request"));
-  if (!request) return fail(request.error());
   const bool own = wish.value("own", false);
   const int own_program = own ? SBX_TRY(image()) : -1;
-  const bool background = wish.value("background", false);
   Call& call = calls_.add(limits.log.value.count);
-  call.is_background = background;
-  call.command = own ? wish.value("title", "files") : line_of(request->program);
-  if (background)
-    if (const Status piped = log_output(call, fds); !piped) {
-      calls_.all().erase(call.number);
-      return piped;
-    }
-  Task task{.held = *held_,
-            .name = {place_.name(), id_, call.number},
-            .wish = wish,
-            .request = std::move(*request),
-            .fds = std::move(fds),
-            .image = own_program};
-  if (!background) task.client = std::move(connection);
-  SBX_TRY(fork_worker(call, std::move(task), work));
+  call.is_background = wish.value("background", false);
+  call.since = ::time(nullptr);
+  call.began_microseconds = sys::now_microseconds();
+  wish["call"] = call.number;
+  const auto begin = [&]() -> Status {
+    if (call.is_background) SBX_TRY(log_output(call, fds));
+    SBX_TRY(
+        give_to_worker(call, wish, fds, own_program, call.is_background ? -1 : connection.get()));
+    return watch(call);
+  };
+  if (const Status begun = begin(); !begun) {
+    calls_.all().erase(call.number);
+    return begun;
+  }
   // A foreground call's client hears that from the worker, so that its answers can't overtake each other.
-  if (background) (void)send(connection.get(), {{"call", call.number}, {"pid", call.worker}});
+  if (call.is_background)
+    (void)send(connection.get(), {{"call", call.number}, {"pid", call.worker.pid}});
   fds.clear();
-  return watch(call);
-}
-
-Status Session::fork_worker(Call& call, Task task, void (*work)(Task)) {
-  auto link = sys::make_packet_pair();
-  auto ask = sys::make_packet_pair();
-  const std::uint64_t number = call.number;
-  pid_t pid = -1;
-  if (link && ask) {
-    call.since = ::time(nullptr);
-    call.began_microseconds = sys::now_microseconds();
-    call.group = held_->make_call_group();
-    task.link = std::move(link->second);
-    task.ask = std::move(ask->second);
-    task.group = call.group.get();
-    pid = ::fork();
-  }
-  if (pid == 0) {
-    // What of the session's must not outlive it here.
-    socket_.reset();
-    link->first.reset();
-    ask->first.reset();
-    place_.forget_lock();
-    // A copy of a client's output would keep its reader waiting for the end.
-    clients_.clear();
-    deferred_.clear();
-    stoppers_.clear();
-    contexts_.all().clear();
-    work(std::move(task));
-  }
-  const int error = errno;
-  if (pid > 0) call.process = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (!call.process.valid()) {
-    calls_.all().erase(number);
-    return fail_errno(ErrorKind::host, "cannot-clone", "no process can be started for the call",
-                      error);
-  }
-  call.worker = pid;
-  call.link = std::move(link->first);
-  call.ask = std::move(ask->first);
+  connection.reset();
+  // What lists show is made while the worker works.
+  const auto request = worker::unpack(binary_of(wish, "request"));
+  call.command = own || !request ? wish.value("title", "files") : line_of(request->program);
   return {};
 }
 
+/// To one that waits, else to a new one.
+Status Session::give_to_worker(Call& call, const Json& wish, const std::vector<UniqueFd>& fds,
+                               int image, int client) {
+  std::vector<int> sent;
+  for (const UniqueFd& each : fds) sent.push_back(each.get());
+  Note note{Note::What::call, 0};
+  for (const auto& [bit, fd] :
+       {std::pair(CallDescriptors::kClient, client), std::pair(CallDescriptors::kImage, image)}) {
+    if (fd < 0) continue;
+    note.value |= bit;
+    sent.push_back(fd);
+  }
+  for (;;) {
+    const bool is_new = waiting_.empty();
+    call.worker = is_new ? SBX_TRY(fork_worker(
+                               {.held = *held_, .name = {place_.name(), id_, call.number}}, work))
+                         : take_waiting();
+    const int link = call.worker.link.get();
+    if (::send(link, &note, sizeof note, MSG_NOSIGNAL) == sizeof note && send(link, wish, sent))
+      return {};
+    // It was killed just now.
+    dismiss(std::move(call.worker));
+    if (is_new) return fail_errno(ErrorKind::host, "cannot-clone", "the call's process was killed");
+  }
+}
+
 Status Session::watch(Call& call) {
-  SBX_TRY(loop_.watch(call.process.get(), EPOLLIN,
+  const Worker& worker = call.worker;
+  SBX_TRY(loop_.watch(worker.process.get(), EPOLLIN,
                       [this, &call](std::uint32_t) { worker_ended(call); }));
-  SBX_TRY(loop_.watch(call.link.get(), EPOLLIN, [this, &call](std::uint32_t) { hear(call); }));
-  SBX_TRY(loop_.watch(call.ask.get(), EPOLLIN,
+  SBX_TRY(
+      loop_.watch(worker.link.get(), EPOLLIN, [this, &call](std::uint32_t) { (void)hear(call); }));
+  SBX_TRY(loop_.watch(worker.ask.get(), EPOLLIN,
                       [this, &call](std::uint32_t) { answer_question(call); }));
   if (!call.is_background) return {};
   SBX_TRY(loop_.watch(call.out_pipe.get(), EPOLLIN,
@@ -166,34 +154,42 @@ Status Session::watch(Call& call) {
                      [this, &call](std::uint32_t) { read_log(call, call.err_pipe, call.err); });
 }
 
-void Session::hear(Call& call) {
+/// False at the end of what its worker says.
+bool Session::hear(Call& call) {
   Note note{};
   sys::Message message =
-      sys::receive_message(call.link.get(), std::as_writable_bytes(std::span(&note, 1)));
-  if (message.length != sizeof note) return loop_.forget(call.link.get());
+      sys::receive_message(call.worker.link.get(), std::as_writable_bytes(std::span(&note, 1)));
+  if (message.length != sizeof note) {
+    loop_.forget(call.worker.link.get());
+    return false;
+  }
   if (note.what == Note::What::began) call.init = note.value;
   if (call.is_context) hear_of_context(call, note.what);
-  if (note.what != Note::What::ended) return;
+  if (note.what != Note::What::ended) return true;
   call.status = note.value;
-  if (message.fds.empty() || !call.is_background) return;
   constexpr std::size_t kLargest = std::size_t{1} << 30;
-  call.record = sys::read_all(message.fds.front().get(), kLargest).value_or("");
+  if (!message.fds.empty() && call.is_background)
+    call.record = sys::read_all(message.fds.front().get(), kLargest).value_or("");
+  if (call.is_context) return true;  // its process ends with it
+  keep_waiting(leave(call));
+  ended(call);
+  return true;
 }
 
 void Session::answer_question(Call& call) {
   Question question{};
-  const ssize_t got = ::recv(call.ask.get(), &question, sizeof question, MSG_DONTWAIT);
+  const ssize_t got = ::recv(call.worker.ask.get(), &question, sizeof question, MSG_DONTWAIT);
   if (got != sizeof question) {
-    if (got == 0) loop_.forget(call.ask.get());
+    if (got == 0) loop_.forget(call.worker.ask.get());
     return;
   }
   if (question.what == Question::What::refused) {
-    (void)send(call.ask.get(), {{"refused", denials_to_json(call.refused)}});
+    (void)send(call.worker.ask.get(), {{"refused", denials_to_json(call.refused)}});
     call.refused.clear();  // a context asks after each cell
     return;
   }
   held_->expect(question.address, question.port);
-  (void)::send(call.ask.get(), &question, sizeof question, MSG_NOSIGNAL | MSG_DONTWAIT);
+  (void)::send(call.worker.ask.get(), &question, sizeof question, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void Session::denied(const Denial& denial) {
@@ -224,22 +220,26 @@ void Session::read_log(Call& call, UniqueFd& pipe, Log& log) {
   settle(call);
 }
 
-void Session::worker_ended(Call& call) {
-  loop_.forget(call.process.get());
-  hear(call);  // its last word may still be unread
-  siginfo_t ignored{};
-  while (::waitid(P_PIDFD, static_cast<id_t>(call.process.get()), &ignored, WEXITED) < 0 &&
-         errno == EINTR) {
-  }
-  for (UniqueFd* const each : {&call.link, &call.ask}) {
+/// Its worker no longer belongs to the call.
+Worker Session::leave(Call& call) {
+  for (const UniqueFd* const each : {&call.worker.process, &call.worker.link, &call.worker.ask})
     loop_.forget(each->get());
-    each->reset();
+  return std::exchange(call.worker, {});
+}
+
+/// A context's has done what it was for; one of a call was killed, and the call with it, unless that had just ended.
+void Session::worker_ended(Call& call) {
+  while (call.runs() && hear(call)) {  // its last words may still be unread
   }
-  call.process.reset();
+  if (!call.runs()) return;
+  reap(leave(call));
+  sweep_groups();
+  ended(call);
+}
+
+void Session::ended(Call& call) {
   call.ended_microseconds = sys::now_microseconds();
-  if (!call.status)
-    call.status = exit_status::kCouldNot;  // the worker was killed, and the call with it
-  call.group.reset();
+  if (!call.status) call.status = exit_status::kCouldNot;
   call.init = -1;
   for (const UniqueFd& each : call.waiters) answer_waiter(call, each.get());
   call.waiters.clear();

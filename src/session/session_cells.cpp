@@ -64,13 +64,7 @@ void Session::eval(Packet packet, UniqueFd connection) {
     return (void)(*context)->early.emplace_back(std::move(packet), std::move(connection));
   if ((*context)->call == 0) {
     held_->resume();
-    auto& early = (*context)->early;
-    early.emplace_back(std::move(packet), std::move(connection));  // where a fork closes them
-    const Status begun = start_context(**context);
-    packet = std::move(early.back().first);
-    connection = std::move(early.back().second);
-    early.pop_back();
-    if (!begun) {
+    if (const Status begun = start_context(**context); !begun) {
       refuse(connection.get(), begun.error());
       if (!(*context)->was_lost) contexts_.forget((*context)->name);
       return rest_between_calls();
@@ -101,10 +95,19 @@ Status Session::start_context(Context& context) {
   Call& call = calls_.add(0);
   call.is_context = true;
   call.command = "context " + context.name + " (" + context.language + ")";
-  const Json wish{
-      {"language", context.language}, {"context", context.name}, {"lost", context.was_lost}};
-  Task task{.held = *held_, .name = {place_.name(), id_, call.number}, .wish = wish};
-  SBX_TRY(fork_worker(call, std::move(task), work_as_context));
+  call.since = ::time(nullptr);
+  call.began_microseconds = sys::now_microseconds();
+  auto worker = fork_worker({.held = *held_,
+                             .name = {place_.name(), id_, call.number},
+                             .wish = {{"language", context.language},
+                                      {"context", context.name},
+                                      {"lost", context.was_lost}}},
+                            work_as_context);
+  if (!worker) {
+    calls_.all().erase(call.number);
+    return fail(worker.error());
+  }
+  call.worker = std::move(*worker);
   context.call = call.number;
   context.since = call.since;
   context.is_ready = context.was_lost = false;
@@ -113,18 +116,19 @@ Status Session::start_context(Context& context) {
 
 void Session::pass_on(Context& context, Packet packet, UniqueFd connection) {
   Call* const call = calls_.find(context.call);
-  const auto body = in_file(packet.body);
-  if (call == nullptr || !body) return;
+  if (call == nullptr) return;
   const Note note{Note::What::cell, 0};
-  std::vector<int> fds{body->get(), connection.get()};
+  std::vector<int> fds{connection.get()};
   for (const UniqueFd& each : packet.fds) fds.push_back(each.get());
-  if (!sys::send_message(call->link.get(), std::as_bytes(std::span(&note, 1)), fds)) {
+  const int link = call->worker.link.get();
+  if (::send(link, &note, sizeof note, MSG_NOSIGNAL) != sizeof note ||
+      !send(link, packet.body, fds)) {
     // It is just ending: the cell is for the next one.
     context.early.emplace_back(std::move(packet), std::move(connection));
     return;
   }
   ++context.open;
-  ++context.cells;
+  if (!packet.body.contains("inspect")) ++context.cells;
 }
 
 void Session::hear_of_context(const Call& call, Note::What what) {
@@ -164,7 +168,7 @@ void Session::tell_context(const Context& context, Note::What what) {
   const Call* const call = calls_.find(context.call);
   const Note note{what, 0};
   if (call != nullptr)
-    (void)::send(call->link.get(), &note, sizeof note, MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)::send(call->worker.link.get(), &note, sizeof note, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void Session::interrupt(const Json& wish, const UniqueFd& connection) {

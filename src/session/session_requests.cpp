@@ -1,4 +1,3 @@
-#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -71,12 +70,9 @@ void Session::call(Packet packet, UniqueFd connection) {
     deferred_.emplace_back(std::move(packet), std::move(connection));
     return;
   }
-  const int client = connection.get();
-  const int copy = ::fcntl(client, F_DUPFD_CLOEXEC, 3);
-  const UniqueFd kept(copy);  // to tell of an error once the connection belongs to the call
   held_->resume();
-  if (const Status begun = start_call(packet.body, packet.fds, std::move(connection)); !begun)
-    refuse(kept.get(), begun.error());
+  if (const Status begun = start_call(std::move(packet.body), packet.fds, connection); !begun)
+    refuse(connection.get(), begun.error());
   rest_between_calls();
 }
 
@@ -153,7 +149,7 @@ void Session::signal(const Json& wish, const UniqueFd& connection) {
                    .message = "call " + std::to_string(call->number) + " has ended"});
   const int number = wish.value("signal", 0);
   const Note note = number == 0 ? Note{Note::What::cancel, 0} : Note{Note::What::signal, number};
-  (void)::send(call->link.get(), &note, sizeof note, MSG_NOSIGNAL | MSG_DONTWAIT);
+  (void)::send(call->worker.link.get(), &note, sizeof note, MSG_NOSIGNAL | MSG_DONTWAIT);
   (void)send(connection.get(), Json::object());
 }
 

@@ -4,8 +4,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <memory>
 #include <utility>
 
@@ -16,22 +14,10 @@
 #include "session/message.hpp"
 #include "session/place.hpp"
 #include "session/session.hpp"
+#include "session/worker_process.hpp"
 
 namespace sbx::session {
 namespace {
-
-/// Only the standard streams and those of `kept` that are descriptors stay: the session holds nothing of its starter's.
-void close_others(std::array<int, 2> kept) {
-  std::ranges::sort(kept);
-  unsigned next = STDERR_FILENO + 1U;
-  for (const int each : kept) {
-    if (each <= STDERR_FILENO) continue;
-    const auto own = static_cast<unsigned>(each);
-    if (own > next) (void)::close_range(next, own - 1, 0);
-    next = own + 1;
-  }
-  (void)::close_range(next, ~0U, 0);
-}
 
 void leave_terminal() {
   const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
@@ -88,7 +74,7 @@ StartAnswer start(std::string name, run::Request request, const run::Sinks& sink
     pair->first.reset();
     (void)::setsid();
     UniqueFd owner(std::exchange(request.parent, -1));
-    close_others({pair->second.get(), owner.get()});
+    keep_only({pair->second.get(), owner.get()});  // nothing of its starter's
     const int status = serve(name, request, sinks, tell, pair->second, std::move(owner));
     ::_exit(status);
   }

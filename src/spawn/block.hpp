@@ -66,6 +66,8 @@ class Block {
     return begin;
   }
 
+  Block() { bytes_.reserve(kUsual); }
+
   [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
 
   /// A sealed file in memory: nobody changes the bytes any more. Errors: setup "setup-program" (the caller's limit of
@@ -73,7 +75,8 @@ class Block {
   [[nodiscard]] Result<UniqueFd> seal() const;
 
  private:
-  static constexpr std::size_t kAlignment = 16;  // of what operator new gives
+  static constexpr std::size_t kAlignment = 16;                 // of what operator new gives
+  static constexpr std::size_t kUsual = std::size_t{48} << 10;  // of the default policy: 30
   static std::int32_t distance(std::size_t from, std::size_t to) {
     const auto bytes = static_cast<std::ptrdiff_t>(to) - static_cast<std::ptrdiff_t>(from);
     SBX_ASSERT(bytes > std::numeric_limits<std::int32_t>::min() &&

@@ -40,6 +40,8 @@ void point_to_words(const Words& words) {
   table[words.count] = nullptr;
 }
 
+}  // namespace
+
 /// The one place where the bytes of a program become a program.
 Program& map_program(const Start& start) {
   Program none{};  // to report with until there is one
@@ -55,12 +57,14 @@ Program& map_program(const Start& start) {
   program.channels = start.channels;
   program.fault = start.fault;
   program.terminal_master = program.terminal_slave = program.scratch = program.processes =
-      program.listener = -1;
+      program.landlock_ruleset = program.mount_space = program.listener = -1;
   point_to_words(program.argv);
   point_to_words(program.envp);
   if (program.first.get() != nullptr) point_to_words(program.first_argv);
   return program;
 }
+
+namespace {
 
 /// PID 1 is a copy of the supervisor: while it holds the supervisor's end of the control socket it would never see that
 /// the supervisor is gone.
@@ -90,6 +94,8 @@ void wipe_arguments(const Program& program) {
   must(program, Stage::wipe, 0, ::prctl(PR_SET_NAME, kName));
 }
 
+}  // namespace
+
 void refuse_dumps(const Program& program) {
   if (!enter(program, Stage::non_dumpable)) return;
   must(program, Stage::non_dumpable, 0, ::prctl(PR_SET_DUMPABLE, 0));
@@ -112,6 +118,8 @@ void join_groups(const Program& program) {
   }
 }
 
+namespace {
+
 void limit_cpus(const Program& program) {
   if (!program.has_affinity || !enter(program, Stage::affinity)) return;
   must(program, Stage::affinity, 0,
@@ -124,6 +132,8 @@ void name_host(const Program& program) {
   must(program, Stage::hostname, 0, call(SYS_sethostname, kHost, sizeof kHost - 1));
   must(program, Stage::hostname, 1, call(SYS_setdomainname, "", 0));
 }
+
+}  // namespace
 
 void open_terminal(Program& program) {
   if (!program.interactive || !enter(program, Stage::terminal)) return;
@@ -141,11 +151,12 @@ void open_terminal(Program& program) {
 
 void hand_over_descriptors(Program& program) {
   if (!enter(program, Stage::descriptors)) return;
-  const int candidates[3] = {program.scratch, program.processes, program.terminal_master};
-  int fds[3];
+  const int candidates[4] = {program.scratch, program.processes, program.terminal_master,
+                             program.mount_space};
+  int fds[4];
   std::size_t count = 0;
   int present = 0;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 4; ++i) {
     if (candidates[i] < 0) continue;
     fds[count++] = candidates[i];
     present |= 1 << i;
@@ -154,6 +165,8 @@ void hand_over_descriptors(Program& program) {
        send_report(program, {control::FromPid1::descriptors, present}, fds, count));
   for (std::size_t i = 0; i < count; ++i) ::close(fds[i]);
 }
+
+namespace {
 
 pid_t start_payload(Program& program) {
   if (!enter(program, Stage::payload)) ::_exit(125);
@@ -201,8 +214,8 @@ std::int32_t own_peak() {
 
 /// Kills and counts the remaining processes; without this the kernel would kill them uncounted when PID 1 ends. A
 /// program that was refused one more process may be gone before the supervisor has looked.
-[[noreturn]] void end_all(const Program& program) {
-  std::int32_t count = 0;
+/// `count` of them are reaped already.
+[[noreturn]] void end_all(const Program& program, std::int32_t count) {
   ::kill(-1, SIGKILL);
   pid_t pid = ::waitpid(-1, nullptr, __WALL);
   while (pid > 0 || (pid < 0 && errno == EINTR)) {
@@ -214,8 +227,15 @@ std::int32_t own_peak() {
 }
 
 [[noreturn]] void main_ended(const Program& program, int status) {
+  int ignored = 0;
+  const pid_t other = ::waitpid(-1, &ignored, WNOHANG | __WALL);
+  if (other < 0 && errno == ECHILD) {
+    (void)send_report(program, {control::FromPid1::main_ended_alone, status, own_peak()}, nullptr,
+                      0);
+    ::_exit(0);
+  }
   (void)send_report(program, {control::FromPid1::main_ended, status}, nullptr, 0);
-  end_all(program);
+  end_all(program, other > 0 ? 1 : 0);
 }
 
 /// Reaps all zombies. If the main process has ended, reports it and ends the rest.
@@ -257,6 +277,7 @@ void obey(const Program& program, Service& service) {
     case control::FromSupervisor::network_ready:
     case control::FromSupervisor::filled:
     case control::FromSupervisor::start_call:
+    case control::FromSupervisor::begin_call:
       break;
   }
 }
@@ -346,6 +367,26 @@ long send_report(const Program& program, control::Report report, const int* fds,
   return sent;
 }
 
+long receive_order(int socket, void* order, std::size_t size, int flags, Received& received) {
+  received.count = 0;
+  iovec body{order, size};
+  alignas(cmsghdr) char space[CMSG_SPACE(control::kMostCallDescriptors * sizeof(int))];
+  msghdr message{};
+  message.msg_iov = &body;
+  message.msg_iovlen = 1;
+  message.msg_control = space;
+  message.msg_controllen = sizeof space;
+  const ssize_t got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | flags);
+  if (got <= 0) return got;
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
+       part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    received.count = static_cast<unsigned>((part->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+    std::memcpy(received.fds, CMSG_DATA(part), received.count * sizeof(int));
+  }
+  return got;
+}
+
 void wait_for_order(const Program& program, control::FromSupervisor expected) {
   control::Order order{};
   ssize_t got = ::recv(program.channels.control, &order, sizeof order, 0);
@@ -353,10 +394,8 @@ void wait_for_order(const Program& program, control::FromSupervisor expected) {
   if (got != sizeof order || order.what != expected) ::_exit(125);
 }
 
-namespace {
-
 /// Meeting points 4 and 5: the command, and what PID 1 does while it runs.
-[[noreturn]] void run_command(Program& program) {
+void run_command(Program& program) {
   sigset_t child_ended;
   ::sigemptyset(&child_ended);
   ::sigaddset(&child_ended, SIGCHLD);
@@ -374,8 +413,6 @@ namespace {
   keep_only_channels(program, signals);  // closes the error pipe: set-up is over
   serve(program, main, signals);
 }
-
-}  // namespace
 
 void run_init(const Start& start) {
   Program& program = map_program(start);
@@ -397,39 +434,6 @@ void run_init(const Start& start) {
   wait_for_network(program);
   if (program.waits_for_copies) wait_for_order(program, control::FromSupervisor::filled);
   if (program.role == Role::holder) serve_calls(program);
-  run_command(program);
-}
-
-namespace {
-
-/// Where memory runs out, the kernel ends a call before the holder, with which every call would end; it may be files of
-/// ended calls that fill the memory. The program can lower its own score, but not this process's. Only a dumpable
-/// process owns its files in /proc; nobody in the sandbox sees this one.
-void come_before_holder() {
-  (void)::prctl(PR_SET_DUMPABLE, 1);
-  const int score = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-  (void)!::write(score, "500", 3);
-  ::close(score);
-}
-
-}  // namespace
-
-/// The supervisor of a call is no ancestor of its init, which dies with the holder; the end of the supervisor is end of
-/// file on the control socket.
-void run_call(const Start& start, bool waits) {
-  Program& program = map_program(start);
-  come_before_holder();
-  refuse_dumps(program);
-  // Itself, not the holder, so that this is the first message whatever the two do at the same time.
-  const int self = static_cast<int>(must(program, Stage::held, 0, call(SYS_pidfd_open, 1, 0)));
-  must(program, Stage::held, 1, send_report(program, {control::FromPid1::call_began, 0}, &self, 1));
-  ::close(self);
-  die_with_supervisor(program);
-  if (waits) wait_for_order(program, control::FromSupervisor::go);
-  join_groups(program);
-  renew_mounts(program);
-  open_terminal(program);
-  hand_over_descriptors(program);
   run_command(program);
 }
 

@@ -29,14 +29,14 @@ struct Call {
 struct Holder {
   Program& program;
   int signals = -1;
+  bool calls_are_stopped = false;
   Call calls[kMostCalls] = {};
 };
 
-/// An order and the descriptors that came with it.
-struct Received {
+/// An order, which may be one for a call, and the descriptors that came with it.
+struct Asked {
   control::CallOrder order;
-  int fds[control::kMostCallDescriptors];
-  unsigned count;
+  Received with;
 };
 
 /// Descriptors 0 to 2 stay taken: one that arrives as 0 would be in the way of the command's streams.
@@ -60,28 +60,15 @@ int watch_children() {
 }
 
 /// False where nothing more can come: the supervisor is gone.
-bool receive(int socket, Received& received) {
-  received.count = 0;
-  received.order.what = control::FromSupervisor::go;  // no order of a holder's
-  iovec body{&received.order, sizeof received.order};
-  alignas(cmsghdr) char space[CMSG_SPACE(control::kMostCallDescriptors * sizeof(int))];
-  msghdr message{};
-  message.msg_iov = &body;
-  message.msg_iovlen = 1;
-  message.msg_control = space;
-  message.msg_controllen = sizeof space;
-  const ssize_t got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+bool receive(int socket, Asked& asked) {
+  asked.order.what = control::FromSupervisor::go;  // no order of a holder's
+  const long got =
+      receive_order(socket, &asked.order, sizeof asked.order, MSG_DONTWAIT, asked.with);
   if (got == 0) return false;
   if (got < 0) return errno == EAGAIN || errno == EINTR;
-  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
-       part = CMSG_NXTHDR(&message, part)) {
-    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
-    received.count = static_cast<unsigned>((part->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-    std::memcpy(received.fds, CMSG_DATA(part), received.count * sizeof(int));
-  }
-  const bool is_call = received.order.what == control::FromSupervisor::start_call;
-  if (static_cast<std::size_t>(got) != (is_call ? sizeof received.order : sizeof(control::Order)))
-    received.order.what = control::FromSupervisor::go;
+  const bool is_call = asked.order.what == control::FromSupervisor::start_call;
+  if (static_cast<std::size_t>(got) != (is_call ? sizeof asked.order : sizeof(control::Order)))
+    asked.order.what = control::FromSupervisor::go;
   return true;
 }
 
@@ -103,65 +90,35 @@ void forget_holder(const Holder& holder) {
   ::close(holder.program.channels.control);
 }
 
-/// Gives descriptors the numbers that the program knows them by, before anything else can take those: what arrived under
-/// one of them moves first. `from` is the index of the first in `received`.
-bool place_kept(Received& received, unsigned from) {
-  const unsigned kept = received.order.kept;
-  for (unsigned i = 0; i < received.count && kept > 0; ++i) {
-    const long moved = call(SYS_fcntl, received.fds[i], F_DUPFD_CLOEXEC, 3 + control::kMostKept);
-    if (moved < 0) return false;
-    ::close(received.fds[i]);
-    received.fds[i] = static_cast<int>(moved);
-  }
-  for (unsigned i = 0; i < kept; ++i) {
-    const int fd = received.fds[from + i];
-    if (call(SYS_dup3, fd, 3 + i, O_CLOEXEC) < 0) return false;
-    ::close(fd);
-  }
-  return true;
-}
-
-[[noreturn]] void become_call(const Holder& holder, Received& received) {
+[[noreturn]] void become_call(const Holder& holder, const Asked& asked) {
   forget_holder(holder);
-  const control::CallOrder& order = received.order;
-  const unsigned before_kept = 3U + (order.streams ? 3U : 0U) + (order.image ? 1U : 0U);
-  if (!place_kept(received, before_kept)) ::_exit(125);
-  const int* next = received.fds + 3;
-  Start start{.block = received.fds[0],
-              .size = order.block_size,
-              .channels = {.control = received.fds[1],
-                           .errors = received.fds[2],
-                           .supervisor_pidfd = -1,
-                           .supervisor_ends = {-1, -1},
-                           .streams = {-1, -1, -1},
-                           .argument_area = nullptr,
-                           .argument_area_size = 0,
-                           .group_tasks = nullptr,
-                           .group_task_count = 0,
-                           .trees = nullptr,
-                           .scratch_tree = -1,
-                           .image = -1,
-                           .kept = order.kept},
-              .fault = holder.program.fault};
-  if (order.streams)
-    for (int& stream : start.channels.streams) stream = *next++;
-  if (order.image) start.channels.image = *next++;
-  next += order.kept;
-  start.channels.group_tasks = next;
-  start.channels.group_task_count = static_cast<std::size_t>(received.fds + received.count - next);
-  run_call(start, order.waits);
+  const int* const fds = asked.with.fds;
+  const Start start{.block = fds[0],
+                    .size = asked.order.block_size,
+                    .channels = {.control = fds[1],
+                                 .errors = fds[2],
+                                 .supervisor_pidfd = -1,
+                                 .supervisor_ends = {-1, -1},
+                                 .streams = {-1, -1, -1},
+                                 .argument_area = nullptr,
+                                 .argument_area_size = 0,
+                                 .group_tasks = fds + 3,
+                                 .group_task_count = asked.with.count - 3,
+                                 .trees = nullptr,
+                                 .scratch_tree = -1,
+                                 .image = -1,
+                                 .kept = 0},
+                    .fault = holder.program.fault};
+  run_call(start, asked.order.waits);
 }
 
-bool is_complete(const Received& received) {
-  const unsigned least = 3U + (received.order.streams ? 3U : 0U) +
-                         (received.order.image ? 1U : 0U) + received.order.kept;
-  return received.order.kept <= control::kMostKept && received.count >= least &&
-         received.count <= least + control::kMostGroupFiles;
+bool is_complete(const Asked& asked) {
+  return asked.with.count >= 3 && asked.with.count <= 3 + control::kMostGroupFiles;
 }
 
 /// The clone needs CAP_SYS_ADMIN in the sandbox's user namespace. The new init has it effective too: it mounts.
-void start_call(Holder& holder, Received& received) {
-  const int control = received.fds[1];
+void start_call(Holder& holder, const Asked& asked) {
+  const int control = asked.with.fds[1];
   Call* place = holder.calls;
   while (place != holder.calls + kMostCalls && place->init != 0) ++place;
   if (place == holder.calls + kMostCalls)
@@ -172,9 +129,10 @@ void start_call(Holder& holder, Received& received) {
   raise_own_capabilities(holder.program);
   const long pid = call(SYS_clone3, &arguments, sizeof arguments);
   const int error = errno;
-  if (pid == 0) become_call(holder, received);
+  if (pid == 0) become_call(holder, asked);
   lower_own_capabilities(holder.program);
   if (pid < 0) return report(control, {control::FromPid1::call_refused, error});
+  if (holder.calls_are_stopped) ::kill(static_cast<pid_t>(pid), SIGSTOP);
   place->init = static_cast<pid_t>(pid);
   place->control = static_cast<int>(call(SYS_fcntl, control, F_DUPFD_CLOEXEC, 3));
 }
@@ -206,22 +164,24 @@ void reap_calls(Holder& holder) {
 }
 
 /// Stops or wakes all calls, their inits included; nothing of this namespace reaches those otherwise.
-void obey(Holder& holder, Received& received) {
-  switch (received.order.what) {
+void obey(Holder& holder, const Asked& asked) {
+  switch (asked.order.what) {
     case control::FromSupervisor::start_call:
-      if (is_complete(received)) start_call(holder, received);
+      if (is_complete(asked)) start_call(holder, asked);
       break;
     case control::FromSupervisor::stop_all:
+      holder.calls_are_stopped = true;
       ::kill(-1, SIGSTOP);
       report(holder.program.channels.control, {control::FromPid1::stopped, 0});
       break;
     case control::FromSupervisor::continue_all:
+      holder.calls_are_stopped = false;
       ::kill(-1, SIGCONT);
       break;
     default:
       break;
   }
-  close_all(received);
+  close_all(asked.with);
 }
 
 }  // namespace
@@ -233,6 +193,8 @@ void serve_calls(Program& program) {
   keep_only_control(program);  // closes the error pipe: set-up is over
   holder.signals = watch_children();
   if (holder.signals < 0) ::_exit(125);
+  // What calls inherit they need not drop: 41 credentials fewer for each, which RCU would free.
+  empty_bounding_set(program);
   lower_own_capabilities(program);
   constexpr int kSettled = 20;  // ms, as in child.cpp
   int patience = kSettled;
@@ -250,9 +212,9 @@ void serve_calls(Program& program) {
       reap_calls(holder);
     }
     if (watched[0].revents == 0) continue;
-    Received received;
-    if (!receive(program.channels.control, received)) ::_exit(125);  // the supervisor is gone
-    obey(holder, received);
+    Asked asked;
+    if (!receive(program.channels.control, asked)) ::_exit(125);  // the supervisor is gone
+    obey(holder, asked);
   }
 }
 

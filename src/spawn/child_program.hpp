@@ -146,9 +146,11 @@ struct Program {
   Fault fault;
   int terminal_master;
   int terminal_slave;
-  int scratch;    ///< the private tmpfs
-  int processes;  ///< procfs without hidepid
-  int listener;   ///< left by the payload in the shared descriptor table
+  int scratch;           ///< the private tmpfs
+  int processes;         ///< procfs without hidepid
+  int landlock_ruleset;  ///< of a call, made ahead; -1: the payload makes it
+  int mount_space;       ///< of a call: its mount namespace
+  int listener;          ///< left by the payload in the shared descriptor table
 };
 
 /// What a child is started with. The bytes of `block` begin with the Program.
@@ -161,11 +163,28 @@ struct Start {
 
 /// The child after clone3: maps its program and runs it. Never returns.
 [[noreturn]] void run_init(const Start& start);
-/// The same for the init of a call, which a holder has cloned. `waits`: for Order go, before it does anything.
+/// The same for the init of a call, which a holder has cloned: `start` has its mounts, and its program comes later.
+/// `waits`: for Order go, before it does anything.
 [[noreturn]] void run_call(const Start& start, bool waits);
 
 // ---- between the child's own files ----
 
+/// A private copy of the block, with its pointers set.
+Program& map_program(const Start& start);
+void refuse_dumps(const Program& program);
+void die_with_supervisor(const Program& program);
+void join_groups(const Program& program);
+void open_terminal(Program& program);
+void hand_over_descriptors(Program& program);
+/// Starts the command and serves as its init: meeting points 4 and 5.
+[[noreturn]] void run_command(Program& program);
+/// An order (base/control.hpp) and the descriptors that came with it.
+struct Received {
+  int fds[control::kMostCallDescriptors];
+  unsigned count;
+};
+/// Receives one message of up to `size` bytes; its length, 0 at end of file, -1 with errno.
+long receive_order(int socket, void* order, std::size_t size, int flags, Received& received);
 /// Creates the part of the network that is made inside: meeting point 2a.
 void make_network(const Program& program);
 /// Returns when the gateway is ready.
@@ -187,5 +206,9 @@ void raise_own_capabilities(const Program& program);
 void lower_own_capabilities(const Program& program);
 /// The payload, in the address space and descriptor table of PID 1 until execve: meeting point 4. Never returns.
 int run_payload(void* program);
+/// The Landlock ruleset of the payload: its descriptor; -1: none is wanted.
+int make_second_wall(const Program& program);
+/// Drops every capability from the bounding set, for this process and those that it makes. Needs CAP_SETPCAP.
+void empty_bounding_set(const Program& program);
 
 }  // namespace sbx::child

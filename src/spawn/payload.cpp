@@ -70,15 +70,27 @@ void enter_working_directory(const Program& program) {
   must(program, Stage::working_directory, 0, ::chdir(program.working_directory));
 }
 
-void drop_privileges(const Program& program) {
-  if (enter(program, Stage::bounding_set)) {
-    (void)::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    int capability = 0;
-    while (::prctl(PR_CAPBSET_DROP, capability) == 0) ++capability;
-    // EINVAL beyond the last capability that the kernel knows, capabilities(7)
-    if (errno != EINVAL || capability == 0)
-      give_up(program, Stage::bounding_set, static_cast<std::size_t>(capability), errno);
+}  // namespace
+
+void empty_bounding_set(const Program& program) {
+  if (!enter(program, Stage::bounding_set)) return;
+  (void)::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  // A call inherits the set that its holder has emptied: to look costs less than to drop.
+  const bool looks = program.role == Role::call;
+  int capability = 0;
+  for (;; ++capability) {
+    if (looks && ::prctl(PR_CAPBSET_READ, capability) == 0) continue;
+    if (::prctl(PR_CAPBSET_DROP, capability) != 0) break;
   }
+  // EINVAL beyond the last capability that the kernel knows, capabilities(7)
+  if (errno != EINVAL || capability == 0)
+    give_up(program, Stage::bounding_set, static_cast<std::size_t>(capability), errno);
+}
+
+namespace {
+
+void drop_privileges(const Program& program) {
+  empty_bounding_set(program);
   if (enter(program, Stage::securebits))
     must(program, Stage::securebits, 0,
          ::prctl(PR_SET_SECUREBITS,
@@ -101,14 +113,15 @@ void set_limits(const Program& program) {
   }
 }
 
-/// Only in the payload: if PID 1 were in the same Landlock domain, the scope would not stop kill(1).
-void raise_second_wall(const Program& program) {
-  if (program.landlock_abi == 0 || !enter(program, Stage::landlock)) return;
+}  // namespace
+
+int make_second_wall(const Program& program) {
+  if (program.landlock_abi == 0 || !enter(program, Stage::landlock)) return -1;
   landlock::Ruleset attributes{};
   attributes.handled_access_fs =
       program.landlock_files ? landlock::file_rights(program.landlock_abi) : 0;
   attributes.scoped = program.landlock_abi >= 6 ? landlock::kScopes : 0;
-  if (attributes.handled_access_fs == 0 && attributes.scoped == 0) return;
+  if (attributes.handled_access_fs == 0 && attributes.scoped == 0) return -1;
   const int ruleset =
       static_cast<int>(must(program, Stage::landlock, 0,
                             call(SYS_landlock_create_ruleset, &attributes,
@@ -124,6 +137,16 @@ void raise_second_wall(const Program& program) {
          call(SYS_landlock_add_rule, ruleset, landlock::kPathBeneath, &beneath, 0U));
     ::close(folder);
   }
+  return ruleset;
+}
+
+namespace {
+
+/// Only in the payload: if PID 1 were in the same Landlock domain, the scope would not stop kill(1).
+void raise_second_wall(const Program& program) {
+  const int ruleset =
+      program.landlock_ruleset >= 0 ? program.landlock_ruleset : make_second_wall(program);
+  if (ruleset < 0) return;
   must(program, Stage::landlock, 0, call(SYS_landlock_restrict_self, ruleset, 0U));
   ::close(ruleset);
 }

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <linux/mount.h>
 #include <linux/sched.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -21,6 +20,7 @@
 #include "spawn/faults.hpp"
 #include "spawn/links.hpp"
 #include "spawn/pack.hpp"
+#include "spawn/reports.hpp"
 #include "spawn/sources.hpp"
 
 namespace sbx::spawn {
@@ -87,32 +87,11 @@ bool lists_children() {
   return ::access("/proc/thread-self/children", R_OK) == 0;
 }
 
-Status send_order(int control, control::FromSupervisor what) {
-  const control::Order order{what, 0};
-  if (::send(control, &order, sizeof order, MSG_NOSIGNAL) != sizeof order)
-    return fail_errno(ErrorKind::setup, "child-died", "the sandbox died before it was set up");
-  return {};
-}
-
-struct Received {
-  control::Report report{};
-  std::vector<UniqueFd> fds;
-};
-
-/// Receives one report with its descriptors; empty at end of file.
-std::optional<Received> receive(int control) {
-  Received received;
-  sys::Message message =
-      sys::receive_message(control, std::as_writable_bytes(std::span(&received.report, 1)));
-  if (message.length != sizeof received.report) return std::nullopt;
-  received.fds = std::move(message.fds);
-  return received;
-}
-
-void take_descriptors(Sandbox& sandbox, Received received) {
-  UniqueFd* const places[] = {&sandbox.scratch, &sandbox.processes, &sandbox.terminal};
+void take_descriptors(Sandbox& sandbox, ReceivedReport received) {
+  UniqueFd* const places[] = {&sandbox.scratch, &sandbox.processes, &sandbox.terminal,
+                              &sandbox.mount_space};
   auto next = received.fds.begin();
-  for (int i = 0; i < 3; ++i)
+  for (int i = 0; i < 4; ++i)
     if ((received.report.value & (1 << i)) != 0 && next != received.fds.end())
       *places[i] = std::move(*next++);
 }
@@ -167,7 +146,7 @@ struct ReceivedNetwork {
 };
 
 Result<ReceivedNetwork> receive_network(int control, const NetworkRequest& request) {
-  auto received = receive(control);
+  auto received = receive_report(control);
   const std::size_t expected =
       (request.gateway ? 3U : 0U) + (request.space ? 1U : 0U) + request.sockets.size();
   if (!received || received->report.what != control::FromPid1::network ||
@@ -276,7 +255,7 @@ class Spawning::Build {
 
  private:
   Status clone();
-  Status ask_holder();
+  Status begin_call();
   Status take_call();
   Status send_off();
   Status meet(Expected message);
@@ -294,6 +273,7 @@ class Spawning::Build {
   std::size_t next_ = 0;  ///< of messages_
   Channels channels_;
   Clone clone_{};
+  WaitingInit init_;                        ///< of a call
   Progress progress_{Stage::clone, 0, -1};  ///< the last record; the last of all decides
   Sandbox sandbox_;
 };
@@ -336,64 +316,53 @@ Status Spawning::Build::clone() {
   return {};
 }
 
-/// A call instead of the first half: the holder clones its init.
-Status Spawning::Build::ask_holder() {
+/// A call instead of the first half: an init in the held sandbox gets the program.
+Status Spawning::Build::begin_call() {
   if (!SBX_TRY(passes(fault_, Stage::held)))
     return fail(Error{.kind = ErrorKind::setup,
                       .code = "setup-held",
                       .message = "set-up stage 'held' was left out"});
+  init_ = request_.init != nullptr
+              ? std::move(*request_.init)
+              : SBX_TRY(make_waiting_init(request_.plan, request_.holder, request_.placement));
+  channels_.control = std::move(init_.control);
+  channels_.errors = std::move(init_.errors);
   const Block block = pack(request_.plan, {.role = child::Role::call,
                                            .network = request_.network,
                                            .sources = {},
                                            .window = window_of(request_.plan)});
   const UniqueFd sealed = SBX_TRY(block.seal());
-  auto [control, child_control] = SBX_TRY(sys::make_packet_pair());
-  auto [errors, child_errors] = SBX_TRY(sys::make_pipe());
-  channels_.control = std::move(control);
-  channels_.errors = std::move(errors);
   const ChildStreams& streams = request_.streams;
-  const Placement& placement = request_.placement;
-  const control::CallOrder order{.what = control::FromSupervisor::start_call,
-                                 .block_size = static_cast<std::uint32_t>(block.bytes().size()),
-                                 .streams = !request_.plan.interactive,
-                                 .image = request_.image >= 0,
-                                 .kept = static_cast<std::uint8_t>(request_.kept.size()),
-                                 .waits = static_cast<bool>(placement.move)};
-  std::vector<int> fds{sealed.get(), child_control.get(), child_errors.get()};
+  const control::CallProgram order{.what = control::FromSupervisor::begin_call,
+                                   .block_size = static_cast<std::uint32_t>(block.bytes().size()),
+                                   .streams = !request_.plan.interactive,
+                                   .image = request_.image >= 0,
+                                   .kept = static_cast<std::uint8_t>(request_.kept.size())};
+  std::vector<int> fds{sealed.get()};
   if (order.streams)
     fds.insert(fds.end(), {streams.in.get(), streams.out.get(), streams.err.get()});
   if (order.image) fds.push_back(request_.image);
   fds.insert(fds.end(), request_.kept.begin(), request_.kept.end());
-  fds.insert(fds.end(), placement.joins.begin(), placement.joins.end());
   SBX_ASSERT(fds.size() <= control::kMostCallDescriptors);
   request_.stamp("pack");
-  if (!sys::send_message(request_.holder, std::as_bytes(std::span(&order, 1)), fds))
-    return fail_errno(ErrorKind::host, "session-gone", "the session has ended");
+  // Where it has failed already, its error pipe says why.
+  if (!sys::send_message(channels_.control.get(), std::as_bytes(std::span(&order, 1)), fds))
+    next_ = static_cast<std::size_t>(std::ranges::find(messages_, Expected::progress) -
+                                     messages_.begin());
   request_.streams = ChildStreams{};
   return {};
 }
 
 Status Spawning::Build::take_call() {
-  auto began = receive(channels_.control.get());
+  if (!init_.pidfd.valid()) init_.pidfd = SBX_TRY(take_init(channels_.control.get()));
   request_.stamp("clone");
-  if (!began)
-    return fail(
-        Error{.kind = ErrorKind::host, .code = "session-gone", .message = "the session has ended"});
-  if (began->report.what == control::FromPid1::call_refused)
-    return fail(explain_clone_failure(began->report.value));
-  if (began->report.what != control::FromPid1::call_began || began->fds.size() != 1)
-    return fail(Error{.kind = ErrorKind::internal,
-                      .code = "no-descriptors",
-                      .message = "the call's PID 1 sent no pidfd"});
-  clone_.pidfd = std::move(began->fds.front());
+  clone_.pidfd = std::move(init_.pidfd);
   clone_.pid = sys::pid_of(clone_.pidfd.get());
-  if (!request_.placement.move) return {};
-  SBX_TRY(request_.placement.move(clone_.pid));
-  return send_order(channels_.control.get(), control::FromSupervisor::go);
+  return {};
 }
 
 Status Spawning::Build::begin() {
-  if (request_.role == child::Role::call) return ask_holder();
+  if (request_.role == child::Role::call) return begin_call();
   SBX_TRY(clone());
   channels_.child_control.reset();
   channels_.child_errors.reset();
@@ -475,7 +444,7 @@ Status Spawning::Build::join_network() {
 }
 
 Status Spawning::Build::take_descriptors() {
-  auto received = receive(channels_.control.get());
+  auto received = receive_report(channels_.control.get());
   if (!received || received->report.what != control::FromPid1::descriptors)
     return fail(Error{.kind = ErrorKind::internal,
                       .code = "no-descriptors",
@@ -513,7 +482,7 @@ Status Spawning::Build::read_progress() {
 }
 
 Status Spawning::Build::take_listener() {
-  auto listener = receive(channels_.control.get());
+  auto listener = receive_report(channels_.control.get());
   // The command runs by now. What has ended PID 1 since, as a kill for want of memory does, is how
   // the run ended, and nothing runs on without a listener: with PID 1 all have ended.
   if (!listener) return {};
@@ -570,37 +539,8 @@ Result<std::optional<Sandbox>> Spawning::advance() {
 
 Result<Sandbox> spawn(SpawnRequest request) {
   Spawning spawning = SBX_TRY(Spawning::start(std::move(request)));
-  for (;;) {
-    pollfd wait{.fd = spawning.fd(), .events = POLLIN, .revents = 0};
-    if (::poll(&wait, 1, -1) < 0) continue;  // EINTR
+  for (;;)
     if (auto sandbox = SBX_TRY(spawning.advance())) return std::move(*sandbox);
-  }
-}
-
-namespace {
-
-Status order_holder(int holder, control::FromSupervisor what) {
-  const control::Order order{.what = what, .value = 0};
-  if (::send(holder, &order, sizeof order, MSG_NOSIGNAL) != sizeof order)
-    return fail_errno(ErrorKind::host, "session-gone", "the session has ended");
-  return {};
-}
-
-}  // namespace
-
-Status stop_calls(int holder) {
-  SBX_TRY(order_holder(holder, control::FromSupervisor::stop_all));
-  control::Report report{};
-  ssize_t got = 0;
-  do got = ::recv(holder, &report, sizeof report, 0);
-  while (got < 0 && errno == EINTR);
-  if (got != sizeof report)
-    return fail_errno(ErrorKind::host, "session-gone", "the session has ended");
-  return {};
-}
-
-Status continue_calls(int holder) {
-  return order_holder(holder, control::FromSupervisor::continue_all);
 }
 
 }  // namespace sbx::spawn

@@ -187,7 +187,9 @@ Status Supervisor::Impl::watch_everything() {
   // First, because a denied call waits for its answer: nothing else may be waited for before.
   SBX_TRY(notifier_.start());
   if (settings_.attach) SBX_TRY(settings_.attach(loop_));
-  SBX_TRY(loop_.watch(sandbox_.pid1, EPOLLIN, [this](std::uint32_t) { pid1_ended(); }));
+  // Of a call's end the holder tells, on `control`.
+  if (!sandbox_.is_call)
+    SBX_TRY(loop_.watch(sandbox_.pid1, EPOLLIN, [this](std::uint32_t) { pid1_ended(); }));
   SBX_TRY(loop_.watch(sandbox_.control, EPOLLIN, [this](std::uint32_t) { read_control(); }));
   if (const SignalScope* const signals = cancellation_.signals)
     SBX_TRY(loop_.watch(signals->fd(), EPOLLIN, [this](std::uint32_t) { handle_signals(); }));
@@ -280,12 +282,13 @@ void Supervisor::Impl::read_control() {
       budgets_.note_before_reaping();
       order(FromSupervisor::reap);
     }
-    // Together with the end of the main process.
-    if (report.what == FromPid1::left_behind) {
-      budgets_.note_tasks(static_cast<std::uint64_t>(std::max(report.value, 0)) + 1);
+    const bool alone = report.what == FromPid1::main_ended_alone;
+    if (alone || report.what == FromPid1::left_behind) {
+      const int others = alone ? 0 : std::max(report.value, 0);
+      budgets_.note_tasks(static_cast<std::uint64_t>(others) + 1);
       pid1_peak_kib_ = report.own_peak;
     }
-    if (report.what != FromPid1::main_ended || main_status_) continue;
+    if (!(alone || report.what == FromPid1::main_ended) || main_status_) continue;
     main_status_ = report.value;
     loop_.after(kInitExit, [this] { kill(); });
   }

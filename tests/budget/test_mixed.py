@@ -9,7 +9,7 @@ import threading
 from budgettest import BudgetTest, means_of, sbxtest
 from causes import CAUSES
 
-FAST, SLOW = 20, 1000
+FAST, SLOW = 10, 1000
 WORKERS = 4
 PROGRESS = 1000  # runs between two lines of progress
 

@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import pathlib
+import re
 import selectors
 import signal
 import subprocess
@@ -18,6 +19,7 @@ import unittest
 SOURCE = pathlib.Path(os.environ.get("SBX_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 DRIVERS = SOURCE / "src" / "session" / "drivers"
 FONTS = os.path.join(tempfile.gettempdir(), f"sbx-cells-matplotlib-{os.getuid()}")  # matplotlib's cache, made once for all tests
+REPEATS_AFTER = 0.2  # seconds, as sbx does
 PATIENCE = 90.0  # seconds for anything; a healthy driver needs far less
 
 
@@ -68,7 +70,8 @@ class Answer:
 class Context:
     """One interpreter with its driver."""
 
-    def __init__(self, argv, env=None, cwd=None):
+    def __init__(self, argv, env=None, cwd=None, repeats=False):
+        """repeats: an interrupt is sent again until the driver says that it was heard."""
         requests, self.requests = os.pipe()
         self.replies, replies = os.pipe()
         fcntl.fcntl(self.requests, fcntl.F_SETFL, os.O_NONBLOCK)
@@ -93,6 +96,8 @@ class Context:
         self.buffer = b""
         self.count = 0
         self.nonces = 0
+        self.repeats = repeats
+        self.unheard = None  # how the last interrupt was sent
         self.ready = None
         started = Answer()
         self.wait_for(started, lambda message: message["event"] == "ready")
@@ -116,6 +121,7 @@ class Context:
         """Sends a cell and returns its nonce."""
         self.count += 1
         self.nonces += 1
+        self.unheard = None
         nonce = f"{self.nonces * 0x9E3779B97F4A7C15 & (1 << 64) - 1:016x}"
         self.send({"op": "cell", "nonce": nonce, "count": self.count, "code": code})
         return nonce
@@ -138,8 +144,33 @@ class Context:
         answer = Answer()
         self.wait_for(answer, lambda message: message["event"] == "pong")
 
+    def ask(self, what, code):
+        """The answer to a question about code that does not run."""
+        self.nonces += 1
+        nonce = f"question{self.nonces}"
+        self.send({"op": "inspect", "nonce": nonce, "what": what, "code": code})
+        answer = Answer()
+        self.wait_for(answer, lambda message: message["event"] == "inspected" and message["nonce"] == nonce)
+        return {key: value for key, value in answer.done.items() if key not in ("event", "nonce")}
+
+    def is_complete(self, table):
+        """Checks rows of code, status and, where that matters, the next line's indent."""
+        for code, status, *indent in table:
+            answer = self.ask("completeness", code)
+            assert answer.get("status") == status, (code, answer)
+            assert not indent or answer.get("indent") == indent[0], (code, answer)
+
+    def completes(self, table):
+        """Checks rows of code, what is replaced, and names that are among the matches; without names there are none."""
+        for code, replaces, names in table:
+            answer = self.ask("completion", code)
+            assert set(names) <= set(answer.get("matches", [])), (code, answer)
+            assert not names or (answer["replaces"] == replaces and len(answer["matches"]) <= 200), (code, answer)
+            assert names or not answer.get("matches"), (code, answer)
+
     def interrupt(self, everyone=False):
         (os.killpg if everyone else os.kill)(self.process.pid, signal.SIGINT)
+        self.unheard = (everyone,) if self.repeats else None
 
     # Receiving.
 
@@ -160,7 +191,11 @@ class Context:
             for descriptor in (self.replies, self.out, self.err):
                 selector.register(descriptor, selectors.EVENT_READ)
             while True:
-                ready = selector.select(max(0.0, deadline - time.monotonic()))
+                left = max(0.0, deadline - time.monotonic())
+                ready = selector.select(min(left, REPEATS_AFTER) if self.unheard else left)
+                if not ready and self.unheard and left > REPEATS_AFTER:
+                    self.interrupt(*self.unheard)
+                    continue
                 if not ready:
                     raise AssertionError(f"no answer after {patience} s: {answer}")
                 for key, _ in ready:
@@ -188,6 +223,9 @@ class Context:
             if is_last(message):
                 answer.done = message
                 return True
+            if message["event"] == "interrupted":
+                self.unheard = None
+                continue
             {"result": answer.results, "error": answer.errors}.get(message["event"], answer.others).append(message)
         return False
 
@@ -227,6 +265,14 @@ class Context:
 
 
 class CellTest(unittest.TestCase):
+    def fits(self, expected, actual):
+        """What a table expects: a value, a pattern for the whole text, forms by name, or a function that judges."""
+        if isinstance(expected, re.Pattern):
+            return expected.fullmatch(str(actual)) is not None
+        if isinstance(expected, dict) and isinstance(actual, dict):
+            return expected.keys() == actual.keys() and all(self.fits(value, actual[name]) for name, value in expected.items())
+        return expected(actual) if callable(expected) else expected == actual
+
     def start(self, argv, env=None, **named):
         context = Context(argv, env={"HOME": self.directory(), **(env or {})}, **named)
         self.addCleanup(context.close)

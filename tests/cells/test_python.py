@@ -31,7 +31,7 @@ class PythonTest(Rows, CellTest):
     shell = "plain"
 
     def python(self, interpreter=SYSTEM, shell=None, env=None, **named):
-        context = self.start([interpreter, "-u", "-X", "utf8", "-c", BOOT],
+        context = self.start([interpreter, "-u", "-X", "utf8", "-c", BOOT], repeats=True,
                              env={**({"SBX_CELL_SHELL": "plain"} if (shell or self.shell) == "plain" else {}), **(env or {})}, **named)
         self.assertEqual((context.ready["language"], context.ready["shell"], context.start_output), ("python", shell or self.shell, (b"", b"")))
         return context
@@ -189,9 +189,61 @@ class Interpreters(PythonTest):
         self.assertTrue(os.path.exists(directory + "/ended"))
 
 
+class Questions(PythonTest):
+    """About code that does not run yet, as a prompt asks them."""
+
+    COMPLETENESS = [
+        ("", "complete"), ("1 + 1", "complete"), ("# only a comment", "complete"), ("def f():", "incomplete", "    "),
+        ("def f():\n    return 1\n", "complete"), ("def f():\n    return 1\n    ", "complete"), ("for i in x: print(i)", "complete"),
+        ("foo(", "incomplete"), ("'\''\"\"\"abc", "incomplete"), ("x = [\n  1,", "incomplete", "  "), ("if x:\n    a\nelse:", "incomplete", "    "),
+        ("@decorator", "incomplete"), ("await x", "complete"), ("async with x:", "incomplete", "    "), ("1 2", "invalid"), ("%time 1", "complete"),
+        ("!ls", "complete"), ("x?", "complete"), ("%%bash\nls", "incomplete"), ("%%bash\nls\n", "complete"), ("class A:\n    def f(self):\n        pass", "incomplete"),
+    ]
+
+    def ask(self, context):
+        context.is_complete([row if row[0] != "'\''\"\"\"abc" else ('"""abc', *row[1:]) for row in self.COMPLETENESS])
+        context.cell("hello_world = 'x'; ran = []\nclass A:\n    def __dir__(self): ran.append(1); return ['good', 'great', '_own']\na = A()")
+        self.assertIn("hello_world", context.ask("completion", "x = hel")["matches"])
+        self.assertTrue(context.ask("completion", "hello_world.upp")["matches"][0].endswith("upper"))
+        self.assertIn("import", context.ask("completion", "imp")["matches"])
+        for code in ("nothing_of_this_name", "1.5", "unknown.x"):
+            self.assertEqual(context.ask("completion", code).get("matches", []), [], code)
+        self.assertEqual(len(context.ask("completion", "a.")["matches"]), 2)
+        self.assertEqual(context.ask("nonsense", "x"), {})
+        self.assertEqual((context.cell("len(ran)").text, context.cell("__import__('gc').isenabled()").text), ("1", "True"))
+
+    def test_plain(self):
+        context = self.python()
+        self.ask(context)
+        context.is_complete([("def f():\n    return 1", "incomplete", ""), ("    class A:\n        x = 1".lstrip(), "incomplete", "        ")])
+
+    def test_under_ipython(self):
+        if not has(SYSTEM, "IPython"):
+            self.skipTest("python3-ipython is not installed")
+        context = self.python(shell="ipython")
+        self.ask(context)
+        self.assertIn("%timeit", context.ask("completion", "%timei")["matches"])
+
+    def test_a_question_is_interrupted_and_forks_nothing(self):
+        context = self.python()
+        context.cell("import os, time\nclass Slow:\n    def __dir__(self):\n        print('ready', flush=True); time.sleep(100)\n"
+                     "class Twin:\n    def __dir__(self): os.fork(); return ['one']\nslow, twin = Slow(), Twin()")
+        context.send({"op": "inspect", "nonce": "slow", "what": "completion", "code": "slow."})
+        answer, sent = celltest.Answer(), []
+
+        def interrupt(context, answer):
+            if b"ready" in answer.out and not sent:
+                sent.append(context.interrupt())
+
+        context.wait_for(answer, lambda message: message["event"] == "inspected", interrupt)
+        self.assertNotIn("matches", answer.done)
+        self.assertEqual(context.ask("completion", "twin.")["matches"], ["one"])
+        self.assertEqual(context.cell("6 * 7").text, "42")
+
+
 class Interrupts(PythonTest):
     def interrupted(self, context, code, line, everyone=False):
-        """The cell prints when it is ready for SIGINT."""
+        """The cell prints when it is ready for SIGINT, in the same statement: IPython compiles one after the other."""
         sent = []
 
         def send(context, answer):
@@ -208,14 +260,14 @@ class Interrupts(PythonTest):
 
     def several(self, context):
         context.cell("kept = 42; import time, asyncio, subprocess, threading")
-        self.interrupted(context, "\nprint('ready'); time.sleep(100)", 2)
+        self.interrupted(context, "\nif True: print('ready'); time.sleep(100)", 2)
         self.interrupted(context, "first = True\nwhile True: first and print('ready'); first = False", 2)
-        answer = self.interrupted(context, "\n\nprint('ready'); await asyncio.sleep(100)", 3)
+        answer = self.interrupted(context, "\n\nif True: print('ready'); await asyncio.sleep(100)", 3)
         self.assertNotIn("<sbx>", answer.error["traceback"])
         self.interrupted(context, "async def waits():\n    try:\n        print('ready'); await asyncio.sleep(100)\n    finally:\n        print('cleaned')\nawait waits()", 3)
         self.interrupted(context, "try:\n    print('ready'); time.sleep(100)\nfinally:\n    print('finally')", 2)
-        self.interrupted(context, "\nprint('ready'); subprocess.run(['sleep', '100'])", 2, everyone=True)
-        self.interrupted(context, "t = threading.Thread(target=lambda: None); t.start()\nprint('ready'); threading.Event().wait()", 2)
+        self.interrupted(context, "\nif True: print('ready'); subprocess.run(['sleep', '100'])", 2, everyone=True)
+        self.interrupted(context, "t = threading.Thread(target=lambda: None); t.start()\nif True: print('ready'); threading.Event().wait()", 2)
         self.interrupted(context, "class Slow:\n    def __repr__(self):\n        print('ready'); time.sleep(100)\nSlow()", 3)
         self.interrupted(context, "class Bad(Exception):\n    def __str__(self):\n        print('ready'); time.sleep(100)\nraise Bad", 3)
         self.assertEqual(context.cell("await asyncio.sleep(0, 3)").text, "3")
@@ -227,6 +279,16 @@ class Interrupts(PythonTest):
         if not has(SYSTEM, "IPython"):
             self.skipTest("python3-ipython is not installed")
         self.several(self.python(shell="ipython"))
+
+    def test_an_interrupt_that_python_drops_comes_again(self):
+        """What the callback of a weak reference raises is dropped."""
+        for shell in ["plain"] + ["ipython"] * has(SYSTEM, "IPython"):
+            context = self.python(shell=shell)
+            context.cell("kept = 42\nimport os, signal, time, weakref\nclass Thing: pass\n"
+                         "def gone(_):\n    os.kill(os.getpid(), signal.SIGINT)\n    for _ in range(100): pass\n    reached.append(1)")
+            answer = context.cell("reached = []; thing = Thing(); reference = weakref.ref(thing, gone)\ndel thing\ntime.sleep(100)")
+            self.assertEqual(((answer.error or {}).get("name"), bytes(answer.err)), ("KeyboardInterrupt", b""), answer)
+            self.assertEqual(context.cell("kept, reached").text, "(42, [])")
 
     def test_between_cells_nothing_happens(self):
         context = self.python()

@@ -87,10 +87,16 @@ class R(CellTest):
         self.assertEqual((context.ready["language"], context.ready["shell"], context.start_output), ("r", "plain", (b"", b"")))
         return context
 
-    def fits(self, expected, actual):
-        if isinstance(expected, re.Pattern):
-            return expected.fullmatch(str(actual)) is not None
-        return expected(actual) if callable(expected) else expected == actual
+    def test_questions_about_code_that_does_not_run(self):
+        context = self.r()
+        context.is_complete([
+            ("", "complete"), ("1 + 1", "complete"), ("f <- function() {", "incomplete"), ("f <- function() {\n 1\n}", "complete"), ("foo(", "incomplete"), ("'abc", "incomplete"),
+            ("x <- 1 +", "incomplete"), ("1 2", "invalid"), ("}", "invalid"), ("if (x)", "incomplete")])
+        context.cell("hello_world <- 1; df <- data.frame(aa = 1, ab = 2); f <- function(first_arg, second) 1")
+        context.completes([("hel", "hel", ["hello_world", "help"]), ("df$a", "df$a", ["df$aa", "df$ab"]), ("f(fir", "fir", ["first_arg="]), ("1 + hello_w", "hello_w", ["hello_world"]),
+                           ("x <- 1\nread.c", "read.c", ["read.csv"]), ("nothing_of_this_name", "", [])])
+        self.assertEqual(context.ask("nonsense", "x"), {})
+        self.assertEqual(context.cell("'é'").text, '[1] "é"')
 
     def test_table(self):
         context = self.r()

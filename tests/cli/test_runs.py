@@ -158,12 +158,9 @@ class NobodyWaits(Waiting):
 
     def under_a_parent(self, *options):
         """The pid of a run, and of the process that started it."""
-        code = "import subprocess, sys; p = subprocess.Popen(sys.argv[1:]); print(p.pid, flush=True); p.wait()"
         program = ["--lang", "python", "-c", "import sys; print('ready', file=sys.stderr, flush=True); input()"]
-        parent = subprocess.Popen([sys.executable, "-c", code, *self.command(*options, *program, json_record=False)],
-                                  cwd=self.work, env=self.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        sbxtest.known_children().add(parent.pid)
-        pid = int(parent.stdout.readline())
+        parent, pid = sbxtest.under_a_parent(self.command(*options, *program, json_record=False), cwd=self.work, env=self.environment(),
+                                             stdin=subprocess.PIPE, stderr=subprocess.PIPE)
         self.assertEqual(parent.stderr.readline(), b"ready\n")
         self.addCleanup(lambda: [pipe.close() for pipe in (parent.stdin, parent.stdout, parent.stderr)])
         return pid, parent

@@ -170,6 +170,13 @@ def init_of(process):
     return None
 
 
+def under_a_parent(command, **options):
+    """Starts a process that starts the command and waits for it; that process and the command's pid."""
+    code = "import subprocess, sys; p = subprocess.Popen(sys.argv[1:]); print(p.pid, flush=True); p.wait()"
+    parent = start([sys.executable, "-c", code, *map(str, command)], stdout=subprocess.PIPE, **options)
+    return parent, int(parent.stdout.readline())
+
+
 def start(command, **options):
     """Popen whose process doesn't count as left behind by sbx."""
     process = subprocess.Popen(command, **options)

@@ -1,95 +1,25 @@
 """-i: an interactive program in the sandbox's own terminal: line editing, Ctrl-C, Ctrl-D, window size."""
 
-import fcntl
 import os
-import pty
-import re
-import select
 import shutil
-import struct
-import termios
 import time
 
 import sbxtest
 from sbxtest import SbxTest
-
-UP, LEFT, BACKSPACE, CTRL_A, CTRL_C, CTRL_D, CTRL_Z = "\x1b[A", "\x1b[D", "\x7f", "\x01", "\x03", "\x04", "\x1a"
-PATIENCE = 20.0  # seconds for one answer; only a failure takes that long
-
-
-class Session:
-    """A person at a terminal of 80x24 in which sbx runs."""
-
-    def __init__(self, test, command):
-        self.test = test
-        self.text = ""
-        self.seen = 0
-        self.pid, self.master = pty.fork()
-        if self.pid == 0:
-            os.chdir(test.work)
-            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-            os.execve(command[0], [str(word) for word in command], test.environment({"TERM": "xterm"}))
-        sbxtest._known_children.add(self.pid)
-        test.addCleanup(self.close)
-
-    def close(self):
-        if self.master is not None:
-            os.close(self.master)
-            self.master = None
-
-    def resize(self, columns, rows):
-        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-
-    def read(self, deadline):
-        """More text; empty at the end."""
-        ready, _, _ = select.select([self.master], [], [], max(0.0, deadline - time.monotonic()))
-        if not ready:
-            self.test.fail(f"no answer within {PATIENCE} s; the terminal showed {self.text!r}")
-        try:
-            block = os.read(self.master, 65536)
-        except OSError:  # EIO: the last user of the terminal has closed it
-            return False
-        self.text += block.decode(errors="replace")
-        return bool(block)
-
-    def expect(self, pattern):
-        """Waits until the terminal shows it, after the previous match."""
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            found = re.compile(pattern).search(self.text, self.seen)
-            if found:
-                self.seen = found.end()
-                return found
-            if not self.read(deadline):
-                self.test.fail(f"{pattern!r} was not shown: {self.text!r}")
-
-    def type(self, keys):
-        os.write(self.master, keys.encode())
-
-    def line(self, keys):
-        self.type(keys + "\r")
-
-    def end(self):
-        """The exit status, when nothing is left to show."""
-        deadline = time.monotonic() + PATIENCE
-        while self.read(deadline):
-            pass
-        self.close()
-        _, status = os.waitpid(self.pid, 0)
-        return os.waitstatus_to_exitcode(status)
+from terminaltest import BACKSPACE, CTRL_A, CTRL_C, CTRL_D, CTRL_Z, LEFT, UP, Person
 
 
 class Interactive(SbxTest):
     def session(self, *command):
         if shutil.which(command[0], path=self.environment()["PATH"]) is None:
             self.skipTest(f"{command[0]} is not installed")
-        return Session(self, self.command("-q", "-i", "--", *command, json_record=False))
+        return Person(self, self.command("-q", "-i", "--", *command, json_record=False))
 
     def test_an_interrupted_program_gets_no_hint_about_files(self):
         self.write("file", "")
         hint = "exists here but not in the sandbox"
         for code, keys, status in (("echo ready; exec sleep 60 || cat file", CTRL_C, 130), ("echo ready; read answer; cat file", "\r", 1)):
-            session = Session(self, self.command("-i", "--", "sh", "-c", code, json_record=False))
+            session = Person(self, self.command("-i", "--", "sh", "-c", code, json_record=False))
             session.expect("ready")
             session.type(keys)
             self.assertEqual(session.end(), status, session.text)
@@ -192,7 +122,7 @@ class Interactive(SbxTest):
 
     def test_script_with_a_terminal_reads_what_is_typed(self):
         self.write("job.py", "print('Hello, ' + input('who? '))\n")
-        session = Session(self, self.command("-q", "-i", "-p", "python", "job.py", json_record=False))
+        session = Person(self, self.command("-q", "-i", "-p", "python", "job.py", json_record=False))
         session.expect(r"who\? $")
         session.line("Ada")
         session.expect("\nHello, Ada")

@@ -63,6 +63,21 @@ def descendants(pid):
     return found[1:]
 
 
+def children(pid):
+    """In the order in which they were made; the first of a session's process is the sandbox's PID 1."""
+    return [int(each) for each in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def is_stopped(pid):
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+
+def blocks(pid, number):
+    """Whether a process holds a signal back."""
+    blocked = next(line for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigBlk:"))
+    return bool(int(blocked.split()[1], 16) >> (number - 1) & 1)
+
+
 def name_of(pid):
     """As in /proc/PID/comm; None if the process has ended, before or while this reads."""
     try:

@@ -144,6 +144,14 @@ class Cells(NotebookTest):
         self.assertEqual([each["cell_type"] for each in book["cells"]], ["raw", "markdown", "code", "code", "code"])
         self.assertEqual(book["cells"][1]["source"], ["Text"])
 
+    def test_a_script_of_bash(self):
+        answer = self.cells("#!/bin/bash\n# %%\nx=20\necho $x\n# %%\nset -e\necho $((x + 1))\n\nfalse\n# %%\necho no\n", "--out", "out", name="steps.sh")
+        self.assertEqual((answer.status, answer.out), (1, "20\n21\n"), answer)
+        self.assertIn("steps.sh:9", answer.err)
+        book = self.written("steps.ipynb")
+        self.assertEqual(book["metadata"]["kernelspec"]["name"], "bash")
+        self.assertEqual([each["ename"] for each in book["cells"][2]["outputs"] if each["output_type"] == "error"], ["ExitStatus"])
+
 
 class Failures(NotebookTest):
     def test_the_first_failed_cell_ends_the_run(self):
@@ -259,7 +267,7 @@ class Malformed(NotebookTest):
 
     def test_another_language_is_refused(self):
         self.refused(notebook("1", metadata={"kernelspec": {"name": "ir", "language": "R"}}), "--lang r", "--lang", "python")
-        self.refused(notebook("1", metadata={"kernelspec": {"name": "julia-1.9", "language": "julia"}}), "python, javascript and r")
+        self.refused(notebook("1", metadata={"kernelspec": {"name": "julia-1.9", "language": "julia"}}), "python, javascript, r and bash")
 
     def test_what_is_no_file_is_refused(self):
         os.mkfifo(self.work / "pipe.ipynb")

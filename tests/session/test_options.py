@@ -72,6 +72,56 @@ class Exec(SessionTest):
                                   "sh", "-c", "echo $ONE $TWO $THREE; cat", stdin=b"THREE=3")
         self.assertEqual(answer.out, "1 2 3\n", answer)
 
+    def worker(self):
+        """The process that waits for the session's next call: the only one."""
+        pid = self.sbx_session("show", "--json", "work").json["pid"]
+        sessiontest.wait_until(lambda: len(sessiontest.children(pid)) == 2, 20, "the holder and one worker")
+        return sessiontest.children(pid)[1]
+
+    def test_a_worker_brings_nothing_from_one_call_to_the_next(self):
+        self.sbx_session("exec", "work", "--env", "ONE=1", "--env-fd", "0", "--stdin", "null", "--",
+                         "sh", "-c", "export MORE=1; umask 077; ulimit -n 64; cd /tmp; exec 0<&-; exit 7", stdin=b"THREE=3")
+        worker = self.worker()
+        answer = self.sbx_session("exec", "work", "--", "sh", "-c", "echo ${ONE-no} ${THREE-no} ${MORE-no} $(umask) $(ulimit -n) $(pwd); cat", stdin=b"mine\n")
+        self.assertEqual(answer.out, f"no no no 0022 1024 {self.work}\nmine\n", answer)
+        spent = self.exec_json("--", "sleep", "60", options=("--timeout", "300ms")).record
+        self.assertEqual(spent["outcome"]["reason"], "wall_time")
+        refused = self.exec_json("--", "python3", "-c", "import ctypes; ctypes.CDLL(None).ptrace(0, 0, 0, 0)").record
+        self.assertEqual([each["what"] for each in refused["denials"]], ["ptrace"])
+        record = self.exec_json("--", "true").record
+        self.assertEqual((record["outcome"]["success"], record["denials"], record["limits_met"]), (True, [], []))
+        self.assertEqual(self.worker(), worker)
+
+    def client(self, *words):
+        return sbxtest.start([sbxtest.SBX, "session", "exec", "work", *words], env=self.environment(), cwd=self.work,
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def worker_of(self, call):
+        """That of a running call, once it runs."""
+        found = []
+        sessiontest.wait_until(lambda: found.extend(each["pid"] for each in self.sbx_session("calls", "--json", "work").json["calls"]
+                                                    if each["call"] == call and each["state"] == "running") or found, 20, "the call runs")
+        return found[0]
+
+    def test_a_late_signal_reaches_no_later_call(self):
+        """A client that was stopped passes a signal on when its call is over and its worker has another."""
+        self.exec_ok("--", "mkfifo", "gate")
+        late = self.client("--timeout", "300ms", "--", "sleep", "60")
+        worker = self.worker_of(2)
+
+        sessiontest.wait_until(lambda: sessiontest.blocks(late.pid, signal.SIGTERM), 20, "the client passes signals on")
+        late.send_signal(signal.SIGSTOP)
+        sessiontest.wait_until(lambda: self.sbx_session("calls", "--json", "work").json["calls"][-1]["state"] == "ended", 20, "its call has ended")
+        later = self.client("--", "sh", "-c", "read line < gate; exit 5")
+        self.assertEqual(self.worker_of(3), worker)
+        late.send_signal(signal.SIGTERM)
+        late.send_signal(signal.SIGCONT)
+        _, told = late.communicate(timeout=20)
+        self.assertEqual(late.returncode, 124, told)
+        self.exec_ok("--", "sh", "-c", "echo > gate")
+        _, told = later.communicate(timeout=20)
+        self.assertEqual(later.returncode, 5, told)
+
     def test_reports_and_events(self):
         report = self.tmp / "report.json"
         read_end, write_end = os.pipe()
@@ -132,6 +182,60 @@ class Exec(SessionTest):
         self.exec_ok("--", "sh", "-c", "echo x >new")
         kept = self.run_sbx("session", "keep", "--json", "work", "set-one").json
         self.assertEqual(kept["kept"]["name"], "set-one")
+
+
+class Answers(SessionTest):
+    """Every command answers programs in JSON."""
+
+    def answer(self, *words, status=0):
+        answer = self.sbx_session(*words)
+        self.assertEqual((answer.status, answer.json["schema"]), (status, "sbx.session/1"), answer)
+        return answer.json
+
+    def test_calls_answer_in_json(self):
+        self.start_session()
+        call = self.sbx_session("exec", "work", "-d", "--", "sh", "-c", "printf 'a\\377'; echo e >&2; sleep 100").out.strip()
+        sessiontest.wait_until(lambda: self.answer("logs", "work", call, "--json")["stderr_bytes"] == 2, 20, "it has written")
+        log = self.answer("logs", "--json", "work", call)
+        self.assertEqual({key: log[key] for key in ("call", "ended", "stderr", "stdout_bytes", "stdout_b64")},
+                         {"call": int(call), "ended": False, "stderr": "e\n", "stdout_bytes": 2, "stdout_b64": "Yf8="})
+        both = self.sbx_session("logs", "--json", "-f", "work", call)
+        self.assertEqual((both.status, both.out), (2, ""))
+        self.assertIn("exclude each other", both.err)
+        killed = self.answer("kill", "--json", "work", call, "KILL")
+        self.assertEqual((killed["call"], killed["signal"]), (int(call), 9))
+        self.assertEqual(self.sbx_session("wait", "work", call).status, 137)
+        self.assertIs(self.answer("logs", "--json", "work", call)["ended"], True)
+
+    def test_contexts_answer_in_json(self):
+        self.start_session()
+        self.sbx_session("eval", "work", "-c", "1")
+        self.assertEqual(self.answer("interrupt", "--json", "work")["interrupted"], [])
+        self.assertEqual(self.answer("restart", "--json", "work")["restarted"], ["python"])
+
+    def test_files_answer_in_json(self):
+        self.write("a.txt", "hello\n")
+        os.mkfifo(self.work / "pipe")
+        self.start_session()
+        put = self.answer("put", "--json", "work", "a.txt", "pipe", "/tmp/", status=1)
+        self.assertEqual((put["files"], put["bytes"], [each["path"] for each in put["left"]]), (1, 6, ["pipe"]))
+        got = self.answer("get", "--json", "--out", self.tmp / "out", "work", "/tmp/a.txt")
+        self.assertEqual((got["files"], got["left"], got["left_out"]), ([{"path": "a.txt", "type": "file", "bytes": 6}], [], 0))
+        self.assertEqual((self.tmp / "out/a.txt").read_text(), "hello\n")
+
+    def test_workspace_and_stop_answer_in_json(self):
+        self.write("made", "old\n")
+        self.start_session("--workspace", ".:overlay")
+        self.exec_ok("--", "sh", "-c", "echo new >made")
+        diff = self.answer("diff", "--json", "work")
+        self.assertEqual([each["path"] for each in diff["changes"]], ["made"])
+        self.assertIn("+new", diff["text"])
+        patch = self.answer("diff", "--json", "--patch", "work")
+        self.assertIn("+++ b/made", patch["text"])
+        self.start_session(name="other")
+        stopped = self.answer("stop", "--json", "--keep", "set", "work")
+        self.assertEqual((stopped["stopped"], stopped["kept"]["name"]), (["work"], "set"))
+        self.assertEqual(self.answer("stop", "--json", "--all")["stopped"], ["other"])
 
 
 class Errors(SessionTest):
@@ -206,6 +310,21 @@ class Errors(SessionTest):
         self.assertIn("call-lost", err.decode())
         self.exec_ok("--", "true")
 
+    def test_what_waits_for_a_call_may_be_killed(self):
+        """The worker that waits and its init in the sandbox: the next call gets others."""
+        self.start_session()
+        pid = self.sbx_session("show", "--json", "work").json["pid"]
+        holder = sessiontest.children(pid)[0]
+        for turn in range(3):
+            self.exec_ok("--", "true")
+            sessiontest.wait_until(lambda: len(sessiontest.children(pid)) == 2 and len(sessiontest.children(holder)) == 1, 20, "a worker and its init wait")
+            worker, init = sessiontest.children(pid)[1], sessiontest.children(holder)[0]
+            os.kill(init if turn == 0 else worker, signal.SIGKILL)
+            sessiontest.wait_until(lambda: init not in sessiontest.children(holder), 20, "the init is gone")
+            self.assertEqual(self.exec_ok("--", "echo", str(turn)).out, f"{turn}\n")
+        self.stop_session()
+        self.nothing_is_left()
+
     def test_failing_or_left_out_stage_of_a_call_is_named(self):
         for fault in ({"SBX_TEST_FAIL": "held:EIO"}, {"SBX_TEST_SKIP": "held"}, {"SBX_TEST_FAIL": "seccomp:EIO"}):
             with self.subTest(fault=fault):
@@ -216,6 +335,33 @@ class Errors(SessionTest):
                 self.assertNotIn("ran", self.changed_names())
                 self.stop_session()
         self.nothing_is_left()
+
+    def privileges(self, fault=""):
+        """Of two calls of a session, whose holder empties the bounding set; the second one's init and ruleset of Landlock were made ahead."""
+        look = r"""
+import json, os
+facts = dict(line.split(":\t") for line in open("/proc/self/status").read().splitlines() if ":\t" in line)
+try:
+    os.kill(os.getppid(), 0)
+    reached = True
+except PermissionError:
+    reached = False
+print(json.dumps([[int(facts[name], 16) != 0 for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")], facts["NoNewPrivs"], facts["Seccomp"], reached]))
+"""
+        self.start_session(program=sbxtest.WITH_FAULTS, env={"SBX_TEST_SKIP": fault} if fault else {})
+        told = [json.loads(self.sbx_session("exec", "work", "--lang", "python", "-c", look, program=sbxtest.WITH_FAULTS).out) for _ in range(2)]
+        self.stop_session()
+        self.nothing_is_left()
+        return told
+
+    def test_what_was_made_ahead_of_a_call_is_as_tight(self):
+        doctor = self.run_sbx("doctor").out
+        scoped = "Landlock             ABI " in doctor and int(doctor.split("Landlock             ABI ")[1].split()[0]) >= 6
+        self.assertEqual(self.privileges(), [[[False] * 5, "1", "2", not scoped]] * 2)
+
+    def test_twin_each_part_of_what_was_made_ahead_counts(self):
+        self.assertEqual(self.privileges("bounding_set")[1][0], [False, False, False, True, False])
+        self.assertTrue(self.privileges("landlock")[1][3])
 
     def changed_names(self):
         return [each["path"] for each in self.sbx_session("changes", "--json", "work").json["changes"]]

@@ -1,9 +1,11 @@
 """Sessions: calls that share files, each with its own verdict; background calls, the workspace, and the end."""
 
+import json
 import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 import urllib.request
 
@@ -243,6 +245,47 @@ class Workspace(SessionTest):
         sets = [each["name"] for each in self.run_sbx("changes", "list", "--json").json["sets"]]
         self.assertEqual(sorted(sets), ["first", "second"])
 
+    def test_changes_of_calls_that_do_not_stop_are_not_read(self):
+        """They go on, and so does the session. The other tests here are the twins."""
+        fault = {"SBX_TEST_CALLS_DO_NOT_STOP": "1"}
+        self.start_session("--workspace", ".:overlay", name="held", program=sbxtest.binary_for(fault), env=fault)
+        call = self.sbx_session("exec", "held", "-d", "--", "sh", "-c", "echo half >file; mkfifo go; cat go").out.strip()
+        sessiontest.wait_until(lambda: self.sbx_session("ls", "held", "go").status == 0, 20, "the call has written")
+        for words in (("changes", "held"), ("diff", "held"), ("apply", "--yes", "held"), ("keep", "held", "set")):
+            refused = self.sbx_session(*words)
+            self.assertEqual(refused.status, 125, refused)
+            self.assertIn("calls-not-stopped", refused.err)
+        self.assertFalse((self.work / "file").exists())
+        self.exec_ok("--", "sh", "-c", "echo on >go", name="held")
+        self.assertEqual(self.sbx_session("wait", "held", call).status, 0)
+
+    def test_an_init_that_is_made_while_calls_are_stopped_is_stopped_too(self):
+        """When a call has ended, its worker asks for the init of the next one; here it ends because its client is killed."""
+        gate = self.tmp / "gate"
+        os.mkfifo(gate)
+        fault = {"SBX_TEST_CALLS_STAY_STOPPED": str(gate)}
+        facts = self.start_session("--workspace", ".:overlay", name="held", program=sbxtest.binary_for(fault), env=fault)
+        holder = sessiontest.children(facts["pid"])[0]
+
+        def start(*words):
+            return sbxtest.start([sbxtest.SBX, "session", *words], env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL)
+
+        def are_stopped():
+            inits = sessiontest.children(holder)
+            return inits and all(map(sessiontest.is_stopped, inits))
+        client = start("exec", "held", "--", "sleep", "100")
+        sessiontest.wait_until(lambda: any(sessiontest.name_of(pid) == "sleep" for pid in sessiontest.descendants(holder)), 20, "the call runs")
+        reading = start("changes", "held")
+        sessiontest.wait_until(are_stopped, 20, "the calls are stopped")
+        before = sessiontest.children(holder)
+        client.kill()
+        client.wait()
+        sessiontest.wait_until(lambda: set(sessiontest.children(holder)) - set(before), 20, "the next init is made")
+        sessiontest.wait_until(are_stopped, 20, "it is stopped")
+        gate.open().close()
+        self.assertEqual(reading.wait(20), 0)
+        self.exec_ok("--", "true", name="held")
+
     def test_calls_go_on_after_their_changes_were_read(self):
         call = self.detach("--", "sh", "-c", "for i in $(seq 200); do echo $i >count; sleep 0.01; done; echo done")
         for _ in range(5):
@@ -279,9 +322,72 @@ class Ends(SessionTest):
         client.send_signal(signal.SIGINT)
         out, _ = client.communicate(timeout=20)
         self.assertEqual(client.returncode, 130)
-        import json
         self.assertEqual(json.loads(out)["outcome"]["status"], "cancelled")
         self.exec_ok("--", "true")
+
+    def client_of_stopped_session(self):
+        """Has asked for a call, and hears nothing."""
+        self.start_session()
+        os.kill(self.pids[0], signal.SIGSTOP)
+        self.addCleanup(os.kill, self.pids[0], signal.SIGCONT)
+        client = sbxtest.start([sbxtest.SBX, "session", "exec", "work", "--", "sleep", "60"], env=self.environment(), cwd=self.work,
+                               stdin=subprocess.DEVNULL)
+        sessiontest.wait_until(lambda: sessiontest.blocks(client.pid, signal.SIGINT), 20, "the client keeps signals")
+        client.send_signal(signal.SIGINT)
+        return client
+
+    def test_ctrl_c_before_the_call_runs_cancels_it(self):
+        client = self.client_of_stopped_session()
+        os.kill(self.pids[0], signal.SIGCONT)
+        self.assertEqual(client.wait(20), 130)
+        self.assertEqual([each["exit_status"] for each in self.calls()], [130])
+
+    def test_ctrl_c_ends_the_client_of_a_session_that_hangs(self):
+        client = self.client_of_stopped_session()
+        self.assertEqual(client.wait(20), -signal.SIGINT)
+
+    def under_a_parent(self, *words):
+        """A client and the process that started it."""
+        parent, pid = sbxtest.under_a_parent([sbxtest.SBX, "session", *words], env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL)
+        self.addCleanup(parent.stdout.close)
+        return parent, pid
+
+    def exit_of_orphan(self, parent, pid):
+        parent.kill()
+        parent.wait()
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])  # this process adopts orphans
+
+    def test_a_call_dies_with_its_parent_where_that_was_asked_for(self):
+        self.start_session()
+        report = self.tmp / "report.json"
+        parent, client = self.under_a_parent("exec", "work", "--die-with-parent", "--report", report, "--", "sleep", "60")
+        sessiontest.wait_until(self.sleeps, 20, "its command runs")
+        self.assertEqual(self.exit_of_orphan(parent, client), 129)
+        self.assertEqual(json.loads(report.read_text())["outcome"]["status"], "cancelled")
+        both = self.sbx_session("exec", "work", "-d", "--die-with-parent", "--", "true")
+        self.assertEqual(both.status, 125)
+        self.assertIn("exclude each other", both.err)
+
+    def test_a_call_outlives_its_parent_otherwise(self):
+        self.start_session()
+        self.exec_ok("--", "mkfifo", "gate")
+        parent, client = self.under_a_parent("exec", "work", "--", "sh", "-c", "echo >gate; read line <gate; exit 7")
+        self.exec_ok("--", "sh", "-c", "read line <gate")
+        parent.kill()
+        parent.wait()
+        self.exec_ok("--", "sh", "-c", "echo >gate")
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(client, 0)[1]), 7)
+
+    def test_a_cell_dies_with_its_parent_where_that_was_asked_for(self):
+        self.start_session()
+        self.exec_ok("--", "mkfifo", "gate")
+        self.assertEqual(self.sbx_session("eval", "work", "-c", "kept = 42").status, 0)
+        parent, client = self.under_a_parent("eval", "work", "--die-with-parent", "-c", "open('gate', 'w').close(); import time; time.sleep(60)")
+        self.exec_ok("--", "cat", "gate")
+        self.assertEqual(self.exit_of_orphan(parent, client), 129)
+        self.assertEqual(self.sbx_session("eval", "work", "-c", "kept").out, "42\n")
+        refused = self.sbx_session("eval", "work", "-i", "--die-with-parent")
+        self.assertIn("exclude each other", refused.err)
 
     def calls(self):
         return self.sbx_session("calls", "--json", "work").json["calls"]

@@ -119,7 +119,7 @@ class CellsCommand {
                              printable(file_), printable(notebook_.language), driver->language),
                  own != nullptr && session::find_driver(own->name)
                      ? fmt::format("--lang {}", own->name)
-                     : "cells run in python, javascript and r");
+                     : "cells run in " + session::languages_of_cells());
   }
 
   Status run_in_session(Starter& starter) {

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <string_view>
 
@@ -14,20 +13,17 @@
 #include "changes/bring_out.hpp"
 #include "cli/notebook/percent_cells.hpp"
 #include "cli/usage.hpp"
+#include "session/drivers.hpp"
 
 namespace sbx::cli {
 namespace {
 
 constexpr std::size_t kLargest = std::size_t{64} << 20;
 
-/// The language of a script by its extension, with the comment that begins its marks.
-struct ScriptForm {
-  std::string_view extension;
-  std::string_view language;
-  std::string_view comment;
-};
-constexpr ScriptForm kScripts[] = {
-    {".py", "python", "#"}, {".js", "javascript", "//"}, {".R", "r", "#"}, {".r", "r", "#"}};
+/// What begins the marks between cells of a script.
+std::string_view comment_of(std::string_view language) {
+  return language == "javascript" ? "//" : "#";
+}
 
 Result<std::string> read_source(const std::string& path) {
   const UniqueFd file = SBX_TRY(sys::open_to_read(path));
@@ -47,20 +43,18 @@ Result<std::string> read_source(const std::string& path) {
 }  // namespace
 
 Result<Notebook> read_notebook(const std::string& path) {
-  const auto form = std::ranges::find_if(
-      kScripts, [&path](const ScriptForm& each) { return path.ends_with(each.extension); });
-  const bool is_script = form != std::end(kScripts);
-  if (!is_script && !path.ends_with(".ipynb"))
+  const session::Driver* const driver = session::driver_of_script(path);
+  if (driver == nullptr && !path.ends_with(".ipynb"))
     return usage("bad-notebook",
-                 fmt::format("\"{}\" is neither .ipynb nor .py, .js or .R", printable(path)),
+                 fmt::format("\"{}\" is neither .ipynb nor .py, .js, .R or .sh", printable(path)),
                  "--cells takes an .ipynb file, or a script with # %% lines");
   const std::string text = SBX_TRY(read_source(path));
-  if (!is_script) return parse_notebook(text, path);
+  if (driver == nullptr) return parse_notebook(text, path);
   if (!is_utf8(text))
     return usage("bad-notebook", fmt::format("\"{}\" is not UTF-8", printable(path)),
                  "convert it: iconv -t utf-8 FILE");
-  Notebook notebook = cells_of_script(text, form->comment);
-  notebook.language = form->language;
+  Notebook notebook = cells_of_script(text, comment_of(driver->language));
+  notebook.language = driver->language;
   return notebook;
 }
 

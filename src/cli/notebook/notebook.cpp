@@ -180,6 +180,7 @@ constexpr Names kNames[] = {
     {"python", "python3", "Python 3", ".py", "text/x-python"},
     {"javascript", "javascript", "JavaScript", ".js", "application/javascript"},
     {"r", "ir", "R", ".r", "text/x-r-source"},
+    {"bash", "bash", "Bash", ".sh", "text/x-sh"},
 };
 
 class Reader {

@@ -53,7 +53,10 @@ std::unexpected<Error> too_many_links(const std::string& path) {
 }  // namespace
 
 Result<std::string> Lookup::real(const std::string& path) const {
-  if (root_.empty() || !is_within(path, root_)) return files_.canonical(path);
+  if (root_.empty() || !is_within(path, root_)) {
+    if (path.empty() || path != last_.first) last_ = {path, SBX_TRY(files_.canonical(path))};
+    return last_.second;
+  }
   std::vector<Hop> hops;
   return walk(path, hops);
 }

@@ -28,7 +28,8 @@ class Lookup {
   [[nodiscard]] const host::Files& files() const { return files_; }
   [[nodiscard]] const std::vector<std::string>& path() const { return path_; }
 
-  /// The path with links resolved; links of another system stay within its root.
+  /// The path with links resolved; links of another system stay within its root. Asked for the same path again, it
+  /// answers the same: a plan is of one moment.
   [[nodiscard]] Result<std::string> real(const std::string& path) const;
   /// The same, and lists every link on the way. Slower.
   [[nodiscard]] Result<std::string> walk(const std::string& path, std::vector<Hop>& hops) const;
@@ -51,6 +52,7 @@ class Lookup {
   const host::Files& files_;
   std::string root_;
   std::vector<std::string> path_;
+  mutable std::pair<std::string, std::string> last_;  ///< real(first) is second
   std::string environment_;  ///< directory with the programs of a virtual environment
 };
 

@@ -367,6 +367,108 @@
     if (outcome !== null) settle();
   };
 
+  // Questions of an editor about code that does not run yet.
+
+  const MATCHES = 200; // names that one completion offers
+  const NAME_CHARACTERS = 200;
+
+  const compileError = (expression) => {
+    let details = null;
+    session.post('Runtime.discardConsoleEntries'); // or what cells logged is told once more
+    session.post('Runtime.enable'); // only an enabled one compiles
+    session.post('Runtime.compileScript', { expression, sourceURL: '', persistScript: false }, (_, answer) => { details = answer?.exceptionDetails ?? null; });
+    session.post('Runtime.disable');
+    return details;
+  };
+
+  // Errors about a missing end whose place is not the end.
+  const MISSING = { 'missing ) after argument list': ')', 'Missing } in template expression': '}`' };
+
+  // Of code whose `error` is at its end, or is none once the end is there, more is to come.
+  const isCut = (code, error) => {
+    if (code.includes('/*') && error(`${code}*/`) === null) return true;
+    for (let text = code, left = 20; left > 0; left--) {
+      const found = error(text);
+      if (found === null || found.atEnd) return text !== code || found !== null;
+      const missing = Object.keys(MISSING).find((words) => found.words.includes(words));
+      if (missing === undefined) return false;
+      text += `\n${MISSING[missing]}`;
+    }
+    return false;
+  };
+
+  const errorOf = (code) => {
+    const details = compileError(code);
+    if (details === null) return null;
+    const lines = code.trimEnd().split('\n');
+    const last = lines.length - 1;
+    const atEnd = details.lineNumber > last || (details.lineNumber === last && details.columnNumber >= lines[last].length);
+    return { atEnd, words: details.exception?.description ?? '' };
+  };
+
+  // V8 compiles no await outside of a function here. What is missing then shows in the line that closes the function.
+  const errorInFunction = (code) => {
+    const details = compileError(`async () => {\n${code}\n}`);
+    if (details === null) return null;
+    return { atEnd: details.lineNumber > code.split('\n').length, words: details.exception?.description ?? '' };
+  };
+
+  const completeness = (code) => {
+    let error = errorOf;
+    // Without the closing line it compiles only where the code closes the function itself.
+    if (error(code) !== null && /\bawait\b/.test(code) && compileError(`async () => {\n${code}`) !== null) error = errorInFunction;
+    if (error(code) === null) return { status: 'complete' };
+    if (!isCut(code, error)) return { status: 'invalid' };
+    const last = code.trimEnd().split('\n').at(-1);
+    return { status: 'incomplete', indent: /^\s*/.exec(last)[0] + (/[{([]$/.test(last) ? '  ' : '') };
+  };
+
+  const KEYWORDS = ['async', 'await', 'break', 'case', 'catch', 'class', 'const', 'continue', 'debugger', 'default', 'delete', 'do', 'else', 'extends', 'false', 'finally', 'for', 'function', 'if', 'import', 'instanceof', 'let', 'new', 'null', 'return', 'super', 'switch', 'this', 'throw', 'true', 'try', 'typeof', 'var', 'void', 'while', 'with', 'yield'];
+
+  // Own names and those of the prototypes. A proxy would run code for its answer.
+  const namesOf = (value) => {
+    const names = new Set();
+    for (let each = value ?? null, depth = 0; each !== null && depth < 20; each = Object.getPrototypeOf(each), depth++) {
+      each = Object(each);
+      if (util.types.isProxy(each)) break;
+      for (const name of Object.getOwnPropertyNames(each)) names.add(name);
+    }
+    return names;
+  };
+
+  const completion = (code) => {
+    const [, owners, prefix] = /((?:[\p{ID_Start}$_][\p{ID_Continue}$]*\.)*)((?:[\p{ID_Start}$_][\p{ID_Continue}$]*)?)$/u.exec(code);
+    if (owners + prefix === '' || code.slice(0, code.length - owners.length - prefix.length).endsWith('.')) return {};
+    let names = new Set();
+    if (owners === '') {
+      session.post('Runtime.globalLexicalScopeNames', {}, (_, answer) => { names = new Set(answer?.names ?? []); });
+      for (const name of [...namesOf(globalThis), ...KEYWORDS]) names.add(name);
+    } else {
+      // No getter runs: it could do anything.
+      let answer = null;
+      session.post('Runtime.evaluate', { expression: owners.slice(0, -1), throwOnSideEffect: true, timeout: 500, silent: true, objectGroup: 'cell' }, (_, said) => { answer = said; });
+      if (answer && !answer.exceptionDetails) names = namesOf(valueOf(answer.result));
+      session.post('Runtime.releaseObjectGroup', { objectGroup: 'cell' }, () => {});
+    }
+    const fits = [...names].filter((name) => name.startsWith(prefix) && /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(name) && !name.startsWith('__sbx'));
+    return { replaces: prefix, matches: fits.sort().slice(0, MATCHES).map((name) => name.slice(0, NAME_CHARACTERS)) };
+  };
+
+  const inspectCode = (request) => {
+    let answer = {};
+    if (hasStale) forgetSignals();
+    hasStale = false;
+    evaluate = () => {
+      answer = { completeness, completion }[request.what]?.(String(request.code)) ?? {};
+    };
+    try {
+      interruptible.runInThisContext({ breakOnSigint: true });
+    } catch (error) {
+      hasStale = error?.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED';
+    }
+    send({ event: 'inspected', nonce: String(request.nonce), ...answer });
+  };
+
   // Messages.
 
   let unread = alloc(0);
@@ -381,6 +483,7 @@
     if (cell !== null || waiting.length === 0) return;
     const request = waiting.shift();
     if (request.op === 'cell') run(request);
+    else if (request.op === 'inspect') inspectCode(request);
     else if (request.op === 'ping') send({ event: 'pong' });
     next();
   };

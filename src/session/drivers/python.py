@@ -137,12 +137,38 @@ def in_main_thread():
     return _thread.get_ident() == MAIN_THREAD
 
 
+def acknowledge():
+    """An interrupt is repeated until it is heard: one that comes just before a system call does not end the wait there."""
+    try:
+        if current is not None:
+            channel.send(event="interrupted", nonce=current.nonce)
+    except Exception:  # a cell has closed the channel
+        pass
+
+
 def interrupt(_number, frame):
     """The handler while a cell runs. Where the driver leaves the cell, an exception would end the context."""
     if frame is not None and frame.f_code in (guarded.__code__, disarm.__code__):
         guarded.missed = True
     else:
+        acknowledge()
         raise KeyboardInterrupt
+
+
+def interrupt_again(cell):
+    """In a thread of its own: the callback that could not be interrupted is over by then."""
+    import time
+
+    time.sleep(0.001)
+    if current is cell:
+        signal.pthread_kill(MAIN_THREAD, signal.SIGINT)
+
+
+def heed_ignored(unraisable):
+    """Python drops what a destructor or the callback of a weak reference raises. An interrupt is not lost with it."""
+    if unraisable.exc_type is not KeyboardInterrupt or current is None or not channel.is_ours():
+        return sys.__unraisablehook__(unraisable)
+    _thread.start_new_thread(interrupt_again, (current,))
 
 
 def be_the_default_handler():
@@ -178,6 +204,7 @@ class Postponed:
         if self.armed:
             signal.signal(signal.SIGINT, interrupt)
             if self.came:
+                acknowledge()
                 raise KeyboardInterrupt
 
 
@@ -1519,6 +1546,116 @@ def run_cell(request):
         channel.send(**done)
 
 
+# Questions of an editor about code that does not run yet.
+
+MATCHES = 200  # names that one completion offers
+NAME_CHARACTERS = 200
+BLOCK_ENDS = re.compile(r"(return|pass|raise|break|continue)\b")
+WORD_BEFORE = re.compile(r"((?:[^\W\d]\w*\.)*)([^\W\d]\w*)?$")
+
+
+def next_indent(lines):
+    """The blanks that the next line of an incomplete cell begins with."""
+    line = next((line for line in reversed(lines) if line.strip()), "")
+    indent = line[: len(line) - len(line.lstrip())]
+    text = line.partition("#")[0].strip()
+    if text.endswith(":"):
+        return indent + "    "
+    return indent[:-4] if BLOCK_ENDS.match(text) else indent
+
+
+def has_open_block(text, flags):
+    """Whether the last statement is a block to which another line may be added."""
+    body = compile(text, "<input>", "exec", ast.PyCF_ONLY_AST | flags, True).body
+    return bool(body) and hasattr(body[-1], "body") and body[-1].end_lineno > body[-1].lineno
+
+
+def with_whole_lines(code):
+    """Without the blanks of an empty last line, with which an editor indents."""
+    head, end, last = code.rpartition("\n")
+    return code if last.strip() else head + end
+
+
+def is_cell_magic(code):
+    return code.lstrip().startswith("%%")
+
+
+def completeness(code):
+    """As at Python's own prompt: a block of several lines is complete when an empty line follows it."""
+    import codeop
+
+    code = with_whole_lines(code)
+    if is_cell_magic(code):
+        return {"status": "complete" if code.endswith("\n") else "incomplete"}
+    compiler = codeop.CommandCompiler()
+    compiler.compiler.flags |= TOP_LEVEL_AWAIT | futures
+    try:
+        text = with_magics(code)
+        complete = compiler(text, "<input>", "exec") is not None
+        if complete and not code.endswith("\n"):
+            complete = not has_open_block(text, TOP_LEVEL_AWAIT | futures)
+    except (SyntaxError, ValueError, OverflowError):
+        return {"status": "invalid"}
+    return {"status": "complete"} if complete else {"status": "incomplete", "indent": next_indent(code.split("\n"))}
+
+
+def ipython_completeness(shell, code):
+    code = with_whole_lines(code)
+    if is_cell_magic(code):
+        return completeness(code)
+    status, indent = shell.input_transformer_manager.check_complete(code)
+    return {"status": status, "indent": " " * (indent or 0)}
+
+
+def names_for(owners, prefix):
+    """What can stand for the word that begins so: names of the cells, or of the value before the last point."""
+    if not owners:
+        import keyword
+
+        return set(main) | set(vars(builtins)) | set(keyword.kwlist)
+    names = owners.split(".")[:-1]
+    value = main[names[0]] if names[0] in main else getattr(builtins, names[0])
+    for name in names[1:]:
+        value = getattr(value, name)
+    return dir(value)
+
+
+def completion(code):
+    found = WORD_BEFORE.search(code)
+    owners, prefix = found.group(1), found.group(2) or ""
+    if code[: found.start()].endswith(".") or not owners + prefix:
+        return {}
+    try:
+        names = names_for(owners, prefix)
+    except Exception:
+        return {}
+    fits = [name for name in names if isinstance(name, str) and name.startswith(prefix) and (prefix or not name.startswith("_"))]
+    return {"replaces": prefix, "matches": [name[:NAME_CHARACTERS] for name in sorted(fits)[:MATCHES]]}
+
+
+def ipython_completion(shell, code):
+    line = code.rpartition("\n")[2]
+    replaces, matches = shell.complete("", line, len(line))
+    return {"replaces": replaces, "matches": [str(match)[:NAME_CHARACTERS] for match in sorted(set(matches))[:MATCHES]]}
+
+
+def inspect(request):
+    """Answers in any case: what a value's own code raises or forks is no answer."""
+    answer = {}
+    ask = questions.get(request.get("what"))
+    failure = guarded(lambda: answer.update(ask(request["code"]))) if ask else None
+    if not channel.is_ours():
+        end_child(failure)
+    guarded(flush_all)
+    try:
+        channel.send(event="inspected", nonce=request["nonce"], **answer)
+    except (ValueError, TypeError, RecursionError):
+        channel.send(event="inspected", nonce=request["nonce"])
+
+
+questions = {"completeness": completeness, "completion": completion}
+
+
 # IPython's shell.
 
 
@@ -1607,6 +1744,7 @@ def make_ipython():
     interactiveshell.warn = lambda *_, **__: None  # "To exit: use 'exit'": SystemExit ends the cell here
     config = Config()
     config.HistoryManager.enabled = False
+    config.Completer.use_jedi = False  # it takes seconds, and an answer is due within one
     config.InteractiveShell.autocall = 0
     config.InteractiveShell.banner1 = ""
     config.InteractiveShell.colors = "NoColor"
@@ -1629,6 +1767,8 @@ def make_ipython():
         main.pop(name, None)
         shell.user_ns_hidden.pop(name, None)
         shell.builtin_trap.auto_builtins.pop(name, None)
+    questions["completeness"] = lambda code: ipython_completeness(shell, code)
+    questions["completion"] = lambda code: ipython_completion(shell, code)
     return lambda cell: run_in_ipython(shell, cell)
 
 
@@ -1698,6 +1838,8 @@ def serve():
             return
         if request.get("op") == "cell":
             run_cell(request)
+        elif request.get("op") == "inspect":
+            inspect(request)
         elif request.get("op") == "ping":
             channel.send(event="pong")
 
@@ -1728,6 +1870,7 @@ run_in_shell = None
 saved_builtins = {}
 signal.signal(signal.SIGINT, ignore_interrupt)
 be_the_default_handler()
+sys.unraisablehook = heed_ignored
 channel = Channel()
 
 # The module that cells are: pickle, dataclasses and multiprocessing look for it by name.

@@ -302,6 +302,39 @@ local({
     FALSE
   }
 
+  # Questions of an editor about code that does not run yet.
+
+  matches <- 200 # names that one completion offers
+
+  # Fields of an answer, each with a comma before it.
+  completeness <- function(code) {
+    problem <- tryCatch({
+      parse(text = code, keep.source = FALSE)
+      ""
+    }, error = conditionMessage)
+    status <- if (!nzchar(problem)) "complete" else if (grepl("unexpected (end of input|INCOMPLETE_STRING)", problem)) "incomplete" else "invalid"
+    sprintf(",\"status\":\"%s\"", status)
+  }
+
+  # As R's own prompt completes.
+  completion <- function(code) {
+    line <- sub(".*\n", "", code)
+    utils:::.assignLinebuffer(line)
+    utils:::.assignEnd(nchar(line))
+    token <- utils:::.guessTokenFromLine()
+    utils:::.completeToken()
+    names <- unique(utils:::.retrieveCompletions())
+    names <- names[nzchar(names) & nchar(names) <= 200 & startsWith(names, token)]
+    names <- utils::head(sort(names), matches)
+    sprintf(",\"replaces\":%s,\"matches\":[%s]", quoted(token), if (length(names)) paste(quoted(names), collapse = ",") else "")
+  }
+
+  inspect <- function(request) {
+    ask <- switch(request$what, completeness = completeness, completion = completion)
+    answer <- tryCatch(allowInterrupts(ask(request$code)), error = function(e) "", interrupt = function(i) "")
+    send(paste0("{\"event\":\"inspected\",\"nonce\":", quoted(request$nonce), paste(answer, collapse = ""), "}"))
+  }
+
   # What would leave the context, or take the channel along.
 
   report_end <- function(status) {
@@ -322,7 +355,7 @@ local({
     .(body)
   }))
 
-  # A signal that came between cells.
+  # A signal that came between cells, or just as one begins: the sender repeats it until the cell is done.
   absorb <- function() tryCatch(allowInterrupts(Sys.sleep(0)), interrupt = function(i) NULL)
 
   send(sprintf("{\"event\":\"ready\",\"language\":\"r\",\"version\":\"%s.%s\",\"shell\":\"plain\"}", R.version$major, R.version$minor))
@@ -331,6 +364,7 @@ local({
     absorb()
     if (is.null(request)) break
     if (identical(request$op, "ping")) send("{\"event\":\"pong\"}")
+    if (identical(request$op, "inspect")) inspect(request)
     if (!identical(request$op, "cell")) next
     nonce <- gsub("[^0-9A-Za-z]", "", request$nonce)
     count <- request$count

@@ -1,0 +1,247 @@
+#include "cli/repl/command.hpp"
+
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <optional>
+#include <string>
+
+#include <sbx/outcome.hpp>
+
+#include "base/tell.hpp"
+#include "base/text.hpp"
+#include "cli/cell_words.hpp"
+#include "cli/repl/history.hpp"
+#include "cli/repl/line_editor.hpp"
+#include "cli/repl/questions.hpp"
+#include "cli/session_eval.hpp"
+#include "cli/usage.hpp"
+#include "record/words.hpp"
+
+namespace sbx::cli {
+namespace {
+
+constexpr std::size_t kLongestCell = std::size_t{64} << 20;
+constexpr int kOfSignal = 128;
+
+/// Lines of an input that is no terminal.
+class PlainLines {
+ public:
+  explicit PlainLines(int signals) : signals_(signals) {}
+
+  Line read() {
+    for (;;) {
+      if (const std::size_t end = unread_.find('\n'); end != std::string::npos) return take(end);
+      if (unread_.size() > kLongestCell || (ended_ && !unread_.empty()))
+        return take(unread_.size());
+      if (ended_) return {.end = Line::End::end_of_input};
+      pollfd watched[2] = {{STDIN_FILENO, POLLIN, 0}, {signals_, POLLIN, 0}};
+      if (::poll(watched, 2, -1) < 0) continue;
+      signalfd_siginfo info{};
+      if (watched[1].revents != 0 && ::read(signals_, &info, sizeof info) == sizeof info)
+        return {.end = Line::End::signal, .signal = static_cast<int>(info.ssi_signo)};
+      if (watched[0].revents != 0) more();
+    }
+  }
+
+ private:
+  Line take(std::size_t end) {
+    Line line{.text = unread_.substr(0, end)};
+    unread_.erase(0, end + 1);
+    return line;
+  }
+  void more() {
+    char bytes[4096];
+    const ssize_t got = ::read(STDIN_FILENO, bytes, sizeof bytes);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
+    ended_ = got <= 0;
+    if (got > 0) unread_.append(bytes, static_cast<std::size_t>(got));
+  }
+
+  int signals_;
+  std::string unread_;
+  bool ended_ = false;
+};
+
+bool is_blank(const std::string& text) {
+  return text.find_first_not_of(" \t\r\n") == std::string::npos;
+}
+
+/// Without the blank lines that ended it.
+std::string trimmed(std::string cell) {
+  cell.erase(cell.find_last_not_of(" \t\r\n") + 1);
+  return cell;
+}
+
+class Repl {
+ public:
+  Repl(const Invocation& typed, const host::Host& host) : typed_(typed), host_(host) {}
+
+  int run() {
+    const auto status = loop();
+    return status ? *status : could_not(status.error());
+  }
+
+ private:
+  [[nodiscard]] int could_not(const Error& error) const {
+    write_stderr(record::error_text(error, paint_for(typed_.output.color, STDERR_FILENO)));
+    return exit_status_of(error);
+  }
+
+  Result<int> loop() {
+    SBX_TRY(check());
+    const std::string& session = typed_.operands.front();
+    signals_ = SBX_TRY(take_ending_signals());
+    questions_.emplace(host_, session, signals_.get());
+    if (!SBX_TRY(questions_->begin(typed_.request.language, typed_.cell.context)))
+      return kOfSignal + next_signal();  // which was the reason
+    number_ = questions_->count() + 1;
+    if (::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1) use_terminal();
+    if (!editor_) plain_.emplace(signals_.get());
+    if (typed_.request.code || typed_.operands.size() > 1) run_one(typed_);
+    while (!end_)
+      if (const auto cell = SBX_TRY(read_cell())) eval(*cell);
+    return *end_;
+  }
+
+  [[nodiscard]] Status check() const {
+    if (typed_.output.json || typed_.cell.stream)
+      return usage("usage", "-i speaks to a person, and not in JSON",
+                   "without -i each cell has its record");
+    if (typed_.die_with_parent)
+      return usage("usage", "-i and --die-with-parent exclude each other",
+                   "a prompt ends with its terminal");
+    if (typed_.operands.size() > (typed_.request.code ? 1U : 2U))
+      return usage("usage", "\"sbx session eval -i\" takes one file", "sbx session eval --help");
+    if (typed_.operands.size() > 1 && typed_.operands[1] == "-")
+      return usage("usage", "-i reads cells from standard input already", "leave out \"-\"");
+    return {};
+  }
+
+  /// 0 where none has come.
+  [[nodiscard]] int next_signal() const {
+    signalfd_siginfo info{};
+    const bool came = ::read(signals_.get(), &info, sizeof info) == sizeof info;
+    return came ? static_cast<int>(info.ssi_signo) : 0;
+  }
+
+  void use_terminal() {
+    editor_ = LineEditor::open(signals_.get(), [this](const std::string& before) {
+      return questions_->completion(cell_.empty() ? before : cell_ + "\n" + before);
+    });
+    if (!editor_) return;
+    auto history = History::open(host_, questions_->language());
+    if (!history) {
+      say("there is no history: " + history.error().text());
+      return;
+    }
+    history_.emplace(std::move(*history));
+    for (const std::string& each : history_->cells()) editor_->remember(each);
+  }
+
+  void say(const std::string& words) const {
+    if (!typed_.output.quiet) write_stderr(note_lines({words}));
+  }
+
+  // --- reading
+
+  Line read_line(const std::string& indent) {
+    if (plain_) return plain_->read();
+    const std::string prompt = "In [" + std::to_string(number_) + "]: ";
+    const std::string more = std::string(prompt.size() - 5, ' ') + "...: ";
+    return editor_->read(cell_.empty() ? prompt : more, indent);
+  }
+
+  /// A whole cell; nothing where there is none to run, and where there will be none, with the status to end with.
+  Result<std::optional<std::string>> read_cell() {
+    cell_.clear();
+    std::string indent;
+    for (;;) {
+      Line line = read_line(indent);
+      switch (line.end) {
+        case Line::End::interrupted:
+          return std::nullopt;
+        case Line::End::signal:
+          end_ = kOfSignal + line.signal;
+          return std::nullopt;
+        case Line::End::end_of_input:
+          if (editor_) write_stdout_line();
+          if (!cell_.empty()) return trimmed(cell_);
+          end_ = 0;
+          return std::nullopt;
+        case Line::End::line:
+          break;
+      }
+      if (cell_.empty() && is_blank(line.text)) return std::nullopt;
+      cell_ += (cell_.empty() ? "" : "\n") + line.text;
+      if (cell_.size() > kLongestCell) return trimmed(cell_);
+      auto known = questions_->completeness(lossy_utf8(cell_));
+      if (!known) return fail(ended());
+      if (const int signal = next_signal(); signal != 0) {
+        if (signal != SIGINT || plain_) end_ = kOfSignal + signal;
+        return std::nullopt;
+      }
+      if (known->is_complete) return trimmed(cell_);
+      indent = known->indent;
+    }
+  }
+
+  static void write_stdout_line() { (void)record::print_answer("\n"); }
+
+  [[nodiscard]] Error ended() const {
+    return {.kind = ErrorKind::host,
+            .code = "session-gone",
+            .message = "the session \"" + printable(typed_.operands.front()) + "\" has ended",
+            .hint = "sbx session start begins another one"};
+  }
+
+  // --- running
+
+  void eval(const std::string& cell) {
+    if (editor_) editor_->remember(cell);
+    if (history_)
+      if (const Status kept = history_->add(cell); !kept) {
+        say("the history ends here: " + kept.error().text());
+        history_.reset();
+      }
+    Invocation one = typed_;
+    one.operands.resize(1);
+    one.request.code = cell;
+    one.request.language = questions_->language();
+    one.cell.context = questions_->context();
+    run_one(one);
+  }
+
+  void run_one(const Invocation& one) {
+    const CellRun run = run_cell(one, host_, {.lost_state = knows_lost_, .interrupts = true});
+    // The first cell of the next interpreter would say it once more.
+    knows_lost_ = run.lost_state && !knows_lost_;
+    number_ = (run.count > 0 ? run.count : number_) + 1;
+    if (means_end(run.error)) end_ = run.status;
+    if (run.signal != 0 && run.signal != SIGINT) end_ = kOfSignal + run.signal;
+    if (editor_ && !end_) editor_->begin_fresh_line();
+  }
+
+  const Invocation& typed_;
+  const host::Host& host_;
+  UniqueFd signals_;
+  std::optional<Questions> questions_;
+  std::optional<LineEditor> editor_;
+  std::optional<PlainLines> plain_;
+  std::optional<History> history_;
+  std::string cell_;          ///< its lines so far
+  std::uint64_t number_ = 1;  ///< of the next one
+  bool knows_lost_ = false;
+  std::optional<int> end_;
+};
+
+}  // namespace
+
+int session_repl(const Invocation& typed, const host::Host& host) {
+  return Repl(typed, host).run();
+}
+
+}  // namespace sbx::cli

@@ -1,0 +1,87 @@
+#include "session/inspection.hpp"
+
+#include <algorithm>
+
+#include "base/random.hpp"
+#include "base/text.hpp"
+#include "session/message.hpp"
+
+namespace sbx::session {
+namespace {
+
+constexpr std::size_t kMostMatches = 200;
+constexpr std::size_t kLongestMatch = 1000;
+constexpr std::size_t kMostBytes = std::size_t{100} << 10;  ///< of all matches
+constexpr std::size_t kLongestIndent = 200;
+
+std::string text_of(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+}  // namespace
+
+Result<Inspection> Inspection::receive(const Json& wish, std::vector<UniqueFd> fds) {
+  if (fds.empty())
+    return fail(Error{.kind = ErrorKind::internal,
+                      .code = "bad-message",
+                      .message = "a question came without its connection"});
+  Inspection inspection;
+  inspection.what_ = text_of(wish, "inspect");
+  inspection.code_ = text_of(wish, "code");
+  inspection.client_ = std::move(fds[0]);
+  return inspection;
+}
+
+Json Inspection::begin() {
+  nonce_ = random_hex();
+  return {{"op", "inspect"}, {"nonce", nonce_}, {"what", what_}, {"code", code_}};
+}
+
+bool Inspection::take(const Json& message) {
+  if (text_of(message, "event") != "inspected" || text_of(message, "nonce") != nonce_) return false;
+  if (what_ == "completion") {
+    take_matches(message);
+    return true;
+  }
+  const std::string status = text_of(message, "status");
+  for (const char* const known : {"complete", "incomplete", "invalid"})
+    if (status == known) said_["status"] = status;
+  const std::string indent = text_of(message, "indent");
+  if (indent.size() <= kLongestIndent && indent.find_first_not_of(" \t") == std::string::npos)
+    said_["indent"] = indent;
+  return true;
+}
+
+void Inspection::take_matches(const Json& message) {
+  const std::string replaces = text_of(message, "replaces");
+  const auto matches = message.find("matches");
+  if (!code_.ends_with(replaces) || matches == message.end() || !matches->is_array()) return;
+  Json kept = Json::array();
+  std::size_t bytes = 0;
+  for (const Json& each : *matches) {
+    if (!each.is_string()) continue;
+    const std::string& match = each.get_ref<const std::string&>();
+    if (match.size() > kLongestMatch || !match.starts_with(replaces) || printable(match) != match)
+      continue;
+    bytes += match.size();
+    if (kept.size() >= kMostMatches || bytes > kMostBytes) break;
+    kept.push_back(match);
+  }
+  said_["replaces"] = replaces;
+  said_["matches"] = std::move(kept);
+}
+
+void Inspection::answer(Json facts) {
+  if (!client_.valid()) return;
+  facts.update(said_);
+  (void)send(client_.get(), {{"inspected", std::move(facts)}});
+  client_.reset();
+}
+
+void Inspection::answer(const Error& error) {
+  if (client_.valid()) (void)send(client_.get(), {{"error", error_json(error)}});
+  client_.reset();
+}
+
+}  // namespace sbx::session

@@ -1,0 +1,116 @@
+// The init of one call in a held sandbox. It makes the mounts that its PID namespace needs, waits for its program, which may
+// come much later, and runs it. Child-safe: see child.cpp.
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+
+#include "base/control.hpp"
+#include "spawn/child_calls.hpp"
+
+namespace sbx::child {
+namespace {
+
+/// From here on; what is below belongs to the program's streams and to what it is given.
+constexpr int kFirstOwn = 3 + static_cast<int>(control::kMostKept);
+
+/// Where memory runs out, the kernel ends a call before the holder, with which every call would end; it may be files of
+/// ended calls that fill the memory. The program can lower its own score, but not this process's. Only a dumpable
+/// process owns its files in /proc; nobody in the sandbox sees this one.
+void come_before_holder() {
+  (void)::prctl(PR_SET_DUMPABLE, 1);
+  const int score = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  (void)!::write(score, "500", 3);
+  ::close(score);
+}
+
+/// Moves a descriptor out of the way of those that the program is given; -1 if it can't be moved.
+int move_up(int fd) {
+  if (fd >= kFirstOwn) return fd;
+  const long moved = call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, kFirstOwn);
+  ::close(fd);
+  return static_cast<int>(moved);
+}
+
+/// Where the last reference to a mount namespace goes with a process's end, that waits for an RCU grace period, 0.3 ms,
+/// before anybody hears of the end. The supervisor takes a reference, and gives it up when it has answered.
+void hold_mounts(Program& program) {
+  const long space = ::open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+  program.mount_space = move_up(static_cast<int>(must(program, Stage::descriptors, 1, space)));
+}
+
+/// Gives descriptors the numbers that the program knows them by. `from` is the index of the first in `received`.
+bool place_kept(Received& received, unsigned from, unsigned kept) {
+  for (unsigned i = 0; i < received.count && kept > 0; ++i) {
+    received.fds[i] = move_up(received.fds[i]);
+    if (received.fds[i] < 0) return false;
+  }
+  for (unsigned i = 0; i < kept; ++i) {
+    const int fd = received.fds[from + i];
+    if (call(SYS_dup3, fd, 3 + i, O_CLOEXEC) < 0) return false;
+    ::close(fd);
+  }
+  return true;
+}
+
+/// Waits for the program. Ends this process where the supervisor has gone, or has no use for it any more.
+Program& await_program(const Program& mounts) {
+  control::CallProgram order{};
+  Received received;
+  long got = -1;
+  do got = receive_order(mounts.channels.control, &order, sizeof order, 0, received);
+  while (got < 0 && errno == EINTR);
+  const unsigned before_kept = 1U + (order.streams ? 3U : 0U) + (order.image ? 1U : 0U);
+  if (got != sizeof order || order.what != control::FromSupervisor::begin_call ||
+      order.kept > control::kMostKept || received.count != before_kept + order.kept ||
+      !place_kept(received, before_kept, order.kept))
+    ::_exit(125);
+  const int* next = received.fds + 1;
+  Start start{.block = received.fds[0],
+              .size = order.block_size,
+              .channels = mounts.channels,
+              .fault = mounts.fault};
+  if (order.streams)
+    for (int& stream : start.channels.streams) stream = *next++;
+  if (order.image) start.channels.image = *next++;
+  start.channels.kept = order.kept;
+  Program& program = map_program(start);
+  program.mount_space = mounts.mount_space;
+  program.landlock_ruleset = mounts.landlock_ruleset;
+  return program;
+}
+
+}  // namespace
+
+/// The supervisor of a call is no ancestor of its init, which dies with the holder; the end of the supervisor is end of
+/// file on the control socket.
+void run_call(const Start& start, bool waits) {
+  Start own = start;
+  int* const held[] = {&own.block, &own.channels.control, &own.channels.errors};
+  for (int* const fd : held) {
+    *fd = move_up(*fd);
+    if (*fd < 0) ::_exit(125);
+  }
+  Program& mounts = map_program(own);
+  come_before_holder();
+  refuse_dumps(mounts);
+  // Itself, not the holder, so that this is the first message whatever the two do at the same time.
+  const int self = static_cast<int>(must(mounts, Stage::held, 0, call(SYS_pidfd_open, 1, 0)));
+  must(mounts, Stage::held, 1, send_report(mounts, {control::FromPid1::call_began, 0}, &self, 1));
+  ::close(self);
+  die_with_supervisor(mounts);
+  if (waits) wait_for_order(mounts, control::FromSupervisor::go);
+  join_groups(mounts);
+  renew_mounts(mounts);
+  hold_mounts(mounts);
+  // Its rules are those of the sandbox and of these mounts.
+  if (const int ruleset = make_second_wall(mounts); ruleset >= 0)
+    mounts.landlock_ruleset = static_cast<int>(must(mounts, Stage::landlock, 0, move_up(ruleset)));
+  lower_own_capabilities(mounts);
+  Program& program = await_program(mounts);
+  raise_own_capabilities(program);
+  open_terminal(program);
+  hand_over_descriptors(program);
+  run_command(program);
+}
+
+}  // namespace sbx::child

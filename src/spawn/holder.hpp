@@ -1,0 +1,32 @@
+#pragma once
+
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+#include "plan/plan.hpp"
+#include "spawn/placement.hpp"
+
+/// What is asked of a holder, PID 1 of a held sandbox, over its control socket: inits for calls, and to stop them all.
+namespace sbx::spawn {
+
+/// The init of a call that waits for its program, in a control group and with its mounts. It ends when this is let go.
+struct WaitingInit {
+  UniqueFd control;
+  UniqueFd errors;
+  UniqueFd pidfd;  ///< invalid: its first message has not been read
+
+  [[nodiscard]] bool lives() const;
+};
+
+/// Asks a holder for one. Of `plan` the mounts that are a call's own count, which are the same for all calls of a
+/// session. Returns before it is ready. Errors: host (the session is gone), setup.
+[[nodiscard]] Result<WaitingInit> make_waiting_init(const plan::Plan& plan, int holder,
+                                                    const Placement& placement);
+/// The first message of a call's init: its pidfd. Waits for it. Errors: host.
+[[nodiscard]] Result<UniqueFd> take_init(int control);
+
+/// Stops every process of a held sandbox but its holder, or wakes them. Returns when the holder has sent the signals: a
+/// process in the middle of a system call stops when that is over. Errors: host (the sandbox is gone).
+[[nodiscard]] Status stop_calls(int holder);
+[[nodiscard]] Status continue_calls(int holder);
+
+}  // namespace sbx::spawn
