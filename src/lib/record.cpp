@@ -5,72 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include "lib/fields.hpp"
 
 namespace sbx {
+
+using namespace lib;
+
 namespace {
-
-using Json = nlohmann::json;
-
-// A record is untrusted input: a member that is missing or of another type keeps its default.
-
-const Json& part(const Json& object, const char* key) {
-  static const Json kNothing;
-  if (!object.is_object()) return kNothing;
-  const auto found = object.find(key);
-  return found == object.end() ? kNothing : *found;
-}
-
-std::optional<std::uint64_t> number(const Json& object, const char* key) {
-  const Json& value = part(object, key);
-  if (!value.is_number_unsigned()) return std::nullopt;
-  return value.get<std::uint64_t>();
-}
-
-std::uint64_t count(const Json& object, const char* key) {
-  return number(object, key).value_or(0);
-}
-
-int small(const Json& object, const char* key) {
-  return static_cast<int>(count(object, key));
-}
-
-bool flag(const Json& object, const char* key) {
-  const Json& value = part(object, key);
-  return value.is_boolean() && value.get<bool>();
-}
-
-std::string plain(const Json& object, const char* key) {
-  const Json& value = part(object, key);
-  return value.is_string() ? value.get<std::string>() : std::string();
-}
-
-std::string from_base64(std::string_view text) {
-  std::string bytes;
-  std::uint32_t bits = 0;
-  int have = 0;
-  for (const char c : text) {
-    int digit = -1;
-    if (c >= 'A' && c <= 'Z') digit = c - 'A';
-    if (c >= 'a' && c <= 'z') digit = c - 'a' + 26;
-    if (c >= '0' && c <= '9') digit = c - '0' + 52;
-    if (c == '+') digit = 62;
-    if (c == '/') digit = 63;
-    if (digit < 0) break;  // '=' is padding
-    bits = bits << 6 | static_cast<std::uint32_t>(digit);
-    have += 6;
-    if (have < 8) continue;
-    have -= 8;
-    bytes += static_cast<char>(bits >> have & 0xff);
-  }
-  return bytes;
-}
-
-/// A name that is not UTF-8 has its bytes in base64 beside the text.
-std::string name(const Json& object, const std::string& key) {
-  const std::string exact = plain(object, (key + "_b64").c_str());
-  return exact.empty() ? plain(object, key.c_str()) : from_base64(exact);
-}
 
 template <class Entry, class Read>
 std::vector<Entry> list(const Json& object, const char* key, Read read) {
@@ -110,18 +51,6 @@ std::optional<Verdict> verdict_of(const Json& outcome) {
   if (status == "cancelled") return Cancelled{small(outcome, "signal")};
   if (status == "lost") return Lost{};
   return std::nullopt;
-}
-
-Stream stream_of(const Json& json) {
-  Stream stream{.bytes = count(json, "bytes"),
-                .truncated = flag(json, "truncated"),
-                .head_bytes = count(json, "head_bytes"),
-                .tail_bytes = count(json, "tail_bytes"),
-                .joined = flag(json, "joined")};
-  if (part(json, "text").is_string())
-    stream.text = plain(json, "encoding") == "base64" ? from_base64(plain(json, "text"))
-                                                      : plain(json, "text");
-  return stream;
 }
 
 Denial denial_of(const Json& json) {

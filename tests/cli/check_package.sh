@@ -89,7 +89,9 @@ grep -q "^#compdef $name\$" "/usr/share/zsh/site-functions/_$name" || fail "the 
 grep -q "^complete -c $name " "/usr/share/fish/vendor_completions.d/$name.fish" || fail "the completions of fish are for another program"
 # shellcheck disable=SC2046 # words
 "$compiler" -std=c++20 -o "$scratch/client.bin" "$scratch/client/main.cpp" $(pkg-config --cflags --libs sbx) || fail "the client does not build"
-as_user "$scratch/client.bin" "/usr/bin/$name" | grep -q good || fail "the client does not work"
+# A session needs a directory of its user's.
+mkdir "$scratch/runtime" && chmod 700 "$scratch/runtime" && chown nobody:nogroup "$scratch/runtime"
+as_user XDG_RUNTIME_DIR="$scratch/runtime" "$scratch/client.bin" "/usr/bin/$name" | grep -q good || fail "the client does not work"
 if [ "$name" != sbx ]; then
   [ "$(as_user sbx)" = "$foreign" ] || fail "the foreign sbx is another one now"
   rm /usr/bin/sbx

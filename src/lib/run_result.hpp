@@ -1,0 +1,12 @@
+#pragma once
+
+#include <sbx/run.hpp>
+
+#include "lib/process.hpp"
+
+namespace sbx::lib {
+
+/// Of a process that wrote a record of schema "sbx.run/1".
+[[nodiscard]] RunAnswer answer_of(End end);
+
+}  // namespace sbx::lib
