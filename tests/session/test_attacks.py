@@ -718,7 +718,7 @@ while True: kept.append(b"x" * 500_000)
             call = self.detach("--", "sh", "-c", "head -c 13000000 /dev/zero; head -c 13000000 /dev/zero >&2")
             self.assertEqual(self.sbx_session("wait", "work", call).status, 0)
         # Twice session.log for each: not more than what was promised to be kept.
-        self.assertLess(resident_kib(facts["pid"]), (4 * 2 * 8 + 16) * 1024)
+        self.assertLess(resident_kib(facts["pid"]), (4 * 2 * 8 + 24) * 1024)
 
     def test_a_full_disk_can_be_emptied_by_the_next_call(self):
         self.start_session("--disk", "4M")
@@ -739,6 +739,15 @@ print(refusal)
         again = self.exec_json("--", "sh", "-c", "rm /tmp/full && head -c 1000000 /dev/zero >/tmp/next && wc -c </tmp/next")
         self.assertEqual((again.status, again.record["stdout"]["text"].strip(), again.record["limits_met"]), (0, "1000000", []), again)
         self.assertEqual(self.sbx_session("put", "work", "small", "/tmp/").status, 0)
+
+    def test_a_disk_that_was_full_before_a_call_counts_unless_the_call_makes_room(self):
+        self.start_session("--disk", "4M")
+        fill = "head -c 8000000 /dev/zero >/tmp/full 2>/dev/null;"
+        long_enough = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done;"  # the supervisor looks every 50 ms
+        for script, is_met in ((fill, True), (long_enough, True), (f"{long_enough} rm /tmp/full", False),
+                               (f"{fill} {long_enough}", True), (f"{long_enough} rm /tmp/full; {fill} {long_enough} true", True)):
+            call = self.exec_json("--", "sh", "-c", script)
+            self.assertEqual([each["limit"] for each in call.record["limits_met"]], ["disk"] if is_met else [], (script, call))
 
 
 class Traps(AttackTest):

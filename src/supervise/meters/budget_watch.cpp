@@ -60,6 +60,17 @@ std::uint64_t outer_kills(const std::string& file) {
   return count;
 }
 
+std::uint64_t used_bytes(const struct statfs& facts) {
+  return (facts.f_blocks - facts.f_bfree) * static_cast<std::uint64_t>(facts.f_bsize);
+}
+/// A tmpfs without a limit reports 0 of 0.
+bool has_no_block(const struct statfs& facts) {
+  return facts.f_blocks > 0 && facts.f_bfree == 0;
+}
+bool has_no_name(const struct statfs& facts) {
+  return facts.f_files > 0 && facts.f_ffree == 0;
+}
+
 }  // namespace
 
 BudgetWatch::BudgetWatch(EventLoop& loop, const Settings& settings, Sandbox sandbox, Hooks hooks)
@@ -74,7 +85,11 @@ BudgetWatch::BudgetWatch(EventLoop& loop, const Settings& settings, Sandbox sand
       memory_(processes_, settings.disk_in_folder ? -1 : sandbox.scratch, &sockets_),
       disk_(settings.disk_in_folder ? sandbox.scratch : -1),
       writes_(processes_, settings.holds_calls ? (sandbox.processes >= 0 ? 1 : sandbox.pid) : 0) {
-  disk_at_start_ = memory_.scratch_used();
+  if (const auto facts = disk_facts()) {
+    disk_at_start_ = used_bytes(*facts);
+    disk_full_ = Fullness(has_no_block(*facts));
+    disk_files_full_ = Fullness(has_no_name(*facts));
+  }
   if (!group_has_memory()) outer_kills_at_start_ = outer_kills(settings.outer_events);
 }
 
@@ -388,18 +403,25 @@ void BudgetWatch::check_disk() {
   look_after(microseconds(step), &BudgetWatch::check_disk);
 }
 
-void BudgetWatch::look_at_disk() {
-  if (settings_.disk_in_folder) return;  // check_disk() covers it
+std::optional<struct statfs> BudgetWatch::disk_facts() const {
   struct statfs facts{};
-  if (sandbox_.scratch < 0 || ::fstatfs(sandbox_.scratch, &facts) != 0) return;
-  const std::uint64_t used =
-      (facts.f_blocks - facts.f_bfree) * static_cast<std::uint64_t>(facts.f_bsize);
-  disk_fills_ = disk_fills_ || (used > disk_used_ && facts.f_bfree < facts.f_blocks / 2);
+  if (settings_.disk_in_folder) return {};  // check_disk() covers it
+  if (sandbox_.scratch < 0 || ::fstatfs(sandbox_.scratch, &facts) != 0) return {};
+  return facts;
+}
+
+void BudgetWatch::look_at_disk() {
+  const auto facts = disk_facts();
+  if (!facts) return;
+  const std::uint64_t used = used_bytes(*facts);
+  disk_fills_ = disk_fills_ || (used > disk_used_ && facts->f_bfree < facts->f_blocks / 2);
   disk_used_ = used;
   seen_.disk_peak = std::max(seen_.disk_peak, used - std::min(used, disk_at_start_));
   seen_.disk_filled = std::max(seen_.disk_filled, used);
-  seen_.disk_met = seen_.disk_met || (facts.f_blocks > 0 && facts.f_bfree == 0);
-  seen_.disk_files_met = seen_.disk_files_met || (facts.f_files > 0 && facts.f_ffree == 0);
+  disk_full_.look(has_no_block(*facts));
+  disk_files_full_.look(has_no_name(*facts));
+  seen_.disk_met = disk_full_.was_filled();
+  seen_.disk_files_met = disk_files_full_.was_filled();
 }
 
 // ---- the end ----
@@ -437,6 +459,8 @@ void BudgetWatch::note_at_end(CpuTime of_pid1, std::uint64_t written_by_pid1) {
     note_entries();
   }
   look_at_disk();
+  seen_.disk_met = seen_.disk_met || disk_full_.never_had_room();
+  seen_.disk_files_met = seen_.disk_files_met || disk_files_full_.never_had_room();
   note_counters();
   note_doubts_of_memory();
   used_.user_microseconds = std::max(used_.user_microseconds, of_pid1.user_microseconds);

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <sys/vfs.h>
+
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +45,23 @@ struct BudgetsSeen {
   bool disk_files_met = false;
   Evidence processes_evidence{};
   Largest largest;  ///< by memory, recorded near the limit
+};
+
+/// Whether a private disk was found full. A call of a session may begin on a full one and make room, which doesn't count:
+/// it counts if it is filled again, or if it never had room.
+class Fullness {
+ public:
+  explicit Fullness(bool at_start = false) : never_had_room_(at_start) {}
+  void look(bool full) {
+    never_had_room_ = never_had_room_ && full;
+    was_filled_ = was_filled_ || (full && !never_had_room_);
+  }
+  [[nodiscard]] bool was_filled() const { return was_filled_; }
+  [[nodiscard]] bool never_had_room() const { return never_had_room_; }
+
+ private:
+  bool never_had_room_;
+  bool was_filled_ = false;
 };
 
 /// Watches the budgets of memory, CPU time, processes and disk of one run: by the counters of its control group if it
@@ -115,6 +135,8 @@ class BudgetWatch {
   void note_entries();
   void note_written(std::uint64_t by_processes);
   void look_around();
+  /// Of the private tmpfs; empty if there is none.
+  [[nodiscard]] std::optional<struct statfs> disk_facts() const;
   void look_at_disk();
   void check_disk();
   void note_counters();
@@ -153,6 +175,8 @@ class BudgetWatch {
   std::uint64_t disk_at_start_ = 0;
   std::uint64_t outer_kills_at_start_ = 0;
   std::uint64_t written_by_processes_ = 0;
+  Fullness disk_full_;
+  Fullness disk_files_full_;
   std::uint64_t disk_used_ = 0;       ///< bytes on the private tmpfs at the last look
   bool disk_fills_ = false;           ///< since look_around() last asked: it grew beyond half
   std::uint64_t kills_answered_ = 0;  ///< of a session, which goes on

@@ -37,8 +37,6 @@ class MemoryMeter {
   /// The sockets' part of the usage at the last look, in bytes.
   [[nodiscard]] std::uint64_t in_sockets() const { return in_sockets_; }
   [[nodiscard]] bool may_keep_unmapped() const { return beside_.may_keep_unmapped(); }
-  /// Bytes in files of the private tmpfs.
-  [[nodiscard]] std::uint64_t scratch_used() const { return scratch_use().content; }
 
  private:
   struct Bounds {
@@ -74,6 +72,8 @@ class MemoryMeter {
     std::uint64_t fileless = 0;  ///< in no file at all; an upper bound
   };
   [[nodiscard]] TmpfsUse scratch_use() const;
+  /// Bytes in files of the private tmpfs.
+  [[nodiscard]] std::uint64_t scratch_used() const { return scratch_use().content; }
   /// Memory other than the processes' own and shared pages, as of the last look.
   [[nodiscard]] std::uint64_t surely_aside() const {
     return aside_.tables + in_sockets_ + entries_;
