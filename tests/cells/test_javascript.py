@@ -31,6 +31,10 @@ def version_of(node):
 
 # Code, text of the main result or all its forms, stdout, stderr, (error's name, value, line).
 TABLE = [
+    # First, because a command that shares the pipes would make them blocking.
+    ("process.stdout.write('x'.repeat(5e6)); await 1", "1", lambda out: len(out) == 5_000_000, "", None),
+    ("console.error('x'.repeat(5e6)); await 1", "1", "", lambda err: len(err) == 5_000_001, None),
+    ("console.log('x'.repeat(10_000_000))", None, lambda out: len(out) == 10_000_001, "", None),
     ("1 + 1", "2", "", "", None),
     ("'text'", "'text'", "", "", None),
     ("undefined", None, "", "", None),
@@ -92,7 +96,10 @@ TABLE = [
     ("await 0\ng()", None, "", "", ("RangeError", "inner", 2)),
     ("x = = 1", None, "", "", ("SyntaxError", "Unexpected token '='", 1)),
     ("let ok = 1\nlet bad = ;", None, "", "", ("SyntaxError", "Unexpected token ';'", 2)),
-    ("if (1) {", None, "", "", ("SyntaxError", "Unexpected end of input", ANY)),
+    ("if (1) {", None, "", "", ("SyntaxError", "Unexpected end of input", 1)),
+    ("foo(", None, "", "", ("SyntaxError", "Unexpected end of input", 1)),
+    ("1\nawait foo(\n\n", None, "", "", ("SyntaxError", "Unexpected end of input", 2)),
+    ("`open", None, "", "", ("SyntaxError", ANY, 1)),
     ("throw 5", None, "", "", ("number", "5", None)),
     ("throw {a: 1}", None, "", "", ("object", "{ a: 1 }", None)),
     ("throw null", None, "", "", ("null", "null", None)),
@@ -122,7 +129,6 @@ TABLE = [
     ("// a comment", None, "", "", None),
     ("'use strict'; undeclared = 1", None, "", "", ("ReferenceError", ANY, 1)),
     ("`a\n${1 + 1}`", "'a\\n2'", "", "", None),
-    ("console.log('x'.repeat(10_000_000))", None, lambda out: len(out) == 10_000_001, "", None),
 ]
 
 
@@ -201,6 +207,8 @@ class JavaScript(CellTest):
         self.assertEqual(answer.error["line"], 2)
         answer = context.cell("let a\nlet b = ;")
         self.assertEqual(answer.error["traceback"], "<cell 3>:2\nlet b = ;\n        ^\nSyntaxError: Unexpected token ';'", answer)
+        answer = context.cell("1\nfoo(\n")
+        self.assertEqual((answer.error["traceback"], answer.error["line"]), ("<cell 4>:2\nfoo(\n    ^\nSyntaxError: Unexpected end of input", 2), answer)
 
     def test_large_values_are_left_out(self):
         context = self.node()
@@ -221,6 +229,12 @@ class JavaScript(CellTest):
             with self.assertRaises(Died) as ended:
                 context.cell("1")
             self.assertEqual(ended.exception.status, status)
+
+    def test_exit_keeps_output_larger_than_the_pipe(self):
+        for code in ("console.log('x'.repeat(5e5)); process.exit(0)", "console.error('x'.repeat(5e5)); process.exit(0)", "await 1; console.log('x'.repeat(5e5)); process.exit(0)"):
+            context = self.node()
+            answer = context.cell(code)
+            self.assertEqual((len(answer.out) + len(answer.err), answer.done["exit"]), (500_001, 0), code)
 
     def test_several_at_once(self):
         context = self.node()
@@ -264,6 +278,46 @@ class JavaScript(CellTest):
             context.interrupt()
             context.ping()
         self.assertEqual(context.cell("kept").text, "42")
+
+    def test_what_an_interrupted_cell_waits_for_may_be_collected(self):
+        for node in found() or ["/usr/bin/node"]:
+            with self.subTest(node):
+                context = self.node(node)
+                self.interrupted(context, "console.log('ready'); await new Promise(() => {})")
+                for _ in range(3):
+                    self.assertEqual(context.cell("{ const many = []; for (let i = 0; i < 1e6; i++) many.push({ a: [i] }) } 1").text, "1")
+
+    def test_values_of_an_interrupted_cell_reach_no_other_cell(self):
+        context = self.node()
+        context.cell("async function show(gate, value) { await gate; display(value); await 1; display(value) }; const opened = []; const gate = () => new Promise(open => opened.push(open))")
+        late = "display('late'); console.log('went on')"
+        for rest in (f"await gate(); {late}; 'last'", f"await show(gate(), 'late'); {late}", f"await Promise.all([show(gate(), 'late'), gate()]); {late}",
+                     f"setTimeout(function again() {{ if (opened.done) {{ {late} }} else setTimeout(again, 1) }}, 1); await gate()",
+                     f"setTimeout(function again() {{ if (opened.done) {{ {late} }} else setTimeout(again, 1) }}, 1); while (true) {{}}"):
+            context.cell("opened.length = 0; opened.done = false; 1")
+            self.interrupted(context, f"console.log('ready'); {rest}")
+            dropped = b"sbx: cell %d was interrupted, and what it displays now is dropped\n" % context.count
+            answer = context.cell("opened.forEach(open => open()); opened.done = true; await show(new Promise(r => setTimeout(r, 50)), 'mine'); display('mine'); Promise.resolve(7)")
+            self.assertEqual((answer.shown, answer.text), ([{"text/plain": "'mine'"}] * 3, "Promise { 7 }"), f"{rest}\n{answer}")
+            self.assertEqual((bytes(answer.out), bytes(answer.err)), (b"went on\n", dropped), f"{rest}\n{answer}")
+
+    def test_a_timer_prints_after_its_cell(self):
+        context = self.node()
+        self.interrupted(context, "function show(value) { display(value) }; console.log('ready'); await new Promise(() => {})")
+        context.cell("setTimeout(() => console.log('printed'), 50); 1")
+        answer = context.cell("await new Promise(r => setTimeout(r, 200)); show(2)")
+        self.assertEqual((answer.shown, bytes(answer.out), bytes(answer.err)), ([{"text/plain": "2"}], b"printed\n", b""), answer)
+
+    def test_values_of_every_way_to_call_back_reach_their_cell(self):
+        context = self.node()
+        self.interrupted(context, "console.log('ready'); await new Promise(() => {})")
+        context.cell("const events = new (require('events'))(); events.on('event', value => display(value)); const early = new Promise(r => setTimeout(r, 1, 'early')); 1")
+        answer = context.cell("events.emit('event', 'emitted'); early.then(display); setTimeout(display, 1, 'timer'); setImmediate(display, 'immediate'); process.nextTick(display, 'tick'); "
+                              "queueMicrotask(() => display('microtask')); require('fs').stat('/', () => display('file')); await { then(done) { display('thenable'); done() } }; "
+                              "await new Promise(r => setTimeout(r, 100)); display('end'); ({ [Symbol.for('nodejs.util.inspect.custom')]() { display('inspected'); return 'value' } })")
+        self.assertEqual({data["text/plain"].strip("'") for data in answer.shown},
+                         {"emitted", "early", "timer", "immediate", "tick", "microtask", "file", "thenable", "end", "inspected"}, answer)
+        self.assertEqual((answer.text, bytes(answer.err)), ("value", b""), answer)
 
     def test_commands_inherit_no_channel(self):
         context = self.node()

@@ -3,8 +3,10 @@
 
 import glob
 import os
+import select
 import signal
 import subprocess
+import time
 import unittest
 
 import celltest
@@ -20,11 +22,14 @@ def version_of(python):
     return tuple(map(int, text.split()))
 
 
-def others():
+def interpreters():
     """Interpreters besides Debian's: those of pyenv, and what SBX_TEST_PYTHONS names, separated by colons."""
     home = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
-    found = [name for name in os.environ.get("SBX_TEST_PYTHONS", "").split(":") if name] + sorted(glob.glob(home + "/versions/*/bin/python3"))
-    return [name for name in found if version_of(name) >= (3, 8)]
+    return [name for name in os.environ.get("SBX_TEST_PYTHONS", "").split(":") if name] + sorted(glob.glob(home + "/versions/*/bin/python3"))
+
+
+def others():
+    return [name for name in interpreters() if version_of(name) >= (3, 8)]
 
 
 class PythonTest(Rows, CellTest):
@@ -152,6 +157,16 @@ class Interpreters(PythonTest):
                 with self.subTest(interpreter, group=group):
                     self.table(group, interpreter)
 
+    def test_an_older_python_says_so(self):
+        found = [name for name in interpreters() if (3,) <= version_of(name) < (3, 8)]
+        if not found:
+            self.skipTest("no Python 3 before 3.8")
+        for interpreter in found:
+            with self.assertRaises(Died) as ended:
+                self.python(interpreter)
+            version = subprocess.run([interpreter, "-c", "import sys; print('%d.%d.%d' % sys.version_info[:3])"], capture_output=True, check=True, text=True).stdout
+            self.assertEqual((ended.exception.status, ended.exception.partial.err.decode()), (1, f"sbx: cells need Python 3.8 or later, and this is {version}"))
+
     def test_venv(self):
         directory = self.directory()
         subprocess.run([SYSTEM, "-m", "venv", "--without-pip", directory + "/venv"], check=True)
@@ -241,6 +256,85 @@ class Questions(PythonTest):
         self.assertEqual(context.cell("6 * 7").text, "42")
 
 
+class Order(PythonTest):
+    """Of output and values, for a reader that counts the output that it has read when it reads a value."""
+
+    ATTEMPTS = 10  # a test that is held up for longer than a driver waits sees nothing
+
+    def arrives(self, descriptor):
+        """Waits until the pipe holds something, which stays in it."""
+        deadline = time.monotonic() + celltest.PATIENCE
+        while not select.select([descriptor], [], [], 0)[0]:
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.0005)
+
+    def holds_back(self, context, code, first, second):
+        """Whether nothing arrives in the second pipe until the first one is read, and it does then."""
+        nonce = context.begin(code)
+        self.arrives(first)
+        started = time.monotonic()
+        early = select.select([second], [], [], 0.1)[0]
+        held_up = time.monotonic() - started > 0.15
+        read = os.read(first, 1000)
+        if first == context.replies:
+            context.buffer += read
+        answered = time.monotonic()
+        self.arrives(second)
+        prompt = time.monotonic() - answered < 0.09
+        answer = context.finish(nonce)
+        self.assertTrue(answer.done["ok"], answer)
+        return not early and prompt and not held_up
+
+    def test_a_value_follows_the_output_before_it(self):
+        for shell in ["plain"] + ["ipython"] * has(SYSTEM, "IPython"):
+            context = self.python(shell=shell)
+            context.cell("import ctypes, sys; libc = ctypes.CDLL(None)")
+            for code in ("print('before'); display(1)", "print('before'); 2", "libc.printf(b'before'); 3"):
+                self.assertTrue(any(self.holds_back(context, code, context.out, context.replies) for _ in range(self.ATTEMPTS)), (shell, code))
+            code = "print('before', file=sys.stderr); display(4)"
+            self.assertTrue(any(self.holds_back(context, code, context.err, context.replies) for _ in range(self.ATTEMPTS)), shell)
+
+    def test_output_follows_the_value_before_it(self):
+        for shell in ["plain"] + ["ipython"] * has(SYSTEM, "IPython"):
+            context = self.python(shell=shell)
+            code = "display(1); print('after')"
+            self.assertTrue(any(self.holds_back(context, code, context.replies, context.out) for _ in range(self.ATTEMPTS)), shell)
+
+    def test_nobody_reads(self):
+        context = self.python()
+        context.cell("import time")
+        for code in ("print('x'); display(1)", "for _i in range(50): print('x'); display(1)"):
+            nonce = context.begin("_t = time.monotonic()\n" + code + "\nwaited = time.monotonic() - _t")
+            time.sleep(2.5)
+            answer = context.finish(nonce)
+            self.assertEqual(len(answer.out), 2 * len(answer.results), answer)
+            waited = float(context.cell("waited").text)
+            self.assertTrue(0.15 < waited < 2.4, (code, waited))
+
+    def test_a_pipe_of_the_cell_delays_nothing(self):
+        context = self.python()
+        context.cell("import os, time\nspent = 0; r, w = os.pipe(); saved = os.dup(1); os.dup2(w, 1)")
+        for _ in range(5):
+            context.cell("_t = time.monotonic(); print('x'); display(1); spent += time.monotonic() - _t")
+        size, spent = eval(context.cell("os.dup2(saved, 1); len(os.read(r, 1000)), spent").text)
+        self.assertTrue(size == 10 and spent < 0.5, spent)
+
+    def test_an_interrupt_ends_the_wait(self):
+        context = self.python()
+        nonce = context.begin("while True: print('x'); display(1)")
+        self.arrives(context.out)
+        context.interrupt()
+        answer = context.finish(nonce)
+        self.assertEqual((answer.error or {}).get("name"), "KeyboardInterrupt", answer)
+        self.assertEqual(context.cell("6 * 7").text, "42")
+
+    def test_a_stream_that_shows_values(self):
+        context = self.python()
+        context.cell("import sys\nclass Shows:\n    def write(self, text): return len(text)\n    def flush(self): display('flushed')\nbefore = sys.stdout")
+        answer = context.cell("sys.stdout = Shows()\ndisplay(1)\nsys.stdout = before")
+        self.assertEqual([data["text/plain"] for data in answer.shown], ["'flushed'", "1"], answer)
+
+
 class Interrupts(PythonTest):
     def interrupted(self, context, code, line, everyone=False):
         """The cell prints when it is ready for SIGINT, in the same statement: IPython compiles one after the other."""
@@ -265,6 +359,7 @@ class Interrupts(PythonTest):
         answer = self.interrupted(context, "\n\nif True: print('ready'); await asyncio.sleep(100)", 3)
         self.assertNotIn("<sbx>", answer.error["traceback"])
         self.interrupted(context, "async def waits():\n    try:\n        print('ready'); await asyncio.sleep(100)\n    finally:\n        print('cleaned')\nawait waits()", 3)
+        self.interrupted(context, "\nif True: asyncio.create_task(asyncio.sleep(0)); print('ready'); time.sleep(100)", 2)
         self.interrupted(context, "try:\n    print('ready'); time.sleep(100)\nfinally:\n    print('finally')", 2)
         self.interrupted(context, "\nif True: print('ready'); subprocess.run(['sleep', '100'])", 2, everyone=True)
         self.interrupted(context, "t = threading.Thread(target=lambda: None); t.start()\nif True: print('ready'); threading.Event().wait()", 2)
@@ -345,6 +440,15 @@ class Attacks(PythonTest):
         answer = self.attack("for fd in 3, 4:\n    try: os.write(fd, b'5: no message')\n    except OSError as e: print(e.errno)")
         self.assertEqual(answer.out, b"9\n9\n", answer)
         self.attack("for fd in range(3, 10):\n    try: os.close(fd)\n    except OSError: pass")
+
+    def test_closing_the_event_loop_costs_one_await(self):
+        for shell in ["plain"] + ["ipython"] * has(SYSTEM, "IPython"):
+            context = self.python(shell=shell)
+            context.cell("import asyncio, os\nasync def five(): return 5")
+            context.cell("os.closerange(3, 20)")
+            self.assertEqual(context.cell("await five()").error["name"], "OSError")
+            self.assertEqual(context.cell("files = [os.open('/dev/null', 0) for _i in range(9)]; await five()").text, "5")
+            self.assertEqual(context.cell("import gc\n_i = gc.collect()\nlen([os.close(each) for each in files])").text, "9")
 
     def test_closing_the_channel_ends_the_context(self):
         context, other = self.python(), self.python()

@@ -48,7 +48,9 @@ CELLS = [
     ("x <- 1\n\ng(2)", None, "", "", ("simpleError", "too large: 2", 3)),
     ("undefined_name", None, "", "", ("simpleError", "object 'undefined_name' not found", 1)),
     ("log(-1)", "[1] NaN", "", "Warning in log(-1) : NaNs produced\n", None),
-    ("warning('careful'); 1", "[1] 1", "", matching("Warning.*careful\n"), None),
+    ("warning('careful'); 1", "[1] 1", "", "Warning: careful\n", None),
+    ("as.integer('x')", "[1] NA", "", "Warning: NAs introduced by coercion\n", None),
+    ("(function() warning('inside'))()", None, "", matching("Warning in \\(function\\(\\) .*\\(\\) : inside\n"), None),
     ("suppressWarnings(as.integer('x'))", "[1] NA", "", "", None),
     ("tryCatch(stop('caught'), error = function(e) conditionMessage(e), finally = cat('finally\\n'))", '[1] "caught"', "finally\n", "", None),
     ("withCallingHandlers(message('m'), message = function(m) { cat('handled\\n'); invokeRestart('muffleMessage') })", None, "handled\n", "", None),
@@ -56,7 +58,10 @@ CELLS = [
     ("try(stop('tried'), silent = TRUE); 2", "[1] 2", "", "", None),
     ("options(warn = 2); as.integer('x')", None, "", "", ("simpleError", matching(".*converted from warning.*"), 1)),
     ("options(warn = 0)", None, "", "", None),
-    ("x <- (1 +", None, "", "", ("ParseError", matching("<cell .*>:2:0: unexpected end of input.*"), 2)),
+    ("x <- (1 +", None, "", "", ("ParseError", matching("<cell .*>:2:0: unexpected end of input.*"), 1)),
+    ("if", None, "", "", ("ParseError", matching(".*unexpected end of input.*"), 1)),
+    ("1\nif (TRUE\n\n", None, "", "", ("ParseError", matching(".*unexpected end of input.*"), 2)),
+    ("x <- 1\n'open\n", None, "", "", ("ParseError", matching(".*unexpected INCOMPLETE_STRING.*"), 2)),
     ("x <- 1\ny <- = 2", None, "", "", ("ParseError", matching(".*unexpected '='.*"), 2)),
     ("print.bad <- function(x, ...) stop('no print'); structure(1, class = 'bad')", None, "", "", ("simpleError", "no print", 1)),
     ("deep <- function(n) deep(n + 1); deep(1)", None, "", ANY, (matching("\\w*[sS]tackOverflowError|simpleError"), ANY, ANY)),
@@ -111,7 +116,7 @@ class R(CellTest):
             if error:
                 actual = answer.error
                 self.assertTrue(all(self.fits(expected, actual[name]) for expected, name in zip(error, ("name", "value", "line"))), about)
-                for foreign in ("withCallingHandlers", "tryCatch", "show_value", ".handleSimpleError"):
+                for foreign in ("withCallingHandlers", "tryCatch", "show_value", ".handleSimpleError", "expressions[["):
                     self.assertNotIn(foreign, actual["traceback"], about)
             self.assertEqual(context.cell("kept").text, "[1] 42", about)
         self.assertEqual(context.close(), 0)
@@ -122,6 +127,22 @@ class R(CellTest):
         answer = context.cell("\nouter(1)")
         self.assertEqual(answer.error["traceback"], "Error in inner(v) : deep\nCalls:\n  outer(1)\n  inner(v)\n  stop(\"deep\")", answer)
         self.assertEqual(answer.error["line"], 2)
+
+    def test_errors_at_the_top_name_no_call(self):
+        context = self.r()
+        for code, trace in (("nothing", "Error: object 'nothing' not found"), ("stop('mine')", "Error: mine\nCalls:\n  stop(\"mine\")"),
+                            ("log('a')", "Error in log(\"a\") : non-numeric argument to mathematical function")):
+            self.assertEqual(context.cell(code).error["traceback"], trace)
+
+    def test_browser_is_no_step_through_later_cells(self):
+        context = self.r()
+        told = b"sbx: browser() needs a terminal, so the code goes on\n"
+        for code, text, err in (("browser()", None, told), ("for (i in 1:3) browser(); 5", "[1] 5", told), ("f <- function(v) {\n  browser()\n  v\n}\nf(4)", "[1] 4", told),
+                                ("browser(expr = FALSE)", None, b""), ("base::browser()", None, told), ("invisible(trace('f', browser, print = FALSE)); f(6)", "[1] 6", told),
+                                ("suppressWarnings({ warning('w'); 2 })", "[1] 2", b""), ("library(splines); ls()", '[1] "f" "i"', b"")):
+            answer = context.cell(code)
+            self.assertEqual((answer.done["ok"], answer.text, bytes(answer.err)), (True, text, err), f"{code}\n{answer}")
+            self.assertNotIn(b"debug", answer.out, answer)
 
     def test_data_frames(self):
         context = self.r()

@@ -21,6 +21,7 @@
   const { writeSync } = fs;
   const inspect = util.inspect;
   const wait = Atomics.wait;
+  const Failure = Error; // a cell can assign to the global one
 
   const VALUE_BYTES = 4 << 20; // larger values are named in left_out
   const CELL_BYTES = 8 << 20; // all values of one cell
@@ -53,6 +54,12 @@
         wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
       }
     }
+  };
+
+  // Node.js writes to a pipe without blocking: what doesn't fit would come with a later cell, or get lost at an exit.
+  const outputs = [process.stdout, process.stderr];
+  const blockOutputs = () => {
+    for (const stream of outputs) stream._handle?.setBlocking?.(true); // a file has no handle
   };
 
   let cell = null; // {nonce, count, code, sent, leftOut} of the cell that runs
@@ -128,6 +135,33 @@
     send(message);
   };
 
+  // A cell that was interrupted while it waited goes on in the background: what it displays belongs to no later cell.
+  const display = (...values) => {
+    if (abandoned.size > 0 && isAbandoned(callingCell())) return;
+    for (const value of values) sendForms(formsOf(value), false);
+  };
+
+  const abandoned = new Map(); // by the count of an interrupted cell, whether it was told that its values are dropped
+
+  const isAbandoned = (count) => {
+    if (abandoned.get(count) === false) {
+      abandoned.set(count, true);
+      console.error(`sbx: cell ${count} was interrupted, and what it displays now is dropped`);
+    }
+    return abandoned.has(count);
+  };
+
+  // The count of the cell at the bottom of V8's stack, which goes on from a function to the code that awaits it.
+  // AsyncLocalStorage would know more, but adds properties to all promises before Node.js 24, which printing shows.
+  const callingCell = () => {
+    const limit = Failure.stackTraceLimit;
+    Failure.stackTraceLimit = Infinity;
+    const stack = String(new Failure().stack);
+    Failure.stackTraceLimit = limit;
+    const calls = [...stack.matchAll(/\bsbx-cell-(\d+):/g)];
+    return calls.length > 0 ? Number(calls[calls.length - 1][1]) : undefined;
+  };
+
   // Errors.
 
   // The cell's own name in stack frames, where a name has no blanks.
@@ -148,6 +182,14 @@
   const sendError = (name, value, traceback, line) =>
     send({ event: 'error', nonce: cell.nonce, name, value: cut(value), traceback: cut(traceback), line });
 
+  // The end of the code is where V8 finds that something is missing, though it names a line of the driver's after it.
+  const placeIn = (code, details) => {
+    const lines = code.trimEnd().split('\n');
+    const last = lines.length - 1;
+    if (details.lineNumber > last) return { line: last + 1, column: lines[last].length, text: lines[last] };
+    return { line: details.lineNumber + 1, column: details.columnNumber, text: lines[details.lineNumber] };
+  };
+
   const reportError = (error, details) => {
     let name = 'Error';
     let value = '';
@@ -162,9 +204,9 @@
         line = found ? Number(found[1]) : null;
         traceback = readable(inspect(error));
         if (name === 'SyntaxError' && line === null && !stack.includes('sbx-cell-')) {
-          line = details.lineNumber + 1;
-          const text = cell.code.split('\n')[details.lineNumber];
-          if (text !== undefined) traceback = `<cell ${cell.count}>:${line}\n${text}\n${' '.repeat(details.columnNumber)}^\n${traceback}`;
+          const place = placeIn(cell.code, details);
+          line = place.line;
+          traceback = `<cell ${cell.count}>:${line}\n${place.text}\n${' '.repeat(place.column)}^\n${traceback}`;
         }
       } else {
         name = error === null ? 'null' : typeof error;
@@ -262,13 +304,18 @@
 
   // Running a cell.
 
-  const session = new inspector.Session();
-  session.connect();
   const hand = { value: undefined, give(value) { hand.value = value; } };
   let handId;
-  globalThis.__sbx_hand__ = hand;
-  session.post('Runtime.evaluate', { expression: '__sbx_hand__' }, (_, answer) => { handId = answer.result.objectId; });
-  delete globalThis.__sbx_hand__;
+  let session = null;
+  const connect = () => {
+    session?.disconnect();
+    session = new inspector.Session();
+    session.connect();
+    globalThis.__sbx_hand__ = hand;
+    session.post('Runtime.evaluate', { expression: '__sbx_hand__' }, (_, answer) => { handId = answer.result.objectId; });
+    delete globalThis.__sbx_hand__;
+  };
+  connect();
 
   // The value itself behind what the inspector says about it.
   const valueOf = (remote) => {
@@ -308,6 +355,8 @@
   let hasStale = false;
   const interrupted = () => {
     hasStale = true;
+    abandoned.set(cell.count, false);
+    connect(); // Node.js 22 aborts when V8 collects a promise that a session still awaits
     sendError('Interrupt', 'SIGINT ended the cell', '', null);
     finish(false);
   };
@@ -336,6 +385,7 @@
   const run = (request) => {
     if (hasStale) forgetSignals(); // now, because the sender goes on until the cell is done
     hasStale = false;
+    blockOutputs(); // again for each cell, because programs of the last one could change the pipes, which they share
     const asked = (cell = { nonce: String(request.nonce), count: Number(request.count), code: String(request.code), sent: 0, leftOut: 0 });
     const expression = `${withImports(asExpression(asked.code))}\n//# sourceURL=${sourceName(asked.count)}`;
     evaluate = () =>
@@ -537,7 +587,7 @@
   define('module', { value: own, writable: true });
   define('exports', { value: own.exports, writable: true });
   define('__sbx_import__', { value: importModule });
-  define('display', { value: (...values) => { for (const value of values) sendForms(formsOf(value), false); }, writable: true });
+  define('display', { value: display, writable: true });
   for (const name of ['__filename', '__dirname']) delete globalThis[name];
   process.argv = [process.argv[0]];
 

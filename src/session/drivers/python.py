@@ -10,6 +10,10 @@ about its own cell only.
 With SBX_CELL_SHELL=plain the driver does not look for IPython."""
 
 import sys
+
+if sys.version_info < (3, 8):  # before anything that an older one lacks; exits with status 1
+    sys.exit("sbx: cells need Python 3.8 or later, and this is %d.%d.%d" % sys.version_info[:3])
+
 import builtins
 
 # Functions below use this copy: a cell that replaces builtins does not change the driver.
@@ -25,12 +29,16 @@ import json
 import linecache
 import os
 import re
+import stat
+import termios
+import time
 import traceback
 import types
 import warnings
 
 VALUE_BYTES = 4 << 20  # larger values are named in left_out
 CELL_BYTES = 8 << 20  # all values of one cell
+PATIENCE = 0.2  # seconds that one value waits for the reader of the pipes
 LEFT_OUT = 1000  # values of one cell that left_out names
 TEXT_CHARACTERS = 128 << 10  # of an error's value and traceback
 TABLE_ROWS = 1000
@@ -44,6 +52,7 @@ for _name in __import__("__future__").all_feature_names:
 # Bound now: a cell that replaces them, for a test of its own say, does not change the driver.
 to_json, from_json = json.dumps, json.loads
 read, write, close, getpid, end_process = os.read, os.write, os.close, os.getpid, os._exit
+ioctl, fstat, sleep, monotonic = fcntl.ioctl, os.fstat, time.sleep, time.monotonic
 
 PLAIN = "plain"
 IPYTHON = "ipython"
@@ -157,9 +166,7 @@ def interrupt(_number, frame):
 
 def interrupt_again(cell):
     """In a thread of its own: the callback that could not be interrupted is over by then."""
-    import time
-
-    time.sleep(0.001)
+    sleep(0.001)
     if current is cell:
         signal.pthread_kill(MAIN_THREAD, signal.SIGINT)
 
@@ -206,6 +213,62 @@ class Postponed:
             if self.came:
                 acknowledge()
                 raise KeyboardInterrupt
+
+
+# The order of output and values: the reader counts the output that it has read when it reads a value. So a value waits
+# until the output before it has been read, and the output after it until the value has been read.
+
+
+def pipe_of(descriptor):
+    """Says which pipe it is, None if it is none."""
+    try:
+        about = fstat(descriptor)
+    except OSError:
+        return None
+    return (about.st_dev, about.st_ino) if stat.S_ISFIFO(about.st_mode) else None
+
+
+def is_unread(descriptor):
+    """Whether one of the driver's pipes holds bytes there. Nobody may read a pipe with which a cell replaced it."""
+    try:
+        return ioctl(descriptor, termios.FIONREAD, NO_BYTES) != NO_BYTES and pipe_of(descriptor) in PIPES
+    except Exception:  # closed, no pipe, or an audit hook of a cell
+        return False
+
+
+def are_read(descriptors, deadline):
+    """Waits until the pipes are empty; False if they are not by the deadline."""
+    pause = 0.0002
+    for descriptor in descriptors:
+        while is_unread(descriptor):
+            left = deadline - monotonic()
+            if left <= 0:
+                return False
+            sleep(min(pause, left))
+            pause = min(2 * pause, 0.002)
+    return True
+
+
+def flush_before_value(cell):
+    if cell.flushes:
+        return  # a stream of the cell's own shows values when it is flushed
+    cell.flushes = True
+    try:
+        flush_all()
+    finally:
+        cell.flushes = False
+
+
+def send_in_order(cell, text, ends):
+    """Sends a value between the output before it and after it; ends: there is none after it."""
+    flush_before_value(cell)
+    deadline = monotonic() + cell.patience
+    read_in_time = are_read((1, 2), deadline)
+    channel.send_text(text)
+    if not ends:
+        read_in_time = are_read((channel.replies,), deadline) and read_in_time
+    # Nobody may be reading, or a child writes all the time: many values do not wait many times as long.
+    cell.patience = PATIENCE if read_in_time else cell.patience / 2
 
 
 # Values and their forms.
@@ -481,8 +544,8 @@ def form_as_json(mime, form):
     return text, len(whole) if whole.isascii() else len(whole.encode("utf-8", "surrogatepass"))
 
 
-def send_forms(forms, main=False):
-    """One result: each value within its cap and within the cell's, the others named."""
+def send_forms(forms, main=False, ends=False):
+    """One result: each value within its cap and within the cell's, the others named. ends: the cell ends with it."""
     cell = current
     if cell is None or not forms or not channel.is_ours():
         return  # a thread that outlived its cell
@@ -504,14 +567,16 @@ def send_forms(forms, main=False):
     cell.left_out += len(left_out)
     if not values and not left_out:
         return
-    channel.send_text(
+    send_in_order(
+        cell,
         '{"event":"result","nonce":%s,"main":%s,"data":{%s}%s}'
         % (
             to_json(cell.nonce),
             "true" if main else "false",
             ",".join(values),
             ',"left_out":' + to_json(left_out, ensure_ascii=False) if left_out else "",
-        )
+        ),
+        ends,
     )
 
 
@@ -544,7 +609,7 @@ def show_value(value):
     """sys.displayhook of the plain shell."""
     if value is not None:
         builtins._ = value
-        send_forms(forms_of(value), main=True)
+        send_forms(forms_of(value), main=True, ends=current is not None and current.ends)
 
 
 # Figures.
@@ -594,8 +659,8 @@ def hook_figure(module):
 
 # multiprocessing with spawn and forkserver: the child imports the definitions of the cells as its main module.
 
-sources = []  # (file name, text, flags) of the cells so far
-definitions = {"file": None, "count": 0}
+sources = []  # (file name, text, flags) of the cells so far, the running one included
+definitions = {"file": None, "count": 0}  # count: of the sources that the file holds
 
 REBUILD = """import marshal
 for _code in marshal.loads(%r):
@@ -677,7 +742,13 @@ def hook_display(module):
         setattr(module, name, function)
 
 
+def hook_asyncio(_module):
+    if in_main_thread():
+        prepare_loop()
+
+
 HOOKS = {
+    "asyncio": hook_asyncio,
     "matplotlib.pyplot": hook_pyplot,
     "matplotlib.figure": hook_figure,
     "multiprocessing.spawn": hook_spawn,
@@ -853,7 +924,7 @@ def kept_frames(error):
     if first is None:
         compiles = isinstance(error, SyntaxError) and is_cell(str(error.filename))
         return [not compiles and not is_foreign(frame) for frame in frames]
-    return [at >= first and frame.f_globals is not OWN for at, frame in enumerate(frames)]
+    return [at >= first and not is_foreign(frame) for at, frame in enumerate(frames)]
 
 
 def hide_frames(report, error, seen):
@@ -873,6 +944,8 @@ def hide_frames(report, error, seen):
 def traceback_of(error):
     if isinstance(error, SyntaxError) and error.text is None and error.lineno and is_cell(str(error.filename)):
         error.text = linecache.getline(error.filename, error.lineno) or None
+    if name_of(error) == "UsageError" and type(error).__module__ == "IPython.core.error":
+        return "UsageError: " + said_by(error)  # of a magic: no frame tells more
     report = traceback.TracebackException(type(error), error, error.__traceback__)
     hide_frames(report, error, set())
     if not report.stack and error.__cause__ is None and (error.__context__ is None or error.__suppress_context__):
@@ -1256,6 +1329,8 @@ def magic_script(program):
         import subprocess
 
         words = shlex.split(arguments) if program is None else [program] + shlex.split(arguments)
+        if not words:
+            raise UsageError("%%script takes a program and its arguments.")
         ended = run_command(words, input=body.encode("utf-8", "surrogateescape"))
         if ended.returncode != 0:
             raise subprocess.CalledProcessError(ended.returncode, words)
@@ -1266,7 +1341,10 @@ def magic_script(program):
 def magic_writefile(arguments, body):
     words = arguments.split()
     appends = "-a" in words
-    path = os.path.expanduser([word for word in words if word != "-a"][0].strip("'\""))
+    names = [word for word in words if word != "-a"]
+    if not names:
+        raise UsageError("%%writefile takes the name of a file, and -a before it to append.")
+    path = os.path.expanduser(names[0].strip("'\""))
     print("%s %s" % ("Appending to" if appends else "Overwriting" if os.path.exists(path) else "Writing", path))
     with open(path, "a" if appends else "w", encoding="utf-8") as file:
         file.write(body.lstrip("\n") if body.startswith("\n") else body)
@@ -1332,16 +1410,78 @@ for _name in ("python", "python3"):
 
 # Running a cell.
 
-loop = None  # the one event loop of the context, made by the first await
+loop = None  # the one event loop of the context, made when a cell could use it
+broken_loops = []  # kept: the end of one would close its descriptors, which are a cell's files by now
+NEED_A_LOOP = ("create_task", "get_running_loop", "TaskGroup")  # of asyncio: they fail where no event loop runs
+RUN_A_LOOP = ("run", "Runner")  # of asyncio: they fail where one runs
+
+
+def set_loop(asyncio):
+    global loop
+    if loop is None or loop.is_closed():
+        loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+
+
+def prepare_loop():
+    """Makes the context's event loop the current one of a cell: another cell can await what this one begins."""
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is not None:
+        try:
+            set_loop(asyncio)
+        except Exception:  # no descriptor is left, say: an await tells
+            pass
+
+
+def outside_functions(tree):
+    """The nodes of a cell but for the bodies of its functions, which run when they are called."""
+    pending = [tree]
+    while pending:
+        node = pending.pop()
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            pending.extend(ast.iter_child_nodes(node))
+
+
+def names_of_asyncio(nodes):
+    """What the nodes import of asyncio, and what earlier cells did: (names of the module, {name: what it is there})."""
+    module = sys.modules.get("asyncio")
+    modules = {name for name, value in list(main.items()) if module is not None and value is module}
+    parts = {name: name for name in NEED_A_LOOP + RUN_A_LOOP if name in main and main[name] is getattr(module, name, None)}
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            modules.update(each.asname or each.name for each in node.names if each.name == "asyncio")
+        elif isinstance(node, ast.ImportFrom) and node.module == "asyncio":
+            parts.update((each.asname or each.name, each.name) for each in node.names)
+    return modules, parts
+
+
+def needs_running_loop(text, tree=None):
+    """Whether a cell uses, outside of functions, what needs a running event loop, as it runs in notebooks."""
+    if not any(name in text for name in NEED_A_LOOP) or (tree is None and not parses(text)):
+        return False
+    nodes = list(outside_functions(ast.parse(text) if tree is None else tree))
+    modules, parts = names_of_asyncio(nodes)
+    used = {parts.get(node.id) for node in nodes if isinstance(node, ast.Name)}
+    used.update(node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules)
+    return any(name in used for name in NEED_A_LOOP) and not any(name in used for name in RUN_A_LOOP)
+
+
+async def evaluated(codes):
+    """Runs the parts of a cell in one go, so that no task begins between them; returns the last one's value."""
+    value = None
+    for code in codes:
+        value = eval(code, main)
+        if code.co_flags & CO_COROUTINE:
+            value = await value
+    return value
 
 
 def run_coroutine(coroutine):
     global loop
     import asyncio
 
-    if loop is None or loop.is_closed():
-        loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
+    set_loop(asyncio)
     task = loop.create_task(coroutine)
     try:
         return loop.run_until_complete(task)
@@ -1353,15 +1493,24 @@ def run_coroutine(coroutine):
                 ended = current.told
             except BaseException as cancelled:
                 ended = cancelled
+            if isinstance(error, OSError) and not task.done():  # a cell closed the loop's descriptors
+                broken_loops.append(loop)
+                loop = None
             if isinstance(error, KeyboardInterrupt) and ended is not None:
                 raise KeyboardInterrupt().with_traceback(ended.__traceback__) from None  # shows where the cell waited
         raise
 
 
-def run_compiled(code):
-    if code.co_flags & CO_COROUTINE:
-        return run_coroutine(eval(code, main))
-    return eval(code, main)
+def run_compiled(codes, needs_loop):
+    """Runs the parts of a cell, each with a loop only if it awaits: asyncio.run in the others needs a thread without one."""
+    if needs_loop and not (loop is not None and loop.is_running()):
+        return run_coroutine(evaluated(codes))
+    value = None
+    for code in codes:
+        value = eval(code, main)
+        if code.co_flags & CO_COROUTINE:
+            value = run_coroutine(value)
+    return value
 
 
 def is_quiet(lines, node):
@@ -1375,6 +1524,7 @@ def run_code(text, name):
     global futures
     flags = TOP_LEVEL_AWAIT | futures
     tree = compile(text, name, "exec", ast.PyCF_ONLY_AST | flags, True)
+    needs_loop = needs_running_loop(text, tree)
     last = None
     if tree.body and isinstance(tree.body[-1], ast.Expr):
         last = tree.body.pop()
@@ -1386,18 +1536,18 @@ def run_code(text, name):
     if name == current.name:
         sources.append((name, text, TOP_LEVEL_AWAIT | futures))
     del tree, last
-    if body is not None:
-        run_compiled(body)
-    shows = None if value is None else run_compiled(value)
-    return None if quiet else shows
+    answer = run_compiled([code for code in (body, value) if code is not None], needs_loop)
+    return None if quiet or value is None else answer
 
 
 futures = 0
 
 
 def run_plain(cell):
+    prepare_loop()
     value = run_code(with_magics(cell.code), cell.name)
     hook = sys.displayhook
+    cell.ends = hook is show_value
     hook(value)
 
 
@@ -1410,6 +1560,9 @@ class Cell:
         self.sent = 0
         self.left_out = 0
         self.told = None
+        self.patience = PATIENCE
+        self.flushes = False
+        self.ends = False  # whether nothing of the cell runs after the value that it shows next
 
 
 current = None
@@ -1682,7 +1835,7 @@ def make_ipython():
             pass
 
         def write_format_data(self, format_dict, md_dict=None):
-            send_forms(format_dict, main=True)
+            send_forms(format_dict, main=True, ends=self.shell.ast_node_interactivity == "last_expr")
 
         def finish_displayhook(self):
             flush()
@@ -1725,10 +1878,11 @@ def make_ipython():
             elif formatter.format_type != "text/plain":
                 complain("%s raised %s: %s" % (formatter.print_method, name_of(error), said_by(error)))
 
-        def should_run_async(self, *arguments, **named):
+        def should_run_async(self, raw_cell, **named):
             with warnings.catch_warnings():  # the real compilation warns
                 warnings.simplefilter("ignore")
-                return super().should_run_async(*arguments, **named)
+                text = named.get("transformed_cell") or raw_cell
+                return super().should_run_async(raw_cell, **named) or (self.autoawait and needs_running_loop(text))
 
         def showsyntaxerror(self, *_, **__):
             pass
@@ -1778,17 +1932,26 @@ def keep_numbers(lines):
     return lines[first:] if lines and lines[first].startswith("%%") else lines
 
 
+def source_in_ipython(shell, cell):
+    try:
+        text = shell.transform_cell(cell.code)
+        return (cell.name, text, TOP_LEVEL_AWAIT) if parses(text) else None
+    except Exception:
+        return None
+
+
 def run_in_ipython(shell, cell):
     if "\0" in cell.code:
         compile(cell.code, cell.name, "exec")  # raises; the shell would leave a coroutine behind
+    prepare_loop()
     shell.execution_count = cell.count
+    source = source_in_ipython(shell, cell)
+    if source is not None:
+        sources.append(source)  # before it runs: a process that it spawns has its functions
     result = shell.run_cell(cell.code, store_history=True)
-    try:
-        text = shell.transform_cell(cell.code)
-        if parses(text):
-            sources.append((cell.name, text, TOP_LEVEL_AWAIT))
-    except Exception:
-        pass
+    if source is not None and result.error_before_exec is not None:
+        sources.remove(source)
+        definitions["count"] = 0  # a file with it is stale
     failure = result.error_before_exec or result.error_in_exec or cell.told
     if failure is not None:
         raise failure
@@ -1872,6 +2035,8 @@ signal.signal(signal.SIGINT, ignore_interrupt)
 be_the_default_handler()
 sys.unraisablehook = heed_ignored
 channel = Channel()
+NO_BYTES = b"\0\0\0\0"  # as ioctl tells how many a pipe holds
+PIPES = {pipe_of(descriptor) for descriptor in (1, 2, channel.replies)} - {None}
 
 # The module that cells are: pickle, dataclasses and multiprocessing look for it by name.
 main_module = types.ModuleType("__main__")

@@ -233,6 +233,21 @@ local({
     if (length(text) > 1) paste(text[1], "...") else text
   }
 
+  # The call to which a condition is attributed. R's prompt names none for code at the top, where it is the driver's own.
+  own_call <- quote(eval(expressions[[position]], globalenv()))
+  call_of <- function(condition) {
+    call <- conditionCall(condition)
+    if (identical(call, own_call)) NULL else call
+  }
+
+  # The line of a syntax error. R says that the end is missing on a line after the last one.
+  parse_line <- function(text, code) {
+    place <- regmatches(text, regexec("<cell [0-9]+>:([0-9]+):", text))[[1]]
+    if (length(place) != 2) return(NA)
+    last <- length(strsplit(sub("[ \t\r\n]+$", "", code), "\n", fixed = TRUE)[[1]])
+    min(as.integer(place[2]), max(last, 1))
+  }
+
   # The line of the innermost call that the cell's text contains.
   line_of <- function(calls, name, otherwise) {
     for (call in rev(calls)) {
@@ -251,8 +266,7 @@ local({
     expressions <- tryCatch(parse(text = code, srcfile = source, keep.source = TRUE), error = identity)
     if (inherits(expressions, "error")) {
       text <- conditionMessage(expressions)
-      place <- regmatches(text, regexec("<cell [0-9]+>:([0-9]+):", text))[[1]]
-      send_error("ParseError", text, paste("Error:", text), if (length(place) == 2) as.integer(place[2]) else NA)
+      send_error("ParseError", text, paste("Error:", text), parse_line(text, code))
       return(FALSE)
     }
     refs <- attr(expressions, "srcref")
@@ -262,7 +276,7 @@ local({
     step <- function(position) {
       at <<- position
       base <<- sys.nframe()
-      answer <- withVisible(eval(expressions[[position]], globalenv()))
+      answer <- withVisible(eval(expressions[[position]], globalenv())) # own_call has the same text
       if (!answer$visible) return(invisible())
       if (position == length(expressions)) show_value(answer$value) else print_value(answer$value)
     }
@@ -274,7 +288,7 @@ local({
           level <- getOption("warn")
           if (level >= 2) return()
           if (level >= 0) {
-            call <- conditionCall(w)
+            call <- call_of(w)
             cat(if (is.null(call)) "Warning: " else paste0("Warning in ", trim_call(call), " : "), conditionMessage(w), "\n", sep = "", file = stderr())
           }
           tryInvokeRestart("muffleWarning")
@@ -290,12 +304,12 @@ local({
     }
     # Without the driver's calls before the cell's own, and those that handle the condition.
     own <- if (length(calls) > base) calls[-seq_len(base)] else list()
-    keep <- vapply(own, function(call) !(is.name(call[[1]]) && as.character(call[[1]]) %in% c(".handleSimpleError", "h", "withVisible", "show_value", "print_value")), TRUE)
+    keep <- vapply(own, function(call) !(is.name(call[[1]]) && as.character(call[[1]]) %in% c(".handleSimpleError", ".signalSimpleWarning", "h", "withVisible", "show_value", "print_value")), TRUE)
     drop <- which(vapply(own, function(call) identical(call[[1]], quote(eval)), TRUE))
     if (length(drop)) keep[seq_len(min(length(own), drop[min(2, length(drop))]))] <- FALSE
     keep <- keep & seq_along(own) <= length(own)
     shown <- vapply(own[keep], trim_call, "")
-    call <- conditionCall(failure)
+    call <- call_of(failure)
     head <- if (is.null(call)) paste0("Error: ", conditionMessage(failure)) else paste0("Error in ", trim_call(call), " : ", conditionMessage(failure))
     trace <- if (length(shown)) paste0(head, "\nCalls:\n", paste0("  ", shown, collapse = "\n")) else head
     send_error(class(failure)[1], conditionMessage(failure), trace, line_of(own, name, otherwise))
@@ -335,25 +349,37 @@ local({
     send(paste0("{\"event\":\"inspected\",\"nonce\":", quoted(request$nonce), paste(answer, collapse = ""), "}"))
   }
 
-  # What would leave the context, or take the channel along.
+  # What would leave the context, take the channel along, or step through all cells to come.
 
   report_end <- function(status) {
     if (!is.null(nonce) && Sys.getpid() == owner) send_done(status == 0, sprintf(",\"exit\":%d,\"ended\":true", as.integer(status)))
+  }
+  set_base <- function(name, value) {
+    unlockBinding(name, baseenv())
+    assign(name, value, baseenv())
+    lockBinding(name, baseenv())
   }
   replace_base <- function(name, make) {
     original <- get(name, baseenv())
     changed <- original
     body(changed) <- make(body(original))
     attr(changed, "srcref") <- NULL
-    unlockBinding(name, baseenv())
-    assign(name, changed, baseenv())
-    lockBinding(name, baseenv())
+    set_base(name, changed)
   }
   for (name in c("q", "quit")) replace_base(name, function(body) bquote({ .(report_end)(status); .(body) }))
   replace_base("system", function(body) bquote({
     if (is.character(command)) command <- paste0("exec 3<&- 4>&- 5<&- 6>&-; ", command)
     .(body)
   }))
+
+  told_browser <- 0 # the cell that was told, so that a loop is told once
+  set_base("browser", function(text = "", condition = NULL, expr = TRUE, skipCalls = 0L) {
+    if (isTRUE(as.logical(expr)) && told_browser != count) {
+      told_browser <<- count
+      cat("sbx: browser() needs a terminal, so the code goes on\n", file = stderr())
+    }
+    invisible(NULL)
+  })
 
   # A signal that came between cells, or just as one begins: the sender repeats it until the cell is done.
   absorb <- function() tryCatch(allowInterrupts(Sys.sleep(0)), interrupt = function(i) NULL)
