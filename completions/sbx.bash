@@ -3,7 +3,7 @@
 _sbx_commands="run policy doctor why ps stop session changes completions help"
 _sbx_builtins="default strict data-analysis python node shell agent ci-untrusted offline-build web-fetch"
 _sbx_keys="name description locked enforcement interpreters.allow interpreters.venv interpreters.extensions filesystem.system filesystem.read filesystem.write filesystem.deny filesystem.sockets filesystem.scan filesystem.landlock filesystem.seed filesystem.workspace.source filesystem.workspace.mode filesystem.outputs.collect filesystem.outputs.max_bytes filesystem.outputs.max_files filesystem.outputs.max_depth environment.pass environment.set syscalls.base syscalls.allow syscalls.deny syscalls.denied syscalls.rule network.mode network.allow network.private network.match_sni network.publish network.named limits.wall_time limits.cpu_time limits.cpus limits.memory limits.processes limits.open_files limits.file_size limits.disk limits.disk_files limits.disk_on limits.grace output.stdout output.stderr output.passed output.exceed output.results session.idle session.lifetime session.calls session.contexts session.cpu_time session.log"
-_sbx_names="name description locked enforcement interpreters.allow interpreters.venv interpreters.extensions filesystem.system filesystem.read filesystem.write filesystem.deny filesystem.sockets filesystem.scan filesystem.landlock filesystem.seed filesystem.workspace.source filesystem.workspace.mode filesystem.outputs.collect filesystem.outputs.max_bytes filesystem.outputs.max_files filesystem.outputs.max_depth environment.pass environment.set syscalls.base syscalls.allow syscalls.deny syscalls.denied syscalls.rule network.mode network.allow network.private network.match_sni network.publish network.named limits.wall_time limits.cpu_time limits.cpus limits.memory limits.processes limits.open_files limits.file_size limits.disk limits.disk_files limits.disk_on limits.grace output.stdout output.stderr output.passed output.exceed output.results session.idle session.lifetime session.calls session.contexts session.cpu_time session.log @always @basic-io @io-event @file-read @file-write @file-lock @sync @memory @thread @signal @timer @scheduling @resources @process @process-spawn @identity @ipc @network @system-info @self-restriction @debug @profile @aio @io-uring @numa @mount @namespace @keyring @handle @fanotify @bpf @memory-tricks @module @reboot @swap @clock @raw-io @privileged @obsolete allow-host-with-none allow-host-with-host bad-descriptor bad-input bad-code bad-context-name bad-session-name bad-set-name bad-value bad-variable call-ended context-busy input-too-large language-with-command misplaced-option missing-command missing-value other-language other-policy no-session session-exists session-gone too-many-contexts too-many-calls name-taken no-context-language no-such-call no-such-context no-such-session not-in-background needs-language no-changes-kept no-code-option no-command no-writer no-such-run no-such-set nobody-to-ask nothing-to-bring-out nothing-to-run reserved too-large unexpected-value unknown-command unknown-language unknown-option unknown-requirement unknown-stage usage bad-call-name bad-command bad-destination bad-extension bad-path bad-pattern bad-publication bad-unit denied-cannot-kill denied-grant duplicate-key empty-text extends-cycle extends-too-deep forbidden-grant filter-too-long invalid-utf8 missing-key needed-syscall-denied nested-too-deep no-such-argument not-settable nul-in-text out-of-range policy-too-large rule-never-matches rule-on-hot-call shadows-builtin toml-syntax too-many-entries too-many-findings too-many-policies too-many-ports unknown-key unknown-symbol unknown-syscall unknown-syscall-group unknown-word unsupported-schema widens-locked session-memory-full session-cpu-spent widens-session workspace-too-large wrong-type wrong-value-count bad-interpreter broken-set broken-transfer cannot-lock cannot-look cannot-open cannot-put cannot-read cannot-write command-not-executable command-not-found interpreter-not-allowed missing-grant missing-system missing-workspace bad-notebook old-notebook own-notebook no-content no-home no-interpreter no-mount-point no-record-kept not-a-record no-session-folder not-in-session no-state-folder link-leads-out untrusted-parent no-such-file no-system no-venv no-workspace-mode not-a-file not-a-regular-file not-a-socket not-brought-out not-dropped not-executable not-found not-grantable not-kept out-unusable report-unwritable seed-outside-home seed-too-large set-in-use shim-loop two-grants uncountable-grant unfit-workspace unknown-policy unreadable-grant unreadable-policy unusable-submount workspace-gone workspace-replaced not-ended calls-not-stopped cannot-clone cannot-publish listener-busy no-disk-folder no-fence no-free-uid no-proc no-rights-in-namespace no-user-namespace requirement-not-met no-interface-list no-resolver no-cgroup no-scope cannot-bind cannot-copy cannot-idmap cannot-open-source changed-during-set-up child-died memory-too-small no-overlay no-whiteouts bad-request broken-page init-killed no-descriptors no-epoll no-listener no-pidfd no-pipe no-signalfd no-socket no-stream bad-message call-lost worker-lost exited signaled over-budget denied cancelled lost setup-failed success limits_met denials degraded enforced network usage changes appeared hazards write_error kept applied out 1 2 124 125 126 127 137 152 153 159"
+_sbx_names="name description locked enforcement interpreters.allow interpreters.venv interpreters.extensions filesystem.system filesystem.read filesystem.write filesystem.deny filesystem.sockets filesystem.scan filesystem.landlock filesystem.seed filesystem.workspace.source filesystem.workspace.mode filesystem.outputs.collect filesystem.outputs.max_bytes filesystem.outputs.max_files filesystem.outputs.max_depth environment.pass environment.set syscalls.base syscalls.allow syscalls.deny syscalls.denied syscalls.rule network.mode network.allow network.private network.match_sni network.publish network.named limits.wall_time limits.cpu_time limits.cpus limits.memory limits.processes limits.open_files limits.file_size limits.disk limits.disk_files limits.disk_on limits.grace output.stdout output.stderr output.passed output.exceed output.results session.idle session.lifetime session.calls session.contexts session.cpu_time session.log @always @basic-io @io-event @file-read @file-write @file-lock @sync @memory @thread @signal @timer @scheduling @resources @process @process-spawn @identity @ipc @network @system-info @self-restriction @debug @profile @aio @io-uring @numa @mount @namespace @keyring @handle @fanotify @bpf @memory-tricks @module @reboot @swap @clock @raw-io @privileged @obsolete allow-host-with-none allow-host-with-host bad-descriptor bad-input bad-code bad-context-name bad-session-name bad-set-name bad-value bad-variable call-ended context-busy input-too-large language-with-command misplaced-option missing-command missing-value other-language other-policy other-directory not-of-a-call no-session session-exists session-gone session-silent too-many-contexts too-many-calls name-taken no-context-language no-such-call no-such-context no-such-session not-in-background needs-language no-changes-kept no-code-option no-command no-writer no-such-run no-such-set nobody-to-ask nothing-to-bring-out nothing-to-run reserved too-large unexpected-value unknown-command unknown-language unknown-option unknown-requirement unknown-stage usage bad-call-name bad-command bad-destination bad-extension bad-path bad-pattern bad-publication bad-unit denied-cannot-kill denied-grant duplicate-key empty-text extends-cycle extends-too-deep forbidden-grant filter-too-long invalid-utf8 missing-key needed-syscall-denied nested-too-deep no-such-argument not-settable nul-in-text out-of-range policy-too-large rule-never-matches rule-on-hot-call shadows-builtin toml-syntax too-many-entries too-many-findings too-many-policies too-many-ports unknown-key unknown-symbol unknown-syscall unknown-syscall-group unknown-word unsupported-schema widens-locked session-memory-full session-cpu-spent widens-session workspace-too-large wrong-type wrong-value-count bad-interpreter broken-set broken-transfer cannot-lock cannot-look cannot-open cannot-put cannot-read cannot-write command-not-executable command-not-found interpreter-not-allowed missing-grant missing-system missing-workspace bad-notebook old-notebook own-notebook no-content no-home no-interpreter no-mount-point no-record-kept not-a-record no-session-folder not-in-session no-state-folder link-leads-out untrusted-parent no-such-file no-system no-venv no-workspace-mode not-a-file not-a-regular-file not-a-socket not-brought-out not-dropped not-executable not-found not-grantable not-kept out-unusable report-unwritable seed-outside-home seed-too-large set-in-use shim-loop two-grants uncountable-grant unfit-workspace unknown-policy unreadable-grant unreadable-policy unusable-submount workspace-gone workspace-replaced not-ended calls-not-stopped cannot-clone cannot-publish listener-busy no-disk-folder no-fence no-free-uid no-proc no-rights-in-namespace no-user-namespace requirement-not-met no-interface-list no-resolver no-cgroup no-scope cannot-bind cannot-copy cannot-idmap cannot-open-source changed-during-set-up child-died memory-too-small no-overlay no-whiteouts bad-request broken-page init-killed no-descriptors no-epoll no-listener no-pidfd no-pipe no-signalfd no-socket no-stream bad-message call-lost worker-lost exited signaled over-budget denied cancelled lost setup-failed success limits_met denials degraded enforced network usage changes appeared hazards write_error kept applied out 1 2 124 125 126 127 137 152 153 159"
 
 _sbx_words() {
     COMPREPLY=($(compgen -W "$1" -- "$cur"))
@@ -29,21 +29,8 @@ _sbx_sets() {
     _sbx_words "$sets"
 }
 
-# Sessions that live; after one: its calls, a command, or files.
-_sbx_sessions() {
-    local i name= verb=${COMP_WORDS[2]}
-    for ((i = 3; i < COMP_CWORD; i++)); do
-        [[ ${COMP_WORDS[i]} == -* ]] || { name=${COMP_WORDS[i]} && break; }
-    done
-    if [[ -z $name ]]; then
-        _sbx_words "$(sbx session list 2>/dev/null | awk 'NR > 1 { print $1 }')"
-    elif [[ $verb == logs || $verb == wait || $verb == kill ]]; then
-        _sbx_words "$(sbx session calls "$name" 2>/dev/null | awk 'NR > 1 { print $1 }')"
-    elif [[ $verb == exec ]]; then
-        _sbx_command $((i + 1))
-    else
-        COMPREPLY=($(compgen -f -- "$cur"))
-    fi
+_sbx_session_names() {
+    _sbx_words "$(sbx session list 2>/dev/null | awk 'NR > 1 { print $1 }')"
 }
 
 # The words from index $1 on are a command line of their own.
@@ -55,12 +42,35 @@ _sbx_command() {
     fi
 }
 
+# Sessions that live; after one: its calls, its contexts, a command, or files.
+_sbx_sessions() {
+    local i operands=() verb=${COMP_WORDS[2]}
+    for ((i = 3; i < COMP_CWORD; i++)); do
+        case ${COMP_WORDS[i]} in
+        --lang|-c|--session|--cells|-p|--policy|--set|--require|--timeout|--cpu-time|--cpus|--memory|--processes|--disk|--output|--workspace|--read|--write|--in|--venv|--net|--allow-host|--env|--env-file|--env-fd|--stdin|--out|--collect|--keep|--report|--report-fd|--events-fd|--color|--format|--name|--context|--results) ((i += 1)) ;;
+        -*) ;;
+        *) operands+=("${COMP_WORDS[i]}") && [[ $verb == exec ]] && break ;;
+        esac
+    done
+    case $verb:${#operands[@]} in
+    *:0 | stop:*) _sbx_session_names ;;
+    exec:*) _sbx_command $((i + 1)) ;;
+    logs:1 | wait:1 | kill:1)
+        _sbx_words "$(sbx session calls "${operands[0]}" 2>/dev/null | awk 'NR > 1 { print $1 }')" ;;
+    kill:2) _sbx_words "INT TERM HUP QUIT KILL USR1 USR2 STOP CONT" ;;
+    interrupt:1 | restart:1)
+        _sbx_words "$(sbx session contexts "${operands[0]}" 2>/dev/null | awk 'NR > 1 { print $1 }')" ;;
+    logs:* | wait:* | kill:* | interrupt:* | restart:*) ;;
+    *) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    esac
+}
+
 # Offers the value of the option before the cursor; fails where that takes none.
 _sbx_value() {
     case $prev in
     --lang) _sbx_words "python javascript typescript ruby perl r lua php bash sh c c++ go rust java" ;;
     -c) : ;;
-    --session) : ;;
+    --session) _sbx_session_names ;;
     --cells) COMPREPLY=($(compgen -f -- "$cur")) ;;
     -p|--policy) _sbx_policies ;;
     --set) _sbx_keys ;;

@@ -66,7 +66,7 @@ function __sbx_keys
 end
 
 function __sbx_names
-    printf '%s\n' name description locked enforcement interpreters.allow interpreters.venv interpreters.extensions filesystem.system filesystem.read filesystem.write filesystem.deny filesystem.sockets filesystem.scan filesystem.landlock filesystem.seed filesystem.workspace.source filesystem.workspace.mode filesystem.outputs.collect filesystem.outputs.max_bytes filesystem.outputs.max_files filesystem.outputs.max_depth environment.pass environment.set syscalls.base syscalls.allow syscalls.deny syscalls.denied syscalls.rule network.mode network.allow network.private network.match_sni network.publish network.named limits.wall_time limits.cpu_time limits.cpus limits.memory limits.processes limits.open_files limits.file_size limits.disk limits.disk_files limits.disk_on limits.grace output.stdout output.stderr output.passed output.exceed output.results session.idle session.lifetime session.calls session.contexts session.cpu_time session.log @always @basic-io @io-event @file-read @file-write @file-lock @sync @memory @thread @signal @timer @scheduling @resources @process @process-spawn @identity @ipc @network @system-info @self-restriction @debug @profile @aio @io-uring @numa @mount @namespace @keyring @handle @fanotify @bpf @memory-tricks @module @reboot @swap @clock @raw-io @privileged @obsolete allow-host-with-none allow-host-with-host bad-descriptor bad-input bad-code bad-context-name bad-session-name bad-set-name bad-value bad-variable call-ended context-busy input-too-large language-with-command misplaced-option missing-command missing-value other-language other-policy no-session session-exists session-gone too-many-contexts too-many-calls name-taken no-context-language no-such-call no-such-context no-such-session not-in-background needs-language no-changes-kept no-code-option no-command no-writer no-such-run no-such-set nobody-to-ask nothing-to-bring-out nothing-to-run reserved too-large unexpected-value unknown-command unknown-language unknown-option unknown-requirement unknown-stage usage bad-call-name bad-command bad-destination bad-extension bad-path bad-pattern bad-publication bad-unit denied-cannot-kill denied-grant duplicate-key empty-text extends-cycle extends-too-deep forbidden-grant filter-too-long invalid-utf8 missing-key needed-syscall-denied nested-too-deep no-such-argument not-settable nul-in-text out-of-range policy-too-large rule-never-matches rule-on-hot-call shadows-builtin toml-syntax too-many-entries too-many-findings too-many-policies too-many-ports unknown-key unknown-symbol unknown-syscall unknown-syscall-group unknown-word unsupported-schema widens-locked session-memory-full session-cpu-spent widens-session workspace-too-large wrong-type wrong-value-count bad-interpreter broken-set broken-transfer cannot-lock cannot-look cannot-open cannot-put cannot-read cannot-write command-not-executable command-not-found interpreter-not-allowed missing-grant missing-system missing-workspace bad-notebook old-notebook own-notebook no-content no-home no-interpreter no-mount-point no-record-kept not-a-record no-session-folder not-in-session no-state-folder link-leads-out untrusted-parent no-such-file no-system no-venv no-workspace-mode not-a-file not-a-regular-file not-a-socket not-brought-out not-dropped not-executable not-found not-grantable not-kept out-unusable report-unwritable seed-outside-home seed-too-large set-in-use shim-loop two-grants uncountable-grant unfit-workspace unknown-policy unreadable-grant unreadable-policy unusable-submount workspace-gone workspace-replaced not-ended calls-not-stopped cannot-clone cannot-publish listener-busy no-disk-folder no-fence no-free-uid no-proc no-rights-in-namespace no-user-namespace requirement-not-met no-interface-list no-resolver no-cgroup no-scope cannot-bind cannot-copy cannot-idmap cannot-open-source changed-during-set-up child-died memory-too-small no-overlay no-whiteouts bad-request broken-page init-killed no-descriptors no-epoll no-listener no-pidfd no-pipe no-signalfd no-socket no-stream bad-message call-lost worker-lost exited signaled over-budget denied cancelled lost setup-failed success limits_met denials degraded enforced network usage changes appeared hazards write_error kept applied out 1 2 124 125 126 127 137 152 153 159
+    printf '%s\n' name description locked enforcement interpreters.allow interpreters.venv interpreters.extensions filesystem.system filesystem.read filesystem.write filesystem.deny filesystem.sockets filesystem.scan filesystem.landlock filesystem.seed filesystem.workspace.source filesystem.workspace.mode filesystem.outputs.collect filesystem.outputs.max_bytes filesystem.outputs.max_files filesystem.outputs.max_depth environment.pass environment.set syscalls.base syscalls.allow syscalls.deny syscalls.denied syscalls.rule network.mode network.allow network.private network.match_sni network.publish network.named limits.wall_time limits.cpu_time limits.cpus limits.memory limits.processes limits.open_files limits.file_size limits.disk limits.disk_files limits.disk_on limits.grace output.stdout output.stderr output.passed output.exceed output.results session.idle session.lifetime session.calls session.contexts session.cpu_time session.log @always @basic-io @io-event @file-read @file-write @file-lock @sync @memory @thread @signal @timer @scheduling @resources @process @process-spawn @identity @ipc @network @system-info @self-restriction @debug @profile @aio @io-uring @numa @mount @namespace @keyring @handle @fanotify @bpf @memory-tricks @module @reboot @swap @clock @raw-io @privileged @obsolete allow-host-with-none allow-host-with-host bad-descriptor bad-input bad-code bad-context-name bad-session-name bad-set-name bad-value bad-variable call-ended context-busy input-too-large language-with-command misplaced-option missing-command missing-value other-language other-policy other-directory not-of-a-call no-session session-exists session-gone session-silent too-many-contexts too-many-calls name-taken no-context-language no-such-call no-such-context no-such-session not-in-background needs-language no-changes-kept no-code-option no-command no-writer no-such-run no-such-set nobody-to-ask nothing-to-bring-out nothing-to-run reserved too-large unexpected-value unknown-command unknown-language unknown-option unknown-requirement unknown-stage usage bad-call-name bad-command bad-destination bad-extension bad-path bad-pattern bad-publication bad-unit denied-cannot-kill denied-grant duplicate-key empty-text extends-cycle extends-too-deep forbidden-grant filter-too-long invalid-utf8 missing-key needed-syscall-denied nested-too-deep no-such-argument not-settable nul-in-text out-of-range policy-too-large rule-never-matches rule-on-hot-call shadows-builtin toml-syntax too-many-entries too-many-findings too-many-policies too-many-ports unknown-key unknown-symbol unknown-syscall unknown-syscall-group unknown-word unsupported-schema widens-locked session-memory-full session-cpu-spent widens-session workspace-too-large wrong-type wrong-value-count bad-interpreter broken-set broken-transfer cannot-lock cannot-look cannot-open cannot-put cannot-read cannot-write command-not-executable command-not-found interpreter-not-allowed missing-grant missing-system missing-workspace bad-notebook old-notebook own-notebook no-content no-home no-interpreter no-mount-point no-record-kept not-a-record no-session-folder not-in-session no-state-folder link-leads-out untrusted-parent no-such-file no-system no-venv no-workspace-mode not-a-file not-a-regular-file not-a-socket not-brought-out not-dropped not-executable not-found not-grantable not-kept out-unusable report-unwritable seed-outside-home seed-too-large set-in-use shim-loop two-grants uncountable-grant unfit-workspace unknown-policy unreadable-grant unreadable-policy unusable-submount workspace-gone workspace-replaced not-ended calls-not-stopped cannot-clone cannot-publish listener-busy no-disk-folder no-fence no-free-uid no-proc no-rights-in-namespace no-user-namespace requirement-not-met no-interface-list no-resolver no-cgroup no-scope cannot-bind cannot-copy cannot-idmap cannot-open-source changed-during-set-up child-died memory-too-small no-overlay no-whiteouts bad-request broken-page init-killed no-descriptors no-epoll no-listener no-pidfd no-pipe no-signalfd no-socket no-stream bad-message call-lost worker-lost exited signaled over-budget denied cancelled lost setup-failed success limits_met denials degraded enforced network usage changes appeared hazards write_error kept applied out 1 2 124 125 126 127 137 152 153 159
 end
 
 function __sbx_commands
@@ -78,14 +78,39 @@ function __sbx_sets
     sbx changes list 2>/dev/null | sed '1d;s/ .*//'
 end
 
-# Sessions that live; after one: its calls.
+function __sbx_session_names
+    sbx session list 2>/dev/null | awk 'NR > 1 { print $1 }'
+end
+
+# The operands of a command of sessions.
+function __sbx_session_operands
+    set -l words (commandline -opc)
+    set -l i 4
+    while test $i -le (count $words)
+        switch $words[$i]
+            case --lang -c --session --cells -p --policy --set --require --timeout --cpu-time --cpus --memory --processes --disk --output --workspace --read --write --in --venv --net --allow-host --env --env-file --env-fd --stdin --out --collect --keep --report --report-fd --events-fd --color --format --name --context --results
+                set i (math $i + 1)
+            case '-*'
+            case '*'
+                echo $words[$i]
+        end
+        set i (math $i + 1)
+    end
+end
+
+# Sessions that live; after one: its calls or contexts.
 function __sbx_sessions
     set -l words (commandline -opc)
-    set -l names (string match -v -- '-*' $words[4..-1])
-    if test -z "$names"
-        sbx session list 2>/dev/null | awk 'NR > 1 { print $1 }'
-    else if contains -- $words[3] logs wait kill
-        sbx session calls $names[1] 2>/dev/null | awk 'NR > 1 { print $1 }'
+    set -l operands (__sbx_session_operands)
+    switch $words[3]:(count $operands)
+        case '*:0' 'stop:*'
+            __sbx_session_names
+        case logs:1 wait:1 kill:1
+            sbx session calls $operands[1] 2>/dev/null | awk 'NR > 1 { print $1 }'
+        case kill:2
+            string split ' ' 'INT TERM HUP QUIT KILL USR1 USR2 STOP CONT'
+        case interrupt:1 restart:1
+            sbx session contexts $operands[1] 2>/dev/null | awk 'NR > 1 { print $1 }'
     end
 end
 
@@ -368,7 +393,7 @@ complete -c sbx -n __sbx_run_options -F -a '(__fish_complete_command)'
 complete -c sbx -n __sbx_run_command -F -a '(__sbx_complete_command)'
 complete -c sbx -n __sbx_run_options -l lang -x -a 'python javascript typescript ruby perl r lua php bash sh c c++ go rust java' -d 'The language of the program: decides its interpreter before #! and the file\'s extension do.'
 complete -c sbx -n __sbx_run_options -s c -x -d 'Run CODE, a program in the language of --lang'
-complete -c sbx -n __sbx_run_options -l session -x -d 'Run it as a call of this session, which is started first with this policy if it isn\'t there'
+complete -c sbx -n __sbx_run_options -l session -x -a '(__sbx_session_names)' -d 'Run it as a call of this session, which is started first with this policy if it isn\'t there'
 complete -c sbx -n __sbx_run_options -l cells -r -F -d 'Run the code cells of a notebook, or of a script that is divided by lines # %%, one after the other in one interpreter'
 complete -c sbx -n __sbx_run_options -l keep-going -d 'With --cells, go on after a cell that raised an error'
 complete -c sbx -n __sbx_run_options -s p -l policy -r -F -a '(__sbx_policies)' -d 'A policy by name, or a policy file'

@@ -35,7 +35,7 @@ enum class ErrorKind : std::uint8_t {
   not_executable,  ///< the command can't be run (exit 126)
 };
 
-/// What a run can do instead after a failed set-up step, with an entry in `degraded`.
+/// What a run can do instead after a failed set-up step, with an entry in `degraded`. Of use to sbx itself only.
 enum class Retry : std::uint8_t {
   none,              ///< nothing
   with_copies,       ///< a writable overlay is impossible here

@@ -101,6 +101,12 @@ enum class DenialKind : std::uint8_t { syscall, network, path };
   }
   return "";
 }
+/// The kind of that name; empty for a name of another version.
+[[nodiscard]] constexpr std::optional<DenialKind> denial_kind(std::string_view name) {
+  for (unsigned char i = 0; *name_of(static_cast<DenialKind>(i)) != '\0'; ++i)
+    if (name == name_of(static_cast<DenialKind>(i))) return static_cast<DenialKind>(i);
+  return std::nullopt;
+}
 /// Something was refused. Else --explain saw that it was looked for, which a program can fake and often does in vain.
 [[nodiscard]] constexpr bool is_refusal(DenialKind kind) {
   switch (kind) {

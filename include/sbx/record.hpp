@@ -14,7 +14,8 @@ struct Record {
   std::string id;      ///< of the run
   std::string status;  ///< outcome.status: "exited", "over-budget", "setup-failed"
   bool success = false;
-  /// Empty if nothing ran; `error` is the reason. Start-up stages and notes are not in the record and so not here.
+  /// Empty if nothing ran; `error` is the reason. Start-up stages and notes are not in the record and so not here, nor
+  /// is Denied::call, which the denials name.
   std::optional<Outcome> outcome;
   std::optional<Error> error;  ///< code, message and hint
 };

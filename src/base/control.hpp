@@ -60,10 +60,9 @@ inline constexpr unsigned kMostCallDescriptors = 1 + 3 + 1 + kMostKept;
 static_assert(3 + kMostGroupFiles <= kMostCallDescriptors);
 
 enum class FromPid1 : std::uint32_t {
-  descriptors =
-      /// SCM_RIGHTS: scratch, processes, terminal, the mount namespace of a call (in this order; `value` is a bit set of
+  /// SCM_RIGHTS: scratch, processes, terminal, the mount namespace of a call (in this order; `value` is a bit set of
   /// those present, 1 2 4 8)
-  1,
+  descriptors = 1,
   listener,  ///< SCM_RIGHTS: the seccomp listener
   stopped,
   /// SCM_RIGHTS: with a gateway its netlink socket, its namespace and the sandbox's netlink socket;

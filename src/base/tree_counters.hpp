@@ -8,7 +8,7 @@
 namespace sbx {
 
 /// What the kernel counts and enforces for a whole sandbox that has a control group of its own.
-/// Implemented by src/budget, read by the supervisor; both see only this. Counters begin with the
+/// Implemented by src/cgroup, read by the supervisor; both see only this. Counters begin with the
 /// group. A figure that can't be read is 0 or nothing: it then proves nothing.
 class TreeCounters {
  public:

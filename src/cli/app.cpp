@@ -207,7 +207,9 @@ OptionDoc describe(const CLI::Option& option) {
 }  // namespace
 
 bool is_run(std::span<const char* const> arguments) {
-  return !arguments.empty() && std::string_view(arguments.front()) == "run";
+  const CommandRow* const row = choose(arguments).row;
+  const std::string_view name = row == nullptr ? "" : row->name;
+  return name == "run" || name == "session exec";
 }
 
 /// `sbx --timeout 5s run x`: an option of run before the word "run".
@@ -246,10 +248,13 @@ Result<Invocation> parse_command_line(std::span<const char* const> arguments) {
 Invocation salvage_output(std::span<const char* const> arguments) {
   Invocation typed;
   typed.command = "run";
-  const CommandRow& row = *choose(arguments).row;
-  auto split = split_arguments(row, arguments.subspan(1), UnknownOption::is_skipped);
+  const Chosen chosen = choose(arguments);
+  const CommandRow& row = *chosen.row;
+  auto split = split_arguments(row, arguments.subspan(chosen.words), UnknownOption::is_skipped);
   if (!split) return typed;
   typed.request.operands = std::move(split->operands);
+  if (row.before_program > 0 && !typed.request.operands.empty())
+    typed.request.operands.erase(typed.request.operands.begin());  // the session
   for (std::size_t i = 0; i < split->own.size(); ++i) {
     const OptionRow* option = find_option(row, split->own[i]);
     const bool has_value = option != nullptr && *option->value != '\0' && *option->value != '[';

@@ -98,7 +98,7 @@ Result<std::string> CellResults::write(const std::string& name, const std::strin
                     "cannot write '" + name_ + "/" + name + ending + "'");
 }
 
-Status CellResults::save(Json& record) const {
+Status CellResults::save(Json& record, bool pictures_only) const {
   const auto answer = record.find("answer");
   if (answer == record.end() || !answer->is_object()) return {};
   const std::string context = record["session"].value("context", "cell");
@@ -108,7 +108,7 @@ Status CellResults::save(Json& record) const {
     ++number;
     Json files = Json::object();
     for (const auto& [mime, value] : result["data"].items()) {
-      if (mime == "text/plain") continue;
+      if (mime == "text/plain" || (pictures_only && !mime.starts_with("image/"))) continue;
       const std::string name = context + "-" + count + "-" + std::to_string(number);
       files[mime] = SBX_TRY(write(name, std::string(ending_of(mime)), bytes_of(mime, value)));
     }

@@ -15,7 +15,7 @@ class CellResults {
   [[nodiscard]] static Result<CellResults> open(const std::string& folder);
 
   /// Writes the values of a record and names their files in it. Never over a file that is there. Errors: host.
-  Status save(Json& record) const;
+  Status save(Json& record, bool pictures_only = false) const;
 
  private:
   CellResults(std::string name, UniqueFd folder)

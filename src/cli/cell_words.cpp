@@ -20,13 +20,13 @@ std::string made_safe(const std::string& text, int fd) {
   return ::isatty(fd) == 1 ? run::for_terminal(text) : text;
 }
 
+}  // namespace
+
 bool has_picture(const Json& data) {
   for (const auto& [mime, value] : data.items())
     if (mime.starts_with("image/")) return true;
   return false;
 }
-
-}  // namespace
 
 Result<UniqueFd> take_ending_signals() {
   sigset_t taken;
@@ -50,9 +50,14 @@ bool show_result(const Json& result, bool quiet, const std::string& cure) {
   bool printed = true;
   if (!is_nothing) printed = record::print_answer(made_safe(text + "\n", STDOUT_FILENO));
   if (quiet) return printed;
-  for (const Json& each : result.value("left_out", Json::array()))
-    write_stderr("sbx: left out: " + printable(each.value("mime", "")) + " of " +
-                 describe(Bytes{each.value("bytes", std::uint64_t{0})}) + "\n");
+  constexpr std::uint64_t kMostOfOneForm = std::uint64_t{4} << 20;  // the drivers' own
+  for (const Json& each : result.value("left_out", Json::array())) {
+    const auto bytes = each.value("bytes", std::uint64_t{0});
+    write_stderr(
+        "sbx: left out: " + printable(each.value("mime", "")) + " of " + describe(Bytes{bytes}) +
+        (bytes > kMostOfOneForm ? ": one form of a value has 4 MiB at most; write it to a file\n"
+                                : ": output.results has no more room\n"));
+  }
   if (const Json file = result.value("file", Json()); file.is_object())
     for (const auto& [mime, path] : file.items())
       write_stderr("sbx: " + printable(mime) + " is in " + printable(path.get<std::string>()) +
@@ -72,11 +77,13 @@ void tell_outcome(const Json& record, Known known) {
   const Json& outcome = record["outcome"];
   const std::string status = outcome.value("status", "");
   const std::string state = record.value("state", "");
+  const std::string because = record.value("lost_because", "");
   const bool is_known = known.interrupts && status == "cancelled";
   if (status != "answered" && !is_known)
     write_stderr("sbx: " + status + ": " + printable(outcome.value("detail", "")) + "\n");
   if (state == "lost" && !known.lost_state)
-    write_stderr("sbx: what the context remembered before is lost\n");
+    write_stderr("sbx: what the context remembered before is lost" +
+                 (because.empty() ? "" : ": " + printable(because)) + "\n");
 }
 
 }  // namespace sbx::cli

@@ -12,6 +12,8 @@ namespace sbx::cli {
 /// Takes the signals that end this process, except ignored ones: the cell is told first. Errors: internal.
 [[nodiscard]] Result<UniqueFd> take_ending_signals();
 
+/// Of a value: its data, by media type.
+[[nodiscard]] bool has_picture(const Json& data);
 /// Prints a value of a cell's answer, and what was left out of it. `cure`: the end of the sentence about a picture that
 /// is saved nowhere; empty: nothing is said. False where stdout can't be written.
 [[nodiscard]] bool show_result(const Json& result, bool quiet, const std::string& cure);

@@ -14,6 +14,7 @@
 #include "changes/kept.hpp"
 #include "changes/patch.hpp"
 #include "changes/words.hpp"
+#include "cli/answer.hpp"
 #include "host/state.hpp"
 #include "policy/keys.hpp"
 #include "record/words.hpp"
@@ -24,10 +25,6 @@ namespace {
 using changes::Kept;
 using changes::KeptFacts;
 using changes::Store;
-
-constexpr int kDone = 0;
-constexpr int kFindings = 1;
-constexpr int kUsage = 2;
 
 int print(const std::string& text) {
   return record::print_answer(text) ? kDone : exit_status::kCouldNot;
@@ -67,17 +64,6 @@ Result<Kept> load(const std::string& name) {
   auto kept = store.load(name);
   if (!kept) return fail(with_suggestion(std::move(kept).error(), store, name));
   return kept;
-}
-
-/// In the caller's time zone, to the minute or to the second.
-std::string time_text(std::int64_t seconds, bool to_the_second) {
-  const time_t time = seconds;
-  tm local{};
-  if (::localtime_r(&time, &local) == nullptr) return "?";
-  const std::string text =
-      fmt::format("{:04}-{:02}-{:02} {:02}:{:02}", local.tm_year + 1900, local.tm_mon + 1,
-                  local.tm_mday, local.tm_hour, local.tm_min);
-  return to_the_second ? text + fmt::format(":{:02}", local.tm_sec) : text;
 }
 
 std::string command_text(const KeptFacts& facts) {
@@ -125,7 +111,7 @@ std::string list_words(const std::vector<KeptFacts>& sets) {
     text += each.folder.empty()
                 ? fmt::format("{:<{}}  {}\n", each.name, widest, printable(each.outcome))
                 : fmt::format("{:<{}}  {:<16}  {:>7}  {:>10}  {}\n", each.name, widest,
-                              time_text(each.made, false), each.count, describe(Bytes{each.bytes}),
+                              minute_text(each.made), each.count, describe(Bytes{each.bytes}),
                               printable(each.folder));
   return text;
 }
@@ -151,14 +137,14 @@ int list(const Invocation& typed) {
 
 std::string applied_line(const changes::KeptFacts& facts) {
   if (facts.applied_at == 0) return {};
-  return fmt::format("  applied {}: {} of {} changes\n", time_text(facts.applied_at, true),
-                     facts.applied, facts.count);
+  return fmt::format("  applied {}: {} of {} changes\n", time_text(facts.applied_at), facts.applied,
+                     facts.count);
 }
 
 std::string head_words(const Kept& kept, const Paint& paint) {
   return fmt::format("{}: {} in {}\n  kept {} of {} ({})\n{}", paint.bold(kept.facts.name),
                      changes::tally_words(kept.changes.changes), printable(kept.facts.folder),
-                     time_text(kept.facts.made, true), command_text(kept.facts),
+                     time_text(kept.facts.made), command_text(kept.facts),
                      printable(kept.facts.outcome), applied_line(kept.facts));
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/sys.hpp"
 #include "base/text.hpp"
+#include "cli/answer.hpp"
 #include "cli/app.hpp"
 #include "cli/changes_command.hpp"
 #include "cli/completions/completions.hpp"
@@ -24,9 +25,6 @@
 
 namespace sbx::cli {
 namespace {
-
-constexpr int kDone = 0;
-constexpr int kUsage = 2;
 
 int print(const std::string& text) {
   return record::print_answer(text) ? kDone : exit_status::kCouldNot;
@@ -105,7 +103,10 @@ int main_of(const Process& process) {
   const auto typed = parse_command_line(arguments);
   if (typed) return dispatch(*typed, process);
   if (is_run(arguments)) return refuse_run(salvage_output(arguments), typed.error());
-  return complain(typed.error(), Color::automatic, kUsage);
+  // It exits as a cell did, so 2 would be the cell's.
+  const bool is_eval = arguments.size() > 1 && std::string_view(arguments[0]) == "session" &&
+                       std::string_view(arguments[1]) == "eval";
+  return complain(typed.error(), Color::automatic, is_eval ? exit_status::kCouldNot : kUsage);
 }
 
 }  // namespace sbx::cli

@@ -10,6 +10,7 @@
 #include "base/json.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
+#include "cli/answer.hpp"
 #include "doctor/doctor.hpp"
 #include "host/state.hpp"
 #include "record/words.hpp"
@@ -142,7 +143,6 @@ int complain(const Invocation& typed, const Error& error, int status) {
 
 int doctor_command(const Invocation& typed) {
   constexpr int kMissing = 1;
-  constexpr int kUsage = 2;
   if (!typed.operands.empty())
     return complain(typed,
                     {.kind = ErrorKind::usage,

@@ -9,6 +9,7 @@
 #include "base/json.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
+#include "cli/answer.hpp"
 #include "record/words.hpp"
 #include "run/under_way.hpp"
 
@@ -17,24 +18,12 @@ namespace {
 
 using run::UnderWay;
 
-constexpr int kDone = 0;
-constexpr int kFindings = 1;
-constexpr int kUsage = 2;
-
 int complain(const Invocation& typed, const Error& error) {
   // If stderr fails too, the error can't be reported.
   (void)sys::write_all(STDERR_FILENO,
                        record::error_text(error, paint_for(typed.output.color, STDERR_FILENO)));
   if (error.code == "not-ended") return kFindings;
   return error.kind == ErrorKind::usage ? kUsage : exit_status::kCouldNot;
-}
-
-std::string since_text(std::int64_t seconds) {
-  const time_t time = seconds;
-  tm local{};
-  if (seconds == 0 || ::localtime_r(&time, &local) == nullptr) return "?";
-  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}", local.tm_year + 1900, local.tm_mon + 1,
-                     local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec);
 }
 
 std::string command_text(const UnderWay& run) {
@@ -52,7 +41,7 @@ std::string table(const std::vector<UnderWay>& runs) {
                                  "POLICY", widest, "COMMAND");
   for (const UnderWay& run : runs)
     text += fmt::format("{:<18}  {:>7}  {:<19}  {:<{}}  {}\n", run.id,
-                        run.pid > 0 ? std::to_string(run.pid) : "?", since_text(run.since),
+                        run.pid > 0 ? std::to_string(run.pid) : "?", time_text(run.since),
                         run.policy, widest, command_text(run));
   return text;
 }

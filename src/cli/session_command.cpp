@@ -11,11 +11,13 @@
 
 #include "base/sys.hpp"
 #include "base/text.hpp"
+#include "cli/answer.hpp"
 #include "cli/repl/command.hpp"
 #include "cli/session_eval.hpp"
 #include "cli/session_exec.hpp"
 #include "cli/session_files.hpp"
 #include "cli/session_start.hpp"
+#include "cli/usage.hpp"
 #include "policy/values.hpp"
 #include "record/words.hpp"
 #include "run/launch.hpp"
@@ -26,25 +28,6 @@
 
 namespace sbx::cli {
 namespace {
-
-constexpr int kDone = 0;
-constexpr int kFindings = 1;
-constexpr int kUsage = 2;
-
-std::unexpected<Error> usage(std::string message, std::string hint) {
-  return fail(Error{.kind = ErrorKind::usage,
-                    .code = "usage",
-                    .message = std::move(message),
-                    .hint = std::move(hint)});
-}
-
-std::string time_text(std::int64_t seconds) {
-  const time_t time = seconds;
-  tm local{};
-  if (::localtime_r(&time, &local) == nullptr) return "?";
-  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}", local.tm_year + 1900, local.tm_mon + 1,
-                     local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec);
-}
 
 /// The signal of "TERM", "SIGTERM" or "15".
 Result<int> signal_of(std::string_view typed) {
@@ -57,7 +40,8 @@ Result<int> signal_of(std::string_view typed) {
     const char* const known = ::sigabbrev_np(each);
     if (known != nullptr && name == known) return each;
   }
-  return usage(fmt::format("\"{}\" is no signal", printable(typed)), "for example INT, TERM or 9");
+  return usage("usage", fmt::format("\"{}\" is no signal", printable(typed)),
+               "for example INT, TERM or 9");
 }
 
 /// One `sbx session` command.
@@ -76,15 +60,20 @@ class SessionCommand {
 
   int tell(const Error& error) const {
     write_stderr(record::error_text(error, paint_for(typed_.output.color, STDERR_FILENO)));
-    return error.kind == ErrorKind::usage ? kUsage : exit_status::kCouldNot;
+    // These exit as a call or a cell did, so 2 would be theirs.
+    const bool is_usage = error.kind == ErrorKind::usage && typed_.command != "session wait" &&
+                          typed_.command != "session exec" && typed_.command != "session eval";
+    return is_usage ? kUsage : exit_status::kCouldNot;
   }
 
  private:
   Result<int> dispatch(std::string_view name) {
+    // What a killed session has left is swept, but not by the commands that must be fast.
+    if (name != "exec" && name != "eval") (void)session::live_sessions(host_);
     if (name == "list") return list();
     if (name == "stop") return stop();
     if (operands_.empty())
-      return usage(fmt::format("\"sbx {}\" needs the name of a session", typed_.command),
+      return usage("usage", fmt::format("\"sbx {}\" needs the name of a session", typed_.command),
                    "sbx session list names them");
     if (name == "exec") return session_exec(typed_, host_, operands_.front());
     if (name == "eval")
@@ -109,7 +98,8 @@ class SessionCommand {
 
   Status most(std::size_t count) const {
     if (operands_.size() <= count) return {};
-    return usage(fmt::format("\"sbx {}\" takes no operand \"{}\"", typed_.command,
+    return usage("usage",
+                 fmt::format("\"sbx {}\" takes no operand \"{}\"", typed_.command,
                              printable(operands_[count])),
                  fmt::format("sbx {} --help", typed_.command));
   }
@@ -131,13 +121,13 @@ class SessionCommand {
 
   Result<std::uint64_t> call_number() const {
     if (operands_.size() < 2)
-      return usage(fmt::format("\"sbx {}\" needs the number of a call", typed_.command),
+      return usage("usage", fmt::format("\"sbx {}\" needs the number of a call", typed_.command),
                    fmt::format("sbx session calls {} lists them", printable(operands_.front())));
     const std::string& text = operands_[1];
     std::uint64_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (error != std::errc{} || end != text.data() + text.size())
-      return usage(fmt::format("\"{}\" is no number of a call", printable(text)),
+      return usage("usage", fmt::format("\"{}\" is no number of a call", printable(text)),
                    fmt::format("sbx session calls {} lists them", printable(operands_.front())));
     return number;
   }
@@ -150,8 +140,11 @@ class SessionCommand {
     Json sessions = Json::array();
     std::size_t widest = 4;
     for (const std::string& name : names) {
-      auto facts = ask(name, {{"op", "info"}});
-      if (!facts) continue;  // it has just ended
+      auto client = session::Client::connect(host_, name);
+      if (!client) continue;  // it has just ended
+      auto facts = client->ask_soon({{"op", "info"}});
+      if (!facts && facts.error().code == "session-silent") (void)tell(facts.error());
+      if (!facts) continue;
       widest = std::max(widest, name.size());
       sessions.push_back(std::move(*facts));
     }
@@ -174,13 +167,15 @@ class SessionCommand {
 
   Result<int> stop() {
     if (operands_.empty() != typed_.all)
-      return usage(typed_.all ? "--all and a name exclude each other"
+      return usage("usage",
+                   typed_.all ? "--all and a name exclude each other"
                               : "\"sbx session stop\" needs the name of a session",
                    "sbx session list names them; --all stops all of them");
     if (typed_.all) operands_ = SBX_TRY(session::live_sessions(host_));
     const std::string& set = typed_.bring_out.keep;
     if (!set.empty() && operands_.size() != 1)
-      return usage("--keep names the changes of one session", "stop the sessions one by one");
+      return usage("usage", "--keep names the changes of one session",
+                   "stop the sessions one by one");
     // A typing error must stop nothing.
     std::vector<session::Client> clients;
     for (const std::string& name : operands_)
@@ -212,11 +207,28 @@ class SessionCommand {
         time_text(facts.value("expires", std::int64_t{0})),
         describe(Milliseconds{facts.value("idle_ms", std::int64_t{0})}));
     text += fmt::format("  calls      {} running\n", facts.value("calls_running", 0));
-    if (stats) text += stats_lines(facts);
+    text += stats ? stats_lines(facts) : budget_lines(facts);
     for (const Json& each : facts["degraded"])
       text += fmt::format("  weaker     {}: {}\n", printable(each.value("what", "")),
                           printable(each.value("why", "")));
     return print(text);
+  }
+
+  static std::string budget_lines(const Json& facts) {
+    const Json& limits = facts["limits"];
+    const auto bytes = [&](const char* key) {
+      return describe(Bytes{limits.value(key, std::uint64_t{0})});
+    };
+    const auto time = [&](const char* key) {
+      return limits[key].is_number() ? describe(Milliseconds{limits[key].get<std::int64_t>()})
+                                     : "any";
+    };
+    return fmt::format(
+        "  workspace  {}\n  budgets    memory {}, disk {}, {} processes, {} CPUs\n"
+        "             of each call: wall time {}, CPU time {}\n",
+        facts.value("workspace", ""), bytes("memory_bytes"), bytes("disk_bytes"),
+        limits.value("processes", std::uint64_t{0}), limits.value("cpus", 0.0),
+        time("wall_time_ms"), time("cpu_time_ms"));
   }
 
   static std::string stats_lines(const Json& facts) {
@@ -232,9 +244,14 @@ class SessionCommand {
 
   Result<int> extend() const {
     SBX_TRY(most(2));
-    const auto time = operands_.size() < 2 ? std::nullopt : parse_duration(operands_[1]);
-    if (!time)
-      return usage("\"sbx session extend\" needs a session and a time", "for example 30m or 2h");
+    if (operands_.size() < 2)
+      return usage("usage", "\"sbx session extend\" needs a session and a time",
+                   "for example 30m or 2h");
+    const auto time = parse_duration(operands_[1]);
+    if (!time || time->count() < 1000)
+      return usage("bad-value",
+                   fmt::format("\"{}\" is no time of 1s or more", printable(operands_[1])),
+                   "a number and a unit: 30s, 30m or 2h");
     const Json facts =
         SBX_TRY(ask(operands_.front(), {{"op", "extend"}, {"milliseconds", time->count()}}));
     if (typed_.output.json) return print(dump(session::headed(facts)));
@@ -309,12 +326,16 @@ class SessionCommand {
   Result<int> logs() const {
     SBX_TRY(most(2));
     if (typed_.output.json && typed_.follow)
-      return usage("--json and --follow exclude each other",
+      return usage("usage", "--json and --follow exclude each other",
                    "sbx session wait first; --json prints what is there by now");
     Json wish{{"op", "logs"}, {"call", SBX_TRY(call_number())}, {"follow", false}};
     if (typed_.output.json) return log_as_json(wish);
     for (;;) {
-      const Json log = SBX_TRY(ask(operands_.front(), wish));
+      const auto answer = ask(operands_.front(), wish);
+      const bool has_begun = wish.value("follow", false);
+      if (!answer && has_begun && is_gone(answer.error())) return kDone;  // and the call with it
+      if (!answer) return fail(answer.error());
+      const Json& log = *answer;
       for (const auto& [key, fd] :
            {std::pair("stdout", STDOUT_FILENO), std::pair("stderr", STDERR_FILENO)})
         SBX_TRY(sys::write_all(fd, made_safe(session::binary_of(log, key), fd)));
@@ -323,6 +344,10 @@ class SessionCommand {
       wish["out"] = log.value("out", std::uint64_t{0});
       wish["err"] = log.value("err", std::uint64_t{0});
     }
+  }
+
+  static bool is_gone(const Error& error) {
+    return error.code == "no-such-session" || error.code == "session-gone";
   }
 
   Result<int> log_as_json(const Json& wish) const {
@@ -343,7 +368,8 @@ class SessionCommand {
   Result<int> wait() const {
     SBX_TRY(most(2));
     const std::uint64_t call = SBX_TRY(call_number());
-    const Json ended = SBX_TRY(ask(operands_.front(), {{"op", "wait"}, {"call", call}}));
+    const Json ended = SBX_TRY(
+        ask(operands_.front(), {{"op", "wait"}, {"call", call}, {"record", typed_.output.json}}));
     const int status = ended.value("status", exit_status::kCouldNot);
     if (!typed_.output.json) return status;
     return print(ended.value("record", "")) == kDone ? status : exit_status::kCouldNot;
@@ -378,7 +404,7 @@ class SessionCommand {
     if (typed_.output.json && texts) put_name(seen, "text", text);
     const int printed = typed_.output.json ? print(dump(session::headed(seen))) : print(text);
     if (!typed_.patch) return printed;
-    for (const Json& each : seen["left"])
+    for (const Json& each : typed_.output.json ? Json::array() : seen["left"])
       write_stderr("sbx: not in the patch: " + printable(each.value("path", "")) + ": " +
                    printable(each.value("why", "")) + "\n");
     return printed != kDone || seen["left"].empty() ? printed : kFindings;
@@ -406,7 +432,7 @@ class SessionCommand {
   Result<int> keep() const {
     SBX_TRY(most(2));
     if (operands_.size() < 2)
-      return usage("\"sbx session keep\" needs a session and the name of a set",
+      return usage("usage", "\"sbx session keep\" needs a session and the name of a set",
                    "sbx session keep work before-lunch");
     const Json done = SBX_TRY(keep_as(operands_[1]));
     return answered(done);

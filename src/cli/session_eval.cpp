@@ -1,21 +1,25 @@
 #include "cli/session_eval.hpp"
 
-#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/event_loop.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "cli/cell_results.hpp"
+#include "cli/cell_stream.hpp"
 #include "cli/cell_words.hpp"
 #include "cli/parent.hpp"
 #include "cli/usage.hpp"
+#include "plan/program/languages.hpp"
 #include "record/cell.hpp"
 #include "record/words.hpp"
 #include "run/launch.hpp"
@@ -33,20 +37,13 @@ constexpr std::size_t kLongestCode = std::size_t{64} << 20;
 /// One stream of the cell as events: whole characters, and base64 where it is no text.
 class StreamEvents {
  public:
-  StreamEvents(const char* name, UniqueFd pipe) : name_(name), pipe_(std::move(pipe)) {}
-  [[nodiscard]] int fd() const { return pipe_.get(); }
+  explicit StreamEvents(const char* name) : name_(name) {}
 
-  /// False at the end.
-  bool read() {
-    constexpr std::size_t kAtOnce = std::size_t{64} << 10;
-    std::string bytes(kAtOnce, '\0');
-    const ssize_t got = ::read(pipe_.get(), bytes.data(), bytes.size());
-    if (got < 0) return errno == EAGAIN || errno == EINTR;
-    bytes.resize(static_cast<std::size_t>(got));
+  void add(std::string_view bytes) {
     rest_ += bytes;
-    print(got == 0 ? rest_.size() : whole());
-    return got > 0;
+    print(whole());
   }
+  void end() { print(rest_.size()); }
 
  private:
   /// The bytes before a character of which the end is still to come.
@@ -72,7 +69,6 @@ class StreamEvents {
   }
 
   const char* name_;
-  UniqueFd pipe_;
   std::string rest_;
 };
 
@@ -105,7 +101,7 @@ class Eval {
 
   /// No cell ran, or nobody knows how it ended.
   [[nodiscard]] int could_not(const Error& error) const {
-    write_stderr(record::error_text(error, paint_for(typed_.output.color, STDERR_FILENO)));
+    write_stderr(record::error_text(error, paint()));
     if (!typed_.cell.stream && !typed_.output.json) return exit_status_of(error);
     record::Cell cell{.id = id_, .context = typed_.cell.context, .language = language()};
     // The interpreter does not outlive the process that supervised it.
@@ -119,26 +115,55 @@ class Eval {
   Result<std::string> code() const {
     if (typed_.request.code) return *typed_.request.code;
     const std::string file = typed_.operands.size() > 1 ? typed_.operands[1] : "-";
-    if (file != "-") {
-      const UniqueFd open = SBX_TRY(sys::open_to_read(file));
-      return sys::read_all(open.get(), kLongestCode);
-    }
     if (typed_.operands.size() < 2 && ::isatty(STDIN_FILENO) == 1)
       return usage("no-command", "there is no cell to run",
                    "-c CODE, a file, or - for standard input");
-    return sys::read_all(STDIN_FILENO, kLongestCode);
+    std::string text =
+        SBX_TRY(file == "-" ? read_code(STDIN_FILENO, "standard input") : read_file_of_code(file));
+    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+    if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+    return text;
   }
 
+  static Result<std::string> read_file_of_code(const std::string& file) {
+    const UniqueFd open = SBX_TRY(sys::open_to_read(file));
+    return read_code(open.get(), "'" + printable(file) + "'");
+  }
+
+  static Result<std::string> read_code(int fd, const std::string& shown) {
+    auto text = sys::read_all(fd, kLongestCode + 1);
+    if (!text && text.error().errno_value == EISDIR)
+      return usage("not-a-file", shown + " is a directory", "name a file, or - for standard input");
+    if (!text) {
+      text.error().message = "cannot read " + shown;
+      return fail(std::move(text).error());
+    }
+    if (text->size() > kLongestCode)
+      return usage("too-large", shown + " has more than 64 MiB, which is the most for one cell",
+                   "divide it, or run it as a program: sbx session exec NAME FILE");
+    return std::move(*text);
+  }
+
+  /// As typed, or that of the file's extension; empty: neither says it.
   [[nodiscard]] std::string language() const {
     if (!typed_.request.language.empty() || typed_.operands.size() < 2)
       return typed_.request.language;
-    const session::Driver* const driver = session::driver_of_script(typed_.operands[1]);
-    return driver == nullptr ? "" : std::string(driver->language);
+    const std::string& file = typed_.operands[1];
+    if (const session::Driver* const driver = session::driver_of_script(file); driver != nullptr)
+      return std::string(driver->language);
+    // Of one without a driver the session says so.
+    const std::size_t dot = file.rfind('.');
+    const auto* const known =
+        dot == std::string::npos ? nullptr : plan::language_of_extension(file.substr(dot + 1));
+    return known == nullptr ? "" : std::string(known->name);
   }
 
   Result<Json> wish() {
     if (typed_.operands.size() > (typed_.request.code ? 1U : 2U))
       return usage("usage", "\"sbx session eval\" takes one cell", "sbx session eval --help");
+    if (typed_.cell.stream && typed_.output.json)
+      return usage("usage", "--json and --stream exclude each other",
+                   "the last event of --stream has the record");
     run::Request request;
     request.id = run::make_run_id();
     request.program.code = SBX_TRY(code());
@@ -160,8 +185,8 @@ class Eval {
     UniqueFd err;
     if (typed_.cell.stream) {
       (void)record::print_answer(dump({{"event", "start"}, {"id", id_}}));
-      out = SBX_TRY(follow("stdout", out_));
-      err = SBX_TRY(follow("stderr", err_));
+      out = SBX_TRY(follow(out_, out_events_));
+      err = SBX_TRY(follow(err_, err_events_));
     }
     const int fds[] = {out.valid() ? out.get() : STDOUT_FILENO,
                        err.valid() ? err.get() : STDERR_FILENO};
@@ -172,21 +197,24 @@ class Eval {
         loop_->forget(parent_.get());
         cancel(SIGHUP);
       }));
-    return loop_->watch(client_->fd(), EPOLLIN, [this](std::uint32_t) { hear(); });
+    return loop_->watch(client_->fd(), EPOLLIN, [this](std::uint32_t) { hear_all(); });
   }
 
   /// The writing end of a pipe whose contents become events.
-  Result<UniqueFd> follow(const char* name, std::optional<StreamEvents>& events) {
-    sys::Pipe pipe = SBX_TRY(sys::make_pipe());
-    (void)::fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);
-    events.emplace(name, std::move(pipe.read));
+  Result<UniqueFd> follow(CellStream& stream, StreamEvents& events) {
+    UniqueFd writing =
+        SBX_TRY(stream.open([&events](std::string_view bytes) { events.add(bytes); }));
     ++open_streams_;
-    SBX_TRY(loop_->watch(events->fd(), EPOLLIN, [this, &events](std::uint32_t) {
-      if (events->read()) return;
-      loop_->forget(events->fd());
+    SBX_TRY(loop_->watch(stream.fd(), EPOLLIN, [this, &stream, &events](std::uint32_t) {
+      const bool has_more = stream.read();
+      hear_all();
+      stream.deliver();
+      if (has_more) return;
+      events.end();
+      loop_->forget(stream.fd());
       --open_streams_;
     }));
-    return std::move(pipe.write);
+    return writing;
   }
 
   void pass_signal_on() {
@@ -200,35 +228,73 @@ class Eval {
     (void)client_->say({{"cancel", signal}});
   }
 
+  /// What is there: whoever has read a stream may have taken it already.
+  void hear_all() {
+    while (!ended_ && client_->has_more()) hear();
+  }
+
   void hear() {
-    auto packet = client_->next();
-    if (!packet) {
-      failure_ = std::move(packet).error();
-    } else if (packet->contains("event")) {
-      Json line{{"event", packet->value("event", "")}};
-      line.update((*packet)["what"]);
-      (void)record::print_answer(dump(line));
-      return;
-    } else {
+    auto packet = client_->next_whole();
+    if (packet && packet->contains("event")) return tell_event(*packet);
+    if (packet)
       last_ = std::move(*packet);
-    }
+    else
+      failure_ = std::move(packet).error();
     loop_->forget(client_->fd());
     ended_ = true;
     if (failure_) open_streams_ = 0;
   }
 
+  void tell_event(const Json& packet) {
+    out_.deliver_until(packet.value("after_out", std::uint64_t{0}));
+    err_.deliver_until(packet.value("after_err", std::uint64_t{0}));
+    Json line{{"event", packet.value("event", "")}};
+    line.update(packet["what"]);
+    (void)record::print_answer(dump(line));
+  }
+
   // --- the answer
 
   Result<int> deliver() {
-    const int status = last_.value("status", exit_status::kCouldNot);
+    const auto error = last_.find("error");
+    // Nothing ran, and it was not its context that said so.
+    if (error != last_.end() && !last_.contains("cell")) return fail(session::error_from(*error));
     Json record = last_.value("cell", Json::object());
-    if (results_) SBX_TRY(results_->save(record));
-    if (typed_.cell.stream || typed_.output.json)
-      return print_record(record) ? status : exit_status::kCouldNot;
-    if (const auto error = last_.find("error"); error != last_.end())
-      return fail(session::error_from(*error));
-    return tell(record) ? status : exit_status::kCouldNot;
+    const bool is_saved = save(record);
+    int status = last_.value("status", exit_status::kCouldNot);
+    if (!is_saved && status == 0) status = exit_status::kCouldNot;
+    const bool as_json = typed_.cell.stream || typed_.output.json;
+    if (error != last_.end()) {
+      if (!as_json) return fail(session::error_from(*error));
+      write_stderr(record::error_text(session::error_from(*error), paint()));
+    }
+    const bool printed = as_json ? print_record(record) : tell(record);
+    return printed ? status : exit_status::kCouldNot;
   }
+
+  /// The cell has run, whatever becomes of its files.
+  [[nodiscard]] bool save(Json& record) {
+    if (!results_ && shows_pictures(record)) {
+      auto folder = CellResults::open("sbx-pictures");
+      if (folder) results_.emplace(std::move(*folder));
+    }
+    if (!results_) return true;
+    const Status saved = results_->save(record, typed_.cell.results.empty());
+    if (!saved) write_stderr(record::error_text(saved.error(), paint()));
+    return saved.has_value();
+  }
+
+  /// On a terminal a picture is saved unasked: it can't be shown, and is gone with the answer.
+  [[nodiscard]] bool shows_pictures(const Json& record) const {
+    if (typed_.cell.stream || typed_.output.json || typed_.output.quiet) return false;
+    if (::isatty(STDOUT_FILENO) != 1) return false;
+    const Json answer = record.value("answer", Json());
+    if (!answer.is_object()) return false;
+    return std::ranges::any_of(answer["results"],
+                               [](const Json& each) { return has_picture(each["data"]); });
+  }
+
+  [[nodiscard]] Paint paint() const { return paint_for(typed_.output.color, STDERR_FILENO); }
 
   [[nodiscard]] bool print_record(const Json& record) const {
     if (!typed_.cell.stream) return record::print_answer(dump(record));
@@ -245,6 +311,7 @@ class Eval {
       if (const Json& error = answer["error"]; error.is_object()) tell_error(error);
     }
     run_.lost_state = record.value("state", "") == "lost";
+    run_.ended_context = run_.lost_state && !record.contains("lost_because");
     if (!typed_.output.quiet) tell_outcome(record, known_);
     return printed;
   }
@@ -259,8 +326,10 @@ class Eval {
   UniqueFd signals_;
   UniqueFd parent_;  ///< --die-with-parent
   std::optional<EventLoop> loop_;
-  std::optional<StreamEvents> out_;
-  std::optional<StreamEvents> err_;
+  CellStream out_;
+  CellStream err_;
+  StreamEvents out_events_{"stdout"};
+  StreamEvents err_events_{"stderr"};
   int open_streams_ = 0;
   bool ended_ = false;
   std::optional<Error> failure_;

@@ -1,13 +1,18 @@
 #include "cli/session_exec.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <utility>
 #include <vector>
 
+#include "base/text.hpp"
 #include "cli/parent.hpp"
 #include "cli/report.hpp"
+#include "cli/usage.hpp"
 #include "record/record.hpp"
 #include "record/words.hpp"
+#include "run/call.hpp"
 #include "run/launch.hpp"
 #include "session/client.hpp"
 #include "session/json.hpp"
@@ -22,15 +27,13 @@ class Exec {
       : typed_(typed), host_(host), name_(name) {}
 
   int run() {
-    auto targets = ReportTargets::prepare(typed_.output);
-    targets_ = targets ? std::move(*targets) : ReportTargets::stdout_only(typed_.output);
-    request_.id = run::make_run_id();
-    if (!targets) return could_not(targets.error());
+    if (const Status prepared = prepare(); !prepared) return could_not(prepared.error());
     const auto wish = this->wish();
     if (!wish) return could_not(wish.error());
     auto client = session::Client::connect(host_, name_);
     if (!client) return could_not(client.error());
-    std::vector<int> fds{STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
+    const int in = stdin_file_.valid() ? stdin_file_.get() : STDIN_FILENO;
+    std::vector<int> fds{in, STDOUT_FILENO, STDERR_FILENO};
     if (typed_.output.events_fd >= 0) fds.push_back(typed_.output.events_fd);
     if (typed_.detach) return detach(*client, *wish, fds);
     const UniqueFd parent = typed_.die_with_parent ? open_parent() : UniqueFd();
@@ -39,22 +42,53 @@ class Exec {
     return deliver(answer->record, answer->status);
   }
 
+  /// For what keeps the call from being asked for: says it, and writes the record where one is wanted.
+  int refuse(const Error& error, Told told) {
+    (void)prepare();
+    return told == Told::now ? could_not(error) : note_failure(error);
+  }
+
  private:
-  Result<Json> wish() {
-    if (typed_.detach && typed_.die_with_parent)
-      return fail(Error{.kind = ErrorKind::usage,
-                        .code = "usage",
-                        .message = "--detach and --die-with-parent exclude each other",
-                        .hint = "a call in the background ends with the session at the latest"});
+  Status prepare() {
+    request_.id = run::make_run_id();
     request_.program = typed_.request;
+    auto targets = ReportTargets::prepare(typed_.output);
+    targets_ = targets ? std::move(*targets) : ReportTargets::stdout_only(typed_.output);
+    return targets ? Status() : Status(fail(targets.error()));
+  }
+
+  /// What needs a client that stays.
+  [[nodiscard]] Status check_detached() const {
+    const std::pair<bool, const char*> unfit[] = {{typed_.die_with_parent, "--die-with-parent"},
+                                                  {typed_.request.interactive, "--interactive"},
+                                                  {!typed_.output.report_file.empty(), "--report"},
+                                                  {typed_.output.report_fd >= 0, "--report-fd"}};
+    for (const auto& [is_given, option] : unfit)
+      if (is_given)
+        return usage("usage", fmt::format("--detach and {} exclude each other", option),
+                     fmt::format("sbx session wait --json {} CALL prints the record of a call in "
+                                 "the background",
+                                 printable(name_)));
+    const bool reads_terminal = typed_.request.code_from_stdin &&
+                                typed_.request.stdin_mode == plan::StdinMode::inherit &&
+                                ::isatty(STDIN_FILENO) == 1;
+    if (!reads_terminal) return {};
+    return usage("usage", "a call in the background can't read its program from a terminal",
+                 "-c CODE, or the program through a pipe");
+  }
+
+  Result<Json> wish() {
+    if (typed_.detach) SBX_TRY(check_detached());
+    stdin_file_ = SBX_TRY(run::open_stdin(request_.program));
     for (const auto* list : {&typed_.sets, &typed_.named})
       request_.overrides.insert(request_.overrides.end(), list->begin(), list->end());
     auto variables = SBX_TRY(run::read_variables(typed_.variables));
     for (auto& each : variables) request_.program.environment.push_back(std::move(each));
     request_.program.interactive = request_.program.interactive && ::isatty(STDIN_FILENO) == 1;
-    request_.capture = typed_.output.json;
+    request_.capture = typed_.output.json && !typed_.detach;  // the log keeps what is written
     Json wish{{"op", "call"},
               {"background", typed_.detach},
+              {"reads_stdin", stdin_file_.valid() || typed_.request.code_from_stdin},
               {"silent", typed_.output.quiet || (typed_.output.json && !typed_.output.verbose)},
               {"verbose", typed_.output.verbose},
               {"color", static_cast<int>(typed_.output.color)},
@@ -67,10 +101,13 @@ class Exec {
     const auto begun = client.ask(wish, fds);
     if (!begun) return tell(begun.error());
     const std::uint64_t call = begun->value("call", std::uint64_t{0});
-    return record::print_answer(typed_.output.json ? dump({{"session", name_}, {"call", call}})
-                                                   : std::to_string(call) + "\n")
-               ? 0
-               : exit_status::kCouldNot;
+    const Json json = session::headed({{"session", name_}, {"call", call}});
+    if (record::print_answer(typed_.output.json ? dump(json) : std::to_string(call) + "\n"))
+      return 0;
+    // Nobody knows its number.
+    if (auto again = session::Client::connect(host_, name_))
+      (void)again->ask({{"op", "kill"}, {"call", call}});
+    return exit_status::kCouldNot;
   }
 
   int tell(const Error& error) const {
@@ -80,7 +117,12 @@ class Exec {
 
   /// Nothing ran, or nobody knows how it ended.
   int could_not(const Error& error) {
-    const int status = tell(error);
+    (void)tell(error);
+    return note_failure(error);
+  }
+
+  int note_failure(const Error& error) {
+    const int status = exit_status_of(error);
     if (!targets_.any()) return status;
     run::Answer answer;
     answer.errors = {error};
@@ -98,12 +140,18 @@ class Exec {
   const std::string& name_;
   ReportTargets targets_;
   run::Request request_;
+  UniqueFd stdin_file_;  ///< --stdin FILE
 };
 
 }  // namespace
 
 int session_exec(const Invocation& typed, const host::Host& host, const std::string& name) {
   return Exec(typed, host, name).run();
+}
+
+int refuse_exec(const Invocation& typed, const host::Host& host, const std::string& name,
+                const Error& error, Told told) {
+  return Exec(typed, host, name).refuse(error, told);
 }
 
 }  // namespace sbx::cli

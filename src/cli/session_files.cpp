@@ -4,9 +4,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <span>
+
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "changes/json.hpp"
+#include "cli/answer.hpp"
+#include "cli/usage.hpp"
 #include "record/words.hpp"
 #include "run/launch.hpp"
 #include "session/client.hpp"
@@ -17,14 +22,9 @@
 namespace sbx::cli {
 namespace {
 
-constexpr int kDone = 0;
-constexpr int kFindings = 1;
-
 std::unexpected<Error> usage(const Invocation& typed, const char* needs) {
-  return fail(Error{.kind = ErrorKind::usage,
-                    .code = "usage",
-                    .message = fmt::format("\"sbx {}\" {}", typed.command, needs),
-                    .hint = fmt::format("sbx {} --help", typed.command)});
+  return cli::usage("usage", fmt::format("\"sbx {}\" {}", typed.command, needs),
+                    fmt::format("sbx {} --help", typed.command));
 }
 
 /// A call that runs sbx's own code inside, with pipes between it and this process.
@@ -66,9 +66,12 @@ class OwnCall {
 };
 
 void tell_left(const std::vector<workspace::Left>& left, std::uint64_t more) {
-  for (const workspace::Left& each : left)
+  constexpr std::size_t kShown = 20;
+  const std::size_t shown = std::min(left.size(), kShown);
+  for (const workspace::Left& each : std::span(left).first(shown))
     write_stderr("sbx: left out: " + printable(each.path) + ": " + printable(each.why) + "\n");
-  if (more > 0) write_stderr(fmt::format("sbx: left out: {} more\n", more));
+  more += left.size() - shown;
+  if (more > 0) write_stderr(fmt::format("sbx: left out: {} more; --json lists them\n", more));
 }
 
 int print(const std::string& text) {
@@ -106,14 +109,6 @@ std::string mode_text(FileType type, mode_t mode) {
   for (std::size_t i = 0; i < kLetters.size(); ++i)
     text += (mode >> (8 - i) & 1U) != 0 ? kLetters[i] : '-';
   return text;
-}
-
-std::string time_text(std::int64_t seconds) {
-  const time_t time = seconds;
-  tm local{};
-  if (::localtime_r(&time, &local) == nullptr) return "?";
-  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}", local.tm_year + 1900, local.tm_mon + 1,
-                     local.tm_mday, local.tm_hour, local.tm_min);
 }
 
 }  // namespace
@@ -205,16 +200,22 @@ Result<int> list_files(const Invocation& typed, const host::Host& host) {
       if (!each.leads_to.empty()) put_name(entry, "target", each.leads_to);
       json["entries"].push_back(std::move(entry));
     }
-    if (print(dump(json)) != kDone) return exit_status::kCouldNot;
+    json["left"] = changes::left_json(listing.left);
+    json["is_cut"] = listing.is_cut;
+    return print(dump(json)) != kDone ? exit_status::kCouldNot
+           : status == kDone          ? kDone
+                                      : kFindings;
   } else {
     std::string text;
     for (const transfer::Listed& each : listing.entries)
       text += fmt::format("{} {:>10}  {}  {}{}\n", mode_text(each.type, each.mode), each.bytes,
-                          time_text(each.modified.tv_sec), printable(each.name),
+                          minute_text(each.modified.tv_sec), printable(each.name),
                           each.leads_to.empty() ? "" : " -> " + printable(each.leads_to));
     if (print(text) != kDone) return exit_status::kCouldNot;
   }
   tell_left(listing.left, 0);
+  if (listing.is_cut)
+    write_stderr(fmt::format("sbx: only the first {} names are listed\n", listing.entries.size()));
   return status == kDone ? kDone : kFindings;
 }
 

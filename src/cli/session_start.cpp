@@ -1,10 +1,14 @@
 #include "cli/session_start.hpp"
 
+#include <fmt/format.h>
+
 #include <string>
 #include <vector>
 
 #include "base/text.hpp"
+#include "cli/answer.hpp"
 #include "cli/session_exec.hpp"
+#include "cli/usage.hpp"
 #include "policy/load.hpp"
 #include "policy/write.hpp"
 #include "record/words.hpp"
@@ -16,8 +20,6 @@
 
 namespace sbx::cli {
 namespace {
-
-constexpr int kUsage = 2;
 
 int tell(const Invocation& typed, const Error& error, int status) {
   write_stderr(record::error_text(error, paint_for(typed.output.color, STDERR_FILENO)));
@@ -34,10 +36,34 @@ bool is_of_call(const policy::Override& each) {
          each.key.starts_with("output.");
 }
 
+/// What a run does at its end, or instead of it: a session goes on.
+Status check_options(const Invocation& typed) {
+  const auto& [folder, collect, diff, apply, patterns, yes, keep] = typed.bring_out;
+  struct Unfit {
+    bool is_given;
+    const char* option;
+    const char* instead;  ///< a command of the session
+  };
+  const Unfit unfit[] = {{!keep.empty(), "--keep", "keep"},
+                         {apply || yes, apply ? "--apply" : "--yes", "apply"},
+                         {diff, "--diff", "diff"},
+                         {!folder.empty(), "--out", "get"},
+                         {!collect.empty(), "--collect", "get"},
+                         {typed.output.dry_run, "--dry-run", "show"},
+                         {typed.output.trace_time, "--trace-time", "stats"},
+                         {typed.output.github, "--github", "exec"}};
+  for (const auto& [is_given, option, instead] : unfit)
+    if (is_given)
+      return usage("usage", fmt::format("{} and --session exclude each other", option),
+                   fmt::format("sbx session {} {}", instead, typed.session));
+  return {};
+}
+
 /// `run --session` with a policy other than that of the session that lives would run under less than was asked for.
 Status check_same_policy(const Invocation& start, const host::Host& host, const Json& facts) {
+  const bool is_named = host.environment.contains("SBX_POLICY");
   if (start.policies.empty() && start.sets.empty() && start.named.empty() &&
-      start.allow_hosts.empty())
+      start.allow_hosts.empty() && !is_named)
     return {};
   const run::UserSettings settings = SBX_TRY(run::user_settings(host));
   std::vector<policy::Override> overrides;
@@ -46,19 +72,50 @@ Status check_same_policy(const Invocation& start, const host::Host& host, const 
   const auto policy = policy::load(start.policies, overrides, settings.context);
   if (!policy) return fail(policy.error().front());
   if (sha256_hex(policy::write(*policy)) == facts["policy"].value("sha256", "")) return {};
+  return usage("other-policy", "the session \"" + start.session + "\" has another policy",
+               (is_named && start.policies.empty() ? "unset SBX_POLICY, " : "leave out -p, ") +
+                   std::string("and the options that grant or limit, or first: sbx session stop ") +
+                   start.session);
+}
+
+/// Relative paths, of the command and of the policy, mean the directory in which the session was started.
+Status check_same_directory(const host::Host& host, const Json& facts) {
+  const auto exact = [](const Json& names, const char* key) {
+    return names.value(std::string(key) + "_b64", names.value(key, ""));
+  };
+  Json here;
+  put_name(here, "started_in", host.working_directory);
+  if (!facts.value("follows_caller", false) ||
+      exact(facts, "started_in") == exact(here, "started_in"))
+    return {};
+  const std::string started_in = facts.value("started_in", "");
   const std::string name = printable(facts.value("name", ""));
-  return fail(Error{.kind = ErrorKind::usage,
-                    .code = "other-policy",
-                    .message = "the session \"" + name + "\" has another policy",
-                    .hint = "leave out -p and the options that grant or limit, or first: sbx "
-                            "session stop " +
-                            name});
+  return usage("other-directory",
+               fmt::format("the session \"{}\" runs in '{}', and this directory is '{}'", name,
+                           printable(started_in), printable(host.working_directory)),
+               fmt::format("cd there, or take another name; sbx session exec {} runs there from "
+                           "anywhere",
+                           name));
+}
+
+Status check_living(const Invocation& start, const host::Host& host, session::Client& client) {
+  const Json facts = SBX_TRY(client.ask({{"op", "info"}}));
+  if (!start.request.inputs.empty())
+    return usage("usage",
+                 "--in copies files when a session starts, and \"" + start.session + "\" lives",
+                 "sbx session put " + start.session + " FILE");
+  SBX_TRY(check_same_policy(start, host, facts));
+  return check_same_directory(host, facts);
 }
 
 }  // namespace
 
 session::StartAnswer start_session(const Invocation& typed, const OwnProcess& process,
                                    const std::string& name, int owner) {
+  // The session's process has no descriptors but its own.
+  auto variables = run::read_variables(typed.variables);
+  if (!variables)
+    return {.status = could_not(typed, variables.error()), .error = variables.error()};
   run::Request request;
   request.parent = owner;
   request.policies = typed.policies;
@@ -66,7 +123,7 @@ session::StartAnswer start_session(const Invocation& typed, const OwnProcess& pr
     request.overrides.insert(request.overrides.end(), list->begin(), list->end());
   request.program = typed.request;
   request.program.hold = true;
-  request.variables = typed.variables;
+  for (auto& each : *variables) request.program.environment.push_back(std::move(each));
   request.arguments = process.arguments;
   const Paint paint = paint_for(typed.output.color, STDERR_FILENO);
   return session::start(name, std::move(request), {}, [&](const policy::Findings& findings) {
@@ -82,8 +139,10 @@ int start_command(const Invocation& typed, const OwnProcess& process) {
                  .message = "\"sbx session start\" takes one name",
                  .hint = "what runs in it is given to sbx session exec"},
                 kUsage);
-  const session::StartAnswer started =
-      start_session(typed, process, typed.operands.empty() ? "" : typed.operands.front());
+  const std::string name = typed.operands.empty() ? session::make_name() : typed.operands.front();
+  if (const Status right = session::check_name(name); !right)
+    return tell(typed, right.error(), kUsage);
+  const session::StartAnswer started = start_session(typed, process, name);
   if (started.status != 0) return started.status;
   if (typed.output.verbose)
     for (const Json& each : started.facts["degraded"])
@@ -92,33 +151,41 @@ int start_command(const Invocation& typed, const OwnProcess& process) {
   if (typed.output.quiet) return 0;
   const std::string text = typed.output.json ? dump(session::headed(started.facts))
                                              : started.facts.value("name", "") + "\n";
-  return record::print_answer(text) ? 0 : exit_status::kCouldNot;
+  if (record::print_answer(text)) return 0;
+  // Nobody knows its name.
+  if (const auto host = host::probe_caller())
+    if (auto client = session::Client::connect(*host, name))
+      (void)client->ask_to_end({{"op", "stop"}});
+  return exit_status::kCouldNot;
 }
 
 int run_in_session(const Invocation& typed, const OwnProcess& process) {
   const auto host = host::probe();
   if (!host) return could_not(typed, host.error());
   const std::string& name = typed.session;
-  if (const Status right = session::check_name(name); !right)
-    return could_not(typed, right.error());
   Invocation call = typed;
   call.policies.clear();
   call.sets.clear();
   call.allow_hosts.clear();
   std::erase_if(call.named, [](const policy::Override& each) { return !is_of_call(each); });
+  const auto refuse = [&](const Error& error) { return refuse_exec(call, *host, name, error); };
+  if (const Status right = session::check_name(name); !right) return refuse(right.error());
+  if (const Status right = check_options(typed); !right) return refuse(right.error());
+  // Variables are the call's.
   Invocation start = typed;
   start.request = {};
   start.request.inputs = typed.request.inputs;
+  start.variables.clear();
   std::erase_if(start.named, is_of_call);
   if (auto client = session::Client::connect(*host, name)) {
-    const auto facts = client->ask({{"op", "info"}});
-    if (!facts) return could_not(typed, facts.error());
-    if (const Status same = check_same_policy(start, *host, *facts); !same)
-      return could_not(typed, same.error());
+    if (const Status fits = check_living(start, *host, *client); !fits) return refuse(fits.error());
   } else {
     const session::StartAnswer started = start_session(start, process, name);
     // Another command may have started it at the same moment.
-    if (started.status != 0 && !session::Client::connect(*host, name)) return started.status;
+    if (started.status != 0 && !session::Client::connect(*host, name)) {
+      if (!typed.output.json || !started.error) return started.status;
+      return refuse_exec(call, *host, name, *started.error, Told::already);
+    }
   }
   return session_exec(call, *host, name);
 }

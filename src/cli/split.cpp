@@ -6,17 +6,11 @@
 #include <string_view>
 
 #include "cli/commands.hpp"
+#include "cli/usage.hpp"
 #include "policy/keys.hpp"
 
 namespace sbx::cli {
 namespace {
-
-std::unexpected<Error> usage(std::string code, std::string message, std::string hint = {}) {
-  return fail(Error{.kind = ErrorKind::usage,
-                    .code = std::move(code),
-                    .message = std::move(message),
-                    .hint = std::move(hint)});
-}
 
 bool is_switch(const OptionRow& row) {
   return *row.value == '\0';

@@ -7,6 +7,7 @@
 #include "base/sys.hpp"
 #include "base/tell.hpp"
 #include "base/unique_fd.hpp"
+#include "cli/answer.hpp"
 #include "host/host.hpp"
 #include "host/state.hpp"
 #include "record/kept.hpp"
@@ -32,7 +33,6 @@ Result<std::string> record_of(const Invocation& typed) {
 }  // namespace
 
 int why_command(const Invocation& typed) {
-  constexpr int kUsage = 2;
   const auto complain = [&](const Error& error) {
     write_stderr(record::error_text(error, paint_for(typed.output.color, STDERR_FILENO)));
     return error.kind == ErrorKind::usage ? kUsage : exit_status::kCouldNot;

@@ -122,7 +122,7 @@ enum class Means : std::uint8_t { none, cgroup_v1, cgroup_v2 };
   return "";
 }
 
-/// The control group that a run will be in, as far as there is one; what src/budget found by doing.
+/// The control group that a run will be in, as far as there is one; what src/cgroup found by doing.
 struct ControlGroup {
   Means memory = Means::none;     ///< none: polled
   Means cpus = Means::none;       ///< none: by affinity

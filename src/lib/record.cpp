@@ -63,6 +63,7 @@ Denial denial_of(const Json& json) {
                 .risk = plain(json, "risk")};
   for (const Json& option : part(json, "options"))
     if (option.is_string()) denial.options.push_back(option.get<std::string>());
+  denial.during_call = flag(json, "during_call");
   return denial;
 }
 

@@ -65,25 +65,27 @@ Json end_json(const Cell& cell) {
 }
 
 Json with_outcome(const Cell& cell, Json outcome) {
-  return {{"schema", "sbx.cell/1"},
-          {"sbx", SBX_VERSION},
-          {"id", cell.id},
-          {"session",
-           {{"name", cell.name.session},
-            {"id", cell.name.session_id},
-            {"context", cell.context},
-            {"language", cell.language},
-            {"call", cell.name.number > 0 ? Json(cell.name.number) : Json(nullptr)}}},
-          {"policy", policy_json(cell.policy)},
-          {"outcome", std::move(outcome)},
-          {"state", name_of(cell.state)},
-          {"stdout", stream_json(cell.out)},
-          {"stderr", stream_json(cell.err)},
-          {"answer", cell.answer},
-          {"denials", denials_json(cell.denials)},
-          {"late_bytes", cell.late_bytes},
-          {"usage", {{"wall_ms", cell.wall_ms}, {"cpu_ms", cell.cpu_ms}}},
-          {"degraded", degraded_json(cell.degraded)}};
+  Json json{{"schema", "sbx.cell/1"},
+            {"sbx", SBX_VERSION},
+            {"id", cell.id},
+            {"session",
+             {{"name", cell.name.session},
+              {"id", cell.name.session_id},
+              {"context", cell.context},
+              {"language", cell.language},
+              {"call", cell.name.number > 0 ? Json(cell.name.number) : Json(nullptr)}}},
+            {"policy", policy_json(cell.policy)},
+            {"outcome", std::move(outcome)},
+            {"state", name_of(cell.state)},
+            {"stdout", stream_json(cell.out)},
+            {"stderr", stream_json(cell.err)},
+            {"answer", cell.answer},
+            {"denials", denials_json(cell.denials)},
+            {"late_bytes", cell.late_bytes},
+            {"usage", {{"wall_ms", cell.wall_ms}, {"cpu_ms", cell.cpu_ms}}},
+            {"degraded", degraded_json(cell.degraded)}};
+  if (!cell.lost_because.empty()) json["lost_because"] = lossy_utf8(cell.lost_because);
+  return json;
 }
 
 /// What a cell's own code decided: its exception, or the status it asked to exit with.

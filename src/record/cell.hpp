@@ -47,7 +47,8 @@ struct Cell {
   std::string language;
   std::optional<policy::Policy> policy;
   CellEnd end;
-  CellState state = CellState::kept;
+  CellState state = CellState::fresh;
+  std::string lost_because{};  ///< where an earlier interpreter lost it; empty: unknown
   Stream out;
   Stream err;
   Json answer;  ///< the driver's, checked

@@ -178,17 +178,6 @@ template <class Value>
 void not_shown(Json& /*json*/, const std::string& /*name*/, Value /*value*/) {}
 }  // namespace shown
 
-Json limits_json(const plan::Plan& plan) {
-  Json json;
-#define SBX_BUDGET(name, type, initial, form) shown::form(json, #name, plan.budgets.name);
-  SBX_BUDGETS(SBX_BUDGET)
-#undef SBX_BUDGET
-  json["stdout_bytes"] = plan.output.stdout_cap.count;
-  json["stderr_bytes"] = plan.output.stderr_cap.count;
-  json["passed_bytes"] = plan.output.passed_cap.count;
-  return json;
-}
-
 std::vector<Degraded> all_degraded(const run::Answer& answer) {
   std::vector<Degraded> all;
   if (answer.plan) all = answer.plan->degraded;
@@ -291,6 +280,17 @@ Json mounts_json(const plan::Plan& plan) {
 }
 
 }  // namespace
+
+Json limits_json(const plan::Plan& plan) {
+  Json json;
+#define SBX_BUDGET(name, type, initial, form) shown::form(json, #name, plan.budgets.name);
+  SBX_BUDGETS(SBX_BUDGET)
+#undef SBX_BUDGET
+  json["stdout_bytes"] = plan.output.stdout_cap.count;
+  json["stderr_bytes"] = plan.output.stderr_cap.count;
+  json["passed_bytes"] = plan.output.passed_cap.count;
+  return json;
+}
 
 std::vector<std::string> variable_names(const plan::Plan& plan) {
   std::vector<std::string> names;

@@ -19,6 +19,9 @@ namespace sbx::record {
 /// Its "outcome".
 [[nodiscard]] Json outcome_json(const run::Answer& answer);
 
+/// Its "limits".
+[[nodiscard]] Json limits_json(const plan::Plan& plan);
+
 /// The plan for `--dry-run --json`, from an answer with policy and plan: schema "sbx.plan/1".
 [[nodiscard]] std::string plan_text(const run::Answer& answer);
 

@@ -91,9 +91,14 @@ class Teller {
     title("How it ended");
     const std::string sentence = text(outcome, "detail");
     if (status == "exited") return exited(outcome);
-    if (text(record_, "state") == "lost")
-      line("effect", "what the context remembered before is lost");
-    if (status == "answered") return answered();
+    if (status == "answered")
+      answered(outcome);
+    else
+      ended(outcome, status, sentence);
+    if (text(record_, "state") == "lost") lost_state();
+  }
+
+  void ended(const Json& outcome, const std::string& status, const std::string& sentence) {
     if (status == "signaled") return signaled(outcome, sentence);
     text_ += fmt::format("  {}: {}\n", status, sentence.empty() ? "no more is known" : sentence);
     if (status == "over-budget") return over_budget(outcome);
@@ -106,11 +111,22 @@ class Teller {
   }
 
   /// Of a cell. What it says comes from inside.
-  void answered() {
+  void answered(const Json& outcome) {
     const Json& error = part(part(record_, "answer"), "error");
+    if (const auto status = number(part(record_, "answer"), "exit"); status && *status != 0)
+      text_ += fmt::format("  answered: the code ended with status {}\n", *status);
+    else if (part(outcome, "success") == true)
+      text_ += "  answered: the code came to its end\n";
+    else
+      text_ += "  answered: the code raised an exception\n";
     if (!error.is_object()) return;
     line("error", fmt::format("{}: {}", text(error, "name"), text(error, "value")));
     if (const auto at = number(error, "line")) line("line", std::to_string(*at));
+  }
+
+  void lost_state() {
+    line("effect", "what the context remembered before is lost");
+    line("cause", text(record_, "lost_because"));
   }
 
   void lost(const Json& outcome) {
@@ -178,8 +194,14 @@ class Teller {
     line("action", std::string(limit->action));
     line("rule", text(outcome, "rule"));
     if (value) line("to allow", limit_cure(*limit, *value));
+    // A cell's record has no limits: they are the session's.
+    if (!value && is_cell())
+      line("to allow",
+           fmt::format("a larger {}; a session's limits are set when it starts", limit->option));
     line("risk", std::string(limit->risk));
   }
+
+  [[nodiscard]] bool is_cell() const { return text(record_, "schema") == "sbx.cell/1"; }
 
   /// Each output stream has a key of its own; only the option covers both.
   static std::string limit_cure(const LimitText& limit, std::uint64_t value) {
@@ -222,13 +244,23 @@ class Teller {
                            : fmt::format("{} ({})", call->reason, plan::text_of(call->group).name);
   }
 
+  static std::string attempt(DenialKind kind, const std::string& what) {
+    switch (kind) {
+      case DenialKind::syscall:
+        return purpose(what);
+      case DenialKind::network:
+        return "to reach " + what;
+      case DenialKind::path:
+        return "to find " + what;
+    }
+    return {};
+  }
+
   static std::string attempt_of(const Json& denial) {
     const std::string kind = text(denial, "kind");
     const std::string what = text(denial, "what");
-    if (kind == "syscall") return purpose(what);
-    if (kind == "network") return "to reach " + what;
-    if (kind == "path") return "to find " + what;
-    return kind;
+    const std::optional<DenialKind> known = denial_kind(kind);
+    return known ? attempt(*known, what) : kind;
   }
 
   /// The options as typed; absent in a record of another version.
@@ -347,7 +379,25 @@ std::unexpected<Error> not_a_record(std::string message) {
       Error{.kind = ErrorKind::usage,
             .code = "not-a-record",
             .message = std::move(message),
-            .hint = "records are written by sbx run --json, --report FILE or --report-fd N"});
+            .hint = "records are written by --json of sbx run, session exec and session eval, by "
+                    "--report FILE and by --report-fd N"});
+}
+
+/// What became of a notebook, and why its first failed cell failed.
+std::string notebook_words(const Json& json, const Paint& paint) {
+  const Json& outcome = part(json, "outcome");
+  std::string told = text(outcome, "detail");
+  std::string words = fmt::format("the notebook {}: {}{}\n", text(json, "notebook"),
+                                  text(outcome, "status"), told.empty() ? "" : ": " + told);
+  if (const std::string hint = text(outcome, "hint"); !hint.empty())
+    words += fmt::format("  {:<11}{}\n", "fix", hint);
+  const auto failed = number(outcome, "cell");
+  const Json& cells = part(json, "cells");
+  if (!failed || !cells.is_array()) return words;
+  for (const Json& cell : cells)
+    if (number(cell, "cell") == failed)
+      words += fmt::format("\ncell {}: ", *failed) + Teller(part(cell, "record"), paint).tell();
+  return words;
 }
 
 }  // namespace
@@ -356,6 +406,7 @@ Result<std::string> why_words(std::string_view record, const Paint& paint) {
   const Json json = Json::parse(record, nullptr, false);
   if (json.is_discarded() || !json.is_object()) return not_a_record("this is no JSON object");
   const std::string schema = text(json, "schema");
+  if (schema == "sbx.notebook/1") return notebook_words(json, paint);
   if (schema != "sbx.run/1" && schema != "sbx.cell/1")
     return not_a_record(schema.empty()
                             ? "this JSON is no record of sbx"

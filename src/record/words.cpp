@@ -125,7 +125,10 @@ std::string refused(const Denial& denial, const Paint& paint) {
                      times(denial.count), rule);
 }
 
-void append_denials(std::string& text, const std::vector<Denial>& denials, const Paint& paint) {
+constexpr std::string_view kStartWith = ", start the session with";
+
+void append_denials(std::string& text, const std::vector<Denial>& denials, const Paint& paint,
+                    bool in_session) {
   bool paths = false;
   for (std::size_t i = 0; i < denials.size() && i < kDenialsShown; ++i) {
     const Denial& denial = denials[i];
@@ -133,7 +136,7 @@ void append_denials(std::string& text, const std::vector<Denial>& denials, const
     paths |= !was_refused;
     say(text, "{}", was_refused ? refused(denial, paint) : looked_for(denial, paint));
     if (const std::string cure = cure_of(denial); !cure.empty())
-      say(text, "  to allow it: {}{}", cure,
+      say(text, "  to allow it{}: {}{}", in_session ? kStartWith : "", cure,
           denial.risk.empty() ? "" : fmt::format("  # {}", printable(denial.risk)));
   }
   if (paths) say(text, "note: observed by tracing; a program can fake such look-ups");
@@ -332,6 +335,16 @@ void append_appeared(std::string& text, const std::vector<Appeared>& appeared, b
   if (count > kMostNames) text += fmt::format("  and {} more\n", count - kMostNames);
 }
 
+/// True if the budget that was exceeded is the session's: a call may have a smaller one of its own.
+bool is_of_session(const plan::Plan& plan, const Outcome& outcome, const Budgets* session) {
+  if (session == nullptr) return false;
+  const auto* over = std::get_if<OverBudget>(&outcome.verdict);
+  if (over == nullptr) return true;
+  if (over->budget == Budget::wall_time) return plan.budgets.wall_time == session->wall_time;
+  if (over->budget == Budget::cpu_time) return plan.budgets.cpu_time == session->cpu_time;
+  return true;
+}
+
 /// One line for all: `sbx why` has the list.
 void append_hazards(std::string& text, const Outcome& outcome) {
   if (outcome.hazards.empty()) return;
@@ -344,13 +357,13 @@ void append_hazards(std::string& text, const Outcome& outcome) {
 }  // namespace
 
 std::string outcome_words(const plan::Plan& plan, const Outcome& outcome, bool verbose,
-                          const Paint& paint) {
+                          const Paint& paint, const Budgets* session) {
   std::string text;
   if (verbose) text += note_lines(plan.explanations);
   text += note_lines(plan.notes);  // includes those of the policy
   append_truncation(text, "stdout", outcome.out, plan.output);
   append_truncation(text, "stderr", outcome.err, plan.output);
-  append_denials(text, outcome.denials, paint);
+  append_denials(text, outcome.denials, paint, session != nullptr);
   append_network_failures(text, outcome.network_failures, paint);
   append_limits(text, outcome);
   append_appeared(
@@ -367,7 +380,8 @@ std::string outcome_words(const plan::Plan& plan, const Outcome& outcome, bool v
   const std::string verdict = std::visit(VerdictSentence{outcome}, outcome.verdict);
   if (!verdict.empty()) say(text, "{}", paint.bold(verdict));
   if (const std::string cure = cure_of_verdict(plan, outcome); !cure.empty())
-    say(text, "  to allow more: {}", cure);
+    say(text, "  to allow more{}: {}", is_of_session(plan, outcome, session) ? kStartWith : "",
+        cure);
   if (verbose)
     say(text, "{} wall, {} user, {} system", describe(Milliseconds(outcome.usage.wall_ms)),
         describe(Milliseconds(outcome.usage.user_ms)),

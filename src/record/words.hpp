@@ -17,9 +17,11 @@ namespace sbx::record {
 [[nodiscard]] std::string error_text(const Error& error, const Paint& paint);
 [[nodiscard]] std::string findings_text(const policy::Findings& findings, const Paint& paint);
 
-/// Everything worth reporting after a run; empty if it was uneventful.
+/// Everything worth reporting after a run; empty if it was uneventful. `session`: the budgets of the session whose call
+/// it was, which is to be started with what would allow more.
 [[nodiscard]] std::string outcome_words(const plan::Plan& plan, const Outcome& outcome,
-                                        bool verbose, const Paint& paint);
+                                        bool verbose, const Paint& paint,
+                                        const Budgets* session = nullptr);
 
 /// `--dry-run` for people.
 [[nodiscard]] std::string plan_words(const policy::Policy& policy, const plan::Plan& plan);

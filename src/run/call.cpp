@@ -58,7 +58,23 @@ class Call {
     return {};
   }
 
+  /// What a call can't have for itself it must not seem to get: the rest is made when the session starts.
+  [[nodiscard]] Status check_keys() const {
+    constexpr std::string_view kOwn[] = {"limits.wall_time", "limits.cpu_time", "limits.file_size",
+                                         "limits.open_files", "output"};
+    for (const policy::Override& each : request_.overrides)
+      if (!each.key.starts_with("output.") && std::ranges::find(kOwn, each.key) == std::end(kOwn))
+        return fail(
+            Error{.kind = ErrorKind::usage,
+                  .code = "not-of-a-call",
+                  .message = each.key + " is the session's, and a call can't change it",
+                  .hint = "sbx session start with it; a call may lower limits.wall_time, cpu_time, "
+                          "file_size and open_files, and output"});
+    return {};
+  }
+
   Status narrow() {
+    SBX_TRY(check_keys());
     if (ties_.ahead != nullptr && request_.overrides.empty()) {
       answer_.policy = std::move(ties_.ahead->policy);
       return {};
@@ -200,8 +216,11 @@ class Call {
       std::ranges::move(ties_.refused(), std::back_inserter(outcome.denials));
     if (ties_.group != nullptr && ties_.group->counts_cpu_time())
       outcome.cpu_time_means = host::name_of(held_.plan().control_group.cpu_time);
-    std::string hint = hint_after_failure(outcome, *answer_.policy, *answer_.plan, held_.host(),
-                                          request_.program.operands);
+    // The words of sbx's own program are not what the user typed.
+    std::string hint =
+        ties_.image >= 0 ? std::string()
+                         : hint_after_failure(outcome, *answer_.policy, *answer_.plan, held_.host(),
+                                              request_.program.operands, "start the session with");
     if (!hint.empty()) outcome.notes.push_back(std::move(hint));
     answer_.outcome = std::move(outcome);
     if (sinks_.ended) sinks_.ended(answer_);
@@ -217,6 +236,14 @@ class Call {
 };
 
 }  // namespace
+
+Result<UniqueFd> open_stdin(plan::RunRequest& program) {
+  if (program.stdin_mode != plan::StdinMode::file) return UniqueFd();
+  UniqueFd file = SBX_TRY(supervise::open_source(program.stdin_file));
+  program.stdin_file =
+      "/proc/self/fd/0";  // opened there anew: a FIFO may still wait for its writer
+  return file;
+}
 
 CallAhead make_ahead(const HeldSandbox& held, cgroup::Group* group) {
   CallAhead ahead{.init = {}, .policy = held.policy(), .plan = held.plan()};

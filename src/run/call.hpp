@@ -50,6 +50,10 @@ struct CallTies {
   std::function<std::vector<Denial>()> refused;
 };
 
+/// For the client of a call, whose working directory decides what --stdin FILE names: opens it, and makes `program` read
+/// descriptor 0, which is then to be sent as that. Invalid without --stdin FILE. Errors: usage, host.
+[[nodiscard]] Result<UniqueFd> open_stdin(plan::RunRequest& program);
+
 [[nodiscard]] CallAhead make_ahead(const HeldSandbox& held, cgroup::Group* group);
 
 /// Runs one call in a held sandbox and supervises it to its end. The process is the call's, as with launch(): forked

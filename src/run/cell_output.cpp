@@ -45,7 +45,7 @@ Status CellOutput::begin(const Target& target) {
   return begin(err_, target.err, options("stderr", &policy::Output::stderr_));
 }
 
-/// Not at once: a relay that has ended is in the middle of telling so.
+/// Later: the relay that calls this at its end must return first.
 void CellOutput::look_soon() {
   if (soon_ != EventLoop::kNoTimer) return;
   soon_ = loop_.after(0us, [this] {
@@ -80,6 +80,16 @@ void CellOutput::look_again() {
   for (Side* const side : {&out_, &err_})
     if (side->relay && !side->relay->done() && !side->relay->blocked()) side->relay->abandon();
   if (!is_done()) patience_ = loop_.after(kPatience, [this] { look_again(); });
+}
+
+std::pair<std::uint64_t, std::uint64_t> CellOutput::delivered() {
+  const auto of = [](const Side& side) {
+    if (!side.relay) return std::uint64_t{0};
+    side.relay->look();
+    return side.relay->delivered();
+  };
+  const std::uint64_t out = of(out_);
+  return {out, of(err_)};
 }
 
 void CellOutput::abandon() {

@@ -36,6 +36,8 @@ class CellOutput {
   };
   /// Errors: internal (epoll).
   Status begin(const Target& target);
+  /// How much of each stream comes before what the interpreter says now: all that is in the pipes.
+  [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> delivered();
   /// Reads until the pipes are empty, delivers that, and then calls back, once.
   void complete(std::function<void()> then);
   /// Nobody reads the rest of it any more.

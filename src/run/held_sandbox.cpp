@@ -212,8 +212,7 @@ namespace {
 
 constexpr std::uint64_t kStopsWithin = 5'000'000;  // microseconds
 
-/// A test can have it that calls do not stop, which nothing real keeps them from, or that they stay stopped until it opens
-/// a FIFO.
+/// A hook for tests: calls do not stop, which no program can bring about, or stay stopped until the test opens a FIFO.
 bool is_told_not_to_stop() {
 #ifdef SBX_FAULTS
   if (const char* const gate = std::getenv("SBX_TEST_CALLS_STAY_STOPPED"))
@@ -224,7 +223,7 @@ bool is_told_not_to_stop() {
 #endif
 }
 
-/// Half-written files must not pass for what the calls have made.
+/// The calls go on writing, so files can be half-written: nothing is read.
 std::unexpected<Error> not_stopped() {
   return fail(
       Error{.kind = ErrorKind::host,
@@ -249,7 +248,7 @@ char state_of(const supervise::ProcessList& processes,
   return end == std::string_view::npos || end + 2 >= text.size() ? '\0' : text[end + 2];
 }
 
-/// A process that waits for its vfork is in 'D', and its child, which is stopped, is why.
+/// A process in vfork(2) stays in 'D' while its child is stopped: it counts as stopped.
 bool has_stopped(char state) {
   return state == 'T' || state == 't' || state == 'D' || state == 'Z' || state == 'X' ||
          state == '\0';

@@ -128,12 +128,15 @@ bool is_failed_script(const Outcome& outcome, const plan::Plan& plan) {
          outcome.err.bytes > 0;
 }
 
-constexpr const char* kShareDirectory =
-    "the working directory inside the sandbox is empty; to share this one copy-on-write, add "
-    "--workspace .:overlay";
+std::string share_directory(std::string_view how) {
+  return fmt::format(
+      "the working directory inside the sandbox is empty; to share this one copy-on-write, {} "
+      "--workspace .:overlay",
+      how);
+}
 
 std::string about_missing(const std::string& name, const policy::Policy& policy,
-                          const host::Host& host) {
+                          const host::Host& host, std::string_view how) {
   const plan::DenyRules hidden(plan::resolve_deny(policy.filesystem.deny, host), host.files.get());
   const std::string path = plan::normal(plan::joined(host.working_directory, name));
   const auto canonical = host.files->canonical(path);
@@ -142,23 +145,25 @@ std::string about_missing(const std::string& name, const policy::Policy& policy,
   if (rule != nullptr)
     return fmt::format("\"{}\" exists here but not in the sandbox: hidden by {}", name,
                        plan::describe(*rule));
-  return fmt::format("\"{}\" exists here but not in the sandbox; to show it, add --read {}", name,
-                     shell_word(plan::operand_text(name)));
+  return fmt::format("\"{}\" exists here but not in the sandbox; to show it, {} --read {}", name,
+                     how, shell_word(plan::operand_text(name)));
 }
 
 std::string hint_after(const Outcome& outcome, const policy::Policy& policy, const plan::Plan& plan,
-                       const host::Host& host, const std::vector<std::string>& operands) {
+                       const host::Host& host, const std::vector<std::string>& operands,
+                       std::string_view how) {
   const bool is_empty = policy.filesystem.workspace.mode.value == policy::WorkspaceMode::empty &&
                         plan.working_directory == host.working_directory;
   // Only the script itself is bound; the files in its arguments may not be.
   for (const std::string& name : names_in(operands)) {
     if (!is_missing(plan, host, name)) continue;
-    if (name.find_first_not_of("./") == std::string::npos) return is_empty ? kShareDirectory : "";
-    return about_missing(name, policy, host);
+    if (name.find_first_not_of("./") == std::string::npos)
+      return is_empty ? share_directory(how) : "";
+    return about_missing(name, policy, host, how);
   }
   if (is_empty &&
       (looks_here(plan, host, operands) || looked_here(outcome, host.working_directory)))
-    return kShareDirectory;
+    return share_directory(how);
   if (!plan.explain && is_failed_script(outcome, plan))
     return "note: files outside the policy look absent; rerun with --explain to see which";
   return {};
@@ -168,10 +173,10 @@ std::string hint_after(const Outcome& outcome, const policy::Policy& policy, con
 
 std::string hint_after_failure(const Outcome& outcome, const policy::Policy& policy,
                                const plan::Plan& plan, const host::Host& host,
-                               const std::vector<std::string>& operands) {
+                               const std::vector<std::string>& operands, std::string_view how) {
   const bool can_look = host.files != nullptr && !host.working_directory.empty();
   if (!failed(outcome.verdict) || has_known_cause(outcome) || !can_look) return {};
-  return hint_after(outcome, policy, plan, host, operands);
+  return hint_after(outcome, policy, plan, host, operands, how);
 }
 
 }  // namespace sbx::run

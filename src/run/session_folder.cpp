@@ -6,9 +6,15 @@
 namespace sbx::run {
 
 Result<UniqueFd> open_session_folder(const host::Host& host, IfMissing missing) {
-  return workspace::open_state(host::runtime_folder(host), "sessions",
-                               missing == IfMissing::is_made ? workspace::Missing::is_made
-                                                             : workspace::Missing::is_an_error);
+  auto folder =
+      workspace::open_state(host::runtime_folder(host), "sessions",
+                            missing == IfMissing::is_made ? workspace::Missing::is_made
+                                                          : workspace::Missing::is_an_error);
+  if (!folder && folder.error().code == "no-state-folder")
+    folder.error().hint =
+        "sessions are kept there: XDG_RUNTIME_DIR can name another directory, of "
+        "yours and of mode 0700";
+  return folder;
 }
 
 Result<UniqueFd> open_history_folder(const host::Host& host) {

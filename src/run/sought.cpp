@@ -133,12 +133,12 @@ Sought::HostPath Sought::place_of(const std::string& path) const {
   if (is_upper_folder(path)) return {};
   if (deepest == nullptr) return {.host = path};
   if (deepest->kind() != MountKind::scratch) return {};
-  if (deepest->source() == "home" && !host_.home.empty())
+  if (deepest->source() == private_disk::kHome && !host_.home.empty())
     return {.host = host_.home + std::string(plan::below(path, deepest->target)),
             .below_home = true};
   const bool is_empty_here =
       deepest->source() == private_disk::kWorkspace && deepest->target == host_.working_directory;
-  if (deepest->source() == "tmp" || is_empty_here) return {.host = path};
+  if (deepest->source() == private_disk::kTmp || is_empty_here) return {.host = path};
   return {};
 }
 

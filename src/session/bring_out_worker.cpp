@@ -69,7 +69,7 @@ Error not_layered() {
   return {.kind = ErrorKind::usage,
           .code = "no-changes-kept",
           .message = "the session's workspace is not copy-on-write",
-          .hint = "start one with --workspace .:overlay"};
+          .hint = "sbx session start --workspace .:overlay starts one with such a workspace"};
 }
 
 Paint paint_of(const Json& wish, int descriptor) {

@@ -52,7 +52,8 @@ class CallWorker {
     const bool silent = task_.wish.value("silent", false);
     if (task_.fds.size() > 3)
       request_.events = &events_.emplace(task_.fds[3].get(), request_.started_microseconds);
-    const run::Answer answer = run::call(task_.held, request_, ties(), {.silent = silent});
+    run::Answer answer = run::call(task_.held, request_, ties(), {.silent = silent});
+    if (answer.outcome && cancelled_ != nullptr) answer.outcome->notes.emplace_back(cancelled_);
     const int status = run::exit_status_of(answer);
     if (events_) events_->ended(answer, status);
     if (!silent || !answer.errors.empty()) tell(answer);
@@ -81,7 +82,8 @@ class CallWorker {
   void tell(const run::Answer& answer) const {
     if (!answer.errors.empty()) return write_stderr(record::findings_text(answer.errors, paint()));
     write_stderr(record::outcome_words(*answer.plan, *answer.outcome,
-                                       task_.wish.value("verbose", false), paint()));
+                                       task_.wish.value("verbose", false), paint(),
+                                       &task_.held.plan().budgets));
   }
 
   void report(int status, const std::string& record) {
@@ -140,6 +142,21 @@ class CallWorker {
     supervisor.cancel(SIGHUP);
   }
 
+  /// Null: whoever cancelled the call knows it.
+  static const char* words_for(EndCause cause) {
+    switch (cause) {
+      case EndCause::kill:
+        return "sbx session kill cancelled the call";
+      case EndCause::stop:
+        return "the session was stopped, and the call with it";
+      case EndCause::lifetime:
+        return "session.lifetime is over, and the session with its calls";
+      case EndCause::owner:
+        return nullptr;
+    }
+    return nullptr;
+  }
+
   void obey(EventLoop& loop, supervise::Supervisor& supervisor) {
     Note note{};
     const ssize_t got = ::recv(task_.link.get(), &note, sizeof note, MSG_DONTWAIT);
@@ -152,6 +169,7 @@ class CallWorker {
       case Note::What::signal:
         return supervisor.signal_main(note.value);
       case Note::What::cancel:
+        cancelled_ = words_for(static_cast<EndCause>(note.value));
         return supervisor.cancel(SIGTERM);
       case Note::What::began:
       case Note::What::ended:
@@ -166,6 +184,7 @@ class CallWorker {
   }
 
   Task& task_;
+  const char* cancelled_ = nullptr;
   const ToSession session_{task_.link, task_.ask};
   run::Request& request_ = task_.request;
   std::optional<record::EventWriter> events_;
@@ -207,7 +226,7 @@ bool take_call(Task& task) {
     *place = std::move(task.fds.back());
     task.fds.pop_back();
   }
-  // The kernel ends it first where memory runs out.
+  // Where memory ran out, the kernel may have killed the init that waits.
   if (!task.ahead.init.lives()) make_ahead(task);
   task.name.number = task.wish.value("call", std::uint64_t{0});
   auto request = worker::unpack(binary_of(task.wish, "request"));

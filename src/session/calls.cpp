@@ -1,13 +1,14 @@
 #include "session/calls.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "base/sys.hpp"
 
 namespace sbx::session {
 namespace {
 
-constexpr std::size_t kMostEnded = 64;
+constexpr std::size_t kMostEnded = 64;  ///< of those in the background, and as many others
 constexpr std::size_t kMostMemory = std::size_t{64} << 20;  ///< of the logs of ended calls
 
 }  // namespace
@@ -52,20 +53,26 @@ std::size_t Calls::living() const {
 }
 
 void Calls::forget_old() {
-  std::size_t ended = all_.size() - living();
+  std::array<std::size_t, 2> ended{};  // [1]: in the background
   std::size_t memory = 0;
-  for (const auto& [number, call] : all_)
-    if (!call->runs()) memory += call->out.memory() + call->err.memory();
-  // The last one that ended stays whatever it takes.
-  for (auto each = all_.begin();
-       each != all_.end() && ended > 1 && (ended > kMostEnded || memory > kMostMemory);) {
+  for (const auto& [number, call] : all_) {
+    if (call->runs()) continue;
+    ++ended[call->is_background ? 1 : 0];
+    memory += call->out.memory() + call->err.memory();
+  }
+  for (auto each = all_.begin(); each != all_.end();) {
     const Call& call = *each->second;
-    const bool is_used = call.runs() || !call.is_drained();
-    if (!is_used) {
-      --ended;
-      memory -= call.out.memory() + call.err.memory();
+    std::size_t& alike = ended[call.is_background ? 1 : 0];
+    // The last one that ended stays whatever it takes.
+    const bool is_beyond =
+        alike > kMostEnded || (call.is_background && alike > 1 && memory > kMostMemory);
+    if (call.runs() || !call.is_drained() || !is_beyond) {
+      ++each;
+      continue;
     }
-    each = is_used ? std::next(each) : all_.erase(each);
+    --alike;
+    memory -= call.out.memory() + call.err.memory();
+    each = all_.erase(each);
   }
 }
 

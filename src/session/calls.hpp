@@ -39,7 +39,7 @@ struct Call {
       0;  ///< when it was told that a budget of the session is spent; 0: it was not
   std::optional<int> status;  ///< exit status; empty: it runs
   std::uint64_t ended_microseconds = 0;
-  std::string record;
+  std::string record;           ///< of a context: its end in words
   std::vector<Denial> refused;  ///< by the session's network, while it ran
   // Of a background call:
   UniqueFd out_pipe;
@@ -67,7 +67,9 @@ class Calls {
   /// With contexts.
   [[nodiscard]] std::size_t living() const;
   [[nodiscard]] std::map<std::uint64_t, std::unique_ptr<Call>>& all() { return all_; }
-  /// Forgets the oldest ended calls beyond what is kept.
+  /// True if there was one of that number.
+  [[nodiscard]] bool had(std::uint64_t number) const { return number > 0 && number <= last_; }
+  /// Forgets the oldest ended calls beyond what is kept: 64 of the background, 64 others, 64 MiB of logs.
   void forget_old();
 
  private:

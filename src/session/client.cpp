@@ -122,8 +122,42 @@ Result<Json> Client::ask(const Json& wish, std::span<const int> fds) {
   return answer();
 }
 
+Error Client::silent() const {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  (void)::getsockopt(socket_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size);
+  const std::string pid = std::to_string(peer.pid);
+  return {.kind = ErrorKind::host,
+          .code = "session-silent",
+          .message = "the session's process " + pid + " does not answer",
+          .hint = "kill -CONT " + pid + " if it is stopped; kill -KILL " + pid +
+                  " ends it and everything in it"};
+}
+
+Result<Json> Client::ask_soon(const Json& wish) {
+  constexpr int kAnswersWithin = 2000;  // ms
+  SBX_TRY(send(socket_.get(), wish));
+  pollfd answers{socket_.get(), POLLIN, 0};
+  int ready = 0;
+  while ((ready = ::poll(&answers, 1, kAnswersWithin)) < 0 && errno == EINTR) {
+  }
+  if (ready == 0) return fail(silent());
+  return answer();
+}
+
 Status Client::say(const Json& words, std::span<const int> fds) {
   return send(socket_.get(), words, fds);
+}
+
+bool Client::has_more() const {
+  pollfd has{socket_.get(), POLLIN, 0};
+  return ::poll(&has, 1, 0) > 0;
+}
+
+Result<Json> Client::next_whole() {
+  auto packet = receive(socket_.get());
+  if (!packet) return fail(blamed(packet.error()));
+  return std::move(packet->body);
 }
 
 Result<Json> Client::next() {
@@ -165,7 +199,14 @@ UniqueFd Client::peer() const {
 
 Status Client::ask_to_end(const Json& wish) {
   const UniqueFd process = peer();
-  const auto done = ask(wish);
+  SBX_TRY(send(socket_.get(), wish));
+  constexpr int kStopsWithin = 10'000;  // ms; calls have 4 s, and files may be read for another 5
+  pollfd answers{socket_.get(), POLLIN, 0};
+  int ready = 0;
+  while ((ready = ::poll(&answers, 1, kStopsWithin)) < 0 && errno == EINTR) {
+  }
+  if (ready == 0) return fail(silent());
+  const auto done = answer();
   if (!done && done.error().code != "session-gone") return fail(done.error());
   constexpr int kEndsWithin = 5000;  // ms; it only has to exit
   pollfd ended{process.get(), POLLIN, 0};

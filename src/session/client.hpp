@@ -25,6 +25,8 @@ class Client {
   [[nodiscard]] Result<Json> ask(const Json& wish, std::span<const int> fds = {});
   /// The same, and the session's process has ended when it returns: for `stop`.
   [[nodiscard]] Status ask_to_end(const Json& wish);
+  /// The same where the answer must not take long. Errors: host "session-silent" too, after 2 s.
+  [[nodiscard]] Result<Json> ask_soon(const Json& wish);
   /// Starts a call and waits for its end. Signals to this process go to the call: it is cancelled as a run is, or stopped
   /// and continued. `parent`: a pidfd of whoever started this process, whose end cancels the call; -1: nobody's does.
   /// Errors: those of the session, host "call-lost" (the call's worker was killed).
@@ -33,19 +35,24 @@ class Client {
   /// Both halves, for a client that feeds the call meanwhile. A signal that ends this process ends the call.
   [[nodiscard]] Status begin_call(const Json& wish, std::span<const int> fds);
   [[nodiscard]] Result<CallAnswer> end_call();
-  /// For a request that is answered by more than one packet: sends it, or a word about it later.
+  /// Sends a request that more than one packet answers; also what belongs to it and comes later.
   [[nodiscard]] Status say(const Json& words, std::span<const int> fds = {});
   /// Readable when there is another one.
   [[nodiscard]] int fd() const { return socket_.get(); }
+  /// True if it is there.
+  [[nodiscard]] bool has_more() const;
   /// Errors: as call().
   [[nodiscard]] Result<Json> next();
-  /// The same for what the session reports in Json: reading changes.
+  /// The same with what else the session says where it answers with an error, which is then a member "error".
+  [[nodiscard]] Result<Json> next_whole();
+  /// Like call(), for work whose answer is JSON instead of a record: reading changes.
   [[nodiscard]] Result<Json> ask_worker(const Json& wish, std::span<const int> fds,
                                         int parent = -1);
 
  private:
   explicit Client(UniqueFd socket) : socket_(std::move(socket)) {}
   Result<Json> answer();
+  [[nodiscard]] Error silent() const;
   [[nodiscard]] Error blamed(const Error& error) const;
   [[nodiscard]] UniqueFd peer() const;
   UniqueFd socket_;

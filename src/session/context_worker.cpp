@@ -48,7 +48,8 @@ class ContextWorker {
   explicit ContextWorker(Task& task)
       : task_(task),
         language_(task.wish.value("language", "")),
-        was_lost_(task.wish.value("lost", false)) {}
+        was_lost_(task.wish.value("lost", false)),
+        lost_because_(task.wish.value("lost_because", "")) {}
 
   void run() {
     const run::Answer answer = interpret();
@@ -58,7 +59,8 @@ class ContextWorker {
       answer_question(each);
     }
     for (OpenCell& cell : take_all()) end(cell, answer);
-    session_.note(Note::What::ended, run::exit_status_of(answer));
+    session_.note(Note::What::ended, run::exit_status_of(answer),
+                  answer.outcome ? answer.outcome->detail : "");
   }
 
  private:
@@ -189,9 +191,9 @@ class ContextWorker {
     if (!current_ || !current_->said) return;
     switch (current_->said->take(message)) {
       case CellAnswer::Said::result:
-        return current_->tell("result", current_->said->last());
+        return current_->tell("result", current_->said->last(), output_->delivered());
       case CellAnswer::Said::error:
-        return current_->tell("error", current_->said->last());
+        return current_->tell("error", current_->said->last(), output_->delivered());
       case CellAnswer::Said::done:
         return done(message.value("ended", Json()) == true);
       case CellAnswer::Said::garbled:
@@ -228,6 +230,16 @@ class ContextWorker {
     cell.record.context = task_.wish.value("context", "");
     cell.record.language = language_;
     cell.record.degraded = task_.held.plan().degraded;
+    name_state(cell);
+  }
+
+  /// Of what the cell can find, if it runs now.
+  void name_state(OpenCell& cell) const {
+    const bool finds_nothing = count_ == 0 && was_lost_;
+    cell.record.state = count_ > 0      ? CellState::kept
+                        : finds_nothing ? CellState::lost
+                                        : CellState::fresh;
+    cell.record.lost_because = finds_nothing ? lost_because_ : "";
   }
 
   // --- questions about code that does not run
@@ -235,7 +247,7 @@ class ContextWorker {
   void inspect(const Json& wish, std::vector<UniqueFd> fds) {
     auto question = Inspection::receive(wish, std::move(fds));
     if (!question) return session_.note(Note::What::answered);
-    // None waits for another one or for a cell: its answer would come too late.
+    // A question does not wait for a cell or another question: its answer would come too late.
     if (ready_ && phase_ != Phase::idle) return answer_question(*question);
     questions_.push_back(std::move(*question));
     if (loop_ != nullptr && ready_) ask_next();
@@ -247,7 +259,7 @@ class ContextWorker {
       Inspection& question = questions_.front();
       if (phase_ == Phase::idle && question.is_for_driver() && driver_->inspects) {
         phase_ = Phase::inspecting;
-        channel_->send(question.begin());
+        channel_->send_text(question.begin(*driver_));
         deadline_ = loop_->after(kInspectsWithin, [this] { stop_inspecting(); });
         return;
       }
@@ -321,9 +333,7 @@ class ContextWorker {
     if (current_->is_decided()) return close();
     if (!ready_) return;
     phase_ = Phase::running;
-    current_->record.state = count_ > 0  ? CellState::kept
-                             : was_lost_ ? CellState::lost
-                                         : CellState::fresh;
+    name_state(*current_);
     current_->cpu_before = supervisor_->cpu_microseconds();
     channel_->send_text(current_->begin(++count_, *driver_));
     if (const Milliseconds limit = current_->wall_time(); limit.count() > 0)
@@ -435,11 +445,11 @@ class ContextWorker {
     return all;
   }
 
-  /// A cell that the context leaves behind. The first one that found no interpreter shares its fate.
+  /// A cell that ends with its interpreter. One that waited for the interpreter to start ended by the same cause.
   void end(OpenCell& cell, const run::Answer& answer) {
     const bool was_its_own = cell.said || !ready_;
     if (!answer.errors.empty()) return cell.answer(answer.errors.front());
-    cell.record.state = CellState::lost;
+    if (ready_ || was_lost_) cell.record.state = CellState::lost;  // else there was nothing
     if (cell.said && cell.said->is_done()) {
       // Its answer stands.
     } else if (was_its_own && answer.outcome) {
@@ -461,6 +471,7 @@ class ContextWorker {
   Task& task_;
   const std::string language_;
   const bool was_lost_;
+  const std::string lost_because_;
   const ToSession session_{task_.link, task_.ask};
   const Driver* driver_ = nullptr;
   std::optional<DriverChannel> channel_;

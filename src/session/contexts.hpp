@@ -16,12 +16,13 @@ namespace sbx::session {
 struct Context {
   std::string name;
   std::string language;
-  std::uint64_t call = 0;  ///< the call that it is; 0: none lives
-  std::int64_t since = 0;  ///< CLOCK_REALTIME, seconds
-  bool is_ready = false;   ///< it has something to remember
-  bool ends = false;       ///< it has been told to
-  bool was_lost = false;   ///< what an earlier one of this name remembered
-  std::size_t open = 0;    ///< cells that are not answered
+  std::uint64_t call = 0;    ///< the call that it is; 0: none lives
+  std::int64_t since = 0;    ///< CLOCK_REALTIME, seconds
+  bool is_ready = false;     ///< it has something to remember
+  bool ends = false;         ///< it has been told to
+  bool was_lost = false;     ///< what an earlier one of this name remembered
+  std::string lost_because;  ///< in words; empty: unknown
+  std::size_t open = 0;      ///< cells that are not answered
   std::uint64_t cells = 0;
   std::vector<std::pair<Packet, UniqueFd>> early;  ///< for the next one of this name
   std::vector<UniqueFd> enders;                    ///< hear of its end

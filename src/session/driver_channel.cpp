@@ -90,10 +90,6 @@ void DriverChannel::break_off(const std::string& why) {
   hooks_.broken(why);
 }
 
-void DriverChannel::send(const Json& message) {
-  send_text(message.dump(-1, ' ', false, Json::error_handler_t::replace));
-}
-
 void DriverChannel::send_text(std::string_view message) {
   if (loop_ == nullptr) return;
   unsent_.erase(0, std::exchange(sent_, 0));

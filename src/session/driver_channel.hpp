@@ -35,7 +35,6 @@ class DriverChannel {
   /// Takes what a driver that has ended has left behind, and detaches.
   void take_rest();
   /// What the driver does not read yet is kept.
-  void send(const Json& message);
   void send_text(std::string_view message);
 
  private:

@@ -46,6 +46,7 @@ const std::vector<Driver>& drivers() {
        .extensions = {".sh", ".bash"},
        .text = k_bash_driver,
        .repeats_interrupt = true,
+       .inspects = true,
        .from_file = true,
        .reads_plain = true,
        // The words of an interactive bash about its terminal are for nobody; descriptor 6 keeps its standard error.

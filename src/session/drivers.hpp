@@ -19,9 +19,10 @@ struct Driver {
   /// One SIGINT may come at a moment when the interpreter drops it: it is repeated until the cell is done, or the driver
   /// says that it was heard ("interrupted").
   bool repeats_interrupt = false;
-  bool inspects = false;     ///< it answers questions about code that does not run
-  bool from_file = false;    ///< else the text is an argument
-  bool reads_plain = false;  ///< requests are NONCE COUNT, a line feed and the code
+  bool inspects = false;   ///< it answers questions about code that does not run
+  bool from_file = false;  ///< else the text is an argument
+  bool reads_plain =
+      false;  ///< requests are NONCE COUNT, or NONCE QUESTION, a line feed and the code
   std::vector<std::string_view>
       arguments{};  ///< of the interpreter; the text follows where it is one
 };

@@ -33,9 +33,14 @@ Result<Inspection> Inspection::receive(const Json& wish, std::vector<UniqueFd> f
   return inspection;
 }
 
-Json Inspection::begin() {
+std::string Inspection::begin(const Driver& driver) {
   nonce_ = random_hex();
-  return {{"op", "inspect"}, {"nonce", nonce_}, {"what", what_}, {"code", code_}};
+  if (!driver.reads_plain)
+    return Json{{"op", "inspect"}, {"nonce", nonce_}, {"what", what_}, {"code", code_}}.dump(
+        -1, ' ', false, Json::error_handler_t::replace);
+  std::string text = nonce_ + " " + what_ + "\n" + code_;
+  std::erase(text, '\0');  // bash neither keeps nor counts them
+  return text;
 }
 
 bool Inspection::take(const Json& message) {

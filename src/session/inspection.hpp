@@ -6,6 +6,7 @@
 #include "base/json.hpp"
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
+#include "session/drivers.hpp"
 
 namespace sbx::session {
 
@@ -17,9 +18,11 @@ class Inspection {
   /// `wish`: "inspect" names the question, "completeness", "completion" or none (only the context is meant), and "code" has
   /// the text up to the cursor. `fds`: the client's connection. Errors: internal "bad-message".
   [[nodiscard]] static Result<Inspection> receive(const Json& wish, std::vector<UniqueFd> fds);
-  [[nodiscard]] bool is_for_driver() const { return !what_.empty(); }
+  [[nodiscard]] bool is_for_driver() const {
+    return what_ == "completeness" || what_ == "completion";
+  }
   /// The request to the driver.
-  [[nodiscard]] Json begin();
+  [[nodiscard]] std::string begin(const Driver& driver);
   /// False where the message is something else.
   [[nodiscard]] bool take(const Json& message);
   /// Tells the client what is known, once: `facts` and, where the driver has answered, "status" (complete, incomplete or

@@ -22,9 +22,7 @@ Json headed(const Json& body) {
 Json denials_to_json(const std::vector<Denial>& denials) {
   Json list = Json::array();
   for (const Denial& denial : denials) {
-    Json each{{"kind", static_cast<int>(denial.kind)},
-              {"count", denial.count},
-              {"options", Json::array()}};
+    Json each{{"kind", name_of(denial.kind)}, {"count", denial.count}, {"options", Json::array()}};
     put_binary(each, "what", denial.what);
     put_binary(each, "process", denial.process);
     put_binary(each, "rule", denial.rule);
@@ -44,7 +42,7 @@ std::vector<Denial> denials_from(const Json& list) {
   std::vector<Denial> denials;
   if (!list.is_array()) return denials;
   for (const Json& each : list) {
-    Denial denial{.kind = static_cast<DenialKind>(each.value("kind", 0)),
+    Denial denial{.kind = denial_kind(each.value("kind", "")).value_or(DenialKind{}),
                   .what = binary_of(each, "what"),
                   .count = each.value("count", std::uint64_t{1}),
                   .process = binary_of(each, "process"),

@@ -19,7 +19,7 @@ void put_binary(Json& object, const char* key, std::string_view bytes);
 /// An answer of schema "sbx.session/1" with these members.
 [[nodiscard]] Json headed(const Json& body);
 
-/// Denials without count of options: what a call's record needs of the session's network.
+/// What a call's record needs of the denials of the session's network.
 [[nodiscard]] Json denials_to_json(const std::vector<Denial>& denials);
 [[nodiscard]] std::vector<Denial> denials_from(const Json& list);
 

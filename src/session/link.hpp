@@ -13,8 +13,8 @@ namespace sbx::session {
 struct Note {
   enum class What : std::uint32_t {
     // the worker's
-    began,     ///< `value`: the pid of the call's init
-    ended,     ///< `value`: the exit status; with a file in memory: the record
+    began,  ///< `value`: the pid of the call's init
+    ended,  ///< `value`: the exit status; with a file in memory: the record, or a context's end in words
     ready,     ///< of a context: it has something to remember
     answered,  ///< of a context: one more cell
     // the session's, to a worker that waits for a call
@@ -22,7 +22,7 @@ struct Note {
     // the session's
     spend,   ///< `value`: a Budget that the whole session has spent
     signal,  ///< `value`: for the main process
-    cancel,  ///< as after SIGTERM to sbx
+    cancel,  ///< as after SIGTERM to sbx; `value`: an EndCause
     // the session's, to a context
     cell,  ///< a packet (message.hpp) with the request, the client's connection and its descriptors follows
     interrupt,  ///< the cell that runs
@@ -30,6 +30,14 @@ struct Note {
   };
   What what;
   std::int32_t value;
+};
+
+/// Who cancelled a call.
+enum class EndCause : std::int32_t {
+  kill,      ///< `session kill`
+  stop,      ///< the session was stopped
+  lifetime,  ///< of the session
+  owner,     ///< the process for which the session was made has ended
 };
 
 /// Signals that a client passes on to its call's worker, over the connection: {"signal": number}. Not by kill(2): the

@@ -72,9 +72,12 @@ bool OpenCell::decide(record::CellEnd end) {
   return true;
 }
 
-void OpenCell::tell(const char* event, const Json& what) {
+void OpenCell::tell(const char* event, const Json& what,
+                    std::pair<std::uint64_t, std::uint64_t> after) {
   if (!follows_ || what.is_null()) return;
-  follows_ = send(client(), {{"event", event}, {"what", what}}).has_value();
+  const Json words{
+      {"event", event}, {"what", what}, {"after_out", after.first}, {"after_err", after.second}};
+  follows_ = send(client(), words).has_value();
 }
 
 void OpenCell::answer() {

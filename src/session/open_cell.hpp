@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -33,8 +34,8 @@ class OpenCell {
   /// The first reason counts; false: there was one.
   bool decide(record::CellEnd end);
   [[nodiscard]] bool is_decided() const { return decided_; }
-  /// Passes on what the driver has just said, for a client that follows.
-  void tell(const char* event, const Json& what);
+  /// Passes on what the driver has just said, for a client that follows: it comes after so many bytes of stdout and stderr.
+  void tell(const char* event, const Json& what, std::pair<std::uint64_t, std::uint64_t> after);
   /// The last word to the client.
   void answer();
   void answer(const Error& error);

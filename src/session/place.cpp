@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -88,7 +89,9 @@ std::unexpected<Error> no_such(int parent, const std::string& name) {
   return fail(Error{.kind = ErrorKind::usage,
                     .code = "no-such-session",
                     .message = "there is no session \"" + printable(name) + "\"",
-                    .hint = meant.empty() ? "sbx session start " + printable(name)
+                    .hint = meant.empty() ? "sbx session list names those that live; sbx session "
+                                            "start " +
+                                                printable(name) + " starts it"
                                           : "did you mean \"" + std::string(meant) + "\"?"});
 }
 
@@ -185,11 +188,14 @@ bool may_use(int connection) {
   if (::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
   if (peer.uid == 0 || ::geteuid() == 0) return peer.uid == 0;
   if (peer.uid != ::geteuid() || peer.pid <= 0) return false;
-  // proc_pid_status(5): a number for each PID namespace from this one down to the process's own.
-  const auto status = sys::read_file("/proc/" + std::to_string(peer.pid) + "/status", 65536);
-  const std::size_t at = status ? status->find("\nNSpid:\t") : std::string::npos;
+  // pidfd_open(2): of a pidfd, fdinfo has a number for each PID namespace from this one down to the process's own, as
+  // proc_pid_status(5) has, but also where /proc shows only the caller's processes (hidepid).
+  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0)));
+  if (!process.valid()) return false;
+  const auto facts = sys::read_file("/proc/self/fdinfo/" + std::to_string(process.get()), 65536);
+  const std::size_t at = facts ? facts->find("\nNSpid:\t") : std::string::npos;
   if (at == std::string::npos) return false;
-  const std::string_view numbers = std::string_view(*status).substr(at + 8);
+  const std::string_view numbers = std::string_view(*facts).substr(at + 8);
   return numbers.substr(0, numbers.find('\n')).find('\t') == std::string_view::npos;
 }
 

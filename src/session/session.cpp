@@ -15,6 +15,7 @@
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "policy/write.hpp"
+#include "record/record.hpp"
 #include "session/bring_out_worker.hpp"
 #include "session/link.hpp"
 
@@ -65,7 +66,7 @@ Status Session::begin(UniqueFd owner) {
   if (owner_.valid())
     SBX_TRY(loop_.watch(owner_.get(), EPOLLIN, [this](std::uint32_t) {
       loop_.forget(owner_.get());
-      stop(UniqueFd());
+      stop(UniqueFd(), EndCause::owner);
     }));
   ends_at_ = sys::now_microseconds() + in_microseconds(held_->policy().session.lifetime.value);
   note_use();
@@ -99,8 +100,15 @@ Json Session::info() const {
               {"source", lossy_utf8(policy.source)},
               {"sha256", sha256_hex(policy::write(policy))}}},
             {"started", started_},
-            {"calls_running", const_cast<Session*>(this)->calls_.running()}};
+            {"calls_running", calls_.running()}};
   put_name(json, "directory", held_->plan().working_directory);
+  put_name(json, "started_in", held_->host().working_directory);
+  const std::string mode =
+      policy::value_toml(*policy::find_key("filesystem.workspace.mode"), policy);
+  json["workspace"] = mode.substr(1, mode.size() - 2);  // without quotes
+  const std::string& source = policy.filesystem.workspace.source.value;
+  json["follows_caller"] = mode == "\"empty\"" || !source.starts_with('/');
+  json["limits"] = record::limits_json(held_->plan());
   const std::uint64_t now = sys::now_microseconds();
   json["expires"] =
       ::time(nullptr) + static_cast<std::int64_t>((std::max(ends_at_, now) - now) / 1'000'000);
@@ -229,7 +237,7 @@ void Session::extend(const Json& wish, const UniqueFd& connection) {
 
 void Session::watch_lifetime() {
   const std::uint64_t now = sys::now_microseconds();
-  if (now >= ends_at_) return stop(UniqueFd());
+  if (now >= ends_at_) return stop(UniqueFd(), EndCause::lifetime);
   loop_.after(microseconds(ends_at_ - now), [this] { watch_lifetime(); });
 }
 
@@ -238,11 +246,11 @@ void Session::handle_signals() {
   while (::read(signals_.get(), &info, sizeof info) == sizeof info) stop(UniqueFd());
 }
 
-void Session::stop(UniqueFd connection) {
+void Session::stop(UniqueFd connection, EndCause cause) {
   if (connection.valid()) stoppers_.push_back(std::move(connection));
   if (stops_) return end_when_calls_have();
   stops_ = true;
-  const Note note{Note::What::cancel, 0};
+  const Note note{Note::What::cancel, static_cast<std::int32_t>(cause)};
   for (const auto& [number, call] : calls_.all())
     if (call->runs())
       (void)::send(call->worker.link.get(), &note, sizeof note, MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -71,7 +71,7 @@ class Session : public Events {
   Status give_to_worker(Call& call, const Json& wish, const std::vector<UniqueFd>& fds, int image,
                         int client);
   [[nodiscard]] Result<int> image();
-  Status log_output(Call& call, std::vector<UniqueFd>& fds);
+  Status log_output(Call& call, std::vector<UniqueFd>& fds, bool keeps_stdin);
   Status watch(Call& call);
   bool hear(Call& call);
   void answer_question(Call& call);
@@ -106,7 +106,7 @@ class Session : public Events {
   void watch_idle();
   void watch_lifetime();
   void extend(const Json& wish, const UniqueFd& connection);
-  void stop(UniqueFd connection);
+  void stop(UniqueFd connection, EndCause cause = EndCause::stop);
   void end_when_calls_have();
   void handle_signals();
 

@@ -37,13 +37,13 @@ std::string line_of(const plan::RunRequest& program) {
   return printable(text);
 }
 
-Error too_many(std::uint64_t most, const Origin& origin) {
-  return {
-      .kind = ErrorKind::usage,
-      .code = "too-many-calls",
-      .message = std::to_string(most) + " calls are under way, and session.calls allows no more",
-      .origin = origin,
-      .hint = "wait for one, or end one: sbx session calls NAME lists them"};
+Error too_many(std::uint64_t most, const Origin& origin, const std::string& session) {
+  return {.kind = ErrorKind::host,
+          .code = "too-many-calls",
+          .message = std::to_string(most) + (most == 1 ? " call is" : " calls are") +
+                     " under way, and session.calls allows no more",
+          .origin = origin,
+          .hint = "wait for one, or end one: sbx session calls " + session + " lists them"};
 }
 
 }  // namespace
@@ -63,16 +63,18 @@ Result<int> Session::image() {
   return image_.get();
 }
 
-/// The session reads what a background call writes.
-Status Session::log_output(Call& call, std::vector<UniqueFd>& fds) {
+/// The session reads what a background call writes. Its client ends: of that only a standard input that was named stays.
+Status Session::log_output(Call& call, std::vector<UniqueFd>& fds, bool keeps_stdin) {
   sys::Pipe out = SBX_TRY(sys::make_pipe());
   sys::Pipe err = SBX_TRY(sys::make_pipe());
-  UniqueFd null = SBX_TRY(sys::open_at(AT_FDCWD, "/dev/null", O_RDONLY));
+  UniqueFd in = keeps_stdin && !fds.empty()
+                    ? std::move(fds.front())
+                    : SBX_TRY(sys::open_at(AT_FDCWD, "/dev/null", O_RDONLY));
   for (const int fd : {out.read.get(), err.read.get()}) (void)::fcntl(fd, F_SETFL, O_NONBLOCK);
   call.out_pipe = std::move(out.read);
   call.err_pipe = std::move(err.read);
   std::vector<UniqueFd> streams;
-  streams.push_back(std::move(null));
+  streams.push_back(std::move(in));
   streams.push_back(std::move(out.write));
   streams.push_back(std::move(err.write));
   for (std::size_t i = 3; i < fds.size(); ++i) streams.push_back(std::move(fds[i]));
@@ -83,7 +85,7 @@ Status Session::log_output(Call& call, std::vector<UniqueFd>& fds) {
 Status Session::start_call(Json wish, std::vector<UniqueFd>& fds, UniqueFd& connection) {
   const policy::Session& limits = held_->policy().session;
   if (calls_.running() >= limits.calls.value)
-    return fail(too_many(limits.calls.value, limits.calls.origin));
+    return fail(too_many(limits.calls.value, limits.calls.origin, place_.name()));
   SBX_TRY(check_cpu_is_left());
   const bool own = wish.value("own", false);
   const int own_program = own ? SBX_TRY(image()) : -1;
@@ -93,7 +95,7 @@ Status Session::start_call(Json wish, std::vector<UniqueFd>& fds, UniqueFd& conn
   call.began_microseconds = sys::now_microseconds();
   wish["call"] = call.number;
   const auto begin = [&]() -> Status {
-    if (call.is_background) SBX_TRY(log_output(call, fds));
+    if (call.is_background) SBX_TRY(log_output(call, fds, wish.value("reads_stdin", false)));
     SBX_TRY(
         give_to_worker(call, wish, fds, own_program, call.is_background ? -1 : connection.get()));
     return watch(call);
@@ -168,7 +170,7 @@ bool Session::hear(Call& call) {
   if (note.what != Note::What::ended) return true;
   call.status = note.value;
   constexpr std::size_t kLargest = std::size_t{1} << 30;
-  if (!message.fds.empty() && call.is_background)
+  if (!message.fds.empty() && (call.is_background || call.is_context))
     call.record = sys::read_all(message.fds.front().get(), kLargest).value_or("");
   if (call.is_context) return true;  // its process ends with it
   keep_waiting(leave(call));

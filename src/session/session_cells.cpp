@@ -19,12 +19,13 @@ namespace {
 /// Cells of one context that run or wait for their turn.
 constexpr std::size_t kMostOpen = 16;
 
-Error too_many(std::uint64_t most, const Origin& origin) {
+Error too_many(std::uint64_t most, const Origin& origin, const std::string& session) {
   return {.kind = ErrorKind::usage,
           .code = "too-many-contexts",
           .message = std::to_string(most) + " contexts live, and session.contexts allows no more",
           .origin = origin,
-          .hint = "end one: sbx session contexts NAME lists them, restart NAME CONTEXT ends one"};
+          .hint = "end one: sbx session contexts " + session + " lists them, sbx session restart " +
+                  session + " CONTEXT ends one"};
 }
 
 Error other_language(const Context& context, const std::string& wanted) {
@@ -90,7 +91,8 @@ Result<Context*> Session::context_for(const Json& wish) {
 
 Status Session::start_context(Context& context) {
   const auto& most = held_->policy().session.contexts;
-  if (contexts_.living() >= most.value) return fail(too_many(most.value, most.origin));
+  if (contexts_.living() >= most.value)
+    return fail(too_many(most.value, most.origin, place_.name()));
   SBX_TRY(check_cpu_is_left());
   Call& call = calls_.add(0);
   call.is_context = true;
@@ -101,7 +103,8 @@ Status Session::start_context(Context& context) {
                              .name = {place_.name(), id_, call.number},
                              .wish = {{"language", context.language},
                                       {"context", context.name},
-                                      {"lost", context.was_lost}}},
+                                      {"lost", context.was_lost},
+                                      {"lost_because", context.lost_because}}},
                             work_as_context);
   if (!worker) {
     calls_.all().erase(call.number);
@@ -150,6 +153,7 @@ void Session::context_ended(const Call& call) {
   found->call = 0;
   found->open = 0;
   found->was_lost = found->is_ready && !found->ends;
+  found->lost_because = lossy_utf8(call.record);
   const bool forgets = !found->was_lost;
   if (forgets) contexts_.forget(name);
   contexts_.forget_old();

@@ -44,7 +44,7 @@ void Session::handle(Packet packet, UniqueFd connection) {
   if (stops_ && op != "stop")
     return refuse(
         connection.get(),
-        {.kind = ErrorKind::usage, .code = "session-gone", .message = "the session is ending"});
+        {.kind = ErrorKind::host, .code = "session-gone", .message = "the session is ending"});
   if (op == "call") return call(std::move(packet), std::move(connection));
   if (op == "info") return (void)send(connection.get(), info());
   if (op == "calls") return list_calls(connection);
@@ -77,13 +77,16 @@ void Session::call(Packet packet, UniqueFd connection) {
 }
 
 Call* Session::named_call(const Json& wish, int connection) {
-  Call* const found = calls_.find(wish.value("call", std::uint64_t{0}));
+  const auto number = wish.value("call", std::uint64_t{0});
+  Call* const found = calls_.find(number);
   if (found == nullptr)
-    refuse(connection, {.kind = ErrorKind::usage,
-                        .code = "no-such-call",
-                        .message = "the session has no call " +
-                                   std::to_string(wish.value("call", std::uint64_t{0})),
-                        .hint = "sbx session calls " + place_.name() + " lists them"});
+    refuse(connection,
+           {.kind = ErrorKind::usage,
+            .code = "no-such-call",
+            .message = calls_.had(number)
+                           ? "call " + std::to_string(number) + " has ended, and is no longer kept"
+                           : "the session has no call " + std::to_string(number),
+            .hint = "sbx session calls " + place_.name() + " lists them"});
   return found;
 }
 
@@ -128,13 +131,19 @@ void Session::answer_followers(Call& call) {
 
 void Session::answer_waiter(const Call& call, int connection) {
   Json answer{{"status", call.status.value_or(exit_status::kCouldNot)}, {"call", facts_of(call)}};
-  if (!call.record.empty()) answer["record"] = call.record;
+  if (call.is_background && !call.record.empty()) answer["record"] = call.record;
   (void)send(connection, answer);
 }
 
 void Session::wait(const Json& wish, UniqueFd connection) {
   Call* const call = named_call(wish, connection.get());
   if (call == nullptr) return;
+  if (wish.value("record", false) && !call->is_background)
+    return refuse(connection.get(), {.kind = ErrorKind::usage,
+                                     .code = "not-in-background",
+                                     .message = "call " + std::to_string(call->number) +
+                                                " had a client, which got its record",
+                                     .hint = "wait without --json waits for its end"});
   if (!call->runs()) return answer_waiter(*call, connection.get());
   call->waiters.push_back(std::move(connection));
 }
@@ -148,7 +157,9 @@ void Session::signal(const Json& wish, const UniqueFd& connection) {
                    .code = "call-ended",
                    .message = "call " + std::to_string(call->number) + " has ended"});
   const int number = wish.value("signal", 0);
-  const Note note = number == 0 ? Note{Note::What::cancel, 0} : Note{Note::What::signal, number};
+  const Note note = number == 0
+                        ? Note{Note::What::cancel, static_cast<std::int32_t>(EndCause::kill)}
+                        : Note{Note::What::signal, number};
   (void)::send(call->worker.link.get(), &note, sizeof note, MSG_NOSIGNAL | MSG_DONTWAIT);
   (void)send(connection.get(), Json::object());
 }

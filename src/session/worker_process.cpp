@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <span>
 
+#include "base/message.hpp"
+#include "base/sys.hpp"
 #include "session/json.hpp"
 #include "session/message.hpp"
 
@@ -35,6 +38,14 @@ void take_default_signals() {
 void ToSession::note(Note::What what, std::int32_t value) const {
   const Note note{what, value};
   (void)::send(link_.get(), &note, sizeof note, MSG_NOSIGNAL);
+}
+
+void ToSession::note(Note::What what, std::int32_t value, const std::string& text) const {
+  const auto file = text.empty() ? Result<UniqueFd>(UniqueFd()) : sys::in_memory(text);
+  if (!file || !file->valid()) return note(what, value);
+  const Note note{what, value};
+  const int fd = file->get();
+  (void)sys::send_message(link_.get(), std::as_bytes(std::span(&note, 1)), std::span(&fd, 1));
 }
 
 void ToSession::expect(const policy::Address& address, std::uint16_t port) const {

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <string>
 #include <vector>
 
 #include <sbx/outcome.hpp>
@@ -24,6 +25,8 @@ class ToSession {
   ToSession(const UniqueFd& link, const UniqueFd& ask) : link_(link), ask_(ask) {}
 
   void note(Note::What what, std::int32_t value = 0) const;
+  /// With a text in a file in memory, unless it is empty.
+  void note(Note::What what, std::int32_t value, const std::string& text) const;
   /// Returns when the session has opened the place.
   void expect(const policy::Address& address, std::uint16_t port) const;
   /// What the network has refused since the call began, or since the last time.

@@ -31,8 +31,8 @@ int move_up(int fd) {
   return static_cast<int>(moved);
 }
 
-/// Where the last reference to a mount namespace goes with a process's end, that waits for an RCU grace period, 0.3 ms,
-/// before anybody hears of the end. The supervisor takes a reference, and gives it up when it has answered.
+/// A process that holds the last reference to a mount namespace waits for an RCU grace period (0.3 ms) when it exits,
+/// before its parent hears of it. So the supervisor takes a reference, and gives it up when it has answered.
 void hold_mounts(Program& program) {
   const long space = ::open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
   program.mount_space = move_up(static_cast<int>(must(program, Stage::descriptors, 1, space)));

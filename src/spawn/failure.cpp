@@ -49,9 +49,15 @@ std::string describe_mount(const Mount& mount) {
       return "cannot hide " + target;
     case MountKind::read_only:
       return "cannot make " + target + " read-only";
-    default:
+    case MountKind::directory:
+    case MountKind::symlink:
+    case MountKind::file:
+    case MountKind::scratch:
+    case MountKind::pinned:
+    case MountKind::content:
       return "cannot make " + target;
   }
+  return "cannot make " + target;
 }
 
 /// The errors of file systems that can't be an overlay layer: NFS, FUSE, an overlay as upper.
@@ -88,6 +94,14 @@ Error explain_exec(const plan::Plan& plan, int error) {
   if (error == ENOENT) {
     result.kind = ErrorKind::not_found;
     result.code = "command-not-found";
+    // Of a call: what is not on PATH may be a file that an earlier call made.
+    if (!plan.command.empty() && plan.executable == "./" + plan.command.front()) {
+      result.message = "no command '" + plan.command.front() +
+                       "' on PATH, and no such program in the working directory";
+      result.errno_value = 0;
+      result.hint = "sbx session start --read PATH shows another directory";
+      return result;
+    }
     result.hint =
         "it, or the loader it names, is not inside the sandbox: grant it with --read PATH";
     return result;

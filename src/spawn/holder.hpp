@@ -18,7 +18,8 @@ struct WaitingInit {
 };
 
 /// Asks a holder for one. Of `plan` the mounts that are a call's own count, which are the same for all calls of a
-/// session. Returns before it is ready. Errors: host (the session is gone), setup.
+/// session. Returns before it is ready; with `placement.move` it waits until the holder has cloned the init, because only the
+/// caller can move it. Errors: host (the session is gone), setup.
 [[nodiscard]] Result<WaitingInit> make_waiting_init(const plan::Plan& plan, int holder,
                                                     const Placement& placement);
 /// The first message of a call's init: its pidfd. Waits for it. Errors: host.

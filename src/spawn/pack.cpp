@@ -138,9 +138,17 @@ std::uint64_t rights_of(const Mount& mount, std::uint64_t handled) {
       if (!mount.special) none |= landlock::make_fifo | landlock::make_sock;
       return mount.read_only ? 0 : handled & ~none;
     }
-    default:
+    case MountKind::directory:
+    case MountKind::symlink:
+    case MountKind::file:
+    case MountKind::mask_file:
+    case MountKind::mask_folder:
+    case MountKind::read_only:
+    case MountKind::pinned:
+    case MountKind::content:
       return 0;
   }
+  return 0;
 }
 
 struct Rule {

@@ -82,8 +82,8 @@ struct SpawnRequest {
 };
 
 /// A sandbox that is being built: start() makes PID 1 and sends it on its way, advance() answers it until the command has
-/// begun. A caller with an event loop waits for fd() there, and then neither of them waits. Letting go of it kills what
-/// was built.
+/// begun. A caller with an event loop waits for fd() there, and then neither of them waits; for a call without `init` whose
+/// placement moves it, start() waits for the holder's clone. Letting go of it kills what was built.
 class Spawning {
  public:
   /// Errors: setup (each names the stage and, where there is one, the policy line), host (no user namespaces: with the

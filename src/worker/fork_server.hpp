@@ -55,8 +55,8 @@ class ForkServer {
   /// this process, which each sandbox's PID 1 wipes. Errors: host.
   [[nodiscard]] static Result<ForkServer> start(ArgumentArea arguments);
 
-  /// Starts one run. Reads the sources of variables here. Ignores `request.policy`, readers, parent, cancel and
-  /// arguments: they belong to one process. Relative paths start from the working directory of this process at
+  /// Starts one run. Reads the sources of variables here. Ignores `request.policy`, readers, parent, cancel, arguments,
+  /// events, call and started_microseconds: they belong to one process. Relative paths start from the working directory of this process at
   /// start(). Errors: usage (variables), host (the server is gone, or can't fork).
   [[nodiscard]] Result<Worker> launch(run::Request request, Streams streams) const;
 

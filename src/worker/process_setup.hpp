@@ -3,7 +3,9 @@
 #include "base/argument_area.hpp"
 
 /// What is set once for a process that becomes the supervisor of a sandbox: `sbx run` itself, or a worker. Everything
-/// here holds for the whole process, so it has one place.
+/// here holds for the whole process, so it has one place. Two settings depend on the sandbox and are made with it: dumpable,
+/// which must stay set until the id maps are written (spawn/spawn.cpp), and RLIMIT_NOFILE where there are connections
+/// (run/network.cpp).
 namespace sbx::worker {
 
 /// Ignores the signals that would end the supervisor where it needs an error number: SIGPIPE (no reader: EPIPE) and

@@ -20,7 +20,7 @@ namespace {
 using plan::Mount;
 using plan::MountKind;
 
-bool is_writable_overlay(const Mount& mount) {
+bool is_copy_on_write(const Mount& mount) {
   return (mount.kind() == MountKind::overlay || mount.kind() == MountKind::copy) &&
          !mount.read_only;
 }
@@ -89,7 +89,7 @@ Result<UniqueFd> open_lower(const plan::HostSource& source) {
 Result<std::vector<UniqueFd>> open_lowers(const plan::Plan& plan) {
   std::vector<UniqueFd> lowers;
   for (const Mount& mount : plan.mounts)
-    if (is_writable_overlay(mount)) lowers.push_back(SBX_TRY(open_lower(*mount.host_source())));
+    if (is_copy_on_write(mount)) lowers.push_back(SBX_TRY(open_lower(*mount.host_source())));
   return lowers;
 }
 
@@ -117,7 +117,7 @@ Status check_in_place(const Copy& copy) {
 }
 
 bool has_overlay(const plan::Plan& plan) {
-  return std::ranges::any_of(plan.mounts, is_writable_overlay);
+  return std::ranges::any_of(plan.mounts, is_copy_on_write);
 }
 
 bool has_copy(const plan::Plan& plan) {
@@ -132,7 +132,7 @@ Result<Copy> open_copy(const plan::Plan& plan, int scratch, timespec started,
   copy.hidden = std::make_unique<plan::DenyRules>(std::move(rules));
   auto lower = lowers.begin();
   for (const Mount& mount : plan.mounts) {
-    const plan::mount::Layered* over = is_writable_overlay(mount) ? mount.layered() : nullptr;
+    const plan::mount::Layered* over = is_copy_on_write(mount) ? mount.layered() : nullptr;
     if (over == nullptr && !is_empty_workspace(mount)) continue;
     UniqueFd below_it;
     if (over != nullptr) below_it = std::move(*lower++);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The driver of bash contexts: state, statuses, errors, ends, interrupts, what cells do to it."""
 
+import pathlib
 import re
 import shutil
 
@@ -13,8 +14,9 @@ START = """exec 5< {driver}; PROMPT_COMMAND='. /proc/self/fd/5; eval "$PROMPT_CO
 
 class BashContext(Context):
     def send(self, message):
-        """Requests are plain."""
-        super().send(b"%s %d\n%s" % (message["nonce"].encode(), message["count"], message["code"].encode("utf-8", "surrogateescape")))
+        """Requests are plain; a question has its name where a cell has its count."""
+        head = f"{message['nonce']} {message['what'] if message['op'] == 'inspect' else message['count']}"
+        super().send(b"%s\n%s" % (head.encode(), message["code"].encode("utf-8", "surrogateescape")))
 
 
 def matching(text):
@@ -83,6 +85,8 @@ CELLS = [
     ("x=$(printf '%1000000s' é); echo ${#x}", matching("[0-9]+\n"), "", None, None),
     ("set -x; : traced", "", matching(".*: traced\n"), None, None),
     ("set +x", "", matching(".*"), None, None),
+    ("shopt -s nocasematch; false; echo on", "on\n", "", None, None),
+    ("shopt -u nocasematch", "", "", None, None),
     ("set -n; echo n", "n\n", "", None, None),
     ("set -f; set -- 1 2; IFS=,", "", "", None, None),
     ("echo \"$*\" *; set +f; unset IFS", "1,2 *\n", "", None, None),
@@ -119,6 +123,43 @@ DAMAGES = [
     ("ulimit -n 240", True),
 ]
 
+# Code, and whether it is a whole cell.
+COMPLETENESS = [
+    ("", "complete"), ("  ", "complete"), ("# a comment", "complete"), ("echo a; echo b &", "complete"), ("é", "complete"), ("f() {\n  a\n}", "complete"),
+    ("for i in 1 2; do", "incomplete"), ("for i in 1 2; do\necho $i", "incomplete"), ("for i in 1 2; do\necho $i\ndone", "complete"), ("for i in 1 2", "incomplete"),
+    ("if a; then", "incomplete"), ("if a\nthen b\nelse", "incomplete"), ("if a; then b; fi", "complete"), ("while a", "incomplete"), ("until a; do b; done", "complete"),
+    ("f()", "incomplete"), ("f() {", "incomplete"), ("function f {\n a", "incomplete"), ("{", "incomplete"), ("( a", "incomplete"), ("a=(1\n2", "incomplete"),
+    ("case x in", "incomplete"), ("case x in a) b", "incomplete"), ("case x in a) b;;", "incomplete"), ("case x in a) b;; esac", "complete"), ("{ case x in a) b", "incomplete"),
+    ("echo 'a", "incomplete"), ('echo "a', "incomplete"), ("echo $'a\\'", "incomplete"), ("echo it\\'s", "complete"), ("echo `a", "incomplete"), ("echo ${a", "incomplete"),
+    ("echo $(", "incomplete"), ("echo $(a; if", "incomplete"), ('echo "$(a', "incomplete"), ("echo <(a", "incomplete"), ("((1 +", "incomplete"), ("echo $((1 +", "incomplete"),
+    ("cat <<E", "incomplete"), ("cat <<E\nit's", "incomplete"), ("cat <<E\nit's\nE", "complete"), ("cat <<'E' && a\nb\nE\n", "complete"), ("x=$(cat <<E\na\n)", "incomplete"),
+    ("echo a \\", "incomplete"), ("echo a \\\\", "complete"), ("echo a \\\nb", "complete"), ("# a \\", "complete"), ("a # b \\", "complete"), ("for \\", "incomplete"),
+    ("a |", "incomplete"), ("a &&", "incomplete"), ("a ||\n# more", "incomplete"), ("[[ a &&", "incomplete"), ("[[ a && b ]]", "complete"), ("! a", "complete"),
+    ("fi", "invalid"), ("done", "invalid"), (")", "invalid"), ("}", "invalid"), (";;", "invalid"), ("esac", "invalid"), ("a\n} ; {", "invalid"), ("for", "invalid"),
+    ("if; then", "invalid"), ("echo $(fi)", "invalid"), ("a ( b", "invalid"), (") # bash: line 1: unexpected EOF", "invalid"), ("a | | b", "invalid"),
+    ("echo @(a|b)", "invalid"), ("shopt -s extglob\necho @(a|b)", "complete"),
+]
+
+# Code before the cursor, what is replaced, and all matches.
+COMPLETIONS = [
+    ("hello_", "hello_", ["hello_alias", "hello_fn", "hello_run"]), ("hello_f", "hello_f", ["hello_fn"]), ("whil", "whil", ["while"]), ("unalia", "unalia", ["unalias"]),
+    ("a; hello_r", "hello_r", ["hello_run"]), ("a\nhello_r", "hello_r", ["hello_run"]), ("if hello_r", "hello_r", ["hello_run"]), ("f() { hello_r", "hello_r", ["hello_run"]),
+    ("a=1 hello_r", "hello_r", ["hello_run"]), (">x 2>&1 hello_r", "hello_r", ["hello_run"]), ("case x in a) hello_r", "hello_r", ["hello_run"]), ("a | hello_r", "hello_r", ["hello_run"]),
+    ("echo $hello_", "hello_", ["hello_world"]), ("echo ${hello_w", "hello_w", ["hello_world"]), ('"${#hello_w', "hello_w", ["hello_world"]), ("((1 + hello_w", "hello_w", ["hello_world"]),
+    ("$hello_w", "hello_w", ["hello_world"]), ("echo $nothing_of_", "", []), ("echo '$hello_w", "", []), ("echo \\$hello_w", "", []), ("echo $__sbx_", "", []),
+    ("cat my", "my", ["my\\ dir/", "my\\ file"]), ("cat my\\ f", "my\\ f", ["my\\ file"]), ('cat "my f', '"my f', ['"my file"']), ("cat 'my f", "'my f", ["'my file'"]),
+    ("cat 'my d", "'my d", ["'my dir/"]), ("cat my\\ dir/s", "s", ["sub/", "söme"]), ('cat "my dir/', "", ["sub/", 'söme"']), ("cat my\\ dir/sub/", "", []),
+    ("cat it", "it", ["it\\'s"]), ("cat 'it", "'it", ["'it'\\''s'"]), ('cat "$H/pl', "pl", ['plain"']), ("cat $H/pl", "pl", ["plain"]), ("cat ~/pl", "pl", ["plain"]),
+    ("cat", "cat", None), ("cat .", ".", [".hidden"]), ("cat \\#", "\\#", ["\\#sharp"]), ("cat '#", "'#", ["'#sharp'"]), ("cat # pl", "", []), ("cat nothing", "", []), ("cat $ref/pl", "", []),
+    ("cat >pl", "pl", ["plain"]), ("a=pl", "pl", ["plain"]), ("a=/nothing:pl", "pl", ["plain"]), ("a --b=pl", "pl", ["plain"]), ("a=(pl", "pl", ["plain"]), ("./", "", ["hello_run", "my\\ dir/"]),
+    ("cat \\\npl", "pl", ["plain"]), ("cat 'pl'\\\nai", "ai", ["ain"]), ("cat $(touch ran; hello_r", "hello_r", ["hello_run"]), ('cat "$(touch ran)" pl', "pl", ["plain"]),
+    ('cat "$(touch ran) pl', "", []), ("cat `touch ran`pl", "", []), ("`hello_r", "hello_r", ["hello_run"]), ("cat <(hello_r", "hello_r", ["hello_run"]), ("${x:-$hello_w", "hello_w", ["hello_world"]),
+    ("(a) | (hello_r", "hello_r", ["hello_run"]), ("nothing_of_this_name", "", []), ("", "", []), ("none", "", []), ("a\\", "", []), ("'", "'", None),
+]
+
+# What cells leave behind, in text; bash counts some of its own variables on.
+STATE = r"""{ declare -p | grep -Ev '^declare -[-airx]+ (__sbx_|BASH|EPOCH|RANDOM|SRANDOM|SECONDS|LINENO|FUNCNAME|_=)'; declare -p BASH_REMATCH; shopt -p; set +o; trap -p; alias; declare -F; declare -f f; umask; pwd; jobs; }"""
+
 SLEEPERS = [
     "while :; do :; done",
     "until false; do [[ a == b ]]; done",
@@ -138,11 +179,11 @@ SLEEPERS = [
 
 
 class Bash(CellTest):
-    def bash(self):
+    def bash(self, driver=DRIVERS / "bash.sh"):
         program = shutil.which("bash", path="/usr/local/bin:/usr/bin:/bin")
         if program is None:
             self.skipTest("bash is not installed")
-        context = BashContext([program, "-c", START.format(driver=DRIVERS / "bash.sh")], env={"HOME": self.directory()}, cwd=self.directory())
+        context = BashContext([program, "-c", START.format(driver=driver)], env={"HOME": self.directory()}, cwd=self.directory())
         self.addCleanup(context.close)
         self.assertEqual((context.ready["language"], context.ready["shell"], context.start_output), ("bash", "plain", (b"", b"")))
         return context
@@ -190,6 +231,82 @@ class Bash(CellTest):
             with self.assertRaises(Died) as ended:
                 context.cell("echo")
             self.assertEqual(ended.exception.status, status)
+
+    def test_questions_about_code_that_does_not_run(self):
+        context = self.bash()
+        context.is_complete(COMPLETENESS)
+        context.cell("mkdir -p 'my dir/sub'; touch 'my file' 'my dir/söme' \"it's\" '#sharp' .hidden plain hello_run; chmod +x hello_run; "
+                     "PATH+=:$PWD; HOME=$PWD; H=$PWD; hello_world=1; hello_fn() { :; }; alias hello_alias=ls; declare -n ref='a[$(touch ran)]'")
+        for code, replaces, matches in COMPLETIONS:
+            answer = context.ask("completion", code)
+            if matches is not None:
+                self.assertEqual(answer, {"replaces": replaces, "matches": matches} if matches else {}, code)
+        self.assertIn("cat", context.ask("completion", "ca")["matches"])
+        context.cell("touch many{1..300}")
+        matches = context.ask("completion", "cat many")["matches"]
+        self.assertEqual(matches, sorted(f"many{number}" for number in range(1, 301))[:200])
+        self.assertEqual(context.ask("completion", "cat " + "é" * 2000), {})
+        self.assertEqual(context.ask("nonsense", "x"), {})
+        self.assertEqual(bytes(context.cell("[[ -e ran ]] || echo neither ran").out), b"neither ran\n")
+
+    def test_questions_run_nothing(self):
+        context = self.bash()
+        for code in ("touch ran", "$(touch ran)", "`touch ran", "exit 5; touch ran", ";; esac }\ntouch ran", "} >$(touch ran)", "} & touch ran; {", "a=(\n$(touch ran)", "trap 'touch ran' EXIT",
+                     "cat <<E\n$(touch ran)\nE", "cat <<E\n$(touch ran)", "((x[$(touch ran)]", "${x:-$(touch ran)}", "$x[$(touch ran)]", "~$(touch ran)/", "a\n} ;; esac\ntouch ran"):
+            for what in ("completeness", "completion"):
+                context.ask(what, code)
+        self.assertEqual(bytes(context.cell("shopt -s nullglob; echo *").out), b"\n")
+
+    def test_questions_change_nothing(self):
+        context = self.bash()
+        context.cell("shopt -s failglob nocasematch; set -f -o noclobber; trap 'echo usr1' USR1; trap ': mine' EXIT; IFS=1; [[ abc =~ b ]]; alias x=y; f() { :; }; GLOBIGNORE=a; cd /; sleep 1000 & p=$!")
+        before = bytes(context.cell(STATE).out)
+        self.assertIn(b"BASH_REMATCH", before)
+        for code in ("x", "for", "echo $(", "echo $x", "echo \"$HOME/", "shopt -s extglob; cd /tmp; echo @(a", "[[ a =~ b ]]", "x \\"):
+            for what in ("completeness", "completion"):
+                context.ask(what, code)
+        self.assertEqual(bytes(context.cell(STATE).out).decode(), before.decode())
+        self.assertEqual(bytes(context.cell("kill -0 \"$p\" && kill \"$p\" && echo alive").out), b"alive\n")
+        context.cell("unset IFS; (exit 7)")
+        context.is_complete([("x", "complete"), ("if", "incomplete"), ("fi", "invalid")])
+        self.assertEqual(bytes(context.cell("echo $?; (sleep 0.3; exit 3) & p=$!").out), b"7\n")
+        for _ in range(10):
+            context.is_complete([("x", "complete"), ("if", "incomplete")])
+        self.assertEqual(bytes(context.cell("sleep 0.3; wait $p; echo $?").out), b"3\n")
+
+    def test_questions_are_answered_whatever_the_session_has_set(self):
+        for code in ("set -e", "set -u", "set -x; BASH_XTRACEFD=1", "set -v", "set -f", "set -o posix", "set -euo pipefail", "IFS=comple", "shopt -s failglob nocasematch dotglob", "LC_ALL=de_DE.UTF-8 LANGUAGE=de",
+                     "GLOBIGNORE='*'", "trap 'echo noise' DEBUG; set -T", "trap 'echo noise' RETURN ERR; set -T", "shopt -s extdebug", "BASH_ARGV0=other", "shopt -u expand_aliases", "shopt -s inherit_errexit",
+                     "exec >&- 2>&-", "alias echo='for' if='then' exit=x", "set -m", "trap '' INT", "readonly LINENO; set -- a b", "set -n", "enable -n compgen", "unset HOME PATH"):
+            with self.subTest(code=code):
+                context = self.bash()
+                context.cell("touch plain; " + code)
+                context.is_complete([("x", "complete"), ("while", "incomplete"), ("done", "invalid"), ("x \\", "incomplete")])
+                self.assertEqual(context.ask("completion", "cat pla"), {"replaces": "pla", "matches": ["plain"]})
+                context.ask("completion", "x")
+                self.assertTrue(context.cell("true").done["ok"])
+
+    def test_sigint_ends_a_question(self):
+        text, settles = (DRIVERS / "bash.sh").read_text(), "  \\__sbx_settle\n"
+        self.assertEqual(text.count(settles), 1)
+        driver = pathlib.Path(self.directory(), "slow.sh")
+        driver.write_text(text.replace(settles, settles + "  [[ $__sbx_code != slow:* ]] || { printf x >&231; \\builtin eval \"${__sbx_code#slow:}\"; }\n"))
+        context = self.bash(driver)
+        context.repeats = True  # as sbx does
+        context.cell("sleep 1000 & p=$!")
+
+        def interrupt(context, answer):
+            if answer.out:
+                context.interrupt(everyone=True)
+
+        for number, code in enumerate(["slow: sleep 1000", "slow: while :; do :; done", "slow: x=$(sleep 1000)"] * 3):
+            answer = celltest.Answer()
+            context.send({"op": "inspect", "nonce": f"slow{number}", "what": "completion", "code": code})
+            context.wait_for(answer, lambda message: message["event"] == "inspected", interrupt)
+            context.unheard = None
+            self.assertEqual(answer.done, {"event": "inspected", "nonce": f"slow{number}"})
+            self.assertEqual(context.ask("completion", "unalia")["matches"], ["unalias"])
+        self.assertEqual(bytes(context.cell("kill -0 $p && kill $p && echo alive").out), b"alive\n")
 
     def interrupted(self, context, code, before=""):
         """The answer to a cell that SIGINT reaches with its commands, again while it is not done, as sbx does it."""

@@ -24,8 +24,8 @@ MAY_INCLUDE = {
     "run": VALUES | MECHANISMS | {"changes"},
     "record": VALUES | {"run", "changes", "workspace"},
     "worker": VALUES | {"run", "record", "changes"},
+    "session": VALUES | {"run", "record", "changes", "worker", "workspace", "cgroup"},
     # Front ends: run/launch.hpp starts a sandbox, and they use no mechanism directly.
-    "session": VALUES | {"run", "record", "changes", "worker", "workspace", "transfer", "cgroup"},
     "doctor": VALUES | BELOW_FRONT_ENDS,
     "cli": VALUES | BELOW_FRONT_ENDS | {"session", "doctor", "transfer"},
     "lib": set(),

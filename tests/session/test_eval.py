@@ -839,26 +839,135 @@ class Budgets(EvalTest):
 
 
 class HumanEval(EvalTest):
-    def test_all_problems_as_cells_of_one_context(self):
+    """The problems as cells of one context: the same verdicts as one run each, and the state is there after each failure."""
+
+    def problems(self):
         found = [place for place in HUMANEVAL if os.access(place, os.R_OK)]
         if not found:
             self.skipTest("HumanEval.jsonl.gz is not here (SBX_HUMANEVAL, ../shared/data)")
         with gzip.open(found[0], "rt", encoding="utf-8") as lines:
             problems = [json.loads(line) for line in lines]
+        self.assertEqual(len(problems), 164)
+        return problems
+
+    def code(self, problem, body):
+        return problem["prompt"] + body + "\n" + problem["test"] + f"\ncheck({problem['entry_point']})\n"
+
+    def passes_as_cell(self, code):
+        record = self.eval(code, "--json").record
+        self.assertEqual(record["outcome"]["status"], "answered", record)
+        return record["answer"]["ok"]
+
+    def test_all_problems_as_cells_of_one_context(self):
         self.start_session("--timeout", "60s", "--cpu-time", "600s")
         self.cell("kept = 'state'")
-        wrong = []
-        for problem in problems:
-            code = problem["prompt"] + problem["canonical_solution"] + "\n" + problem["test"] + f"\ncheck({problem['entry_point']})\n"
-            record = self.eval(code, "--json").record
-            if record["outcome"]["status"] != "answered" or not record["answer"]["ok"]:
-                wrong.append((problem["task_id"], record))
+        wrong = [each["task_id"] for each in self.problems() if not self.passes_as_cell(self.code(each, each["canonical_solution"]))]
         self.assertEqual(wrong, [])
-        self.assertEqual(len(problems), 164)
         record = self.answered(self.cell("kept"))
         self.assertEqual((self.value(record), record["answer"]["count"]), ("'state'", 166))
-        broken = problems[0]["prompt"] + "    return None\n" + problems[0]["test"] + f"\ncheck({problems[0]['entry_point']})\n"
-        self.assertEqual(self.answered(self.cell(broken))["answer"]["error"]["name"], "AssertionError")
+
+    def test_broken_solutions_fail_as_in_a_run_and_lose_nothing(self):
+        self.start_session("--timeout", "60s", "--cpu-time", "600s")
+        self.cell("kept = 0")
+        failed = 0
+        for problem in self.problems():
+            code = self.code(problem, "    return None")
+            as_cell = self.passes_as_cell(code)
+            as_run = self.run_sbx("run", "--quiet", "--lang", "python", "-c", code).status == 0
+            self.assertEqual(as_cell, as_run, problem["task_id"])
+            failed += not as_cell
+            record = self.answered(self.cell("kept += 1; kept"))
+            self.assertEqual(record["answer"]["ok"], True, record)
+        self.assertEqual(self.value(self.answered(self.cell("kept"))), "164")
+        self.assertGreater(failed, 150)
+
+
+class Honest(EvalTest):
+    """What becomes of a cell, its state and its answer is said as it is."""
+
+    def test_a_cell_that_ran_has_its_record_whatever_becomes_of_its_files(self):
+        self.start_session()
+        (self.work / "full").mkdir()
+        (self.work / "full").chmod(0o500)
+        folder = "full" if os.geteuid() != 0 else "/proc/self/task"
+        answer = self.eval(PICTURE, "--json", "--results", folder)
+        record = self.checked(answer)
+        self.assertEqual((answer.status, record["outcome"]["status"], record["answer"]["count"]), (125, "answered", 1), answer)
+        self.assertIn("error[cannot-write]", answer.err)
+        self.assertEqual(self.value(self.answered(self.cell("1"))), "1")
+
+    def test_code_that_is_too_long_is_not_cut(self):
+        self.start_session()
+        long = self.work / "long.py"
+        with open(long, "wb") as file:
+            file.write(b"#" * (64 << 20) + b"\nprint('the end')\n")
+        self.assertIn("64 MiB", self.refused("too-large", "long.py").err)
+        with open(long, "rb") as file:
+            self.refused("too-large", "-", stdin=file.read())
+
+    def test_a_file_is_named_where_it_can_not_be_read(self):
+        self.start_session()
+        self.assertIn("'/tmp' is a directory", self.refused("not-a-file", "/tmp").err)
+        self.assertIn("nosuch.py", self.refused("cannot-open", "nosuch.py").err)
+
+    def test_a_byte_order_mark_is_no_code(self):
+        self.start_session()
+        (self.work / "marked.py").write_bytes(b"\xef\xbb\xbf6 * 7\n")
+        self.assertEqual(self.sbx_session("eval", "work", "marked.py").out, "42\n")
+
+    def test_a_known_extension_is_no_python(self):
+        self.start_session()
+        for name in ("script.rb", "script.ts", "script.pl"):
+            (self.work / name).write_text("puts 1\n")
+            self.refused("no-context-language", name)
+        (self.work / "script.unknown").write_text("6 * 7\n")
+        self.assertEqual(self.sbx_session("eval", "work", "script.unknown").out, "42\n")
+
+    def test_what_is_typed_wrong_is_no_status_of_a_cell(self):
+        self.start_session()
+        for words in (("--bogus",), ("--timeout", "bananas", "-c", "1"), ("-c",), ("--json", "--stream", "-c", "1")):
+            answer = self.sbx_session("eval", "work", *words)
+            self.assertEqual(answer.status, 125, answer)
+
+    def test_a_new_context_has_kept_nothing(self):
+        absent = self.checked(self.sbx_session("eval", "absent", "--json", "-c", "1"))
+        self.assertEqual(absent["state"], "new")
+        self.start_session()
+        refused = self.checked(self.refused("widens-locked", "--timeout", "10h", "-c", "1"))
+        self.assertEqual((refused["state"], refused["session"]["context"], refused["session"]["name"]), ("new", "python", "work"))
+        self.assertTrue(refused["session"]["id"].startswith("s_"), refused)
+        self.assertEqual(self.cell("1")["state"], "new")
+        self.assertEqual(self.checked(self.refused("widens-locked", "--timeout", "10h", "-c", "1"))["state"], "kept")
+
+    def test_a_context_that_ended_alone_says_why(self):
+        self.start_session("--memory", "300M")
+        self.cell("held = bytearray(b'x') * (160 << 20); len(held)", "--context", "idle")
+        self.cell("more = bytearray(b'x') * (160 << 20); len(more)", "--context", "other")
+        record = self.cell("1", "--context", "idle")
+        self.assertEqual(record["state"], "lost", record)
+        self.assertIn("memory", record["lost_because"])
+        why = self.run_sbx("why", "-", stdin=json.dumps(record).encode())
+        self.assertIn(record["lost_because"], why.out, why)
+        self.assertNotIn("lost_because", self.cell("1", "--context", "idle"))
+
+    def test_why_says_how_each_cell_ended(self):
+        self.start_session()
+        for code, options, words in (("1", (), "came to its end"), ("import sys; sys.exit(3)", (), "ended with status 3"),
+                                     ("1/0", (), "raised an exception"), ("while True: pass", ("--timeout", "500ms"), "a larger --timeout")):
+            answer = self.eval(code, "--json", *options)
+            self.assertIn(words, self.run_sbx("why", "-", stdin=answer.out.encode()).out)
+
+    def test_what_is_printed_before_a_value_comes_before_it(self):
+        self.start_session()
+        code = "for i in range(20):\n    print('before', i); display(i); print('after', i)\n"
+        events = [json.loads(line) for line in self.eval(code, "--stream").out.splitlines()]
+        told = ""
+        for event in events:
+            if event["event"] == "stdout":
+                told += event["text"]
+            if event["event"] == "result":
+                told += f"value {event['data']['text/plain']}\n"
+        self.assertEqual(told, "".join(f"before {i}\nvalue {i}\nafter {i}\n" for i in range(20)))
 
 
 if __name__ == "__main__":

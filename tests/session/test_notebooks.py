@@ -113,6 +113,19 @@ class Cells(NotebookTest):
         self.assertEqual(text, {"cell_type": "markdown", "id": "cell-2", "metadata": {}, "source": ["# text"]})
         self.assertEqual(book["metadata"]["kernelspec"]["name"], "python3")
 
+    def test_outputs_are_in_the_order_in_which_they_were_made(self):
+        source = "for i in range(5):\n    print('before', i)\n    display(i)\n    print('after', i)\n"
+        expected = [("stdout", "before 0\n"), ("value", "0")]
+        for i in range(1, 5):
+            expected += [("stdout", f"after {i - 1}\nbefore {i}\n"), ("value", str(i))]
+        expected.append(("stdout", "after 4\n"))
+        for options in ((), ("--json",)):
+            answer = self.cells(notebook(source), "--out", "out", *options)
+            self.assertEqual(answer.status, 0, answer)
+            made = [(each["name"], "".join(each["text"])) if each["output_type"] == "stream" else ("value", each["data"]["text/plain"][0])
+                    for each in self.written()["cells"][0]["outputs"]]
+            self.assertEqual(made, expected, options)
+
     @unittest.skipUnless(has_nbformat(), "python3-nbformat is not installed")
     def test_debians_nbformat_accepts_what_is_written(self):
         self.assertEqual(self.cells(notebook("1"), "--out", "out").status, 0)
@@ -267,7 +280,15 @@ class Malformed(NotebookTest):
 
     def test_another_language_is_refused(self):
         self.refused(notebook("1", metadata={"kernelspec": {"name": "ir", "language": "R"}}), "--lang r", "--lang", "python")
-        self.refused(notebook("1", metadata={"kernelspec": {"name": "julia-1.9", "language": "julia"}}), "python, javascript, r and bash")
+        self.refused(notebook("1", metadata={"kernelspec": {"name": "julia-1.9", "language": "julia"}}), "is a notebook of julia, and no interpreter keeps its state")
+        self.refused(notebook("1", metadata={"kernelspec": {"name": "tslab", "language": "typescript"}}), "cells run in python, javascript, r and bash")
+
+    def test_why_explains_a_notebook(self):
+        answer = self.cells(notebook("1", "1 / 0"), "--json")
+        why = self.run_sbx("why", "-", stdin=answer.out.encode())
+        self.assertEqual(why.status, 0, why)
+        self.assertIn("book.ipynb: failed", why.out)
+        self.assertIn("ZeroDivisionError", why.out)
 
     def test_what_is_no_file_is_refused(self):
         os.mkfifo(self.work / "pipe.ipynb")

@@ -231,7 +231,7 @@ class Answers(SessionTest):
         self.assertEqual([each["path"] for each in diff["changes"]], ["made"])
         self.assertIn("+new", diff["text"])
         patch = self.answer("diff", "--json", "--patch", "work")
-        self.assertIn("+++ b/made", patch["text"])
+        self.assertIn("+++ b/made", patch["text"], patch)
         self.start_session(name="other")
         stopped = self.answer("stop", "--json", "--keep", "set", "work")
         self.assertEqual((stopped["stopped"], stopped["kept"]["name"]), (["work"], "set"))
@@ -255,7 +255,7 @@ class Errors(SessionTest):
 
     def test_calls(self):
         self.start_session("--set", "session.calls=1")
-        self.error("no-such-call", "wait", "work", "9", status=2)
+        self.error("no-such-call", "wait", "work", "9", status=125)
         self.exec_ok("--", "true")
         self.error("not-in-background", "logs", "work", "1", status=2)
         self.error("call-ended", "kill", "work", "1", status=2)

@@ -66,6 +66,29 @@ class ReplTest(SessionTest):
 
 
 class Prompt(ReplTest):
+    def test_a_picture_is_saved_and_named(self):
+        self.start_session()
+        cell = "type('P', (), {'_repr_png_': lambda self: b'\\x89PNG', '__repr__': lambda self: 'a picture'})()"
+        person = self.person()
+        self.assertRegex(person.answer(cell), "a picture\nsbx: image/png is in sbx-pictures/python-1-1.png\n")
+        person.leave()
+        self.assertEqual((self.work / "sbx-pictures/python-1-1.png").read_bytes(), b"\x89PNG")
+
+    def test_twin_without_a_terminal_no_file_is_made_unasked(self):
+        self.start_session()
+        cell = "type('P', (), {'_repr_png_': lambda self: b'\\x89PNG', '__repr__': lambda self: 'a picture'})()"
+        answer = self.sbx_session("eval", "work", "-c", cell)
+        self.assertIn("--results DIR saves it", answer.err)
+        self.assertEqual(list(self.work.iterdir()), [])
+
+    def test_a_lost_interpreter_is_followed_by_number_one(self):
+        self.start_session()
+        person = self.person()
+        person.answer("1")
+        person.answer("import os; os._exit(3)")
+        self.assertIn("In [1]: ", person.raw.decode(errors="replace").rpartition("lost")[2])
+        person.leave()
+
     def test_cells_follow_each_other_in_python(self):
         self.start_session(*PLAIN)
         person = self.person()
@@ -412,6 +435,8 @@ class Pipes(ReplTest):
         if shutil.which("Rscript", path="/usr/local/bin:/usr/bin:/bin"):
             answer = self.repl("x <- c(1,\n2)\nf <- function() {\n  sum(x)\n}\nf()\n", "--lang", "r")
             self.assertEqual((answer.status, answer.out), (0, "[1] 3\n"), answer)
+        answer = self.repl("for i in 1 2; do\necho $i\ndone\nf() {\n  echo f\n}\nf\n", "--lang", "bash")
+        self.assertEqual((answer.status, answer.out), (0, "1\n2\nf\n"), answer)
 
     def test_questions_are_no_cells(self):
         self.start_session(*PLAIN)

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -12,6 +13,20 @@ from sbxtest import SBX, SOURCE
 from sessiontest import SessionTest
 
 EXAMPLE = SOURCE / "examples/agent-session"
+
+
+def groups_of(pids):
+    """The control groups that sbx made for these processes."""
+    found = set()
+    for pid in pids:
+        try:
+            lines = pathlib.Path(f"/proc/{pid}/cgroup").read_text().splitlines()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has just ended
+        for _, controllers, path in (line.split(":", 2) for line in lines):
+            if re.search(r"/sbx-[0-9a-f]+", path):
+                found.update(pathlib.Path("/sys/fs/cgroup", each, path[1:]) for each in (controllers, *controllers.split(",")))
+    return found
 
 
 class Story(SessionTest):
@@ -27,6 +42,7 @@ class Story(SessionTest):
         self.git("commit", "-qm", "start")
 
     def test_a_day_in_a_session(self):
+        mounts = pathlib.Path("/proc/self/mountinfo").read_text()
         self.repository()
         self.write("notes.txt", "uncommitted\n")
         facts = self.start_session("-p", "agent", "--memory", "256M")
@@ -53,12 +69,16 @@ class Story(SessionTest):
         applied = self.sbx_session("apply", "--yes", "work", "calculator.py")
         self.assertEqual(applied.status, 0, applied)
         below = sessiontest.descendants(facts["pid"])
+        made = groups_of(below)
         self.stop_session()
         self.assertNotIn("+ 1", (self.work / "calculator.py").read_text())
         self.assertEqual((self.work / "notes.txt").read_text(), "uncommitted\n")
         self.assertEqual(self.git("status", "--porcelain"), " M calculator.py\n?? notes.txt\n")
         self.assertFalse(any(map(sessiontest.process_lives, below)))
         self.nothing_is_left()
+        self.assertEqual([group for group in made if group.is_dir()], [])
+        self.assertEqual(pathlib.Path("/proc/self/mountinfo").read_text(), mounts)
+        self.assertNotIn(str(self.home), pathlib.Path("/proc/net/unix").read_text())
 
     def example(self, name):
         self.repository()

@@ -26,6 +26,8 @@ std::string offer(Kind kind, const std::vector<std::string>& words) {
       return "_sbx_sets";
     case Kind::session:
       return "_sbx_sessions";
+    case Kind::session_name:
+      return "_sbx_session_names";
     case Kind::file:
       return "COMPREPLY=($(compgen -f -- \"$cur\"))";
     case Kind::folder:
@@ -59,21 +61,8 @@ _sbx_sets() {
     _sbx_words "$sets"
 }
 
-# Sessions that live; after one: its calls, a command, or files.
-_sbx_sessions() {
-    local i name= verb=${COMP_WORDS[2]}
-    for ((i = 3; i < COMP_CWORD; i++)); do
-        [[ ${COMP_WORDS[i]} == -* ]] || { name=${COMP_WORDS[i]} && break; }
-    done
-    if [[ -z $name ]]; then
-        _sbx_words "$(sbx session list 2>/dev/null | awk 'NR > 1 { print $1 }')"
-    elif [[ $verb == logs || $verb == wait || $verb == kill ]]; then
-        _sbx_words "$(sbx session calls "$name" 2>/dev/null | awk 'NR > 1 { print $1 }')"
-    elif [[ $verb == exec ]]; then
-        _sbx_command $((i + 1))
-    else
-        COMPREPLY=($(compgen -f -- "$cur"))
-    fi
+_sbx_session_names() {
+    _sbx_words "$(sbx session list 2>/dev/null | awk 'NR > 1 { print $1 }')"
 }
 
 # The words from index $1 on are a command line of their own.
@@ -85,6 +74,35 @@ _sbx_command() {
     fi
 }
 )sh";
+
+std::string sessions_function(const std::vector<CommandDoc>& tree) {
+  return fmt::format(
+      R"sh(# Sessions that live; after one: its calls, its contexts, a command, or files.
+_sbx_sessions() {{
+    local i operands=() verb=${{COMP_WORDS[2]}}
+    for ((i = 3; i < COMP_CWORD; i++)); do
+        case ${{COMP_WORDS[i]}} in
+        {}) ((i += 1)) ;;
+        -*) ;;
+        *) operands+=("${{COMP_WORDS[i]}}") && [[ $verb == exec ]] && break ;;
+        esac
+    done
+    case $verb:${{#operands[@]}} in
+    *:0 | stop:*) _sbx_session_names ;;
+    exec:*) _sbx_command $((i + 1)) ;;
+    logs:1 | wait:1 | kill:1)
+        _sbx_words "$(sbx session calls "${{operands[0]}}" 2>/dev/null | awk 'NR > 1 {{ print $1 }}')" ;;
+    kill:2) _sbx_words "{}" ;;
+    interrupt:1 | restart:1)
+        _sbx_words "$(sbx session contexts "${{operands[0]}}" 2>/dev/null | awk 'NR > 1 {{ print $1 }}')" ;;
+    logs:* | wait:* | kill:* | interrupt:* | restart:*) ;;
+    *) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    esac
+}}
+
+)sh",
+      value_options(tree, "|"), kSignals);
+}
 
 std::string value_cases(const std::vector<CommandDoc>& tree) {
   std::string text =
@@ -148,8 +166,8 @@ std::string bash_script(const std::vector<CommandDoc>& tree) {
   text += fmt::format("_sbx_keys=\"{}\"\n", key_names());
   text += fmt::format("_sbx_names=\"{}\"\n", explained_names());
   text += kOffers;
-  text += "\n" + value_cases(tree) + run_function(run_of(tree)) + other_function(tree) +
-          main_function(tree);
+  text += "\n" + sessions_function(tree) + value_cases(tree) + run_function(run_of(tree)) +
+          other_function(tree) + main_function(tree);
   return text + "complete -o filenames -F _sbx sbx\n";
 }
 

@@ -35,6 +35,8 @@ std::string offer(Kind kind, const std::vector<std::string>& words, bool with_fi
       return " -x -a '(__sbx_sets)'";
     case Kind::session:
       return " -r -F -a '(__sbx_sessions)'";
+    case Kind::session_name:
+      return " -x -a '(__sbx_session_names)'";
     case Kind::file:
       return " -r -F";
     case Kind::folder:
@@ -147,14 +149,39 @@ function __sbx_sets
     sbx changes list 2>/dev/null | sed '1d;s/ .*//'
 end
 
-# Sessions that live; after one: its calls.
+function __sbx_session_names
+    sbx session list 2>/dev/null | awk 'NR > 1 { print $1 }'
+end
+
+# The operands of a command of sessions.
+function __sbx_session_operands
+    set -l words (commandline -opc)
+    set -l i 4
+    while test $i -le (count $words)
+        switch $words[$i]
+            case{}
+                set i (math $i + 1)
+            case '-*'
+            case '*'
+                echo $words[$i]
+        end
+        set i (math $i + 1)
+    end
+end
+
+# Sessions that live; after one: its calls or contexts.
 function __sbx_sessions
     set -l words (commandline -opc)
-    set -l names (string match -v -- '-*' $words[4..-1])
-    if test -z "$names"
-        sbx session list 2>/dev/null | awk 'NR > 1 { print $1 }'
-    else if contains -- $words[3] logs wait kill
-        sbx session calls $names[1] 2>/dev/null | awk 'NR > 1 { print $1 }'
+    set -l operands (__sbx_session_operands)
+    switch $words[3]:(count $operands)
+        case '*:0' 'stop:*'
+            __sbx_session_names
+        case logs:1 wait:1 kill:1
+            sbx session calls $operands[1] 2>/dev/null | awk 'NR > 1 { print $1 }'
+        case kill:2
+            string split ' ' '{}'
+        case interrupt:1 restart:1
+            sbx session contexts $operands[1] 2>/dev/null | awk 'NR > 1 { print $1 }'
     end
 end
 
@@ -165,8 +192,13 @@ std::string filled_functions(const std::vector<CommandDoc>& tree) {
   std::string with_value;
   for (const OptionDoc& option : run_of(tree).options)
     if (takes_next_word(option)) with_value += " " + all_names(option, " ");
-  const std::string parts[] = {with_value, policy_names(), key_names(), explained_names(),
-                               fmt::format("{}", fmt::join(first_words(tree), " "))};
+  const std::string parts[] = {with_value,
+                               policy_names(),
+                               key_names(),
+                               explained_names(),
+                               fmt::format("{}", fmt::join(first_words(tree), " ")),
+                               " " + value_options(tree, " "),
+                               std::string(kSignals)};
   std::string text;
   std::string_view rest = kFunctions;
   for (const std::string& part : parts) {

@@ -36,6 +36,7 @@ Kind kind_of(const OptionDoc& option) {
   if (value.empty() || value.starts_with('[')) return Kind::none;
   if (value == "POLICY") return Kind::policy;
   if (value == "KEY=TOML") return Kind::key;
+  if (option.long_name == "--session") return Kind::session_name;
   if (!words_of(option).empty()) return Kind::words;
   if (has(value, "DIR")) return Kind::folder;
   return has(value, "FILE") || has(value, "PATH") ? Kind::file : Kind::none;
@@ -98,6 +99,16 @@ std::string explained_names() {
 
 bool takes_next_word(const OptionDoc& option) {
   return !option.value.empty() && !option.value.starts_with('[');
+}
+
+std::string value_options(const std::vector<CommandDoc>& tree, std::string_view divider) {
+  std::string names;
+  for (const OptionDoc* option : all_options(tree)) {
+    if (!takes_next_word(*option)) continue;
+    if (!names.empty()) names += divider;
+    names += all_names(*option, divider);
+  }
+  return names;
 }
 
 std::string all_names(const OptionDoc& option, std::string_view divider) {

@@ -21,7 +21,8 @@ enum class Kind : std::uint8_t {
   name,     ///< a NAME for `policy explain`
   command,  ///< a command of sbx
   set,      ///< a kept change set
-  session,  ///< a session, then its calls or files
+  session,  ///< a session, then its calls, contexts or files
+  session_name,
   file,
   folder,
 };
@@ -40,6 +41,11 @@ enum class Kind : std::uint8_t {
 
 /// True if the option's value is the next word.
 [[nodiscard]] bool takes_next_word(const OptionDoc& option);
+/// Names of all options whose value is the next word, separated by `divider`.
+[[nodiscard]] std::string value_options(const std::vector<CommandDoc>& tree,
+                                        std::string_view divider);
+/// What `session kill` is given most.
+inline constexpr std::string_view kSignals = "INT TERM HUP QUIT KILL USR1 USR2 STOP CONT";
 /// "-p|--policy".
 [[nodiscard]] std::string all_names(const OptionDoc& option, std::string_view divider);
 /// Names of all options of a command, separated by blanks.

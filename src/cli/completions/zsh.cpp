@@ -39,7 +39,9 @@ std::string action(Kind kind, const std::vector<std::string>& words) {
     case Kind::set:
       return "change set:_sbx_sets";
     case Kind::session:
-      return "session, call or file:_sbx_sessions";
+      return "session, call, context or file:_sbx_sessions";
+    case Kind::session_name:
+      return "session:_sbx_session_names";
     case Kind::file:
       return "file:_files";
     case Kind::folder:
@@ -87,6 +89,37 @@ std::string run_function(const CommandDoc& run) {
          "\"files:script:_files\"}' \\\n    '*::arguments:_normal'\n}\n\n";
 }
 
+std::string sessions_functions(const std::vector<CommandDoc>& tree) {
+  return fmt::format(R"sh(_sbx_session_names() {{
+  compadd -- ${{(f)"$(sbx session list 2>/dev/null | awk 'NR > 1 {{ print $1 }}')"}}
+}}
+
+_sbx_sessions() {{
+  local i verb=$words[1]
+  local -a operands
+  for ((i = 2; i < CURRENT; i++)); do
+    case $words[i] in
+      ({}) ((i += 1)) ;;
+      (-*) ;;
+      (*) operands+=($words[i]) ;;
+    esac
+  done
+  case $verb:$#operands in
+    (*:0|stop:*) _sbx_session_names ;;
+    (logs:1|wait:1|kill:1)
+      compadd -- ${{(f)"$(sbx session calls $operands[1] 2>/dev/null | awk 'NR > 1 {{ print $1 }}')"}} ;;
+    (kill:2) compadd -- {} ;;
+    (interrupt:1|restart:1)
+      compadd -- ${{(f)"$(sbx session contexts $operands[1] 2>/dev/null | awk 'NR > 1 {{ print $1 }}')"}} ;;
+    (logs:*|wait:*|kill:*|interrupt:*|restart:*) ;;
+    (*) _files ;;
+  esac
+}}
+
+)sh",
+                     value_options(tree, "|"), kSignals);
+}
+
 std::string main_function(const std::vector<CommandDoc>& tree) {
   std::string text =
       "_sbx() {\n  if ((CURRENT == 2)); then\n"
@@ -121,15 +154,7 @@ std::string zsh_script(const std::vector<CommandDoc>& tree) {
   text +=
       "_sbx_sets() {\n  compadd -- ${(f)\"$(sbx changes list 2>/dev/null | sed '1d;s/ .*//')\"}\n"
       "}\n\n";
-  text +=
-      "_sbx_sessions() {\n  local name verb=$words[1]\n"
-      "  for name in ${words[2,CURRENT-1]:#-*} ''; do break; done\n"
-      "  if [[ -z $name ]]; then\n"
-      "    compadd -- ${(f)\"$(sbx session list 2>/dev/null | awk 'NR > 1 { print $1 }')\"}\n"
-      "  elif [[ $verb == (logs|wait|kill) ]]; then\n"
-      "    compadd -- ${(f)\"$(sbx session calls $name 2>/dev/null | awk 'NR > 1 { print $1 "
-      "}')\"}\n"
-      "  else\n    _files\n  fi\n}\n\n";
+  text += sessions_functions(tree);
   text += "_sbx_commands() {\n  compadd -- $_sbx_commands_list\n}\n\n";
   text += run_function(run_of(tree));
   for (const CommandDoc* command : small_commands(tree)) text += small_function(*command);

@@ -1,11 +1,12 @@
 #include "cli/notebook/cell_run.hpp"
 
-#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <cerrno>
+#include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 
 #include "base/event_loop.hpp"
 #include "base/sys.hpp"
+#include "cli/cell_stream.hpp"
 #include "cli/cell_words.hpp"
 #include "run/terminal_text.hpp"
 #include "session/client.hpp"
@@ -23,42 +25,28 @@ namespace sbx::cli {
 namespace {
 
 /// One stream of a cell: printed while it comes, and kept for the notebook.
-class CellStream {
+class NotebookStream {
  public:
-  CellStream(const char* name, int to, NotebookOutputs& outputs)
+  NotebookStream(const char* name, int to, NotebookOutputs& outputs)
       : name_(name), to_(to), outputs_(outputs) {
     if (::isatty(to) == 1) terminal_.emplace();
   }
 
   /// The writing end.
   Result<UniqueFd> open() {
-    sys::Pipe pipe = SBX_TRY(sys::make_pipe());
-    (void)::fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);
-    from_ = std::move(pipe.read);
-    return std::move(pipe.write);
-  }
-  [[nodiscard]] int fd() const { return from_.get(); }
-  [[nodiscard]] bool failed() const { return failed_; }
-
-  /// Takes what is there, though no more than a pipe holds: a cell that never stops writing must not keep the loop from
-  /// signals. False at the end.
-  bool drain() {
-    constexpr std::size_t kAtOnce = std::size_t{64} << 10;
-    constexpr int kMostReads = 16;
-    std::string bytes(kAtOnce, '\0');
-    for (int i = 0; i < kMostReads; ++i) {
-      const ssize_t got = ::read(from_.get(), bytes.data(), bytes.size());
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) return got < 0 && errno == EAGAIN;
-      const std::string_view text(bytes.data(), static_cast<std::size_t>(got));
+    return stream_.open([this](std::string_view text) {
       outputs_.write(name_, text);
       print(terminal_ ? terminal_->add(text) : text);
-    }
-    return true;
+    });
   }
+  [[nodiscard]] CellStream& stream() { return stream_; }
+  [[nodiscard]] bool failed() const { return failed_; }
 
+  /// What is there when the cell has ended; a process that goes on writing is not waited for.
   void finish() {
-    (void)drain();
+    constexpr int kMostReads = 64;
+    for (int i = 0; i < kMostReads && stream_.read() && stream_.has_some(); ++i) stream_.deliver();
+    stream_.deliver();
     if (terminal_) print(terminal_->end());
   }
 
@@ -71,14 +59,38 @@ class CellStream {
   int to_;
   NotebookOutputs& outputs_;
   std::optional<run::TerminalText> terminal_;
-  UniqueFd from_;
+  CellStream stream_;
   bool failed_ = false;
 };
 
+/// Text that a record has captured; given away piece by piece.
+struct Captured {
+  std::string name;
+  std::string text;
+  std::size_t given = 0;
+
+  [[nodiscard]] std::string_view until(std::uint64_t position) {
+    const std::size_t end =
+        std::max<std::size_t>(given, std::min<std::uint64_t>(position, text.size()));
+    const std::size_t from = std::exchange(given, end);
+    return std::string_view(text).substr(from, end - from);
+  }
+};
+
+/// Nothing where a part is missing or is no text: then bytes have no place in it.
+std::optional<Captured> captured_in(const Json& record, const char* name) {
+  const Json& stream = record[name];
+  const Json text = stream.value("text", Json());
+  if (!text.is_string() || stream.value("truncated", false) ||
+      stream.value("encoding", "") != "utf-8")
+    return std::nullopt;
+  return Captured{.name = name, .text = text.get<std::string>()};
+}
+
 /// Runs one cell as a client of the session: `session eval` with its outputs in their order.
-class CellRun {
+class NotebookCellRun {
  public:
-  CellRun(const Invocation& typed, const CellPlace& place, std::uint64_t count)
+  NotebookCellRun(const Invocation& typed, const CellPlace& place, std::uint64_t count)
       : typed_(typed),
         place_(place),
         outputs_(count),
@@ -100,8 +112,7 @@ class CellRun {
       end.error = std::move(failure_);
     else if (const auto error = last_.find("error"); error != last_.end())
       end.error = session::error_from(*error);
-    if (place_.captures && !end.record.empty()) outputs_.add_captured(end.record);
-    for (const Json& each : late_) keep(each);
+    if (place_.captures) keep_captured(end.record);
     end.outputs = std::move(outputs_);
     return end;
   }
@@ -114,12 +125,11 @@ class CellRun {
     const UniqueFd err = SBX_TRY(err_.open());
     const int fds[] = {out.get(), err.get()};
     SBX_TRY(client_->say(wish, fds));
-    for (CellStream* const stream : {&out_, &err_})
-      SBX_TRY(loop_->watch(stream->fd(), EPOLLIN, [this, stream](std::uint32_t) {
-        if (!stream->drain()) loop_->forget(stream->fd());
-      }));
+    for (NotebookStream* const each : {&out_, &err_})
+      SBX_TRY(loop_->watch(each->stream().fd(), EPOLLIN,
+                           [this, &stream = each->stream()](std::uint32_t) { read(stream); }));
     SBX_TRY(loop_->watch(place_.signals, EPOLLIN, [this](std::uint32_t) { pass_signal_on(); }));
-    return loop_->watch(client_->fd(), EPOLLIN, [this](std::uint32_t) { hear(); });
+    return loop_->watch(client_->fd(), EPOLLIN, [this](std::uint32_t) { hear_all(); });
   }
 
   void pass_signal_on() {
@@ -130,8 +140,20 @@ class CellRun {
     }
   }
 
+  void read(CellStream& stream) {
+    const bool has_more = stream.read();
+    hear_all();
+    stream.deliver();
+    if (!has_more) loop_->forget(stream.fd());
+  }
+
+  /// What is there: whoever has read a stream may have taken it already.
+  void hear_all() {
+    while (!ended_ && client_->has_more()) hear();
+  }
+
   void hear() {
-    auto packet = client_->next();
+    auto packet = client_->next_whole();
     if (packet && packet->contains("event")) return take(*packet);
     ended_ = true;
     if (packet)
@@ -142,15 +164,32 @@ class CellRun {
 
   /// What was printed before belongs before it.
   void take(const Json& event) {
-    (void)out_.drain();
-    (void)err_.drain();
     if (place_.captures) return late_.push_back(event);
+    out_.stream().deliver_until(event.value("after_out", std::uint64_t{0}));
+    err_.stream().deliver_until(event.value("after_err", std::uint64_t{0}));
     keep(event);
     const Json& what = event["what"];
     if (event["event"] == "error") return tell_error(what);
     const char* const cure =
         typed_.bring_out.folder.empty() ? "--out DIR saves it in the notebook" : "";
     printed_ = show_result(what, typed_.output.quiet, cure) && printed_;
+  }
+
+  void keep_captured(const Json& record) {
+    auto out = record.empty() ? std::nullopt : captured_in(record, "stdout");
+    auto err = record.empty() ? std::nullopt : captured_in(record, "stderr");
+    const bool has_places = out && err;
+    if (!has_places && !record.empty()) outputs_.add_captured(record);
+    const auto give = [&](std::uint64_t out_end, std::uint64_t err_end) {
+      if (!has_places) return;
+      outputs_.write(out->name, out->until(out_end));
+      outputs_.write(err->name, err->until(err_end));
+    };
+    for (const Json& each : late_) {
+      give(each.value("after_out", std::uint64_t{0}), each.value("after_err", std::uint64_t{0}));
+      keep(each);
+    }
+    give(UINT64_MAX, UINT64_MAX);
   }
 
   void keep(const Json& event) {
@@ -161,8 +200,8 @@ class CellRun {
   const Invocation& typed_;
   const CellPlace& place_;
   NotebookOutputs outputs_;
-  CellStream out_;
-  CellStream err_;
+  NotebookStream out_;
+  NotebookStream err_;
   std::optional<session::Client> client_;
   std::optional<EventLoop> loop_;
   std::vector<Json> late_;  ///< events that follow the captured streams
@@ -175,9 +214,9 @@ class CellRun {
 
 }  // namespace
 
-EndedCell run_cell(const Invocation& typed, const CellPlace& place, const Json& wish,
-                   std::uint64_t count) {
-  return CellRun(typed, place, count).run(wish);
+EndedCell run_notebook_cell(const Invocation& typed, const CellPlace& place, const Json& wish,
+                            std::uint64_t count) {
+  return NotebookCellRun(typed, place, count).run(wish);
 }
 
 }  // namespace sbx::cli

@@ -108,6 +108,13 @@ class CellsCommand {
     const plan::Language* const own =
         plan::language(notebook_.language == "ir" ? "r" : notebook_.language);
     const std::string& typed = typed_.request.language;
+    const bool has_driver = own != nullptr && session::find_driver(own->name).has_value();
+    if (typed.empty() && !notebook_.language.empty() && !has_driver)
+      return usage("no-context-language",
+                   fmt::format("\"{}\" is a notebook of {}, and no interpreter keeps its state "
+                               "between cells in that language",
+                               printable(file_), printable(notebook_.language)),
+                   "cells run in " + session::languages_of_cells());
     const auto driver = SBX_TRY(session::find_driver(!typed.empty()   ? typed
                                                      : own != nullptr ? std::string(own->name)
                                                                       : "python"));
@@ -184,7 +191,7 @@ class CellsCommand {
   void run_one(NotebookCell& cell) {
     const CellPlace place{
         .host = host_, .session = session_, .signals = signals_.get(), .captures = targets_.any()};
-    EndedCell end = run_cell(typed_, place, wish_for(cell), *cell.count);
+    EndedCell end = run_notebook_cell(typed_, place, wish_for(cell), *cell.count);
     if (!end.is_printed) cannot_print_ = true;
     if (end.error) return could_not_run(cell, end);
     const bool answered = end.record["outcome"].value("status", "") == "answered";

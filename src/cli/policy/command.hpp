@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "cli/answer.hpp"
 #include "cli/invocation.hpp"
 #include "host/host.hpp"
 #include "policy/load.hpp"
@@ -12,10 +13,6 @@ namespace sbx::cli {
 [[nodiscard]] int policy_command(const Invocation& typed);
 
 namespace policy_verb {
-
-inline constexpr int kDone = 0;
-inline constexpr int kFindings = 1;
-inline constexpr int kUsage = 2;
 
 /// The context of the policies of one invocation.
 struct Surroundings {

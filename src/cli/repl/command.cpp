@@ -219,7 +219,7 @@ class Repl {
     const CellRun run = run_cell(one, host_, {.lost_state = knows_lost_, .interrupts = true});
     // The first cell of the next interpreter would say it once more.
     knows_lost_ = run.lost_state && !knows_lost_;
-    number_ = (run.count > 0 ? run.count : number_) + 1;
+    number_ = run.ended_context ? 1 : (run.count > 0 ? run.count : number_) + 1;
     if (means_end(run.error)) end_ = run.status;
     if (run.signal != 0 && run.signal != SIGINT) end_ = kOfSignal + run.signal;
     if (editor_ && !end_) editor_->begin_fresh_line();

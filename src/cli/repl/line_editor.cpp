@@ -329,7 +329,7 @@ Line LineEditor::read(const std::string& prompt, const std::string& indent) {
 
 void LineEditor::begin_fresh_line() const {
   if (is_dumb()) return;
-  // As many blanks as a line has end in the line that they begin in only where they begin at its beginning.
+  // If the cursor is not in the first column, a line of blanks ends in the next line; the return leads there.
   print("\033[0m" + std::string(columns(), ' ') + "\r\033[K");
 }
 

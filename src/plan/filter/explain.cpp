@@ -123,9 +123,19 @@ class Teller {
         return name + "(RENAME_WHITEOUT)";
       case Cause::rule:
         return name + rule_argument();
-      default:
+      case Cause::admitted:
+      case Cause::not_in_base:
+      case Cause::deny_entry:
+      case Cause::quiet_table:
+      case Cause::unknown_number:
+      case Cause::foreign_abi:
+      case Cause::affinity_budget:
+      case Cause::polled_memory:
+      case Cause::polled_writes:
+      case Cause::unseen_mode:
         return name;
     }
+    return {};
   }
 
   [[nodiscard]] std::uint32_t mode() const { return argument(mode_argument(call_)) & 0xffff; }
@@ -181,9 +191,22 @@ class Teller {
         return "a live grant has no FIFOs, sockets and devices";
       case Cause::whiteout:
         return "a live grant has no devices";
-      default:
+      case Cause::admitted:
+      case Cause::unknown_number:
+      case Cause::foreign_abi:
+      case Cause::socket_family:
+      case Cause::socket_type:
+      case Cause::socket_protocol:
+      case Cause::socketpair_family:
+      case Cause::namespaces:
+      case Cause::terminal_input:
+      case Cause::prctl_option:
+      case Cause::other_process:
+      case Cause::personality:
+      case Cause::second_listener:
         return guard_text() + base_place();
     }
+    return {};
   }
 
   [[nodiscard]] std::string deny_entry_text() const {
@@ -221,9 +244,26 @@ class Teller {
         return "only the default personality is admitted";
       case Cause::second_listener:
         return "filters with a listener are left out";
-      default:
+      case Cause::admitted:
+      case Cause::not_in_base:
+      case Cause::deny_entry:
+      case Cause::rule:
+      case Cause::quiet_table:
+      case Cause::unknown_number:
+      case Cause::foreign_abi:
+      case Cause::socket_unix:
+      case Cause::new_process:
+      case Cause::affinity_budget:
+      case Cause::polled_memory:
+      case Cause::polled_writes:
+      case Cause::unreadable:
+      case Cause::set_id_mode:
+      case Cause::unseen_mode:
+      case Cause::special_file:
+      case Cause::whiteout:
         return quoted(call_.name) + " is left out";
     }
+    return {};
   }
 
   [[nodiscard]] std::string allow_with() const {
@@ -261,9 +301,19 @@ class Teller {
       case Cause::prctl_option:
       case Cause::unreadable:
         return allow_value(0, constant("PR_", argument(0)));
-      default:
+      case Cause::admitted:
+      case Cause::rule:
+      case Cause::unknown_number:
+      case Cause::foreign_abi:
+      case Cause::socket_unix:
+      case Cause::socket_type:
+      case Cause::socketpair_family:
+      case Cause::namespaces:
+      case Cause::other_process:
+      case Cause::affinity_budget:
         return {};
     }
+    return {};
   }
 
   [[nodiscard]] bool family_needs_privilege() const {
@@ -314,9 +364,24 @@ class Teller {
       case Cause::special_file:
       case Cause::whiteout:
         return "the program can leave files on the host that programs there block on";
-      default:
+      case Cause::admitted:
+      case Cause::not_in_base:
+      case Cause::deny_entry:
+      case Cause::rule:
+      case Cause::quiet_table:
+      case Cause::unknown_number:
+      case Cause::foreign_abi:
+      case Cause::socket_unix:
+      case Cause::socketpair_family:
+      case Cause::namespaces:
+      case Cause::new_process:
+      case Cause::other_process:
+      case Cause::second_listener:
+      case Cause::affinity_budget:
+      case Cause::polled_memory:
         return text_of(call_.group).risk;
     }
+    return {};
   }
 
   const policy::Syscalls& syscalls_;

@@ -1,105 +1,452 @@
-// What Resolver does for a held sandbox and its calls; command.cpp has a run's part.
-
 #include "plan/program/resolver.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <optional>
+
+#include "plan/files/git_worktree.hpp"
+#include "plan/program/shebang.hpp"
 
 namespace sbx::plan {
 namespace {
 
-/// Languages whose interpreters a held sandbox shows, by their first command that is found.
-constexpr const char* kShown[] = {"python", "javascript", "typescript", "ruby", "perl",
-                                  "r",      "lua",        "php",        "bash", "sh",
-                                  "c",      "c++",        "go",         "rust", "java"};
+constexpr std::size_t kHeadLimit = 4096;
 
-bool is_of_system(const std::string& folder) {
-  return folder == "/usr/bin" || folder == "/bin" || folder == "/usr/local/bin";
+std::unexpected<Error> usage(std::string code, std::string message, std::string hint = {}) {
+  return fail({.kind = ErrorKind::usage,
+               .code = std::move(code),
+               .message = std::move(message),
+               .hint = std::move(hint)});
+}
+
+/// Words of "deno run".
+std::vector<std::string> command_words(std::string_view command) {
+  std::vector<std::string> words;
+  while (!command.empty()) {
+    const std::size_t end = command.find(' ');
+    words.emplace_back(command.substr(0, end));
+    command.remove_prefix(end == std::string_view::npos ? command.size() : end + 1);
+  }
+  return words;
 }
 
 }  // namespace
 
-Result<Program> Resolver::show_all() {
-  SBX_TRY(use_environment());
-  for (const char* const name : kShown) {
-    for (const std::string_view command : language(name)->commands) {
-      const std::string word(command.substr(0, command.find(' ')));
-      const auto found = lookup_.find(word);
-      if (!found) continue;
-      const auto launch = launcher_.program(*found, word);
-      if (!launch) continue;
-      if (!launch->bin.empty() && !is_of_system(launch->bin) &&
-          std::ranges::find(program_.bin_folders, launch->bin) == program_.bin_folders.end())
-        program_.bin_folders.push_back(launch->bin);
-      break;
-    }
+std::vector<std::string> search_path(const policy::Policy& policy, const host::Host& host,
+                                     const std::string& system_root) {
+  std::vector<std::string> folders;
+  if (!policy.interpreters.venv.value.empty())
+    folders.push_back(joined(policy.interpreters.venv.value, "bin"));
+  if (system_root.empty()) {
+    folders.insert(folders.end(), host.path.begin(), host.path.end());
+  } else {
+    for (const char* folder : {"/usr/local/bin", "/usr/bin", "/bin"})
+      folders.push_back(system_root + folder);
   }
-  note_project_environment();
-  return std::move(program_);
+  return folders;
 }
 
-/// A call can't add to what the sandbox shows.
-Status Resolver::check_shown() const {
-  if (program_.steps.empty()) return {};
-  const std::string path = program_.steps.front().target;
-  return fail({.kind = ErrorKind::not_found,
-               .code = "not-in-session",
-               .message = "the session does not show '" + path + "'",
-               .hint = "start it with --read " + path});
-}
-
-Status Resolver::find_in_sandbox(const std::string& operand, std::optional<Executable>& first) {
-  const std::string_view name = base_name(operand);
-  const std::size_t dot = name.rfind('.');
-  const bool has_path = operand.contains('/');
-  const bool is_script =
-      dot != std::string_view::npos && dot > 0 &&
-      (language_of_extension(name.substr(dot + 1)) != nullptr ||
-       policy_.interpreters.extensions.contains(std::string(name.substr(dot + 1))));
-  const std::string path = has_path ? operand : "./" + operand;
-  if (is_script && !request_.after_dashes) {
-    Launch launch = SBX_TRY(launch_by_extension(operand));
-    // interpreters.allow names what may start: then the kernel does not choose by the file's first line.
-    if (policy_.interpreters.allow.empty()) first = Executable{path, request_.operands};
-    if (const Language* spoken = launch.compiles; spoken != nullptr) {
-      first.reset();
-      return run_recipe(*spoken, std::move(launch), SourceFrom::file, operand);
-    }
-    finish(std::move(launch), {operand}, 1);
-    return {};
-  }
-  const bool is_known = has_path ? operand.starts_with('/') && lookup_.is_executable_file(operand)
-                                 : lookup_.find(operand).has_value();
-  if (is_known || (!has_path && request_.after_dashes)) return run_command(operand);
-  SBX_TRY(check_allowed(path, absolute(path)));
-  program_.executable = path;
-  program_.command = request_.operands;
+Status Resolver::check_request() const {
+  const bool code = request_.code.has_value() || request_.code_from_stdin;
+  if (code && request_.language.empty())
+    return usage("needs-language", "code without a file needs --lang",
+                 "name its language: --lang " + language_names());
+  if (!request_.language.empty() && language(request_.language) == nullptr)
+    return usage("unknown-language", "--lang does not know '" + request_.language + "'",
+                 "it knows " + language_names());
+  if (!request_.language.empty() && !code && request_.after_dashes)
+    return usage("language-with-command", "--lang is for scripts; what follows -- is a command",
+                 "leave out one of the two");
+  if (!code && request_.operands.empty())
+    return usage("no-command", "there is nothing to run", "name a script or a command");
   return {};
 }
 
-Result<Program> Resolver::resolve_call(std::optional<Executable>& first) {
+Status Resolver::use_environment() {
+  const auto& venv = policy_.interpreters.venv;
+  if (venv.value.empty()) return {};
+  const std::string python = joined(venv.value, "bin/python");
+  const auto folder = host_.files->canonical(joined(venv.value, "bin"));
+  const std::string path = folder ? joined(*folder, "python") : std::string();
+  if (!folder || !lookup_.is_executable_file(python) || environment_of(*host_.files, path).empty())
+    return fail(
+        {.kind = ErrorKind::policy,
+         .code = "no-venv",
+         .message = "'" + venv.value + "' is no virtual environment",
+         .origin = venv.origin,
+         .hint = "it has a pyvenv.cfg and bin/python; make one with `python3 -m venv DIR`"});
+  SBX_TRY(exposure_.show_environment(parent_of(*folder), path));
+  program_.bin_folders.push_back(view_.inside(*folder));
+  return {};
+}
+
+Result<Program> Resolver::resolve() {
   SBX_TRY(check_request());
   SBX_TRY(use_environment());
-  if (request_.code || request_.code_from_stdin) {
-    SBX_TRY(run_language_code());
-  } else if (!request_.language.empty()) {
-    const std::string& operand = request_.operands.front();
-    Launch launch = SBX_TRY(launch_in(*language(request_.language), "--lang " + request_.language));
-    if (const Language* spoken = launch.compiles; spoken != nullptr)
-      SBX_TRY(run_recipe(*spoken, std::move(launch), SourceFrom::file, operand));
-    else
-      finish(std::move(launch), {operand}, 1);
-  } else {
-    SBX_TRY(find_in_sandbox(request_.operands.front(), first));
-  }
-  SBX_TRY(check_shown());
+  SBX_TRY(run());
+  note_project_environment();
+  note_repository();
   return std::move(program_);
 }
 
-Result<Program> Resolver::resolve_interpreter() {
-  SBX_TRY(use_environment());
-  finish(SBX_TRY(interpreter(*language(request_.language), "--lang " + request_.language)), {}, 0);
-  SBX_TRY(check_shown());
-  return std::move(program_);
+/// git fails in a subdirectory if the run doesn't see the whole repository.
+void Resolver::note_repository() {
+  if (base_name(program_.executable) != "git") return;
+  const std::string& here = host_.working_directory;
+  const std::string top = repository_around(*host_.files, here);
+  if (top.empty() || !view_.inside(top).empty()) return;
+  std::string way = ".";
+  if (top != here) {
+    way = "..";
+    for (int up = depth_of(here) - depth_of(top); up > 1; --up) way += "/..";
+  }
+  program_.notes.push_back("the program does not see the git repository '" + top +
+                           "'; to share it copy-on-write, add --workspace " + way + ":overlay");
+}
+
+/// Noted only for a python program: no other uses the environment.
+void Resolver::note_project_environment() {
+  if (!project_) return;
+  const bool uses = !project_->folder.empty() && program_.interpreter.prefix == project_->folder;
+  if (uses) {
+    program_.notes.push_back("using the virtual environment '" + project_->folder + "'");
+    const Cover* over = view_.over(project_->folder);
+    if (over != nullptr && over->live)
+      program_.steps.push_back(plain_step(mount::ReadOnly{}, project_->folder));
+  } else if (project_->folder.empty() && is_python_name(base_name(program_.executable))) {
+    program_.notes.push_back(project_->note);
+  }
+}
+
+Status Resolver::run() {
+  if (request_.code || request_.code_from_stdin) return run_language_code();
+  const std::string& operand = request_.operands.front();
+  std::optional<std::string> script;
+  if (!request_.after_dashes) script = SBX_TRY(script_file(operand));
+  if (script) {
+    SBX_TRY(run_script(operand, *script));
+  } else if (!request_.language.empty()) {
+    return fail({.kind = ErrorKind::not_found,
+                 .code = "not-found",
+                 .message = "there is no script '" + operand + "'"});
+  } else {
+    SBX_TRY(run_command(operand));
+  }
+  return {};
+}
+
+std::string Resolver::absolute(const std::string& path) const {
+  if (path.starts_with('/') || host_.working_directory.empty()) return path;
+  return joined(host_.working_directory, path);
+}
+
+/// The canonical path if the operand names a file; empty if it names nothing or a directory.
+Result<std::optional<std::string>> Resolver::script_file(const std::string& operand) const {
+  if (operand.empty()) return std::nullopt;
+  auto real = host_.files->canonical(absolute(operand));
+  if (!real) return std::nullopt;
+  const host::FileFacts facts = SBX_TRY(host_.files->look(*real));
+  if (facts.type == host::FileType::directory) return std::nullopt;
+  if (facts.type == host::FileType::regular) return std::move(*real);
+  return fail({.kind = ErrorKind::not_executable,
+               .code = "not-a-file",
+               .message = "'" + operand + "' is not a regular file",
+               .hint = "code from a pipe: sbx run --lang NAME -"});
+}
+
+void Resolver::finish(Launch launch, const std::vector<std::string>& more,
+                      std::size_t operands_from) {
+  program_.command = std::move(launch.words);
+  program_.command.insert(program_.command.end(), more.begin(), more.end());
+  for (std::size_t at = operands_from; at < request_.operands.size(); ++at)
+    program_.command.push_back(request_.operands[at]);
+  program_.executable = std::move(launch.executable);
+  program_.interpreter = std::move(launch.interpreter);
+  if (!launch.bin.empty() &&
+      std::ranges::find(program_.bin_folders, launch.bin) == program_.bin_folders.end())
+    program_.bin_folders.insert(program_.bin_folders.begin(), std::move(launch.bin));
+}
+
+Result<Launch> Resolver::first_of(const std::vector<std::vector<std::string>>& commands,
+                                  const std::string& purpose) {
+  std::string tried;
+  for (const std::vector<std::string>& words : commands) {
+    if (words.empty()) continue;
+    tried += (tried.empty() ? "'" : ", '") + words.front() + "'";
+    const std::string& path = words.front();
+    const auto found = path.contains('/') ? std::optional(absolute(path)) : lookup_.find(path);
+    if (!found || !lookup_.is_executable_file(*found)) continue;
+    Launch launch = SBX_TRY(launcher_.program(*found, path));
+    launch.words.insert(launch.words.end(), words.begin() + 1, words.end());
+    if (launch.bin.empty()) launch.bin = parent_of(launch.executable);
+    launch.interpreter.path = launch.real;
+    SBX_TRY(check_allowed(*found, launch.real));
+    launch.command = words.front();
+    return launch;
+  }
+  if (!lookup_.has_search_path())
+    return fail(
+        {.kind = ErrorKind::not_found,
+         .code = "no-interpreter",
+         .message = "no interpreter for " + purpose + " (tried " + tried + "): PATH is not set",
+         .hint = "set PATH, as PATH=/usr/bin:/bin, or give the interpreter's path: sbx run "
+                 "-- /usr/bin/python3 FILE"});
+  return fail({.kind = ErrorKind::not_found,
+               .code = "no-interpreter",
+               .message = "no interpreter for " + purpose + " is on PATH (tried " + tried + ")",
+               .hint = "install one, or name it under [interpreters.extensions]"});
+}
+
+Result<Launch> Resolver::interpreter(const Language& language, std::string reason) {
+  std::vector<std::vector<std::string>> commands;
+  for (const std::string_view command : language.commands)
+    commands.push_back(command_words(command));
+  Launch launch = SBX_TRY(first_of(commands, std::string(language.name)));
+  if (!launch.interpreter.reason.empty()) reason += ", " + launch.interpreter.reason;
+  launch.interpreter.reason = std::move(reason);
+  return launch;
+}
+
+namespace {
+
+/// True if the program must be compiled, or otherwise prepared, before it runs.
+bool needs_recipe(const Language& spoken, const Launch& launch) {
+  return !spoken.recipe.steps.empty() &&
+         (spoken.recipe_command.empty() || launch.command.starts_with(spoken.recipe_command));
+}
+
+}  // namespace
+
+/// `source` is a path inside, or the text of the program.
+Status Resolver::run_recipe(const Language& spoken, Launch compiler, SourceFrom from,
+                            std::string source) {
+  Launch shell = SBX_TRY(launcher_.program(lookup_.in_system("/bin/sh"), "sh"));
+  std::vector<std::string> words =
+      recipe_words(spoken.recipe, spoken.name, compiler.shown, from, policy_.limits.memory.value);
+  if (from != SourceFrom::standard_input) words.push_back(std::move(source));
+  program_.explanations.push_back("sh compiles the program with '" + compiler.shown +
+                                  "', then becomes it");
+  shell.interpreter = std::move(compiler.interpreter);
+  shell.bin = std::move(compiler.bin);
+  finish(std::move(shell), words, from == SourceFrom::file ? 1 : 0);
+  return {};
+}
+
+Status Resolver::run_language_code() {
+  const Language& spoken = *language(request_.language);
+  Launch launch = SBX_TRY(interpreter(spoken, "--lang " + request_.language));
+  if (needs_recipe(spoken, launch)) {
+    if (request_.code)
+      return run_recipe(spoken, std::move(launch), SourceFrom::argument, *request_.code);
+    return run_recipe(spoken, std::move(launch), SourceFrom::standard_input, {});
+  }
+  std::vector<std::string> more;
+  if (request_.code) {
+    if (spoken.for_code.empty())
+      return usage("no-code-option", "-c is not possible with " + request_.language,
+                   "give the code on standard input: --lang " + request_.language + " -");
+    more.assign(spoken.for_code.begin(), spoken.for_code.end());
+    more.push_back(*request_.code);
+    if (!request_.operands.empty())
+      more.insert(more.end(), spoken.after_code.begin(), spoken.after_code.end());
+  } else {
+    more.assign(spoken.for_stdin.begin(), spoken.for_stdin.end());
+  }
+  finish(std::move(launch), more, 0);
+  return {};
+}
+
+Result<Launch> Resolver::launch_by_extension(const std::string& typed) {
+  const std::string_view name = base_name(typed);
+  const std::size_t dot = name.rfind('.');
+  const std::string extension(dot == std::string_view::npos || dot == 0 ? ""
+                                                                        : name.substr(dot + 1));
+  const auto own = policy_.interpreters.extensions.find(extension);
+  const Language* known = extension.empty() ? nullptr : language_of_extension(extension);
+  // The built-in table tries several names; the user's choice is taken as written.
+  const bool chosen = own != policy_.interpreters.extensions.end() &&
+                      (own->second.origin.layer == Layer::file ||
+                       own->second.origin.layer == Layer::command_line || known == nullptr);
+  if (chosen) {
+    Launch launch = SBX_TRY(first_of({own->second.value}, "." + extension));
+    launch.interpreter.reason = "extension ." + extension + " (" + own->second.origin.text() + ")";
+    return launch;
+  }
+  if (known == nullptr)
+    return fail({.kind = ErrorKind::not_executable,
+                 .code = "no-interpreter",
+                 .message = "unknown script type: '" + typed + "'",
+                 .hint = "add a \"#!\" line, or name the language: --lang " + language_names()});
+  return launch_in(*known, "extension ." + extension);
+}
+
+/// The interpreter, or the compiler together with its language.
+Result<Launch> Resolver::launch_in(const Language& spoken, std::string reason) {
+  Launch launch = SBX_TRY(interpreter(spoken, std::move(reason)));
+  if (needs_recipe(spoken, launch)) launch.compiles = &spoken;
+  return launch;
+}
+
+Result<Launch> Resolver::script_launch(const std::string& typed, const std::string& real) {
+  if (!request_.language.empty())
+    return launch_in(*language(request_.language), "--lang " + request_.language);
+  const std::string head = host_.files->read_head(real, kHeadLimit).value_or(std::string());
+  if (head.starts_with("#!")) {
+    Launch launch = SBX_TRY(launcher_.shebang(typed, head));
+    SBX_TRY(check_allowed(launch.words.front(), launch.real));
+    return launch;
+  }
+  return launch_by_extension(typed);
+}
+
+/// An earlier run may have created a link in the project. It must not select a file of the caller's.
+Status Resolver::check_link(const std::string& typed, const std::string& real) const {
+  const std::string& project = host_.working_directory;
+  const std::string place = normal(absolute(typed));
+  const bool leads_out = !project.empty() && is_within(place, project) && !is_within(real, project);
+  if (!leads_out || !view_.inside(real).empty()) return {};
+  return fail({.kind = ErrorKind::policy,
+               .code = "link-leads-out",
+               .message = "'" + typed + "' leads to '" + real + "', outside the working directory",
+               .hint = "name that file, or grant it: --read " + real});
+}
+
+Status Resolver::run_script(const std::string& typed, const std::string& real) {
+  if (!host_.files->may_read(real))
+    return fail({.kind = ErrorKind::not_executable,
+                 .code = "cannot-read",
+                 .message = "cannot read '" + typed + "'",
+                 .errno_value = EACCES});
+  SBX_TRY(view_.check_not_hidden("run '" + typed + "'", real, false));
+  SBX_TRY(check_link(typed, real));
+  const std::string path = absolute(typed);
+  const std::string head = host_.files->read_head(real, 4).value_or(std::string());
+  if (request_.language.empty() && is_elf(head)) {
+    if (!host_.files->may_execute(real))
+      return fail({.kind = ErrorKind::not_executable,
+                   .code = "not-executable",
+                   .message = "'" + typed + "' is a program without execute permission",
+                   .hint = "chmod +x " + typed});
+    Launch launch = SBX_TRY(launcher_.program(path, typed));
+    SBX_TRY(check_allowed(path, launch.real));
+    finish(std::move(launch), {}, 1);
+    return {};
+  }
+  Launch launch = SBX_TRY(script_launch(typed, real));
+  std::string shown = SBX_TRY(exposure_.show_file(real));
+  if (works_as_typed(typed, real)) shown = typed;
+  if (const Language* spoken = launch.compiles; spoken != nullptr)
+    return run_recipe(*spoken, std::move(launch), SourceFrom::file, std::move(shown));
+  finish(std::move(launch), {shown}, 1);
+  return {};
+}
+
+/// True if the typed name leads to the same file from the working directory inside.
+bool Resolver::works_as_typed(const std::string& typed, const std::string& real) const {
+  if (!typed.starts_with('/') && inside_folder_ != host_.working_directory) return false;
+  if (view_.inside(real) != real) return false;
+  // Textual resolution is right only for leading "..": the directory before a later one may not exist inside.
+  const std::size_t named = typed.find_first_not_of(typed.starts_with('/') ? "/" : "./");
+  const bool plain = named == std::string::npos || typed.find("/../", named) == std::string::npos;
+  if (plain && normal(absolute(typed)) == real) return true;
+  if (!plain) return false;
+  std::vector<Hop> hops;
+  const auto end = lookup_.walk(absolute(typed), hops);
+  return end && *end == real && std::ranges::all_of(hops, [&](const Hop& hop) {
+           return view_.inside(hop.first) == hop.first;
+         });
+}
+
+namespace {
+
+/// Quoted so that a shell takes it as one word.
+std::string single_quoted(std::string_view text) {
+  std::string quoted = "'";
+  for (const char letter : text) quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
+  return quoted + "'";
+}
+
+}  // namespace
+
+Status Resolver::run_command(const std::string& name) {
+  const auto not_found = [](std::string message, std::string hint = {}) {
+    return fail({.kind = ErrorKind::not_found,
+                 .code = "not-found",
+                 .message = std::move(message),
+                 .hint = std::move(hint)});
+  };
+  if (name.empty()) return not_found("the name of the command is empty");
+  std::optional<std::string> path = lookup_.find(name);
+  if (!path && name.contains('/')) {
+    path = absolute(name);
+    const auto real = lookup_.real(*path);
+    if (!real && name.starts_with("/dev/fd/"))
+      return not_found("a descriptor of the caller is no script",
+                       "code from a pipe: sbx run --lang NAME -");
+    if (!real && real.error().errno_value != ENOENT && real.error().errno_value != 0)
+      return fail({.kind = ErrorKind::not_found,
+                   .code = "not-found",
+                   .message = "'" + name + "' can't be reached",
+                   .errno_value = real.error().errno_value});
+    if (!real) return not_found("there is no file '" + name + "'");
+    if (lookup_.is_folder(*path))
+      return fail({.kind = ErrorKind::not_executable,
+                   .code = "not-executable",
+                   .message = "'" + name + "' is a directory"});
+    if (!lookup_.is_executable_file(*path))
+      return fail({.kind = ErrorKind::not_executable,
+                   .code = "not-executable",
+                   .message = "'" + name + "' can't be executed",
+                   .errno_value = EACCES});
+  }
+  if (!path && !lookup_.has_search_path())
+    return not_found("there is no command '" + name + "': PATH is not set",
+                     "give the program's path, or set PATH");
+  if (!path && !request_.after_dashes && lookup_.is_folder(absolute(name)))
+    return fail({.kind = ErrorKind::not_executable,
+                 .code = "not-executable",
+                 .message = "'" + name + "' is a directory"});
+  if (!path && name.find_first_of(" \t\n|&;<>") != std::string::npos)
+    return not_found("there is no command '" + name + "'",
+                     "for a shell line: sbx run --lang bash -c " + single_quoted(name));
+  const auto here = path ? Result<host::FileFacts>({}) : host_.files->look(absolute(name));
+  if (!path && request_.after_dashes && here && here->type == host::FileType::regular)
+    return not_found("there is no command '" + name + "' on PATH",
+                     "for the file here write ./" + name + ", or leave out --");
+  if (!path) {
+    const std::string similar = lookup_.similar(name);
+    return not_found("there is no command '" + name + "' on PATH" +
+                         (request_.after_dashes ? "" : " and no such file"),
+                     similar.empty() ? "" : "did you mean '" + similar + "'?");
+  }
+  Launch launch = SBX_TRY(launcher_.program(*path, name));
+  if (!policy_.interpreters.allow.empty()) {
+    const std::string behind = SBX_TRY(launcher_.behind(*path));
+    SBX_TRY(check_allowed(*path, behind));
+  }
+  finish(std::move(launch), {}, 1);
+  return {};
+}
+
+/// `interpreters.allow`: names searched on PATH, or paths. Compared by the files they lead to.
+Status Resolver::check_allowed(const std::string& asked, const std::string& real) {
+  const auto& allow = policy_.interpreters.allow;
+  if (allow.empty()) return {};
+  const bool from_system =
+      view_.over(parent_of(asked)) != nullptr && view_.over(parent_of(asked))->system;
+  for (const auto& entry : allow) {
+    if (!entry.value.contains('/') && from_system && base_name(asked) == entry.value) return {};
+    const auto found =
+        entry.value.contains('/') ? std::optional(entry.value) : lookup_.find(entry.value);
+    if (!found) continue;
+    const auto behind = launcher_.behind(*found);
+    if (behind && *behind == real) return {};
+  }
+  return fail({.kind = ErrorKind::policy,
+               .code = "interpreter-not-allowed",
+               .message = "'" + real + "' is not among interpreters.allow",
+               .origin = allow.front().origin,
+               .hint = "interpreters.allow = [\"" + std::string(base_name(asked)) + "\"]"});
 }
 
 }  // namespace sbx::plan

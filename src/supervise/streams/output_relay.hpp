@@ -50,6 +50,13 @@ class OutputRelay {
   /// Stops although the sink has not accepted everything.
   void abandon();
 
+  /// Reads what is there now, without waiting for the loop.
+  void look() {
+    if (!done_ && !sink_watched_) pump();
+  }
+  /// Bytes that the sink has been given or will be, without those beyond the cap; captured: all.
+  [[nodiscard]] std::uint64_t delivered() const { return capture_ ? bytes_ : passed_; }
+
   [[nodiscard]] bool done() const { return done_; }
   /// True if bytes are waiting for the sink.
   [[nodiscard]] bool blocked() const { return sink_watched_; }

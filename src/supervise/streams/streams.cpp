@@ -68,13 +68,6 @@ std::unexpected<Error> directory_as_input(const std::string& what) {
                     .hint = "name a file, or show the directory inside: --read DIR"});
 }
 
-/// Doesn't wait for a writer to open a FIFO: the loop waits for that, so that the wall time counts.
-Result<UniqueFd> open_source(const std::string& file) {
-  UniqueFd source = SBX_TRY(sys::open_at(AT_FDCWD, file, O_RDONLY | O_NONBLOCK | O_NOCTTY));
-  if (is_directory(source.get())) return directory_as_input("--stdin: '" + file + "'");
-  return source;
-}
-
 /// True if stdout and stderr of the caller are the same file, pipe or terminal. /dev/null doesn't count: nobody can
 /// see an order there.
 bool outputs_are_one() {
@@ -103,6 +96,12 @@ Status make_stdin(StreamPair& pair, StdinFrom from, const std::string& file, uid
 }
 
 }  // namespace
+
+Result<UniqueFd> open_source(const std::string& file) {
+  UniqueFd source = SBX_TRY(sys::open_at(AT_FDCWD, file, O_RDONLY | O_NONBLOCK | O_NOCTTY));
+  if (is_directory(source.get())) return directory_as_input("--stdin: '" + file + "'");
+  return source;
+}
 
 Status hold_standard_descriptors() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {

@@ -43,6 +43,10 @@ enum class OutputForm : std::uint8_t { passed, captured, terminal };
 [[nodiscard]] Result<StreamPair> make_streams(StdinFrom from, const std::string& stdin_file,
                                               OutputForm form, uid_t child_uid);
 
+/// Opens what --stdin FILE names. Doesn't wait for a writer to open a FIFO: the loop waits for that, so that the wall time
+/// counts. Errors: usage (a directory), host.
+[[nodiscard]] Result<UniqueFd> open_source(const std::string& file);
+
 /// True if the child read from the witness (Streams::stdin_witness).
 [[nodiscard]] bool was_read(int witness);
 

@@ -1,0 +1,267 @@
+"""What a call or a session can't do is refused with a sentence, and never ignored."""
+
+import os
+import signal
+import subprocess
+
+import sessiontest  # finds sbxtest
+import sbxtest
+from sbxtest import SBX
+from sessiontest import SessionTest
+
+
+class RefusalTest(SessionTest):
+    def refused(self, code, *words, status=125, **options):
+        answer = self.run_sbx(*words, **options)
+        self.assertEqual(answer.status, status, answer)
+        self.assertIn(f"error[{code}]", answer.err, answer)
+        return answer
+
+
+class Calls(RefusalTest):
+    def test_what_is_the_sessions_is_refused_to_a_call(self):
+        self.start_session()
+        for setting in ('syscalls.deny=["socket"]', 'limits.memory="20M"', "limits.processes=3", 'limits.disk="1M"', "limits.cpus=0.5",
+                        'network.mode="none"', "session.calls=1", 'limits={memory="20M"}', 'environment.set={A="b"}'):
+            answer = self.refused("not-of-a-call", "session", "exec", "work", "--set", setting, "--", "echo", "ran")
+            self.assertEqual(answer.out, "", answer)
+            self.assertIn(setting.partition("=")[0], answer.err)
+
+    def test_twin_what_is_a_calls_own_is_enforced(self):
+        self.start_session()
+        spent = self.exec_json("--set", 'limits.wall_time="300ms"', "--", "sleep", "60")
+        self.assertEqual(spent.verdict, ("over-budget", "wall_time"), spent)
+        grown = self.exec_json("--set", 'limits.file_size="1K"', "--", "sh", "-c", "trap '' XFSZ; head -c 4000 /dev/zero >big; wc -c <big")
+        self.assertEqual(grown.record["stdout"]["text"].strip(), "1024", grown)
+        files = self.exec_json("--set", "limits.open_files=20", "--", "sh", "-c", "ulimit -n")
+        self.assertEqual(files.record["stdout"]["text"], "20\n", files)
+        cut = self.exec_json("--set", 'output.stdout="1K"', "--", "head", "-c", "4000", "/dev/zero")
+        self.assertTrue(cut.record["stdout"]["truncated"], cut)
+
+    def test_what_needs_a_client_that_stays_is_refused_in_the_background(self):
+        self.start_session()
+        for option in (("--report", self.tmp / "report"), ("--report-fd", "1"), ("-i",), ("--die-with-parent",)):
+            answer = self.refused("usage", "session", "exec", "work", "-d", *option, "--", "true")
+            self.assertIn("--detach", answer.err)
+        self.assertEqual(self.sbx_session("calls", "--json", "work").json["calls"], [])
+
+    def test_a_call_in_the_background_has_its_program_and_its_file(self):
+        self.start_session()
+        started = self.sbx_session("exec", "work", "-d", "--json", "--lang", "python", "-", stdin=b"print('from a pipe')")
+        self.assertEqual((started.json["schema"], started.json["session"]), ("sbx.session/1", "work"), started)
+        self.assertEqual(self.sbx_session("wait", "work", started.json["call"]).status, 0)
+        self.assertEqual(self.sbx_session("logs", "work", started.json["call"]).out, "from a pipe\n")
+        self.write("input", "from a file\n")
+        call = self.detach("--stdin", "input", "--", "cat")
+        self.assertEqual(self.sbx_session("wait", "work", call).status, 0)
+        self.assertEqual(self.sbx_session("logs", "work", call).out, "from a file\n")
+        call = self.detach("--", "cat")  # nothing else is read
+        self.assertEqual(self.sbx_session("wait", "work", call).status, 0)
+
+    def test_stdin_is_a_file_of_the_callers_directory(self):
+        self.start_session("--workspace", f"{self.work}:overlay")
+        elsewhere = self.tmp / "elsewhere"
+        elsewhere.mkdir()
+        (elsewhere / "input").write_text("elsewhere\n")
+        self.assertEqual(self.exec_ok("--stdin", "input", "--", "cat", cwd=elsewhere).out, "elsewhere\n")
+        self.refused("cannot-open", "session", "exec", "work", "--stdin", "etc/hostname", "--", "cat", cwd=elsewhere)
+        self.refused("not-a-file", "session", "exec", "work", "--stdin", ".", "--", "cat", cwd=elsewhere)
+        read, write = os.pipe()
+        os.write(write, b"by number\n")
+        os.close(write)
+        os.set_inheritable(read, True)
+        self.assertEqual(self.exec_ok("--stdin", f"/dev/fd/{read}", "--", "cat", pass_fds=(read,)).out, "by number\n")
+        os.close(read)
+        fifo = elsewhere / "fifo"
+        os.mkfifo(fifo)
+        waits = sbxtest.start([SBX, "session", "exec", "work", "--stdin", "fifo", "--", "cat"], env=self.environment(), cwd=elsewhere,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        fifo.write_text("through a FIFO\n")
+        out, err = waits.communicate(timeout=30)
+        self.assertEqual((out, waits.returncode), (b"through a FIFO\n", 0), err)
+
+    def test_results_of_the_background_outlast_other_calls(self):
+        self.start_session()
+        call = self.detach("--", "sh", "-c", "echo kept; exit 5")
+        self.assertEqual(self.sbx_session("wait", "work", call).status, 5)
+        for _ in range(66):
+            self.exec_ok("--", "true")
+        self.assertEqual(self.sbx_session("wait", "work", call).status, 5)
+        self.assertEqual(self.sbx_session("logs", "work", call).out, "kept\n")
+        forgotten = self.refused("no-such-call", "session", "wait", "work", "2")
+        self.assertIn("no longer kept", forgotten.err)
+        self.assertNotIn("no longer", self.refused("no-such-call", "session", "wait", "work", "999").err)
+
+    def test_wait_has_no_record_of_a_call_with_a_client(self):
+        self.start_session()
+        self.exec_ok("--", "true")
+        self.refused("not-in-background", "session", "wait", "work", "1", "--json")
+        self.assertEqual(self.sbx_session("wait", "work", "1").status, 0)
+
+    def test_what_is_typed_wrong_is_no_status_of_a_call(self):
+        self.start_session()
+        self.refused("unknown-option", "session", "exec", "work", "--bogus", "true")
+        self.refused("nothing-to-run", "session", "exec", "work")
+        self.refused("no-such-call", "session", "wait", "work", "99")
+        answer = self.run_sbx("session", "exec", "--json", "--bogus", "work", "true")
+        self.assertEqual((answer.status, answer.record["outcome"]["code"]), (125, "unknown-option"), answer)
+
+    def test_cures_name_the_session(self):
+        self.start_session("--timeout", "300ms")
+        spent = self.sbx_session("exec", "work", "--", "sleep", "60")
+        self.assertIn("to allow more, start the session with: --timeout 600ms", spent.err)
+        spent = self.sbx_session("exec", "work", "--timeout", "100ms", "--", "sleep", "60")
+        self.assertIn("to allow more: --timeout 200ms", spent.err)
+        self.write("data.csv", "1\n")
+        self.assertIn("start the session with --read data.csv", self.sbx_session("exec", "work", "--", "cat", "data.csv").err)
+        got = self.sbx_session("get", "work", "data.csv")
+        self.assertNotIn("--read", got.err, got)
+        absent = self.sbx_session("exec", "work", "absent")
+        self.assertEqual(absent.status, 127, absent)
+        self.assertIn("no command 'absent' on PATH", absent.err)
+
+    def test_a_call_hears_who_ended_it(self):
+        facts = self.start_session("--set", 'session.lifetime="1s"')
+        ended = self.sbx_session("exec", "work", "--", "sleep", "60")
+        self.assertEqual(ended.status, 128 + signal.SIGTERM, ended)
+        self.assertIn("session.lifetime is over", ended.err)
+        sessiontest.wait_until(lambda: not sessiontest.process_lives(facts["pid"]), 20, "the session ends")
+
+
+class Sessions(RefusalTest):
+    def run_in(self, *words, **options):
+        return self.run_sbx("run", "--session", "work", *words, **options)
+
+    def test_what_becomes_of_a_run_at_its_end_is_refused(self):
+        for option in (("--keep", "set"), ("--apply",), ("--yes",), ("--diff",), ("--out", "out"), ("--collect", "*"), ("--dry-run",),
+                       ("--trace-time",), ("--github",)):
+            answer = self.refused("usage", "run", "--session", "work", *option, "--", "echo", "ran")
+            self.assertEqual(answer.out, "", answer)
+            self.assertIn("--session exclude each other", answer.err)
+        self.assertEqual(self.sbx_session("list", "--json").json["sessions"], [])
+
+    def started(self):
+        self.pids.append(self.sbx_session("show", "--json", "work").json["pid"])
+        sbxtest.known_children().add(self.pids[-1])
+
+    def test_a_session_runs_in_one_directory(self):
+        first, second = self.tmp / "first", self.tmp / "second"
+        for folder in (first, second):
+            folder.mkdir()
+            (folder / "script.py").write_text(f"print('{folder.name}')\n")
+        self.assertEqual(self.run_in("-p", "agent", "script.py", cwd=first).out, "first\n")
+        self.started()
+        self.assertEqual(self.run_in("-p", "agent", "script.py", cwd=first).out, "first\n")
+        answer = self.refused("other-directory", "run", "--session", "work", "-p", "agent", "script.py", cwd=second)
+        self.assertIn(str(first), answer.err)
+        self.assertIn(str(second), answer.err)
+        self.assertEqual(self.exec_ok("script.py", cwd=second).out, "first\n")
+
+    def test_twin_a_directory_that_is_named_is_that_from_anywhere(self):
+        self.assertEqual(self.run_in("--workspace", f"{self.work}:overlay", "--", "pwd").out, f"{self.work}\n")
+        self.started()
+        self.assertEqual(self.run_in("--workspace", f"{self.work}:overlay", "--", "pwd", cwd=self.tmp).out, f"{self.work}\n")
+
+    def test_a_policy_of_the_environment_counts(self):
+        self.start_session()
+        self.refused("other-policy", "run", "--session", "work", "--", "true", env={"SBX_POLICY": "strict"})
+        self.assertEqual(self.run_in("--", "true").status, 0)
+
+    def test_files_are_copied_when_a_session_starts(self):
+        self.write("input", "x\n")
+        self.start_session()
+        self.refused("usage", "run", "--session", "work", "--in", "input:copied", "--", "cat", "copied")
+
+    def test_variables_are_the_calls(self):
+        read, write = os.pipe()
+        os.write(write, b"SECRET=1\n")
+        os.close(write)
+        answer = self.run_in("--env-fd", str(read), "--env", "OTHER=2", "--", "sh", "-c", "echo $SECRET $OTHER", pass_fds=(read,))
+        os.close(read)
+        self.assertEqual(answer.out, "1 2\n", answer)
+        self.started()
+        self.assertEqual(self.exec_ok("--", "sh", "-c", "echo ${SECRET-none} ${OTHER-none}").out, "none none\n")
+
+    def test_variables_of_a_descriptor_reach_a_session(self):
+        read, write = os.pipe()
+        os.write(write, b"SECRET=1\n")
+        os.close(write)
+        self.start_session("--env-fd", str(read), pass_fds=(read,))
+        os.close(read)
+        self.assertEqual(self.exec_ok("--", "sh", "-c", "echo $SECRET").out, "1\n")
+
+    def test_each_failure_has_its_record(self):
+        for code, words in (("unknown-policy", ("-p", "nosuch")), ("bad-session-name", ("--session", "No")), ("usage", ("--keep", "x"))):
+            answer = self.run_in("--json", *words, "--", "true")
+            self.assertEqual(answer.status, 125, answer)
+            self.assertEqual((answer.record["outcome"]["status"], answer.record["outcome"]["code"]), ("setup-failed", code), answer)
+            self.assertEqual(answer.err.count("error["), 1, answer)
+
+    def test_names_and_times_that_make_no_sense(self):
+        self.refused("bad-session-name", "session", "start", "", status=2)
+        self.refused("bad-session-name", "session", "start", "Work", status=2)
+        self.start_session()
+        for time in ("0s", "1ms", "2"):
+            self.assertIn(f'"{time}"', self.refused("bad-value", "session", "extend", "work", time, status=2).err)
+        self.assertEqual(self.exec_ok("--", "true").out, "")
+
+    def test_a_session_that_hangs_is_named_and_holds_up_no_other(self):
+        facts = self.start_session()
+        self.start_session(name="other")
+        os.kill(facts["pid"], signal.SIGSTOP)
+        self.addCleanup(lambda: sessiontest.process_lives(facts["pid"]) and os.kill(facts["pid"], signal.SIGCONT))
+        listed = self.sbx_session("list", "--json")
+        self.assertEqual([each["name"] for each in listed.json["sessions"]], ["other"], listed)
+        self.assertIn("error[session-silent]", listed.err)
+        self.assertIn(f"kill -CONT {facts['pid']}", listed.err)
+        os.kill(facts["pid"], signal.SIGCONT)
+
+    def test_what_a_killed_session_left_goes_with_the_next_command(self):
+        facts = self.start_session()
+        self.start_session(name="other")
+        os.kill(facts["pid"], signal.SIGKILL)
+        sessiontest.wait_until(lambda: not sessiontest.process_lives(facts["pid"]), 20, "it is gone")
+        self.assertEqual(self.sbx_session("show", "other").status, 0)
+        self.assertEqual([each.name for each in self.folder().iterdir()], ["other"])
+
+    def test_an_answer_that_nobody_gets_leaves_nothing(self):
+        with open("/dev/full", "wb") as full:
+            failed = sbxtest.start([SBX, "session", "start", "work"], env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL,
+                                   stdout=full, stderr=subprocess.DEVNULL)
+            self.assertEqual(failed.wait(timeout=30), 125)
+            self.assertEqual(self.sbx_session("list", "--json").json["sessions"], [])
+            self.start_session()
+            failed = sbxtest.start([SBX, "session", "exec", "work", "-d", "--", "sleep", "60"], env=self.environment(), cwd=self.work,
+                                   stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.DEVNULL)
+            self.assertEqual(failed.wait(timeout=30), 125)
+        self.assertEqual(self.sbx_session("wait", "work", "1").status, 128 + signal.SIGTERM)
+
+    def test_a_log_that_is_followed_ends_with_its_session(self):
+        self.start_session()
+        call = self.detach("--", "sh", "-c", "echo begun; exec sleep 60")
+        follower = sbxtest.start([SBX, "session", "logs", "-f", "work", str(call)], env=self.environment(), cwd=self.work,
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual(follower.stdout.readline(), b"begun\n")
+        self.stop_session()
+        _, err = follower.communicate(timeout=30)
+        self.assertEqual(follower.returncode, 0, err)
+        self.assertNotIn(b"error[", err)
+        self.assertIn(b"the session was stopped", err)  # of the call, which hears who ended it
+
+    def test_what_is_left_out_is_in_the_json(self):
+        self.start_session()
+        listed = self.sbx_session("ls", "--json", "work", "nosuch")
+        self.assertEqual((listed.status, listed.err, len(listed.json["left"])), (1, "", 1), listed)
+        self.assertFalse(listed.json["is_cut"])
+
+    def test_show_says_workspace_and_budgets(self):
+        self.start_session("--memory", "200M", "--workspace", f"{self.work}:overlay")
+        shown = self.sbx_session("show", "work").out
+        self.assertIn("workspace  overlay\n", shown)
+        self.assertIn("memory 200 MiB", shown)
+        facts = self.sbx_session("show", "--json", "work").json
+        self.assertEqual((facts["workspace"], facts["limits"]["memory_bytes"]), ("overlay", 200 << 20))
+
+
+if __name__ == "__main__":
+    sessiontest.main()
