@@ -212,7 +212,7 @@ class Sessions(RefusalTest):
         self.addCleanup(lambda: sessiontest.process_lives(facts["pid"]) and os.kill(facts["pid"], signal.SIGCONT))
         listed = self.sbx_session("list", "--json")
         self.assertEqual([each["name"] for each in listed.json["sessions"]], ["other"], listed)
-        self.assertIn("error[session-silent]", listed.err)
+        self.assertIn("session-silent", listed.err)
         self.assertIn(f"kill -CONT {facts['pid']}", listed.err)
         os.kill(facts["pid"], signal.SIGCONT)
 
