@@ -195,8 +195,10 @@ bool may_use(int connection) {
   const auto facts = sys::read_file("/proc/self/fdinfo/" + std::to_string(process.get()), 65536);
   const std::size_t at = facts ? facts->find("\nNSpid:\t") : std::string::npos;
   if (at == std::string::npos) return false;
-  const std::string_view numbers = std::string_view(*facts).substr(at + 8);
-  return numbers.substr(0, numbers.find('\n')).find('\t') == std::string_view::npos;
+  std::string_view numbers = std::string_view(*facts).substr(at + 8);
+  numbers = numbers.substr(0, numbers.find('\n'));
+  // Exactly this process's number: -1 stands there once it is reaped, and 0 if it is none of this namespace.
+  return numbers == std::to_string(peer.pid);
 }
 
 }  // namespace sbx::session
