@@ -198,6 +198,8 @@ void bring_out_and_answer(BringOutTask task) {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  // From here on the client passes signals on. Said by the session, it could come after the answer.
+  (void)send(task.client.get(), {{"pid", ::getpid()}});
   for (std::size_t fd = 0; fd < task.fds.size() && fd < 3; ++fd)
     (void)::dup2(task.fds[fd].get(), static_cast<int>(fd));
   auto done = do_task(task);

@@ -152,7 +152,6 @@ void Session::bring_out(Packet packet, UniqueFd connection) {
     return refuse(
         connection.get(),
         {.kind = ErrorKind::host, .code = "cannot-clone", .message = "cannot start a process"});
-  (void)send(connection.get(), {{"pid", pid}});
   (void)loop_.watch(reader_.get(), EPOLLIN, [this](std::uint32_t) { reader_ended(); });
 }
 
