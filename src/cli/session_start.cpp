@@ -61,7 +61,8 @@ Status check_options(const Invocation& typed) {
 
 /// `run --session` with a policy other than that of the session that lives would run under less than was asked for.
 Status check_same_policy(const Invocation& start, const host::Host& host, const Json& facts) {
-  const bool is_named = host.environment.contains("SBX_POLICY");
+  const auto named = host.environment.find("SBX_POLICY");
+  const bool is_named = named != host.environment.end() && !named->second.empty();
   if (start.policies.empty() && start.sets.empty() && start.named.empty() &&
       start.allow_hosts.empty() && !is_named)
     return {};

@@ -91,6 +91,14 @@ std::uint64_t memory_available(std::string_view meminfo) {
   return 0;
 }
 
+bool is_of_this_pid_namespace(std::string_view pidfd_facts, pid_t pid) {
+  constexpr std::string_view kKey = "\nNSpid:\t";
+  const std::size_t at = pidfd_facts.find(kKey);
+  if (at == std::string_view::npos || pid <= 0) return false;
+  const std::string_view numbers = pidfd_facts.substr(at + kKey.size());
+  return numbers.substr(0, numbers.find('\n')) == std::to_string(pid);
+}
+
 std::vector<MountPoint> mounts_in(std::string_view mountinfo) {
   std::vector<MountPoint> mounts;
   while (!mountinfo.empty()) {

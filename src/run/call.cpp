@@ -97,7 +97,7 @@ class Call {
   /// A background call lives until it ends, or as long as its own option says.
   [[nodiscard]] bool has_own_wall_time() const {
     return std::ranges::any_of(request_.overrides, [](const policy::Override& each) {
-      return each.key == "limits.wall_time" || each.key == "limits";
+      return each.key == "limits.wall_time";
     });
   }
 

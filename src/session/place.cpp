@@ -17,6 +17,7 @@
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "cgroup/acquire.hpp"
+#include "host/parse.hpp"
 #include "policy/keys.hpp"
 #include "run/session_folder.hpp"
 
@@ -188,17 +189,11 @@ bool may_use(int connection) {
   if (::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
   if (peer.uid == 0 || ::geteuid() == 0) return peer.uid == 0;
   if (peer.uid != ::geteuid() || peer.pid <= 0) return false;
-  // pidfd_open(2): of a pidfd, fdinfo has a number for each PID namespace from this one down to the process's own, as
-  // proc_pid_status(5) has, but also where /proc shows only the caller's processes (hidepid).
+  // Not by /proc/PID/status, which hidepid hides.
   const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0)));
   if (!process.valid()) return false;
   const auto facts = sys::read_file("/proc/self/fdinfo/" + std::to_string(process.get()), 65536);
-  const std::size_t at = facts ? facts->find("\nNSpid:\t") : std::string::npos;
-  if (at == std::string::npos) return false;
-  std::string_view numbers = std::string_view(*facts).substr(at + 8);
-  numbers = numbers.substr(0, numbers.find('\n'));
-  // Exactly this process's number: -1 stands there once it is reaped, and 0 if it is none of this namespace.
-  return numbers == std::to_string(peer.pid);
+  return facts && host::is_of_this_pid_namespace(*facts, peer.pid);
 }
 
 }  // namespace sbx::session

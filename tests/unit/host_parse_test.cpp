@@ -17,6 +17,16 @@ TEST(IdMap, OnlyTheInitialNamespaceMapsEverythingToItself) {
   EXPECT_FALSE(is_full_id_map(""));
 }
 
+TEST(PidNamespace, IsThisOneWhereThePidfdShowsTheProcessesOwnNumberOnly) {
+  EXPECT_TRUE(is_of_this_pid_namespace("pos:\t0\nPid:\t71\nNSpid:\t71\n", 71));
+  EXPECT_FALSE(is_of_this_pid_namespace("Pid:\t71\nNSpid:\t71\t1\n", 71)) << "in a sandbox below";
+  EXPECT_FALSE(is_of_this_pid_namespace("Pid:\t-1\nNSpid:\t-1\n", 71)) << "reaped meanwhile";
+  EXPECT_FALSE(is_of_this_pid_namespace("Pid:\t0\nNSpid:\t0\n", 71)) << "not below this namespace";
+  EXPECT_FALSE(is_of_this_pid_namespace("Pid:\t-1\nNSpid:\t-1\n", -1));
+  EXPECT_FALSE(is_of_this_pid_namespace("Pid:\t71\n", 71)) << "no NSpid: before Linux 5.5";
+  EXPECT_FALSE(is_of_this_pid_namespace("", 71));
+}
+
 TEST(Passwd, GivesTheHomeOfTheUid) {
   constexpr const char* kText =
       "root:x:0:0:root:/root:/bin/sh\n# a comment\nme:x:1234:1:,,,:/home/me:/bin/sh\n";
