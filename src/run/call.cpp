@@ -145,6 +145,8 @@ class Call {
     };
     // The kernel might end the holder, if it is the only process that it can end.
     if (held_.memory_is_full()) return fail(memory_full());
+    const supervise::Exhausted before =
+        supervise::exhausted(held_.plan().disk_in_folder ? -1 : held_.sandbox().scratch.get());
     auto spawned =
         spawn::spawn({.plan = plan,
                       .host = held_.host(),
@@ -169,7 +171,8 @@ class Call {
     if (ties_.interpreter != nullptr)
       ties_.interpreter->take_output(std::move(streams.supervisor.out),
                                      std::move(streams.supervisor.err));
-    const supervise::Settings settings = this->settings();
+    supervise::Settings settings = this->settings();
+    settings.exhausted_before = before;
     if (request_.events != nullptr)
       request_.events->started({request_.id, answer_.policy->name.value, plan.command});
     return supervise(settings, sandbox, signals, std::move(streams.supervisor));

@@ -11,6 +11,7 @@
 #include "base/budgets.hpp"
 #include "base/event_loop.hpp"
 #include "supervise/meters/caller_memory.hpp"
+#include "supervise/meters/disk_meter.hpp"
 
 namespace sbx::supervise {
 
@@ -65,6 +66,8 @@ struct Settings {
   bool disk_begins_with_copy = false;  ///< a directory with unknown files
   /// Files of exactly `file_size` that the run itself put on the disk.
   std::uint64_t full_files_at_start = 0;
+  Exhausted
+      exhausted_before{};  ///< of a call: what the private disk had no more of before it began
   ExplainCall explain;
   /// The action for each allowed call that the filter notifies.
   std::vector<Note> notes;

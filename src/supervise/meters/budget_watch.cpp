@@ -63,13 +63,6 @@ std::uint64_t outer_kills(const std::string& file) {
 std::uint64_t used_bytes(const struct statfs& facts) {
   return (facts.f_blocks - facts.f_bfree) * static_cast<std::uint64_t>(facts.f_bsize);
 }
-/// A tmpfs without a limit reports 0 of 0.
-bool has_no_block(const struct statfs& facts) {
-  return facts.f_blocks > 0 && facts.f_bfree == 0;
-}
-bool has_no_name(const struct statfs& facts) {
-  return facts.f_files > 0 && facts.f_ffree == 0;
-}
 
 }  // namespace
 
@@ -85,11 +78,10 @@ BudgetWatch::BudgetWatch(EventLoop& loop, const Settings& settings, Sandbox sand
       memory_(processes_, settings.disk_in_folder ? -1 : sandbox.scratch, &sockets_),
       disk_(settings.disk_in_folder ? sandbox.scratch : -1),
       writes_(processes_, settings.holds_calls ? (sandbox.processes >= 0 ? 1 : sandbox.pid) : 0) {
-  if (const auto facts = disk_facts()) {
-    disk_at_start_ = used_bytes(*facts);
-    disk_full_ = Fullness(has_no_block(*facts));
-    disk_files_full_ = Fullness(has_no_name(*facts));
-  }
+  if (const auto facts = disk_facts()) disk_at_start_ = used_bytes(*facts);
+  // Not what is seen here: a fast program may have filled it by now.
+  disk_full_ = Fullness(settings.exhausted_before.blocks);
+  disk_files_full_ = Fullness(settings.exhausted_before.names);
   if (!group_has_memory()) outer_kills_at_start_ = outer_kills(settings.outer_events);
 }
 
@@ -418,8 +410,9 @@ void BudgetWatch::look_at_disk() {
   disk_used_ = used;
   seen_.disk_peak = std::max(seen_.disk_peak, used - std::min(used, disk_at_start_));
   seen_.disk_filled = std::max(seen_.disk_filled, used);
-  disk_full_.look(has_no_block(*facts));
-  disk_files_full_.look(has_no_name(*facts));
+  const Exhausted now = exhausted(*facts);
+  disk_full_.look(now.blocks);
+  disk_files_full_.look(now.names);
   seen_.disk_met = disk_full_.was_filled();
   seen_.disk_files_met = disk_files_full_.was_filled();
 }

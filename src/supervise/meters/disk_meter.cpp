@@ -29,6 +29,17 @@ std::uint64_t free_bytes(int folder) {
 
 }  // namespace
 
+/// A tmpfs without a limit reports 0 of 0.
+Exhausted exhausted(const struct statfs& facts) {
+  return {.blocks = facts.f_blocks > 0 && facts.f_bfree == 0,
+          .names = facts.f_files > 0 && facts.f_ffree == 0};
+}
+
+Exhausted exhausted(int folder) {
+  struct statfs facts{};
+  return folder >= 0 && ::fstatfs(folder, &facts) == 0 ? exhausted(facts) : Exhausted{};
+}
+
 DiskMeter::DiskMeter(int folder) : folder_(folder), free_at_start_(free_bytes(folder)) {}
 
 std::uint64_t DiskMeter::lost() const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <sys/vfs.h>
 
 #include <cstdint>
 #include <string>
@@ -9,6 +10,15 @@
 #include "base/unique_fd.hpp"
 
 namespace sbx::supervise {
+
+/// What a file system has no more of.
+struct Exhausted {
+  bool blocks = false;
+  bool names = false;
+};
+[[nodiscard]] Exhausted exhausted(const struct statfs& facts);
+/// Of the one that the descriptor is on; nothing where that can't be told.
+[[nodiscard]] Exhausted exhausted(int folder);
 
 /// Measures a private disk in a directory by walking through it, one piece at a time so that the loop isn't blocked.
 /// It misses open files without a name. If the program makes a directory unreadable for its owner, the space that the
