@@ -82,7 +82,7 @@ void CellOutput::look_again() {
   if (!is_done()) patience_ = loop_.after(kPatience, [this] { look_again(); });
 }
 
-std::pair<std::uint64_t, std::uint64_t> CellOutput::delivered() {
+OutputPosition CellOutput::delivered() {
   const auto of = [](const Side& side) {
     if (!side.relay) return std::uint64_t{0};
     side.relay->look();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -12,6 +13,12 @@
 #include "supervise/streams/output_relay.hpp"
 
 namespace sbx::run {
+
+/// How many bytes of each stream come before something else that the interpreter says.
+struct OutputPosition {
+  std::uint64_t out = 0;
+  std::uint64_t err = 0;
+};
 
 /// What an interpreter writes to its standard streams, divided among cells: everything that is in the pipes when a cell is
 /// done is the cell's; what comes between two cells is nobody's, and counted.
@@ -36,8 +43,8 @@ class CellOutput {
   };
   /// Errors: internal (epoll).
   Status begin(const Target& target);
-  /// How much of each stream comes before what the interpreter says now: all that is in the pipes.
-  [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> delivered();
+  /// The position of what the interpreter says now: all that is in the pipes comes before it.
+  [[nodiscard]] OutputPosition delivered();
   /// Reads until the pipes are empty, delivers that, and then calls back, once.
   void complete(std::function<void()> then);
   /// Nobody reads the rest of it any more.

@@ -128,7 +128,8 @@ class ContextWorker {
     output_ = std::make_unique<run::CellOutput>(loop, std::move(out_), std::move(err_));
     channel_->close_driver_ends();
     SBX_TRY(output_->begin({}));
-    SBX_TRY(channel_->attach(loop, {.message = [this](const Json& message) { hear(message); },
+    SBX_TRY(channel_->attach(loop, {.arrived = [this] { position_ = output_->delivered(); },
+                                    .message = [this](const Json& message) { hear(message); },
                                     .broken = [this](const std::string& why) { broken(why); }}));
     start_ = loop.after(kStartsWithin, [this] {
       give_up({.how = How::died, .detail = "the interpreter did not begin within a minute"});
@@ -179,6 +180,7 @@ class ContextWorker {
   }
 
   void hear(const Json& message) {
+    const run::OutputPosition position = position_of_message();
     if (message["event"] == "ready" && !ready_) {
       ready_ = true;
       loop_->cancel(start_);
@@ -191,9 +193,9 @@ class ContextWorker {
     if (!current_ || !current_->said) return;
     switch (current_->said->take(message)) {
       case CellAnswer::Said::result:
-        return current_->tell("result", current_->said->last(), output_->delivered());
+        return current_->tell("result", current_->said->last(), position);
       case CellAnswer::Said::error:
-        return current_->tell("error", current_->said->last(), output_->delivered());
+        return current_->tell("error", current_->said->last(), position);
       case CellAnswer::Said::done:
         return done(message.value("ended", Json()) == true);
       case CellAnswer::Said::garbled:
@@ -201,6 +203,13 @@ class ContextWorker {
       case CellAnswer::Said::other:
         return;
     }
+  }
+
+  /// The output before a message. That of the first one read was counted before the reading, because its driver may
+  /// have gone on since. A driver that did not wait has several read at once: the best that is known is now.
+  run::OutputPosition position_of_message() {
+    const auto counted = std::exchange(position_, std::nullopt);
+    return counted ? *counted : output_->delivered();
   }
 
   // --- cells
@@ -480,6 +489,7 @@ class ContextWorker {
   EventLoop* loop_ = nullptr;
   supervise::Supervisor* supervisor_ = nullptr;
   std::unique_ptr<run::CellOutput> output_;
+  std::optional<run::OutputPosition> position_;  ///< of the message that is read next
   std::deque<OpenCell> queue_;
   std::optional<OpenCell> current_;
   std::deque<Inspection> questions_;

@@ -113,6 +113,7 @@ void DriverChannel::write() {
 
 void DriverChannel::read() {
   for (int i = 0; i < kReads && loop_ != nullptr; ++i) {
+    hooks_.arrived();
     const std::size_t before = unread_.size();
     unread_.resize(before + kReadAtOnce);
     const ssize_t got = ::read(replies_.get(), unread_.data() + before, kReadAtOnce);

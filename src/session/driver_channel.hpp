@@ -26,6 +26,8 @@ class DriverChannel {
   void close_driver_ends();
 
   struct Hooks {
+    /// Bytes are there and not yet read. A driver may wait for the reading, so what it does next can't have begun.
+    std::function<void()> arrived;
     std::function<void(const Json& message)> message;
     /// Once: nothing more will come. `why` is empty at end of file.
     std::function<void(const std::string& why)> broken;

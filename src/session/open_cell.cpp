@@ -72,11 +72,10 @@ bool OpenCell::decide(record::CellEnd end) {
   return true;
 }
 
-void OpenCell::tell(const char* event, const Json& what,
-                    std::pair<std::uint64_t, std::uint64_t> after) {
+void OpenCell::tell(const char* event, const Json& what, const run::OutputPosition& after) {
   if (!follows_ || what.is_null()) return;
   const Json words{
-      {"event", event}, {"what", what}, {"after_out", after.first}, {"after_err", after.second}};
+      {"event", event}, {"what", what}, {"after_out", after.out}, {"after_err", after.err}};
   follows_ = send(client(), words).has_value();
 }
 

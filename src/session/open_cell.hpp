@@ -35,7 +35,7 @@ class OpenCell {
   bool decide(record::CellEnd end);
   [[nodiscard]] bool is_decided() const { return decided_; }
   /// Passes on what the driver has just said, for a client that follows: it comes after so many bytes of stdout and stderr.
-  void tell(const char* event, const Json& what, std::pair<std::uint64_t, std::uint64_t> after);
+  void tell(const char* event, const Json& what, const run::OutputPosition& after);
   /// The last word to the client.
   void answer();
   void answer(const Error& error);

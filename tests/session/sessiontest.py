@@ -47,6 +47,18 @@ def process_lives(pid):
         return False
 
 
+def held_up(test, pid, call, microseconds):
+    """From here to the test's end that process returns late from each `call`; whoever waits for it goes on first."""
+    if os.geteuid() != 0:
+        test.skipTest("only root may hold up a process of sbx, which nobody else traces")
+    tracer = sbxtest.start(["/usr/bin/strace", "-qq", "-o", "/dev/null", "-p", str(pid), "-e", f"trace={call}",
+                            "-e", f"inject={call}:delay_exit={microseconds}"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    test.addCleanup(tracer.stderr.close)
+    test.addCleanup(tracer.wait)
+    test.addCleanup(tracer.terminate)
+    wait_until(lambda: f"TracerPid:\t{tracer.pid}\n" in pathlib.Path(f"/proc/{pid}/status").read_text(), 20, "it is traced")
+
+
 def descendants(pid):
     """Live processes below `pid`, by the parents that /proc names now."""
     parents = {}

@@ -959,7 +959,19 @@ class Honest(EvalTest):
 
     def test_what_is_printed_before_a_value_comes_before_it(self):
         self.start_session()
-        code = "for i in range(20):\n    print('before', i); display(i); print('after', i)\n"
+        self.assert_in_order(20)
+
+    def test_what_is_printed_after_a_value_comes_after_it(self):
+        """Also where the context's worker handles a value only when the driver, which waited for its reading, has gone on."""
+        self.start_session()
+        self.cell("1")
+        running = sessiontest.children(self.sbx_session("show", "--json", "work").json["pid"])
+        worker, = [pid for pid in running if pathlib.Path(f"/proc/{pid}/comm").read_text() == "sbx\n"]
+        sessiontest.held_up(self, worker, "read", 30_000)
+        self.assert_in_order(5)
+
+    def assert_in_order(self, count):
+        code = f"for i in range({count}):\n    print('before', i); display(i); print('after', i)\n"
         events = [json.loads(line) for line in self.eval(code, "--stream").out.splitlines()]
         told = ""
         for event in events:
@@ -967,7 +979,7 @@ class Honest(EvalTest):
                 told += event["text"]
             if event["event"] == "result":
                 told += f"value {event['data']['text/plain']}\n"
-        self.assertEqual(told, "".join(f"before {i}\nvalue {i}\nafter {i}\n" for i in range(20)))
+        self.assertEqual(told, "".join(f"before {i}\nvalue {i}\nafter {i}\n" for i in range(count)))
 
 
 if __name__ == "__main__":

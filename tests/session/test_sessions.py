@@ -228,15 +228,7 @@ class Workspace(SessionTest):
 
     def test_an_answer_comes_after_its_beginning(self):
         """Also where the session's process goes on only when its worker has answered."""
-        if os.geteuid() != 0:
-            self.skipTest("only root may hold up a session's process, which nobody else traces")
-        pid = self.sbx_session("show", "--json", "work").json["pid"]
-        tracer = sbxtest.start(["/usr/bin/strace", "-qq", "-o", "/dev/null", "-p", str(pid), "-e", "trace=pidfd_open",
-                                "-e", "inject=pidfd_open:delay_exit=500000"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        self.addCleanup(tracer.stderr.close)
-        self.addCleanup(tracer.wait)
-        self.addCleanup(tracer.terminate)
-        sessiontest.wait_until(lambda: f"TracerPid:\t{tracer.pid}\n" in pathlib.Path(f"/proc/{pid}/status").read_text(), 20, "it is traced")
+        sessiontest.held_up(self, self.sbx_session("show", "--json", "work").json["pid"], "pidfd_open", 500_000)
         self.assertEqual(len(self.sbx_session("changes", "--json", "work").json["changes"]), 3)
         self.assertIn("+after", self.sbx_session("diff", "--patch", "work").out)
 

@@ -52,7 +52,7 @@ for _name in __import__("__future__").all_feature_names:
 # Bound now: a cell that replaces them, for a test of its own say, does not change the driver.
 to_json, from_json = json.dumps, json.loads
 read, write, close, getpid, end_process = os.read, os.write, os.close, os.getpid, os._exit
-ioctl, fstat, sleep, monotonic = fcntl.ioctl, os.fstat, time.sleep, time.monotonic
+ioctl, fstat, sleep = fcntl.ioctl, os.fstat, time.sleep
 
 PLAIN = "plain"
 IPYTHON = "ipython"
@@ -236,17 +236,19 @@ def is_unread(descriptor):
         return False
 
 
-def are_read(descriptors, deadline):
-    """Waits until the pipes are empty; False if they are not by the deadline."""
+def are_read(descriptors, patience):
+    """Waits until the pipes are empty, and returns the rest of the patience; 0 if they were not within it.
+
+    The pauses are counted as long as they were meant to be: a host that stops everything for a while stops the reader too."""
     pause = 0.0002
     for descriptor in descriptors:
         while is_unread(descriptor):
-            left = deadline - monotonic()
-            if left <= 0:
-                return False
-            sleep(min(pause, left))
+            if patience <= 0:
+                return 0
+            sleep(pause)
+            patience -= pause
             pause = min(2 * pause, 0.002)
-    return True
+    return patience
 
 
 def flush_before_value(cell):
@@ -262,13 +264,12 @@ def flush_before_value(cell):
 def send_in_order(cell, text, ends):
     """Sends a value between the output before it and after it; ends: there is none after it."""
     flush_before_value(cell)
-    deadline = monotonic() + cell.patience
-    read_in_time = are_read((1, 2), deadline)
+    patience = are_read((1, 2), cell.patience)
     channel.send_text(text)
     if not ends:
-        read_in_time = are_read((channel.replies,), deadline) and read_in_time
+        patience = are_read((channel.replies,), patience)
     # Nobody may be reading, or a child writes all the time: many values do not wait many times as long.
-    cell.patience = PATIENCE if read_in_time else cell.patience / 2
+    cell.patience = PATIENCE if patience > 0 else cell.patience / 2
 
 
 # Values and their forms.
