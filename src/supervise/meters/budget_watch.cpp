@@ -37,6 +37,8 @@ constexpr std::uint64_t kCountAtRest = 20'000;
 constexpr std::uint64_t kCountAnyway = 100'000;
 /// Memory: 1/100 of the time, as long as that is often enough to catch a program that allocates 1.5 GB/s.
 constexpr std::uint64_t kMemoryShare = 100;
+/// Nothing grows for long near its budget, and several processes together take many times as much as one.
+constexpr std::uint64_t kGrowingShare = 5;
 constexpr auto kLookAround = 50ms;
 /// A full disk may soon have room again, and nothing counts refused writes.
 constexpr auto kLookWhileFilling = 5ms;
@@ -175,11 +177,12 @@ void BudgetWatch::check_memory() {
     return exceeded(Budget::memory, &BudgetWatch::check_memory);
   }
   const std::uint64_t cost = spent_microseconds() - before - memory_.walk_cost();
-  const bool rests = used < rested_at_ + allowed_beyond(budget) / 16;
+  const bool rests = rested_at_ && used < *rested_at_ + allowed_beyond(budget) / 16;
   rested_at_ = used;
-  const std::uint64_t step = std::max(
-      {next_look_microseconds(budget - used + allowed_beyond(budget) / 2, rests),
-       std::min(cost * kMemoryShare, often_enough_microseconds(budget)), cost * kMeasuringShare});
+  const std::uint64_t step =
+      std::max({next_look_microseconds(budget - used + allowed_beyond(budget) / 2, rests),
+                std::min(cost * kMemoryShare, often_enough_microseconds(budget)),
+                cost * (rests ? kMeasuringShare : kGrowingShare)});
   look_after(microseconds(step), &BudgetWatch::check_memory, microseconds(step / 2));
 }
 

@@ -177,11 +177,11 @@ class BudgetWatch {
   std::uint64_t written_by_processes_ = 0;
   Fullness disk_full_;
   Fullness disk_files_full_;
-  std::uint64_t disk_used_ = 0;       ///< bytes on the private tmpfs at the last look
-  bool disk_fills_ = false;           ///< since look_around() last asked: it grew beyond half
-  std::uint64_t kills_answered_ = 0;  ///< of a session, which goes on
-  std::uint64_t rested_at_ = 0;       ///< bytes of memory in use at the last look
-  std::uint64_t tasks_ = 0;           ///< when they were last counted
+  std::uint64_t disk_used_ = 0;             ///< bytes on the private tmpfs at the last look
+  bool disk_fills_ = false;                 ///< since look_around() last asked: it grew beyond half
+  std::uint64_t kills_answered_ = 0;        ///< of a session, which goes on
+  std::optional<std::uint64_t> rested_at_;  ///< bytes of memory in use at the last look
+  std::uint64_t tasks_ = 0;                 ///< when they were last counted
   std::uint64_t counted_at_ = 0;
   std::string counted_;  ///< started_since() mark of the last count
   std::vector<Degraded> degraded_;
