@@ -280,6 +280,9 @@ std::string changes_words(const workspace::Copy& copy, const workspace::ChangeSe
 
 std::string collected_words(const workspace::Collected& collected,
                             const std::vector<std::string>& patterns, const std::string& folder) {
+  if (collected.files.empty() && collected.left.empty() && collected.unmatched == 0)
+    return fmt::format("sbx: nothing to copy to {}: no file was created in the working directory\n",
+                       shortened(printable(folder), 200));
   std::uint64_t bytes = 0;
   for (const Change& file : collected.files) bytes += file.bytes;
   std::string text =
@@ -292,8 +295,6 @@ std::string collected_words(const workspace::Collected& collected,
     text += fmt::format("sbx: {} created and not matched by {}; --collect GLOB chooses others\n",
                         plural(collected.unmatched, "file"), shortened(list, 200));
   }
-  if (collected.files.empty() && collected.left.empty())
-    text += "sbx: only files below the working directory are copied, none of the program's /tmp\n";
   return text;
 }
 

@@ -83,6 +83,9 @@ Status take_result(const CLI::App& app, const OptionRow& row, Invocation& typed)
 Status take_operands(const CommandRow& row, Split& split, Invocation& typed) {
   if (row.before_program < 0) {
     typed.operands = std::move(split.operands);
+    if (std::string_view(row.name) == "session eval" && typed.operands.empty() && !typed.help)
+      return usage("usage", "\"sbx session eval\" needs the name of a session",
+                   "sbx session list names them");
     return {};
   }
   const auto own = std::min(split.operands.size(), static_cast<std::size_t>(row.before_program));
@@ -193,6 +196,13 @@ Status parse_options(const CommandRow& row, std::span<const char* const> argumen
   }
 }
 
+/// Form and destination of the answer: a group of `run`, and those options of `session eval`.
+bool is_of_answer(const OptionRow& option) {
+  const std::string_view names = option.names;
+  return option.group == kAnswerGroup || names == "--json" || names == "--stream" ||
+         names == "--color";
+}
+
 OptionDoc describe(const CLI::Option& option) {
   OptionDoc doc;
   if (!option.get_snames().empty()) doc.short_name = "-" + option.get_snames().front();
@@ -247,11 +257,12 @@ Result<Invocation> parse_command_line(std::span<const char* const> arguments) {
 
 Invocation salvage_output(std::span<const char* const> arguments) {
   Invocation typed;
-  typed.command = "run";
   const Chosen chosen = choose(arguments);
   const CommandRow& row = *chosen.row;
+  typed.command = row.name;
   auto split = split_arguments(row, arguments.subspan(chosen.words), UnknownOption::is_skipped);
   if (!split) return typed;
+  if (row.before_program < 0) typed.operands = split->operands;
   typed.request.operands = std::move(split->operands);
   if (row.before_program > 0 && !typed.request.operands.empty())
     typed.request.operands.erase(typed.request.operands.begin());  // the session
@@ -262,7 +273,7 @@ Invocation salvage_output(std::span<const char* const> arguments) {
     if (has_value && i + 1 < split->own.size()) value = split->own[i + 1];
     i += has_value ? 1 : 0;
     // An error in this value has been reported, or matters less than the first one.
-    if (option != nullptr && option->group == kAnswerGroup) (void)option->take(typed, value);
+    if (option != nullptr && is_of_answer(*option)) (void)option->take(typed, value);
   }
   return typed;
 }

@@ -15,7 +15,8 @@ namespace sbx::cli {
 /// usage, with a suggestion if a similar name exists.
 [[nodiscard]] Result<Invocation> parse_command_line(std::span<const char* const> arguments);
 
-/// For a `run` with an invalid command line: the readable output options, so that the record reaches its destination.
+/// For a command that writes a record, with an invalid command line: the readable output options, so that the record
+/// reaches its destination.
 [[nodiscard]] Invocation salvage_output(std::span<const char* const> arguments);
 
 /// The tree as plain data, for help, man pages and completions.

@@ -10,9 +10,14 @@
 #include <utility>
 
 #include "base/sys.hpp"
+#include "base/text.hpp"
+#include "changes/bring_out.hpp"
 
 namespace sbx::cli {
 namespace {
+
+/// Of one cell: its values are as many as the program likes.
+constexpr std::size_t kMostFiles = 1000;
 
 using Ending = std::pair<std::string_view, std::string_view>;
 constexpr auto kEndings = std::to_array<Ending>({
@@ -72,10 +77,18 @@ std::string bytes_of(const std::string& mime, const Json& value) {
 }  // namespace
 
 Result<CellResults> CellResults::open(const std::string& folder) {
-  if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
-    return fail_errno(ErrorKind::host, "cannot-write",
-                      "cannot make the directory '" + folder + "'");
-  UniqueFd open = SBX_TRY(sys::open_at(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY));
+  std::string path = folder;
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();  // lstat(2) would follow the link
+  // A program that may write here could lead the files anywhere by a link.
+  struct stat facts{};
+  if (::lstat(path.c_str(), &facts) == 0 && S_ISLNK(facts.st_mode))
+    return fail(Error{.kind = ErrorKind::usage,
+                      .code = "out-unusable",
+                      .message = "cannot write values to '" + printable(folder) +
+                                 "': it is a symbolic link, which is not followed",
+                      .hint = "name the directory itself: --results DIR"});
+  // It looks for a link too: this one may be younger.
+  UniqueFd open = SBX_TRY(workspace::prepare_target(folder));
   return CellResults(folder, std::move(open));
 }
 
@@ -104,17 +117,29 @@ Status CellResults::save(Json& record, bool pictures_only) const {
   const std::string context = record["session"].value("context", "cell");
   const std::string count = std::to_string(answer->value("count", std::uint64_t{0}));
   std::size_t number = 0;
+  std::size_t written = 0;
+  std::size_t left_out = 0;
   for (Json& result : (*answer)["results"]) {
     ++number;
     Json files = Json::object();
     for (const auto& [mime, value] : result["data"].items()) {
       if (mime == "text/plain" || (pictures_only && !mime.starts_with("image/"))) continue;
+      if (written == kMostFiles) {
+        ++left_out;
+        continue;
+      }
+      ++written;
       const std::string name = context + "-" + count + "-" + std::to_string(number);
       files[mime] = SBX_TRY(write(name, std::string(ending_of(mime)), bytes_of(mime, value)));
     }
     if (!files.empty()) result["file"] = std::move(files);
   }
-  return {};
+  if (left_out == 0) return {};
+  return fail(Error{.kind = ErrorKind::host,
+                    .code = "cannot-write",
+                    .message = "a cell is given " + std::to_string(kMostFiles) +
+                               " files, and it showed " + std::to_string(left_out) + " values more",
+                    .hint = "show fewer in one cell, or let it write a file, for sbx session get"});
 }
 
 }  // namespace sbx::cli

@@ -7,8 +7,8 @@
 
 #include <sbx/units.hpp>
 
-#include "base/tell.hpp"
 #include "base/text.hpp"
+#include "record/parts.hpp"
 #include "record/words.hpp"
 #include "run/terminal_text.hpp"
 
@@ -18,6 +18,13 @@ namespace {
 /// What came from inside never reaches a terminal raw.
 std::string made_safe(const std::string& text, int fd) {
   return ::isatty(fd) == 1 ? run::for_terminal(text) : text;
+}
+
+void tell_lost(const Json& record) {
+  if (record.value("state", "") != "lost") return;
+  const std::string because = record.value("lost_because", "");
+  write_stderr("sbx: the context's variables are lost" +
+               (because.empty() ? "" : ": " + printable(because)) + "\n");
 }
 
 }  // namespace
@@ -73,17 +80,35 @@ void tell_error(const Json& error) {
   write_stderr(made_safe(text + "\n", STDERR_FILENO));
 }
 
-void tell_outcome(const Json& record, Known known) {
+std::string end_words(const Json& record) {
   const Json& outcome = record["outcome"];
   const std::string status = outcome.value("status", "");
-  const std::string state = record.value("state", "");
-  const std::string because = record.value("lost_because", "");
-  const bool is_known = known.interrupts && status == "cancelled";
-  if (status != "answered" && !is_known)
-    write_stderr("sbx: " + status + ": " + printable(outcome.value("detail", "")) + "\n");
-  if (state == "lost" && !known.lost_state)
-    write_stderr("sbx: what the context remembered before is lost" +
-                 (because.empty() ? "" : ": " + printable(because)) + "\n");
+  const std::string detail = outcome.value("detail", "");
+  if (status == "answered") return {};
+  return detail.starts_with(status) ? detail : status + ": " + detail;
+}
+
+void tell_denials(const Json& record, Cures cures, const Paint& paint) {
+  write_stderr(record::denial_words(record::denials_of(record), paint, !cures.of_session));
+  const auto late = record.value("late_bytes", std::uint64_t{0});
+  if (late > 0)
+    write_stderr("sbx: " + describe(Bytes{late}) + " that came between two cells " +
+                 (late == 1 ? "was" : "were") + " dropped\n");
+}
+
+void tell_cure(const Json& record, Cures cures) {
+  const Json& outcome = record["outcome"];
+  if (outcome.value("status", "") != "over-budget") return;
+  write_stderr(record::more_words(outcome.value("hint", ""), !cures.of_budget));
+}
+
+void tell_outcome(const Json& record, Known known, Cures cures, const Paint& paint) {
+  tell_denials(record, cures, paint);
+  const std::string end = end_words(record);
+  const bool is_known = known.interrupts && record["outcome"].value("status", "") == "cancelled";
+  if (!end.empty() && !is_known) write_stderr("sbx: " + printable(end) + "\n");
+  tell_cure(record, cures);
+  if (!known.lost_state) tell_lost(record);
 }
 
 }  // namespace sbx::cli

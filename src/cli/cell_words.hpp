@@ -4,6 +4,7 @@
 
 #include "base/json.hpp"
 #include "base/result.hpp"
+#include "base/tell.hpp"
 #include "base/unique_fd.hpp"
 
 /// What `session eval` and `run --cells` have in common: a cell's answer in words, and the signals that end them.
@@ -24,7 +25,18 @@ struct Known {
   bool lost_state = false;
   bool interrupts = false;
 };
-/// How the cell ended, unless it answered, and what became of the context's state.
-void tell_outcome(const Json& record, Known known = {});
+/// Who can allow more: the options of this command, or those with which its session is started.
+struct Cures {
+  bool of_budget = false;   ///< this command's own options set the budget
+  bool of_session = false;  ///< and its session
+};
+/// "over-budget: the sentence"; empty: the cell answered.
+[[nodiscard]] std::string end_words(const Json& record);
+/// What the policy refused to the cell, and what was written before it and belongs to no cell.
+void tell_denials(const Json& record, Cures cures, const Paint& paint);
+/// What would have let it go on.
+void tell_cure(const Json& record, Cures cures);
+/// All of these, and what became of the context's state.
+void tell_outcome(const Json& record, Known known, Cures cures, const Paint& paint);
 
 }  // namespace sbx::cli

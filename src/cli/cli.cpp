@@ -18,6 +18,7 @@
 #include "cli/run_command.hpp"
 #include "cli/runs_command.hpp"
 #include "cli/session_command.hpp"
+#include "cli/session_eval.hpp"
 #include "cli/session_start.hpp"
 #include "cli/why_command.hpp"
 #include "record/words.hpp"
@@ -103,10 +104,10 @@ int main_of(const Process& process) {
   const auto typed = parse_command_line(arguments);
   if (typed) return dispatch(*typed, process);
   if (is_run(arguments)) return refuse_run(salvage_output(arguments), typed.error());
-  // It exits as a cell did, so 2 would be the cell's.
   const bool is_eval = arguments.size() > 1 && std::string_view(arguments[0]) == "session" &&
                        std::string_view(arguments[1]) == "eval";
-  return complain(typed.error(), Color::automatic, is_eval ? exit_status::kCouldNot : kUsage);
+  if (is_eval) return refuse_cell(salvage_output(arguments), typed.error());
+  return complain(typed.error(), Color::automatic, kUsage);
 }
 
 }  // namespace sbx::cli

@@ -173,13 +173,14 @@ std::string flags_of(const OptionDoc& option) {
 
 /// The options shared with `run`: sbx-run(1) describes them.
 std::string options_of_run(const std::vector<OptionDoc>& options) {
-  std::string text = ".Pp\nThe options\n";
+  const bool is_one = options.size() == 1;
+  std::string text = is_one ? ".Pp\nThe option\n" : ".Pp\nThe options\n";
   for (std::size_t i = 0; i < options.size(); ++i)
     text += fmt::format(".Fl {}{}\n", flags_of(options[i]),
                         i + 2 < options.size()    ? " ,"
                         : i + 2 == options.size() ? "\nand"
                                                   : "");
-  return text + "are those of\n.Cm run ,\nsee\n.Xr sbx-run 1 .\n";
+  return text + (is_one ? "is that of" : "are those of") + "\n.Cm run ,\nsee\n.Xr sbx-run 1 .\n";
 }
 
 /// The commands of a session have a page of their own, sbx-session(1), with their options.

@@ -58,6 +58,8 @@ constexpr std::string_view kRunForms =
     "  sbx run [OPTIONS] -- COMMAND [ARGS...]\n"
     "  sbx run [OPTIONS] --lang NAME - [ARGS...]         the program comes from standard input\n"
     "  sbx run [OPTIONS] --lang NAME -c CODE [ARGS...]\n"
+    "  sbx run [OPTIONS] --cells FILE                    a notebook, or a script divided by # %%\n"
+    "                                                    (.js: // %%)\n"
     "\n"
     "Everything from the first operand on belongs to the program: options of sbx come before it.\n";
 

@@ -27,7 +27,8 @@ constexpr OptionRow kRunOptions[] = {
      "See sbx-session(1).",
      take_session},
     {"--cells", "FILE", kProgram, kOnce,
-     "Run the code cells of a notebook, or of a script that is divided by lines # %%, one after "
+     "Run the code cells of a notebook, or of a script that is divided by lines # %% (.js: // %%), "
+     "one after "
      "the "
      "other in one interpreter. --out DIR writes the notebook with its outputs there.",
      take_cells},
@@ -48,23 +49,30 @@ constexpr OptionRow kRunOptions[] = {
      kPolicy, kEach,
      "Refuse to run when this could only be enforced in a weaker way, or not at all.",
      take_require},
-    {"--timeout", "TIME", kLimits, kOnce, "Wall time: limits.wall_time. 60s by default.",
-     take_timeout},
+    {"--timeout", "TIME", kLimits, kOnce,
+     "Wall time: limits.wall_time. By default the policy's, 60s in \"default\".", take_timeout},
     {"--cpu-time", "TIME", kLimits, kOnce,
-     "CPU time of all processes together: limits.cpu_time. 60s by default.", take_cpu_time},
+     "CPU time of all processes together: limits.cpu_time. By default the policy's, 60s in "
+     "\"default\".",
+     take_cpu_time},
     {"--cpus", "NUMBER", kLimits, kOnce,
-     "CPUs used at once, fractions allowed: limits.cpus. 2 by default.", take_cpus},
+     "CPUs used at once, fractions allowed: limits.cpus. By default the policy's, 2 in "
+     "\"default\".",
+     take_cpus},
     {"--memory", "SIZE", kLimits, kOnce,
-     "Memory of all processes together: limits.memory. 1G by default.", take_memory},
+     "Memory of all processes together: limits.memory. By default the policy's, 1G in \"default\".",
+     take_memory},
     {"--processes", "NUMBER", kLimits, kOnce,
-     "Processes and threads: limits.processes. 128 by default.", take_processes},
+     "Processes and threads: limits.processes. By default the policy's, 128 in \"default\".",
+     take_processes},
     {"--disk", "SIZE", kLimits, kOnce,
-     "Space for everything the program writes that is not granted: limits.disk. 512M by default.",
+     "Space for everything the program writes that is not granted: limits.disk. By default the "
+     "policy's, 512M in \"default\".",
      take_disk},
     {"--output", "SIZE", kLimits, kOnce,
      "Bytes of output, each of stdout and stderr: output.stdout, output.stderr and output.passed. "
      "By "
-     "default 1M is captured, 256M is passed through.",
+     "default the policy's, in \"default\" 1M captured and 256M passed through.",
      take_output},
     {"--workspace", "DIR[:MODE]", kFiles, kOnce,
      "The program's working directory, and how it is given: overlay (changes vanish), read-only, "

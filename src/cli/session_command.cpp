@@ -1,6 +1,8 @@
 #include "cli/session_command.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -8,9 +10,13 @@
 #include <algorithm>
 #include <charconv>
 #include <csignal>
+#include <utility>
 
 #include "base/sys.hpp"
 #include "base/text.hpp"
+#include "changes/applying.hpp"
+#include "changes/json.hpp"
+#include "changes/kept.hpp"
 #include "cli/answer.hpp"
 #include "cli/repl/command.hpp"
 #include "cli/session_eval.hpp"
@@ -18,10 +24,12 @@
 #include "cli/session_files.hpp"
 #include "cli/session_start.hpp"
 #include "cli/usage.hpp"
+#include "host/state.hpp"
 #include "policy/values.hpp"
 #include "record/words.hpp"
 #include "run/launch.hpp"
 #include "run/terminal_text.hpp"
+#include "session/bring_out_worker.hpp"
 #include "session/client.hpp"
 #include "session/json.hpp"
 #include "session/place.hpp"
@@ -43,6 +51,80 @@ Result<int> signal_of(std::string_view typed) {
   return usage("usage", fmt::format("\"{}\" is no signal", printable(typed)),
                "for example INT, TERM or 9");
 }
+
+/// Signals that would end this process wait while it lives. apply_changes() takes them; one that comes before or after
+/// does not keep the snapshot from being dropped.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    sigset_t held;
+    ::sigemptyset(&held);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::sigaddset(&held, signal);
+    ::sigprocmask(SIG_BLOCK, &held, &before_);
+  }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+  ~HeldSignals() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
+/// A connection that asks nothing: it closes when the session ends.
+class SessionLife {
+ public:
+  static Result<SessionLife> watch(const host::Host& host, const std::string& name) {
+    return SessionLife(SBX_TRY(session::connect_to(host, name)));
+  }
+  /// From here on the end of the session is SIGHUP to this process, which is as if the user's terminal were gone. It is
+  /// sent by the kernel, so nothing that is typed after the end comes before it.
+  Status hang_up_at_its_end() {
+    (void)std::signal(SIGHUP, SIG_DFL);  // nohup is for what asks nobody
+    const int flags = ::fcntl(socket_.get(), F_GETFL);
+    if (::fcntl(socket_.get(), F_SETOWN, ::getpid()) != 0 ||
+        ::fcntl(socket_.get(), F_SETSIG, SIGHUP) != 0 ||
+        ::fcntl(socket_.get(), F_SETFL, flags | O_ASYNC) != 0)
+      return fail_errno(ErrorKind::internal, "no-signalfd", "cannot hear of the session's end");
+    return has_ended() ? fail(gone()) : Status();  // before the signal was ordered
+  }
+  [[nodiscard]] bool has_ended() const {
+    pollfd life{.fd = socket_.get(), .events = POLLIN, .revents = 0};
+    return ::poll(&life, 1, 0) > 0;
+  }
+  [[nodiscard]] static Error gone() {
+    return {.kind = ErrorKind::host,
+            .code = "session-gone",
+            .message = "the session has ended before the question was answered"};
+  }
+
+ private:
+  explicit SessionLife(UniqueFd socket) : socket_(std::move(socket)) {}
+  UniqueFd socket_;
+};
+
+/// What `apply` shows and applies: a change set that the session made for it.
+class Snapshot {
+ public:
+  static Result<Snapshot> of(const Json& made) {
+    return Snapshot(SBX_TRY(changes::Store::open_or_make(session::binary_of(made, "folder"))),
+                    made.value("snapshot", ""));
+  }
+  Snapshot(Snapshot&& other) noexcept
+      : store_(std::move(other.store_)), name_(std::exchange(other.name_, {})) {}
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+  Snapshot& operator=(Snapshot&&) = delete;
+  ~Snapshot() {
+    if (!name_.empty()) (void)store_.drop(name_);
+  }
+  [[nodiscard]] Result<changes::Kept> load() const { return store_.load(name_); }
+
+ private:
+  Snapshot(changes::Store store, std::string name)
+      : store_(std::move(store)), name_(std::move(name)) {}
+  changes::Store store_;
+  std::string name_;
+};
 
 /// One `sbx session` command.
 class SessionCommand {
@@ -178,10 +260,17 @@ class SessionCommand {
                    "stop the sessions one by one");
     // A typing error must stop nothing.
     std::vector<session::Client> clients;
-    for (const std::string& name : operands_)
-      clients.push_back(SBX_TRY(session::Client::connect(host_, name)));
+    for (const std::string& name : operands_) {
+      auto client = session::Client::connect(host_, name);
+      if (!client && operands_.size() > 1) client.error().message += "; nothing was stopped";
+      clients.push_back(SBX_TRY(std::move(client)));
+    }
     Json done{{"stopped", Json::array()}};
-    if (!set.empty()) done.update(SBX_TRY(keep_as(set)));
+    if (!set.empty()) {
+      auto kept = keep_as(set);
+      if (!kept) kept.error().message += "; the session lives on";
+      done.update(SBX_TRY(std::move(kept)));
+    }
     int status = kDone;
     for (std::size_t i = 0; i < clients.size(); ++i) {
       const Status stopped = clients[i].ask_to_end({{"op", "stop"}});
@@ -190,6 +279,7 @@ class SessionCommand {
       else
         status = tell(stopped.error());
     }
+    session::sweep_snapshots(host::state_folder(host_));
     return answered(done, status);
   }
 
@@ -410,13 +500,40 @@ class SessionCommand {
     return printed != kDone || seen["left"].empty() ? printed : kFindings;
   }
 
+  /// The session only makes a snapshot, and its calls go on. This process asks and applies: nothing is left to answer
+  /// once it has ended.
   Result<int> apply() const {
-    Json patterns = Json::array();
-    for (std::size_t i = 1; i < operands_.size(); ++i) patterns.push_back(operands_[i]);
-    const Json done = SBX_TRY(ask_reader({{"apply", true},
-                                          {"yes", typed_.bring_out.yes},
-                                          {"patterns", std::move(patterns)},
-                                          {"silent", typed_.output.json}}));
+    const bool asks = !typed_.bring_out.yes;
+    SBX_TRY(changes::check_asking(asks));
+    auto life = SBX_TRY(SessionLife::watch(host_, operands_.front()));
+    const Json made = SBX_TRY(ask_reader({{"snapshot", true}}));
+    const std::vector<std::string> patterns(operands_.begin() + 1, operands_.end());
+    if (!made["snapshot"].is_string()) {
+      if (!typed_.output.json) write_stderr("sbx: nothing was changed, so nothing is applied\n");
+      return applied({{"applied", nullptr}, {"incomplete", !patterns.empty()}});
+    }
+    const HeldSignals held;
+    const Snapshot snapshot = SBX_TRY(Snapshot::of(made));
+    changes::Kept kept = SBX_TRY(snapshot.load());
+    SBX_TRY(changes::open_folders(kept));
+    if (asks) SBX_TRY(life.hang_up_at_its_end());
+    const changes::ApplyEnd end =
+        SBX_TRY(changes::apply_changes(kept.copy, kept.changes,
+                                       {.patterns = patterns,
+                                        .policy_files = kept.facts.policy_files,
+                                        .asks = asks,
+                                        .silent = typed_.output.json},
+                                       paint_for(typed_.output.color, STDERR_FILENO)));
+    if (asks && end.signal == SIGHUP && life.has_ended()) return fail(SessionLife::gone());
+    const bool failed = std::ranges::any_of(
+        end.applied.left, [](const workspace::Left& left) { return left.failed; });
+    return applied({{"applied", changes::applied_json(end.applied)},
+                    {"incomplete", !end.applied.conflicts.empty() || !end.wanted || !end.all_met},
+                    {"failures", failed},
+                    {"signal", end.signal}});
+  }
+
+  [[nodiscard]] int applied(const Json& done) const {
     if (typed_.output.json && print(dump(session::headed(done))) != kDone)
       return exit_status::kCouldNot;
     if (const int signal = done.value("signal", 0); signal != 0)

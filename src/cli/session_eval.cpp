@@ -27,12 +27,15 @@
 #include "session/drivers.hpp"
 #include "session/json.hpp"
 #include "session/message.hpp"
+#include "session/place.hpp"
 #include "worker/message.hpp"
 
 namespace sbx::cli {
 namespace {
 
 constexpr std::size_t kLongestCode = std::size_t{64} << 20;
+/// Where pictures are put that nobody asked for.
+constexpr const char* kPictures = "sbx-pictures";
 
 /// One stream of the cell as events: whole characters, and base64 where it is no text.
 class StreamEvents {
@@ -72,14 +75,51 @@ class StreamEvents {
   std::string rest_;
 };
 
+Paint paint(const Invocation& typed) {
+  return paint_for(typed.output.color, STDERR_FILENO);
+}
+
+/// As typed, or that of the file's extension; empty: neither says it.
+std::string language(const Invocation& typed) {
+  if (!typed.request.language.empty() || typed.operands.size() < 2) return typed.request.language;
+  const std::string& file = typed.operands[1];
+  if (const session::Driver* const driver = session::driver_of_script(file); driver != nullptr)
+    return std::string(driver->language);
+  // Of one without a driver the session says so.
+  const std::size_t dot = file.rfind('.');
+  const auto* const known =
+      dot == std::string::npos ? nullptr : plan::language_of_extension(file.substr(dot + 1));
+  return known == nullptr ? "" : std::string(known->name);
+}
+
+bool print_record(const Invocation& typed, const Json& record) {
+  if (!typed.cell.stream) return record::print_answer(dump(record));
+  return record::print_answer(dump({{"event", "end"}, {"record", record}}));
+}
+
+/// No cell ran, or nobody knows how it ended.
+int could_not(const Invocation& typed, const std::string& id, const Error& error) {
+  write_stderr(record::error_text(error, paint(typed)));
+  if (!typed.cell.stream && !typed.output.json) return exit_status_of(error);
+  record::Cell cell{.id = id, .context = typed.cell.context, .language = language(typed)};
+  // The interpreter does not outlive the process that supervised it.
+  if (error.code == "call-lost" || error.code == "session-gone")
+    cell.state = record::CellState::lost;
+  if (!typed.operands.empty() && session::check_name(typed.operands.front()))
+    cell.name.session = typed.operands.front();
+  return print_record(typed, record::cell_json(cell, error)) ? exit_status_of(error)
+                                                             : exit_status::kCouldNot;
+}
+
 class Eval {
  public:
   Eval(const Invocation& typed, const host::Host& host, Known known)
       : typed_(typed), host_(host), known_(known) {}
 
   CellRun run() {
+    id_ = run::make_run_id();
     const auto status = eval();
-    run_.status = status ? *status : could_not(status.error());
+    run_.status = status ? *status : could_not(typed_, id_, status.error());
     if (!status) run_.error = status.error().code;
     return run_;
   }
@@ -97,19 +137,6 @@ class Eval {
     while (!ended_ || open_streams_ > 0) SBX_TRY(loop_->run_once());
     if (failure_) return fail(std::move(*failure_));
     return deliver();
-  }
-
-  /// No cell ran, or nobody knows how it ended.
-  [[nodiscard]] int could_not(const Error& error) const {
-    write_stderr(record::error_text(error, paint()));
-    if (!typed_.cell.stream && !typed_.output.json) return exit_status_of(error);
-    record::Cell cell{.id = id_, .context = typed_.cell.context, .language = language()};
-    // The interpreter does not outlive the process that supervised it.
-    if (error.code == "call-lost" || error.code == "session-gone")
-      cell.state = record::CellState::lost;
-    cell.name.session = typed_.operands.front();
-    return print_record(record::cell_json(cell, error)) ? exit_status_of(error)
-                                                        : exit_status::kCouldNot;
   }
 
   Result<std::string> code() const {
@@ -144,20 +171,6 @@ class Eval {
     return std::move(*text);
   }
 
-  /// As typed, or that of the file's extension; empty: neither says it.
-  [[nodiscard]] std::string language() const {
-    if (!typed_.request.language.empty() || typed_.operands.size() < 2)
-      return typed_.request.language;
-    const std::string& file = typed_.operands[1];
-    if (const session::Driver* const driver = session::driver_of_script(file); driver != nullptr)
-      return std::string(driver->language);
-    // Of one without a driver the session says so.
-    const std::size_t dot = file.rfind('.');
-    const auto* const known =
-        dot == std::string::npos ? nullptr : plan::language_of_extension(file.substr(dot + 1));
-    return known == nullptr ? "" : std::string(known->name);
-  }
-
   Result<Json> wish() {
     if (typed_.operands.size() > (typed_.request.code ? 1U : 2U))
       return usage("usage", "\"sbx session eval\" takes one cell", "sbx session eval --help");
@@ -165,15 +178,14 @@ class Eval {
       return usage("usage", "--json and --stream exclude each other",
                    "the last event of --stream has the record");
     run::Request request;
-    request.id = run::make_run_id();
+    request.id = id_;
     request.program.code = SBX_TRY(code());
     if (!is_utf8(*request.program.code))
       return usage("bad-code", "the cell is not UTF-8", "convert it: iconv -t utf-8 FILE");
     request.overrides = typed_.named;
     request.capture = typed_.output.json;
-    id_ = request.id;
     Json wish{{"op", "eval"},
-              {"language", language()},
+              {"language", language(typed_)},
               {"context", typed_.cell.context},
               {"follow", typed_.cell.stream}};
     session::put_binary(wish, "request", worker::pack(request));
@@ -262,26 +274,31 @@ class Eval {
     Json record = last_.value("cell", Json::object());
     const bool is_saved = save(record);
     int status = last_.value("status", exit_status::kCouldNot);
-    if (!is_saved && status == 0) status = exit_status::kCouldNot;
+    if (!is_saved) status = exit_status::kCouldNot;
     const bool as_json = typed_.cell.stream || typed_.output.json;
     if (error != last_.end()) {
       if (!as_json) return fail(session::error_from(*error));
-      write_stderr(record::error_text(session::error_from(*error), paint()));
+      write_stderr(record::error_text(session::error_from(*error), paint(typed_)));
     }
-    const bool printed = as_json ? print_record(record) : tell(record);
+    const bool printed = as_json ? print_record(typed_, record) : tell(record);
     return printed ? status : exit_status::kCouldNot;
   }
 
   /// The cell has run, whatever becomes of its files.
   [[nodiscard]] bool save(Json& record) {
     if (!results_ && shows_pictures(record)) {
-      auto folder = CellResults::open("sbx-pictures");
+      auto folder = CellResults::open(kPictures);
       if (folder) results_.emplace(std::move(*folder));
     }
     if (!results_) return true;
-    const Status saved = results_->save(record, typed_.cell.results.empty());
-    if (!saved) write_stderr(record::error_text(saved.error(), paint()));
-    return saved.has_value();
+    Status saved = results_->save(record, typed_.cell.results.empty());
+    if (saved) return true;
+    Error& error = saved.error();
+    const std::string& typed = typed_.cell.results;
+    error.message = "not all values of the cell are in '" + (typed.empty() ? kPictures : typed) +
+                    "': " + error.message;
+    write_stderr(record::error_text(error, paint(typed_)));
+    return false;
   }
 
   /// On a terminal a picture is saved unasked: it can't be shown, and is gone with the answer.
@@ -294,26 +311,30 @@ class Eval {
                                [](const Json& each) { return has_picture(each["data"]); });
   }
 
-  [[nodiscard]] Paint paint() const { return paint_for(typed_.output.color, STDERR_FILENO); }
-
-  [[nodiscard]] bool print_record(const Json& record) const {
-    if (!typed_.cell.stream) return record::print_answer(dump(record));
-    return record::print_answer(dump({{"event", "end"}, {"record", record}}));
-  }
-
   [[nodiscard]] bool tell(const Json& record) {
     const Json answer = record.value("answer", Json());
     bool printed = true;
+    const char* const cure = typed_.cell.results.empty() ? "--results DIR saves it" : "";
     if (answer.is_object()) {
       run_.count = answer.value("count", std::uint64_t{0});
       for (const Json& each : answer["results"])
-        printed = show_result(each, typed_.output.quiet, "--results DIR saves it") && printed;
+        printed = show_result(each, typed_.output.quiet, cure) && printed;
       if (const Json& error = answer["error"]; error.is_object()) tell_error(error);
     }
     run_.lost_state = record.value("state", "") == "lost";
     run_.ended_context = run_.lost_state && !record.contains("lost_because");
-    if (!typed_.output.quiet) tell_outcome(record, known_);
+    if (!typed_.output.quiet)
+      tell_outcome(record, known_, {.of_budget = sets_budget(record)}, paint(typed_));
     return printed;
+  }
+
+  /// An option of this cell set the budget that it has spent.
+  [[nodiscard]] bool sets_budget(const Json& record) const {
+    const Json& reason = record["outcome"]["reason"];
+    if (!reason.is_string()) return false;
+    const std::string key =
+        reason == "output" ? "output.passed" : "limits." + reason.get<std::string>();
+    return std::ranges::find(typed_.named, key, &policy::Override::key) != typed_.named.end();
   }
 
   const Invocation& typed_;
@@ -340,6 +361,10 @@ class Eval {
 
 CellRun run_cell(const Invocation& typed, const host::Host& host, Known known) {
   return Eval(typed, host, known).run();
+}
+
+int refuse_cell(const Invocation& typed, const Error& error) {
+  return could_not(typed, run::make_run_id(), error);
 }
 
 }  // namespace sbx::cli

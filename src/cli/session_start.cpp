@@ -7,8 +7,10 @@
 
 #include "base/text.hpp"
 #include "cli/answer.hpp"
+#include "cli/cell_words.hpp"
 #include "cli/session_exec.hpp"
 #include "cli/usage.hpp"
+#include "policy/keys.hpp"
 #include "policy/load.hpp"
 #include "policy/write.hpp"
 #include "record/words.hpp"
@@ -59,6 +61,22 @@ Status check_options(const Invocation& typed) {
   return {};
 }
 
+/// The first key that differs, with both values where they are short enough for a line.
+std::string difference(const policy::Policy& theirs, const policy::Policy& wanted) {
+  constexpr std::size_t kLongest = 100;
+  for (const policy::Key& key : policy::keys()) {
+    if (key.of_text()) continue;
+    const std::string has = policy::value_toml(key, theirs);
+    const std::string wants = policy::value_toml(key, wanted);
+    if (has == wants) continue;
+    const bool is_short = (has + wants).find('\n') == std::string::npos && has.size() <= kLongest &&
+                          wants.size() <= kLongest;
+    return is_short ? fmt::format(": its {} is {}, not {}", key.name, has, wants)
+                    : fmt::format(": its {} differs", key.name);
+  }
+  return {};
+}
+
 /// `run --session` with a policy other than that of the session that lives would run under less than was asked for.
 Status check_same_policy(const Invocation& start, const host::Host& host, const Json& facts) {
   const auto named = host.environment.find("SBX_POLICY");
@@ -73,10 +91,19 @@ Status check_same_policy(const Invocation& start, const host::Host& host, const 
   const auto policy = policy::load(start.policies, overrides, settings.context);
   if (!policy) return fail(policy.error().front());
   if (sha256_hex(policy::write(*policy)) == facts["policy"].value("sha256", "")) return {};
-  return usage("other-policy", "the session \"" + start.session + "\" has another policy",
-               (is_named && start.policies.empty() ? "unset SBX_POLICY, " : "leave out -p, ") +
-                   std::string("and the options that grant or limit, or first: sbx session stop ") +
-                   start.session);
+  auto client = SBX_TRY(session::Client::connect(host, start.session));
+  const auto theirs = policy::parse_text(
+      session::binary_of(SBX_TRY(client.ask({{"op", "policy"}})), "text"), "", settings.context);
+  std::vector<std::string> causes;
+  if (!start.policies.empty()) causes.emplace_back("-p");
+  if (is_named && start.policies.empty()) causes.emplace_back("SBX_POLICY");
+  if (!start.sets.empty() || !start.named.empty() || !start.allow_hosts.empty())
+    causes.emplace_back("the options that grant or limit");
+  return usage("other-policy",
+               "the session \"" + start.session + "\" has another policy" +
+                   (theirs ? difference(*theirs, *policy) : ""),
+               fmt::format("leave out {}, or first: sbx session stop {}",
+                           fmt::join(causes, " and "), start.session));
 }
 
 /// Relative paths, of the command and of the policy, mean the directory in which the session was started.
@@ -132,6 +159,23 @@ session::StartAnswer start_session(const Invocation& typed, const OwnProcess& pr
   });
 }
 
+namespace {
+
+/// What the caller should know of the sandbox, as `sbx run` says it.
+void tell_notes(const Json& facts) {
+  for (const Json& each : facts["notes"])
+    write_stderr("sbx: " + printable(each.get<std::string>()) + "\n");
+}
+
+int not_started(const session::StartAnswer& started) {
+  if (started.error) return started.status;
+  write_stderr("sbx: cancelled: no session was started\n");
+  if (const auto host = host::probe_caller()) (void)session::live_sessions(*host);  // sweeps
+  return started.status;
+}
+
+}  // namespace
+
 int start_command(const Invocation& typed, const OwnProcess& process) {
   if (typed.operands.size() > 1)
     return tell(typed,
@@ -143,8 +187,12 @@ int start_command(const Invocation& typed, const OwnProcess& process) {
   const std::string name = typed.operands.empty() ? session::make_name() : typed.operands.front();
   if (const Status right = session::check_name(name); !right)
     return tell(typed, right.error(), kUsage);
+  // Held back until somebody knows the name.
+  const auto signals = take_ending_signals();
+  if (!signals) return could_not(typed, signals.error());
   const session::StartAnswer started = start_session(typed, process, name);
-  if (started.status != 0) return started.status;
+  if (started.status != 0) return not_started(started);
+  if (!typed.output.quiet && !typed.output.json) tell_notes(started.facts);
   if (typed.output.verbose)
     for (const Json& each : started.facts["degraded"])
       write_stderr("sbx: weaker: " + printable(each.value("what", "")) + ": " +
@@ -182,6 +230,8 @@ int run_in_session(const Invocation& typed, const OwnProcess& process) {
     if (const Status fits = check_living(start, *host, *client); !fits) return refuse(fits.error());
   } else {
     const session::StartAnswer started = start_session(start, process, name);
+    if (started.status != 0 && !started.error) return not_started(started);
+    if (started.status == 0 && !typed.output.quiet) tell_notes(started.facts);
     // Another command may have started it at the same moment.
     if (started.status != 0 && !session::Client::connect(*host, name)) {
       if (!typed.output.json || !started.error) return started.status;

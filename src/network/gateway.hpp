@@ -42,6 +42,7 @@ class Gateway {
   [[nodiscard]] Status attach(EventLoop& loop);
   /// `events` receives refused destinations.
   void tell(Events* events) { tally_.tell(events); }
+  void tell_each(HearsRefusals hears) { tally_.tell_each(std::move(hears)); }
   /// The program may have ended, but something that it sent is still on its way out: the loop passes it on.
   [[nodiscard]] bool sends();
   /// Before the loop ends: everything is closed.

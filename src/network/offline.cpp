@@ -105,6 +105,7 @@ void Offline::connect(const Attempt& destination,
 }
 
 void Offline::asks(std::uint32_t thread, std::function<std::string()> process_name) {
+  was_asked_ = true;
   const std::uint64_t now = sys::now_microseconds();
   const bool alone = asker_.thread == thread || now - asker_.since > kAnswerMicroseconds;
   asker_ = {

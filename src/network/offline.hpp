@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <sbx/outcome.hpp>
@@ -44,15 +45,19 @@ class Offline {
 
   /// From here on names are answered. Errors: internal (epoll).
   [[nodiscard]] Status attach(EventLoop& loop);
-  /// Before the loop ends.
-  /// Hears refused destinations.
+  /// `events` receives refused destinations.
   void tell(Events* events) { tally_.tell(events); }
+  void tell_each(HearsRefusals hears) { tally_.tell_each(std::move(hears)); }
+  /// Before the loop ends.
   void detach() { dns_.reset(); }
 
   /// One connect(2); `process_name` is asked at the first sight of a destination.
   void connect(const Attempt& destination, const std::function<std::string()>& process_name);
   /// A process is about to ask for names.
   void asks(std::uint32_t thread, std::function<std::string()> process_name);
+  /// Whether a process has asked for names since this was asked last.
+  [[nodiscard]] bool was_asked() { return std::exchange(was_asked_, false); }
+  [[nodiscard]] std::vector<Denial> take_denials() { return tally_.take_denials(); }
   void put_into(Outcome& outcome) { tally_.put_into(outcome); }
 
  private:
@@ -70,6 +75,7 @@ class Offline {
   std::vector<UniqueFd> sockets_;
   Tally tally_;
   Asker asker_;
+  bool was_asked_ = false;
   std::optional<DnsService> dns_;
 };
 

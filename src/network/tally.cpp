@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
+#include <utility>
 
 namespace sbx::network {
 
@@ -23,18 +25,22 @@ void Tally::announce(const Denial& entry) const {
 }
 
 void Tally::deny(Denial denial, std::uint64_t count) {
+  if (hears_) hears_(denial, count, [] { return std::string(); });
   Denial& entry = entry_of(std::move(denial));
   if (entry.count == 0) announce(entry);
   entry.count += count;
 }
 
-void Tally::deny(Denial denial, const std::function<std::string()>& process_name, Count count) {
+void Tally::deny(Denial denial, const ProcessName& process_name, Count count) {
+  const std::optional<Denial> told = hears_ ? std::optional(denial) : std::nullopt;
   Denial& entry = entry_of(std::move(denial));
+  const bool counts = count == Count::each || entry.count == 0;
   if (entry.count == 0) {
     entry.process = process_name();
     announce(entry);
   }
-  if (count == Count::each || entry.count == 0) ++entry.count;
+  if (counts) ++entry.count;
+  if (told) hears_(*told, counts ? 1 : 0, process_name);
 }
 
 void Tally::deny_once(Denial denial) {
@@ -56,6 +62,11 @@ Tally::UseId Tally::use(std::string_view rule) {
   if (found != used_.end()) return static_cast<UseId>(found - used_.begin());
   used_.push_back({.rule = std::string(rule)});
   return used_.size() - 1;
+}
+
+std::vector<Denial> Tally::take_denials() {
+  denial_of_.clear();
+  return std::exchange(denials_, {});
 }
 
 void Tally::put_into(Outcome& outcome) {

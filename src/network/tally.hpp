@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <sbx/outcome.hpp>
@@ -12,6 +13,11 @@
 #include "base/events.hpp"
 
 namespace sbx::network {
+
+/// Who hears of each refused attempt. `count`: how many it adds; 0: part of an attempt that has been told.
+using ProcessName = std::function<std::string()>;
+using HearsRefusals =
+    std::function<void(const Denial& denial, std::uint64_t count, const ProcessName& process_name)>;
 
 /// Collects the network part of a record. Bounded: after kMostNames different names, one entry counts all others.
 class Tally {
@@ -21,6 +27,8 @@ class Tally {
 
   /// `events` receives each refusal at its first attempt; may be null.
   void tell(Events* events) { events_ = events; }
+  /// In place of that: each attempt, before any are summed up.
+  void tell_each(HearsRefusals hears) { hears_ = std::move(hears); }
 
   /// Adds refused attempts. Those with the same `denial.what` are one entry.
   void deny(Denial denial, std::uint64_t count = 1);
@@ -29,7 +37,7 @@ class Tally {
     at_least_once,  ///< the same attempt may have been counted: programs ask for A and AAAA
   };
   /// One; `process_name` is asked at the first sight of it.
-  void deny(Denial denial, const std::function<std::string()>& process_name, Count count);
+  void deny(Denial denial, const ProcessName& process_name, Count count);
   /// The same without a process.
   void deny_once(Denial denial);
   /// An allowed attempt that led nowhere.
@@ -43,6 +51,8 @@ class Tally {
     used_[use].bytes_out += out;
   }
 
+  /// The denials until now; the next ones are counted anew.
+  [[nodiscard]] std::vector<Denial> take_denials();
   /// Adds it all to an outcome. Rules that nothing used are left out.
   void put_into(Outcome& outcome);
 
@@ -51,6 +61,7 @@ class Tally {
   void announce(const Denial& entry) const;
 
   Events* events_ = nullptr;
+  HearsRefusals hears_;
   std::vector<Denial> denials_;
   std::unordered_map<std::string, std::size_t> denial_of_;
   std::vector<NetworkFailure> failures_;

@@ -1,10 +1,13 @@
 #include "record/cell.hpp"
 
+#include <csignal>
 #include <variant>
 
 #include "base/text.hpp"
+#include "record/limit_texts.hpp"
 #include "record/parts.hpp"
 #include "record/record.hpp"
+#include "record/words.hpp"
 
 namespace sbx::record {
 namespace {
@@ -47,6 +50,42 @@ Json optional_int(const std::optional<int>& number) {
   return number ? Json(*number) : Json(nullptr);
 }
 
+/// 0: none that would be of use if it were larger.
+std::uint64_t value_of(const Cell& cell, Budget budget) {
+  const policy::Limits& limits = cell.policy->limits;
+  const policy::Output& output = cell.policy->output;
+  switch (budget) {
+    case Budget::wall_time:
+      return static_cast<std::uint64_t>(limits.wall_time.value.count());
+    case Budget::cpu_time:
+      return static_cast<std::uint64_t>(limits.cpu_time.value.count());
+    case Budget::memory:
+      return limits.memory.value.count;
+    case Budget::file_size:
+      return limits.file_size.value.count;
+    case Budget::output:
+      if (!cell.out.text) return output.passed.value.count;
+      return cell.out.truncated ? output.stdout_.value.count : output.stderr_.value.count;
+    case Budget::disk:
+      return 0;
+  }
+  return 0;
+}
+
+/// What would have let the cell go on. Empty where its budget is not the key that the sentence names: one of the session,
+/// or one outside of sbx.
+std::string cure_of(const Cell& cell, Budget budget) {
+  const std::string name = sbx::name_of(budget);
+  const bool is_output = budget == Budget::output;
+  const LimitText* const limit = find_limit(name);
+  if (!cell.policy || limit == nullptr ||
+      cell.end.detail.find(is_output ? "output." : "limits." + name) == std::string::npos)
+    return {};
+  const std::uint64_t value = value_of(cell, budget);
+  if (value == 0) return {};
+  return is_output ? twice(*limit, value) : cure_of(*limit, value);
+}
+
 Json end_json(const Cell& cell) {
   const CellEnd& end = cell.end;
   Json json{{"status", name_of(end.how)},
@@ -55,12 +94,15 @@ Json end_json(const Cell& cell) {
             {"signal", optional_int(end.signal)},
             {"success", exit_status_of(cell) == 0},
             {"detail", lossy_utf8(end.detail)}};
+  if (end.how == CellEnd::How::cancelled && end.detail.empty())
+    json["detail"] = "cancelled by " + signal_name(end.signal.value_or(SIGINT));
   if (end.how == CellEnd::How::denied) json["reason"] = "syscall";
   if (end.how == CellEnd::How::lost) json["code"] = "init-killed";
   if (!end.budget) return json;
   json["reason"] = sbx::name_of(*end.budget);
   json["rule"] = rule_of(cell.policy, sbx::name_of(*end.budget),
                          cell.out.text ? "output.exceed" : "output.passed");
+  if (std::string cure = cure_of(cell, *end.budget); !cure.empty()) json["hint"] = std::move(cure);
   return json;
 }
 
@@ -91,9 +133,11 @@ Json with_outcome(const Cell& cell, Json outcome) {
 /// What a cell's own code decided: its exception, or the status it asked to exit with.
 int status_of_answer(const Json& answer) {
   if (!answer.is_object()) return 1;
+  const bool ok = answer.value("ok", false);
   const Json exit = answer.value("exit", Json());
-  if (exit.is_number_integer()) return static_cast<int>(exit.get<std::int64_t>() & 0xFF);
-  return answer.value("ok", false) ? 0 : 1;
+  if (!exit.is_number_integer()) return ok ? 0 : 1;
+  const auto status = static_cast<int>(exit.get<std::int64_t>() & 0xFF);
+  return status == 0 && !ok ? 1 : status;  // 256, say
 }
 
 struct EndOf {

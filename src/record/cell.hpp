@@ -30,7 +30,7 @@ struct CellEnd {
   std::optional<Budget> budget{};
   std::optional<int> exit_code{};
   std::optional<int> signal{};
-  std::string detail{};
+  std::string detail{};  ///< empty and cancelled: by the signal
 };
 
 /// Of what a context has remembered.

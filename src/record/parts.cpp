@@ -63,6 +63,21 @@ Json denials_json(const std::vector<Denial>& denials) {
   return list;
 }
 
+std::vector<Denial> denials_of(const Json& record) {
+  std::vector<Denial> denials;
+  for (const Json& each : record.value("denials", Json::array()))
+    denials.push_back({.kind = denial_kind(each.value("kind", "")).value_or(DenialKind::syscall),
+                       .what = each.value("what", ""),
+                       .count = each.value("count", std::uint64_t{1}),
+                       .process = each.value("process", ""),
+                       .rule = each.value("rule", ""),
+                       .allow_with = each.value("allow_with", ""),
+                       .risk = each.value("risk", ""),
+                       .options = each.value("options", std::vector<std::string>()),
+                       .during_call = each.value("during_call", false)});
+  return denials;
+}
+
 Json degraded_json(const std::vector<Degraded>& degraded) {
   Json list = Json::array();
   for (const Degraded& item : degraded)

@@ -18,6 +18,8 @@ namespace sbx::record {
 [[nodiscard]] Json policy_json(const std::optional<policy::Policy>& policy);
 [[nodiscard]] Json stream_json(const Stream& stream);
 [[nodiscard]] Json denials_json(const std::vector<Denial>& denials);
+/// The same back, from a record of this version.
+[[nodiscard]] std::vector<Denial> denials_of(const Json& record);
 [[nodiscard]] Json degraded_json(const std::vector<Degraded>& degraded);
 
 }  // namespace sbx::record

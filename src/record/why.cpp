@@ -11,7 +11,7 @@
 #include <sbx/outcome.hpp>
 #include <sbx/units.hpp>
 
-#include "base/json.hpp"
+#include "base/json_read.hpp"
 #include "base/text.hpp"
 #include "plan/filter/table.hpp"
 #include "record/codes.hpp"
@@ -72,15 +72,23 @@ class Teller {
     if (words.is_array())
       for (const Json& word : words)
         if (word.is_string()) command += " " + printable(word.get<std::string>());
-    const Json& session = part(record_, "session");
-    if (const std::string context = text(session, "context"); !context.empty())
-      command = fmt::format(" a cell of {}, in the session {}", context, text(session, "name"));
+    if (is_cell()) command = cell_words();
     const Json& policy = part(record_, "policy");
     const std::string name = text(policy, "name");
     text_ +=
         fmt::format("{}{}{}\n", text(record_, "id"), command,
-                    name.empty() ? ", without a valid policy"
+                    name.empty() ? (is_cell() ? "" : ", without a valid policy")
                                  : fmt::format(", under {} ({})", name, text(policy, "source")));
+  }
+
+  /// One that did not begin has no context if none was named, and no session if none of that name could be.
+  [[nodiscard]] std::string cell_words() const {
+    const Json& session = part(record_, "session");
+    std::string of = text(session, "context");
+    if (of.empty()) of = text(session, "language");
+    const std::string in = text(session, "name");
+    return " a cell" + (of.empty() ? "" : " of " + of) +
+           (in.empty() ? "" : ", in the session " + in);
   }
 
   // --- how it ended
@@ -125,7 +133,7 @@ class Teller {
   }
 
   void lost_state() {
-    line("effect", "what the context remembered before is lost");
+    line("effect", "the context's variables are lost");
     line("cause", text(record_, "lost_because"));
   }
 
@@ -195,7 +203,10 @@ class Teller {
     line("rule", text(outcome, "rule"));
     if (value) line("to allow", limit_cure(*limit, *value));
     // A cell's record has no limits: they are the session's.
-    if (!value && is_cell())
+    const std::string hint = text(outcome, "hint");
+    if (!hint.empty())
+      line("to allow", hint + "; a session's limits are set when it starts");
+    else if (!value && is_cell())
       line("to allow",
            fmt::format("a larger {}; a session's limits are set when it starts", limit->option));
     line("risk", std::string(limit->risk));
@@ -403,14 +414,19 @@ std::string notebook_words(const Json& json, const Paint& paint) {
 }  // namespace
 
 Result<std::string> why_words(std::string_view record, const Paint& paint) {
-  const Json json = Json::parse(record, nullptr, false);
+  Json json = read_json(record);
   if (json.is_discarded() || !json.is_object()) return not_a_record("this is no JSON object");
+  // The last line of session eval --stream.
+  if (text(json, "event") == "end" && part(json, "record").is_object())
+    json = Json(part(json, "record"));
   const std::string schema = text(json, "schema");
-  if (schema == "sbx.notebook/1") return notebook_words(json, paint);
-  if (schema != "sbx.run/1" && schema != "sbx.cell/1")
+  if (schema != "sbx.run/1" && schema != "sbx.cell/1" && schema != "sbx.notebook/1")
     return not_a_record(schema.empty()
                             ? "this JSON is no record of sbx"
                             : fmt::format("\"{}\" is not the schema of a record", schema));
+  if (text(part(json, "outcome"), "status").empty())
+    return not_a_record(fmt::format("this record of \"{}\" has no outcome", schema));
+  if (schema == "sbx.notebook/1") return notebook_words(json, paint);
   return Teller(json, paint).tell();
 }
 

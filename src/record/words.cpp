@@ -30,11 +30,6 @@ void say(std::string& text, fmt::format_string<Parts...> format, Parts&&... part
   text += '\n';
 }
 
-std::string signal_name(int signal) {
-  const char* name = ::sigabbrev_np(signal);
-  return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
-}
-
 /// The length of the token at the caret: a word, a quoted string or one character.
 std::size_t token_length(std::string_view rest) {
   if (rest.empty()) return 1;
@@ -141,7 +136,8 @@ void append_denials(std::string& text, const std::vector<Denial>& denials, const
   }
   if (paths) say(text, "note: observed by tracing; a program can fake such look-ups");
   if (denials.size() > kDenialsShown)
-    say(text, "and {} more denials: --report FILE has them all", denials.size() - kDenialsShown);
+    say(text, "and {} more denials: the record (--json) has them all",
+        denials.size() - kDenialsShown);
 }
 
 void append_network_failures(std::string& text, const std::vector<NetworkFailure>& failures,
@@ -281,6 +277,11 @@ std::string mount_words(const plan::Mount& mount) {
 
 }  // namespace
 
+std::string signal_name(int signal) {
+  const char* name = ::sigabbrev_np(signal);
+  return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
+}
+
 std::string error_text(const Error& error, const Paint& paint) {
   std::string message = error.message;
   if (error.errno_value != 0) message += fmt::format(": {}", ::strerrordesc_np(error.errno_value));
@@ -379,13 +380,23 @@ std::string outcome_words(const plan::Plan& plan, const Outcome& outcome, bool v
   text += note_lines(outcome.notes);
   const std::string verdict = std::visit(VerdictSentence{outcome}, outcome.verdict);
   if (!verdict.empty()) say(text, "{}", paint.bold(verdict));
-  if (const std::string cure = cure_of_verdict(plan, outcome); !cure.empty())
-    say(text, "  to allow more{}: {}", is_of_session(plan, outcome, session) ? kStartWith : "",
-        cure);
+  text += more_words(cure_of_verdict(plan, outcome), is_of_session(plan, outcome, session));
   if (verbose)
     say(text, "{} wall, {} user, {} system", describe(Milliseconds(outcome.usage.wall_ms)),
         describe(Milliseconds(outcome.usage.user_ms)),
         describe(Milliseconds(outcome.usage.system_ms)));
+  return text;
+}
+
+std::string denial_words(const std::vector<Denial>& denials, const Paint& paint, bool in_session) {
+  std::string text;
+  append_denials(text, denials, paint, in_session);
+  return text;
+}
+
+std::string more_words(const std::string& cure, bool in_session) {
+  std::string text;
+  if (!cure.empty()) say(text, "  to allow more{}: {}", in_session ? kStartWith : "", cure);
   return text;
 }
 

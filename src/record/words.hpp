@@ -13,6 +13,9 @@
 /// sbx's messages for people. Every function returns whole lines, prefixed with "sbx: " if they go to stderr.
 namespace sbx::record {
 
+/// "SIGINT", or "signal 40".
+[[nodiscard]] std::string signal_name(int signal);
+
 /// Message, position with the source line and a caret, hint.
 [[nodiscard]] std::string error_text(const Error& error, const Paint& paint);
 [[nodiscard]] std::string findings_text(const policy::Findings& findings, const Paint& paint);
@@ -22,6 +25,13 @@ namespace sbx::record {
 [[nodiscard]] std::string outcome_words(const plan::Plan& plan, const Outcome& outcome,
                                         bool verbose, const Paint& paint,
                                         const Budgets* session = nullptr);
+
+/// What was refused, each with its cure. `in_session`: a session is to be started with that.
+[[nodiscard]] std::string denial_words(const std::vector<Denial>& denials, const Paint& paint,
+                                       bool in_session);
+
+/// "to allow more" and the cure of a budget that was spent; empty without one.
+[[nodiscard]] std::string more_words(const std::string& cure, bool in_session);
 
 /// `--dry-run` for people.
 [[nodiscard]] std::string plan_words(const policy::Policy& policy, const plan::Plan& plan);

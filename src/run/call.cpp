@@ -199,6 +199,7 @@ class Call {
                                       .readers = request_.readers});
     SBX_TRY(supervisor.start());
     if (ties_.live_in) SBX_TRY(ties_.live_in(loop, supervisor));
+    if (ties_.take_attempts) ties_.take_attempts([this] { return attempts(); });
     while (!supervisor.over() || delivers()) {
       SBX_TRY(loop.run_once());
       supervisor.after_turn();
@@ -210,13 +211,21 @@ class Call {
     return ties_.interpreter != nullptr && ties_.interpreter->delivers();
   }
 
+  /// To reach a network, refused since the last time. The session knows those of its gateway, and the names that
+  /// somebody asked for; the rest is the call's own.
+  [[nodiscard]] std::vector<Denial> attempts() {
+    std::vector<Denial> all;
+    if (offline_) all = offline_->take_denials();
+    const bool asked = offline_ && offline_->was_asked();
+    if (ties_.refused && (answer_.plan->network.allow_list || asked))
+      std::ranges::move(ties_.refused(), std::back_inserter(all));
+    return all;
+  }
+
   void finish(Outcome outcome) {
-    if (offline_) offline_->put_into(outcome);
+    std::ranges::move(attempts(), std::back_inserter(outcome.denials));
     if (answer_.plan->explain)
       std::ranges::move(sought_->denials(), std::back_inserter(outcome.denials));
-    // Only a gateway refuses; attempts without one are the call's own.
-    if (ties_.refused && answer_.plan->network.allow_list)
-      std::ranges::move(ties_.refused(), std::back_inserter(outcome.denials));
     if (ties_.group != nullptr && ties_.group->counts_cpu_time())
       outcome.cpu_time_means = host::name_of(held_.plan().control_group.cpu_time);
     // The words of sbx's own program are not what the user typed.

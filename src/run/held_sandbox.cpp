@@ -133,7 +133,7 @@ Status HeldSandbox::attach(EventLoop& loop, Hooks hooks) {
     loop_->forget(sandbox_.pid1.get());
     ended();
   }));
-  SBX_TRY(network_.attach(loop, hooks.events));
+  SBX_TRY(network_.attach(loop, hooks.refused));
   budgets_ = std::make_unique<supervise::BudgetWatch>(
       loop, settings_,
       supervise::BudgetWatch::Sandbox{.pid = sandbox_.pid,

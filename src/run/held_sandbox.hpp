@@ -46,7 +46,7 @@ class HeldSandbox {
   [[nodiscard]] uid_t owner() const;  ///< host uid of its files; -1: the caller's
 
   struct Hooks {
-    Events* events = nullptr;  ///< hears refused destinations
+    network::HearsRefusals refused;
     /// A budget of the whole sandbox is spent: a call must end, or all.
     std::function<void(Budget)> spent;
     std::function<void()> ended;  ///< PID 1 is dead, and with it everything

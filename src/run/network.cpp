@@ -77,8 +77,9 @@ Status RunNetwork::attach(EventLoop& loop) {
   return {};
 }
 
-Status RunNetwork::attach(EventLoop& loop, Events* events) {
-  events_ = events;
+Status RunNetwork::attach(EventLoop& loop, const network::HearsRefusals& hears) {
+  if (gateway_ != nullptr) gateway_->tell_each(hears);
+  if (offline_ != nullptr) offline_->tell_each(hears);
   return attach(loop);
 }
 

@@ -35,7 +35,7 @@ class RunNetwork {
   void put_into(Outcome& outcome);
 
   /// For what lives in another loop than a supervisor's (a session): the same three in turn.
-  [[nodiscard]] Status attach(EventLoop& loop, Events* events);
+  [[nodiscard]] Status attach(EventLoop& loop, const network::HearsRefusals& hears);
   void detach();
   /// The program is about to reach this place (connect_note.hpp).
   void expect(const policy::Address& address, std::uint16_t port);

@@ -1,14 +1,17 @@
 #include "session/bring_out_worker.hpp"
 
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <utility>
 
+#include "base/random.hpp"
 #include "base/text.hpp"
-#include "changes/applying.hpp"
 #include "changes/bring_out.hpp"
 #include "changes/json.hpp"
 #include "changes/kept.hpp"
@@ -23,9 +26,9 @@ namespace {
 
 changes::BringOutOptions options_of(const Json& wish) {
   changes::BringOutOptions options;
-  options.diff = wish.value("diff", false);
-  options.yes = wish.value("yes", false);
-  options.keep = wish.value("keep", "");
+  options.diff = member_or(wish, "diff", false);
+  options.yes = member_or(wish, "yes", false);
+  options.keep = member_or(wish, "keep", "");
   options.folder = binary_of(wish, "out");
   for (const auto& [key, list] :
        {std::pair("patterns", &options.patterns), std::pair("collect", &options.collect)})
@@ -72,8 +75,18 @@ Error not_layered() {
           .hint = "sbx session start --workspace .:overlay starts one with such a workspace"};
 }
 
+/// Which directory has no room is for its owner to know.
+Error not_kept(Error error, const std::string& state_folder) {
+  if (error.errno_value != ENOSPC && error.errno_value != EDQUOT) return error;
+  error.message = "cannot keep the changes in '" + printable(state_folder) + "': " + error.message;
+  error.hint =
+      "make room there, for example with \"sbx changes drop NAME\", or start the session "
+      "with XDG_STATE_HOME set to another directory of your home";
+  return error;
+}
+
 Paint paint_of(const Json& wish, int descriptor) {
-  return paint_for(static_cast<Color>(std::clamp(wish.value("color", 0), 0, 2)), descriptor);
+  return paint_for(static_cast<Color>(std::clamp(member_or(wish, "color", 0), 0, 2)), descriptor);
 }
 
 /// For `changes` and `diff`: nothing is changed.
@@ -88,7 +101,7 @@ Result<Json> view(BringOutTask& task) {
     changes = SBX_TRY(workspace::read_changes(copy));
   }
   Json json{{"changes", changes::changes_json(changes.changes)}, {"left_out", changes.left_out}};
-  const std::string form = task.wish.value("view", "");
+  const std::string form = member_or(task.wish, "view", "");
   const auto texts = form == "diff" ? changes::Texts::shown : changes::Texts::left_out;
   const std::string rest = "sbx session changes --json " + task.name;
   if (form == "patch") {
@@ -104,9 +117,12 @@ Result<Json> view(BringOutTask& task) {
   return json;
 }
 
-Result<Json> bring_out(BringOutTask& task) {
-  const changes::BringOutOptions options = options_of(task.wish);
-  changes::BringOut work(options, task.held.policy(), task.held.plan(), task.held.state_folder());
+/// Sets are kept below `state_folder`. The calls are stopped until this returns.
+Result<std::pair<changes::BroughtOut, Outcome>> keep_in(BringOutTask& task,
+                                                        const changes::BringOutOptions& options,
+                                                        const std::string& state_folder,
+                                                        bool silent) {
+  changes::BringOut work(options, task.held.policy(), task.held.plan(), state_folder);
   SBX_TRY(work.prepare());
   workspace::Copy* const copy = work.copy(true);
   if (copy == nullptr) return fail(not_layered());
@@ -114,85 +130,66 @@ Result<Json> bring_out(BringOutTask& task) {
   SBX_TRY(Status(stopped.status()));
   *copy = SBX_TRY(task.held.copy());
   Outcome outcome;
-  SBX_TRY(work.finish(outcome, task.id, task.wish.value("silent", false),
-                      paint_of(task.wish, STDERR_FILENO)));
-  return answer_of(work.take(), outcome);
+  const Status done = work.finish(outcome, task.id, silent, paint_of(task.wish, STDERR_FILENO));
+  if (!done && !options.keep.empty()) return fail(not_kept(done.error(), state_folder));
+  SBX_TRY(Status(done));
+  return std::pair(work.take(), std::move(outcome));
 }
 
-/// A stopped process can be woken from inside, by a timer of its own for one. So what is shown and what is applied is a
-/// copy, taken once: a change set that is dropped afterwards. The calls go on while the user is asked.
-class Snapshot {
- public:
-  Snapshot(BringOutTask& task, changes::Store store)
-      : task_(task), store_(std::move(store)), name_("applying-" + task.id.substr(2)) {}
-  Snapshot(const Snapshot&) = delete;
-  Snapshot& operator=(const Snapshot&) = delete;
-  ~Snapshot() {
-    if (is_kept_) (void)store_.drop(name_);
-  }
+Result<Json> bring_out(BringOutTask& task) {
+  const auto [out, outcome] = SBX_TRY(keep_in(task, options_of(task.wish), task.held.state_folder(),
+                                              member_or(task.wish, "silent", false)));
+  return answer_of(out, outcome);
+}
 
-  /// False where nothing has changed.
-  Result<bool> take() {
-    changes::BringOutOptions options;
-    options.keep = name_;
-    changes::BringOut work(options, task_.held.policy(), task_.held.plan(),
-                           task_.held.state_folder());
-    SBX_TRY(work.prepare());
-    workspace::Copy* const copy = work.copy(true);
-    const Stopped stopped(task_.held);
-    SBX_TRY(Status(stopped.status()));
-    *copy = SBX_TRY(task_.held.copy());
-    Outcome outcome;
-    SBX_TRY(work.finish(outcome, task_.id, true, {}));
-    const auto kept = work.take().kept;
-    if (!kept) return false;
-    name_ = kept->name;
-    is_kept_ = true;
-    return true;
-  }
-  [[nodiscard]] Result<changes::Kept> load() const { return store_.load(name_); }
-
- private:
-  BringOutTask& task_;
-  changes::Store store_;
-  std::string name_;
-  bool is_kept_ = false;
-};
-
-Result<Json> apply(BringOutTask& task) {
-  const changes::BringOutOptions options = options_of(task.wish);
-  SBX_TRY(changes::check_asking(!options.yes));
-  Snapshot snapshot(task, SBX_TRY(changes::Store::open_or_make(task.held.state_folder())));
-  const bool silent = task.wish.value("silent", false);
-  if (!SBX_TRY(snapshot.take())) {
-    if (!silent) write_stderr("sbx: nothing was changed, so nothing is applied\n");
-    return Json{{"applied", nullptr}, {"incomplete", !options.patterns.empty()}};
-  }
-  changes::Kept kept = SBX_TRY(snapshot.load());
-  SBX_TRY(changes::open_folders(kept));
-  const changes::ApplyEnd end =
-      SBX_TRY(changes::apply_changes(kept.copy, kept.changes,
-                                     {.patterns = options.patterns,
-                                      .policy_files = kept.facts.policy_files,
-                                      .asks = !options.yes,
-                                      .silent = silent},
-                                     paint_of(task.wish, STDERR_FILENO)));
-  const bool failed = std::ranges::any_of(end.applied.left,
-                                          [](const workspace::Left& left) { return left.failed; });
-  return Json{{"applied", changes::applied_json(end.applied)},
-              {"incomplete", !end.applied.conflicts.empty() || !end.wanted || !end.all_met},
-              {"failures", failed},
-              {"signal", end.signal}};
+/// For `apply`. A stopped process can be woken from inside, by a timer of its own for one, and a person takes time to
+/// answer. So what is shown and what is applied is a copy: the client asks and applies, while the calls go on.
+Result<Json> take_snapshot(BringOutTask& task) {
+  sweep_snapshots(task.held.state_folder());
+  ucred client{};
+  socklen_t size = sizeof client;
+  if (::getsockopt(task.client.get(), SOL_SOCKET, SO_PEERCRED, &client, &size) != 0)
+    return fail_errno(ErrorKind::internal, "no-socket", "cannot tell who asks");
+  changes::BringOutOptions options;
+  options.keep = std::to_string(client.pid) + "-" + random_hex();
+  const std::string folder = snapshot_folder(task.held.state_folder());
+  const changes::BroughtOut out = SBX_TRY(keep_in(task, options, folder, true)).first;
+  Json json{{"snapshot", out.kept ? Json(out.kept->name) : Json(nullptr)}};
+  put_binary(json, "folder", folder);
+  return json;
 }
 
 Result<Json> do_task(BringOutTask& task) {
   if (task.wish.contains("view")) return view(task);
-  return task.wish.value("apply", false) ? apply(task) : bring_out(task);
+  return member_or(task.wish, "snapshot", false) ? take_snapshot(task) : bring_out(task);
+}
+
+/// Whoever made it has ended, or nobody can tell.
+bool is_orphaned(const std::string& snapshot) {
+  pid_t maker = 0;
+  const char* const end = snapshot.data() + snapshot.size();
+  if (std::from_chars(snapshot.data(), end, maker).ec != std::errc{} || maker <= 0) return true;
+  return ::kill(maker, 0) != 0 && errno == ESRCH;
 }
 
 }  // namespace
 
+std::string snapshot_folder(const std::string& state_folder) {
+  return state_folder.empty() ? "" : state_folder + "/applying";  // empty: there is no home
+}
+
+void sweep_snapshots(const std::string& state_folder) {
+  const auto store = changes::Store::open(snapshot_folder(state_folder));
+  if (!store) return;
+  const auto sets = store->list();
+  if (!sets) return;
+  for (const changes::KeptFacts& each : *sets)
+    if (is_orphaned(each.name)) (void)store->drop(each.name);  // one that is read stays
+}
+
 void bring_out_and_answer(BringOutTask task) {
+  // A session that is killed takes its processes with it. It may be dead already.
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != task.session) ::_exit(1);
   // Whoever asked may cancel it, and its end must wake the calls: not even SIGKILL of the client does without that.
   for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) (void)std::signal(signal, SIG_DFL);
   sigset_t none;

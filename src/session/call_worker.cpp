@@ -49,7 +49,7 @@ class CallWorker {
   void run(int null) {
     request_.call = task_.name;
     request_.started_microseconds = sys::now_microseconds();
-    const bool silent = task_.wish.value("silent", false);
+    const bool silent = member_or(task_.wish, "silent", false);
     if (task_.fds.size() > 3)
       request_.events = &events_.emplace(task_.fds[3].get(), request_.started_microseconds);
     run::Answer answer = run::call(task_.held, request_, ties(), {.silent = silent});
@@ -65,11 +65,11 @@ class CallWorker {
 
  private:
   [[nodiscard]] bool needs_record() const {
-    return !task_.client.valid() || task_.wish.value("record", false);
+    return !task_.client.valid() || member_or(task_.wish, "record", false);
   }
 
   [[nodiscard]] Paint paint() const {
-    const int color = task_.wish.value("color", 0);
+    const int color = member_or(task_.wish, "color", 0);
     return paint_for(static_cast<Color>(std::min(std::max(color, 0), 2)), STDERR_FILENO);
   }
 
@@ -82,7 +82,7 @@ class CallWorker {
   void tell(const run::Answer& answer) const {
     if (!answer.errors.empty()) return write_stderr(record::findings_text(answer.errors, paint()));
     write_stderr(record::outcome_words(*answer.plan, *answer.outcome,
-                                       task_.wish.value("verbose", false), paint(),
+                                       member_or(task_.wish, "verbose", false), paint(),
                                        &task_.held.plan().budgets));
   }
 
@@ -131,7 +131,7 @@ class CallWorker {
   /// The client passes its signals on, or has ended.
   void heed(EventLoop& loop, supervise::Supervisor& supervisor) {
     if (const auto packet = receive(task_.client.get())) {
-      const int signal = packet->body.value("signal", 0);
+      const int signal = member_or(packet->body, "signal", 0);
       // To the supervisor's signalfd, as if this process were the client.
       if (std::ranges::find(kForwarded, signal) != std::end(kForwarded)) (void)::raise(signal);
       return;
@@ -228,7 +228,7 @@ bool take_call(Task& task) {
   }
   // Where memory ran out, the kernel may have killed the init that waits.
   if (!task.ahead.init.lives()) make_ahead(task);
-  task.name.number = task.wish.value("call", std::uint64_t{0});
+  task.name.number = member_or(task.wish, "call", std::uint64_t{0});
   auto request = worker::unpack(binary_of(task.wish, "request"));
   if (request && take_streams(task.fds)) {
     task.request = std::move(*request);

@@ -42,6 +42,27 @@ Call* Calls::find(std::uint64_t number) {
   return found == all_.end() ? nullptr : found->second.get();
 }
 
+Denial* Call::find_refused(const Denial& denial) {
+  const auto found = std::ranges::find_if(refused, [&](const Denial& each) {
+    return each.what == denial.what && each.rule == denial.rule;
+  });
+  return found == refused.end() ? nullptr : &*found;
+}
+
+void Call::add_refused(Denial denial, std::uint64_t count, const std::string& process) {
+  constexpr std::size_t kMost = 256;
+  denial.count = std::max<std::uint64_t>(count, 1);
+  denial.process = process;
+  if (refused.size() >= kMost) {
+    denial = {.kind = DenialKind::network, .what = "others", .count = denial.count};
+    if (Denial* const others = find_refused(denial)) {
+      others->count += count;
+      return;
+    }
+  }
+  refused.push_back(std::move(denial));
+}
+
 std::size_t Calls::running() const {
   return static_cast<std::size_t>(std::ranges::count_if(
       all_, [](const auto& each) { return each.second->runs() && !each.second->is_context; }));

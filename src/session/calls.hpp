@@ -51,6 +51,10 @@ struct Call {
 
   explicit Call(std::uint64_t log_cap) : out(log_cap), err(log_cap) {}
   [[nodiscard]] bool runs() const { return worker.process.valid(); }
+  /// The entry to which such an attempt belongs; null: none yet.
+  [[nodiscard]] Denial* find_refused(const Denial& denial);
+  /// After a number of different ones, one entry counts all others.
+  void add_refused(Denial denial, std::uint64_t count, const std::string& process);
   [[nodiscard]] bool is_drained() const { return !out_pipe.valid() && !err_pipe.valid(); }
 };
 

@@ -11,7 +11,10 @@ constexpr std::size_t kMostNamed = 1000;  ///< values left out of one cell's ans
 constexpr std::size_t kMostForms = 100;   ///< of one value
 constexpr std::size_t kLongestMime = 200;
 constexpr std::size_t kLongestText = std::size_t{512} << 10;  ///< of an error's parts
-constexpr std::uint64_t kOfResult = 100;  ///< a result without values is not free
+/// What a result or a value without content takes here all the same.
+constexpr std::uint64_t kOfResult = 100;
+constexpr std::uint64_t kOfForm = 100;
+constexpr std::uint64_t kOfNode = 16;  ///< each part of a JSON value
 
 const Json* member(const Json& object, const char* key) {
   const auto found = object.find(key);
@@ -29,6 +32,22 @@ std::string text_of(const Json& object, const char* key) {
 std::uint64_t number_of(const Json& object, const char* key) {
   const Json* const found = member(object, key);
   return found != nullptr && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
+}
+
+std::uint64_t nodes_in(const Json& value) {
+  std::uint64_t count = 1;
+  if (value.is_structured())
+    for (const Json& each : value) count += nodes_in(each);
+  return count;
+}
+
+std::uint64_t size_of(const Json& value) {
+  return value.is_string() ? value.get_ref<const std::string&>().size() : value.dump().size();
+}
+
+/// What a form of a value takes besides its content.
+std::uint64_t beside(const std::string& mime, const Json& value) {
+  return kOfForm + mime.size() + (value.is_structured() ? kOfNode * nodes_in(value) : 0);
 }
 
 bool holds_json(std::string_view mime) {
@@ -67,13 +86,13 @@ CellAnswer::Said CellAnswer::take_result(const Json& message) {
   for (const auto& [mime, value] : data->items()) {
     if (mime.size() > kLongestMime || (!value.is_string() && !holds_json(mime)))
       return Said::garbled;
-    const std::uint64_t size =
-        value.is_string() ? value.get_ref<const std::string&>().size() : value.dump().size();
-    if (size > left_) {
+    const std::uint64_t size = size_of(value);
+    const std::uint64_t taken = size + beside(mime, value);
+    if (taken > left_) {
       leave_out(left_out, mime, size);
       continue;
     }
-    left_ -= size;
+    left_ -= taken;
     kept[mime] = value;
   }
   if (const Json* const more = member(message, "left_out"); more != nullptr && more->is_array())

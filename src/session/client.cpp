@@ -12,6 +12,7 @@
 
 #include <sbx/outcome.hpp>
 
+#include "session/json.hpp"
 #include "session/link.hpp"
 #include "session/message.hpp"
 #include "session/place.hpp"
@@ -218,8 +219,8 @@ Status Client::ask_to_end(const Json& wish) {
 namespace {
 
 CallAnswer call_answer(const Json& ended) {
-  return {.status = ended.value("status", exit_status::kCouldNot),
-          .record = ended.value("record", "")};
+  return {.status = member_or(ended, "status", exit_status::kCouldNot),
+          .record = member_or(ended, "record", "")};
 }
 
 }  // namespace

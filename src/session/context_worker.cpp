@@ -21,6 +21,7 @@
 #include "session/driver_channel.hpp"
 #include "session/drivers.hpp"
 #include "session/inspection.hpp"
+#include "session/json.hpp"
 #include "session/message.hpp"
 #include "session/open_cell.hpp"
 #include "session/worker_process.hpp"
@@ -47,9 +48,9 @@ class ContextWorker {
  public:
   explicit ContextWorker(Task& task)
       : task_(task),
-        language_(task.wish.value("language", "")),
-        was_lost_(task.wish.value("lost", false)),
-        lost_because_(task.wish.value("lost_because", "")) {}
+        language_(member_or(task.wish, "language", "")),
+        was_lost_(member_or(task.wish, "lost", false)),
+        lost_because_(member_or(task.wish, "lost_because", "")) {}
 
   void run() {
     const run::Answer answer = interpret();
@@ -60,7 +61,7 @@ class ContextWorker {
     }
     for (OpenCell& cell : take_all()) end(cell, answer);
     session_.note(Note::What::ended, run::exit_status_of(answer),
-                  answer.outcome ? answer.outcome->detail : "");
+                  answer.outcome ? record::end_with(*answer.outcome).detail : "");
   }
 
  private:
@@ -113,6 +114,10 @@ class ContextWorker {
         .began = [this](pid_t init) { session_.note(Note::What::began, init); },
         .live_in = [this](EventLoop& loop,
                           supervise::Supervisor& supervisor) { return live_in(loop, supervisor); },
+        .take_attempts =
+            [this](std::function<std::vector<Denial>()> attempts) {
+              attempts_ = std::move(attempts);
+            },
         .expect = [this](const auto& address, auto port) { session_.expect(address, port); },
         .refused = [this] { return session_.refused(); }};
   }
@@ -145,7 +150,10 @@ class ContextWorker {
       case Note::What::cell:
         return accept();
       case Note::What::interrupt:
-        if (current_) decide({.how = How::interrupted, .signal = SIGINT, .detail = "interrupted"});
+        if (current_)
+          decide({.how = How::interrupted,
+                  .signal = SIGINT,
+                  .detail = "interrupted by sbx session interrupt"});
         return;
       case Note::What::spend:
         return supervisor_->spend(static_cast<Budget>(note.value));
@@ -236,7 +244,7 @@ class ContextWorker {
 
   void name(OpenCell& cell) const {
     cell.record.name = task_.name;
-    cell.record.context = task_.wish.value("context", "");
+    cell.record.context = member_or(task_.wish, "context", "");
     cell.record.language = language_;
     cell.record.degraded = task_.held.plan().degraded;
     name_state(cell);
@@ -278,8 +286,9 @@ class ContextWorker {
   }
 
   void answer_question(Inspection& question) {
-    question.answer(
-        {{"language", language_}, {"context", task_.wish.value("context", "")}, {"count", count_}});
+    question.answer({{"language", language_},
+                     {"context", member_or(task_.wish, "context", "")},
+                     {"count", count_}});
     session_.note(Note::What::answered);
   }
 
@@ -303,9 +312,9 @@ class ContextWorker {
   void client_said(int client) {
     const auto packet = receive(client);
     if (!packet) loop_->forget(client);
-    const int signal = packet ? packet->body.value("cancel", SIGINT) : SIGHUP;
-    CellEnd end{.how = How::cancelled, .signal = signal, .detail = "the client was told to stop"};
-    if (!packet) end.detail = "the client has gone";
+    const int signal = packet ? member_or(packet->body, "cancel", SIGINT) : SIGHUP;
+    CellEnd end{.how = How::cancelled, .signal = signal};
+    if (!packet) end.detail = "its client has gone";
     if (current_ && current_->client() == client) {
       if (phase_ == Phase::closing && !packet) return output_->abandon();
       // As of a run, a second cancellation does not wait.
@@ -349,14 +358,18 @@ class ContextWorker {
       deadline_ = loop_->after(limit, [this, limit] {
         decide({.how = How::over_budget,
                 .budget = Budget::wall_time,
-                .detail = "the cell ran longer than its wall time of " + describe(limit)});
+                .detail = "wall-time budget of " + describe(limit) + " spent (limits.wall_time)"});
       });
   }
 
   void output_exceeded() {
+    const run::CellOutput::Target target = current_->target({});
     decide({.how = How::over_budget,
             .budget = Budget::output,
-            .detail = "the cell wrote more than the policy lets through"});
+            .detail = target.capture ? "more than output.stdout or output.stderr written, with "
+                                       "output.exceed = \"kill\""
+                                     : "more than " + describe(target.caps->passed.value) +
+                                           " written to stdout or stderr (output.passed)"});
   }
 
   /// Interrupts the cell that runs; one that has answered already has ended so.
@@ -400,8 +413,7 @@ class ContextWorker {
         current_->said ? (supervisor_->cpu_microseconds() - current_->cpu_before) / 1000 : 0;
     supervisor_->renew_cpu_time();  // from here on it counts to the next cell
     current_->record.denials = supervisor_->take_denials();
-    if (task_.held.plan().network.allow_list)  // only a gateway refuses
-      for (Denial& each : session_.refused()) current_->record.denials.push_back(std::move(each));
+    for (Denial& each : attempts_()) current_->record.denials.push_back(std::move(each));
     (void)output_->begin({});
     answer(*current_);
     current_.reset();
@@ -489,6 +501,7 @@ class ContextWorker {
   EventLoop* loop_ = nullptr;
   supervise::Supervisor* supervisor_ = nullptr;
   std::unique_ptr<run::CellOutput> output_;
+  std::function<std::vector<Denial>()> attempts_;
   std::optional<run::OutputPosition> position_;  ///< of the message that is read next
   std::deque<OpenCell> queue_;
   std::optional<OpenCell> current_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "session/json.hpp"
 #include "session/place.hpp"
 
 namespace sbx::session {
@@ -19,7 +20,7 @@ const char* state_of(const Context& context) {
 }  // namespace
 
 Result<std::string> Contexts::name_of(const Json& wish, const std::string& language) {
-  std::string name = wish.value("context", "");
+  std::string name = member_or(wish, "context", "");
   if (name.empty()) return language;
   if (check_name(name)) return name;
   return fail(Error{.kind = ErrorKind::usage,

@@ -4,10 +4,13 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <utility>
 
+#include "base/json_read.hpp"
 #include "base/sys.hpp"
 
 namespace sbx::session {
@@ -16,26 +19,17 @@ namespace {
 /// All values of a cell, whose escapes take up to six bytes each.
 constexpr std::size_t kLargest = std::size_t{64} << 20;
 constexpr std::size_t kMostDigits = 8;
-/// Of values in one message: each takes many times its text here.
-constexpr std::size_t kMostValues = 1'000'000;
-/// The writer of JSON recurses, and so must not get what a driver nested as deep as it likes.
-constexpr int kDeepest = 512;
 constexpr std::size_t kReadAtOnce = std::size_t{256} << 10;
 constexpr int kReads = 8;  ///< before the loop serves others
+/// No budget counts what messages cost here. A thread that goes on sending them gets a part of the time, in microseconds.
+constexpr std::uint64_t kShare = 10;
+constexpr std::uint64_t kAtOnce = 500'000;  ///< more than the largest answer takes
 
 /// A message; discarded where it is none.
 Json parsed(std::string_view text) {
-  std::size_t values = 0;
-  bool too_much = false;
-  Json message = Json::parse(
-      text,
-      [&](int depth, Json::parse_event_t /*event*/, Json& /*value*/) {
-        if (depth > kDeepest || ++values > kMostValues) too_much = true;
-        return !too_much;
-      },
-      false);
-  const bool right =
-      !too_much && message.is_object() && message.contains("event") && message["event"].is_string();
+  Json message = read_json(text);
+  const auto event = message.find("event");
+  const bool right = message.is_object() && event != message.end() && event->is_string();
   return right ? std::move(message) : Json(Json::value_t::discarded);
 }
 
@@ -67,12 +61,13 @@ void DriverChannel::close_driver_ends() {
 Status DriverChannel::attach(EventLoop& loop, Hooks hooks) {
   loop_ = &loop;
   hooks_ = std::move(hooks);
-  SBX_TRY(loop.watch(replies_.get(), EPOLLIN, [this](std::uint32_t) { read(); }));
+  SBX_TRY(loop.watch(replies_.get(), EPOLLIN, [this](std::uint32_t) { read_and_rest(); }));
   return loop.watch(requests_.get(), 0, [this](std::uint32_t) { write(); });
 }
 
 void DriverChannel::detach() {
   if (loop_ == nullptr) return;
+  loop_->cancel(std::exchange(resting_, EventLoop::kNoTimer));
   loop_->forget(replies_.get());
   loop_->forget(requests_.get());
   loop_ = nullptr;
@@ -109,6 +104,21 @@ void DriverChannel::write() {
   unsent_ = {};
   sent_ = 0;
   loop_->set_events(requests_.get(), 0);
+}
+
+void DriverChannel::read_and_rest() {
+  const std::uint64_t began = sys::now_microseconds();
+  read();
+  if (loop_ == nullptr) return;
+  const std::uint64_t now = sys::now_microseconds();
+  owed_ -= std::min(owed_, (began - std::exchange(read_at_, now)) / kShare);
+  owed_ += now - began;
+  if (owed_ <= kAtOnce) return;
+  loop_->set_events(replies_.get(), 0);
+  resting_ = loop_->after(std::chrono::microseconds((owed_ - kAtOnce) * kShare), [this] {
+    resting_ = EventLoop::kNoTimer;
+    loop_->set_events(replies_.get(), EPOLLIN);
+  });
 }
 
 void DriverChannel::read() {

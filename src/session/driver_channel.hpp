@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -13,7 +14,7 @@
 namespace sbx::session {
 
 /// The two pipes between the worker of a context and its driver. Everything that comes from the driver may be forged: sizes,
-/// depth and number of values are limited, and anything that is no message breaks the channel for good.
+/// depth, number of values and time are limited, and anything that is no message breaks the channel for good.
 class DriverChannel {
  public:
   /// `owner`: the uid on the host of the sandbox's processes, which may reopen their ends; -1: the caller's. Errors: host.
@@ -41,6 +42,7 @@ class DriverChannel {
 
  private:
   DriverChannel() = default;
+  void read_and_rest();
   void read();
   void write();
   bool take_messages();
@@ -55,6 +57,10 @@ class DriverChannel {
   std::string unread_;
   std::string unsent_;
   std::size_t sent_ = 0;
+  std::uint64_t owed_ =
+      0;  ///< microseconds spent on messages, less the driver's share of the time since
+  std::uint64_t read_at_ = 0;
+  EventLoop::TimerId resting_ = EventLoop::kNoTimer;
 };
 
 }  // namespace sbx::session

@@ -42,9 +42,9 @@ std::vector<Denial> denials_from(const Json& list) {
   std::vector<Denial> denials;
   if (!list.is_array()) return denials;
   for (const Json& each : list) {
-    Denial denial{.kind = denial_kind(each.value("kind", "")).value_or(DenialKind{}),
+    Denial denial{.kind = denial_kind(member_or(each, "kind", "")).value_or(DenialKind{}),
                   .what = binary_of(each, "what"),
-                  .count = each.value("count", std::uint64_t{1}),
+                  .count = member_or(each, "count", std::uint64_t{1}),
                   .process = binary_of(each, "process"),
                   .rule = binary_of(each, "rule"),
                   .allow_with = binary_of(each, "allow_with"),

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <concepts>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <sbx/outcome.hpp>
@@ -10,6 +13,31 @@
 
 /// Parts of messages, and what `sbx session` prints with --json.
 namespace sbx::session {
+
+/// A member of a message, whose sender may be no sbx: `otherwise` where it is absent, of another type or out of range.
+template <class Value>
+[[nodiscard]] Value member_or(const Json& object, const char* key, Value otherwise) {
+  const auto found = object.find(key);
+  if (found == object.end()) return otherwise;
+  if constexpr (std::same_as<Value, bool>) {
+    return found->is_boolean() ? found->template get<bool>() : otherwise;
+  } else if constexpr (std::integral<Value>) {
+    if (found->is_number_unsigned()) {
+      const auto number = found->template get<std::uint64_t>();
+      return std::in_range<Value>(number) ? static_cast<Value>(number) : otherwise;
+    }
+    if (!found->is_number_integer()) return otherwise;
+    const auto number = found->template get<std::int64_t>();
+    return std::in_range<Value>(number) ? static_cast<Value>(number) : otherwise;
+  } else {
+    static_assert(std::same_as<Value, std::string>);
+    return found->is_string() ? found->template get<std::string>() : std::move(otherwise);
+  }
+}
+[[nodiscard]] inline std::string member_or(const Json& object, const char* key,
+                                           const char* otherwise) {
+  return member_or(object, key, std::string(otherwise));
+}
 
 /// Bytes as they are.
 void put_binary(Json& object, const char* key, std::string_view bytes);

@@ -1,13 +1,17 @@
 #include "session/message.hpp"
 
+#include <fcntl.h>
+
 #include <array>
 #include <cerrno>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "base/json_read.hpp"
 #include "base/message.hpp"
 #include "base/sys.hpp"
+#include "session/json.hpp"
 
 namespace sbx::session {
 namespace {
@@ -30,8 +34,11 @@ std::unexpected<Error> garbled() {
                     .hint = "it may have been started by another version: stop it with that one"});
 }
 
+/// A record holds values of an interpreter, some levels down.
+constexpr JsonLimits kLimits{.depth = 600, .values = 4'000'000};
+
 Result<Json> from_bytes(std::string_view bytes) {
-  Json body = Json::from_cbor(bytes, true, false);
+  Json body = read_cbor(bytes, kLimits);
   if (body.is_discarded() || !body.is_object()) return garbled();
   return body;
 }
@@ -58,7 +65,8 @@ Result<Packet> receive(int socket) {
     return Packet{
         .body = SBX_TRY(from_bytes(std::string_view(bytes.data(), message.length).substr(1))),
         .fds = std::move(message.fds)};
-  if (message.fds.empty()) return garbled();
+  // Only a file in memory has seals: to read another one, a pipe say, might take as long as its owner likes.
+  if (message.fds.empty() || ::fcntl(message.fds.front().get(), F_GET_SEALS) < 0) return garbled();
   const std::string text = SBX_TRY(sys::read_all(message.fds.front().get(), kLargest));
   Packet packet{.body = SBX_TRY(from_bytes(text)), .fds = std::move(message.fds)};
   packet.fds.erase(packet.fds.begin());
@@ -76,12 +84,12 @@ Json error_json(const Error& error) {
 Error error_from(const Json& json) {
   Error error{.kind = ErrorKind::internal, .code = "bad-message", .message = "the session failed"};
   if (!json.is_object()) return error;
-  const int kind = json.value("kind", static_cast<int>(ErrorKind::internal));
+  const int kind = member_or(json, "kind", static_cast<int>(ErrorKind::internal));
   if (kind >= 0 && kind <= static_cast<int>(ErrorKind::not_executable))
     error.kind = static_cast<ErrorKind>(kind);
-  error.code = json.value("code", error.code);
-  error.message = json.value("message", error.message);
-  error.hint = json.value("hint", "");
+  error.code = member_or(json, "code", error.code);
+  error.message = member_or(json, "message", error.message);
+  error.hint = member_or(json, "hint", "");
   return error;
 }
 

@@ -27,7 +27,7 @@ Result<OpenCell> OpenCell::receive(const Json& wish, std::vector<UniqueFd> fds) 
   OpenCell cell;
   cell.request_ = SBX_TRY(worker::unpack(binary_of(wish, "request")));
   if (!cell.request_.program.code) cell.request_.program.code = "";
-  cell.follows_ = wish.value("follow", false);
+  cell.follows_ = member_or(wish, "follow", false);
   cell.client_ = std::move(fds[0]);
   cell.out_ = std::move(fds[1]);
   cell.err_ = std::move(fds[2]);

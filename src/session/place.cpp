@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -27,6 +28,7 @@ namespace {
 constexpr std::size_t kLongestName = 63;
 constexpr const char* kSocket = "socket";
 constexpr const char* kLock = "lock";
+constexpr timeval kAcceptsWithin{.tv_sec = 10, .tv_usec = 0};
 constexpr int kWaiting = 64;  ///< connections that the kernel accepts before the session does
 
 bool is_name_letter(char letter) {
@@ -164,12 +166,20 @@ Result<UniqueFd> connect_to(const host::Host& host, const std::string& name) {
   if (!socket.valid()) return fail_errno(ErrorKind::host, "no-socket", "cannot make a socket");
   if (!folder.valid()) return no_such(parent->get(), name);
   const Address address = address_in(folder.get());
+  (void)::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kAcceptsWithin, sizeof kAcceptsWithin);
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.value), address.size) ==
       0) {
     // A sandbox with a live grant above could have made all of this: it must get no descriptors.
-    if (may_use(socket.get())) return socket;
-    return no_such(-1, name);
+    if (!may_use(socket.get())) return no_such(-1, name);
+    constexpr timeval kForGood{};
+    (void)::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kForGood, sizeof kForGood);
+    return socket;
   }
+  if (errno == EAGAIN)
+    return fail(Error{.kind = ErrorKind::host,
+                      .code = "session-silent",
+                      .message = "the session \"" + name + "\" takes no more connections",
+                      .hint = "its process is busy or stopped: ps -C sbx finds it"});
   if (errno != ENOENT && errno != ECONNREFUSED)
     return fail_errno(ErrorKind::host, "session-gone", "cannot reach the session");
   return no_such(parent->get(), name);

@@ -1,5 +1,6 @@
 #include "session/session.hpp"
 
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -17,7 +18,9 @@
 #include "policy/write.hpp"
 #include "record/record.hpp"
 #include "session/bring_out_worker.hpp"
+#include "session/json.hpp"
 #include "session/link.hpp"
+#include "workspace/copy.hpp"
 
 namespace sbx::session {
 namespace {
@@ -45,13 +48,16 @@ Session::Session(Place place, std::unique_ptr<run::HeldSandbox> held, EventLoop 
 
 Status Session::begin(UniqueFd owner) {
   socket_ = SBX_TRY(place_.listen());
-  SBX_TRY(held_->attach(loop_, {.events = this,
-                                .spent = [this](Budget budget) { spent(budget); },
-                                .ended =
-                                    [this] {
-                                      stops_ = true;
-                                      end_when_calls_have();
-                                    }}));
+  spare_ = SBX_TRY(sys::open_at(AT_FDCWD, "/dev/null", O_RDONLY));
+  SBX_TRY(held_->attach(
+      loop_, {.refused = [this](const auto& denial, auto count,
+                                const auto& process_name) { refused(denial, count, process_name); },
+              .spent = [this](Budget budget) { spent(budget); },
+              .ended =
+                  [this] {
+                    stops_ = true;
+                    end_when_calls_have();
+                  }}));
   sigset_t taken;
   ::sigemptyset(&taken);
   for (const int number : {SIGTERM, SIGINT, SIGQUIT}) ::sigaddset(&taken, number);
@@ -105,7 +111,10 @@ Json Session::info() const {
   put_name(json, "started_in", held_->host().working_directory);
   const std::string mode =
       policy::value_toml(*policy::find_key("filesystem.workspace.mode"), policy);
-  json["workspace"] = mode.substr(1, mode.size() - 2);  // without quotes
+  // Not what the policy wants where the caller's directory can't be used: plan.notes says so.
+  const bool is_empty =
+      workspace::has_copy(held_->plan()) && !workspace::has_overlay(held_->plan());
+  json["workspace"] = is_empty ? "empty" : mode.substr(1, mode.size() - 2);  // without quotes
   const std::string& source = policy.filesystem.workspace.source.value;
   json["follows_caller"] = mode == "\"empty\"" || !source.starts_with('/');
   json["limits"] = record::limits_json(held_->plan());
@@ -119,6 +128,8 @@ Json Session::info() const {
                      {"max_depth", outputs.max_depth.value}};
   json["policy_files"] = Json::array();
   for (const std::string& file : policy.files) json["policy_files"].push_back(lossy_utf8(file));
+  json["notes"] = Json::array();
+  for (const std::string& note : held_->plan().notes) json["notes"].push_back(lossy_utf8(note));
   Json degraded = Json::array();
   for (const Degraded& each : held_->plan().degraded)
     degraded.push_back(
@@ -136,6 +147,7 @@ void Session::bring_out(Packet packet, UniqueFd connection) {
     deferred_.emplace_back(std::move(packet), std::move(connection));
     return;
   }
+  const pid_t session = ::getpid();
   const pid_t pid = ::fork();
   if (pid == 0) {
     socket_.reset();
@@ -145,7 +157,8 @@ void Session::bring_out(Packet packet, UniqueFd connection) {
                           .id = id_,
                           .wish = std::move(packet.body),
                           .fds = std::move(packet.fds),
-                          .client = std::move(connection)});
+                          .client = std::move(connection),
+                          .session = session});
   }
   if (pid > 0) reader_ = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!reader_.valid())
@@ -210,16 +223,18 @@ void Session::note_use() {
 }
 
 void Session::watch_idle() {
-  const std::uint64_t now = sys::now_microseconds();
   const std::uint64_t idle = in_microseconds(held_->policy().session.idle.value);
-  if (calls_.running() > 0 || contexts_.is_busy() || reader_.valid()) note_use();
+  // A client that asks nothing has a question of its own open: `apply`.
+  if (calls_.running() > 0 || contexts_.is_busy() || reader_.valid() || !clients_.empty())
+    note_use();
+  const std::uint64_t now = sys::now_microseconds();  // not before the last use
   if (now - last_use_ >= idle) return stop(UniqueFd());
   loop_.after(microseconds(std::min(last_use_ + idle - now + 1000, idle)),
               [this] { watch_idle(); });
 }
 
 void Session::extend(const Json& wish, const UniqueFd& connection) {
-  const auto by = Milliseconds{wish.value("milliseconds", std::int64_t{0})};
+  const auto by = Milliseconds{member_or(wish, "milliseconds", std::int64_t{0})};
   const policy::Session& limits = held_->policy().session;
   // The policy's lifetime bounds each extension: a session can be prolonged again and again, but not by more at a time.
   if (by > limits.lifetime.value)

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/event_loop.hpp"
-#include "base/events.hpp"
 #include "base/json.hpp"
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
@@ -23,7 +22,7 @@
 namespace sbx::session {
 
 /// The session's process: holds the sandbox, answers requests, starts calls and ends them.
-class Session : public Events {
+class Session {
  public:
   Session(Place place, std::unique_ptr<run::HeldSandbox> held, EventLoop loop);
 
@@ -32,15 +31,11 @@ class Session : public Events {
   void run();
   [[nodiscard]] Json info() const;
 
-  // Of the network; a call's own denials are in its worker.
-  void started(const sbx::Started&) override {}
-  void limit_met(const LimitMet&) override {}
-  void output_cut(const std::string&, Bytes) override {}
-  void denied(const Denial& denial) override;
-
  private:
   // Requests: session_requests.cpp
   void accept_all();
+  void drop_oldest();
+  void turn_one_away();
   void serve(int connection);
   void handle(Packet packet, UniqueFd connection);
   static void refuse(int connection, const Error& error);
@@ -61,6 +56,7 @@ class Session : public Events {
   void context_ended(const Call& call);
   [[nodiscard]] Context* named_context(const Json& wish, int connection);
   void tell_context(const Context& context, Note::What what);
+  [[nodiscard]] static bool takes_more(const Call& call);
   void interrupt(const Json& wish, const UniqueFd& connection);
   void restart(const Json& wish, UniqueFd connection);
 
@@ -75,6 +71,9 @@ class Session : public Events {
   Status watch(Call& call);
   bool hear(Call& call);
   void answer_question(Call& call);
+  /// The network's refusals: all that run share it. A call's own denials are in its worker.
+  void refused(const Denial& denial, std::uint64_t count, const network::ProcessName& process_name);
+  [[nodiscard]] bool does_something(const Call& call);
   void read_log(Call& call, UniqueFd& pipe, Log& log);
   [[nodiscard]] Worker leave(Call& call);
   void worker_ended(Call& call);
@@ -119,6 +118,7 @@ class Session : public Events {
   UniqueFd signals_;
   UniqueFd owner_;
   UniqueFd image_;
+  UniqueFd spare_;  ///< given up to accept a connection when there are no descriptors left
   std::vector<UniqueFd> clients_;  ///< connected, before their request
   Calls calls_;
   Contexts contexts_;

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
+#include <ranges>
 #include <span>
 #include <utility>
 
@@ -23,7 +25,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kMostRefused = 100;
 constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
 
 std::string line_of(const plan::RunRequest& program) {
@@ -87,15 +88,15 @@ Status Session::start_call(Json wish, std::vector<UniqueFd>& fds, UniqueFd& conn
   if (calls_.running() >= limits.calls.value)
     return fail(too_many(limits.calls.value, limits.calls.origin, place_.name()));
   SBX_TRY(check_cpu_is_left());
-  const bool own = wish.value("own", false);
+  const bool own = member_or(wish, "own", false);
   const int own_program = own ? SBX_TRY(image()) : -1;
   Call& call = calls_.add(limits.log.value.count);
-  call.is_background = wish.value("background", false);
+  call.is_background = member_or(wish, "background", false);
   call.since = ::time(nullptr);
   call.began_microseconds = sys::now_microseconds();
   wish["call"] = call.number;
   const auto begin = [&]() -> Status {
-    if (call.is_background) SBX_TRY(log_output(call, fds, wish.value("reads_stdin", false)));
+    if (call.is_background) SBX_TRY(log_output(call, fds, member_or(wish, "reads_stdin", false)));
     SBX_TRY(
         give_to_worker(call, wish, fds, own_program, call.is_background ? -1 : connection.get()));
     return watch(call);
@@ -111,7 +112,7 @@ Status Session::start_call(Json wish, std::vector<UniqueFd>& fds, UniqueFd& conn
   connection.reset();
   // What lists show is made while the worker works.
   const auto request = worker::unpack(binary_of(wish, "request"));
-  call.command = own || !request ? wish.value("title", "files") : line_of(request->program);
+  call.command = own || !request ? member_or(wish, "title", "files") : line_of(request->program);
   return {};
 }
 
@@ -194,18 +195,29 @@ void Session::answer_question(Call& call) {
   (void)::send(call.worker.ask.get(), &question, sizeof question, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-void Session::denied(const Denial& denial) {
-  for (const auto& [number, call] : calls_.all()) {
-    if (!call->runs()) continue;
-    const auto same = std::ranges::find_if(call->refused, [&](const Denial& each) {
-      return each.what == denial.what && each.rule == denial.rule;
-    });
-    if (same != call->refused.end())
-      ++same->count;
-    else if (call->refused.size() < kMostRefused) {
-      call->refused.push_back(denial);
-      call->refused.back().count = 1;
+/// A context that waits for a cell does not.
+bool Session::does_something(const Call& call) {
+  if (!call.runs()) return false;
+  const Context* const context = call.is_context ? contexts_.of_call(call.number) : nullptr;
+  return context == nullptr || context->open > 0;
+}
+
+void Session::refused(const Denial& denial, std::uint64_t count,
+                      const network::ProcessName& process_name) {
+  const auto calls = calls_.all() | std::views::values;
+  const bool has_any =
+      std::ranges::any_of(calls, [this](const auto& call) { return does_something(*call); });
+  std::optional<std::string> process;
+  for (const auto& call : calls) {
+    // Where nobody does anything it was a thread or process that a cell has left behind.
+    if (has_any ? !does_something(*call) : !call->runs()) continue;
+    Denial* const known = call->find_refused(denial);
+    if (known != nullptr) {
+      known->count += count;
+      continue;
     }
+    if (!process) process = process_name();
+    call->add_refused(denial, count, *process);
   }
 }
 

@@ -1,5 +1,6 @@
 // What the session's process does about contexts: it starts them, passes cells on to them, and hears of their ends.
 
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 
@@ -10,6 +11,7 @@
 #include "base/text.hpp"
 #include "session/context_worker.hpp"
 #include "session/drivers.hpp"
+#include "session/json.hpp"
 #include "session/link.hpp"
 #include "session/session.hpp"
 
@@ -76,8 +78,8 @@ void Session::eval(Packet packet, UniqueFd connection) {
 
 /// The context that is meant, which may not live yet.
 Result<Context*> Session::context_for(const Json& wish) {
-  std::string language = wish.value("language", "");
-  if (Context* const named = contexts_.find(wish.value("context", ""));
+  std::string language = member_or(wish, "language", "");
+  if (Context* const named = contexts_.find(member_or(wish, "context", ""));
       language.empty() && named != nullptr)
     return named;
   const Driver* const driver = SBX_TRY(find_driver(language.empty() ? "python" : language));
@@ -117,9 +119,17 @@ Status Session::start_context(Context& context) {
   return watch(call);
 }
 
+/// A worker that has no time takes nothing; the session must not wait for it.
+bool Session::takes_more(const Call& call) {
+  constexpr int kMostUnread = 64 << 10;  // bytes; a socket holds three times as much
+  int unread = 0;
+  return ::ioctl(call.worker.link.get(), TIOCOUTQ, &unread) != 0 || unread < kMostUnread;
+}
+
 void Session::pass_on(Context& context, Packet packet, UniqueFd connection) {
   Call* const call = calls_.find(context.call);
   if (call == nullptr) return;
+  if (!takes_more(*call)) return refuse(connection.get(), too_busy(context));
   const Note note{Note::What::cell, 0};
   std::vector<int> fds{connection.get()};
   for (const UniqueFd& each : packet.fds) fds.push_back(each.get());
@@ -162,7 +172,7 @@ void Session::context_ended(const Call& call) {
 
 /// The one that a request names; null: the client has been told that there is none.
 Context* Session::named_context(const Json& wish, int connection) {
-  const std::string name = wish.value("context", "");
+  const std::string name = member_or(wish, "context", "");
   Context* const found = contexts_.find(name);
   if (found == nullptr) refuse(connection, no_context(name, place_.name()));
   return found;
@@ -171,7 +181,7 @@ Context* Session::named_context(const Json& wish, int connection) {
 void Session::tell_context(const Context& context, Note::What what) {
   const Call* const call = calls_.find(context.call);
   const Note note{what, 0};
-  if (call != nullptr)
+  if (call != nullptr && takes_more(*call))
     (void)::send(call->worker.link.get(), &note, sizeof note, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 

@@ -1,15 +1,25 @@
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "base/sys.hpp"
 #include "base/text.hpp"
+#include "policy/write.hpp"
 #include "session/json.hpp"
 #include "session/link.hpp"
 #include "session/session.hpp"
 
 namespace sbx::session {
+namespace {
+
+bool is_out_of_descriptors(int error) {
+  return error == EMFILE || error == ENFILE;
+}
+
+}  // namespace
 
 void Session::refuse(int connection, const Error& error) {
   (void)send(connection, {{"error", error_json(error)}});
@@ -17,14 +27,31 @@ void Session::refuse(int connection, const Error& error) {
 
 void Session::accept_all() {
   constexpr int kAtOnce = 64;  // a flood of connections leaves time for the rest of the loop
+  constexpr std::size_t kMostSilent = 128;
   for (int i = 0; i < kAtOnce; ++i) {
     UniqueFd client(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!client.valid() && is_out_of_descriptors(errno)) return turn_one_away();
     if (!client.valid()) return;
     if (!may_use(client.get())) continue;
+    // sbx asks at once: who has been silent longest wants nothing, or has time to ask again.
+    if (clients_.size() >= kMostSilent) drop_oldest();
     const int fd = client.get();
     if (loop_.watch(fd, EPOLLIN, [this, fd](std::uint32_t) { serve(fd); }))
       clients_.push_back(std::move(client));
   }
+}
+
+void Session::drop_oldest() {
+  loop_.forget(clients_.front().get());
+  clients_.erase(clients_.begin());
+}
+
+/// One that can't be accepted would wake the loop again and again, and its client would wait for good.
+void Session::turn_one_away() {
+  if (!clients_.empty()) drop_oldest();
+  spare_.reset();
+  const UniqueFd turned_away(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  spare_ = UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
 
 void Session::serve(int fd) {
@@ -40,13 +67,18 @@ void Session::serve(int fd) {
 }
 
 void Session::handle(Packet packet, UniqueFd connection) {
-  const std::string op = packet.body.value("op", "");
+  const std::string op = member_or(packet.body, "op", "");
   if (stops_ && op != "stop")
     return refuse(
         connection.get(),
         {.kind = ErrorKind::host, .code = "session-gone", .message = "the session is ending"});
   if (op == "call") return call(std::move(packet), std::move(connection));
   if (op == "info") return (void)send(connection.get(), info());
+  if (op == "policy") {
+    Json json;
+    put_binary(json, "text", policy::write(held_->policy()));
+    return (void)send(connection.get(), json);
+  }
   if (op == "calls") return list_calls(connection);
   if (op == "logs") return logs(packet.body, std::move(connection));
   if (op == "wait") return wait(packet.body, std::move(connection));
@@ -77,7 +109,7 @@ void Session::call(Packet packet, UniqueFd connection) {
 }
 
 Call* Session::named_call(const Json& wish, int connection) {
-  const auto number = wish.value("call", std::uint64_t{0});
+  const auto number = member_or(wish, "call", std::uint64_t{0});
   Call* const found = calls_.find(number);
   if (found == nullptr)
     refuse(connection,
@@ -114,11 +146,11 @@ void Session::logs(const Json& wish, UniqueFd connection) {
                                      .message = "call " + std::to_string(call->number) +
                                                 " had a client, which got its output",
                                      .hint = "exec -d keeps a call's output"});
-  const std::uint64_t out = wish.value("out", std::uint64_t{0});
-  const std::uint64_t err = wish.value("err", std::uint64_t{0});
+  const std::uint64_t out = member_or(wish, "out", std::uint64_t{0});
+  const std::uint64_t err = member_or(wish, "err", std::uint64_t{0});
   const bool has_more = call->out.written() > out || call->err.written() > err;
   const bool ended = !call->runs() && call->is_drained();
-  if (!wish.value("follow", false) || has_more || ended)
+  if (!member_or(wish, "follow", false) || has_more || ended)
     return (void)send(connection.get(), log_of(*call, out, err));
   call->followers.push_back({.connection = std::move(connection), .out = out, .err = err});
 }
@@ -138,7 +170,7 @@ void Session::answer_waiter(const Call& call, int connection) {
 void Session::wait(const Json& wish, UniqueFd connection) {
   Call* const call = named_call(wish, connection.get());
   if (call == nullptr) return;
-  if (wish.value("record", false) && !call->is_background)
+  if (member_or(wish, "record", false) && !call->is_background)
     return refuse(connection.get(), {.kind = ErrorKind::usage,
                                      .code = "not-in-background",
                                      .message = "call " + std::to_string(call->number) +
@@ -156,7 +188,7 @@ void Session::signal(const Json& wish, const UniqueFd& connection) {
                   {.kind = ErrorKind::usage,
                    .code = "call-ended",
                    .message = "call " + std::to_string(call->number) + " has ended"});
-  const int number = wish.value("signal", 0);
+  const int number = member_or(wish, "signal", 0);
   const Note note = number == 0
                         ? Note{Note::What::cancel, static_cast<std::int32_t>(EndCause::kill)}
                         : Note{Note::What::signal, number};

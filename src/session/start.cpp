@@ -1,9 +1,15 @@
 #include "session/start.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
+#include <csignal>
 #include <memory>
 #include <utility>
 
@@ -11,6 +17,7 @@
 #include "base/sys.hpp"
 #include "host/host.hpp"
 #include "run/held_sandbox.hpp"
+#include "session/bring_out_worker.hpp"
 #include "session/message.hpp"
 #include "session/place.hpp"
 #include "session/session.hpp"
@@ -41,6 +48,8 @@ int serve(const std::string& name, const run::Request& request, const run::Sinks
   if (!place) return refuse({place.error()});
   auto held = run::HeldSandbox::start(request, sinks);
   if (!held) return refuse(held.error());
+  sweep_snapshots(
+      (*held)->state_folder());  // not before: the sandbox's PID 1 is a copy of this process
   auto loop = EventLoop::make();
   if (!loop) return refuse({loop.error()});
   auto session = std::make_unique<Session>(std::move(*place), std::move(*held), std::move(*loop));
@@ -52,8 +61,71 @@ int serve(const std::string& name, const run::Request& request, const run::Sinks
   return 0;
 }
 
+/// Signals that would end this process, held back: a session of which nobody knows would live on. Ignored ones stay
+/// ignored.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    ::sigemptyset(&held_);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+      struct sigaction now{};
+      if (::sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN)
+        ::sigaddset(&held_, signal);
+    }
+    ::sigprocmask(SIG_BLOCK, &held_, &before_);
+    fd_ = UniqueFd(::signalfd(-1, &held_, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+  ~HeldSignals() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+
+  [[nodiscard]] int fd() const { return fd_.get(); }
+  /// One that came; 0 for none.
+  [[nodiscard]] int arrived() const {
+    signalfd_siginfo info{};
+    if (::read(fd_.get(), &info, sizeof info) != sizeof info) return 0;
+    return static_cast<int>(info.ssi_signo);
+  }
+  /// In the session's process, which is told its end by a signal.
+  void let_through() const { ::sigprocmask(SIG_UNBLOCK, &held_, nullptr); }
+
+ private:
+  sigset_t held_{};
+  sigset_t before_{};
+  UniqueFd fd_;
+};
+
+/// The signal that came before the session had said anything; 0 if it has said something.
+int cancelled_by(int ready, const HeldSignals& signals) {
+  for (;;) {
+    std::array<pollfd, 2> sources{{{.fd = ready, .events = POLLIN, .revents = 0},
+                                   {.fd = signals.fd(), .events = POLLIN, .revents = 0}}};
+    if (::poll(sources.data(), sources.size(), -1) < 0) continue;
+    if (const int signal = signals.arrived(); signal != 0) return signal;
+    if (sources[0].revents != 0) return 0;
+  }
+}
+
+/// Ends a session's process that is starting, or has just started.
+void end_start(pid_t pid) {
+  constexpr int kEndsWithin = 5000;  // ms; as a session that is stopped
+  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  (void)::kill(pid, SIGTERM);
+  pollfd ended{.fd = process.get(), .events = POLLIN, .revents = 0};
+  int done = 0;
+  while ((done = ::poll(&ended, 1, kEndsWithin)) < 0 && errno == EINTR) {
+  }
+  if (done != 1) (void)::kill(pid, SIGKILL);
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
 /// What the session's process `pid` says once it takes calls, or when it can't.
-StartAnswer take_answer(int ready, pid_t pid, const Tell& tell) {
+StartAnswer take_answer(int ready, pid_t pid, const HeldSignals& signals, const Tell& tell) {
+  if (const int signal = cancelled_by(ready, signals); signal != 0) {
+    end_start(pid);
+    return {.status = exit_status_of(Cancelled{signal})};
+  }
   auto answer = receive(ready);
   StartAnswer started;
   if (answer && !answer->body.contains("error")) {
@@ -83,6 +155,7 @@ StartAnswer start(std::string name, run::Request request, const run::Sinks& sink
     tell({right.error()});
     return {.status = exit_status_of(right.error()), .error = right.error()};
   }
+  const HeldSignals signals;
   auto pair = sys::make_packet_pair();
   const pid_t pid = pair ? ::fork() : -1;
   if (pid < 0) {
@@ -95,6 +168,7 @@ StartAnswer start(std::string name, run::Request request, const run::Sinks& sink
     return {.status = exit_status::kCouldNot, .error = error};
   }
   if (pid == 0) {
+    signals.let_through();
     pair->first.reset();
     (void)::setsid();
     UniqueFd owner(std::exchange(request.parent, -1));
@@ -103,7 +177,7 @@ StartAnswer start(std::string name, run::Request request, const run::Sinks& sink
     ::_exit(status);
   }
   pair->second.reset();
-  return take_answer(pair->first.get(), pid, tell);
+  return take_answer(pair->first.get(), pid, signals, tell);
 }
 
 }  // namespace sbx::session

@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/json.hpp"
+#include "base/json_read.hpp"
 
 namespace sbx::worker {
 namespace {
@@ -167,7 +167,7 @@ std::string pack(const run::Request& request) {
 }
 
 Result<run::Request> unpack(std::string_view bytes) {
-  const Json json = Json::from_cbor(bytes.begin(), bytes.end(), true, false);
+  const Json json = read_cbor(bytes);
   run::Request request;
   if (!json.is_discarded() && from_json(json, request)) return request;
   return fail(Error{.kind = ErrorKind::internal,

@@ -210,6 +210,30 @@ class JavaScript(CellTest):
         answer = context.cell("1\nfoo(\n")
         self.assertEqual((answer.error["traceback"], answer.error["line"]), ("<cell 4>:2\nfoo(\n    ^\nSyntaxError: Unexpected end of input", 2), answer)
 
+    def test_stacks_in_values_name_cells_and_nothing_of_the_driver(self):
+        for file in (False, True):
+            context = self.node(file=file)
+            # It belongs to the cell, though Node.js tells of it only when the cell's code is over.
+            answer = context.cell("Promise.reject(new Error('z'))")
+            self.assertEqual(answer.text, "Promise {\n  <rejected> Error: z\n      at <cell 1>:1:16\n}", answer)
+            self.assertEqual(bytes(answer.err), b"Uncaught (in promise) Error: z\n    at <cell 1>:1:16\n")
+            self.assertEqual(context.cell("new Error('value')").text, "Error: value\n    at <cell 2>:1:1")
+            # What follows a stack stays.
+            self.assertEqual(context.cell("[new Error('a'), 2, Object.assign(new Error('b'), {code: 3})]").text,
+                             "[\n  Error: a\n      at <cell 3>:1:2,\n  2,\n  Error: b\n      at <cell 3>:1:35 {\n    code: 3\n  }\n]")
+            self.assertEqual(context.cell("display(new Error('shown'))").shown, [{"text/plain": "Error: shown\n    at <cell 4>:1:9"}])
+            answer = context.cell("throw {inner: new Error('thrown')}")
+            self.assertEqual(answer.error["value"], "{\n  inner: Error: thrown\n      at <cell 5>:1:15\n}", answer)
+            # Text that looks like a stack is a value's own.
+            lookalike = "'sbx-cell-1\\n    at run ([eval]:1:1)'"
+            self.assertEqual(context.cell(lookalike).text, lookalike)
+            self.assertIn("at run ([eval]:1:1)", context.cell(f"[{lookalike}, new Error('beside')]").text)
+
+    def test_false_timers_stop_no_cell(self):
+        context = self.node()
+        context.cell("setImmediate = setTimeout = process.nextTick = () => {}")
+        self.assertEqual(context.cell("await 1; 6 * 7", patience=20.0).text, "42")
+
     def test_large_values_are_left_out(self):
         context = self.node()
         answer = context.cell("'x'.repeat(5_000_000)")

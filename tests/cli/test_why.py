@@ -77,7 +77,8 @@ class Why(SbxTest):
             self.assertIn(part, text)
 
     def test_a_record_is_a_strangers_text(self):
-        for record in ("", "[]", "{}", '{"schema":"other/1"}', "\xff", '{"schema":"sbx.plan/1"}'):
+        for record in ("", "[]", "{}", '{"schema":"other/1"}', "\xff", '{"schema":"sbx.plan/1"}', '{"schema":"sbx.run/1"}', '{"schema":"sbx.cell/1"}',
+                       '{"schema":"sbx.notebook/1","outcome":{}}', '{"event":"end","record":{}}', '{"event":"start","record":{"schema":"sbx.cell/1"}}'):
             self.assertIn("help: records are written by", self.why("-", stdin=record, status=2))
         hostile = {"schema": "sbx.run/1", "id": "\x1b[31m", "command": 5, "outcome": {"status": "over-budget", "reason": "memory", "rule": 7},
                    "denials": [3, {"what": "\x1b]0;x\x07", "count": -1}], "limits_met": {"a": 1}, "limits": [], "stdout": "x"}

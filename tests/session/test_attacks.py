@@ -862,6 +862,43 @@ while True: syscall(316, -100, b"/tmp/t/dir", -100, b"/tmp/t/link", 2)
         self.assertEqual(secret.read_text(), "of the host\n")
         self.assertGreater(whole, 0)
 
+    PICTURE = "from base64 import b64decode\nclass P:\n    def _repr_png_(self): return b64decode('iVBORw0KGgo=')\n    def __repr__(self): return 'a picture'\nP()"
+
+    def test_values_of_cells_go_through_no_link(self):
+        """A program may write the directory that the caller names, and turns it into a link."""
+        outside = self.tmp / "outside"
+        outside.mkdir()
+        self.start_session("--workspace", f"{self.work}:read-write")
+        self.exec_ok("--", "sh", "-c", f"ln -s {outside} res; ln -s {outside} sbx-pictures; ln -s {outside}/made dangling; mkdir real")
+        for name in ("res", "res/", "dangling"):
+            refused = self.sbx_session("eval", "work", "--results", name, "-c", self.PICTURE)
+            self.assertEqual(refused.status, 125, refused)
+            self.assertIn("error[out-unusable]", refused.err)
+            self.assertIn("it is a symbolic link", refused.err)
+            self.assertNotIn("a picture", refused.out, "the cell did not run")
+        status, text = self.on_terminal([sbxtest.SBX, "session", "eval", "work", "-c", self.PICTURE])
+        self.assertEqual(status, 0, text)
+        self.assertIn("--results DIR saves it", text)
+        self.assertEqual(list(outside.iterdir()), [])
+        # The twins: a directory of their own.
+        self.assertEqual(self.sbx_session("eval", "work", "--results", "real", "-c", self.PICTURE).status, 0)
+        self.assertEqual(len(list((self.work / "real").iterdir())), 1)
+        (self.work / "sbx-pictures").unlink()
+        status, text = self.on_terminal([sbxtest.SBX, "session", "eval", "work", "-c", self.PICTURE])
+        self.assertEqual(status, 0, text)
+        self.assertEqual(len(list((self.work / "sbx-pictures").iterdir())), 1)
+
+    def test_a_cell_is_given_so_many_files_and_no_more(self):
+        many = self.PICTURE[:-len("P()")] + "for i in range(%d): display(P())"
+        self.start_session()
+        answer = self.sbx_session("eval", "work", "--results", self.tmp / "fits", "-c", many % 1000)
+        self.assertEqual(answer.status, 0, answer)
+        self.assertEqual(len(list((self.tmp / "fits").iterdir())), 1000)
+        answer = self.sbx_session("eval", "work", "--results", self.tmp / "res", "-c", many % 1500)
+        self.assertEqual(answer.status, 125, answer)
+        self.assertEqual(len(list((self.tmp / "res").iterdir())), 1000)
+        self.assertIn("a cell is given 1000 files, and it showed 500 values more", answer.err)
+
     def test_names_are_safe_on_a_terminal(self):
         self.start_session("--workspace", f"{self.work}:overlay")
         self.exec_ok("--lang", "python", "-c", r'''

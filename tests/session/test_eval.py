@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import subprocess
@@ -118,7 +119,7 @@ class Cells(EvalTest):
         code = "import os; print('last', flush=True); os._exit(4)"
         loud, quiet, short = self.eval(code), self.eval(code, "--quiet"), self.eval(code, "-q")
         self.assertEqual([(each.status, each.out) for each in (loud, quiet, short)], [(4, "last\n")] * 3)
-        self.assertIn("is lost", loud.err)
+        self.assertIn("variables are lost", loud.err)
         self.assertEqual((quiet.err, short.err), ("", ""))
 
     def test_an_exit_ends_the_cell_only(self):
@@ -265,6 +266,10 @@ sorted(link.split(':')[0] for fd, link in held.items() if fd > 2)
         self.assertEqual(why.status, 0, why)
         self.assertIn("a cell of python", why.out)
         self.assertIn("ZeroDivisionError: division by zero", why.out)
+        last = self.eval("1 / 0", "--stream").out.splitlines()[-1]
+        self.assertIn("ZeroDivisionError: division by zero", self.run_sbx("why", "-", stdin=last.encode()).out)
+        absent = self.run_sbx("why", "-", stdin=self.eval("1", "--json", name="absent").out.encode()).out
+        self.assertIn(" a cell, in the session absent\n", absent)
 
 
 class Ends(EvalTest):
@@ -317,7 +322,7 @@ class Ends(EvalTest):
         for _ in range(4):
             self.answered(self.cell(self.BURN))
         record = self.ended(self.cell("while True: pass"), "over-budget", "lost", "cpu_time")
-        self.assertRegex(record["outcome"]["detail"], r"1(\.\d+)? s used")
+        self.assertRegex(record["outcome"]["detail"], r"[12](\.\d+)? s used")
         self.answered(self.cell("1"), "lost")
 
     def test_cpu_time_between_cells_ends_the_context(self):
@@ -352,7 +357,7 @@ class Ends(EvalTest):
         client.send_signal(signal.SIGINT)
         record = json.loads(client.communicate(timeout=30)[0])
         self.ended(record, "cancelled", "new")
-        self.assertEqual((record["outcome"]["signal"], client.returncode), (2, 130))
+        self.assertEqual((record["outcome"]["signal"], record["outcome"]["detail"], client.returncode), (2, "cancelled by SIGINT", 130))
         self.assertEqual(self.value(self.answered(self.cell("x"))), "1")
 
     def test_a_client_that_is_killed_cancels_its_cell_only(self):
@@ -372,6 +377,7 @@ class Ends(EvalTest):
         self.assertEqual(self.run_sbx("session", "interrupt", "work", "python").status, 0)
         record = self.ended(json.loads(client.communicate(timeout=30)[0]), "interrupted", "new")
         self.assertEqual(record["answer"]["error"]["name"], "KeyboardInterrupt")
+        self.assertEqual(record["outcome"]["detail"], "interrupted by sbx session interrupt")
         self.assertIn("no cell runs", self.sbx_session("interrupt", "work").err)
         self.assertEqual(self.value(self.answered(self.cell("x"))), "1")
         for command in ("interrupt", "restart"):
@@ -887,10 +893,8 @@ class Honest(EvalTest):
 
     def test_a_cell_that_ran_has_its_record_whatever_becomes_of_its_files(self):
         self.start_session()
-        (self.work / "full").mkdir()
-        (self.work / "full").chmod(0o500)
-        folder = "full" if os.geteuid() != 0 else "/proc/self/task"
-        answer = self.eval(PICTURE, "--json", "--results", folder)
+        small = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
+        answer = self.eval(PICTURE, "--json", "--results", "pictures", preexec_fn=small)
         record = self.checked(answer)
         self.assertEqual((answer.status, record["outcome"]["status"], record["answer"]["count"]), (125, "answered", 1), answer)
         self.assertIn("error[cannot-write]", answer.err)
@@ -929,6 +933,58 @@ class Honest(EvalTest):
             answer = self.sbx_session("eval", "work", *words)
             self.assertEqual(answer.status, 125, answer)
 
+    def test_what_keeps_a_cell_from_running_has_a_record_with_an_id(self):
+        self.start_session()
+        for words in (("work", "nofile.py"), ("work", "a", "b"), ("work", "--timeout", "5", "-c", "1"), ("work", "--bogus", "-c", "1"), ("work", "-c"),
+                      (), ("No/Name", "-c", "1"), ("absent", "-c", "1")):
+            record = self.checked(self.sbx_session("eval", "--json", *words))
+            self.assertEqual((record["outcome"]["status"], record["exit_status"]), ("setup-failed", 125), record)
+            self.assertEqual(record["session"]["name"], words[0] if words and words[0] != "No/Name" else "")
+        both = self.sbx_session("eval", "work", "--json", "--stream", "-c", "1")
+        self.assertRegex(both.json["record"]["id"], "^r_[0-9a-f]{16}$")
+
+    def test_a_denial_is_told_with_its_cure(self):
+        self.start_session()
+        told = self.eval("import ctypes; ctypes.CDLL(None).ptrace(0, 0, 0, 0)")
+        self.assertRegex(told.err, r'^sbx: denied: ptrace by \S+: .*\nsbx:   to allow it, start the session with: syscalls.allow = \["ptrace"\]')
+        self.assertEqual(self.eval("2", "-q").err, "")
+
+    def test_a_budget_is_told_with_its_key_and_its_cure(self):
+        self.start_session("--timeout", "2s")
+        for code, options, end, cure in (
+                ("import time; time.sleep(1000)", ("--timeout", "200ms"), "wall-time budget of 200 ms spent (limits.wall_time)", ": --timeout 400ms, or limits"),
+                ("import time; time.sleep(1000)", (), "wall-time budget of 2 s spent (limits.wall_time)", ", start the session with: --timeout 4s, or limits"),
+                ("while True: print('x' * 1000)", ("--output", "1K"), "more than 1 KiB written to stdout or stderr (output.passed)", ": --output 2K\n")):
+            told = self.eval(code, *options)
+            self.assertIn(f"sbx: over-budget: {end}\nsbx:   to allow more{cure}", told.err)
+        record = self.cell("import time; time.sleep(1000)", "--timeout", "200ms")
+        self.assertEqual(record["outcome"]["hint"], '--timeout 400ms, or limits.wall_time = "400ms" in the policy')
+
+    def test_output_between_two_cells_is_told(self):
+        self.start_session("--workspace", f"{self.work}:read-write")
+        os.mkfifo(self.work / "go")
+        os.mkfifo(self.work / "done")
+        self.eval("import os, threading\ndef late():\n    open('go').read(); os.write(1, b'late'); open('done', 'w').close()\nthreading.Thread(target=late).start()")
+        (self.work / "go").write_text("now")
+        (self.work / "done").read_text()
+        told = self.eval("1")
+        self.assertEqual((told.out, told.err), ("1\n", "sbx: 4 bytes that came between two cells were dropped\n"))
+
+    def test_the_end_of_an_interpreter_is_told_once_and_plainly(self):
+        self.start_session()
+        self.assertEqual(self.eval("import os; os._exit(4)").err,
+                         "sbx: died: the interpreter exited with status 4\nsbx: the context's variables are lost\n")
+        self.assertEqual(self.eval("1").err, "sbx: the context's variables are lost: the interpreter exited with status 4\n")
+
+    def test_values_that_can_not_be_saved_are_125_even_where_the_cell_failed(self):
+        self.start_session()
+        small = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
+        code = "class P:\n    def _repr_png_(self): return b'x' * 5000\n    def __repr__(self): return 'a picture'\ndisplay(P())\n1 / 0"
+        answer = self.eval(code, "--results", "pictures", preexec_fn=small)
+        self.assertEqual((answer.status, answer.out), (125, "a picture\n"), answer)
+        self.assertIn("not all values of the cell are in 'pictures': ", answer.err)
+        self.assertNotIn("there is a picture", answer.err)
+
     def test_a_new_context_has_kept_nothing(self):
         absent = self.checked(self.sbx_session("eval", "absent", "--json", "-c", "1"))
         self.assertEqual(absent["state"], "new")
@@ -953,7 +1009,7 @@ class Honest(EvalTest):
     def test_why_says_how_each_cell_ended(self):
         self.start_session()
         for code, options, words in (("1", (), "came to its end"), ("import sys; sys.exit(3)", (), "ended with status 3"),
-                                     ("1/0", (), "raised an exception"), ("while True: pass", ("--timeout", "500ms"), "a larger --timeout")):
+                                     ("1/0", (), "raised an exception"), ("while True: pass", ("--timeout", "500ms"), "to allow   --timeout 1s, or limits.wall_time")):
             answer = self.eval(code, "--json", *options)
             self.assertIn(words, self.run_sbx("why", "-", stdin=answer.out.encode()).out)
 

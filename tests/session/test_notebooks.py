@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import unittest
@@ -176,6 +177,41 @@ class Failures(NotebookTest):
         self.assertEqual(failed["outputs"][-1]["ename"], "ZeroDivisionError")
         self.assertEqual((rest["outputs"], rest["execution_count"]), ([], None))
 
+    def test_a_stop_says_what_did_not_run_and_how_to_go_on(self):
+        self.assertTrue(self.cells(notebook("1 / 0", "2", "3")).err.endswith("sbx: the run stopped: 2 cells did not run; --keep-going goes on after an error\n"))
+        self.assertNotIn("the run stopped", self.cells(notebook("1", "1 / 0")).err)
+        over = self.cells(notebook("import time; time.sleep(1000)", "2"), "--timeout", "500ms").err.splitlines()[-3:]
+        self.assertEqual(over, ["sbx: cell 1 (In [1]), line 1: over-budget: wall-time budget of 500 ms spent (limits.wall_time)",
+                                'sbx:   to allow more: --timeout 1s, or limits.wall_time = "1s" in the policy',
+                                "sbx: the run stopped: 1 cell did not run"])
+        died = self.cells(notebook("import os; os._exit(4)"))
+        self.assertEqual(died.err, "sbx: cell 1 (In [1]): died: the interpreter exited with status 4\n")
+
+    def test_a_denial_is_told_with_its_cure(self):
+        told = self.cells(notebook("import ctypes; ctypes.CDLL(None).ptrace(0, 0, 0, 0)")).err
+        self.assertRegex(told, r'^sbx: denied: ptrace by \S+: .*\nsbx:   to allow it: syscalls.allow = \["ptrace"\]')
+
+    def test_a_reader_that_left_is_told(self):
+        self.write_notebook(notebook("print('x' * 100_000)", "2"))
+        read, write = os.pipe()
+        os.close(read)
+        client = sbxtest.start([SBX, "run", "-p", "python", "--cells", "book.ipynb"], env=self.environment(), cwd=self.work,
+                               stdin=subprocess.DEVNULL, stdout=write, stderr=subprocess.PIPE)
+        os.close(write)
+        self.assertEqual(client.communicate(timeout=60)[1], b"sbx: error[cannot-write]: cannot write to stdout: Broken pipe\n")
+        self.assertEqual(client.returncode, 125)
+
+    def test_a_notebook_that_can_not_be_written_is_125_even_where_a_cell_failed(self):
+        small = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+        answer = self.cells(notebook("print('x' * 300_000)", "1 / 0"), "--out", "out", preexec_fn=small)
+        self.assertEqual(answer.status, 125, answer)
+        self.assertIn('cannot write "out/book.ipynb": File too large', answer.err)
+        self.assertFalse((self.work / "out/book.ipynb").exists())
+
+    def test_no_file_to_copy_is_told_in_one_line(self):
+        answer = self.cells(notebook("1"), "--out", "out")
+        self.assertEqual(answer.err, f"sbx: nothing to copy to {self.work}/out: no file was created in the working directory\nsbx: the notebook is in out/book.ipynb\n")
+
     def test_a_tag_or_an_option_lets_it_go_on(self):
         tagged = code("1 / 0", metadata={"tags": ["raises-exception"]})
         self.assertEqual((self.cells(notebook(tagged, "print(2)"))).status, 0)
@@ -199,9 +235,14 @@ class Failures(NotebookTest):
         self.assertEqual((record["outcome"]["status"], record["outcome"]["cell"], record["not_run"]), ("failed", 2, 1))
         self.assertEqual(record["cells"][0]["record"]["stdout"]["text"], "1\n")
         self.assertEqual(self.record(self.cells("{", "--json"))["outcome"]["code"], "bad-notebook")
-        unstarted = self.cells(notebook("1"), "--json", "--set", 'filesystem.read=["/nowhere"]')
-        self.assertEqual(self.record(unstarted)["outcome"]["code"], "no-session")
-        self.assertIn("/nowhere", unstarted.err)
+        for options, wrong, hint in ((("--set", 'filesystem.read=["/nowhere"]'), "missing-grant", "optional"),
+                                     (("-p", "nopolicy"), "unknown-policy", "policies: default"),
+                                     (("--set", 'limits.memry="5M"'), "unknown-key", "limits.memory")):
+            unstarted = self.cells(notebook("1"), "--json", *options)
+            outcome = self.record(unstarted)["outcome"]
+            self.assertEqual((unstarted.status, outcome["status"], outcome["code"]), (125, "setup-failed", wrong), unstarted)
+            self.assertIn(hint, outcome["hint"])
+            self.assertEqual(unstarted.err.count(f"error[{wrong}]"), 1, unstarted)
 
     def test_a_terminal_gets_no_escape_sequences_of_a_cell(self):
         """Colours pass. In a pipe and in the notebook the bytes are as the cell wrote them."""
@@ -306,6 +347,12 @@ class Malformed(NotebookTest):
         hostile = "class A:\n  def _repr_mimebundle_(self, **k): return {'text/plain': 'a', 'x y': 'b', 'application/json': {'deep': [1]}}\nA()"
         self.assertEqual(self.cells(notebook(hostile, "import sys; sys.stdout.buffer.write(b'\\xff\\n')"), "--out", "out").status, 0)
         self.written()
+
+    def test_a_notebook_that_is_run_as_a_script_is_refused_with_the_way(self):
+        self.write_notebook(notebook("1"), "my book.ipynb")
+        answer = self.run_sbx("run", "my book.ipynb")
+        self.assertEqual(answer.status, 126, answer)
+        self.assertIn("sbx run --cells 'my book.ipynb'", answer.err)
 
     def test_a_notebook_without_code_is_written(self):
         answer = self.cells(notebook(), "--out", "out")

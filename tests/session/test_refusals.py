@@ -1,6 +1,7 @@
 """What a call or a session can't do is refused with a sentence, and never ignored."""
 
 import os
+import pathlib
 import signal
 import subprocess
 
@@ -166,6 +167,129 @@ class Sessions(RefusalTest):
         self.start_session()
         self.refused("other-policy", "run", "--session", "work", "--", "true", env={"SBX_POLICY": "strict"})
         self.assertEqual(self.run_in("--", "true").status, 0)
+
+    def test_another_policy_is_told_by_its_first_difference(self):
+        self.start_session("--memory", "200M")
+        answer = self.refused("other-policy", "run", "--session", "work", "--memory", "100M", "--", "true")
+        self.assertIn('its limits.memory is "200M", not "100M"', answer.err)
+        self.assertIn("leave out the options that grant or limit, or", answer.err)
+        self.assertIn('its name is "default", not "strict"', self.refused("other-policy", "run", "--session", "work", "-p", "strict", "--", "true").err)
+        self.assertEqual(self.run_in("--memory", "200M", "--", "true").status, 0)
+
+    def test_a_directory_that_can_not_be_the_workspace_is_named(self):
+        """Where the home directory is below, as plain `sbx run` says it there."""
+        said = "can't be used as the workspace (above the home directory); running in an empty /work"
+        started = self.sbx_session("start", "work", cwd=self.home.parent)
+        self.assertEqual((started.status, started.out), (0, "work\n"), started)
+        self.assertIn(said, started.err)
+        self.started()
+        self.assertIn("workspace  empty\n", self.sbx_session("show", "work").out)
+        self.stop_session()
+        first = self.run_in("--", "pwd", cwd=self.home.parent)
+        self.assertEqual(first.out, "/work\n", first)
+        self.assertIn(said, first.err)
+        self.started()
+        second = self.run_in("--", "pwd", cwd=self.home.parent)
+        self.assertEqual((second.out, second.err), ("/work\n", ""), second)
+        self.stop_session()
+        started = self.sbx_session("start", "--json", "work", cwd=self.home.parent)
+        self.assertEqual(started.err, "")
+        self.assertIn(said, started.json["notes"][0])
+        self.started()
+        self.stop_session()
+        self.assertEqual(self.start_session("-p", "agent")["notes"], [], "the twin: a directory that can be it")
+
+    def full_pipe(self):
+        """Whoever writes to it waits until it is read."""
+        read, write = os.pipe()
+        self.addCleanup(os.close, read)
+        os.set_blocking(write, False)
+        try:
+            while os.write(write, b"." * 4096):
+                pass
+        except BlockingIOError:
+            os.set_blocking(write, True)
+        return read, write
+
+    def all_of(self, read):
+        said = b""
+        while block := os.read(read, 65536):
+            said += block
+        return said.lstrip(b".")
+
+    def starting(self):
+        """A client whose session's process has something to say, and nobody hears it yet."""
+        read, write = self.full_pipe()
+        policy = self.policy("[limits]\nmemroy = 1\n")
+        client = sbxtest.start([SBX, "session", "start", "-p", str(policy), "work"], env=self.environment(), cwd=self.work,
+                               stdin=subprocess.DEVNULL, stderr=write)
+        os.close(write)
+        sessiontest.wait_until(lambda: (self.folder() / "work").exists(), 20, "it has begun")
+        process, = sessiontest.children(client.pid)
+        return client, process, read
+
+    def test_a_start_that_is_cancelled_leaves_nothing(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            client, process, read = self.starting()
+            client.send_signal(number)
+            sessiontest.wait_until(lambda: not sessiontest.process_lives(process), 20, "the session's process has ended")
+            said = self.all_of(read)
+            self.assertEqual(client.wait(30), 128 + number, said)
+            self.assertTrue(said.endswith(b"sbx: cancelled: no session was started\n"), said)
+            self.assertEqual(list(self.folder().iterdir()), [])
+
+    def test_twin_a_start_that_fails_by_itself(self):
+        client, _, read = self.starting()
+        said = self.all_of(read)
+        self.assertEqual(client.wait(30), 125, said)
+        self.assertIn(b"memroy", said)
+
+    def test_a_start_is_not_cancelled_before_its_name_is_told(self):
+        """Then a signal comes too late: the caller has the name, to stop it."""
+        read, write = self.full_pipe()
+        client = sbxtest.start([SBX, "session", "start", "work"], env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL, stdout=write)
+        os.close(write)
+        sessiontest.wait_until(lambda: self.sbx_session("show", "work").status == 0, 20, "it takes calls")
+        sessiontest.wait_until(lambda: pathlib.Path(f"/proc/{client.pid}/wchan").read_text() in ("pipe_write", "anon_pipe_write"), 20, "it writes the name")
+        client.send_signal(signal.SIGINT)
+        self.assertEqual(self.all_of(read), b"work\n")
+        self.assertEqual(client.wait(30), 0)
+        self.started()
+
+    def test_a_mistyped_name_stops_nothing_and_says_so(self):
+        self.start_session()
+        answer = self.refused("no-such-session", "session", "stop", "work", "nosuch", status=2)
+        self.assertIn("nothing was stopped", answer.err)
+        self.exec_ok("--", "true")
+        self.assertNotIn("nothing was stopped", self.refused("no-such-session", "session", "stop", "nosuch", status=2).err)
+
+    def test_a_full_disk_is_named_and_ends_no_session(self):
+        """Of a state directory with 256 KiB, in mounts of the test's own; runtime files have another place."""
+        state = self.home / ".local/state"
+        runtime = self.tmp / "runtime"
+        state.mkdir(parents=True)
+        runtime.mkdir(mode=0o700)
+        script = f"""mount -t tmpfs -o size=256k none {state} || exit 77
+sbx session start --workspace .:overlay work && sbx session exec work -- sh -c 'head -c 1000000 /dev/urandom >big' || exit 78
+for words in 'keep work set' 'stop --keep set work' 'apply --yes work'; do echo "$words"; sbx session $words; echo $?; done 2>&1
+sbx session exec work -- echo alive
+sbx changes list --json
+sbx session exec work -- sh -c 'echo small >big'
+sbx session stop --keep set work && echo kept
+ls {state}/sbx/changes {state}/sbx/applying/changes"""
+        ended = subprocess.run(["/usr/bin/unshare", *(["-Ur"] if os.geteuid() else []), "-m", "/bin/sh", "-c", f"sbx() {{ {SBX} \"$@\"; }}\n{script}"],
+                               env=self.environment({"XDG_RUNTIME_DIR": str(runtime)}), cwd=self.work, stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
+        told = ended.stdout.decode() + ended.stderr.decode()
+        self.assertEqual(ended.returncode, 0, told)
+        self.assertEqual(told.count(f"cannot keep the changes in '{state}/sbx"), 3, told)
+        self.assertEqual(told.count("No space left on device"), 3, told)
+        self.assertEqual(told.count("sbx changes drop NAME"), 3, told)
+        self.assertEqual(told.count("the session lives on"), 1, told)
+        self.assertEqual(told.count("\n125\n"), 3, told)
+        self.assertIn("\nalive\n", told)
+        self.assertIn('"sets":[]', told)
+        self.assertIn("\nkept\n", told)
+        self.assertTrue(ended.stdout.decode().endswith(f"{state}/sbx/applying/changes:\n\n{state}/sbx/changes:\nset\n"), told)
 
     def test_files_are_copied_when_a_session_starts(self):
         self.write("input", "x\n")

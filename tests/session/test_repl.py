@@ -192,6 +192,33 @@ class Prompt(ReplTest):
         self.assertIn("'still here'", person.answer("kept"))
         person.leave()
 
+    def test_keys_typed_while_a_cell_runs_stay_what_they_are(self):
+        self.start_session(*PLAIN)
+        person = self.person()
+        # The cell goes on when another call says so: by then the terminal has taken the keys.
+        waits = "import os; os.mkfifo('gate'); print('begun'); open('gate').read(); os.unlink('gate')\r"
+        for keys, shown, answer in (("6*7" + CTRL_D + "\r", r"6\*7\n", "42"), (CTRL_D * 2 + "'é中'\r", "'é中'\n", "'é中'"), ("1\r" + CTRL_D + "6*8\r", r"1\n6\*8\n", "48")):
+            person.type(waits)
+            person.expect(r"\nbegun\n")
+            person.type(keys)
+            person.expect(shown)  # the terminal's echo
+            self.exec_ok("sh", "-c", "echo > gate")
+            person.expect(PROMPT)
+            person.expect(rf"\n{answer}\n")
+            person.expect(PROMPT)
+            self.assertEqual(person.answer("5"), "5\n5\n")
+        self.assertNotIn("SyntaxError", person.text)
+        person.leave()  # Ctrl-D at the prompt still ends it
+
+    def test_ctrl_space_takes_no_key_with_it(self):
+        self.start_session(*PLAIN)
+        person = self.person()
+        person.type("6*\x007\r")
+        person.expect(r"\n42\n")
+        person.expect(PROMPT)
+        person.type("\x00" + CTRL_D)
+        self.assertEqual(person.end(), 0)
+
     def test_tab_completes_what_a_former_cell_made(self):
         self.start_session(*PLAIN)
         person = self.person()
@@ -357,7 +384,7 @@ class Ends(ReplTest):
         person = self.person()
         person.answer("x = 1")
         shown = person.answer("import os; os._exit(3)")
-        self.assertEqual(shown.count("is lost"), 1, shown)
+        self.assertEqual(shown.count("lost"), 1, shown)
         shown = person.answer("'x' in globals()")
         self.assertIn("False\n", shown)
         self.assertNotIn("lost", shown)
@@ -365,8 +392,45 @@ class Ends(ReplTest):
         self.sbx_session("eval", "work", "-c", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
         shown = person.answer("'y' in globals()")
         self.assertIn("False\n", shown)
-        self.assertEqual(shown.count("is lost"), 1, shown)
+        self.assertEqual(shown.count("lost"), 1, shown)
         self.assertNotIn("lost", person.answer("1"))
+        person.leave()
+
+    def test_the_words_of_each_language_leave_the_prompt(self):
+        self.start_session(*PLAIN)
+        for language, program, keeps, asks, words in (("python", "python3", "kept = 6 * 7", "kept", ("exit", "exit()", "quit", "quit()")),
+                                                      ("javascript", "node", "var kept = 6 * 7", "kept", (".exit", "exit", "quit()")),
+                                                      ("r", "Rscript", "kept <- 6 * 7", "kept", ("q()", "quit()", "exit")),
+                                                      ("bash", "bash", "kept=$((6 * 7))", "echo $kept", ("exit",))):
+            if shutil.which(program, path="/usr/local/bin:/usr/bin:/bin") is None:
+                continue
+            for word in words:
+                person = self.person("--lang", language)
+                person.answer(keeps)
+                person.type(word + " \r")
+                self.assertEqual(person.end(), 0, (language, word, person.text))
+                answer = self.sbx_session("eval", "work", "--lang", language, "-c", asks)
+                self.assertIn("42", answer.out, (language, word))
+                self.assertNotIn("lost", answer.err)
+        self.assertNotIn("exit", self.history().read_text())
+
+    def test_words_that_only_look_like_leaving_do_not_leave(self):
+        self.start_session(*PLAIN)
+        person = self.person()
+        self.assertIn("SyntaxError", person.answer(".exit"))
+        self.assertIn("NameError", person.answer("q()"))
+        person.answer("import sys; sys.exit(3)")
+        person.type("[\r")
+        person.expect(r"\.\.\.: ")
+        person.type("exit\r")
+        person.expect(r"\.\.\.: ")
+        self.assertIn("[", person.answer("]"))
+        person.leave()
+        person = self.person("--lang", "bash")
+        self.assertIn("quit: command not found", person.answer("quit"))
+        person.type("exit()\r")
+        person.expect(r"\.\.\.: ")
+        person.answer("{ echo mine; }")
         person.leave()
 
     def test_a_session_that_ends_ends_the_prompt(self):
@@ -393,6 +457,21 @@ class Ends(ReplTest):
             answer = self.sbx_session("eval", *words, stdin=b"1\n")
             self.assertEqual(answer.status, 125, answer)
             self.assertIn(f"[{code}]", answer.err)
+
+    def test_a_first_cell_that_can_not_run_ends_it(self):
+        self.start_session(*PLAIN)
+        (self.work / "bad.py").write_bytes(b"\xff")
+        for file, code in (("absent.py", "cannot-open"), (".", "not-a-file"), ("bad.py", "bad-code")):
+            answer = self.repl("'the next one'\n", file)
+            self.assertEqual((answer.status, answer.out), (125, ""), answer)
+            self.assertEqual(answer.err.count(f"[{code}]"), 1, answer)
+        person = Person(self, [SBX, "session", "eval", "work", "-i", "absent.py"])
+        self.assertEqual(person.end(), 125)
+        self.assertIn("absent.py", person.text)
+        # The twin: one that ran and failed is followed by the others.
+        answer = self.repl("'the next one'\n", self.write("fails.py", "1 / 0"))
+        self.assertEqual((answer.status, answer.out), (0, "'the next one'\n"), answer)
+        self.assertIn("ZeroDivisionError", answer.err)
 
     def test_a_missing_interpreter_is_told_before_the_first_cell(self):
         self.start_session(*PLAIN, env={"PATH": str(self.tmp)})
@@ -426,6 +505,11 @@ class Pipes(ReplTest):
         self.assertEqual(self.sbx_session("eval", "work", "--interactive", stdin=b"'the long name'").out, "'the long name'\n")
         self.assertEqual(self.repl("if True:\n  print('cut off')").out, "cut off\n")
         self.assertEqual(self.repl("", "-c", "'a first cell'").out, "'a first cell'\n")
+
+    def test_exit_ends_what_comes_through_a_pipe(self):
+        self.start_session(*PLAIN)
+        answer = self.repl("'before'\nexit()\n'after'\n")
+        self.assertEqual((answer.status, answer.out), (0, "'before'\n"), answer)
 
     def test_other_languages_come_through_a_pipe(self):
         self.start_session()
@@ -507,7 +591,7 @@ class Hostile(ReplTest):
         self.complete(person, "a.")
         late = self.sbx_session("eval", "work", "--timeout", "1s", "-c", "kept")
         self.assertEqual(late.status, 124, late)
-        self.assertIn("is lost", late.err)
+        self.assertIn("lost", late.err)
         self.assertIn("'new'", person.answer("'new'"))
         person.leave()
 

@@ -3,6 +3,8 @@
 import json
 import os
 import pathlib
+import pty
+import select
 import signal
 import socket
 import subprocess
@@ -299,6 +301,195 @@ class Workspace(SessionTest):
             self.assertEqual(self.sbx_session("changes", "work").status, 0)
         self.assertEqual(self.sbx_session("wait", "work", call).status, 0)
         self.assertEqual(self.sbx_session("logs", "work", call).out, "done\n")
+
+
+class Asked(SessionTest):
+    """`apply` asks at a terminal: the calls go on, and nobody answers for a client or a session that has ended."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("file", "before\n")
+        self.start_session("--workspace", ".:overlay")
+        self.exec_ok("--", "sh", "-c", "echo after >file")
+
+    def ask(self, name="work", until=b"[y/N]"):
+        """A client that asks, and the other end of its terminal."""
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(self.work)
+            os.execve(sbxtest.SBX, [sbxtest.SBX, "session", "apply", name], self.environment())
+        sbxtest.known_children().add(pid)
+        self.addCleanup(os.close, terminal)
+        shown = b""
+        while until not in shown:
+            shown += os.read(terminal, 65536)
+        return pid, terminal
+
+    def rest_of(self, terminal):
+        """What it still shows until no process has it open any more."""
+        shown = b""
+        while select.select([terminal], [], [], 20)[0]:
+            try:
+                shown += os.read(terminal, 65536)
+            except OSError:  # EIO
+                return shown.decode()
+        return self.fail(f"a process still reads the terminal, which shows {shown!r}")
+
+    def content(self):
+        return (self.work / "file").read_text()
+
+    def snapshots(self):
+        folder = self.home / ".local/state/sbx/applying/changes"
+        return list(folder.iterdir()) if folder.exists() else []
+
+    def no_sets(self):
+        self.assertEqual(self.run_sbx("changes", "list", "--json").json["sets"], [])
+
+    def test_the_session_works_while_apply_asks(self):
+        client, terminal = self.ask()
+        self.exec_ok("--", "sh", "-c", "echo later >file")
+        self.assertEqual(self.sbx_session("eval", "work", "-c", "6 * 7").out, "42\n")
+        self.assertIn("file", self.sbx_session("ls", "work").out)
+        self.assertEqual(len(self.sbx_session("changes", "--json", "work").json["changes"]), 1)
+        self.assertEqual(len(self.snapshots()), 1)
+        self.no_sets()
+        os.write(terminal, b"y\n")
+        self.assertIn("applied", self.rest_of(terminal))
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(client, 0)[1]), 0)
+        self.assertEqual(self.content(), "after\n", "what was shown, and not what came later")
+        self.assertEqual(self.snapshots(), [])
+
+    def test_a_no_applies_nothing_and_leaves_nothing(self):
+        client, terminal = self.ask()
+        os.write(terminal, b"n\n")
+        self.assertIn("the answer was no", self.rest_of(terminal))
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(client, 0)[1]), 1)
+        self.assertEqual((self.content(), self.snapshots()), ("before\n", []))
+
+    def test_a_killed_client_applies_nothing(self):
+        client, terminal = self.ask()
+        os.kill(client, signal.SIGKILL)
+        os.waitpid(client, 0)
+        self.rest_of(terminal)
+        self.exec_ok("--", "true")
+        self.no_sets()
+        self.assertEqual((self.content(), len(self.snapshots())), ("before\n", 1))
+        self.assertEqual(self.sbx_session("apply", "--yes", "work", "file").status, 0)
+        self.assertEqual((self.content(), self.snapshots()), ("after\n", []))
+
+    def test_what_a_killed_client_left_goes_with_a_stop_or_a_start(self):
+        for sweep in ("stop", "start"):
+            self.start_session("--workspace", ".:overlay", name=sweep)
+            self.exec_ok("--", "sh", "-c", "echo after >file", name=sweep)
+            client, _ = self.ask(sweep)
+            os.kill(client, signal.SIGKILL)
+            os.waitpid(client, 0)
+            self.assertEqual(len(self.snapshots()), 1)
+            if sweep == "stop":
+                self.stop_session(sweep)
+            else:
+                self.start_session(name="another")
+            self.assertEqual(self.snapshots(), [])
+
+    def test_a_snapshot_in_use_is_not_swept(self):
+        client, terminal = self.ask()
+        self.start_session(name="another")
+        self.stop_session("another")
+        os.write(terminal, b"y\n")
+        self.rest_of(terminal)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(client, 0)[1]), 0)
+        self.assertEqual((self.content(), self.snapshots()), ("after\n", []))
+
+    def test_ctrl_c_and_sigterm_apply_nothing_and_leave_nothing(self):
+        client, terminal = self.ask()
+        os.write(terminal, b"\3")
+        self.assertIn("interrupted", self.rest_of(terminal))
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(client, 0)[1]), 130)
+        client, terminal = self.ask()
+        os.kill(client, signal.SIGTERM)
+        self.assertIn("interrupted", self.rest_of(terminal))
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(client, 0)[1]), 143)
+        self.assertEqual((self.content(), self.snapshots()), ("before\n", []))
+
+    def test_the_question_ends_with_the_session(self):
+        for end in ("stop", "kill"):
+            facts = self.start_session("--workspace", ".:overlay", name=end)
+            self.exec_ok("--", "sh", "-c", "echo after >file", name=end)
+            client, terminal = self.ask(end)
+            if end == "stop":
+                self.stop_session(end)
+            else:
+                os.kill(facts["pid"], signal.SIGKILL)
+            self.assertIn("the session has ended", self.rest_of(terminal))
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(client, 0)[1]), 125)
+            self.assertEqual((self.content(), self.snapshots()), ("before\n", []))
+
+    def test_a_session_does_not_idle_out_under_a_question(self):
+        facts = self.start_session("--workspace", ".:overlay", "--set", "session.idle=\"1s\"", name="idle")
+        self.exec_ok("--", "sh", "-c", "echo after >file", name="idle")
+        began = time.monotonic()
+        client, terminal = self.ask("idle")
+        sessiontest.wait_until(lambda: time.monotonic() > began + 2, 20, "it would have ended twice")
+        os.write(terminal, b"y\n")
+        self.rest_of(terminal)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(client, 0)[1]), 0)
+        self.assertEqual(self.content(), "after\n")
+        sessiontest.wait_until(lambda: not sessiontest.process_lives(facts["pid"]), 20, "it ends when nobody uses it")
+
+    def test_an_answer_after_the_session_is_too_late(self):
+        """Also where the client comes to read it only then."""
+        facts = self.start_session("--workspace", ".:overlay", name="other")
+        self.exec_ok("--", "sh", "-c", "echo after >file", name="other")
+        client, terminal = self.ask("other")
+        os.kill(client, signal.SIGSTOP)
+        os.waitpid(client, os.WUNTRACED)
+        os.kill(facts["pid"], signal.SIGKILL)
+        sessiontest.wait_until(lambda: not sessiontest.process_lives(facts["pid"]), 20, "the session is gone")
+        os.write(terminal, b"y\n")
+        os.kill(client, signal.SIGCONT)
+        self.assertIn("the session has ended", self.rest_of(terminal))
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(client, 0)[1]), 125)
+        self.assertEqual(self.content(), "before\n")
+
+    def reading(self):
+        """A client, and the process that has stopped the calls of a session to make its snapshot."""
+        gate = self.tmp / "gate"
+        if not gate.exists():
+            os.mkfifo(gate)
+        fault = {"SBX_TEST_CALLS_STAY_STOPPED": str(gate)}
+        facts = self.start_session("--workspace", ".:overlay", name="held", program=sbxtest.binary_for(fault), env=fault)
+        self.exec_ok("--", "sh", "-c", "echo after >file", name="held")
+        self.detach("--", "sleep", "60", name="held")
+        holder = sessiontest.children(facts["pid"])[0]
+        sessiontest.wait_until(lambda: any(sessiontest.name_of(pid) == "sleep" for pid in sessiontest.descendants(holder)), 20, "the call runs")
+        before = set(sessiontest.children(facts["pid"]))
+
+        def are_stopped():
+            inits = sessiontest.children(holder)
+            return inits and all(map(sessiontest.is_stopped, inits))
+        client = sbxtest.start([sbxtest.SBX, "session", "apply", "--yes", "held"], env=self.environment(), cwd=self.work,
+                               stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.addCleanup(client.stderr.close)
+        sessiontest.wait_until(are_stopped, 20, "the calls are stopped")
+        reader, = set(sessiontest.children(facts["pid"])) - before
+        return facts["pid"], reader, client
+
+    def test_a_killed_reader_leaves_nothing(self):
+        _, reader, client = self.reading()
+        os.kill(reader, signal.SIGKILL)
+        self.assertEqual(client.wait(20), 125)
+        self.assertIn(b"call-lost", client.stderr.read())
+        self.exec_ok("--", "true", name="held")
+        self.no_sets()
+        self.stop_session("held")
+        self.assertEqual((self.content(), self.snapshots()), ("before\n", []))
+
+    def test_a_reader_ends_with_its_session(self):
+        session, reader, client = self.reading()
+        os.kill(session, signal.SIGKILL)
+        sessiontest.wait_until(lambda: not sessiontest.process_lives(reader), sbxtest.GONE_WITHIN_SECONDS, "the reader is gone")
+        self.assertEqual(client.wait(20), 125)
+        self.assertEqual(self.content(), "before\n")
 
 
 class Files(SessionTest):

@@ -40,7 +40,7 @@ class NotebookStream {
     });
   }
   [[nodiscard]] CellStream& stream() { return stream_; }
-  [[nodiscard]] bool failed() const { return failed_; }
+  [[nodiscard]] const std::optional<Error>& failure() const { return failure_; }
 
   /// What is there when the cell has ended; a process that goes on writing is not waited for.
   void finish() {
@@ -52,7 +52,11 @@ class NotebookStream {
 
  private:
   void print(std::string_view text) {
-    if (!failed_) failed_ = !sys::write_all(to_, text);
+    if (failure_) return;
+    if (Status written = sys::write_all(to_, text); !written) {
+      failure_ = std::move(written).error();
+      failure_->message = std::string("cannot write to ") + name_;
+    }
   }
 
   const char* name_;
@@ -60,7 +64,7 @@ class NotebookStream {
   NotebookOutputs& outputs_;
   std::optional<run::TerminalText> terminal_;
   CellStream stream_;
-  bool failed_ = false;
+  std::optional<Error> failure_;
 };
 
 /// Text that a record has captured; given away piece by piece.
@@ -106,7 +110,7 @@ class NotebookCellRun {
                   .status = last_.value("status", exit_status::kCouldNot),
                   .outputs = NotebookOutputs(0),
                   .cancelled_by = cancelled_by_,
-                  .is_printed = printed_ && !out_.failed()};
+                  .unwritten = unwritten()};
     if (!done) failure_ = done.error();
     if (failure_)
       end.error = std::move(failure_);
@@ -118,6 +122,15 @@ class NotebookCellRun {
   }
 
  private:
+  [[nodiscard]] std::optional<Error> unwritten() const {
+    for (const NotebookStream* const each : {&out_, &err_})
+      if (each->failure()) return each->failure();
+    if (printed_) return std::nullopt;
+    return Error{.kind = ErrorKind::host,
+                 .code = "cannot-write",
+                 .message = "cannot write the values of cells to stdout"};
+  }
+
   Status begin(const Json& wish) {
     client_.emplace(SBX_TRY(session::Client::connect(place_.host, place_.session)));
     loop_.emplace(SBX_TRY(EventLoop::make()));
@@ -172,6 +185,7 @@ class NotebookCellRun {
     if (event["event"] == "error") return tell_error(what);
     const char* const cure =
         typed_.bring_out.folder.empty() ? "--out DIR saves it in the notebook" : "";
+    if (out_.failure()) return;  // that is said once
     printed_ = show_result(what, typed_.output.quiet, cure) && printed_;
   }
 

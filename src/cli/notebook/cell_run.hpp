@@ -16,8 +16,8 @@ struct EndedCell {
   int status = 0;                ///< as of `session eval`
   std::optional<Error> error{};  ///< it did not run, or nobody knows how it ended
   NotebookOutputs outputs;
-  int cancelled_by = 0;    ///< the signal that was passed on to it
-  bool is_printed = true;  ///< stdout took everything
+  int cancelled_by = 0;              ///< the signal that was passed on to it
+  std::optional<Error> unwritten{};  ///< of stdout or stderr
 };
 
 /// Where a cell runs, and who may end it.

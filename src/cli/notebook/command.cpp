@@ -28,12 +28,15 @@ namespace sbx::cli {
 namespace {
 
 constexpr const char* kSchema = "sbx.notebook/1";
+constexpr const char* kCancelledBefore = "cancelled before the first cell";
+/// The session is this command's own.
+constexpr Cures kCures{.of_budget = true, .of_session = true};
 
 /// What has no meaning for a notebook.
 Status check_options(const Invocation& typed) {
   const auto excluded = [](const char* option) {
     return usage("usage", fmt::format("{} and --cells exclude each other", option),
-                 "sbx run --help");
+                 "sbx-run(1), NOTEBOOKS, lists the options that --cells excludes");
   };
   const auto& [folder, collect, diff, apply, patterns, yes, keep] = typed.bring_out;
   const std::pair<bool, const char*> unfit[] = {
@@ -77,12 +80,20 @@ class CellsCommand {
   }
 
  private:
-  /// Says what went wrong; the first failure decides the exit status.
+  /// Says what went wrong. sbx did not do what it was asked for, whatever the cells did.
   void note_failure(const Error& error) {
-    write_stderr(record::error_text(error, paint_for(typed_.output.color, STDERR_FILENO)));
+    write_stderr(record::error_text(error, paint()));
     if (!error_) error_ = error;
-    if (status_ == 0) status_ = exit_status_of(error);
+    if (!detail_.empty() && detail_.find(error.text()) == std::string::npos)
+      detail_ += "; " + error.text();
+    status_ = exit_status_of(error);
   }
+
+  /// As of a run: the record says it.
+  [[nodiscard]] bool is_silent() const {
+    return typed_.output.quiet || (typed_.output.json && !typed_.output.verbose);
+  }
+  [[nodiscard]] Paint paint() const { return paint_for(typed_.output.color, STDERR_FILENO); }
 
   Status steps() {
     SBX_TRY(check_options(typed_));
@@ -137,9 +148,8 @@ class CellsCommand {
       if (const int signal = pending_signal()) return cancelled_before(signal);
       if (!started) return fail(started.error());
       status_ = started->status;
-      error_ = Error{.kind = ErrorKind::setup,
-                     .code = "no-session",
-                     .message = "the sandbox could not be started; stderr says why"};
+      error_ = started->error;  // it was told
+      if (!error_) detail_ = kCancelledBefore;
       return {};
     }
     session_ = started->facts.value("name", "");
@@ -155,7 +165,7 @@ class CellsCommand {
 
   Status cancelled_before(int signal) {
     status_ = sbx::exit_status_of(Cancelled{signal});
-    detail_ = "cancelled before the first cell";
+    detail_ = kCancelledBefore;
     return {};
   }
 
@@ -176,6 +186,11 @@ class CellsCommand {
       cell.count = ++count_;
       run_one(cell);
     }
+    if (not_run_ > 0 && !is_silent())
+      write_stderr(fmt::format(
+          "sbx: the run stopped: {} did not run{}\n",
+          not_run_ == 1 ? "1 cell" : fmt::format("{} cells", not_run_),
+          raised_ && !typed_.cell.keep_going ? "; --keep-going goes on after an error" : ""));
   }
 
   [[nodiscard]] Json wish_for(const NotebookCell& cell) const {
@@ -192,14 +207,17 @@ class CellsCommand {
     const CellPlace place{
         .host = host_, .session = session_, .signals = signals_.get(), .captures = targets_.any()};
     EndedCell end = run_notebook_cell(typed_, place, wish_for(cell), *cell.count);
-    if (!end.is_printed) cannot_print_ = true;
+    if (end.unwritten && !cannot_print_) {
+      cannot_print_ = true;
+      note_failure(*end.unwritten);
+    }
     if (end.error) return could_not_run(cell, end);
     const bool answered = end.record["outcome"].value("status", "") == "answered";
     if (!answered) end.outputs.add_end(end.record["outcome"]);
     cell.outputs = end.outputs.take();
     const bool is_right = end.status == 0 || (answered && cell.may_raise);
     cells_.push_back(cell_entry(cell, end.record, is_right));
-    if (!answered && !typed_.output.quiet) tell_outcome(end.record);
+    if (!is_silent()) tell_denials(end.record, kCures, paint());
     if (end.cancelled_by != 0 && answered) {
       // The cell was over; the run is not to go on.
       stops_ = true;
@@ -208,7 +226,9 @@ class CellsCommand {
     }
     if (is_right) return;
     fail_at(cell, why(end.record), end.status, line_of(end.record));
-    if (answered && typed_.cell.keep_going && end.cancelled_by == 0) stops_ = false;
+    if (!is_silent()) tell_cure(end.record, kCures);
+    raised_ = answered && end.cancelled_by == 0;
+    if (raised_ && typed_.cell.keep_going) stops_ = false;
   }
 
   void could_not_run(NotebookCell& cell, EndedCell& end) {
@@ -216,8 +236,11 @@ class CellsCommand {
     end.outputs.add_end({{"status", "setup-failed"}, {"detail", error.text()}});
     cell.outputs = end.outputs.take();
     if (!end.record.empty()) cells_.push_back(cell_entry(cell, end.record, false));
-    fail_at(cell, error.text(), exit_status_of(error));
-    note_failure(error);
+    stops_ = true;
+    if (failed_cell_ == 0) failed_cell_ = cell.number;
+    Error placed = error;
+    placed.message = place_of(cell, 0) + ": " + error.message;
+    note_failure(placed);
   }
 
   static std::uint64_t line_of(const Json& record) {
@@ -228,9 +251,7 @@ class CellsCommand {
   }
 
   static std::string why(const Json& record) {
-    const Json& outcome = record["outcome"];
-    if (outcome.value("status", "") != "answered")
-      return outcome.value("status", "") + ": " + outcome.value("detail", "");
+    if (std::string end = end_words(record); !end.empty()) return end;
     const Json answer = record.value("answer", Json());
     if (answer.is_object() && answer["error"].is_object()) {
       constexpr std::size_t kMost = 300;
@@ -256,11 +277,11 @@ class CellsCommand {
                std::uint64_t line = 0) {
     stops_ = true;
     const std::string text = place_of(cell, line) + ": " + reason;
-    if (!typed_.output.quiet) write_stderr("sbx: " + printable(text) + "\n");
+    if (!is_silent()) write_stderr("sbx: " + printable(text) + "\n");
     if (failed_cell_ > 0) return;
     failed_cell_ = cell.number;
-    detail_ = text;
-    status_ = status;
+    detail_ = detail_.empty() ? text : detail_ + "; " + text;
+    if (!error_) status_ = status;
   }
 
   // --- the end
@@ -279,7 +300,7 @@ class CellsCommand {
     const auto done = client.ask_worker(wish, fds);
     if (!done && done.error().code == "nothing-to-bring-out") return {};
     if (!done) return fail(done.error());
-    if (done->value("failures", false) && status_ == 0) status_ = exit_status::kCouldNot;
+    if (done->value("failures", false)) status_ = exit_status::kCouldNot;
     return {};
   }
 
@@ -322,7 +343,6 @@ class CellsCommand {
   }
 
   int report() {
-    if (cannot_print_ && status_ == 0) status_ = exit_status::kCouldNot;
     if (!targets_.any()) return status_;
     const Status written = targets_.write(dump(record()));
     if (!written) note_failure(written.error());
@@ -344,6 +364,7 @@ class CellsCommand {
   Json cells_ = Json::array();
   std::size_t not_run_ = 0;
   bool stops_ = false;
+  bool raised_ = false;  ///< the last cell that ran raised an error
   bool cannot_print_ = false;
   std::size_t failed_cell_ = 0;
   std::string detail_;

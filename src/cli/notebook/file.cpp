@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <string_view>
 
@@ -82,17 +83,18 @@ Status NotebookTarget::write(const std::string& text) const {
   (void)::unlinkat(folder_.get(), temporary.c_str(), 0);  // left by a killed sbx
   const UniqueFd file(::openat(folder_.get(), temporary.c_str(),
                                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
-  if (!file.valid()) return failed();
+  if (!file.valid()) return failed(errno);
   Status written = sys::write_all(file.get(), text);
+  if (!written) written = failed(written.error().errno_value);
   if (written && ::renameat(folder_.get(), temporary.c_str(), folder_.get(), name_.c_str()) != 0)
-    written = failed();
+    written = failed(errno);
   if (!written) (void)::unlinkat(folder_.get(), temporary.c_str(), 0);
   return written;
 }
 
-Status NotebookTarget::failed() const {
+Status NotebookTarget::failed(int errno_value) const {
   return fail_errno(ErrorKind::host, "cannot-write",
-                    fmt::format("cannot write \"{}\"", printable(shown_)));
+                    fmt::format("cannot write \"{}\"", printable(shown_)), errno_value);
 }
 
 }  // namespace sbx::cli

@@ -22,7 +22,7 @@ class NotebookTarget {
   [[nodiscard]] Status write(const std::string& text) const;
 
  private:
-  [[nodiscard]] Status failed() const;
+  [[nodiscard]] Status failed(int errno_value) const;
 
   UniqueFd folder_;
   std::string name_;

@@ -9,6 +9,7 @@
 
 #include "base/sys.hpp"
 #include "cli/session_start.hpp"
+#include "session/json.hpp"
 #include "session/message.hpp"
 
 namespace sbx::cli {
@@ -21,7 +22,9 @@ namespace {
   start.request.operands.clear();
   start.request.language.clear();
   const session::StartAnswer answer = start_session(start, process, "", owner);
-  (void)session::send(socket, {{"status", answer.status}, {"facts", answer.facts}});
+  Json told{{"status", answer.status}, {"facts", answer.facts}};
+  if (answer.error) told["error"] = session::error_json(*answer.error);
+  (void)session::send(socket, told);
   ::_exit(0);
 }
 
@@ -57,8 +60,11 @@ Result<session::StartAnswer> Starter::start() {
   SBX_TRY(session::send(socket_.get(), {{"start", true}}));
   const session::Packet packet = SBX_TRY(session::receive(socket_.get()));
   end();
-  return session::StartAnswer{.status = packet.body.value("status", exit_status::kCouldNot),
+  session::StartAnswer answer{.status = packet.body.value("status", exit_status::kCouldNot),
                               .facts = packet.body.value("facts", Json())};
+  if (const auto error = packet.body.find("error"); error != packet.body.end())
+    answer.error = session::error_from(*error);
+  return answer;
 }
 
 }  // namespace sbx::cli

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <sbx/outcome.hpp>
 
@@ -76,6 +77,17 @@ std::string trimmed(std::string cell) {
   return cell;
 }
 
+/// Whether a line leaves the prompt: what leaves the language's own one, and what people try who do not know that. As cells they
+/// would disappoint: Python and bash end only the cell, and R loses what it remembers.
+bool means_leaving(const std::string& line, std::string_view language) {
+  const std::string word = trimmed(line);
+  if (word == "exit") return true;
+  // "exit()" begins the definition of a function there, and "quit" may be a command.
+  if (language == "bash") return false;
+  if (word == "exit()" || word == "quit" || word == "quit()") return true;
+  return (language == "javascript" && word == ".exit") || (language == "r" && word == "q()");
+}
+
 class Repl {
  public:
   Repl(const Invocation& typed, const host::Host& host) : typed_(typed), host_(host) {}
@@ -101,7 +113,7 @@ class Repl {
     number_ = questions_->count() + 1;
     if (::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1) use_terminal();
     if (!editor_) plain_.emplace(signals_.get());
-    if (typed_.request.code || typed_.operands.size() > 1) run_one(typed_);
+    if (typed_.request.code || typed_.operands.size() > 1) run_first();
     while (!end_)
       if (const auto cell = SBX_TRY(read_cell())) eval(*cell);
     return *end_;
@@ -176,6 +188,10 @@ class Repl {
           break;
       }
       if (cell_.empty() && is_blank(line.text)) return std::nullopt;
+      if (cell_.empty() && means_leaving(line.text, questions_->language())) {
+        end_ = 0;
+        return std::nullopt;
+      }
       cell_ += (cell_.empty() ? "" : "\n") + line.text;
       if (cell_.size() > kLongestCell) return trimmed(cell_);
       auto known = questions_->completeness(lossy_utf8(cell_));
@@ -212,10 +228,17 @@ class Repl {
     one.request.code = cell;
     one.request.language = questions_->language();
     one.cell.context = questions_->context();
-    run_one(one);
+    (void)run_one(one);  // whatever became of it, there is a next one
   }
 
-  void run_one(const Invocation& one) {
+  /// The cell that was asked for by option or operand. Where it can't run the others wouldn't find what it was to define, and a
+  /// script would take their success for its own.
+  void run_first() {
+    const CellRun run = run_one(typed_);
+    if (!run.error.empty() && !end_) end_ = run.status;
+  }
+
+  CellRun run_one(const Invocation& one) {
     const CellRun run = run_cell(one, host_, {.lost_state = knows_lost_, .interrupts = true});
     // The first cell of the next interpreter would say it once more.
     knows_lost_ = run.lost_state && !knows_lost_;
@@ -223,6 +246,7 @@ class Repl {
     if (means_end(run.error)) end_ = run.status;
     if (run.signal != 0 && run.signal != SIGINT) end_ = kOfSignal + run.signal;
     if (editor_ && !end_) editor_->begin_fresh_line();
+    return run;
   }
 
   const Invocation& typed_;

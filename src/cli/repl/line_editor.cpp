@@ -217,6 +217,10 @@ class LineEditor::Terminal {
       const ssize_t got = ::read(STDIN_FILENO, &byte, 1);
       if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
       if (got <= 0) return 0;  // EIO: the terminal is gone
+      // Ctrl-D, typed while a cell ran: the terminal still gathered lines, for which it marks the place with NUL (Linux,
+      // drivers/tty/n_tty.c), and that is left when single keys are read. Ctrl-Space is NUL too, so this one can't mean the end;
+      // libedit would take the key after it as it is, as after Ctrl-V.
+      if (byte == '\0' && bytes.empty()) continue;
       bytes += byte;
       const bool is_whole = sequence_length(bytes) != 0;
       const bool goes_on = !is_whole && may_go_on(bytes);

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <optional>
 
+#include "base/text.hpp"
 #include "plan/files/git_worktree.hpp"
 #include "plan/program/shebang.hpp"
 
@@ -273,10 +274,13 @@ Result<Launch> Resolver::launch_by_extension(const std::string& typed) {
     return launch;
   }
   if (known == nullptr)
-    return fail({.kind = ErrorKind::not_executable,
-                 .code = "no-interpreter",
-                 .message = "unknown script type: '" + typed + "'",
-                 .hint = "add a \"#!\" line, or name the language: --lang " + language_names()});
+    return fail(
+        {.kind = ErrorKind::not_executable,
+         .code = "no-interpreter",
+         .message = "unknown script type: '" + typed + "'",
+         .hint = extension == "ipynb"
+                     ? "its cells are run by: sbx run --cells " + shell_word(typed)
+                     : "add a \"#!\" line, or name the language: --lang " + language_names()});
   return launch_in(*known, "extension ." + extension);
 }
 

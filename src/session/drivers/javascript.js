@@ -22,6 +22,7 @@
   const inspect = util.inspect;
   const wait = Atomics.wait;
   const Failure = Error; // a cell can assign to the global one
+  const soon = setImmediate; // and false timers replace this one
 
   const VALUE_BYTES = 4 << 20; // larger values are named in left_out
   const CELL_BYTES = 8 << 20; // all values of one cell
@@ -74,7 +75,7 @@
 
   const textOf = (value) => {
     try {
-      return inspect(value, { maxStringLength: Infinity });
+      return withoutDriver(inspect(value, { maxStringLength: Infinity }));
     } catch (error) {
       return `<uninspectable value: ${said(error)}>`;
     }
@@ -170,14 +171,20 @@
   const isForeign = (line) =>
     /^\s+at /.test(line) && (line.includes(`${OWN}:`) || /\bnode:(inspector|vm|internal|events|net|diagnostics_channel)\b/.test(line) || /\bevalmachine\./.test(line));
 
-  const readable = (text) => {
+  const named = (text) => text.replace(/sbx-cell-(\d+)/g, '<cell $1>');
+
+  // Without the driver's frames in the stacks of a text of inspect(), at any depth. Only a stack has lines that begin so: a
+  // string shows its line feeds as \n.
+  const withoutDriver = (text) => {
     const lines = [];
     for (const line of text.split('\n')) {
-      if (!isForeign(line)) lines[lines.length] = line;
-      else if (line.endsWith(' {') && lines.length) lines[lines.length - 1] += ' {'; // its properties follow
+      if (!isForeign(line)) lines[lines.length] = /^\s+at /.test(line) ? named(line) : line;
+      else if (lines.length) lines[lines.length - 1] += /[^)\d]*$/.exec(line)[0]; // a brace or comma, after which the value goes on
     }
-    return lines.join('\n').replace(/sbx-cell-(\d+)/g, '<cell $1>');
+    return lines.join('\n');
   };
+
+  const readable = (text) => named(withoutDriver(text));
 
   const sendError = (name, value, traceback, line) =>
     send({ event: 'error', nonce: cell.nonce, name, value: cut(value), traceback: cut(traceback), line });
@@ -361,21 +368,30 @@
     finish(false);
   };
 
+  // Not before Node.js has run what is queued for after this code: there it tells of rejected promises that nobody handles, and
+  // what is printed once the cell is done is dropped.
+  const finishSoon = (ok) => {
+    const asked = cell;
+    soon(() => {
+      if (cell === asked) finish(ok); // else it was interrupted, or the next one runs
+    });
+  };
+
   const answered = (asked, failure, answer) => {
     if (cell !== asked) return; // it was interrupted
     if (failure) {
       if (failure.code === 'ERR_INSPECTOR_COMMAND') return; // the evaluation was interrupted; run() reports it
       reportError(new Error(failure.message), {});
-      return finish(false);
+      return finishSoon(false);
     }
     session.post('Runtime.releaseObjectGroup', { objectGroup: 'cell' }, () => {});
     if (answer.exceptionDetails) {
       reportError(valueOf(answer.exceptionDetails.exception ?? { type: 'undefined' }), answer.exceptionDetails);
-      return finish(false);
+      return finishSoon(false);
     }
     const value = valueOf(answer.result);
     if (value !== undefined) sendForms(formsOf(value), true);
-    finish(true);
+    finishSoon(true);
   };
 
   let evaluate = () => {};
@@ -526,7 +542,7 @@
   const waiting = [];
 
   const next = () => {
-    if (cell === null && waiting.length > 0) setImmediate(take);
+    if (cell === null && waiting.length > 0) soon(take);
   };
 
   const take = () => {
