@@ -14,6 +14,7 @@
 
 #include "base/random.hpp"
 #include "base/sys.hpp"
+#include "base/text.hpp"
 #include "changes/manifest.hpp"
 #include "workspace/put.hpp"
 #include "workspace/state.hpp"
@@ -186,7 +187,10 @@ Result<Manifest> write_contents(KeptFacts facts, const Copy& copy, const ChangeS
     Line line{.change = change, .before = note(copy, change)};
     if (has_content(change)) {
       line.content = std::to_string(number++);
-      SBX_TRY(keep_content(copy, change, contents, line.content));
+      if (Status kept = keep_content(copy, change, contents, line.content); !kept) {
+        kept.error().message = "'" + printable(change.path) + "': " + kept.error().message;
+        return fail(std::move(kept).error());
+      }
       manifest.facts.bytes += change.bytes;
     }
     manifest.lines.push_back(std::move(line));

@@ -247,6 +247,17 @@ class SessionCommand {
     return print(text);
   }
 
+  /// A typing error must stop nothing.
+  [[nodiscard]] Result<std::vector<session::Client>> clients_of_all() const {
+    std::vector<session::Client> clients;
+    for (const std::string& name : operands_) {
+      auto client = session::Client::connect(host_, name);
+      if (!client && operands_.size() > 1) client.error().message += "; nothing was stopped";
+      clients.push_back(SBX_TRY(std::move(client)));
+    }
+    return clients;
+  }
+
   Result<int> stop() {
     if (operands_.empty() != typed_.all)
       return usage("usage",
@@ -258,13 +269,7 @@ class SessionCommand {
     if (!set.empty() && operands_.size() != 1)
       return usage("usage", "--keep names the changes of one session",
                    "stop the sessions one by one");
-    // A typing error must stop nothing.
-    std::vector<session::Client> clients;
-    for (const std::string& name : operands_) {
-      auto client = session::Client::connect(host_, name);
-      if (!client && operands_.size() > 1) client.error().message += "; nothing was stopped";
-      clients.push_back(SBX_TRY(std::move(client)));
-    }
+    std::vector<session::Client> clients = SBX_TRY(clients_of_all());
     Json done{{"stopped", Json::array()}};
     if (!set.empty()) {
       auto kept = keep_as(set);

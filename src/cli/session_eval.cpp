@@ -288,7 +288,10 @@ class Eval {
   [[nodiscard]] bool save(Json& record) {
     if (!results_ && shows_pictures(record)) {
       auto folder = CellResults::open(kPictures);
-      if (folder) results_.emplace(std::move(*folder));
+      if (folder)
+        results_.emplace(std::move(*folder));
+      else
+        write_stderr(record::error_text(folder.error(), paint(typed_)));
     }
     if (!results_) return true;
     Status saved = results_->save(record, typed_.cell.results.empty());
