@@ -252,8 +252,11 @@ class SessionCommand {
     std::vector<session::Client> clients;
     for (const std::string& name : operands_) {
       auto client = session::Client::connect(host_, name);
-      if (!client && operands_.size() > 1) client.error().message += "; nothing was stopped";
-      clients.push_back(SBX_TRY(std::move(client)));
+      if (!client) {
+        if (operands_.size() > 1) client.error().message += "; nothing was stopped";
+        return fail(std::move(client).error());
+      }
+      clients.push_back(std::move(*client));
     }
     return clients;
   }
@@ -273,8 +276,11 @@ class SessionCommand {
     Json done{{"stopped", Json::array()}};
     if (!set.empty()) {
       auto kept = keep_as(set);
-      if (!kept) kept.error().message += "; the session lives on";
-      done.update(SBX_TRY(std::move(kept)));
+      if (!kept) {
+        kept.error().message += "; the session lives on";
+        return fail(std::move(kept).error());
+      }
+      done.update(*kept);
     }
     int status = kDone;
     for (std::size_t i = 0; i < clients.size(); ++i) {
