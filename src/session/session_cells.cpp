@@ -181,7 +181,7 @@ Context* Session::named_context(const Json& wish, int connection) {
 void Session::tell_context(const Context& context, Note::What what) {
   const Call* const call = calls_.find(context.call);
   const Note note{what, 0};
-  if (call != nullptr && takes_more(*call))
+  if (call != nullptr)
     (void)::send(call->worker.link.get(), &note, sizeof note, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
