@@ -5,6 +5,7 @@
 
 find_program(SBX_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH REQUIRED)
 set(SBX_RUN_AS ${PROJECT_SOURCE_DIR}/tests/run-as)
+set(SBX_HARNESS ${PROJECT_SOURCE_DIR}/tests/harness) # what the scripts import; harness.py says how to start one by hand
 
 # Every `def test_X` of a Python script becomes the CTests NAME.X.root and NAME.X.user, or of the given USERS; with ONLY, those
 # whose X begins with that.
@@ -52,7 +53,7 @@ function(sbx_driven_test test)
   cmake_parse_arguments(ARG "" "TIMEOUT" "LABELS" ${ARGN})
   set_tests_properties(${test} PROPERTIES
     LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
-    ENVIRONMENT "SBX=$<TARGET_FILE:sbx_binary>;SBX_WITH_FAULTS=$<TARGET_FILE:sbx_with_faults>;SBX_PROBE=$<TARGET_FILE:sbx_probe>;SBX_SOURCE=${PROJECT_SOURCE_DIR};SBX_BUILD=${PROJECT_BINARY_DIR};PYTHONDONTWRITEBYTECODE=1")
+    ENVIRONMENT "SBX=$<TARGET_FILE:sbx_binary>;SBX_WITH_FAULTS=$<TARGET_FILE:sbx_with_faults>;SBX_PROBE=$<TARGET_FILE:sbx_probe>;SBX_SOURCE=${PROJECT_SOURCE_DIR};SBX_BUILD=${PROJECT_BINARY_DIR};SBX_TEST_NAME=${test};PYTHONPATH=${SBX_HARNESS};PYTHONDONTWRITEBYTECODE=1")
 endfunction()
 
 # Runs each GoogleTest binary of a directory once more as an ordinary user: NAME.all.user.

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""growth.py SBX [DIRECTORY]: how the cost of a start, the throughput and the supervisor's memory grow; as a table.
+"""growth.py SBX [DIRECTORY], with PYTHONPATH=tests/harness: how the cost of a start, the throughput and the supervisor's
+memory grow; as a table.
 
 A start with 1, 100, 1,000 and 10,000 grants, denied names, network rules and variables, and with as many argument
 rules as fit into the kernel's filter; runs per second with 1 to 64 in parallel; the supervisor's memory after much
@@ -16,8 +17,6 @@ import sys
 import tempfile
 import time
 import unittest
-
-sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / each) for each in ("network", "sandbox")]
 
 import internet
 

@@ -3,12 +3,9 @@ with the position and the fix, nothing on stdout, no byte that controls a termin
 nothing left behind."""
 
 import os
-import pathlib
 import re
 import subprocess
-import sys
 
-sys.path.insert(0, os.path.join(os.environ["SBX_SOURCE"], "tests", "sandbox"))
 import sbxtest
 from sbxtest import SBX, SbxTest
 

@@ -5,60 +5,15 @@ import fcntl
 import json
 import os
 import pathlib
-import shutil
 import socket
 import subprocess
-import sys
 
-sys.path.insert(0, os.path.join(os.environ["SBX_SOURCE"], "tests", "sandbox"))
 import sbxtest
-from sbxtest import SBX, SbxTest
+from codetest import OVERLAY, Codes
+from sbxtest import SBX
 
 LOADER = b"/lib64/ld-linux-x86-64.so.2"
 ELF_MACHINE = 18  # offset of e_machine, elf(5)
-OVERLAY = ("--workspace", ".:overlay")
-
-
-class Codes(SbxTest):
-    def call(self, *words, wrapper=(), **options):
-        environment = options.pop("env", self.environment())
-        folder = options.pop("folder", self.work)
-        return subprocess.run([*map(str, wrapper), sbxtest.binary_for(environment), *map(str, words)], env=environment, cwd=folder, stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=60, check=False, **options)
-
-    def says(self, code, *words, status=None, **options):
-        """The command fails with this code, and looking the code up explains it."""
-        done = self.call(*words, **options)
-        told = f"{words}\n{done.stdout}\n{done.stderr}"
-        self.assertIn(f"sbx: error[{code}]: ", done.stderr, told)
-        self.assertEqual(done.returncode, status or (125 if words[0] == "run" else 2), told)
-        explained = self.call("policy", "explain", code, folder=self.tmp)
-        self.assertEqual(explained.returncode, 0, explained.stderr)
-        return done
-
-    def refuses(self, code, *words, status=125, **options):
-        """A run ends this way, the record says the same, and the fix is the same in both."""
-        done = self.says(code, "run", *words, status=status, **options)
-        record = json.loads(self.call("run", "--json", *words, **options).stdout)
-        self.assertEqual((record["outcome"]["status"], record["outcome"]["code"]), ("setup-failed", code))
-        if "hint" in record["outcome"]:
-            self.assertIn(f"  help: {record['outcome']['hint']}\n", done.stderr)
-        return done
-
-    def injected(self, call, answer, *options):
-        strace = shutil.which("strace")
-        if strace is None:
-            self.skipTest("strace is not installed")
-        return [strace, "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:{answer}", *options]
-
-    def meets(self, code, call, answer, *words, options=(), **rest):
-        """The kernel's answer to one of sbx's own calls leads to the code."""
-        return self.refuses(code, *(words or ("true",)), wrapper=self.injected(call, answer, *options), **rest)
-
-    def keep(self, name):
-        done = self.call("run", *OVERLAY, "--keep", name, "touch", f"by-{name}")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return self.home / ".local/state/sbx/changes" / name
 
 
 class CommandLine(Codes):

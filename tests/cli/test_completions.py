@@ -5,11 +5,9 @@ import pty
 import select
 import shutil
 import subprocess
-import sys
 import time
 import unittest
 
-sys.path.insert(0, os.path.join(os.environ["SBX_SOURCE"], "tests", "sandbox"))
 import sbxtest
 from sbxtest import SBX, SOURCE, SbxTest
 

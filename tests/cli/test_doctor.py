@@ -4,9 +4,7 @@ import ctypes
 import json
 import os
 import subprocess
-import sys
 
-sys.path.insert(0, os.path.join(os.environ["SBX_SOURCE"], "tests", "sandbox"))
 import sbxtest
 from sbxtest import IS_ROOT, SBX, SbxTest, mounts
 

@@ -5,11 +5,9 @@ import json
 import os
 import socket
 import subprocess
-import sys
 import termios
 import unittest
 
-sys.path.insert(0, os.path.join(os.environ["SBX_SOURCE"], "tests", "sandbox"))
 import sbxtest
 from sbxtest import PROBE, SBX, SOURCE, SbxTest
 

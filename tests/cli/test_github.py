@@ -6,10 +6,8 @@ import pathlib
 import re
 import signal
 import subprocess
-import sys
 import unittest
 
-sys.path.insert(0, os.path.join(os.environ["SBX_SOURCE"], "tests", "sandbox"))
 import sbxtest
 from sbxtest import SBX, SOURCE, SbxTest
 

@@ -3,11 +3,9 @@
 import json
 import os
 import subprocess
-import sys
 import tomllib
 import unittest
 
-sys.path.insert(0, os.path.join(os.environ["SBX_SOURCE"], "tests", "sandbox"))
 import sbxtest
 from sbxtest import SBX, SOURCE, SbxTest
 

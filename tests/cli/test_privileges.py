@@ -1,11 +1,8 @@
 """Tests that need root: sbx with more privileges than its caller."""
 
-import os
 import shutil
 import subprocess
-import sys
 
-sys.path.insert(0, os.path.join(os.environ["SBX_SOURCE"], "tests", "sandbox"))
 import sbxtest
 from sbxtest import SBX, SbxTest
 

@@ -5,9 +5,7 @@ import os
 import resource
 import shutil
 import subprocess
-import sys
 
-sys.path.insert(0, os.path.join(os.environ["SBX_SOURCE"], "tests", "sandbox"))
 import sbxtest
 from sbxtest import PROBE, SOURCE, SbxTest
 

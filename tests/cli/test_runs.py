@@ -2,11 +2,9 @@
 
 import json
 import os
-import pathlib
 import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "sandbox"))
 import sbxtest
 from sbxtest import SBX, SbxTest
 

@@ -1,10 +1,7 @@
 """Each exit status of the table in sbx-run(1): its cause, and the same in the record."""
 
-import os
 import signal
-import sys
 
-sys.path.insert(0, os.path.join(os.environ["SBX_SOURCE"], "tests", "sandbox"))
 import sbxtest
 from sbxtest import PROBE, SBX, SbxTest
 

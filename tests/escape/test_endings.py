@@ -3,13 +3,9 @@
 Every run of these tests ends with SbxTest.finish, which fails if a process is left."""
 
 import os
-import pathlib
 import re
 import signal
-import sys
 import time
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "sandbox"))
 
 import sbxtest
 from sbxtest import PROBE, SbxTest

@@ -4,9 +4,6 @@ import ctypes
 import os
 import pathlib
 import socket
-import sys
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "sandbox"))
 
 import sbxtest
 from sbxtest import PROBE, SbxTest

@@ -12,8 +12,6 @@ import pathlib
 import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "sandbox"))
-
 import sbxtest
 from sbxtest import PROBE, WITH_FAULTS, SbxTest
 

@@ -5,10 +5,7 @@ import pathlib
 import re
 import shlex
 import subprocess
-import sys
 import time
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "sandbox"))
 
 import sbxtest
 from sbxtest import PROBE, SbxTest

@@ -6,9 +6,6 @@ import os
 import pathlib
 import shutil
 import subprocess
-import sys
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "sandbox"))
 
 import sbxtest
 from sbxtest import PROBE, SbxTest

@@ -1,12 +1,8 @@
 """Invariant 9: what a program may leave in a live grant as a trap for the host, and what is refused."""
 
 import os
-import pathlib
 import stat
-import sys
 import time
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "sandbox"))
 
 import sbxtest
 from sbxtest import SbxTest

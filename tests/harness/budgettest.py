@@ -3,15 +3,11 @@
 import json
 import os
 import pathlib
-import pwd
 import subprocess
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "sandbox"))
-
-import sbxtest  # noqa: E402
-from causes import CAUSES, EXITED  # noqa: E402
-from sbxtest import PROBE, SbxTest  # noqa: E402
+import sbxtest
+from causes import CAUSES, EXITED
+from sbxtest import PROBE, SbxTest
 
 MIB = 1 << 20
 TICK_MS, LATE_MS = 10, 250

@@ -1,22 +1,19 @@
-"""Drives the interpreter drivers (src/session/drivers) over pipes, as sbx does but without a sandbox.
-
-By hand: python3 tests/cells/test_x.py [METHOD]"""
+"""Drives the interpreter drivers (src/session/drivers) over pipes, as sbx does but without a sandbox."""
 
 import base64
 import fcntl
 import json
 import os
-import pathlib
 import re
 import selectors
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 
-SOURCE = pathlib.Path(os.environ.get("SBX_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
+from harness import SOURCE, main  # main is for the scripts that import this
+
 DRIVERS = SOURCE / "src" / "session" / "drivers"
 FONTS = os.path.join(tempfile.gettempdir(), f"sbx-cells-matplotlib-{os.getuid()}")  # matplotlib's cache, made once for all tests
 REPEATS_AFTER = 0.2  # seconds, as sbx does
@@ -287,17 +284,3 @@ class CellTest(unittest.TestCase):
 
 def is_png(text):
     return base64.b64decode(text).startswith(b"\x89PNG\r\n")
-
-
-def main():
-    """Runs the named methods, or all; exits with 77, ctest's skip, if all were skipped."""
-    module = sys.modules["__main__"]
-    classes = [item for item in vars(module).values() if isinstance(item, type) and issubclass(item, unittest.TestCase)]
-    names = [f"{cls.__name__}.{name}" for name in sys.argv[1:] for cls in classes if hasattr(cls, name)] or sys.argv[1:]
-    result = unittest.main(module="__main__", argv=[sys.argv[0], "-v", *names], exit=False).result
-    if not result.wasSuccessful() or result.testsRun == 0:
-        sys.exit(1)
-    if result.skipped and len(result.skipped) == result.testsRun:
-        for _, reason in result.skipped:
-            print(f"skipped: {reason}")
-        sys.exit(1 if os.environ.get("SBX_NO_SKIPS") else 77)

@@ -1,9 +1,4 @@
-"""Drives the built sbx from outside: runs it, reads its record, and checks what it leaves on the host.
-
-ctest (cmake/SbxTests.cmake) starts the tests that import this with SBX (the binary), SBX_PROBE (tests/probes) and
-SBX_SOURCE (the project) in the environment, one method per process. By hand:
-
-SBX=build/test/sbx SBX_PROBE=build/test/tests/probes/probe SBX_SOURCE=$PWD python3 tests/sandbox/test_x.py [METHOD]"""
+"""Drives the built sbx from outside: runs it, reads its record, and checks what it leaves on the host."""
 
 import ctypes
 import json
@@ -18,10 +13,11 @@ import tempfile
 import time
 import unittest
 
+from harness import SOURCE, main  # for the scripts that import this
+
 SBX = os.environ.get("SBX", "sbx")
 WITH_FAULTS = os.environ.get("SBX_WITH_FAULTS")  # the same with hooks (tests/faults); the shipped binary has none
 PROBE = os.environ.get("SBX_PROBE", "probe")
-SOURCE = pathlib.Path(os.environ.get("SBX_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 IS_ROOT = os.geteuid() == 0
 
 GONE_WITHIN_SECONDS = 1.0  # promised for everything of a run after its end
@@ -155,6 +151,16 @@ def kill_orphans():
 
 def mounts():
     return pathlib.Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
+
+
+def host_state():
+    """What a run could leave behind besides processes: mounts, directories, network interfaces, IPC objects."""
+    folders = ("/tmp", "/var/tmp", "/dev/shm", "/run")
+    names = {folder: sorted(name for name in os.listdir(folder) if name.startswith((".sbx", "sbx")) and not name.startswith("sbx-test-"))
+             for folder in folders}
+    networks = sorted(os.listdir("/sys/class/net")) if os.path.isdir("/sys/class/net") else []
+    shared = [pathlib.Path(f"/proc/sysvipc/{kind}").read_text() for kind in ("shm", "sem", "msg")]
+    return mounts(), names, networks, shared
 
 
 def init_of(process):
@@ -379,21 +385,3 @@ SYSCALLS = {
     "ioperm": 173, "syslog": 103, "acct": 163, "settimeofday": 164, "clock_settime": 227, "quotactl": 179, "get_mempolicy": 239,
     "lookup_dcookie": 212, "migrate_pages": 256, "move_pages": 279,
 }
-
-
-def main():
-    """Runs the one named method, or all; 77 if it was skipped, so that ctest shows a skip."""
-    program = unittest.main(module="__main__", argv=[sys.argv[0], "-v", *_selection()], exit=False)
-    result = program.result
-    if not result.wasSuccessful() or result.testsRun == 0:
-        sys.exit(1)
-    if result.skipped and len(result.skipped) == result.testsRun:
-        for _, reason in result.skipped:
-            print(f"skipped: {reason}")
-        sys.exit(1 if os.environ.get("SBX_NO_SKIPS") else 77)
-
-
-def _selection():
-    module = sys.modules["__main__"]
-    classes = [item for item in vars(module).values() if isinstance(item, type) and issubclass(item, unittest.TestCase)]
-    return [f"{cls.__name__}.{name}" for name in sys.argv[1:] for cls in classes if name in vars(cls)] or sys.argv[1:]

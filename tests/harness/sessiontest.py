@@ -4,13 +4,10 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "sandbox"))
-
 import sbxtest
-from sbxtest import PROBE, SBX, SbxTest
+from sbxtest import PROBE, SBX, SbxTest, main  # main is for the scripts that import this
 
 
 class Answer:
@@ -173,6 +170,3 @@ class SessionTest(SbxTest):
         for pid in self.pids:
             self.assertFalse(process_lives(pid))
         self.assertEqual(sbxtest.orphans_after(sbxtest.GONE_WITHIN_SECONDS), [])
-
-
-main = sbxtest.main

@@ -3,10 +3,6 @@
 import json
 import pathlib
 import socket
-import sys
-
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "sandbox")]
 
 import internet
 import sbxtest

@@ -3,11 +3,7 @@ everything."""
 
 import pathlib
 import resource
-import sys
 import time
-
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "sandbox")]
 
 import internet
 import sbxtest

@@ -1,14 +1,9 @@
 """npm installs a small tree through the gateway, from the registry that npm's own configuration names."""
 
 import json
-import pathlib
 import shutil
 import subprocess
-import sys
 import urllib.parse
-
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "sandbox")]
 
 import sbxtest
 from sbxtest import SbxTest

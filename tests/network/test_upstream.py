@@ -3,11 +3,7 @@
 import json
 import pathlib
 import socketserver
-import sys
 import time
-
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "sandbox")]
 
 import internet
 import sbxtest

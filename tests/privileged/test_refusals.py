@@ -2,11 +2,9 @@
 answer."""
 
 import os
-import sys
 
-sys.path.insert(0, os.path.join(os.environ["SBX_SOURCE"], "tests", "cli"))
-
-from test_codes import Codes, OVERLAY, sbxtest
+import sbxtest
+from codetest import OVERLAY, Codes
 
 
 class OfRoot(Codes):

@@ -2,17 +2,13 @@
 
 `test_programs.py --readme` runs them all and writes the README's table."""
 
-import os
-import pathlib
 import shutil
 import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "sandbox"))
-
-import sbxtest  # noqa: E402
-from programs import GROUPS, PROGRAMS  # noqa: E402
-from sbxtest import SOURCE, SbxTest  # noqa: E402
+import sbxtest
+from programs import GROUPS, PROGRAMS
+from sbxtest import SOURCE, SbxTest
 
 BEGIN, END = "<!-- programs: written by tests/programs/test_programs.py --readme -->\n", "<!-- end of programs -->\n"
 PATH = "/usr/local/bin:/usr/bin:/bin"

@@ -6,13 +6,10 @@ import os
 import pathlib
 import shutil
 import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "sandbox"))
-
-import sbxtest  # noqa: E402
-from sbxtest import IS_ROOT, SOURCE, SbxTest  # noqa: E402
+import sbxtest
+from sbxtest import IS_ROOT, SOURCE, SbxTest
 
 LISTED = SOURCE / "tests" / "programs" / "suite_differences.txt"
 # Tests of a library, not of its speed: a suite gets half an hour and large budgets.

@@ -7,9 +7,6 @@ import pty
 import shutil
 import signal
 import subprocess
-import sys
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import sbxtest
 import traced

@@ -1,7 +1,5 @@
 """SIGKILL of sbx at any moment leaves no process and no mount; an ordinary run leaves nothing else either."""
 
-import os
-import pathlib
 import random
 import subprocess
 import time
@@ -10,23 +8,13 @@ import sbxtest
 from sbxtest import PROBE, SbxTest
 
 
-def host_state():
-    """What a run could leave behind besides processes: mounts, directories, network interfaces, IPC objects."""
-    folders = ("/tmp", "/var/tmp", "/dev/shm", "/run")
-    names = {folder: sorted(name for name in os.listdir(folder) if name.startswith((".sbx", "sbx")) and not name.startswith("sbx-test-"))
-             for folder in folders}
-    networks = sorted(os.listdir("/sys/class/net")) if os.path.isdir("/sys/class/net") else []
-    shared = [pathlib.Path(f"/proc/sysvipc/{kind}").read_text() for kind in ("shm", "sem", "msg")]
-    return sbxtest.mounts(), names, networks, shared
-
-
 class Kill(SbxTest):
     def options(self):
         granted = self.write("granted", "x", folder=self.tmp)
         return ["--workspace", f"{self.work}:overlay", "--read", granted, "--write", self.home]
 
     def kill_at_random_moments(self, times):
-        before = host_state()
+        before = sbxtest.host_state()
         options = self.options()
         longest = self.duration_of_a_start(options)
         moments = random.Random(7)
@@ -38,7 +26,7 @@ class Kill(SbxTest):
             process.wait(timeout=20)
             if sbxtest.orphans_after(sbxtest.GONE_WITHIN_SECONDS):
                 self.fail(f"processes are left of a run killed after {moment * 1000:.1f} ms: {sbxtest.kill_orphans()}")
-        self.assertEqual(host_state(), before)
+        self.assertEqual(sbxtest.host_state(), before)
 
     def duration_of_a_start(self, options):
         begin = time.monotonic()
@@ -52,21 +40,21 @@ class Kill(SbxTest):
         self.kill_at_random_moments(1000)
 
     def test_ordinary_run_leaves_nothing(self):
-        before = host_state()
+        before = sbxtest.host_state()
         files = sorted(self.tmp.rglob("*"))
         ended = self.exited(self.sbx("--workspace", f"{self.work}:overlay", PROBE, "fill", self.work / "f", 100000))
-        self.assertEqual(host_state(), before)
+        self.assertEqual(sbxtest.host_state(), before)
         if any(each["what"] == "limits.disk" for each in ended.record["degraded"]):  # it was a directory of the state home
             for folder in (".local", ".local/state", ".local/state/sbx", ".local/state/sbx/disks"):
                 files.append(self.home / folder)
         self.assertEqual(sorted(self.tmp.rglob("*")), sorted(files))
 
     def test_run_that_could_not_be_built_leaves_nothing(self):
-        before = host_state()
+        before = sbxtest.host_state()
         self.could_not(self.sbx("--read", self.tmp / "absent", PROBE, "exit", 0))
         ended = self.sbx(*self.options(), PROBE, "exit", 0, env={"SBX_TEST_FAIL": "pivot:EIO"})
         self.assertIn(ended.status, (0, 125), ended)
-        self.assertEqual(host_state(), before)
+        self.assertEqual(sbxtest.host_state(), before)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ import os
 
 import sbxtest
 from sbxtest import SbxTest
-from test_kill import host_state
 
 AT_ONCE = 64
 BOMBS = 24
@@ -24,11 +23,11 @@ def groups():
 class Load(SbxTest):
     def setUp(self):
         super().setUp()
-        self.before = (host_state(), groups())
+        self.before = (sbxtest.host_state(), groups())
 
     def nothing_is_left(self):
         self.assertFalse(sbxtest.orphans_after(sbxtest.GONE_WITHIN_SECONDS), sbxtest.kill_orphans())
-        self.assertEqual(host_state(), self.before[0])
+        self.assertEqual(sbxtest.host_state(), self.before[0])
         # Other tests have groups that come and go: only those of these runs would stay.
         self.assertEqual([group for group in groups() if group not in self.before[1]], [])
         disks = self.home / ".local/state/sbx/disks"

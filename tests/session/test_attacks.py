@@ -7,7 +7,7 @@ import pty
 import subprocess
 import time
 
-import sessiontest  # finds sbxtest
+import sessiontest
 import sbxtest
 from sessiontest import SessionTest
 

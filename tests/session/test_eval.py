@@ -12,7 +12,7 @@ import subprocess
 import time
 import unittest
 
-import sessiontest  # finds sbxtest
+import sessiontest
 import sbxtest
 from sbxtest import SBX, SOURCE
 from sessiontest import SessionTest, wait_until

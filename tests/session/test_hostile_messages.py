@@ -7,7 +7,7 @@ import resource
 import socket
 import struct
 
-import sessiontest  # finds sbxtest
+import sessiontest
 from sessiontest import SessionTest
 
 PEER = pathlib.Path(__file__).parent / "channel_peer.py"

@@ -12,11 +12,10 @@ import subprocess
 import time
 import types
 
-import sessiontest  # finds sbxtest
+import sessiontest
 import sbxtest
 from sbxtest import SBX
 from sessiontest import SessionTest, descendants, process_lives, wait_until
-from test_kill import host_state
 
 KIB = 1 << 10
 MAY_GROW_KIB = 1024
@@ -98,13 +97,13 @@ def descriptors(pid):
 class Load(SessionTest):
     def setUp(self):
         super().setUp()
-        self.before = (host_state(), groups())
+        self.before = (sbxtest.host_state(), groups())
         self.facts = {}
         self.mark = 0
 
     def nothing_is_left(self):
         super().nothing_is_left()
-        (mounts, names, networks, shared), was = host_state(), self.before[0]
+        (mounts, names, networks, shared), was = sbxtest.host_state(), self.before[0]
         self.assertEqual((mounts, networks, shared), (was[0], *was[2:]))
         # Scratch directories of other programs' tests come and go.
         new = {folder: {name for name in found if name not in was[1][folder] and not re.fullmatch(r"sbx-[a-z-]+-[a-z0-9_]{8}", name)}

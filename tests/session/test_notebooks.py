@@ -8,7 +8,7 @@ import signal
 import subprocess
 import unittest
 
-import sessiontest  # finds sbxtest
+import sessiontest
 import sbxtest
 from sbxtest import SBX, SOURCE
 from sessiontest import SessionTest, wait_until

@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 
-import sessiontest  # finds sbxtest
+import sessiontest
 import sbxtest
 from sbxtest import PROBE
 from sessiontest import SessionTest

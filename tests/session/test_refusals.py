@@ -5,7 +5,7 @@ import pathlib
 import signal
 import subprocess
 
-import sessiontest  # finds sbxtest
+import sessiontest
 import sbxtest
 from sbxtest import SBX
 from sessiontest import SessionTest

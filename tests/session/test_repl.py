@@ -9,7 +9,7 @@ import stat
 import subprocess
 import time
 
-import sessiontest  # finds sbxtest
+import sessiontest
 import sbxtest
 import terminaltest
 from sbxtest import SBX

@@ -8,11 +8,10 @@ import select
 import signal
 import socket
 import subprocess
-import sys
 import time
 import urllib.request
 
-import sessiontest  # finds sbxtest
+import sessiontest
 import sbxtest
 from sessiontest import SessionTest
 

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 
-import sessiontest  # finds sbxtest
+import sessiontest
 import sbxtest
 from sbxtest import SBX, SOURCE
 from sessiontest import SessionTest

@@ -4,11 +4,9 @@ import base64
 import re
 import sys
 
-import sessiontest  # finds sbxtest
+import sessiontest
 from sbxtest import SOURCE
 from test_eval import EvalTest
-
-sys.path.insert(0, str(SOURCE / "tests" / "cells"))
 
 import celltest
 from python_table import GROUPS, NEEDS, TABLE, Rows, has

@@ -1,6 +1,6 @@
 # Sourced by the jobs in suites/: runs the project's tests inside a guest, as root and as uid 1000, and counts failures.
 
-export SBX=/t/sbx SBX_WITH_FAULTS=/t/sbx_with_faults SBX_PROBE=/t/probe SBX_SOURCE=/src SBX_BUILD=/t SBX_TEST_USER=tester SBX_EMULATED=yes PYTHONDONTWRITEBYTECODE=1 HOME=/root LANG=C.UTF-8
+export SBX=/t/sbx SBX_WITH_FAULTS=/t/sbx_with_faults SBX_PROBE=/t/probe SBX_SOURCE=/src SBX_BUILD=/t SBX_TEST_USER=tester SBX_EMULATED=yes PYTHONPATH=/src/tests/harness PYTHONDONTWRITEBYTECODE=1 HOME=/root LANG=C.UTF-8
 unset TERM
 failed=0
 group=/

@@ -9,6 +9,7 @@ import tempfile
 import unittest
 
 import folders
+import harness
 
 HERE = pathlib.Path(__file__).resolve().parent
 # Creates a directory, reports it, and keeps it; "hand on": through a child alone, like a qemu that outlives a killed
@@ -83,4 +84,4 @@ class Folders(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    harness.main()

@@ -5,11 +5,9 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "sandbox"))
-import sbxtest  # noqa: E402
+import sbxtest
 
 
 class TwoAtOnce(sbxtest.SbxTest):

@@ -10,10 +10,9 @@ import runpy
 import sys
 import time
 
-TESTS = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TESTS / "sandbox"))
+import sbxtest
 
-import sbxtest  # noqa: E402
+TESTS = pathlib.Path(__file__).resolve().parents[2]
 
 
 def scripts(words):
@@ -30,7 +29,6 @@ def run(script, *methods):
     """In the child: behaves as if Python had been started with this script. Returns its exit status."""
     sbxtest.adopt_orphans()  # a child doesn't inherit that
     path = TESTS / script
-    sys.path.insert(0, str(path.parent))
     sys.argv = [str(path), *methods]
     try:
         runpy.run_path(str(path), run_name="__main__")

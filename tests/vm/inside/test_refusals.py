@@ -5,16 +5,12 @@ Runs as root in a guest, whose settings it changes; sbx itself runs as uid 1000 
 refusal has its twin: the same command where nothing is refused."""
 
 import json
-import os
 import pathlib
 import subprocess
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "sandbox"))
-
-import sbxtest  # noqa: E402
-from refused_calls import ENOSYS, EPERM, refuse_calls  # noqa: E402
-from sbxtest import SBX, SbxTest  # noqa: E402
+import sbxtest
+from refused_calls import ENOSYS, EPERM, refuse_calls
+from sbxtest import SBX, SbxTest
 
 AS_TESTER = ("setpriv", "--reuid", "1000", "--regid", "1000", "--clear-groups", "env", "HOME=/home/tester")
 AS_ROOT = ("env", "HOME=/root")

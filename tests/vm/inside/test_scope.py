@@ -5,13 +5,10 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "sandbox"))
-
-import sbxtest  # noqa: E402
-from sbxtest import PROBE, SBX, SbxTest  # noqa: E402
+import sbxtest
+from sbxtest import PROBE, SBX, SbxTest
 
 RUNTIME = "/run/user/1000"
 GROUPS = pathlib.Path("/sys/fs/cgroup/user.slice/user-1000.slice")

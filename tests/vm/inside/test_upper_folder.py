@@ -2,15 +2,11 @@
 
 import json
 import os
-import pathlib
 import signal
 import subprocess
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "sandbox"))
-
-import sbxtest  # noqa: E402
-from sbxtest import SbxTest  # noqa: E402
+import sbxtest
+from sbxtest import SbxTest
 
 REPLACE = "import os, shutil\nshutil.rmtree('a'); os.mkdir('a'); open('a/new', 'w').write('x')\nos.remove('b')"
 OLD = tuple(map(int, os.uname().release.split(".")[:2])) < (6, 6)
