@@ -16,7 +16,7 @@ COMMANDS = ["run", "policy list", "policy show", "policy check", "policy explain
 class Arguments(SbxTest):
     def call(self, *arguments, **options):
         return subprocess.run([SBX, *arguments], env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL,
-                              capture_output=True, timeout=60, **options)
+                              capture_output=True, timeout=120, **options)
 
     def test_arguments_after_the_operand_reach_the_program(self):
         ended = self.sbx("python3", "-c", SHOW, "--json", "-q", "--", "", json_record=False)
@@ -104,7 +104,7 @@ class Arguments(SbxTest):
         self.assertEqual((status, shown.strip()), (0, "/dev/pts/0"))
 
     def test_any_name_of_the_program_works(self):
-        done = subprocess.run(["", "--version"], executable=SBX, capture_output=True, timeout=60)
+        done = subprocess.run(["", "--version"], executable=SBX, capture_output=True, timeout=120)
         self.assertEqual((done.returncode, done.stderr), (0, b""))
 
     def test_policies_are_listed_shown_and_checked(self):
@@ -169,7 +169,7 @@ class Arguments(SbxTest):
             report = self.tmp / "r.json"
             script = f'exec "$0" run --report {report} -- sh -c "cat; echo out; echo err >&2; exit 7" {closed}'
             done = subprocess.run(["sh", "-c", script, SBX], env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
             self.assertTrue(report.exists(), (closed, done))
             self.assertIn(b'"sbx.run/1"', report.read_bytes())
             report.unlink()

@@ -285,7 +285,7 @@ class BadInputs(SbxTest):
         path.chmod(mode)
 
     def judge(self, words, named, statuses):
-        done = subprocess.run([SBX, *words], cwd=self.work, env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True, timeout=30, check=False)
+        done = subprocess.run([SBX, *words], cwd=self.work, env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False)
         told = f"{[word[:80] for word in words]} -> {done.returncode}\n{done.stdout!r}\n{done.stderr.decode('utf-8', 'replace')}"
         self.assertIn(done.returncode, statuses, told)
         text = done.stderr.decode()  # valid UTF-8
@@ -303,7 +303,7 @@ class BadInputs(SbxTest):
         (self.work / "t.toml").write_bytes(text.encode())
         self.names = sorted(os.listdir(self.work))
         checked = subprocess.run([SBX, "policy", "check", "t.toml"], cwd=self.work, env=self.environment(), stdin=subprocess.DEVNULL,
-                                 capture_output=True, timeout=30, check=False)
+                                 capture_output=True, timeout=120, check=False)
         told = f"{text[:200]!r}\n{checked.stdout.decode('utf-8', 'replace')}"
         self.assertEqual((checked.returncode, checked.stderr), (1, b""), told)
         self.assertIn("\n1 finding\n", checked.stdout.decode(), told)
@@ -341,7 +341,7 @@ class BadInputs(SbxTest):
             for value in ODD_VALUES:
                 with self.subTest(option=option, value=value[:20]):
                     done = subprocess.run([SBX, "run", f"{option}={value}", "true"], cwd=self.work, env=self.environment(), stdin=subprocess.DEVNULL,
-                                          capture_output=True, timeout=30, check=False)
+                                          capture_output=True, timeout=120, check=False)
                     told = f"{done.returncode}\n{done.stderr.decode('utf-8', 'replace')}"
                     text = done.stderr.decode()  # valid UTF-8
                     self.assertIn(done.returncode, (0, 1, 125, 126, 127), told)
@@ -358,7 +358,7 @@ class BadInputs(SbxTest):
                 environment = {name: value for name, value in environment.items() if value is not None}
                 for words in (("true",), ("--lang", "python", "-c", "1")):
                     done = subprocess.run([SBX, "run", *words], cwd=self.work, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
-                                          text=True, timeout=30, check=False)
+                                          text=True, timeout=120, check=False)
                     self.assertIn(done.returncode, (125, 127), done.stderr)
                     self.assertIn(named, done.stderr)
                     self.assertIn("help: ", done.stderr)

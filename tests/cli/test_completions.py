@@ -5,10 +5,10 @@ import pty
 import select
 import shutil
 import subprocess
-import time
 import unittest
 
 import sbxtest
+from harness import wait_until
 from sbxtest import SBX, SOURCE, SbxTest
 
 # The words before the cursor, some words that must be offered, and some that must not.
@@ -60,7 +60,7 @@ class Completions(SbxTest):
             array = " ".join(f"'{word}'" for word in words)
             done = subprocess.run([program, "--norc", "-c", f"source {path}; COMP_WORDS=({array}); COMP_CWORD={len(words) - 1}; _sbx; "
                                    "printf '%s\\n' \"${COMPREPLY[@]}\"; complete -p sbx"],
-                                  env=self.environment(), cwd=self.work, capture_output=True, text=True, timeout=60)
+                                  env=self.environment(), cwd=self.work, capture_output=True, text=True, timeout=120)
             self.assertEqual((done.returncode, done.stderr), (0, ""), words)
             lines = done.stdout.splitlines()
             self.assertIn("-F _sbx sbx", lines.pop())
@@ -79,7 +79,7 @@ class Completions(SbxTest):
             line = " ".join(words).replace("'", "\\'")
             done = subprocess.run([program, "--no-config", "-c", f"source {path}; complete -C '{line}'"],
                                   env=self.environment({"XDG_CONFIG_HOME": str(self.home / ".config")}), cwd=self.work, capture_output=True,
-                                  text=True, timeout=60)
+                                  text=True, timeout=120)
             self.assertEqual((done.returncode, done.stderr), (0, ""), words)
             return {line.split("\t")[0] for line in done.stdout.splitlines()}
         self.expect(offered)
@@ -106,14 +106,10 @@ class Completions(SbxTest):
         self.expect(offered)
 
     def await_line(self, last):
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            path = self.work / "offered"
-            lines = path.read_text().splitlines() if path.exists() else []
-            if last in lines:
-                return lines
-            select.select([], [], [], 0.01)
-        self.fail(f"zsh did not answer: {lines}")
+        path = self.work / "offered"
+        lines = lambda: path.read_text().splitlines() if path.exists() else []
+        wait_until(lambda: last in lines(), f"zsh writes {last!r}")
+        return lines()
 
 
 class Terminal:

@@ -124,7 +124,7 @@ class Doctor(SbxTest):
         wrapper = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--groups", "100"]
         self.work.chmod(0o755)
         self.tmp.chmod(0o755)
-        done = subprocess.run([*wrapper, SBX, "doctor", "--json", "-p", "strict"], cwd="/", capture_output=True, text=True, timeout=60,
+        done = subprocess.run([*wrapper, SBX, "doctor", "--json", "-p", "strict"], cwd="/", capture_output=True, text=True, timeout=120,
                               env=self.environment())
         groups = next(each for each in json.loads(done.stdout)["machine"] if each["name"] == "supplementary groups")
         self.assertEqual(groups["state"], "weaker")

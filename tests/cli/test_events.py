@@ -26,7 +26,7 @@ class Events(SbxTest):
                                        stdin=stdin, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             os.close(write)
             events = [json.loads(line) for line in source]
-            process.communicate(timeout=60)
+            process.communicate(timeout=120)
         self.check(events)
         return process.returncode, events
 
@@ -76,7 +76,7 @@ class Events(SbxTest):
             self.assertEqual(json.loads(source.readline())["what"], "ptrace")  # the command still waits for its input
             process.stdin.close()
             self.assertEqual(json.loads(source.readline())["event"], "ended")
-        process.wait(timeout=60)
+        process.wait(timeout=120)
 
     def test_a_reader_that_does_not_read_or_leaves_changes_nothing(self):
         read, write = os.pipe()
@@ -88,11 +88,11 @@ class Events(SbxTest):
         except BlockingIOError:
             pass
         os.set_blocking(write, True)
-        full = subprocess.run([SBX, "run", "--events-fd", str(write), "true"], pass_fds=[write], env=self.environment(), cwd=self.work, timeout=60, check=False)
+        full = subprocess.run([SBX, "run", "--events-fd", str(write), "true"], pass_fds=[write], env=self.environment(), cwd=self.work, timeout=120, check=False)
         self.assertEqual(full.returncode, 0)
         self.assertFalse(fcntl.fcntl(write, fcntl.F_GETFL) & os.O_NONBLOCK, "the caller's descriptor is as it was")
         os.close(read)
-        left = subprocess.run([SBX, "run", "--events-fd", str(write), "true"], pass_fds=[write], env=self.environment(), cwd=self.work, timeout=60, check=False)
+        left = subprocess.run([SBX, "run", "--events-fd", str(write), "true"], pass_fds=[write], env=self.environment(), cwd=self.work, timeout=120, check=False)
         self.assertEqual(left.returncode, 0)
         os.close(write)
 
@@ -105,7 +105,7 @@ class Events(SbxTest):
         self.assertEqual(process.stdout.readline(), b"\n")
         os.close(write)
         self.assertEqual(os.read(read, capacity), b"x" * capacity)
-        process.communicate(timeout=60)
+        process.communicate(timeout=120)
         with os.fdopen(read) as source:
             events = [json.loads(line) for line in source]
         self.check(events)
@@ -113,7 +113,7 @@ class Events(SbxTest):
 
     def run_to(self, write, **options):
         return subprocess.run([SBX, "run", "--events-fd", str(write), "true"], pass_fds=[write], env=self.environment(), cwd="/", stdin=subprocess.DEVNULL,
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60, check=False, **options).returncode
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120, check=False, **options).returncode
 
     @unittest.skipUnless(sbxtest.IS_ROOT, "only root can start sbx as another user")
     def test_a_pipe_of_another_user_takes_events_and_is_not_waited_for(self):
@@ -164,7 +164,7 @@ class Events(SbxTest):
     def test_the_program_does_not_get_the_descriptor(self):
         read, write = os.pipe()
         done = subprocess.run([SBX, "run", "--events-fd", str(write), "--", "sh", "-c", f"echo for''ged >&{write}"], pass_fds=[write], env=self.environment(),
-                              cwd=self.work, capture_output=True, timeout=60, check=False)
+                              cwd=self.work, capture_output=True, timeout=120, check=False)
         os.close(write)
         with os.fdopen(read, "rb") as source:
             self.assertNotIn(b"forged", source.read())
@@ -172,14 +172,14 @@ class Events(SbxTest):
 
     def test_the_same_program_outside_has_the_descriptor(self):
         read, write = os.pipe()
-        subprocess.run(["sh", "-c", f"echo for''ged >&{write}"], pass_fds=[write], timeout=60, check=True)
+        subprocess.run(["sh", "-c", f"echo for''ged >&{write}"], pass_fds=[write], timeout=120, check=True)
         os.close(write)
         with os.fdopen(read, "rb") as source:
             self.assertEqual(source.read(), b"forged\n")
 
     def test_a_descriptor_that_is_none(self):
         for number in ("0", "1", "2", "99"):
-            done = subprocess.run([SBX, "run", "--events-fd", number, "true"], env=self.environment(), cwd=self.work, capture_output=True, text=True, timeout=60, check=False)
+            done = subprocess.run([SBX, "run", "--events-fd", number, "true"], env=self.environment(), cwd=self.work, capture_output=True, text=True, timeout=120, check=False)
             self.assertEqual(done.returncode, 125)
             self.assertIn("--events-fd", done.stderr)
 

@@ -57,7 +57,7 @@ class Github(SbxTest):
         files = {name: self.write(name, "") for name in ("output", "summary")}
         environment = self.environment({"GITHUB_OUTPUT": str(files["output"]), "GITHUB_STEP_SUMMARY": str(files["summary"]),
                                         "RUNNER_TEMP": str(self.tmp), "SBX_PROGRAM": SBX, "SBX_POLICY_NAME": "strict", **inputs})
-        done = subprocess.run([SOURCE / "share/github" / script], env=environment, cwd=self.work, capture_output=True, text=True, timeout=60)
+        done = subprocess.run([SOURCE / "share/github" / script], env=environment, cwd=self.work, capture_output=True, text=True, timeout=120)
         self.assertEqual(done.stderr, "")
         outputs = dict(line.split("=", 1) for line in files["output"].read_text().splitlines())
         return done.returncode, done.stdout, outputs, files["summary"].read_text()
@@ -126,7 +126,7 @@ class Github(SbxTest):
         while b"started" not in (line := step.stdout.readline()):
             self.assertNotEqual(line, b"", "it ended before it was cancelled")
         os.kill(step.pid, signal.SIGINT)
-        step.communicate(timeout=30)
+        step.communicate(timeout=120)
         self.assertEqual(step.returncode, 143)
         self.assertIn("status=cancelled\nexit-code=143\n", output.read_text())
 

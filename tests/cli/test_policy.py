@@ -53,7 +53,7 @@ MISTAKES = {
 class Policy(SbxTest):
     def call(self, *arguments, status=0, cwd=None):
         done = subprocess.run([SBX, "policy", *map(str, arguments)], env=self.environment(), cwd=cwd or self.work,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, status, f"{arguments}\n{done.stdout}\n{done.stderr}")
         return done.stdout
 
@@ -299,7 +299,7 @@ class Strangers(SbxTest):
         for arguments in (["policy", "check", file], *(["policy", "check", "--format", form, file] for form in ("json", "sarif", "github")),
                           ["run", "-p", file, "--", "true"], ["policy", "audit", file], ["policy", "show", "--effective", file]):
             done = subprocess.run([SBX, *map(str, arguments)], env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL,
-                                  capture_output=True, text=True, timeout=60)
+                                  capture_output=True, text=True, timeout=120)
             yield arguments, done.stdout + done.stderr
 
     def test_no_line_of_another_file_is_shown(self):

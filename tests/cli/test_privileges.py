@@ -14,9 +14,9 @@ class Privileges(SbxTest):
         command = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", str(copy), "--version"]
         self.tmp.chmod(0o755)
         copy.chmod(0o755)
-        self.assertEqual(subprocess.run(command, capture_output=True, timeout=60).returncode, 0)
+        self.assertEqual(subprocess.run(command, capture_output=True, timeout=120).returncode, 0)
         copy.chmod(0o4755)
-        done = subprocess.run(command, capture_output=True, timeout=60)
+        done = subprocess.run(command, capture_output=True, timeout=120)
         self.assertEqual(done.returncode, 125)
         self.assertIn(b"raised privileges", done.stderr)
 

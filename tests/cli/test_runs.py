@@ -136,14 +136,14 @@ class NobodyWaits(Waiting):
         process = self.waiting("--report-fd", write, pass_fds=[write])
         os.close(write)
         os.close(read)
-        process.communicate(timeout=20)
+        process.communicate(timeout=120)
         self.assertNotEqual(process.returncode, 0)
 
     def test_a_json_caller_that_leaves_ends_the_run(self):
         process = self.start_sbx("--lang", "python", "-c", "import time; time.sleep(50)")
         process.stdout.close()
         self.addCleanup(process.stderr.close)
-        self.assertNotEqual(process.wait(timeout=20), 0)
+        self.assertNotEqual(process.wait(timeout=120), 0)
 
     def test_a_record_that_goes_to_a_file_too_is_waited_for(self):
         read, write = os.pipe()
@@ -151,7 +151,7 @@ class NobodyWaits(Waiting):
         process = self.waiting("--report-fd", write, "--report", report, pass_fds=[write])
         os.close(write)
         os.close(read)
-        process.communicate(b"\n", timeout=20)
+        process.communicate(b"\n", timeout=120)
         self.assertEqual(json.loads(report.read_text())["outcome"]["status"], "exited")
 
     def under_a_parent(self, *options):

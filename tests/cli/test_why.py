@@ -13,7 +13,7 @@ TRACE_ME = "import ctypes; libc = ctypes.CDLL(None); libc.ptrace(0, 0, 0, 0)"
 class Why(SbxTest):
     def why(self, *operands, status=0, stdin=None):
         done = subprocess.run([SBX, "why", *map(str, operands)], env=self.environment(), cwd=self.work, input=stdin, text=True,
-                              capture_output=True, timeout=60)
+                              capture_output=True, timeout=120)
         self.assertEqual(done.returncode, status, f"{operands}\n{done.stdout}\n{done.stderr}")
         return done.stdout if status == 0 else done.stderr
 

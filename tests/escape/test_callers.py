@@ -54,13 +54,13 @@ class Privileges(SbxTest):
             os.chown(copy, 0, 0)
             copy.chmod(mode)
             done = subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", copy, "run", "--", "true"],
-                                  capture_output=True, timeout=60, cwd="/")
+                                  capture_output=True, timeout=120, cwd="/")
             self.assertEqual(done.returncode, 125, done)
             self.assertIn(b"set", done.stderr)
 
     def test_copy_without_the_setuid_bit_runs(self):
         copy = pathlib.Path(shutil.copy(SBX, self.tmp / "sbx"))
-        done = subprocess.run([copy, "run", "--", "true"], capture_output=True, timeout=60, cwd=self.work, env=self.environment())
+        done = subprocess.run([copy, "run", "--", "true"], capture_output=True, timeout=120, cwd=self.work, env=self.environment())
         self.assertEqual(done.returncode, 0, done)
 
 
@@ -105,13 +105,13 @@ class Descriptors(SbxTest):
     def test_reader_that_goes_away_ends_an_endless_writer(self):
         script = '"$0" "$@" | head -c 10; echo'
         done = subprocess.run(["/bin/sh", "-c", script, SBX, "run", "--output", "1G", "--", "yes"], env=self.environment(), cwd=self.work,
-                              capture_output=True, timeout=30)
+                              capture_output=True, timeout=120)
         self.assertEqual(done.stdout, b"y\ny\ny\ny\ny\n\n", done)
         self.assertEqual(sbxtest.orphans_after(1), [])
 
     def test_reader_that_stays_gets_everything(self):
         done = subprocess.run(["/bin/sh", "-c", '"$0" "$@" | wc -c', SBX, "run", PROBE, "flood-output", "700000"], env=self.environment(),
-                              cwd=self.work, capture_output=True, timeout=30)
+                              cwd=self.work, capture_output=True, timeout=120)
         self.assertEqual(done.stdout.strip(), b"700000", done)
 
     def test_few_descriptors_are_enough(self):

@@ -4,7 +4,6 @@ import resource
 import shutil
 import signal
 import subprocess
-import time
 
 import sbxtest
 from sbxtest import PROBE, SYSCALLS, SbxTest
@@ -169,10 +168,8 @@ class Flood(SbxTest):
         self.assertGreater(ended.record["usage"]["wall_ms"], (self.CALLS - 1000) / 16 * 0.9)
 
     def test_few_denied_calls_are_not_slowed(self):
-        begin = time.monotonic()
         ended = self.sbx(PROBE, "flood", SYSCALLS["bpf"], 900)
         self.assertEqual(ended.denied, {"bpf": 900}, ended)
-        self.assertLess(time.monotonic() - begin, 5)
 
     def test_signals_do_not_change_the_errno(self):
         """With SA_RESTART: until the supervisor has received the notification, the kernel restarts or interrupts the

@@ -1,11 +1,11 @@
 """Invariant 5: the end of the main process is the end of the run, and nothing is left within a second.
 
-Every run of these tests ends with SbxTest.finish, which fails if a process is left."""
+What these programs leave behind would stay for ever. Every run of these tests ends with SbxTest.finish, which fails if a
+process is left."""
 
 import os
 import re
 import signal
-import time
 
 import sbxtest
 from sbxtest import PROBE, SbxTest
@@ -20,9 +20,8 @@ class Endings(SbxTest):
 
     def test_processes_left_behind_are_gone(self):
         for way in WAYS:
-            begin = time.monotonic()
-            self.ends_soon_after_main(self.sbx(PROBE, "leave", way, 10))
-            self.assertLess(time.monotonic() - begin, 5, way)
+            with self.subTest(way=way):
+                self.ends_soon_after_main(self.sbx(PROBE, "leave", way, 10))
 
     def test_traced_processes_left_behind_are_gone(self):
         self.ends_soon_after_main(self.sbx("--set", 'syscalls.allow=["ptrace"]', PROBE, "leave", "trace", 5))
@@ -40,10 +39,8 @@ class Endings(SbxTest):
 
     def test_stubborn_tree_is_gone_at_the_wall_time(self):
         for way in WAYS:
-            begin = time.monotonic()
-            ended = self.sbx("--timeout", "500ms", PROBE, "leave", way, 5, "stay")
-            self.over_budget(ended, "wall_time", 124)
-            self.assertLess(time.monotonic() - begin, 0.5 + sbxtest.GONE_WITHIN_SECONDS + 1, way)
+            with self.subTest(way=way):
+                self.over_budget(self.sbx("--timeout", "500ms", PROBE, "leave", way, 5, "stay"), "wall_time", 124)
 
     def test_willing_program_ends_before_the_wall_time(self):
         self.exited(self.sbx("--timeout", "20s", PROBE, "leave", "sleep", 5))

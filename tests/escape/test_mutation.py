@@ -91,7 +91,7 @@ def landlock_abi():
 
 def stages():
     """(name, kind, what is true afterwards) of every stage."""
-    done = subprocess.run([WITH_FAULTS, "--list-stages"], capture_output=True, timeout=60, check=False)
+    done = subprocess.run([WITH_FAULTS, "--list-stages"], capture_output=True, timeout=120, check=False)
     return [tuple(line.split("\t")) for line in done.stdout.decode().splitlines()]
 
 

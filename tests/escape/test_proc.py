@@ -171,7 +171,7 @@ class Mounts(SbxTest):
     def test_capabilities_are_there_before_that(self):
         """The twin: a process of a new user namespace starts with every capability."""
         done = sbxtest.start(["unshare", "--user", "--map-root-user", "cat", "/proc/self/status"], stdout=subprocess.PIPE)
-        facts = done.communicate(timeout=60)[0].decode()
+        facts = done.communicate(timeout=120)[0].decode()
         self.assertNotIn("CapEff:\t0000000000000000", facts)
 
     def test_init_holds_no_effective_capability(self):

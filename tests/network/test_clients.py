@@ -11,8 +11,9 @@ from internet import Internet
 from sbxtest import SbxTest
 
 ALLOWED, REFUSED = "web.example.org", "same.example.org"
-URLLIB = "import sys, urllib.request as r; sys.stdout.write(r.urlopen(sys.argv[1], timeout=10).read().decode())"
-REQUESTS = "import sys, requests; sys.stdout.write(requests.get(sys.argv[1], timeout=10).text)"
+PATIENCE = "600"  # seconds that the clients would wait: longer than a run may last, so one that exits was told at once
+URLLIB = "import sys, urllib.request as r; sys.stdout.write(r.urlopen(sys.argv[1], timeout=600).read().decode())"
+REQUESTS = "import sys, requests; sys.stdout.write(requests.get(sys.argv[1], timeout=600).text)"
 FETCH = "fetch(process.argv[1]).then(r => r.text()).then(t => process.stdout.write(t)).catch(e => { console.error(e.cause.code); process.exit(3) })"
 STATIC_CLIENT = r"""
 #include <arpa/inet.h>
@@ -84,7 +85,6 @@ class Clients(SbxTest):
         ended = self.through(command, *rules, options=options)
         self.assertEqual(ended.outcome["status"], "exited", ended)
         self.assertNotEqual(ended.outcome["exit_code"], 0, ended)
-        self.assertLess(ended.record["usage"]["wall_ms"], 8000, ended)  # the clients' time-out is 10 s
         self.assertIn(what, ended.denied, ended)
 
     def both(self, command, port, env=None):
@@ -95,15 +95,15 @@ class Clients(SbxTest):
     @needs("nginx", "curl")
     def test_curl(self):
         self.begin("web")
-        self.both(lambda name: ["curl", "-sS", "-m", "10", f"http://{name}/"], 80)
-        self.both(lambda name: ["curl", "-sS", "-m", "10", "--cacert", self.net / "ca.crt", f"https://{name}/"], 443)
-        self.both(lambda name: ["curl", "-sS", "-m", "10", "--http2", "--cacert", self.net / "ca.crt", f"https://{name}/"], 443)
-        self.same_as_outside(["curl", "-sS", "-m", "10", "http://six.example.org/"], "six.example.org:80")  # IPv6 upstream
+        self.both(lambda name: ["curl", "-sS", "-m", PATIENCE, f"http://{name}/"], 80)
+        self.both(lambda name: ["curl", "-sS", "-m", PATIENCE, "--cacert", self.net / "ca.crt", f"https://{name}/"], 443)
+        self.both(lambda name: ["curl", "-sS", "-m", PATIENCE, "--http2", "--cacert", self.net / "ca.crt", f"https://{name}/"], 443)
+        self.same_as_outside(["curl", "-sS", "-m", PATIENCE, "http://six.example.org/"], "six.example.org:80")  # IPv6 upstream
 
     @needs("nginx", "wget")
     def test_wget(self):
         self.begin("web")
-        self.both(lambda name: ["wget", "-q", "-T", "10", "-t", "1", "-O", "-", f"http://{name}/"], 80)
+        self.both(lambda name: ["wget", "-q", "-T", PATIENCE, "-t", "1", "-O", "-", f"http://{name}/"], 80)
 
     @needs("nginx", "python3")
     def test_python(self):
@@ -166,7 +166,7 @@ class Clients(SbxTest):
                 self.assertIn(f"{ALLOWED}:443", " ".join(ended.denied), ended)
                 ended = self.through(hello(*options), rule, options=["--set", "network.match_sni=false"])
                 self.assertIn("page of", ended.text, ended)
-        ended = self.through(["sh", "-c", f"printf 'GET / HTTP/1.0\\r\\n\\r\\n' | curl -sS -m 10 telnet://{ALLOWED}:443"], rule)
+        ended = self.through(["sh", "-c", f"printf 'GET / HTTP/1.0\\r\\n\\r\\n' | curl -sS -m {PATIENCE} telnet://{ALLOWED}:443"], rule)
         self.assertIn(f"no TLS at {ALLOWED}:443", ended.denied, ended)
 
 

@@ -7,6 +7,7 @@ import time
 
 import internet
 import sbxtest
+from harness import wait_until
 from internet import ECHO, HTTP, LINGER, OTHER_PUBLIC, PUBLIC, UDP_ECHO, Internet
 from sbxtest import SbxTest
 
@@ -278,11 +279,14 @@ class Load(SbxTest):
         self.assertEqual(process.stdout.readline(), b"held\n")
         # Held inside; each is dialled outside now, and answers fill the kernel's windows: no event shows when they
         # are full. On a busy machine they stay empty for a while.
-        last, now, deadline = None, [], time.monotonic() + 45
-        while (len(now) < count or now != last or sum(now) == 0) and time.monotonic() < deadline:
-            last = now
+        seen = [[]]
+
+        def stays_the_same():
             time.sleep(0.5)
-            now = sorted(waiting_bytes(HTTP))
+            seen.append(sorted(waiting_bytes(HTTP)))
+            return len(seen[-1]) >= count and seen[-1] == seen[-2] and sum(seen[-1]) > 0
+        wait_until(stays_the_same, "the windows are full")
+        last = seen[-1]
         self.go_on(process)
         self.finish(process, json_record=False)
         self.assertGreaterEqual(len(last), count)

@@ -20,7 +20,7 @@ class Npm(SbxTest):
         self.host, self.port = registry.hostname, registry.port or (443 if registry.scheme == "https" else 80)
         self.cafile = self.configured("cafile")
         # Nothing to test if the registry can't be reached without sbx either.
-        outside = subprocess.run(["npm", "view", PACKAGE, "name"], capture_output=True, check=False, env=self.environment(), cwd=self.work, timeout=60)
+        outside = subprocess.run(["npm", "view", PACKAGE, "name"], capture_output=True, check=False, env=self.environment(), cwd=self.work, timeout=120)
         if outside.returncode != 0:
             self.skipTest("no registry can be reached from here")
         self.write("package.json", json.dumps({"name": "tree", "version": "1.0.0", "dependencies": {PACKAGE: "3.0.1"}}))

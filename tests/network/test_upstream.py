@@ -7,12 +7,12 @@ import time
 
 import internet
 import sbxtest
+from harness import wait_until
 from internet import ECHO, HTTP, PUBLIC, UDP_ECHO, Internet
 from sbxtest import SbxTest
 
 NAME = "web.example.org"
 DEAF, TALKER = 9001, 9002
-PATIENCE_SECONDS = 60
 MIB = 1 << 20
 
 PAGE = """
@@ -131,10 +131,7 @@ class Upstream(SbxTest):
 
     def wait_for_sockets(self, kind, port, count):
         """The host's sockets that sbx has connected to a port outside."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while connected_sockets(kind, port) != count and time.monotonic() < deadline:
-            time.sleep(0.02)  # sampling from outside: there is no event
-        self.assertEqual(connected_sockets(kind, port), count)
+        wait_until(lambda: connected_sockets(kind, port) == count, f"{count} {kind} sockets to port {port}")
 
     # ---- DNS
 

@@ -115,7 +115,6 @@ TEST(Verdicts, WallTimeEndsASleeper) {
   EXPECT_EQ(seen.verdict, "over-budget wall_time");
   EXPECT_EQ(seen.detail, "wall-time budget of 50 ms spent (limits.wall_time)");
   EXPECT_GE(seen.usage.wall_ms, 50U);
-  EXPECT_LT(seen.usage.wall_ms, 1050U);
 }
 
 TEST(Verdicts, AnEndBeforeTheWallTimeIsAnExit) {

@@ -758,7 +758,7 @@ class Asked(Changes):
         except OSError:  # EIO: the last user of the terminal has closed it
             pass
         os.close(master)
-        return process.wait(timeout=60), said
+        return process.wait(timeout=120), said
 
     def test_it_shows_and_asks_on_a_terminal(self):
         self.story()

@@ -6,7 +6,6 @@ import pathlib
 import signal
 import socket
 import subprocess
-import time
 
 import sbxtest
 from sbxtest import SBX, SbxTest

@@ -130,7 +130,7 @@ class PythonFile(SbxTest):
 
     def test_python_example(self):
         (self.tmp / "sbx").symlink_to(os.path.abspath(SBX))
-        done = subprocess.run(["/usr/bin/python3", EXAMPLES / "python/example.py"], cwd=self.work, capture_output=True, text=True, timeout=60,
+        done = subprocess.run(["/usr/bin/python3", EXAMPLES / "python/example.py"], cwd=self.work, capture_output=True, text=True, timeout=120,
                               env=self.environment({"PATH": f"{self.tmp}:/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}))
         self.assertEqual(done.stderr, "")
         first, second, third, refused = done.stdout.splitlines()
@@ -156,7 +156,7 @@ class Hook(SbxTest):
         (self.tmp / "sbx").unlink(missing_ok=True)
         (self.tmp / "sbx").symlink_to(os.path.abspath(SBX))
         return subprocess.run(["bash", "-c", answer["updatedInput"]["command"]], cwd=self.work, stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, env=self.environment({"PATH": f"{self.tmp}:/usr/bin:/bin", "SECRET": "key"}), timeout=60)
+                              text=True, env=self.environment({"PATH": f"{self.tmp}:/usr/bin:/bin", "SECRET": "key"}), timeout=120)
 
     def test_hook_runs_the_command_inside(self):
         self.write("a.txt", "text\n")
@@ -213,7 +213,7 @@ class Mcp(SbxTest):
         self.assertEqual((counted["isError"], counted["content"][0]["text"]), (False, "3"))
         refused = ask(4, "tools/call", name="count_words", arguments={"path": str(secret)})
         self.assertTrue(refused["isError"], refused)
-        _, err = server.communicate(timeout=30)
+        _, err = server.communicate(timeout=120)
         self.assertEqual((server.returncode, err), (0, ""))
 
 

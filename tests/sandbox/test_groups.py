@@ -11,6 +11,7 @@ import subprocess
 import time
 
 import sbxtest
+from harness import wait_until
 from sbxtest import PROBE, SbxTest
 
 NAME = re.compile(r"/(sbx-[0-9a-f]{16})$")
@@ -151,7 +152,7 @@ class Folders(Groups):
         self.assertEqual(left(names), [])
 
     def finish_one(self, process):
-        process.communicate(timeout=60)
+        process.communicate(timeout=120)
         return process.returncode
 
     def test_group_of_a_killed_sbx_is_removed_by_the_next_run(self):
@@ -171,10 +172,7 @@ class Folders(Groups):
         self.assertEqual(sbxtest.orphans_after(sbxtest.GONE_WITHIN_SECONDS), [])
         # Those of concurrent runs exist only for a moment.
         unmarked = [folder for folder in groups_here() if not is_marked(folder)]
-        deadline = time.monotonic() + 5
-        while unmarked and time.monotonic() < deadline:
-            unmarked = [folder for folder in unmarked if folder.exists() and not is_marked(folder)]
-        self.assertEqual(unmarked, [])
+        wait_until(lambda: all(not folder.exists() or is_marked(folder) for folder in unmarked), f"no group without its mark of {unmarked}")
 
     def test_sbx_killed_while_it_starts_leaves_nothing_for_long(self):
         for milliseconds in (1, 2, 3, 5, 8, 13, 21):
@@ -185,11 +183,11 @@ class Folders(Groups):
             self.assertEqual(sbxtest.orphans_after(sbxtest.GONE_WITHIN_SECONDS), [])
         self.exited(self.sbx("--", "true"))
         dead = [folder for folder in groups_here() if is_dead(folder)]
-        deadline = time.monotonic() + 5
-        while dead and time.monotonic() < deadline:  # those of concurrent tests end by themselves
+
+        def another_run_has_removed_them():  # those of concurrent tests end by themselves
             self.exited(self.sbx("--", "true"))
-            dead = [folder for folder in dead if folder.exists() and is_dead(folder)]
-        self.assertEqual(dead, [])
+            return not any(folder.exists() and is_dead(folder) for folder in dead)
+        wait_until(lambda: not dead or another_run_has_removed_them(), f"no dead group of {dead}")
 
     def test_group_of_a_living_sbx_stays(self):
         process, names = self.waiting()
@@ -234,7 +232,7 @@ class Limits(Groups):
         if not self.enforced["cpus"].startswith("cgroup"):
             self.skipTest("the cpu controller is not to be had")
         usage = self.python(SPIN_WIDE, options=["--cpus", "0.5"]).record["usage"]
-        self.assertLess((usage["user_ms"] + usage["system_ms"]) / usage["wall_ms"], 0.65, usage)
+        self.assertLess(usage["user_ms"] + usage["system_ms"], 0.65 * usage["wall_ms"], usage)
 
     def test_time_of_children_for_whom_nobody_waits_counts(self):
         code = "import os, signal, time\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\n" \
@@ -267,13 +265,13 @@ class Nested(Groups):
         (self.around / "memory.limit_in_bytes").write_text(str(64 << 20))
 
     def remove_around(self):
-        deadline = time.monotonic() + 5
-        while self.around.exists() and time.monotonic() < deadline:
+        def is_gone():
             try:
                 self.around.rmdir()
             except OSError:
-                time.sleep(0.01)
-        self.assertFalse(self.around.exists())
+                return False
+            return True
+        wait_until(is_gone, f"the group {self.around} is empty")
 
     def hog_inside(self, size, enter=lambda: None):
         def prepare():

@@ -23,7 +23,7 @@ class Kill(SbxTest):
             process = self.start_sbx(*options, PROBE, "leave", "ignore", 4, "stay", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             time.sleep(moment)
             process.kill()
-            process.wait(timeout=20)
+            process.wait(timeout=120)
             if sbxtest.orphans_after(sbxtest.GONE_WITHIN_SECONDS):
                 self.fail(f"processes are left of a run killed after {moment * 1000:.1f} ms: {sbxtest.kill_orphans()}")
         self.assertEqual(sbxtest.host_state(), before)

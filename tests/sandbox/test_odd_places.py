@@ -24,7 +24,7 @@ class Names(SbxTest):
         process = sbxtest.start([os.fsencode(sbxtest.SBX), b"run", b"-q", b"-p", b"python", b"--", b"python3", path, b"x y"] if name.startswith(b"-") else
                                 [os.fsencode(sbxtest.SBX), b"run", b"-q", b"-p", b"python", path, b"x y"],
                                 cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environment())
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=120)
         self.assertEqual((process.returncode, out), (0, path + b"|x y"), err)
 
     def test_odd_names_in_the_workspace(self):
@@ -68,7 +68,7 @@ class Arguments(SbxTest):
         code = "import os, sys; sys.stdout.buffer.write(b'|'.join(map(os.fsencode, sys.argv[1:])))"
         process = sbxtest.start([os.fsencode(sbxtest.SBX), b"run", b"-q", b"--lang", b"python", b"-c", code.encode(), *words], cwd=self.work,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environment())
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=120)
         self.assertEqual((process.returncode, out), (0, b"|".join(words)), err)
 
     def test_nearly_two_mebibytes_of_arguments_and_environment(self):

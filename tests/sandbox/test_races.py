@@ -128,7 +128,7 @@ class Races(SbxTest):
             process = self.start_sbx("--", "true")
             record = process.stdout.readline()
             process.send_signal(number)
-            process.communicate(timeout=60)
+            process.communicate(timeout=120)
             self.assertEqual((json.loads(record)["outcome"]["exit_code"], process.returncode), (0, 0))
 
     def test_signal_ends_sbx_when_nobody_reads_the_record(self):
@@ -143,7 +143,7 @@ class Races(SbxTest):
             while not report.exists():
                 self.assertIsNone(process.poll())
             process.terminate()
-            process.communicate(timeout=60)
+            process.communicate(timeout=120)
             self.assertEqual(process.returncode, -signal.SIGTERM)
 
     def test_slow_every_cause(self):

@@ -26,7 +26,7 @@ class Streams(SbxTest):
 
     def test_open_input_does_not_hold_up_the_end(self):
         process = self.start_sbx(PROBE, "exit", 0, stdin=subprocess.PIPE)
-        process.wait(timeout=20)
+        process.wait(timeout=120)
         self.exited(self.finish(process))
 
     def test_unread_input_does_not_hold_up_the_end(self):
@@ -169,7 +169,7 @@ class Fifos(SbxTest):
     def test_files_of_the_caller_are_not_waited_for(self):
         for command in (["why", self.fifo], ["run", "--env-file", self.fifo, "--", "true"], ["run", "-p", "./fifo", "--", "true"],
                         ["policy", "check", self.fifo]):
-            done = subprocess.run([SBX, *command], env=self.environment(), cwd=self.work, capture_output=True, timeout=20, stdin=subprocess.DEVNULL)
+            done = subprocess.run([SBX, *command], env=self.environment(), cwd=self.work, capture_output=True, timeout=120, stdin=subprocess.DEVNULL)
             self.assertNotEqual(done.returncode, 0, command)
             self.assertIn(b"fifo", (done.stdout + done.stderr).lower(), command)
         done = subprocess.run([SBX, "why", self.fifo], env=self.environment(), cwd=self.work, capture_output=True)

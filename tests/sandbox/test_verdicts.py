@@ -56,17 +56,15 @@ class ByItself(SbxTest):
 
 class Budgets(SbxTest):
     def test_wall_time(self):
-        begin = time.monotonic()
+        """The probe sleeps for ever: that it ends at all is the budget's doing."""
         ended = self.over_budget(self.sbx("--timeout", "300ms", PROBE, "sleep"), "wall_time", 124)
-        self.assertLess(time.monotonic() - begin, 2)
         self.assertGreaterEqual(ended.record["usage"]["wall_ms"], 300)
         self.assertIn("300 ms", ended.outcome["detail"])
 
     def test_wall_time_with_grace_lets_the_program_finish(self):
-        options = ["--timeout", "300ms", "--set", 'limits.grace="5s"']
-        begin = time.monotonic()
+        """Nobody waits for the rest of a grace that is longer than this test."""
+        options = ["--timeout", "300ms", "--set", 'limits.grace="1h"']
         self.over_budget(self.sbx(*options, PROBE, "polite", 0), "wall_time", 124)
-        self.assertLess(time.monotonic() - begin, 3)
 
     def test_wall_time_not_reached(self):
         self.exited(self.sbx("--timeout", "20s", "--", "sleep", "0.1"))
@@ -76,10 +74,10 @@ class Budgets(SbxTest):
         self.assertGreaterEqual(ended.record["usage"]["user_ms"] + ended.record["usage"]["system_ms"], 300, ended)
 
     def test_cpu_time_of_the_whole_tree(self):
-        begin = time.monotonic()
-        ended = self.sbx("--cpu-time", "600ms", "--timeout", "20s", PROBE, "leave", "spin", 4, "stay")
+        """If each process had the budget, 16 of them would take 16 times that."""
+        ended = self.sbx("--cpu-time", "600ms", "--timeout", "10m", PROBE, "leave", "spin", 16, "stay")
         self.over_budget(ended, "cpu_time", 152)
-        self.assertLess(time.monotonic() - begin, 5)
+        self.assertLess(ended.record["usage"]["user_ms"] + ended.record["usage"]["system_ms"], 16 * 600 / 2, ended)
 
     def test_cpu_time_not_reached_while_sleeping(self):
         self.over_budget(self.sbx("--cpu-time", "300ms", "--timeout", "900ms", PROBE, "sleep"), "wall_time", 124)
@@ -182,7 +180,7 @@ class CouldNot(SbxTest):
 
     def test_the_shipped_binary_has_no_hooks(self):
         for hook in ("SBX_TEST_FAIL", "SBX_TEST_SKIP"):
-            done = subprocess.run([sbxtest.SBX, "run", "--", "true"], env=self.environment({hook: "pivot:EIO"}), cwd=self.work, timeout=60)
+            done = subprocess.run([sbxtest.SBX, "run", "--", "true"], env=self.environment({hook: "pivot:EIO"}), cwd=self.work, timeout=120)
             self.assertEqual(done.returncode, 0, hook)
 
     def test_missing_grant(self):
@@ -233,8 +231,7 @@ class Lost(SbxTest):
     def test_after_the_command_began(self):
         process = self.start_sbx("--report", self.tmp / "record", "--", "sh", "-c", "echo ready; exec sleep 60", json_record=False)
         self.assertEqual(process.stdout.readline(), b"ready\n")
-        [init] = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        os.kill(int(init), signal.SIGKILL)
+        os.kill(sbxtest.init_of(process), signal.SIGKILL)
         ended = self.finish(process, json_record=False)
         outcome = json.loads((self.tmp / "record").read_text())["outcome"]
         self.assertEqual((ended.status, outcome["status"], outcome["code"], outcome["success"]), (125, "lost", "init-killed", False), outcome)
@@ -246,16 +243,15 @@ class Lost(SbxTest):
         process = self.start_sbx("--write", self.work, "--report", self.tmp / "record", "--", "sh", "-c",
                                  f"echo done > {self.work}/effect; echo ready; exec sleep 60", json_record=False)
         self.assertEqual(process.stdout.readline(), b"ready\n")
-        [init] = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        os.kill(int(init), signal.SIGKILL)
+        os.kill(sbxtest.init_of(process), signal.SIGKILL)
         self.finish(process, json_record=False)
         self.assertEqual(json.loads((self.tmp / "record").read_text())["outcome"]["status"], "lost")
         self.assertEqual((self.work / "effect").read_text(), "done\n")
 
 
 class Cancelled(SbxTest):
-    def cancelled_by(self, number, program, *extra):
-        process = self.start_sbx("--report", self.tmp / "r.json", PROBE, *program, json_record=False)
+    def cancelled_by(self, number, program, *extra, options=()):
+        process = self.start_sbx("--report", self.tmp / "r.json", *options, PROBE, *program, json_record=False)
         self.assertEqual(process.stdout.readline(), b"ready\n")
         process.send_signal(number)
         for again in extra:
@@ -273,13 +269,12 @@ class Cancelled(SbxTest):
 
     def test_stubborn_program_is_killed_after_the_grace(self):
         begin = time.monotonic()
-        self.cancelled_by(signal.SIGTERM, ("stubborn",))
-        self.assertTrue(1.5 < time.monotonic() - begin < 5)
+        self.cancelled_by(signal.SIGTERM, ("stubborn",))  # it would stay for ever
+        self.assertGreater(time.monotonic() - begin, 1.5)
 
     def test_second_signal_kills_at_once(self):
-        begin = time.monotonic()
-        self.cancelled_by(signal.SIGTERM, ("stubborn",), signal.SIGTERM)
-        self.assertLess(time.monotonic() - begin, 1.5)
+        """Before the end of a grace that is longer than this test."""
+        self.cancelled_by(signal.SIGTERM, ("stubborn",), signal.SIGTERM, options=["--set", 'limits.grace="1h"'])
 
     def test_suspended_run_goes_on(self):
         # A process group with its parent outside: SIGTSTP has no effect in an orphaned group, which a CI job may be.
