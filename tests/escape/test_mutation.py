@@ -91,7 +91,7 @@ def landlock_abi():
 
 def stages():
     """(name, kind, what is true afterwards) of every stage."""
-    done = subprocess.run([WITH_FAULTS, "--list-stages"], capture_output=True, timeout=120, check=False)
+    done = subprocess.run([WITH_FAULTS, "--list-stages"], capture_output=True, timeout=60, check=False)
     return [tuple(line.split("\t")) for line in done.stdout.decode().splitlines()]
 
 
@@ -122,13 +122,14 @@ class Mutation(SbxTest):
             self.assertIn(f"def {method}(", (HERE / f"test_{topic}.py").read_text())
 
     def verdict_of(self, topic, method, left_out=None):
-        environment = {**os.environ}
+        environment = {**os.environ, "PYTHONPATH": str(HERE.parent / "harness")}
         if left_out is not None:
             environment["SBX_TEST_SKIP"] = left_out
         done = sbxtest.start([sys.executable, HERE / f"test_{topic}.py", method], env=environment, stdin=subprocess.DEVNULL,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         text = done.communicate(timeout=120)[0].decode(errors="replace")
         sbxtest.kill_orphans()
+        self.assertIn("Ran 1 test ", text)  # a script that can't begin notices nothing
         return done.returncode, text
 
     def test_tests_pass_with_every_protection(self):
