@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 /// Addresses of the pair of interfaces between a sandbox and its gateway. They are seen inside the
 /// run's own two namespaces only: every run has the same.
 namespace sbx {
@@ -12,5 +14,7 @@ inline constexpr unsigned kLinkPrefix4 = 30;
 inline constexpr const char* kGateway6 = "fd53:6278::1";
 inline constexpr const char* kSandbox6 = "fd53:6278::2";
 inline constexpr unsigned kLinkPrefix6 = 64;
+
+inline constexpr std::uint16_t kDnsPort = 53;
 
 }  // namespace sbx

@@ -10,6 +10,10 @@
 /// Reads and writes the files of a control group. `folder` is a descriptor, or AT_FDCWD with a path in `name`.
 namespace sbx::cgroup {
 
+/// Of a quota of CPU time, in microseconds: its period, and the shortest that the kernel accepts.
+inline constexpr std::uint64_t kPeriod = 100'000;
+inline constexpr std::uint64_t kShortestQuota = 1000;
+
 /// The first 4 KiB without the last newline; nothing when it can't be read.
 [[nodiscard]] std::optional<std::string> read_text(int folder, const std::string& name);
 /// Nothing for "max", -1 and what can't be read.

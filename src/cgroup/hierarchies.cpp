@@ -49,13 +49,13 @@ std::optional<GroupPath> place_in(const host::MountPoint& mount, std::string_vie
   return GroupPath{.mount = mount.path, .group = std::string(path)};
 }
 
-constexpr std::array<std::string_view, 4> kControllers = {"memory", "pids", "cpu", "cpuacct"};
+constexpr std::array<std::string_view, 4> kV1Controllers = {"memory", "pids", "cpu", "cpuacct"};
 
 }  // namespace
 
 bool has_v1_controllers(std::string_view own_groups) {
   return std::ranges::any_of(parse_own(own_groups), [](const OwnGroup& group) {
-    return std::ranges::any_of(kControllers, [&](std::string_view controller) {
+    return std::ranges::any_of(kV1Controllers, [&](std::string_view controller) {
       return lists(group.controllers, controller);
     });
   });
@@ -72,10 +72,10 @@ Hierarchies find_hierarchies(std::string_view own_groups,
     if (mount.type != "cgroup") continue;
     std::optional<GroupPath>* const places[] = {&found.memory, &found.pids, &found.cpu,
                                                 &found.cpuacct};
-    for (std::size_t i = 0; i < kControllers.size(); ++i) {
-      if (*places[i] || !lists(mount.options, kControllers[i])) continue;
+    for (std::size_t i = 0; i < kV1Controllers.size(); ++i) {
+      if (*places[i] || !lists(mount.options, kV1Controllers[i])) continue;
       for (const OwnGroup& group : own)
-        if (lists(group.controllers, kControllers[i])) *places[i] = place_in(mount, group.path);
+        if (lists(group.controllers, kV1Controllers[i])) *places[i] = place_in(mount, group.path);
     }
   }
   return found;

@@ -21,17 +21,15 @@ namespace sbx::cgroup {
 
 namespace {
 
-constexpr std::uint64_t kPeriod = 100'000;                    // microseconds
-constexpr std::uint64_t kShortestQuota = 1000;                // which the kernel accepts
 constexpr std::uint64_t kNearLimit = std::uint64_t{2} << 20;  // a huge page, or 64 pages a CPU
 
 enum class Controller : std::uint8_t { memory, pids, cpu, cpuacct };
-constexpr std::size_t kControllers = 4;
+constexpr std::size_t kControllerCount = 4;
 
 /// The groups of one sandbox: cpu and cpuacct are one hierarchy on most machines and share theirs.
 struct Folders {
   std::vector<OwnedFolder> owned;
-  std::array<int, kControllers> of{-1, -1, -1, -1};  ///< borrowed from `owned`; -1: none
+  std::array<int, kControllerCount> of{-1, -1, -1, -1};  ///< borrowed from `owned`; -1: none
 };
 
 Status add_folder(Folders& folders, std::vector<UniqueFd>& tasks, std::size_t controller,
@@ -206,7 +204,7 @@ Result<std::unique_ptr<Group>> LegacyGroup::make_inner() {
   const std::string name = unique_name();
   Status made;
   do_outliving([&] {  // as make_legacy()
-    for (std::size_t i = 0; i < kControllers && made; ++i) {
+    for (std::size_t i = 0; i < kControllerCount && made; ++i) {
       const auto around = std::ranges::find(folders_.owned, folders_.of[i], &OwnedFolder::fd);
       if (around == folders_.owned.end()) continue;
       made = add_folder(inner, tasks, i, {.mount = around->path(), .group = ""}, name);
@@ -224,7 +222,7 @@ LegacyMade make_legacy(const Hierarchies& hierarchies) {
                                                     &hierarchies.cpu, &hierarchies.cpuacct};
   const std::string name = unique_name();
   do_outliving([&] {  // a group without its mark would stay for ever
-    for (std::size_t i = 0; i < kControllers; ++i) {
+    for (std::size_t i = 0; i < kControllerCount; ++i) {
       if (!*places[i]) continue;
       sweep((*places[i])->folder());
       const Status added = add_folder(folders, tasks, i, **places[i], name);

@@ -16,9 +16,6 @@
 namespace sbx::cgroup {
 namespace {
 
-constexpr std::uint64_t kPeriod = 100'000;      // microseconds
-constexpr std::uint64_t kShortestQuota = 1000;  // which the kernel accepts
-
 Error no_spot(std::string why) {
   return {.kind = ErrorKind::host, .code = "no-cgroup", .message = std::move(why)};
 }

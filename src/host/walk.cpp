@@ -14,13 +14,12 @@
 #include <memory>
 #include <vector>
 
+#include "base/beneath.hpp"
 #include "base/sys.hpp"
 
 namespace sbx::host {
 namespace {
 
-constexpr std::uint64_t kBeneath =
-    RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
 constexpr unsigned kWanted = STATX_TYPE | STATX_MODE | STATX_NLINK | STATX_UID | STATX_GID |
                              STATX_INO | STATX_SIZE | STATX_BLOCKS | STATX_CTIME;
 constexpr int kHow = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;

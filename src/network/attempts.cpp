@@ -21,7 +21,7 @@ using policy::Transport;
 
 constexpr std::uint64_t kWindowMicroseconds = 10'000;
 constexpr int kPerWindow = 200;
-constexpr int kPerTurn = 64;
+constexpr int kPacketsPerTurn = 64;
 constexpr int kMostQueued = 4096;    ///< more than a queue of the kernel's default size holds
 constexpr std::uint32_t kKept = 64;  ///< bytes of a packet: the headers
 constexpr std::uint8_t kSynOrAck = 0x12;
@@ -113,7 +113,7 @@ Status Attempts::watch(UniqueFd socket) {
                       .transport = kind.protocol == IPPROTO_TCP ? Transport::tcp : Transport::udp,
                       .family = kind.domain == AF_INET ? Family::v4 : Family::v6});
   return loop_.watch(fd, EPOLLIN,
-                     [this, index](std::uint32_t) { read(sources_[index], kPerTurn); });
+                     [this, index](std::uint32_t) { read(sources_[index], kPacketsPerTurn); });
 }
 
 void Attempts::drain() {

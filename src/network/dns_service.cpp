@@ -16,9 +16,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t kWindowMicroseconds = 10'000;
+constexpr std::uint64_t kQuestionWindowMicroseconds = 10'000;
 constexpr auto kStreamLife = 30s;
-constexpr int kDatagramsPerTurn = 32;
+constexpr int kQuestionsPerTurn = 32;
 
 }  // namespace
 
@@ -61,7 +61,7 @@ Status DnsService::serve_tcp(UniqueFd listener) {
 
 bool DnsService::may_answer() {
   const std::uint64_t now = sys::now_microseconds();
-  if (now - window_start_ >= kWindowMicroseconds) {
+  if (now - window_start_ >= kQuestionWindowMicroseconds) {
     window_start_ = now;
     answered_ = 0;
   }
@@ -75,7 +75,7 @@ void DnsService::pause() {
   if (resume_ != EventLoop::kNoTimer) return;
   for (const UniqueFd& socket : udp_) loop_.set_events(socket.get(), 0);
   for (const auto& [fd, stream] : streams_) loop_.set_events(fd, 0);
-  resume_ = loop_.at(window_start_ + kWindowMicroseconds, [this] { resume(); });
+  resume_ = loop_.at(window_start_ + kQuestionWindowMicroseconds, [this] { resume(); });
 }
 
 void DnsService::resume() {
@@ -94,7 +94,7 @@ dns::Bytes DnsService::answer_to(std::span<const std::uint8_t> message, bool ove
 }
 
 void DnsService::datagrams(int socket) {
-  for (int i = 0; i < kDatagramsPerTurn; ++i)
+  for (int i = 0; i < kQuestionsPerTurn; ++i)
     if (!may_answer() || !datagram(socket)) return;
 }
 

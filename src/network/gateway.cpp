@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/network_addresses.hpp"
 #include "network/denials.hpp"
 #include "network/socket_address.hpp"
 #include "network/udp_service.hpp"
@@ -17,12 +18,11 @@ namespace {
 using policy::Family;
 using policy::Transport;
 
-constexpr std::uint16_t kDnsPort = 53;
 constexpr int kDnsBacklog = 128;
 /// What stands for a name never changes in a run; short, because programs outlive runs in snapshots.
 constexpr std::uint32_t kTtlSeconds = 60;
 
-SocketWish wish(int domain, int type, int protocol = 0) {
+SocketWish gateway_socket(int domain, int type, int protocol = 0) {
   return {
       .domain = domain, .type = type, .protocol = protocol, .in_gateway = true, .loopback_port = 0};
 }
@@ -47,10 +47,11 @@ struct Gateway::Served {
 };
 
 std::vector<SocketWish> Gateway::wishes(const plan::NetworkPlan& plan, bool ipv6) {
-  std::vector<SocketWish> wishes{wish(AF_INET, SOCK_DGRAM), wish(AF_INET, SOCK_STREAM)};
+  std::vector<SocketWish> wishes{gateway_socket(AF_INET, SOCK_DGRAM),
+                                 gateway_socket(AF_INET, SOCK_STREAM)};
   if (ipv6) {
-    wishes.push_back(wish(AF_INET6, SOCK_DGRAM));
-    wishes.push_back(wish(AF_INET6, SOCK_STREAM));
+    wishes.push_back(gateway_socket(AF_INET6, SOCK_DGRAM));
+    wishes.push_back(gateway_socket(AF_INET6, SOCK_STREAM));
   }
   if (plan.named || plan.wide_rule() != nullptr)
     for (const SocketWish& each : Attempts::wishes(ipv6)) wishes.push_back(each);

@@ -20,7 +20,7 @@ using policy::NetworkRule;
 using policy::PlacedRule;
 using policy::Transport;
 
-constexpr int kBacklog = 4096;
+constexpr int kListenerBacklog = 4096;
 /// Names that a wildcard is likely to have in a short run.
 constexpr std::size_t kNamesOfAWildcard = 4;
 /// The rest comes from a helper when it is needed.
@@ -101,7 +101,7 @@ Result<UniqueFd> Listeners::listening_socket(const Endpoint& place) {
                                                     : SocketAddress(place.address, place.port);
   if (prepare(socket.get(), place.family, place.transport) &&
       ::bind(socket.get(), address.data(), address.size()) == 0 &&
-      (place.transport == Transport::udp || ::listen(socket.get(), kBacklog) == 0))
+      (place.transport == Transport::udp || ::listen(socket.get(), kListenerBacklog) == 0))
     return socket;
   return fail_errno(
       ErrorKind::setup, "setup-gateway",

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "base/network_addresses.hpp"
 #include "base/sys.hpp"
 #include "network/denials.hpp"
 
@@ -14,9 +15,8 @@ namespace {
 using policy::Address;
 using policy::Family;
 
-constexpr std::uint16_t kDnsPort = 53;
 /// A question follows its connect(2) sooner.
-constexpr std::uint64_t kAnswerMicroseconds = 1'000'000;
+constexpr std::uint64_t kQuestionMicroseconds = 1'000'000;
 
 template <class T>
 std::optional<T> as(std::span<const std::byte> bytes) {
@@ -51,7 +51,7 @@ bool stays_inside(const Address& address) {
   return address == *policy::parse_v6("::1") || address == *policy::parse_v6("::");
 }
 
-SocketWish wish(int type) {
+SocketWish resolver_socket(int type) {
   return {.domain = AF_INET,
           .type = type,
           .protocol = 0,
@@ -74,7 +74,7 @@ bool asks_for_names(std::span<const std::byte> socket_address) {
 }
 
 std::vector<SocketWish> Offline::wishes() {
-  return {wish(SOCK_DGRAM), wish(SOCK_STREAM)};
+  return {resolver_socket(SOCK_DGRAM), resolver_socket(SOCK_STREAM)};
 }
 
 Status Offline::attach(EventLoop& loop) {
@@ -107,7 +107,7 @@ void Offline::connect(const Attempt& destination,
 void Offline::asks(std::uint32_t thread, std::function<std::string()> process_name) {
   was_asked_ = true;
   const std::uint64_t now = sys::now_microseconds();
-  const bool alone = asker_.thread == thread || now - asker_.since > kAnswerMicroseconds;
+  const bool alone = asker_.thread == thread || now - asker_.since > kQuestionMicroseconds;
   asker_ = {
       .thread = thread, .since = now, .alone = alone, .process_name = std::move(process_name)};
 }
@@ -115,7 +115,8 @@ void Offline::asks(std::uint32_t thread, std::function<std::string()> process_na
 /// A DNS query does not name its process. It is the process that just opened a connection to a DNS server, if only one
 /// did.
 std::string Offline::asker() const {
-  const bool known = asker_.alone && sys::now_microseconds() - asker_.since <= kAnswerMicroseconds;
+  const bool known =
+      asker_.alone && sys::now_microseconds() - asker_.since <= kQuestionMicroseconds;
   return known ? asker_.process_name() : "";
 }
 

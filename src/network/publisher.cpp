@@ -17,8 +17,8 @@ namespace {
 using policy::Address;
 using policy::Family;
 
-constexpr int kBacklog = 128;
-constexpr int kAcceptsPerTurn = 16;
+constexpr int kPublishedBacklog = 128;
+constexpr int kCallersPerTurn = 16;
 
 /// Programs listen on 127.0.0.1, on every address, or on ::1 only.
 const std::array<Address, 2>& loopbacks() {
@@ -117,7 +117,7 @@ Result<std::unique_ptr<Publisher>> Publisher::make(const plan::NetworkPlan& plan
     (void)set_option(listener.get(), SOL_SOCKET, SO_REUSEADDR, 1);
     (void)set_option(listener.get(), SOL_TCP, TCP_NODELAY, 1);
     if (!listener.valid() || ::bind(listener.get(), place.data(), place.size()) != 0 ||
-        ::listen(listener.get(), kBacklog) != 0)
+        ::listen(listener.get(), kPublishedBacklog) != 0)
       return fail({.kind = ErrorKind::setup,
                    .code = "cannot-publish",
                    .message = "cannot publish \"" + publication.text() + "\"",
@@ -152,7 +152,7 @@ void Publisher::detach() {
 }
 
 void Publisher::accept_from(const Port& port) {
-  for (int i = 0; i < kAcceptsPerTurn; ++i) {
+  for (int i = 0; i < kCallersPerTurn; ++i) {
     UniqueFd socket(::accept4(port.listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket.valid()) return;
     if (connections_.size() >= kMostConnections) {

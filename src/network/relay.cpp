@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 constexpr std::size_t kPerSplice = std::size_t{1} << 20;
 constexpr int kLargePipe = 1 << 20;  ///< as much as an ordinary user may have
 /// Then others have their turn.
-constexpr std::size_t kPerTurn = std::size_t{4} << 20;
+constexpr std::size_t kBytesPerTurn = std::size_t{4} << 20;
 
 /// splice(2) without waiting.
 ssize_t splice_now(int from, int to, std::size_t size) {
@@ -126,7 +126,7 @@ Relay::Moved Relay::move(Way& way) {
       if (drained == 0) return Moved::all;  // its next event goes on
     }
     if (way.at_end) break;
-    if (moved >= kPerTurn) {
+    if (moved >= kBytesPerTurn) {
       pipes_.give_back(std::exchange(way.pipe, {}));
       return Moved::some;
     }

@@ -22,7 +22,7 @@ using Failure = Resolver::Failure;
 constexpr std::chrono::milliseconds kOtherFamily{50};
 constexpr int kTries = 3;
 
-Address address_of(const ares_addrinfo_node& node) {
+Address address_in(const ares_addrinfo_node& node) {
   if (node.ai_family == AF_INET)
     return Address::from_bytes(Family::v4,
                                &reinterpret_cast<const sockaddr_in*>(node.ai_addr)->sin_addr);
@@ -37,7 +37,7 @@ std::vector<Address> addresses_of(const ares_addrinfo* list) {
   for (const ares_addrinfo_node* node = list == nullptr ? nullptr : list->nodes; node != nullptr;
        node = node->ai_next) {
     if (node->ai_family != AF_INET && node->ai_family != AF_INET6) continue;
-    const Address address = address_of(*node);
+    const Address address = address_in(*node);
     if (seen.emplace(address.family, address.bytes).second) addresses.push_back(address);
   }
   return addresses;

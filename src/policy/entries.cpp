@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/letters.hpp"
 #include "policy/network_rules.hpp"
 #include "policy/syntax.hpp"
 
@@ -15,9 +16,6 @@ std::unexpected<Problem> problem(std::string code, std::string message, std::str
 
 bool is_lower(char c) {
   return c >= 'a' && c <= 'z';
-}
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
 }
 bool is_alpha(char c) {
   return is_lower(c) || (c >= 'A' && c <= 'Z');

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/letters.hpp"
 #include "policy/network_parts.hpp"
 #include "policy/syntax.hpp"
 
@@ -17,13 +18,10 @@ constexpr std::size_t kLongestLabel = 63;
 /// Longer texts are not given to libidn2: four bytes a character, and no character gets shorter.
 constexpr std::size_t kLongestUnicode = 4 * kLongestName;
 
-std::unexpected<Problem> bad(std::string message, std::string hint) {
+std::unexpected<Problem> bad_name(std::string message, std::string hint) {
   return std::unexpected(Problem{"bad-destination", std::move(message), std::move(hint)});
 }
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 bool is_name_character(char c) {
   return (c >= 'a' && c <= 'z') || is_digit(c) || c == '-' || c == '_';
 }
@@ -50,8 +48,9 @@ Checked<std::string> to_ascii(const std::string& name) {
                                             IDN2_NFC_INPUT | IDN2_NO_TR46);
   const std::unique_ptr<char, void (*)(void*)> owned(converted, ::idn2_free);
   if (status != IDN2_OK) {
-    return bad(quoted(name) + " is not an international name (" + ::idn2_strerror(status) + ")",
-               "write it in lower case, or as \"xn--…\"");
+    return bad_name(
+        quoted(name) + " is not an international name (" + ::idn2_strerror(status) + ")",
+        "write it in lower case, or as \"xn--…\"");
   }
   return std::string(converted);
 }
@@ -85,7 +84,8 @@ bool reads_as_number(std::string_view label) {
 Checked<std::string> canonical_name(std::string_view text) {
   constexpr std::string_view kForm = "write it as \"api.example.com\"";
   if (text.find('\0') != std::string_view::npos)
-    return bad(quoted(text) + " has a NUL in it", "programs would read only what is before it");
+    return bad_name(quoted(text) + " has a NUL in it",
+                    "programs would read only what is before it");
   std::string name = lower(text);
   if (!std::ranges::all_of(name, is_ascii)) {
     auto converted = to_ascii(name);
@@ -93,20 +93,21 @@ Checked<std::string> canonical_name(std::string_view text) {
     name = std::move(*converted);
   }
   if (name.size() > 1 && name.ends_with('.')) name.pop_back();
-  if (name.empty()) return bad("there is no name", std::string(kForm));
+  if (name.empty()) return bad_name("there is no name", std::string(kForm));
   if (name.size() > kLongestName) {
-    return bad("a name of " + std::to_string(name.size()) + " bytes, and " +
-                   std::to_string(kLongestName) + " is the most",
-               "no such name exists: leave it out");
+    return bad_name("a name of " + std::to_string(name.size()) + " bytes, and " +
+                        std::to_string(kLongestName) + " is the most",
+                    "no such name exists: leave it out");
   }
   const auto labels = every_part(name, '.');
   for (const std::string_view label : labels) {
     if (std::string wrong = label_problem(label); !wrong.empty())
-      return bad(quoted(text) + " " + wrong, std::string(kForm));
+      return bad_name(quoted(text) + " " + wrong, std::string(kForm));
   }
   if (reads_as_number(labels.back())) {
-    return bad(quoted(text) + " is neither a name nor an address",
-               "write an address as four decimal numbers without leading zeros: \"192.0.2.1\"");
+    return bad_name(
+        quoted(text) + " is neither a name nor an address",
+        "write an address as four decimal numbers without leading zeros: \"192.0.2.1\"");
   }
   return name;
 }

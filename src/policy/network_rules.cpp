@@ -4,6 +4,8 @@
 #include <charconv>
 #include <optional>
 
+#include "base/letters.hpp"
+#include "base/network_addresses.hpp"
 #include "policy/network_names.hpp"
 #include "policy/network_parts.hpp"
 #include "policy/special_ranges.hpp"
@@ -14,7 +16,6 @@ namespace {
 
 constexpr std::string_view kForms =
     "write HOST:PORT, as \"api.example.com:443\", \"10.1.0.0/16:5432\" or \"[2001:db8::/32]:443\"";
-constexpr std::uint16_t kDnsPort = 53;
 constexpr std::uint16_t kDefaultPort = 443;
 constexpr unsigned kLastPort = 65535;
 
@@ -24,10 +25,6 @@ std::unexpected<Problem> bad(std::string message, std::string hint = std::string
 
 std::string write_text(const std::string& rule) {
   return "write " + quoted(rule);
-}
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
 }
 
 // --- ports

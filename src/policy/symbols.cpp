@@ -17,6 +17,7 @@
 #include <array>
 #include <vector>
 
+#include "base/letters.hpp"
 #include "policy/keys.hpp"
 
 namespace sbx::policy {
@@ -143,19 +144,13 @@ constexpr auto kSymbols = std::to_array<Symbol>({
 });
 #undef SBX_SYMBOL
 
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
-
 }  // namespace
 
 std::optional<std::uint64_t> symbol_value(std::string_view text) {
-  if (trimmed(text).empty()) return std::nullopt;
+  if (trimmed(text, " ").empty()) return std::nullopt;
   std::uint64_t value = 0;
   for (const std::string_view part : split(text, '|')) {
-    const auto found = std::ranges::find(kSymbols, trimmed(part), &Symbol::name);
+    const auto found = std::ranges::find(kSymbols, trimmed(part, " "), &Symbol::name);
     if (found == kSymbols.end()) return std::nullopt;
     value |= found->value;
   }
@@ -166,7 +161,7 @@ std::string_view suggest_symbol(std::string_view text) {
   std::vector<std::string_view> names;
   for (const Symbol& symbol : kSymbols) names.push_back(symbol.name);
   for (const std::string_view part : split(text, '|')) {
-    if (!symbol_value(part)) return nearest(trimmed(part), names);
+    if (!symbol_value(part)) return nearest(trimmed(part, " "), names);
   }
   return {};
 }

@@ -15,7 +15,7 @@ namespace {
 #define SBX_KEY_VALUE "write KEY = VALUE, as memory = \"512M\""
 constexpr const char* kKeyValue = SBX_KEY_VALUE;
 
-std::string_view trimmed(std::string_view line) {
+std::string_view without_indent(std::string_view line) {
   const auto begin = line.find_first_not_of(" \t");
   return begin == std::string_view::npos ? std::string_view{} : line.substr(begin);
 }
@@ -49,7 +49,7 @@ std::vector<std::string_view> lines_above(std::string_view text, int line) {
 int earlier_line(std::string_view text, std::string_view name, int line) {
   const auto lines = lines_above(text, line);
   for (auto number = static_cast<int>(lines.size()); number > 0; --number) {
-    std::string_view each = trimmed(lines[static_cast<std::size_t>(number) - 1]);
+    std::string_view each = without_indent(lines[static_cast<std::size_t>(number) - 1]);
     if (each.starts_with('[')) {
       each = each.substr(0, each.find(']'));
       if (each.ends_with(name)) return number;
@@ -58,7 +58,7 @@ int earlier_line(std::string_view text, std::string_view name, int line) {
     const bool in_quotes = each.starts_with('"') || each.starts_with('\'');
     if (in_quotes) each.remove_prefix(1);
     if (!each.starts_with(name)) continue;
-    each = trimmed(each.substr(name.size() + (in_quotes ? 1 : 0)));
+    each = without_indent(each.substr(name.size() + (in_quotes ? 1 : 0)));
     if (each.starts_with('=') || each.starts_with('.')) return number;
   }
   return 0;
@@ -66,7 +66,7 @@ int earlier_line(std::string_view text, std::string_view name, int line) {
 
 /// toml++ 3.3 garbles the name of a key in quotes, so that is read from its line.
 std::string repeated_name(std::string_view text, std::string_view description, int line) {
-  const std::string_view key = trimmed(line_of(text, line));
+  const std::string_view key = without_indent(line_of(text, line));
   if (!key.starts_with('"') && !key.starts_with('\'')) return quoted_name(description);
   const auto end = key.find(key.front(), 1);
   return std::string(key.substr(1, end == std::string_view::npos ? end : end - 1));
@@ -75,7 +75,7 @@ std::string repeated_name(std::string_view text, std::string_view description, i
 SyntaxError twice(std::string_view text, std::string_view description, int line, int column) {
   const std::string name = repeated_name(text, description, line);
   const int first = earlier_line(text, name, line);
-  const bool is_header = trimmed(line_of(text, line)).starts_with('[');
+  const bool is_header = without_indent(line_of(text, line)).starts_with('[');
   return {.code = "duplicate-key",
           .message = quoted(name) + " is set twice" +
                      (first > 0 ? ": first in line " + std::to_string(first) : ""),
@@ -129,7 +129,7 @@ std::optional<Words> other_format(std::string_view text, std::string_view descri
 
 bool begins_list(std::string_view line) {
   for (auto at = line.find('='); at != std::string_view::npos; at = line.find('=', at + 1))
-    if (trimmed(line.substr(at + 1)).starts_with('[')) return true;
+    if (without_indent(line.substr(at + 1)).starts_with('[')) return true;
   return false;
 }
 
@@ -145,8 +145,8 @@ std::string begin_of_list(std::string_view text, int line) {
 /// A header of a table, or a key, where the next value of a list belongs.
 bool in_open_list(std::string_view text, std::string_view description, int line) {
   if (has(description, "closing ']'")) return true;
-  return has(description, "could not determine") && trimmed(line_of(text, line)).starts_with('[') &&
-         !begin_of_list(text, line).empty();
+  return has(description, "could not determine") &&
+         without_indent(line_of(text, line)).starts_with('[') && !begin_of_list(text, line).empty();
 }
 
 /// Text is held in place, not pointed to: no relocations at start.

@@ -47,7 +47,7 @@ std::optional<T> from_table(std::string_view text) {
   return std::nullopt;
 }
 
-std::string table_toml(const Key& key, std::string_view text) {
+std::string toml_of_default(const Key& key, std::string_view text) {
   return key.type == Type::size || key.type == Type::duration ? quoted(text) : std::string(text);
 }
 
@@ -67,7 +67,7 @@ void out_of_range(const Key& key, const Node& node, std::string_view nearest, Re
       key, node,
       {"out-of-range",
        short_text(node) + " is not from " + std::string(least) + " to " + std::string(most),
-       reading.cure(key.name, table_toml(key, nearest))});
+       reading.cure(key.name, toml_of_default(key, nearest))});
 }
 
 template <class T>
@@ -97,10 +97,10 @@ std::string without_spaces(std::string_view text, int (*letter)(int)) {
   }
   return out;
 }
-int upper(int c) {
+int to_upper(int c) {
   return c >= 'a' && c <= 'z' ? c - 0x20 : c;
 }
-int lower(int c) {
+int to_lower(int c) {
   return c >= 'A' && c <= 'Z' ? c + 0x20 : c;
 }
 bool only_digits(std::string_view text) {
@@ -125,7 +125,7 @@ std::optional<Milliseconds> sum_of_parts(std::string_view text) {
 }  // namespace
 
 std::optional<std::string> meant_size(std::string_view text) {
-  std::string trial = without_spaces(text, upper);
+  std::string trial = without_spaces(text, to_upper);
   if (only_digits(trial)) trial += trial.size() < 5 ? "M" : "B";
   for (const std::string_view ending : {"IB", "B", "I"}) {
     if (trial.size() > ending.size() + 1 && trial.ends_with(ending) && !parse_bytes(trial)) {
@@ -153,7 +153,7 @@ std::optional<std::string> meant_duration(std::string_view text) {
                                                                     {"hour", "h"},
                                                                     {"hrs", "h"},
                                                                     {"hr", "h"}});
-  std::string trial = without_spaces(text, lower);
+  std::string trial = without_spaces(text, to_lower);
   if (only_digits(trial)) trial += "s";
   for (const auto& [name, unit] : kNames) {
     if (!trial.ends_with(name)) continue;

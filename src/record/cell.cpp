@@ -74,7 +74,7 @@ std::uint64_t value_of(const Cell& cell, Budget budget) {
 
 /// What would have let the cell go on. Empty where its budget is not the key that the sentence names: one of the session,
 /// or one outside of sbx.
-std::string cure_of(const Cell& cell, Budget budget) {
+std::string cure_of_budget(const Cell& cell, Budget budget) {
   const std::string name = sbx::name_of(budget);
   const bool is_output = budget == Budget::output;
   const LimitText* const limit = find_limit(name);
@@ -102,7 +102,8 @@ Json end_json(const Cell& cell) {
   json["reason"] = sbx::name_of(*end.budget);
   json["rule"] = rule_of(cell.policy, sbx::name_of(*end.budget),
                          cell.out.text ? "output.exceed" : "output.passed");
-  if (std::string cure = cure_of(cell, *end.budget); !cure.empty()) json["hint"] = std::move(cure);
+  if (std::string cure = cure_of_budget(cell, *end.budget); !cure.empty())
+    json["hint"] = std::move(cure);
   return json;
 }
 

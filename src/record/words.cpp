@@ -93,7 +93,7 @@ std::string times(std::uint64_t count) {
 }
 
 /// The option comes first: it adds to the run's policy and needs no file.
-std::string cure_of(const Denial& denial) {
+std::string cure_of_denial(const Denial& denial) {
   if (denial.options.empty()) return printable(denial.allow_with);
   std::string option;
   for (const std::string& word : denial.options)
@@ -130,7 +130,7 @@ void append_denials(std::string& text, const std::vector<Denial>& denials, const
     const bool was_refused = is_refusal(denial.kind);
     paths |= !was_refused;
     say(text, "{}", was_refused ? refused(denial, paint) : looked_for(denial, paint));
-    if (const std::string cure = cure_of(denial); !cure.empty())
+    if (const std::string cure = cure_of_denial(denial); !cure.empty())
       say(text, "  to allow it{}: {}{}", in_session ? kStartWith : "", cure,
           denial.risk.empty() ? "" : fmt::format("  # {}", printable(denial.risk)));
   }

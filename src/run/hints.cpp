@@ -72,7 +72,7 @@ bool is_shell(std::string_view program) {
 }
 
 /// The names that the user typed: the operands, and the words of a shell's -c.
-std::vector<std::string> names_in(const std::vector<std::string>& operands) {
+std::vector<std::string> typed_names(const std::vector<std::string>& operands) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const bool is_line = i > 0 && operands[i - 1] == "-c" && is_shell(operands.front());
@@ -155,7 +155,7 @@ std::string hint_after(const Outcome& outcome, const policy::Policy& policy, con
   const bool is_empty = policy.filesystem.workspace.mode.value == policy::WorkspaceMode::empty &&
                         plan.working_directory == host.working_directory;
   // Only the script itself is bound; the files in its arguments may not be.
-  for (const std::string& name : names_in(operands)) {
+  for (const std::string& name : typed_names(operands)) {
     if (!is_missing(plan, host, name)) continue;
     if (name.find_first_not_of("./") == std::string::npos)
       return is_empty ? share_directory(how) : "";

@@ -79,7 +79,7 @@ std::string name_of(const UnderWay& run) {
 }
 
 /// The abstract names of listening sockets: the last column of /proc/net/unix, with "@" in front.
-std::vector<std::string> names_in(std::string_view table) {
+std::vector<std::string> listening_names(std::string_view table) {
   std::vector<std::string> names;
   while (!table.empty()) {
     const std::size_t end = table.find('\n');
@@ -97,7 +97,7 @@ std::vector<std::string> names_in(std::string_view table) {
 Result<std::vector<std::string>> listening_names() {
   std::vector<std::string> names;
   for (int look = 0; look < 2; ++look)
-    for (std::string& name : names_in(SBX_TRY(sys::read_file("/proc/net/unix", kProcLimit))))
+    for (std::string& name : listening_names(SBX_TRY(sys::read_file("/proc/net/unix", kProcLimit))))
       names.push_back(std::move(name));
   // A client that connected a moment ago is listed too, under the same name.
   std::ranges::sort(names);

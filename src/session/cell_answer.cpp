@@ -21,7 +21,7 @@ const Json* member(const Json& object, const char* key) {
   return found == object.end() ? nullptr : &*found;
 }
 
-std::string text_of(const Json& object, const char* key) {
+std::string bounded_text(const Json& object, const char* key) {
   const Json* const found = member(object, key);
   if (found == nullptr || !found->is_string()) return {};
   std::string text = found->get<std::string>();
@@ -58,8 +58,8 @@ bool holds_json(std::string_view mime) {
 
 CellAnswer::Said CellAnswer::take(const Json& message) {
   last_ = nullptr;
-  if (done_ || text_of(message, "nonce") != nonce_) return Said::other;
-  const std::string event = text_of(message, "event");
+  if (done_ || bounded_text(message, "nonce") != nonce_) return Said::other;
+  const std::string event = bounded_text(message, "event");
   if (event == "result") return take_result(message);
   if (event == "error") return take_error(message);
   if (event == "done") return take_done(message);
@@ -97,7 +97,8 @@ CellAnswer::Said CellAnswer::take_result(const Json& message) {
   }
   if (const Json* const more = member(message, "left_out"); more != nullptr && more->is_array())
     for (const Json& each : *more)
-      if (each.is_object()) leave_out(left_out, text_of(each, "mime"), number_of(each, "bytes"));
+      if (each.is_object())
+        leave_out(left_out, bounded_text(each, "mime"), number_of(each, "bytes"));
   if (left_ < kOfResult || (kept.empty() && left_out.empty())) {
     unnamed_ += kept.size();
     return Said::result;
@@ -111,9 +112,9 @@ CellAnswer::Said CellAnswer::take_result(const Json& message) {
 
 CellAnswer::Said CellAnswer::take_error(const Json& message) {
   const Json* const line = member(message, "line");
-  error_ = {{"name", text_of(message, "name")},
-            {"value", text_of(message, "value")},
-            {"traceback", text_of(message, "traceback")},
+  error_ = {{"name", bounded_text(message, "name")},
+            {"value", bounded_text(message, "value")},
+            {"traceback", bounded_text(message, "traceback")},
             {"line", line != nullptr && line->is_number_unsigned() ? *line : Json(nullptr)}};
   last_ = error_;
   return Said::error;

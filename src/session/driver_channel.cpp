@@ -17,7 +17,7 @@ namespace sbx::session {
 namespace {
 
 /// All values of a cell, whose escapes take up to six bytes each.
-constexpr std::size_t kLargest = std::size_t{64} << 20;
+constexpr std::size_t kLargestMessage = std::size_t{64} << 20;
 constexpr std::size_t kMostDigits = 8;
 constexpr std::size_t kReadAtOnce = std::size_t{256} << 10;
 constexpr int kReads = 8;  ///< before the loop serves others
@@ -146,7 +146,7 @@ bool DriverChannel::take_messages() {
     std::size_t size = 0;
     const char* const from = unread_.data() + at;
     const auto [stopped, error] = std::from_chars(from, from + digits, size);
-    if (stopped != from + digits || error != std::errc{} || size > kLargest) return false;
+    if (stopped != from + digits || error != std::errc{} || size > kLargestMessage) return false;
     if (end == std::string::npos || unread_.size() - end - 1 < size) break;
     const Json message = parsed(std::string_view(unread_).substr(end + 1, size));
     if (message.is_discarded()) return false;

@@ -17,7 +17,7 @@ namespace sbx::session {
 namespace {
 
 /// -c CODE and a record with captured output fit; a client that sends more is no sbx.
-constexpr std::size_t kLargest = std::size_t{256} << 20;
+constexpr std::size_t kLargestBody = std::size_t{256} << 20;
 constexpr std::byte kVersion{2};
 /// Most bodies fit; a file in memory costs eight system calls more.
 constexpr std::size_t kInPacket = 4096;
@@ -67,7 +67,7 @@ Result<Packet> receive(int socket) {
         .fds = std::move(message.fds)};
   // Only a file in memory has seals: to read another one, a pipe say, might take as long as its owner likes.
   if (message.fds.empty() || ::fcntl(message.fds.front().get(), F_GET_SEALS) < 0) return garbled();
-  const std::string text = SBX_TRY(sys::read_all(message.fds.front().get(), kLargest));
+  const std::string text = SBX_TRY(sys::read_all(message.fds.front().get(), kLargestBody));
   Packet packet{.body = SBX_TRY(from_bytes(text)), .fds = std::move(message.fds)};
   packet.fds.erase(packet.fds.begin());
   return packet;

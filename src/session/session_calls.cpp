@@ -25,7 +25,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
+constexpr std::size_t kLogReadAtOnce = std::size_t{64} << 10;
 
 std::string line_of(const plan::RunRequest& program) {
   constexpr std::size_t kLongest = 200;
@@ -38,7 +38,7 @@ std::string line_of(const plan::RunRequest& program) {
   return printable(text);
 }
 
-Error too_many(std::uint64_t most, const Origin& origin, const std::string& session) {
+Error too_many_calls(std::uint64_t most, const Origin& origin, const std::string& session) {
   return {.kind = ErrorKind::host,
           .code = "too-many-calls",
           .message = std::to_string(most) + (most == 1 ? " call is" : " calls are") +
@@ -86,7 +86,7 @@ Status Session::log_output(Call& call, std::vector<UniqueFd>& fds, bool keeps_st
 Status Session::start_call(Json wish, std::vector<UniqueFd>& fds, UniqueFd& connection) {
   const policy::Session& limits = held_->policy().session;
   if (calls_.running() >= limits.calls.value)
-    return fail(too_many(limits.calls.value, limits.calls.origin, place_.name()));
+    return fail(too_many_calls(limits.calls.value, limits.calls.origin, place_.name()));
   SBX_TRY(check_cpu_is_left());
   const bool own = member_or(wish, "own", false);
   const int own_program = own ? SBX_TRY(image()) : -1;
@@ -222,7 +222,7 @@ void Session::refused(const Denial& denial, std::uint64_t count,
 }
 
 void Session::read_log(Call& call, UniqueFd& pipe, Log& log) {
-  std::string bytes(kReadAtOnce, '\0');
+  std::string bytes(kLogReadAtOnce, '\0');
   const ssize_t got = ::read(pipe.get(), bytes.data(), bytes.size());
   if (got < 0) return;  // EAGAIN
   if (got > 0) {

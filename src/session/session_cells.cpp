@@ -21,7 +21,7 @@ namespace {
 /// Cells of one context that run or wait for their turn.
 constexpr std::size_t kMostOpen = 16;
 
-Error too_many(std::uint64_t most, const Origin& origin, const std::string& session) {
+Error too_many_contexts(std::uint64_t most, const Origin& origin, const std::string& session) {
   return {.kind = ErrorKind::usage,
           .code = "too-many-contexts",
           .message = std::to_string(most) + " contexts live, and session.contexts allows no more",
@@ -94,7 +94,7 @@ Result<Context*> Session::context_for(const Json& wish) {
 Status Session::start_context(Context& context) {
   const auto& most = held_->policy().session.contexts;
   if (contexts_.living() >= most.value)
-    return fail(too_many(most.value, most.origin, place_.name()));
+    return fail(too_many_contexts(most.value, most.origin, place_.name()));
   SBX_TRY(check_cpu_is_left());
   Call& call = calls_.add(0);
   call.is_context = true;

@@ -164,7 +164,7 @@ void reap_calls(Holder& holder) {
 }
 
 /// Stops or wakes all calls, their inits included; nothing of this namespace reaches those otherwise.
-void obey(Holder& holder, const Asked& asked) {
+void obey_supervisor(Holder& holder, const Asked& asked) {
   switch (asked.order.what) {
     case control::FromSupervisor::start_call:
       if (is_complete(asked)) start_call(holder, asked);
@@ -214,7 +214,7 @@ void serve_calls(Program& program) {
     if (watched[0].revents == 0) continue;
     Asked asked;
     if (!receive(program.channels.control, asked)) ::_exit(125);  // the supervisor is gone
-    obey(holder, asked);
+    obey_supervisor(holder, asked);
   }
 }
 

@@ -15,7 +15,7 @@ std::string signal_name(int signal) {
   return name == nullptr ? "signal " + std::to_string(signal) : "SIG" + std::string(name);
 }
 
-Milliseconds milliseconds(std::uint64_t microseconds) {
+Milliseconds in_milliseconds(std::uint64_t microseconds) {
   return Milliseconds{static_cast<std::int64_t>(microseconds / 1000)};
 }
 
@@ -144,7 +144,7 @@ struct Sentence {
       case Budget::cpu_time:
         if (measured.by_session) return "the session's CPU-time budget is spent (session.cpu_time)";
         return "CPU-time budget of " + describe(settings.budgets.cpu_time) + " spent, " +
-               describe(milliseconds(measured.cpu_microseconds)) + " used (limits.cpu_time)";
+               describe(in_milliseconds(measured.cpu_microseconds)) + " used (limits.cpu_time)";
       case Budget::output:
         return output_sentence(settings, measured);
       case Budget::file_size:

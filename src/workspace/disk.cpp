@@ -26,7 +26,7 @@ constexpr const char* kDisks = "disks";
 constexpr const char* kLockEnd = ".lock";
 constexpr const char* kFiles = "files";
 
-std::unexpected<Error> refused(const std::string& state, const char* what) {
+std::unexpected<Error> no_disk(const std::string& state, const char* what) {
   return fail(
       Error{.kind = ErrorKind::host,
             .code = "no-disk-folder",
@@ -37,7 +37,7 @@ std::unexpected<Error> refused(const std::string& state, const char* what) {
 }
 
 /// Opens a directory that belongs to the caller and is closed to others.
-Result<UniqueFd> open_own(int folder, const std::string& name) {
+Result<UniqueFd> open_own_disk(int folder, const std::string& name) {
   UniqueFd opened = SBX_TRY(sys::open_at(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   struct stat facts{};
   if (::fstat(opened.get(), &facts) != 0 || facts.st_uid != ::geteuid())
@@ -75,37 +75,37 @@ bool can_hold_whiteouts(int folder) {
 
 Result<DiskFolder> DiskFolder::make(const std::string& state, uid_t uid, gid_t gid) {
   errno = 0;
-  if (state.empty()) return refused("~/.local/state/sbx", "the caller has no home");
+  if (state.empty()) return no_disk("~/.local/state/sbx", "the caller has no home");
   DiskFolder folder;
   auto disks = open_state(state, kDisks, Missing::is_made);
   if (!disks) {
     errno = disks.error().errno_value;
-    return refused(state, "it can't be made or belongs to somebody else");
+    return no_disk(state, "it can't be made or belongs to somebody else");
   }
   folder.disks_ = std::move(*disks);
   for (int attempt = 0; attempt < 8 && !folder.lock_.valid(); ++attempt) {
     folder.name_ = random_hex();
     folder.lock_ = take_lock(folder.disks_.get(), folder.name_);
   }
-  if (!folder.lock_.valid()) return refused(state, "no directory can be made in it");
+  if (!folder.lock_.valid()) return no_disk(state, "no directory can be made in it");
   if (::mkdirat(folder.disks_.get(), folder.name_.c_str(), 0700) != 0)
-    return refused(state, "no directory can be made in it");
-  const UniqueFd own = SBX_TRY(open_own(folder.disks_.get(), folder.name_));
+    return no_disk(state, "no directory can be made in it");
+  const UniqueFd own = SBX_TRY(open_own_disk(folder.disks_.get(), folder.name_));
   struct stat facts{};
   if (::mkdirat(own.get(), kFiles, 0700) != 0)
-    return refused(state, "no directory can be made in it");
-  const UniqueFd files = SBX_TRY(open_own(own.get(), kFiles));
+    return no_disk(state, "no directory can be made in it");
+  const UniqueFd files = SBX_TRY(open_own_disk(own.get(), kFiles));
   folder.takes_overlays_ = can_hold_overlays(files.get());
   folder.takes_whiteouts_ = can_hold_whiteouts(files.get());
   if (::fchmod(files.get(), 0755) != 0 || ::fchown(files.get(), uid, gid) != 0 ||
       ::fstat(files.get(), &facts) != 0)
-    return refused(state, "it can't be given to the sandbox");
+    return no_disk(state, "it can't be given to the sandbox");
   folder.device_ = facts.st_dev;
   folder.inode_ = facts.st_ino;
   std::array<char, 4096> text;
   const ssize_t length = ::readlink(("/proc/self/fd/" + std::to_string(files.get())).c_str(),
                                     text.data(), text.size());
-  if (length <= 0) return refused(state, "its path is too long");
+  if (length <= 0) return no_disk(state, "its path is too long");
   folder.path_.assign(text.data(), static_cast<std::size_t>(length));
   return folder;
 }

@@ -41,7 +41,7 @@ class MadeFor {
   gid_t gid_ = 0;
 };
 
-std::unexpected<Error> refused(const std::string& source) {
+std::unexpected<Error> not_copied(const std::string& source) {
   const int error = errno;
   const bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
   return fail(Error{.kind = ErrorKind::setup,
@@ -96,7 +96,7 @@ class Filling {
       const timespec times[2] = {each.facts.st_atim, each.facts.st_mtim};
       if (::futimens(folder->get(), times) != 0 ||
           ::fchmod(folder->get(), each.facts.st_mode & 01777) != 0)
-        return refused(path_ + "/" + each.path);
+        return not_copied(path_ + "/" + each.path);
     }
     return {};
   }
@@ -117,7 +117,7 @@ class Filling {
       return {};
     }
     struct stat facts{};
-    if (::fstat(from->get(), &facts) != 0) return refused(path_ + "/" + path);
+    if (::fstat(from->get(), &facts) != 0) return not_copied(path_ + "/" + path);
     folders_.push_back({path, facts});
     const auto entries = read_folder(from->get());
     if (!entries) {
@@ -152,7 +152,8 @@ class Filling {
     switch (entry.facts.st_mode & S_IFMT) {
       case S_IFDIR: {
         const MadeFor made(uid_, gid_);
-        if (::mkdirat(to, name, 0700) != 0 && errno != EEXIST) return refused(path_ + "/" + path);
+        if (::mkdirat(to, name, 0700) != 0 && errno != EEXIST)
+          return not_copied(path_ + "/" + path);
         waiting_.push_back(path);
         return {};
       }
@@ -163,7 +164,7 @@ class Filling {
         if (!text) return {};  // gone meanwhile
         const MadeFor made(uid_, gid_);
         if (::symlinkat(text->c_str(), to, name) != 0 && errno != EEXIST)
-          return refused(path_ + "/" + path);
+          return not_copied(path_ + "/" + path);
         const timespec times[2] = {entry.facts.st_atim, entry.facts.st_mtim};
         (void)!::utimensat(to, name, times,
                            AT_SYMLINK_NOFOLLOW);  // no program depends on a link's times
@@ -172,7 +173,7 @@ class Filling {
       case S_IFIFO: {
         const MadeFor made(uid_, gid_);
         if (::mkfifoat(to, name, entry.facts.st_mode & 0777) != 0 && errno != EEXIST)
-          return refused(path_ + "/" + path);
+          return not_copied(path_ + "/" + path);
         return {};
       }
       default:
@@ -191,17 +192,17 @@ class Filling {
     const UniqueFd copy(::openat(to, entry.name.c_str(),
                                  O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!copy.valid() && errno == EEXIST) return {};  // something is mounted there
-    if (!copy.valid()) return refused(path_ + "/" + path);
+    if (!copy.valid()) return not_copied(path_ + "/" + path);
     if (auto done = copy_content(from->get(), copy.get()); !done) {
       errno = done.error().errno_value;
-      return refused(path_ + "/" + path);
+      return not_copied(path_ + "/" + path);
     }
     if (!copy_attributes(from->get(), copy.get()) && !std::exchange(lost_attributes_, true))
       leave(path, "its user.* attributes, and maybe those of other files, can't be kept here");
     const timespec times[2] = {entry.facts.st_atim, entry.facts.st_mtim};
     if (::futimens(copy.get(), times) != 0 ||
         ::fchmod(copy.get(), entry.facts.st_mode & 07777) != 0)
-      return refused(path_ + "/" + path);
+      return not_copied(path_ + "/" + path);
     return {};
   }
 

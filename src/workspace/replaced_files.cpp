@@ -16,7 +16,7 @@ constexpr std::uint64_t kMostBytes = 64 << 20;
 constexpr std::uint64_t kOthers = 64;  // descriptors that everything else has need of
 constexpr std::size_t kThreads = 32;   // they wait for the disk, not for a CPU
 constexpr std::size_t kPerThread = 64;
-constexpr std::uint64_t kBlock = 512;  // the unit of st_blocks
+constexpr std::uint64_t kStoredBlock = 512;  // the unit of st_blocks
 
 struct Work {
   std::vector<UniqueFd>& files;
@@ -51,7 +51,7 @@ ReplacedFiles::~ReplacedFiles() {
 }
 
 void ReplacedFiles::keep(int folder, const std::string& name, const struct stat& facts) {
-  const std::uint64_t bytes = static_cast<std::uint64_t>(facts.st_blocks) * kBlock;
+  const std::uint64_t bytes = static_cast<std::uint64_t>(facts.st_blocks) * kStoredBlock;
   if (facts.st_nlink > 1 || S_ISDIR(facts.st_mode) || bytes > kMostBytes) return;
   if (files_.size() >= most_files_ || bytes > kMostBytes - bytes_) (void)free_all();
   if (most_files_ == 0) return;

@@ -11,14 +11,13 @@
 #include <cstring>
 #include <memory>
 
+#include "base/beneath.hpp"
 #include "base/sys.hpp"
 
 namespace sbx::workspace {
 namespace {
 
-constexpr std::uint64_t kBeneath =
-    RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
-constexpr std::size_t kBlock = 65'536;
+constexpr std::size_t kReadAtOnce = 65'536;
 
 /// The mode of a name that is no link and has no other user any more.
 bool open_up(int root, const std::string& path, mode_t more) {
@@ -159,13 +158,13 @@ std::string name_of(const std::string& path) {
 }
 
 bool same_content(int one, int other, off_t size) {
-  std::vector<char> left(kBlock);
-  std::vector<char> right(kBlock);
+  std::vector<char> left(kReadAtOnce);
+  std::vector<char> right(kReadAtOnce);
   off_t at = 0;
   while (at < size) {
     at = std::min(next_data(one, at, size), next_data(other, at, size));
     if (at >= size) return true;
-    const auto count = static_cast<std::size_t>(std::min<off_t>(kBlock, size - at));
+    const auto count = static_cast<std::size_t>(std::min<off_t>(kReadAtOnce, size - at));
     if (!read_block(one, left.data(), count, at) || !read_block(other, right.data(), count, at) ||
         std::memcmp(left.data(), right.data(), count) != 0)
       return false;
@@ -175,7 +174,7 @@ bool same_content(int one, int other, off_t size) {
 }
 
 bool has_content(int file, std::string_view content) {
-  std::vector<char> block(std::min(kBlock, content.size()));
+  std::vector<char> block(std::min(kReadAtOnce, content.size()));
   for (std::size_t at = 0; at < content.size();) {
     const std::size_t count = std::min(block.size(), content.size() - at);
     if (!read_block(file, block.data(), count, static_cast<off_t>(at)) ||

@@ -5,10 +5,10 @@
 #include <cctype>
 #include <utility>
 
+#include "base/letters.hpp"
+
 namespace sbx::plan {
 namespace {
-
-constexpr std::string_view kBlank = " \t\r";
 
 struct Wanted {
   std::string_view section;
@@ -16,12 +16,6 @@ struct Wanted {
 };
 constexpr std::array<Wanted, 3> kWanted = {
     {{"user", "name"}, {"user", "email"}, {"init", "defaultbranch"}}};
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t start = text.find_first_not_of(kBlank);
-  if (start == std::string_view::npos) return {};
-  return text.substr(start, text.find_last_not_of(kBlank) - start + 1);
-}
 
 std::string lower(std::string_view text) {
   std::string changed(text);

@@ -4,19 +4,10 @@
 
 #include "plan/files/inside.hpp"
 #include "plan/files/path_text.hpp"
+#include "plan/files/refuse.hpp"
 
 namespace sbx::plan {
 namespace {
-
-std::unexpected<Error> refuse(std::string code, std::string message, const Origin& origin,
-                              std::string hint = {}, int errno_value = 0) {
-  return fail({.kind = ErrorKind::policy,
-               .code = std::move(code),
-               .message = std::move(message),
-               .errno_value = errno_value,
-               .origin = origin,
-               .hint = std::move(hint)});
-}
 
 bool is_missing(const Error& error) {
   return error.errno_value == ENOENT || error.errno_value == ENOTDIR;

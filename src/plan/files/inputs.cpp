@@ -21,8 +21,8 @@ Origin typed() {
   return {.file = "--in", .layer = Layer::command_line};
 }
 
-std::unexpected<Error> refuse(const std::string& what, std::string why, std::string hint,
-                              int errno_value = 0) {
+std::unexpected<Error> refuse_input(const std::string& what, std::string why, std::string hint,
+                                    int errno_value = 0) {
   return fail({.kind = ErrorKind::usage,
                .code = "bad-input",
                .message = "--in: cannot copy " + what + (why.empty() ? "" : ": ") + std::move(why),
@@ -38,11 +38,11 @@ std::string in_quotes(const std::string& path) {
 Result<std::string> source_path(const host::Host& host, const std::string& written) {
   if (written == "~" || written.starts_with("~/")) {
     if (!host.home.empty()) return host.home + written.substr(1);
-    return refuse(in_quotes(written), "the caller has no home", "write the path out");
+    return refuse_input(in_quotes(written), "the caller has no home", "write the path out");
   }
   if (!written.starts_with('/') && host.working_directory.empty())
-    return refuse(in_quotes(written), "the working directory of the caller has no path",
-                  "write the path out");
+    return refuse_input(in_quotes(written), "the working directory of the caller has no path",
+                        "write the path out");
   return joined(host.working_directory.empty() ? "/" : host.working_directory, written);
 }
 
@@ -69,7 +69,7 @@ class Inputs {
   Status add(const Input& input) {
     const std::string written = SBX_TRY(source_path(host_, input.source));
     const auto real = host_.files->canonical(written);
-    if (!real) return refuse(in_quotes(input.source), {}, {}, real.error().errno_value);
+    if (!real) return refuse_input(in_quotes(input.source), {}, {}, real.error().errno_value);
     for (const std::string& name : {written, *real})
       if (const DenyRule* rule = denials_.covers(name))
         return denied_grant("copy '" + input.source + "' in", *rule, typed());
@@ -78,7 +78,7 @@ class Inputs {
     const std::string target = places_.view.settled(target_path(input, places_.working_directory));
     SBX_TRY(check_target(input, target));
     auto content = host_.files->read_head(*real, kMostInputBytes - total_ + 1);
-    if (!content) return refuse(in_quotes(input.source), {}, {}, content.error().errno_value);
+    if (!content) return refuse_input(in_quotes(input.source), {}, {}, content.error().errno_value);
     total_ += content->size();
     SBX_TRY(check_total(input));
     Mount step = file_step(std::move(*content), target, (facts.mode & 0777U) | kOwnersAccess);
@@ -95,11 +95,12 @@ class Inputs {
                       const host::FileFacts& facts) const {
     const std::string what = in_quotes(input.source);
     if (facts.type == host::FileType::directory)
-      return refuse(what, "it is a directory",
-                    "--read DIR shows a directory read-only, --workspace DIR:overlay gives the "
-                    "program a copy of it to work in");
+      return refuse_input(
+          what, "it is a directory",
+          "--read DIR shows a directory read-only, --workspace DIR:overlay gives the "
+          "program a copy of it to work in");
     if (facts.type != host::FileType::regular)
-      return refuse(what, "it is no regular file", "standard input takes pipes and the like");
+      return refuse_input(what, "it is no regular file", "standard input takes pipes and the like");
     if (policy_.locked.value && places_.view.inside(real).empty())
       return fail({.kind = ErrorKind::policy,
                    .code = "widens-locked",
@@ -127,27 +128,27 @@ class Inputs {
     const std::string what = in_quotes(input.source) + " to '" + target + "'";
     const auto other = std::ranges::find(steps_, target, &Mount::target);
     if (other != steps_.end())
-      return refuse(what, "'" + other->source() + "' is copied there", "--in FILE:TARGET");
+      return refuse_input(what, "'" + other->source() + "' is copied there", "--in FILE:TARGET");
     // A mount is at this path, or leads there.
     for (const Mount& step : places_.steps)
       if (is_within(step.target, target))
-        return refuse(what, "it is there already", "--in FILE:TARGET names another place");
+        return refuse_input(what, "it is there already", "--in FILE:TARGET names another place");
     const Cover* over = places_.view.over(target);
     if (over == nullptr) return check_private(what, target);
     if (over->live)
-      return refuse(what, "'" + over->target + "' is a live directory of the host",
-                    "copy it there yourself, or choose a target outside of it");
+      return refuse_input(what, "'" + over->target + "' is a live directory of the host",
+                          "copy it there yourself, or choose a target outside of it");
     if (!over->writable)
-      return refuse(what, "'" + over->target + "' is read-only",
-                    "choose a target in the working directory, /tmp or the home, or --read "
-                    "FILE:TARGET");
+      return refuse_input(what, "'" + over->target + "' is read-only",
+                          "choose a target in the working directory, /tmp or the home, or --read "
+                          "FILE:TARGET");
     return over->source.empty() ? Status() : check_free(what, *over, target);
   }
 
   [[nodiscard]] static Status check_private(const std::string& what, const std::string& target) {
     for (const std::string_view place : kPrivate)
       if (is_within(target, place) && target != place) return {};
-    return refuse(
+    return refuse_input(
         what, "the program can't write there",
         "choose a target in the working directory, /tmp or the home, or --read FILE:TARGET");
   }
@@ -157,13 +158,13 @@ class Inputs {
                                   const std::string& target) const {
     const std::string place = over.source + std::string(below(target, over.target));
     if (const auto there = host_.files->look(place))
-      return refuse(what, "the workspace has something of that name",
-                    there->type == host::FileType::directory
-                        ? "a slash at the end of the target copies into the directory"
-                        : "leave --in out to use what is there, or name another place: --in "
-                          "FILE:TARGET");
+      return refuse_input(what, "the workspace has something of that name",
+                          there->type == host::FileType::directory
+                              ? "a slash at the end of the target copies into the directory"
+                              : "leave --in out to use what is there, or name another place: --in "
+                                "FILE:TARGET");
     if (std::string obstacle = obstacle_on_the_way(host_, place, over.source); !obstacle.empty())
-      return refuse(what, std::move(obstacle), "choose another target");
+      return refuse_input(what, std::move(obstacle), "choose another target");
     return {};
   }
 

@@ -13,6 +13,7 @@
 #include "plan/files/inside.hpp"
 #include "plan/files/medium.hpp"
 #include "plan/files/path_text.hpp"
+#include "plan/files/refuse.hpp"
 #include "plan/files/workspace.hpp"
 
 namespace sbx::plan {
@@ -24,15 +25,6 @@ constexpr std::array<std::string_view, 17> kKernelTypes = {
     "proc",    "sysfs",    "devtmpfs",    "devpts",  "cgroup", "cgroup2",
     "debugfs", "tracefs",  "securityfs",  "bpf",     "mqueue", "configfs",
     "pstore",  "efivarfs", "binfmt_misc", "fusectl", "nsfs"};
-
-std::unexpected<Error> refuse(std::string code, std::string message, const Origin& origin,
-                              std::string hint) {
-  return fail({.kind = ErrorKind::policy,
-               .code = std::move(code),
-               .message = std::move(message),
-               .origin = origin,
-               .hint = std::move(hint)});
-}
 
 /// connect(2) requires write permission on the socket, unix(7).
 bool usable_by_others(const Grant& grant) {

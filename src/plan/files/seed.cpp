@@ -5,6 +5,7 @@
 #include "plan/files/git_identity.hpp"
 #include "plan/files/inside.hpp"
 #include "plan/files/path_text.hpp"
+#include "plan/files/refuse.hpp"
 #include "plan/files/steps.hpp"
 
 namespace sbx::plan {
@@ -12,13 +13,6 @@ namespace {
 
 // Seeds pass through sbx's memory into the private tmpfs.
 constexpr std::uint64_t kSeedLimit = std::uint64_t{16} << 20;
-
-std::unexpected<Error> refuse(std::string code, std::string message, const Origin& origin) {
-  return fail({.kind = ErrorKind::policy,
-               .code = std::move(code),
-               .message = std::move(message),
-               .origin = origin});
-}
 
 class Seeds {
  public:

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/letters.hpp"
 #include "plan/filter/filter.hpp"
 #include "plan/filter/guards.hpp"
 #include "plan/filter/ruling.hpp"
@@ -23,10 +24,6 @@ constexpr std::uint32_t kFileType = 0170000;  // S_IFMT
 
 std::uint32_t word(std::uint64_t value) {
   return static_cast<std::uint32_t>(value);
-}
-
-std::string quoted(std::string_view text) {
-  return '"' + std::string(text) + '"';
 }
 
 std::string hex(std::uint32_t value) {
@@ -159,15 +156,16 @@ class Teller {
   [[nodiscard]] std::string base_place() const { return " (" + syscalls_.base.origin.text() + ")"; }
 
   [[nodiscard]] std::string rule() const {
-    const std::string name = quoted(call_.name);
+    const std::string name = double_quoted(call_.name);
     switch (action_.cause) {
       case Cause::not_in_base:
-        return "not in syscalls.base = " + quoted(base_name(syscalls_.base.value)) + base_place();
+        return "not in syscalls.base = " + double_quoted(base_name(syscalls_.base.value)) +
+               base_place();
       case Cause::deny_entry:
         return deny_entry_text();
       case Cause::new_process:
         return action_.index == kNoIndex
-                   ? "not in syscalls.base = " + quoted(base_name(syscalls_.base.value)) +
+                   ? "not in syscalls.base = " + double_quoted(base_name(syscalls_.base.value)) +
                          base_place()
                    : deny_entry_text();
       case Cause::rule:
@@ -211,13 +209,13 @@ class Teller {
 
   [[nodiscard]] std::string deny_entry_text() const {
     const auto& entry = syscalls_.deny[action_.index];
-    return "syscalls.deny = [" + quoted(entry.value) + "] (" + entry.origin.text() + ")";
+    return "syscalls.deny = [" + double_quoted(entry.value) + "] (" + entry.origin.text() + ")";
   }
 
   [[nodiscard]] std::string rule_text() const {
     const auto& rule = syscalls_.rules[action_.index];
     std::string text =
-        "syscalls.rule for " + quoted(rule.value.name) + " (" + rule.origin.text() + ")";
+        "syscalls.rule for " + double_quoted(rule.value.name) + " (" + rule.origin.text() + ")";
     if (!rule.value.reason.empty()) text += ": " + rule.value.reason;
     return text;
   }
@@ -261,7 +259,7 @@ class Teller {
       case Cause::unseen_mode:
       case Cause::special_file:
       case Cause::whiteout:
-        return quoted(call_.name) + " is left out";
+        return double_quoted(call_.name) + " is left out";
     }
     return {};
   }
@@ -321,14 +319,14 @@ class Teller {
   }
 
   static std::string allow_name(std::string_view name) {
-    return "syscalls.allow = [" + quoted(name) + "]";
+    return "syscalls.allow = [" + double_quoted(name) + "]";
   }
 
   [[nodiscard]] std::string allow_value(int argument, const std::string& value) const {
     const bool number = !value.empty() && value[0] >= '0' && value[0] <= '9';
-    return "syscalls.rule = [{ name = " + quoted(call_.name) +
+    return "syscalls.rule = [{ name = " + double_quoted(call_.name) +
            ", when = { arg = " + std::to_string(argument) +
-           ", op = \"eq\", value = " + (number ? value : quoted(value)) +
+           ", op = \"eq\", value = " + (number ? value : double_quoted(value)) +
            " }, action = \"allow\" }]";
   }
 
@@ -338,7 +336,7 @@ class Teller {
     for (const auto& entry : syscalls_.deny) {
       if (entry.value == syscalls_.deny[action_.index].value) continue;
       if (!rest.empty()) rest += ", ";
-      rest += quoted(entry.value);
+      rest += double_quoted(entry.value);
     }
     return "syscalls.deny = { replace = [" + rest + "] }";
   }

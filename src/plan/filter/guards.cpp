@@ -35,7 +35,7 @@ Action allow() {
 Action deny(int error, Cause cause) {
   return {.kind = Action::Kind::deny, .error = static_cast<std::uint16_t>(error), .cause = cause};
 }
-Action quiet(int error, Cause cause) {
+Action refuse_quietly(int error, Cause cause) {
   return {.kind = Action::Kind::quiet, .error = static_cast<std::uint16_t>(error), .cause = cause};
 }
 
@@ -61,9 +61,9 @@ Tree::Id internet_socket(Tree& tree, const GuardRequest& request) {
   Tree::Id protocol = admitted;
   if (!vouched(request, 2)) {
     // Go probes for MPTCP at start and accepts a kernel without it.
-    const Tree::Id other = tree.branch(word_is(2, IPPROTO_MPTCP),
-                                       tree.leaf(quiet(EPROTONOSUPPORT, Cause::quiet_table)),
-                                       tree.leaf(deny(EPROTONOSUPPORT, Cause::socket_protocol)));
+    const Tree::Id other = tree.branch(
+        word_is(2, IPPROTO_MPTCP), tree.leaf(refuse_quietly(EPROTONOSUPPORT, Cause::quiet_table)),
+        tree.leaf(deny(EPROTONOSUPPORT, Cause::socket_protocol)));
     protocol = tree.any({word_is(2, 0), word_is(2, IPPROTO_TCP), word_is(2, IPPROTO_UDP)}, admitted,
                         other);
   }
@@ -127,7 +127,7 @@ Tree::Id ioctl_guard(Tree& tree, const GuardRequest& request) {
   if (!request.context.writes_are_polled) return terminal;
   // The same as fallocate, on every file system (ioctl_preallocate).
   return tree.any({word_is(1, kReserve), word_is(1, kReserve64), word_is(1, kZeroRange)},
-                  tree.leaf(quiet(EOPNOTSUPP, Cause::polled_writes)), terminal);
+                  tree.leaf(refuse_quietly(EOPNOTSUPP, Cause::polled_writes)), terminal);
 }
 
 Tree::Id prctl_guard(Tree& tree, const GuardRequest& request) {
@@ -135,7 +135,7 @@ Tree::Id prctl_guard(Tree& tree, const GuardRequest& request) {
   if (vouched(request, 0) || request.by_name) return admitted;
   // PR_SET_MM forges /proc/self/exe and cmdline. A core-scheduling cookie forces the sibling CPU idle, which no
   // budget counts. The memory-error policy belongs to the administrator.
-  const Tree::Id unknown = tree.leaf(quiet(EINVAL, Cause::quiet_table));
+  const Tree::Id unknown = tree.leaf(refuse_quietly(EINVAL, Cause::quiet_table));
   const Tree::Id named =
       tree.any({word_is(0, PR_SET_PTRACER), word_is(0, PR_SET_VMA), word_is(0, kPrGetAuxv)},
                admitted, unknown);
@@ -234,7 +234,7 @@ Tree::Id file_guard(Tree& tree, const GuardRequest& request) {
   const ArgumentGuard guard = request.call.decision.guard;
   if (guard == ArgumentGuard::whiteout) return whiteout_guard(tree, request);
   if (guard == ArgumentGuard::unseen_mode)
-    return tree.leaf(request.by_name ? allow() : quiet(ENOSYS, Cause::unseen_mode));
+    return tree.leaf(request.by_name ? allow() : refuse_quietly(ENOSYS, Cause::unseen_mode));
   if (is_lifted(request)) return tree.leaf(allow());
   if (guard == ArgumentGuard::new_mode) return new_mode_guard(tree, request);
   if (guard == ArgumentGuard::node) return node_guard(tree, request);
@@ -285,15 +285,16 @@ Tree::Id guard_tree(Tree& tree, const GuardRequest& request) {
     case ArgumentGuard::seccomp:
       return seccomp_guard(tree, request);
     case ArgumentGuard::affinity:
-      return tree.leaf(request.context.affinity_is_budget ? quiet(EPERM, Cause::affinity_budget)
-                                                          : allow());
+      return tree.leaf(request.context.affinity_is_budget
+                           ? refuse_quietly(EPERM, Cause::affinity_budget)
+                           : allow());
     case ArgumentGuard::unseen_memory:
       return tree.leaf(request.context.memory_is_polled && !request.by_name
-                           ? quiet(ENOSYS, Cause::polled_memory)
+                           ? refuse_quietly(ENOSYS, Cause::polled_memory)
                            : allow());
     case ArgumentGuard::unseen_writes:
       return tree.leaf(request.context.writes_are_polled && !request.by_name
-                           ? quiet(EOPNOTSUPP, Cause::polled_writes)
+                           ? refuse_quietly(EOPNOTSUPP, Cause::polled_writes)
                            : allow());
     case ArgumentGuard::mode:
     case ArgumentGuard::new_mode:

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/letters.hpp"
 #include "plan/filter/assembler.hpp"
 #include "plan/filter/guards.hpp"
 #include "plan/filter/symbols.hpp"
@@ -23,25 +24,21 @@ std::unexpected<Error> refuse(std::string code, std::string message, const Origi
                     .hint = std::move(hint)});
 }
 
-std::string quoted(std::string_view text) {
-  return '"' + std::string(text) + '"';
-}
-
 std::unexpected<Error> unknown_name(std::string_view name, const Origin& origin) {
   const std::string_view near = nearest_name(name);
-  std::string hint = near.empty() ? std::string() : "did you mean " + quoted(near) + "?";
+  std::string hint = near.empty() ? std::string() : "did you mean " + double_quoted(near) + "?";
   const bool group = name.starts_with('@');
-  return refuse(
-      group ? "unknown-syscall-group" : "unknown-syscall",
-      std::string(group ? "unknown group of system calls " : "unknown system call ") + quoted(name),
-      origin, std::move(hint));
+  return refuse(group ? "unknown-syscall-group" : "unknown-syscall",
+                std::string(group ? "unknown group of system calls " : "unknown system call ") +
+                    double_quoted(name),
+                origin, std::move(hint));
 }
 
 std::unexpected<Error> needed(std::string_view what, const Origin& origin) {
-  return refuse(
-      "needed-syscall-denied",
-      quoted(what) + " can't be denied: sbx or the kernel needs it to start and end the command",
-      origin, "remove it from the policy");
+  return refuse("needed-syscall-denied",
+                double_quoted(what) +
+                    " can't be denied: sbx or the kernel needs it to start and end the command",
+                origin, "remove it from the policy");
 }
 
 /// Truncates the value to what the kernel reads from a register of `bits`; false if it doesn't fit.
@@ -64,8 +61,9 @@ Result<std::vector<std::uint64_t>> values_of(const policy::SyscallRule& rule,
       const std::string_view near = nearest_symbol(rule.symbols[i]);
       return refuse(
           "unknown-symbol",
-          "unknown symbol " + quoted(rule.symbols[i]) + " in the rule for " + quoted(rule.name),
-          origin, near.empty() ? "write the number" : "did you mean " + quoted(near) + "?");
+          "unknown symbol " + double_quoted(rule.symbols[i]) + " in the rule for " +
+              double_quoted(rule.name),
+          origin, near.empty() ? "write the number" : "did you mean " + double_quoted(near) + "?");
     }
     values[i] = *value;
   }
@@ -75,17 +73,18 @@ Result<std::vector<std::uint64_t>> values_of(const policy::SyscallRule& rule,
 Status check_argument(const policy::SyscallRule& rule, const Call& call, const Origin& origin) {
   if (is_hot(call)) {
     return refuse("rule-on-hot-call",
-                  "no argument rule can stand on " + quoted(rule.name) +
+                  "no argument rule can stand on " + double_quoted(rule.name) +
                       ": it would slow down every such call",
                   origin,
                   "allow or deny the call as a whole, or use the filesystem and limits sections");
   }
   if (argument_bits(call, rule.argument) == 0) {
-    return refuse(
-        "no-such-argument",
-        quoted(rule.name) + " has " + std::to_string(std::string_view(call.arguments).size()) +
-            " arguments, counted from 0: there is no argument " + std::to_string(rule.argument),
-        origin);
+    return refuse("no-such-argument",
+                  double_quoted(rule.name) + " has " +
+                      std::to_string(std::string_view(call.arguments).size()) +
+                      " arguments, counted from 0: there is no argument " +
+                      std::to_string(rule.argument),
+                  origin);
   }
   return {};
 }
@@ -98,7 +97,7 @@ Result<std::vector<std::uint64_t>> checked_values(const policy::SyscallRule& rul
   const bool many = rule.op == RuleOperator::in;
   if (many ? values.empty() : values.size() != (masked ? 2U : 1U)) {
     return refuse("wrong-value-count",
-                  "the rule for " + quoted(rule.name) + " needs " +
+                  "the rule for " + double_quoted(rule.name) + " needs " +
                       (many     ? "at least one value"
                        : masked ? "a mask and a value"
                                 : "one value"),
@@ -107,7 +106,7 @@ Result<std::vector<std::uint64_t>> checked_values(const policy::SyscallRule& rul
   if (values.size() > Assembler::kMostInstructions) {
     return refuse(
         "filter-too-long",
-        "the rule for " + quoted(rule.name) + " does not fit the kernel's 4096 instructions",
+        "the rule for " + double_quoted(rule.name) + " does not fit the kernel's 4096 instructions",
         origin);
   }
   const auto bits = static_cast<unsigned>(argument_bits(call, rule.argument));
@@ -115,13 +114,14 @@ Result<std::vector<std::uint64_t>> checked_values(const policy::SyscallRule& rul
   for (std::uint64_t& value : values) possible = fit(value, bits) && possible;
   if (!possible) {
     return refuse("rule-never-matches",
-                  "the rule for " + quoted(rule.name) + " can never match: the kernel reads only " +
-                      std::to_string(bits) + " bits of argument " + std::to_string(rule.argument),
+                  "the rule for " + double_quoted(rule.name) +
+                      " can never match: the kernel reads only " + std::to_string(bits) +
+                      " bits of argument " + std::to_string(rule.argument),
                   origin);
   }
   if (masked && (values[1] & ~values[0]) != 0) {
     return refuse("rule-never-matches",
-                  "the rule for " + quoted(rule.name) +
+                  "the rule for " + double_quoted(rule.name) +
                       " can never match: its value has bits that its mask leaves out",
                   origin);
   }

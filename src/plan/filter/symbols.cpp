@@ -27,6 +27,8 @@
 #include <charconv>
 #include <csignal>
 
+#include "base/letters.hpp"
+
 #ifndef SOL_UDP
 #define SOL_UDP 17
 #endif
@@ -65,12 +67,6 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
   return negative ? std::uint64_t{0} - value : value;
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
-
 std::optional<std::uint64_t> resolve_one(std::string_view text) {
   if (text.empty()) return std::nullopt;
   if (text[0] == '-' || (text[0] >= '0' && text[0] <= '9')) return parse_number(text);
@@ -86,7 +82,7 @@ std::optional<std::uint64_t> resolve_symbol(std::string_view text) {
   std::uint64_t value = 0;
   for (;;) {
     const std::size_t bar = text.find('|');
-    const auto part = resolve_one(trimmed(text.substr(0, bar)));
+    const auto part = resolve_one(trimmed(text.substr(0, bar), " "));
     if (!part) return std::nullopt;
     value |= *part;
     if (bar == std::string_view::npos) return value;

@@ -8,7 +8,6 @@
 namespace sbx::plan {
 namespace {
 
-constexpr std::size_t kHeadLimit = 4096;
 constexpr int kMostInterpreters = 5;  // the kernel's limit too (ELOOP), execve(2)
 constexpr int kMostShims = 4;
 

@@ -13,7 +13,7 @@ namespace {
 
 using Found = Result<std::optional<ShimTarget>>;
 
-constexpr std::size_t kFileLimit = std::size_t{256} << 10;
+constexpr std::size_t kSettingsLimit = std::size_t{256} << 10;
 
 // --- rustup ---
 
@@ -44,7 +44,7 @@ Choice rust_toolchain(const std::string& home, const Lookup& lookup, const ShimC
       return {std::move(plain), file->first};
   }
   const std::string path = home + "/settings.toml";
-  const auto text = lookup.files().read_head(path, kFileLimit);
+  const auto text = lookup.files().read_head(path, kSettingsLimit);
   if (!text) return {{}, path};
   Choice choice{{}, path};
   std::size_t deepest = 0;
@@ -112,7 +112,7 @@ Choice volta_version(const std::string& home, const char* tool, const Lookup& lo
         !pinned.empty())
       return {{std::move(pinned)}, package->first};
   Choice choice{{}, home + "/tools/user/platform.json"};
-  const auto text = lookup.files().read_head(choice.where, kFileLimit);
+  const auto text = lookup.files().read_head(choice.where, kSettingsLimit);
   if (!text) return choice;
   const nlohmann::json platform = parsed(*text);
   std::string version = text_of(platform, tool);
@@ -140,7 +140,7 @@ std::optional<ShimTarget> volta_package(const std::string& home, const std::stri
                                         const Lookup& lookup) {
   std::string where = home;
   where.append("/tools/user/bins/").append(name).append(".json");
-  const auto text = lookup.files().read_head(where, kFileLimit);
+  const auto text = lookup.files().read_head(where, kSettingsLimit);
   if (!text) return std::nullopt;
   const std::string package = text_of(parsed(*text), "package");
   if (package.empty() || package.starts_with('.') || package.contains("/.")) return std::nullopt;
@@ -183,7 +183,7 @@ void add_tool(std::vector<Tool>& tools, std::string name, std::vector<std::strin
 }
 
 void add_tools_of_file(std::vector<Tool>& tools, const std::string& path, const Lookup& lookup) {
-  const auto text = lookup.files().read_head(path, kFileLimit);
+  const auto text = lookup.files().read_head(path, kSettingsLimit);
   if (!text) return;
   if (path.ends_with(".toml")) {
     for (Setting& setting : settings_of(*text)) {

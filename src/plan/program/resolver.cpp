@@ -11,8 +11,6 @@
 namespace sbx::plan {
 namespace {
 
-constexpr std::size_t kHeadLimit = 4096;
-
 std::unexpected<Error> usage(std::string code, std::string message, std::string hint = {}) {
   return fail({.kind = ErrorKind::usage,
                .code = std::move(code),

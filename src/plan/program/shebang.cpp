@@ -1,17 +1,12 @@
 #include "plan/program/shebang.hpp"
 
+#include "base/letters.hpp"
 #include "plan/files/path_text.hpp"
 
 namespace sbx::plan {
 namespace {
 
-constexpr std::string_view kBlank = " \t";
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t start = text.find_first_not_of(" \t\r");
-  if (start == std::string_view::npos) return {};
-  return text.substr(start, text.find_last_not_of(" \t\r") - start + 1);
-}
+constexpr std::string_view kBlanksOfLine = " \t";
 
 /// The words of `env -S`. Quotes group words; empty if there are escapes or variables, which only env interprets.
 std::optional<std::vector<std::string>> split(std::string_view text) {
@@ -20,7 +15,7 @@ std::optional<std::vector<std::string>> split(std::string_view text) {
   bool open = false;
   char quote = '\0';
   for (const char letter : text) {
-    if (quote == '\0' && kBlank.contains(letter)) {
+    if (quote == '\0' && kBlanksOfLine.contains(letter)) {
       open = false;
       continue;
     }
@@ -43,7 +38,7 @@ std::optional<std::vector<std::string>> split(std::string_view text) {
 std::optional<Shebang> read_shebang(std::string_view head) {
   if (!head.starts_with("#!")) return std::nullopt;
   const std::string_view line = trimmed(head.substr(2, head.find('\n') - 2));
-  const std::size_t end = line.find_first_of(kBlank);
+  const std::size_t end = line.find_first_of(kBlanksOfLine);
   Shebang shebang{.interpreter = std::string(line.substr(0, end)), .arguments = {}};
   if (shebang.interpreter.empty()) return std::nullopt;
   if (end != std::string_view::npos) {

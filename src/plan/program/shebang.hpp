@@ -7,6 +7,9 @@
 
 namespace sbx::plan {
 
+/// Bytes of a program that are read for its first line.
+inline constexpr std::size_t kHeadLimit = 4096;
+
 /// The first line of a script, as execve(2) reads it.
 struct Shebang {
   std::string interpreter;             ///< as written

@@ -2,13 +2,13 @@
 
 #include <charconv>
 
+#include "base/letters.hpp"
 #include "plan/files/path_text.hpp"
 
 namespace sbx::plan {
 namespace {
 
 constexpr std::size_t kFileLimit = std::size_t{256} << 10;  // a package.json may be long
-constexpr std::string_view kBlank = " \t\r";
 
 /// The numbers between dots, to compare "3.9.2" < "3.11.7".
 std::vector<int> numbers(std::string_view version) {
@@ -21,14 +21,8 @@ std::vector<int> numbers(std::string_view version) {
   return parts;
 }
 
-std::string_view trimmed(std::string_view text, std::string_view letters) {
-  const std::size_t start = text.find_first_not_of(letters);
-  if (start == std::string_view::npos) return {};
-  return text.substr(start, text.find_last_not_of(letters) - start + 1);
-}
-
 /// The quoted strings, in order.
-std::vector<std::string> quoted(std::string_view text) {
+std::vector<std::string> quoted_texts(std::string_view text) {
   std::vector<std::string> found;
   while (true) {
     const std::size_t start = text.find_first_of("\"'");
@@ -75,7 +69,7 @@ std::vector<std::string> version_words(std::string_view text) {
     const std::size_t end = text.find('\n');
     std::string_view line = text.substr(0, end);
     line = line.substr(0, line.find('#'));
-    for (std::string& word : split_words(line, kBlank)) found.push_back(std::move(word));
+    for (std::string& word : split_words(line, kBlanks)) found.push_back(std::move(word));
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   }
   return found;
@@ -134,7 +128,7 @@ std::vector<Setting> settings_of(std::string_view text) {
   std::string section;
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
-    const std::string_view line = trimmed(text.substr(0, end), kBlank);
+    const std::string_view line = trimmed(text.substr(0, end), kBlanks);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     if (line.starts_with('[')) {
       section = trimmed(line.substr(0, line.find(']')), "[] \t");
@@ -144,7 +138,7 @@ std::vector<Setting> settings_of(std::string_view text) {
     if (line.starts_with('#') || equals == std::string_view::npos) continue;
     settings.push_back({.section = section,
                         .key = std::string(trimmed(line.substr(0, equals), " \t\"'")),
-                        .values = quoted(line.substr(equals + 1))});
+                        .values = quoted_texts(line.substr(equals + 1))});
   }
   return settings;
 }

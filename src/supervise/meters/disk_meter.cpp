@@ -12,14 +12,13 @@
 #include <array>
 #include <cstring>
 
+#include "base/beneath.hpp"
 #include "base/sys.hpp"
 
 namespace sbx::supervise {
 namespace {
 
 constexpr std::uint64_t kNamesAtOnce = 1000;  // about a millisecond
-constexpr std::uint64_t kBeneath =
-    RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
 
 std::uint64_t free_bytes(int folder) {
   struct statfs facts{};

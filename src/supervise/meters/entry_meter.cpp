@@ -12,6 +12,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/beneath.hpp"
 #include "base/sys.hpp"
 
 namespace sbx::supervise {
@@ -22,8 +23,6 @@ constexpr std::uint64_t kOfAFolder = 20;  // opening one takes as long as this m
 constexpr unsigned kWalksToBeSure = 8;
 constexpr int kHow = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
 /// Mounts below are grants of their own.
-constexpr std::uint64_t kBeneath =
-    RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
 
 bool is_folder(int holder, const dirent64& entry) {
   if (entry.d_type != DT_UNKNOWN) return entry.d_type == DT_DIR;

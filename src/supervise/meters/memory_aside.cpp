@@ -21,12 +21,12 @@ HostMemory host_memory() {
 }
 
 /// Number of mappings read per process; if there are more, a doubt is reported.
-constexpr std::size_t kMostMappings = 512;
+constexpr std::size_t kMostMappingsAside = 512;
 
 bool MemoryAside::any_has_shared_memory() {
   return std::ranges::any_of(processes_.all(), [&](ProcessList::Process& process) {
     (void)processes_.statm(process);
-    std::size_t mappings = kMostMappings;
+    std::size_t mappings = kMostMappingsAside;
     return process.holder != 0 &&
            fileless_memory(processes_.proc(), ProcessList::memory_folder(process) + "/maps",
                            mappings)

@@ -34,7 +34,7 @@ constexpr std::uint64_t kGrowing = 8000;  // bytes per microsecond
 constexpr std::uint64_t kFromRest = 2500;
 /// In microseconds: later looks read the rest of a long list.
 constexpr std::uint64_t kMostAtOnce = 1000;
-constexpr std::size_t kRoom = 32768;  // the kernel fills at most this much at once
+constexpr std::size_t kListRoom = 32768;  // the kernel fills at most this much at once
 
 /// The number after `name` in the text of a /proc file; UINT64_MAX: unknown.
 std::uint64_t count_in(std::string_view text, std::string_view name) {
@@ -134,7 +134,7 @@ SocketMeter::SocketMeter(const SocketDiagnosis& own, pid_t pid1, int processes)
     : own_(own),
       net_((processes >= 0 ? std::string("1") : process_folder(pid1)) + "/net/"),
       processes_(processes) {
-  if (own_.fd >= 0) room_.resize(kRoom);
+  if (own_.fd >= 0) room_.resize(kListRoom);
 }
 
 SocketMeter::Counts SocketMeter::counts() {

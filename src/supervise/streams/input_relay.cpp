@@ -14,7 +14,7 @@
 namespace sbx::supervise {
 namespace {
 
-constexpr int kRounds = 8;
+constexpr int kInputRounds = 8;
 
 bool writable(int fd) {
   pollfd question{.fd = fd, .events = POLLOUT, .revents = 0};
@@ -50,7 +50,7 @@ Status InputRelay::start() {
 }
 
 void InputRelay::pump() {
-  for (int round = 0; destination_.valid() && round < kRounds; ++round) {
+  for (int round = 0; destination_.valid() && round < kInputRounds; ++round) {
     const Step next = step();
     if (next == Step::end) return finish();
     if (next != Step::again) return wait_for(next);

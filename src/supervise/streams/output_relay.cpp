@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kSpliceAtMost = 1 << 20;
 /// Rounds before the loop serves its other descriptors again.
-constexpr int kRounds = 16;
+constexpr int kOutputRounds = 16;
 /// Enough for a full pipe when nobody writes any more.
 constexpr int kLastRounds = 64;
 
@@ -73,7 +73,7 @@ std::uint64_t OutputRelay::allowance() const {
 
 void OutputRelay::pump() {
   if (done_) return;
-  for (int round = 0; round < (complete_ ? kLastRounds : kRounds); ++round) {
+  for (int round = 0; round < (complete_ ? kLastRounds : kOutputRounds); ++round) {
     switch (step()) {
       case Step::again:
         continue;
