@@ -26,16 +26,12 @@ using changes::Kept;
 using changes::KeptFacts;
 using changes::Store;
 
-int print(const std::string& text) {
-  return record::print_answer(text) ? kDone : exit_status::kCouldNot;
+int changes_failed(const Invocation& typed, const Error& error) {
+  return cli::complain(error, typed.output.color,
+                       error.kind == ErrorKind::usage ? kUsage : exit_status::kCouldNot);
 }
 
-int complain(const Invocation& typed, const Error& error) {
-  write_stderr(record::error_text(error, paint_for(typed.output.color, STDERR_FILENO)));
-  return error.kind == ErrorKind::usage ? kUsage : exit_status::kCouldNot;
-}
-
-Error usage(const Invocation& typed, const char* needs) {
+Error wrong_use(const Invocation& typed, const char* needs) {
   return {.kind = ErrorKind::usage,
           .code = "usage",
           .message = fmt::format("\"sbx {}\" {}", typed.command, needs),
@@ -66,7 +62,7 @@ Result<Kept> load(const std::string& name) {
   return kept;
 }
 
-std::string command_text(const KeptFacts& facts) {
+std::string text_of_command(const KeptFacts& facts) {
   constexpr std::size_t kLongest = 200;
   std::string text = fmt::format("{}", fmt::join(facts.command, " "));
   if (text.size() > kLongest) text = text.substr(0, kLongest) + " …";
@@ -116,12 +112,12 @@ std::string list_words(const std::vector<KeptFacts>& sets) {
   return text;
 }
 
-int list(const Invocation& typed) {
-  if (!typed.operands.empty()) return complain(typed, usage(typed, "takes no operands"));
+int list_sets(const Invocation& typed) {
+  if (!typed.operands.empty()) return changes_failed(typed, wrong_use(typed, "takes no operands"));
   const auto store = open_store();
-  if (!store) return complain(typed, store.error());
+  if (!store) return changes_failed(typed, store.error());
   const auto sets = store->list();
-  if (!sets) return complain(typed, sets.error());
+  if (!sets) return changes_failed(typed, sets.error());
   if (!typed.output.json && sets->empty()) {  // a program that parses stdout then finds no sets
     write_stderr("nothing is kept; \"sbx run --keep NAME\" keeps the changes of a run\n");
     return kDone;
@@ -144,15 +140,15 @@ std::string applied_line(const changes::KeptFacts& facts) {
 std::string head_words(const Kept& kept, const Paint& paint) {
   return fmt::format("{}: {} in {}\n  kept {} of {} ({})\n{}", paint.bold(kept.facts.name),
                      changes::tally_words(kept.changes.changes), printable(kept.facts.folder),
-                     time_text(kept.facts.made), command_text(kept.facts),
+                     time_text(kept.facts.made), text_of_command(kept.facts),
                      printable(kept.facts.outcome), applied_line(kept.facts));
 }
 
 /// If the directory is gone, shows what can be shown without it.
 int show(const Invocation& typed, changes::Texts texts) {
-  if (typed.operands.size() != 1) return complain(typed, usage(typed, "needs one name"));
+  if (typed.operands.size() != 1) return changes_failed(typed, wrong_use(typed, "needs one name"));
   auto kept = load(typed.operands.front());
-  if (!kept) return complain(typed, kept.error());
+  if (!kept) return changes_failed(typed, kept.error());
   const Status there = changes::open_folders(*kept);
   std::vector<workspace::Left> conflicts;
   if (there) conflicts = workspace::conflicts_now(kept->copy, kept->changes.changes);
@@ -173,17 +169,17 @@ int show(const Invocation& typed, changes::Texts texts) {
             changes::listing_words(kept->copy, kept->changes, texts, paint, rest, stale));
   write_stderr(changes::conflict_words(conflicts));
   if (there) return printed;
-  const int status = complain(typed, there.error());
+  const int status = changes_failed(typed, there.error());
   return texts == changes::Texts::shown ? status : printed;
 }
 
 /// For `git apply`: contains nothing that `sbx changes apply` would refuse.
 int patch(const Invocation& typed) {
-  if (typed.operands.size() != 1) return complain(typed, usage(typed, "needs one name"));
+  if (typed.operands.size() != 1) return changes_failed(typed, wrong_use(typed, "needs one name"));
   auto kept = load(typed.operands.front());
-  if (!kept) return complain(typed, kept.error());
+  if (!kept) return changes_failed(typed, kept.error());
   if (const Status there = changes::open_folders(*kept); !there)
-    return complain(typed, there.error());
+    return changes_failed(typed, there.error());
   workspace::Selection selection =
       workspace::select(kept->copy, kept->changes, {}, kept->facts.policy_files);
   const changes::Patch made = changes::make_patch(kept->copy, selection.changes);
@@ -211,20 +207,20 @@ void note_applied(const std::string& name, std::size_t count) {
 }
 
 int apply(const Invocation& typed) {
-  if (typed.operands.empty()) return complain(typed, usage(typed, "needs a name"));
+  if (typed.operands.empty()) return changes_failed(typed, wrong_use(typed, "needs a name"));
   if (const Status asking = changes::check_asking(!typed.bring_out.yes); !asking)
-    return complain(typed, asking.error());
+    return changes_failed(typed, asking.error());
   auto kept = load(typed.operands.front());
-  if (!kept) return complain(typed, kept.error());
+  if (!kept) return changes_failed(typed, kept.error());
   if (const Status there = changes::open_folders(*kept); !there)
-    return complain(typed, there.error());
+    return changes_failed(typed, there.error());
   const changes::Wish wish{.patterns = {typed.operands.begin() + 1, typed.operands.end()},
                            .policy_files = kept->facts.policy_files,
                            .asks = !typed.bring_out.yes,
                            .silent = typed.output.json};
   const auto end = changes::apply_changes(kept->copy, kept->changes, wish,
                                           paint_for(typed.output.color, STDERR_FILENO));
-  if (!end) return complain(typed, end.error());
+  if (!end) return changes_failed(typed, end.error());
   note_applied(kept->facts.name, end->applied.done.size());
   if (typed.output.json) {
     Json json = head_json();
@@ -238,20 +234,21 @@ int apply(const Invocation& typed) {
 // --- drop
 
 int drop(const Invocation& typed) {
-  if (typed.operands.empty()) return complain(typed, usage(typed, "needs a name"));
+  if (typed.operands.empty()) return changes_failed(typed, wrong_use(typed, "needs a name"));
   const auto store = open_store();
-  if (!store) return complain(typed, store.error());
+  if (!store) return changes_failed(typed, store.error());
   int status = kDone;
   for (const std::string& name : typed.operands)
     if (const Status dropped = store->drop(name); !dropped)
-      status = std::max(status, complain(typed, with_suggestion(dropped.error(), *store, name)));
+      status =
+          std::max(status, changes_failed(typed, with_suggestion(dropped.error(), *store, name)));
   return status;
 }
 
 }  // namespace
 
 int changes_command(const Invocation& typed) {
-  if (typed.command == "changes list") return list(typed);
+  if (typed.command == "changes list") return list_sets(typed);
   if (typed.command == "changes show") return show(typed, changes::Texts::left_out);
   if (typed.command == "changes diff" && typed.patch) return patch(typed);
   if (typed.command == "changes diff") return show(typed, changes::Texts::shown);

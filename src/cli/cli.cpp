@@ -27,17 +27,6 @@
 namespace sbx::cli {
 namespace {
 
-int print(const std::string& text) {
-  return record::print_answer(text) ? kDone : exit_status::kCouldNot;
-}
-
-int complain(const Error& error, Color color, int status) {
-  (void)sys::write_all(
-      STDERR_FILENO,
-      record::error_text(error, paint_for(color, STDERR_FILENO)));  // not reportable elsewhere
-  return status;
-}
-
 Error usage_error(std::string message, std::string hint) {
   return {.kind = ErrorKind::usage,
           .code = "usage",

@@ -12,7 +12,6 @@ namespace sbx::cli {
 namespace {
 
 constexpr const char* kOptions = "Options";
-constexpr auto kOnce = Repeat::last_wins;
 constexpr auto kWorks = Standing::works;
 constexpr auto kReserved = Standing::reserved;
 
@@ -93,7 +92,7 @@ std::span<const OptionRow> show_options() {
   return rows;
 }
 
-std::span<const OptionRow> check_options() {
+std::span<const OptionRow> options_of_check() {
   static const Rows rows = with_usual(
       {{"--format", "human|json|github|sarif", kOptions, kOnce,
         "For people, for programs, as annotations of a GitHub workflow, or as SARIF 2.1.0.",
@@ -270,7 +269,7 @@ constexpr CommandRow kCommands[] = {
      run_options, 0},
     {"policy list", "", "List the policies that have a name.", kWorks, plain_options},
     {"policy show", "POLICY", "Print a policy.", kWorks, show_options},
-    {"policy check", "FILE...", "Report every mistake of policy files.", kWorks, check_options},
+    {"policy check", "FILE...", "Report every mistake of policy files.", kWorks, options_of_check},
     {"policy explain", "KEY|@GROUP|CODE|TERM",
      "Explain a policy key, a group of system calls, the code of an error, a word of a record, or "
      "an exit status.",

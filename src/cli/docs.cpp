@@ -189,7 +189,7 @@ bool is_of_session(const CommandDoc& doc) {
 }
 
 /// The commands that `is_shown`, each with its options where it `has_options`.
-std::string command_list(bool (*is_shown)(const CommandDoc&),
+std::string command_rows(bool (*is_shown)(const CommandDoc&),
                          bool (*has_options)(const CommandDoc&)) {
   const std::vector<CommandDoc> tree = describe_tree();
   const auto run = std::find_if(tree.begin(), tree.end(),
@@ -218,12 +218,12 @@ std::string command_list(bool (*is_shown)(const CommandDoc&),
 }
 
 std::string commands() {
-  return command_list([](const CommandDoc&) { return true; },
+  return command_rows([](const CommandDoc&) { return true; },
                       [](const CommandDoc& doc) { return !is_of_session(doc); });
 }
 
 std::string session_commands() {
-  return command_list(is_of_session, [](const CommandDoc&) { return true; });
+  return command_rows(is_of_session, [](const CommandDoc&) { return true; });
 }
 
 // --- exit status

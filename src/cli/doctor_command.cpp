@@ -132,31 +132,23 @@ std::string for_programs(const std::vector<Section>& sections, const host::Host&
   return dump(json);
 }
 
-int complain(const Invocation& typed, const Error& error, int status) {
-  // If stderr is closed, the error can't be reported.
-  (void)sys::write_all(STDERR_FILENO,
-                       record::error_text(error, paint_for(typed.output.color, STDERR_FILENO)));
-  return status;
-}
-
 }  // namespace
 
 int doctor_command(const Invocation& typed) {
   constexpr int kMissing = 1;
   if (!typed.operands.empty())
-    return complain(typed,
-                    {.kind = ErrorKind::usage,
+    return complain({.kind = ErrorKind::usage,
                      .code = "usage",
                      .message = "\"sbx doctor\" takes no operands",
                      .hint = "sbx doctor --policy POLICY asks about one policy"},
-                    kUsage);
+                    typed.output.color, kUsage);
   const auto host = host::probe();
-  if (!host) return complain(typed, host.error(), exit_status::kCouldNot);
+  if (!host) return complain(host.error(), typed.output.color, exit_status::kCouldNot);
   const auto context = run::load_context(*host);
-  if (!context) return complain(typed, context.error(), exit_status::kCouldNot);
+  if (!context) return complain(context.error(), typed.output.color, exit_status::kCouldNot);
   const auto policies = policies_of(typed, *context);
   if (!policies)
-    return complain(typed, policies.error(),
+    return complain(policies.error(), typed.output.color,
                     policies.error().code == "unknown-policy" ? kUsage : kMissing);
   std::vector<Finding> trials;
   for (const policy::Policy& policy : *policies)

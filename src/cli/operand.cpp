@@ -4,17 +4,11 @@
 
 #include <array>
 
+#include "cli/usage.hpp"
 #include "policy/keys.hpp"
 
 namespace sbx::cli {
 namespace {
-
-std::unexpected<Error> wrong(std::string message, std::string hint = {}) {
-  return fail(Error{.kind = ErrorKind::usage,
-                    .code = "bad-value",
-                    .message = std::move(message),
-                    .hint = std::move(hint)});
-}
 
 constexpr const char* kColonHint = "a colon that belongs to a name is written \\:";
 
@@ -30,7 +24,8 @@ Result<PathOperand> split_colon(std::string_view text, std::string_view option) 
       *part += text[++i];
     } else if (text[i] == ':') {
       if (divided)
-        return wrong(fmt::format("{}: more than one colon in \"{}\"", option, text), kColonHint);
+        return bad_value(fmt::format("{}: more than one colon in \"{}\"", option, text),
+                         kColonHint);
       divided = true;
       part = &parts.suffix;
     } else {
@@ -38,7 +33,8 @@ Result<PathOperand> split_colon(std::string_view text, std::string_view option) 
     }
   }
   if (divided && parts.suffix.empty())
-    return wrong(fmt::format("{}: nothing follows the colon of \"{}\"", option, text), kColonHint);
+    return bad_value(fmt::format("{}: nothing follows the colon of \"{}\"", option, text),
+                     kColonHint);
   return parts;
 }
 
@@ -49,10 +45,12 @@ constexpr std::array<std::string_view, 4> kModes{"overlay", "read-only", "read-w
 Result<PathOperand> split_path_operand(std::string_view text, std::string_view option,
                                        Target target) {
   PathOperand parts = SBX_TRY(split_colon(text, option));
-  if (parts.source.empty()) return wrong(fmt::format("{} needs a path, got \"{}\"", option, text));
+  if (parts.source.empty())
+    return bad_value(fmt::format("{} needs a path, got \"{}\"", option, text));
   if (target == Target::absolute && !parts.suffix.empty() && !parts.suffix.starts_with('/'))
-    return wrong(fmt::format("{}: the target \"{}\" is not an absolute path", option, parts.suffix),
-                 kColonHint);
+    return bad_value(
+        fmt::format("{}: the target \"{}\" is not an absolute path", option, parts.suffix),
+        kColonHint);
   return parts;
 }
 
@@ -63,10 +61,10 @@ Result<WorkspaceOperand> split_workspace_operand(std::string_view text) {
   for (const std::string_view mode : kModes)
     if (parts.suffix == mode) return WorkspaceOperand{std::move(parts.source), std::string(mode)};
   const std::string_view meant = policy::nearest(parts.suffix, kModes);
-  return wrong(fmt::format("--workspace: unknown mode \"{}\"", parts.suffix),
-               meant.empty()
-                   ? fmt::format("overlay, read-only, read-write or empty; {}", kColonHint)
-                   : fmt::format("did you mean \"{}\"?", meant));
+  return bad_value(fmt::format("--workspace: unknown mode \"{}\"", parts.suffix),
+                   meant.empty()
+                       ? fmt::format("overlay, read-only, read-write or empty; {}", kColonHint)
+                       : fmt::format("did you mean \"{}\"?", meant));
 }
 
 }  // namespace sbx::cli

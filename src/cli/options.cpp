@@ -13,7 +13,6 @@ constexpr const char* kNetwork = "Network";
 constexpr const char* kInput = "Environment and input";
 constexpr const char* kChanges = "Bringing things out";
 constexpr const char* kAnswer = kAnswerGroup.data();
-constexpr auto kOnce = Repeat::last_wins;
 constexpr auto kEach = Repeat::each_counts;
 
 constexpr OptionRow kRunOptions[] = {

@@ -11,6 +11,7 @@
 namespace sbx::cli {
 
 enum class Repeat : std::uint8_t { last_wins, each_counts };
+inline constexpr auto kOnce = Repeat::last_wins;
 
 struct OptionRow {
   const char* names;  ///< CLI11 form: "-p,--policy"

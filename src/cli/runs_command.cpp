@@ -18,12 +18,11 @@ namespace {
 
 using run::UnderWay;
 
-int complain(const Invocation& typed, const Error& error) {
-  // If stderr fails too, the error can't be reported.
-  (void)sys::write_all(STDERR_FILENO,
-                       record::error_text(error, paint_for(typed.output.color, STDERR_FILENO)));
-  if (error.code == "not-ended") return kFindings;
-  return error.kind == ErrorKind::usage ? kUsage : exit_status::kCouldNot;
+int runs_failed(const Invocation& typed, const Error& error) {
+  const int status = error.code == "not-ended"        ? kFindings
+                     : error.kind == ErrorKind::usage ? kUsage
+                                                      : exit_status::kCouldNot;
+  return complain(error, typed.output.color, status);
 }
 
 std::string command_text(const UnderWay& run) {
@@ -63,13 +62,13 @@ std::string as_json(const std::vector<UnderWay>& runs) {
   return dump(json);
 }
 
-int list(const Invocation& typed) {
+int list_runs(const Invocation& typed) {
   if (!typed.operands.empty())
-    return complain(
+    return runs_failed(
         typed,
         {.kind = ErrorKind::usage, .code = "usage", .message = "\"sbx ps\" takes no operands"});
   const auto runs = run::runs_under_way();
-  if (!runs) return complain(typed, runs.error());
+  if (!runs) return runs_failed(typed, runs.error());
   return record::print_answer(typed.output.json ? as_json(*runs) : table(*runs))
              ? kDone
              : exit_status::kCouldNot;
@@ -94,17 +93,17 @@ Result<const UnderWay*> find(const std::vector<UnderWay>& runs, const std::strin
 
 int stop(const Invocation& typed) {
   if (typed.operands.empty() != typed.all)
-    return complain(typed, {.kind = ErrorKind::usage,
-                            .code = "usage",
-                            .message = typed.all ? "--all and an ID exclude each other"
-                                                 : "\"sbx stop\" needs an ID",
-                            .hint = "\"sbx ps\" lists the runs; --all stops all of them"});
+    return runs_failed(typed, {.kind = ErrorKind::usage,
+                               .code = "usage",
+                               .message = typed.all ? "--all and an ID exclude each other"
+                                                    : "\"sbx stop\" needs an ID",
+                               .hint = "\"sbx ps\" lists the runs; --all stops all of them"});
   const auto runs = run::runs_under_way();
-  if (!runs) return complain(typed, runs.error());
+  if (!runs) return runs_failed(typed, runs.error());
   std::vector<const UnderWay*> chosen;
   for (const std::string& operand : typed.operands) {
     const auto found = find(*runs, operand);
-    if (!found) return complain(typed, found.error());  // a typing error must stop nothing
+    if (!found) return runs_failed(typed, found.error());  // a typing error must stop nothing
     if (std::ranges::find(chosen, *found) == chosen.end()) chosen.push_back(*found);
   }
   if (typed.all)
@@ -112,14 +111,14 @@ int stop(const Invocation& typed) {
   int status = kDone;
   for (const UnderWay* const run : chosen)
     if (const Status ended = run::end_run(*run); !ended && ended.error().code != "no-such-run")
-      status = complain(typed, ended.error());
+      status = runs_failed(typed, ended.error());
   return status;
 }
 
 }  // namespace
 
 int runs_command(const Invocation& typed) {
-  return typed.command == "ps" ? list(typed) : stop(typed);
+  return typed.command == "ps" ? list_runs(typed) : stop(typed);
 }
 
 }  // namespace sbx::cli

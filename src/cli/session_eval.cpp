@@ -98,7 +98,7 @@ bool print_record(const Invocation& typed, const Json& record) {
 }
 
 /// No cell ran, or nobody knows how it ended.
-int could_not(const Invocation& typed, const std::string& id, const Error& error) {
+int no_result(const Invocation& typed, const std::string& id, const Error& error) {
   write_stderr(record::error_text(error, paint(typed)));
   if (!typed.cell.stream && !typed.output.json) return exit_status_of(error);
   record::Cell cell{.id = id, .context = typed.cell.context, .language = language(typed)};
@@ -119,7 +119,7 @@ class Eval {
   CellRun run() {
     id_ = run::make_run_id();
     const auto status = eval();
-    run_.status = status ? *status : could_not(typed_, id_, status.error());
+    run_.status = status ? *status : no_result(typed_, id_, status.error());
     if (!status) run_.error = status.error().code;
     return run_;
   }
@@ -367,7 +367,7 @@ CellRun run_cell(const Invocation& typed, const host::Host& host, Known known) {
 }
 
 int refuse_cell(const Invocation& typed, const Error& error) {
-  return could_not(typed, run::make_run_id(), error);
+  return no_result(typed, run::make_run_id(), error);
 }
 
 }  // namespace sbx::cli

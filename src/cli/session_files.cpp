@@ -22,7 +22,7 @@
 namespace sbx::cli {
 namespace {
 
-std::unexpected<Error> usage(const Invocation& typed, const char* needs) {
+std::unexpected<Error> wrong_operands(const Invocation& typed, const char* needs) {
   return cli::usage("usage", fmt::format("\"sbx {}\" {}", typed.command, needs),
                     fmt::format("sbx {} --help", typed.command));
 }
@@ -74,10 +74,6 @@ void tell_left(const std::vector<workspace::Left>& left, std::uint64_t more) {
   if (more > 0) write_stderr(fmt::format("sbx: left out: {} more; --json lists them\n", more));
 }
 
-int print(const std::string& text) {
-  return record::print_answer(text) ? kDone : exit_status::kCouldNot;
-}
-
 /// What a command did, as JSON or, what it left out, as messages.
 int tell_done(const Invocation& typed, const Json& done, const std::vector<workspace::Left>& left,
               std::uint64_t more) {
@@ -115,7 +111,7 @@ std::string mode_text(FileType type, mode_t mode) {
 
 Result<int> put_files(const Invocation& typed, const host::Host& host) {
   std::vector<std::string> sources(typed.operands.begin() + 1, typed.operands.end());
-  if (sources.empty()) return usage(typed, "needs a file to copy");
+  if (sources.empty()) return wrong_operands(typed, "needs a file to copy");
   std::string target;
   if (sources.size() > 1) {
     target = std::move(sources.back());
@@ -142,7 +138,7 @@ Result<int> put_files(const Invocation& typed, const host::Host& host) {
 
 Result<int> get_files(const Invocation& typed, const host::Host& host) {
   const std::vector<std::string> paths(typed.operands.begin() + 1, typed.operands.end());
-  if (paths.empty()) return usage(typed, "needs a path to copy");
+  if (paths.empty()) return wrong_operands(typed, "needs a path to copy");
   const std::string folder = typed.bring_out.folder.empty() ? "." : typed.bring_out.folder;
   session::Client asking = SBX_TRY(session::Client::connect(host, typed.operands.front()));
   const Json facts = SBX_TRY(asking.ask({{"op", "info"}}));
@@ -179,7 +175,7 @@ Result<int> get_files(const Invocation& typed, const host::Host& host) {
 }
 
 Result<int> list_files(const Invocation& typed, const host::Host& host) {
-  if (typed.operands.size() > 2) return usage(typed, "lists one directory");
+  if (typed.operands.size() > 2) return wrong_operands(typed, "lists one directory");
   const std::string path = typed.operands.size() > 1 ? typed.operands[1] : ".";
   OwnCall call =
       SBX_TRY(OwnCall::begin(host, typed.operands.front(), transfer::ls_arguments(path), "ls"));

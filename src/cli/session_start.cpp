@@ -28,7 +28,7 @@ int tell(const Invocation& typed, const Error& error, int status) {
   return status;
 }
 
-int could_not(const Invocation& typed, const Error& error) {
+int not_started(const Invocation& typed, const Error& error) {
   return tell(typed, error, exit_status_of(error));
 }
 
@@ -39,7 +39,7 @@ bool is_of_call(const policy::Override& each) {
 }
 
 /// What a run does at its end, or instead of it: a session goes on.
-Status check_options(const Invocation& typed) {
+Status check_start_options(const Invocation& typed) {
   const auto& [folder, collect, diff, apply, patterns, yes, keep] = typed.bring_out;
   struct Unfit {
     bool is_given;
@@ -143,7 +143,7 @@ session::StartAnswer start_session(const Invocation& typed, const OwnProcess& pr
   // The session's process has no descriptors but its own.
   auto variables = run::read_variables(typed.variables);
   if (!variables)
-    return {.status = could_not(typed, variables.error()), .error = variables.error()};
+    return {.status = not_started(typed, variables.error()), .error = variables.error()};
   run::Request request;
   request.parent = owner;
   request.policies = typed.policies;
@@ -189,7 +189,7 @@ int start_command(const Invocation& typed, const OwnProcess& process) {
     return tell(typed, right.error(), kUsage);
   // Held back until somebody knows the name.
   const auto signals = take_ending_signals();
-  if (!signals) return could_not(typed, signals.error());
+  if (!signals) return not_started(typed, signals.error());
   const session::StartAnswer started = start_session(typed, process, name);
   if (started.status != 0) return not_started(started);
   if (!typed.output.quiet && !typed.output.json) tell_notes(started.facts);
@@ -210,7 +210,7 @@ int start_command(const Invocation& typed, const OwnProcess& process) {
 
 int run_in_session(const Invocation& typed, const OwnProcess& process) {
   const auto host = host::probe();
-  if (!host) return could_not(typed, host.error());
+  if (!host) return not_started(typed, host.error());
   const std::string& name = typed.session;
   Invocation call = typed;
   call.policies.clear();
@@ -219,7 +219,7 @@ int run_in_session(const Invocation& typed, const OwnProcess& process) {
   std::erase_if(call.named, [](const policy::Override& each) { return !is_of_call(each); });
   const auto refuse = [&](const Error& error) { return refuse_exec(call, *host, name, error); };
   if (const Status right = session::check_name(name); !right) return refuse(right.error());
-  if (const Status right = check_options(typed); !right) return refuse(right.error());
+  if (const Status right = check_start_options(typed); !right) return refuse(right.error());
   // Variables are the call's.
   Invocation start = typed;
   start.request = {};

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <string>
 
+#include "base/letters.hpp"
 #include "base/too_large.hpp"
 #include "cli/operand.hpp"
+#include "cli/usage.hpp"
 #include "policy/network_rules.hpp"
 #include "policy/syntax.hpp"
 #include "policy/values.hpp"
@@ -13,24 +15,13 @@
 namespace sbx::cli {
 namespace {
 
-Status wrong(std::string message, std::string hint = {}) {
-  return fail(Error{.kind = ErrorKind::usage,
-                    .code = "bad-value",
-                    .message = std::move(message),
-                    .hint = std::move(hint)});
-}
-
 void set_key(std::vector<policy::Override>& layer, const char* key, std::string toml,
              const char* option, bool append = false) {
   layer.push_back({.key = key, .toml = std::move(toml), .option = option, .append = append});
 }
 
-/// TOML allows blanks around "=", and the lines that sbx suggests contain them.
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
+/// TOML allows these around "=", and the lines that sbx suggests contain them.
+constexpr std::string_view kBlanksOfToml = " \t";
 
 std::string as_meant(const char* option, const std::optional<std::string>& meant,
                      const char* examples) {
@@ -43,9 +34,9 @@ Status duration(Invocation& typed, std::string_view value, const char* key, cons
   const std::string got = "\"" + std::string(value) + "\"";
   if (!parse_duration(value))
     return is_too_large(value, parse_duration)
-               ? wrong(std::string(option) + ": " + got + " is too large", examples)
-               : wrong(std::string(option) + " needs a time such as 30s, got " + got,
-                       as_meant(option, policy::meant_duration(value), examples));
+               ? bad_value(std::string(option) + ": " + got + " is too large", examples)
+               : bad_value(std::string(option) + " needs a time such as 30s, got " + got,
+                           as_meant(option, policy::meant_duration(value), examples));
   set_key(typed.named, key, policy::quoted(value), option);
   return {};
 }
@@ -55,10 +46,10 @@ Status size(Invocation& typed, std::string_view value, const char* key, const ch
   const std::string got = "\"" + std::string(value) + "\"";
   if (!parse_bytes(value))
     return is_too_large(value, parse_bytes)
-               ? wrong(std::string(option) + ": " + got + " is too large", examples)
-               : wrong(std::string(option) + " needs a size such as 512M, got " + got,
-                       as_meant(option, policy::meant_size(value),
-                                "for example 64K, 512M or 2G: 1M is 1 MiB"));
+               ? bad_value(std::string(option) + ": " + got + " is too large", examples)
+               : bad_value(std::string(option) + " needs a size such as 512M, got " + got,
+                           as_meant(option, policy::meant_size(value),
+                                    "for example 64K, 512M or 2G: 1M is 1 MiB"));
   set_key(typed.named, key, policy::quoted(value), option);
   return {};
 }
@@ -97,24 +88,24 @@ Result<int> descriptor(std::string_view value, const char* option) {
 // --- policy
 
 Status take_session(Invocation& typed, std::string_view value) {
-  if (value.empty()) return wrong("--session needs a name", "for example --session work");
+  if (value.empty()) return bad_value("--session needs a name", "for example --session work");
   typed.session = std::string(value);
   return {};
 }
 
 Status take_policy(Invocation& typed, std::string_view value) {
-  if (value.empty()) return wrong("-p needs a policy name or file");
+  if (value.empty()) return bad_value("-p needs a policy name or file");
   typed.policies.push_back({std::string(value)});
   return {};
 }
 
 Status take_set(Invocation& typed, std::string_view value) {
   const auto equals = value.find('=');
-  if (equals == std::string_view::npos || trimmed(value.substr(0, equals)).empty())
-    return wrong("--set needs KEY=VALUE, got \"" + std::string(value) + "\"",
-                 "for example --set 'limits.memory=\"512M\"'");
-  typed.sets.push_back({.key = std::string(trimmed(value.substr(0, equals))),
-                        .toml = std::string(trimmed(value.substr(equals + 1))),
+  if (equals == std::string_view::npos || trimmed(value.substr(0, equals), kBlanksOfToml).empty())
+    return bad_value("--set needs KEY=VALUE, got \"" + std::string(value) + "\"",
+                     "for example --set 'limits.memory=\"512M\"'");
+  typed.sets.push_back({.key = std::string(trimmed(value.substr(0, equals), kBlanksOfToml)),
+                        .toml = std::string(trimmed(value.substr(equals + 1), kBlanksOfToml)),
                         .option = "--set"});
   return {};
 }
@@ -148,8 +139,8 @@ Status take_cpus(Invocation& typed, std::string_view value) {
   const auto [end, error] =
       std::from_chars(value.data(), value.data() + value.size(), number, std::chars_format::fixed);
   if (error != std::errc{} || end != value.data() + value.size() || !(number > 0) || number > 1e6)
-    return wrong("--cpus needs a number above 0, got \"" + std::string(value) + "\"",
-                 "for example 2 or 0.5");
+    return bad_value("--cpus needs a number above 0, got \"" + std::string(value) + "\"",
+                     "for example 2 or 0.5");
   std::string toml(value);  // TOML requires a digit on both sides of the point
   if (toml.starts_with('.')) toml.insert(0, "0");
   if (toml.ends_with('.')) toml += "0";
@@ -221,7 +212,7 @@ Status take_env(Invocation& typed, std::string_view value) {
 }
 
 Status take_env_file(Invocation& typed, std::string_view value) {
-  if (value.empty()) return wrong("--env-file needs a file");
+  if (value.empty()) return bad_value("--env-file needs a file");
   typed.variables.push_back({.kind = run::VariableSource::Kind::file, .text = std::string(value)});
   return {};
 }
@@ -239,7 +230,7 @@ Status take_stdin(Invocation& typed, std::string_view value) {
   } else if (value == "null") {
     typed.request.stdin_mode = plan::StdinMode::null;
   } else if (value.empty()) {
-    return wrong("--stdin needs inherit, null or a file");
+    return bad_value("--stdin needs inherit, null or a file");
   } else {
     typed.request.stdin_mode = plan::StdinMode::file;
     typed.request.stdin_file = std::string(value);
@@ -251,13 +242,14 @@ Status take_stdin(Invocation& typed, std::string_view value) {
 
 Status take_lang(Invocation& typed, std::string_view value) {
   if (value.empty())
-    return wrong("--lang needs the name of a language", "for example --lang python");
+    return bad_value("--lang needs the name of a language", "for example --lang python");
   typed.request.language = std::string(value);
   return {};
 }
 
 Status take_cells(Invocation& typed, std::string_view value) {
-  if (value.empty()) return wrong("--cells needs a notebook", "for example --cells report.ipynb");
+  if (value.empty())
+    return bad_value("--cells needs a notebook", "for example --cells report.ipynb");
   typed.cell.notebook = std::string(value);
   return {};
 }
@@ -270,7 +262,7 @@ Status take_code(Invocation& typed, std::string_view value) {
 // --- the answer
 
 Status take_report(Invocation& typed, std::string_view value) {
-  if (value.empty()) return wrong("--report needs a file");
+  if (value.empty()) return bad_value("--report needs a file");
   typed.output.report_file = std::string(value);
   return {};
 }
@@ -283,8 +275,8 @@ Status take_report_fd(Invocation& typed, std::string_view value) {
 Status take_events_fd(Invocation& typed, std::string_view value) {
   typed.output.events_fd = SBX_TRY(descriptor(value, "--events-fd"));
   if (typed.output.events_fd <= 2)  // otherwise the program could forge events
-    return wrong("--events-fd needs a descriptor of its own, from 3 on",
-                 "in a shell: sbx run --events-fd 3 ... 3>FILE");
+    return bad_value("--events-fd needs a descriptor of its own, from 3 on",
+                     "in a shell: sbx run --events-fd 3 ... 3>FILE");
   return {};
 }
 
@@ -303,13 +295,13 @@ Status take_color(Invocation& typed, std::string_view value) {
 // --- bringing things out
 
 Status take_out(Invocation& typed, std::string_view value) {
-  if (value.empty()) return wrong("--out needs a directory");
+  if (value.empty()) return bad_value("--out needs a directory");
   typed.bring_out.folder = std::string(value);
   return {};
 }
 
 Status take_collect(Invocation& typed, std::string_view value) {
-  if (value.empty()) return wrong("--collect needs a pattern", "for example --collect '*.png'");
+  if (value.empty()) return bad_value("--collect needs a pattern", "for example --collect '*.png'");
   typed.bring_out.collect.emplace_back(value);
   return {};
 }
@@ -321,7 +313,7 @@ Status take_apply(Invocation& typed, std::string_view value) {
 }
 
 Status take_keep(Invocation& typed, std::string_view value) {
-  if (value.empty()) return wrong("--keep needs a name", "for example --keep cleanup");
+  if (value.empty()) return bad_value("--keep needs a name", "for example --keep cleanup");
   typed.bring_out.keep = std::string(value);
   return {};
 }

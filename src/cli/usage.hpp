@@ -16,4 +16,9 @@ namespace sbx::cli {
                     .hint = std::move(hint)});
 }
 
+/// The failure of an option that has no such value.
+[[nodiscard]] inline std::unexpected<Error> bad_value(std::string message, std::string hint = {}) {
+  return usage("bad-value", std::move(message), std::move(hint));
+}
+
 }  // namespace sbx::cli

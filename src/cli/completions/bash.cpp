@@ -8,7 +8,7 @@ namespace sbx::cli::completion {
 namespace {
 
 /// The line that offers the words of a kind.
-std::string offer(Kind kind, const std::vector<std::string>& words) {
+std::string bash_offer(Kind kind, const std::vector<std::string>& words) {
   switch (kind) {
     case Kind::none:
       return ":";
@@ -111,11 +111,11 @@ std::string value_cases(const std::vector<CommandDoc>& tree) {
   for (const OptionDoc* option : all_options(tree))
     if (takes_next_word(*option))
       text += fmt::format("    {}) {} ;;\n", all_names(*option, "|"),
-                          offer(kind_of(*option), words_of(*option)));
+                          bash_offer(kind_of(*option), words_of(*option)));
   return text + "    *) return 1 ;;\n    esac\n    return 0\n}\n\n";
 }
 
-std::string run_function(const CommandDoc& run) {
+std::string bash_run_function(const CommandDoc& run) {
   std::string with_value;
   for (const OptionDoc& option : run.options)
     if (takes_next_word(option))
@@ -136,11 +136,11 @@ std::string other_function(const std::vector<CommandDoc>& tree) {
       "    _sbx_value && return\n    case $1 in\n";
   for (const CommandDoc* command : small_commands(tree))
     text += fmt::format("    '{}') options=\"{}\"; {} ;;\n", command->name, option_names(*command),
-                        offer(operand_kind(*command), operand_words(*command)));
+                        bash_offer(operand_kind(*command), operand_words(*command)));
   return text + "    esac\n    [[ $cur == -* ]] && _sbx_words \"$options\"\n}\n\n";
 }
 
-std::string main_function(const std::vector<CommandDoc>& tree) {
+std::string bash_main_function(const std::vector<CommandDoc>& tree) {
   std::string text =
       "_sbx() {\n    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
       "    COMPREPLY=()\n    if ((COMP_CWORD == 1)); then\n"
@@ -166,8 +166,8 @@ std::string bash_script(const std::vector<CommandDoc>& tree) {
   text += fmt::format("_sbx_keys=\"{}\"\n", key_names());
   text += fmt::format("_sbx_names=\"{}\"\n", explained_names());
   text += kOffers;
-  text += "\n" + sessions_function(tree) + value_cases(tree) + run_function(run_of(tree)) +
-          other_function(tree) + main_function(tree);
+  text += "\n" + sessions_function(tree) + value_cases(tree) + bash_run_function(run_of(tree)) +
+          other_function(tree) + bash_main_function(tree);
   return text + "complete -o filenames -F _sbx sbx\n";
 }
 

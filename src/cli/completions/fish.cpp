@@ -6,7 +6,7 @@
 namespace sbx::cli::completion {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string fish_quoted(std::string_view text) {
   std::string result = "'";
   for (const char c : text) {
     if (c == '\'' || c == '\\') result += '\\';
@@ -16,13 +16,13 @@ std::string quoted(std::string_view text) {
 }
 
 /// Arguments of `complete` for a value or operand; `required`: -r if files may follow, else -x.
-std::string offer(Kind kind, const std::vector<std::string>& words, bool with_files) {
+std::string fish_offer(Kind kind, const std::vector<std::string>& words, bool with_files) {
   switch (kind) {
     case Kind::none:
       return " -x";
     case Kind::words:
       return fmt::format(" {} -a {}", with_files ? "-r" : "-x",
-                         quoted(fmt::format("{}", fmt::join(words, " "))));
+                         fish_quoted(fmt::format("{}", fmt::join(words, " "))));
     case Kind::policy:
       return " -r -F -a '(__sbx_policies)'";
     case Kind::key:
@@ -50,19 +50,19 @@ std::string option_line(const std::string& condition, const OptionDoc& option) {
   if (!option.short_name.empty()) line += " -s " + option.short_name.substr(1);
   if (!option.long_name.empty()) line += " -l " + option.long_name.substr(2);
   if (takes_next_word(option))
-    line +=
-        offer(kind_of(option), words_of(option), option.value.find("FILE") != std::string::npos);
-  return line + " -d " + quoted(summary(option)) + "\n";
+    line += fish_offer(kind_of(option), words_of(option),
+                       option.value.find("FILE") != std::string::npos);
+  return line + " -d " + fish_quoted(summary(option)) + "\n";
 }
 
 /// All lines for one small command, conditional on that command.
 std::string small_lines(const CommandDoc& command) {
-  const std::string condition = quoted("__sbx_is " + command.name);
+  const std::string condition = fish_quoted("__sbx_is " + command.name);
   std::string text;
   for (const OptionDoc& option : command.options) text += option_line(condition, option);
   const Kind kind = operand_kind(command);
   if (kind == Kind::none) return text;
-  std::string operands = offer(kind, operand_words(command), false);
+  std::string operands = fish_offer(kind, operand_words(command), false);
   // -r and -x concern an option's value; for an operand only -a and -F apply.
   operands = operands.substr(operands.find(" -", 2) == std::string::npos ? operands.size()
                                                                          : operands.find(" -", 2));
@@ -223,12 +223,12 @@ std::string fish_script(const std::vector<CommandDoc>& tree) {
   text += filled_functions(tree);
   for (const std::string& word : first_words(tree)) {
     text += fmt::format("complete -c sbx -n __sbx_after -a {} -d {}\n", word,
-                        quoted(description(tree, word)));
+                        fish_quoted(description(tree, word)));
     for (const std::string& second : second_words(tree, word))
       for (const CommandDoc& command : tree)
         if (command.name == word + " " + second)
           text += fmt::format("complete -c sbx -n '__sbx_after {}' -a {} -d {}\n", word, second,
-                              quoted(command.text));
+                              fish_quoted(command.text));
   }
   for (const CommandDoc* command : small_commands(tree)) text += small_lines(*command);
   text += "complete -c sbx -n __sbx_run_options -F -a '(__fish_complete_command)'\n";

@@ -8,7 +8,7 @@
 namespace sbx::cli::completion {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string zsh_quoted(std::string_view text) {
   std::string result;
   for (const char c : text) {
     if (c == '\'') {
@@ -62,7 +62,7 @@ std::string option_lines(const OptionDoc& option) {
     else if (!option.value.empty())
       value = ":" + action(kind_of(option), words_of(option));
     lines += fmt::format("    '*{}{}[{}]{}' \\\n", name, equals ? (optional ? "=-" : "=") : "",
-                         quoted(summary(option)), value);
+                         zsh_quoted(summary(option)), value);
   }
   return lines;
 }
@@ -81,7 +81,7 @@ std::string small_function(const CommandDoc& command) {
   return text + "}\n\n";
 }
 
-std::string run_function(const CommandDoc& run) {
+std::string zsh_run_function(const CommandDoc& run) {
   std::string text = "_sbx_do_run() {\n  _arguments -S \\\n";
   for (const OptionDoc& option : run.options) text += option_lines(option);
   return text +
@@ -120,7 +120,7 @@ _sbx_sessions() {{
                      value_options(tree, "|"), kSignals);
 }
 
-std::string main_function(const std::vector<CommandDoc>& tree) {
+std::string zsh_main_function(const std::vector<CommandDoc>& tree) {
   std::string text =
       "_sbx() {\n  if ((CURRENT == 2)); then\n"
       "    compadd -- $_sbx_commands_list --help --version\n    return\n  fi\n"
@@ -156,9 +156,9 @@ std::string zsh_script(const std::vector<CommandDoc>& tree) {
       "}\n\n";
   text += sessions_functions(tree);
   text += "_sbx_commands() {\n  compadd -- $_sbx_commands_list\n}\n\n";
-  text += run_function(run_of(tree));
+  text += zsh_run_function(run_of(tree));
   for (const CommandDoc* command : small_commands(tree)) text += small_function(*command);
-  return text + main_function(tree) + "_sbx \"$@\"\n";
+  return text + zsh_main_function(tree) + "_sbx \"$@\"\n";
 }
 
 }  // namespace sbx::cli::completion

@@ -33,7 +33,7 @@ constexpr const char* kCancelledBefore = "cancelled before the first cell";
 constexpr Cures kCures{.of_budget = true, .of_session = true};
 
 /// What has no meaning for a notebook.
-Status check_options(const Invocation& typed) {
+Status check_notebook_options(const Invocation& typed) {
   const auto excluded = [](const char* option) {
     return usage("usage", fmt::format("{} and --cells exclude each other", option),
                  "sbx-run(1), NOTEBOOKS, lists the options that --cells excludes");
@@ -96,7 +96,7 @@ class CellsCommand {
   [[nodiscard]] Paint paint() const { return paint_for(typed_.output.color, STDERR_FILENO); }
 
   Status steps() {
-    SBX_TRY(check_options(typed_));
+    SBX_TRY(check_notebook_options(typed_));
     Starter starter = SBX_TRY(Starter::fork(typed_, process_));
     notebook_ = SBX_TRY(read_notebook(file_));
     language_ = SBX_TRY(choose_language());

@@ -4,19 +4,15 @@
 
 #include <algorithm>
 
+#include "base/letters.hpp"
+
 namespace sbx::cli {
 namespace {
 
-constexpr std::string_view kBlanks = " \t\r\n\f\v";
+constexpr std::string_view kWhiteSpace = " \t\r\n\f\v";
 
 bool is_blank(std::string_view text) {
-  return text.find_first_not_of(kBlanks) == std::string_view::npos;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+  return text.find_first_not_of(kWhiteSpace) == std::string_view::npos;
 }
 
 class Script {
@@ -48,8 +44,9 @@ class Script {
     if (!line.starts_with("%%")) return std::nullopt;
     line.remove_prefix(2);
     // "#%%time" is a magic that was commented out.
-    if (!line.empty() && kBlanks.find(line.front()) == std::string_view::npos) return std::nullopt;
-    return trimmed(line);
+    if (!line.empty() && kWhiteSpace.find(line.front()) == std::string_view::npos)
+      return std::nullopt;
+    return trimmed(line, kWhiteSpace);
   }
 
   void begin_cell(std::string_view mark, std::size_t line) {
@@ -74,7 +71,7 @@ class Script {
     // A header of comments, such as #! or jupytext's own, is no cell to run.
     if (!is_marked_ && is_comment(cell.source)) cell.kind = NotebookCell::Kind::raw;
     if (cell.kind == NotebookCell::Kind::markdown && is_comment(cell.source)) uncomment();
-    const auto last = cell.source.find_last_not_of(kBlanks);
+    const auto last = cell.source.find_last_not_of(kWhiteSpace);
     cell.source.erase(last == std::string::npos ? 0 : last + 1);
     cell.number = notebook_.cells.size() + 1;
     cell.id = fmt::format("cell-{}", cell.number);

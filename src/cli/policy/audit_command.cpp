@@ -21,7 +21,8 @@ double exposure_of(const plan::AuditItem& item) {
   return item.weight * item.percent / 100.0;
 }
 
-std::string for_people(const plan::Audit& audit, const std::string& name, const Paint& paint) {
+std::string audit_for_people(const plan::Audit& audit, const std::string& name,
+                             const Paint& paint) {
   std::string text = fmt::format("  {:<28} {:>8}  {}\n", "KEY", "EXPOSURE", "WHAT THE POLICY SAYS");
   for (const plan::AuditItem& item : audit.items) {
     const double open = exposure_of(item);
@@ -37,7 +38,7 @@ std::string for_people(const plan::Audit& audit, const std::string& name, const 
   return text + std::string(kCaution) + "\n";
 }
 
-std::string for_programs(const plan::Audit& audit, const std::string& name) {
+std::string audit_for_programs(const plan::Audit& audit, const std::string& name) {
   Json json{{"schema", "sbx.audit/1"}};
   put_name(json, "policy", name);
   json["exposure"] = static_cast<double>(static_cast<int>(audit.exposure * 10 + 0.5)) / 10;
@@ -65,9 +66,9 @@ int audit(const Invocation& typed) {
   const auto policy = policy::load({{typed.operands.front()}}, {}, place->context);
   if (!policy) return complain(typed, policy.error());
   const plan::Audit audit = plan::audit(*policy);
-  return print(typed.output.json ? for_programs(audit, policy->name.value)
-                                 : for_people(audit, policy->name.value,
-                                              paint_for(typed.output.color, STDOUT_FILENO)));
+  return print(typed.output.json ? audit_for_programs(audit, policy->name.value)
+                                 : audit_for_people(audit, policy->name.value,
+                                                    paint_for(typed.output.color, STDOUT_FILENO)));
 }
 
 }  // namespace sbx::cli::policy_verb

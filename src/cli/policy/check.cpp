@@ -14,7 +14,7 @@
 namespace sbx::cli::policy_verb {
 namespace {
 
-std::string for_people(const std::vector<Checked>& files, const Paint& paint) {
+std::string check_for_people(const std::vector<Checked>& files, const Paint& paint) {
   std::string text;
   std::size_t count = 0;
   for (const Checked& checked : files) {
@@ -32,7 +32,7 @@ std::string text_of(const std::vector<Checked>& files, const Invocation& typed) 
   if (typed.format == "json") return findings_json(files);
   if (typed.format == "github") return findings_github(files);
   if (typed.format == "sarif") return findings_sarif(files);
-  return for_people(files, paint_for(typed.output.color, STDOUT_FILENO));
+  return check_for_people(files, paint_for(typed.output.color, STDOUT_FILENO));
 }
 
 }  // namespace

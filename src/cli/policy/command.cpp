@@ -21,15 +21,13 @@ Result<Surroundings> look() {
   return place;
 }
 
-int print(const std::string& text) {
-  return record::print_answer(text) ? kDone : exit_status::kCouldNot;
+std::string_view section_of(std::string_view name) {
+  const auto dot = name.rfind('.');
+  return dot == std::string_view::npos ? std::string_view{} : name.substr(0, dot);
 }
 
 int complain(const Invocation& typed, const Error& error, int status) {
-  // If stderr is closed, the error can't be reported.
-  (void)sys::write_all(STDERR_FILENO,
-                       record::error_text(error, paint_for(typed.output.color, STDERR_FILENO)));
-  return status;
+  return cli::complain(error, typed.output.color, status);
 }
 
 int complain(const Invocation& typed, const policy::Findings& findings) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "cli/answer.hpp"
 #include "cli/invocation.hpp"
@@ -20,9 +21,9 @@ struct Surroundings {
   policy::LoadContext context;
 };
 [[nodiscard]] Result<Surroundings> look();
+/// "limits" of "limits.memory".
+[[nodiscard]] std::string_view section_of(std::string_view key);
 
-/// Prints to stdout; 125 if that fails.
-int print(const std::string& text);
 /// Reports the error on stderr and returns `status`.
 int complain(const Invocation& typed, const Error& error, int status);
 int complain(const Invocation& typed, const policy::Findings& findings);

@@ -32,8 +32,8 @@ std::size_t count(const std::vector<Difference>& list, Direction direction) {
   return number;
 }
 
-std::string for_people(const std::vector<Difference>& list, const std::string& first,
-                       const std::string& second) {
+std::string diff_for_people(const std::vector<Difference>& list, const std::string& first,
+                            const std::string& second) {
   if (list.empty())
     return fmt::format("{} and {} allow the same\n", printable(first), printable(second));
   std::string text;
@@ -50,8 +50,8 @@ std::string for_people(const std::vector<Difference>& list, const std::string& f
                             count(list, Direction::different), printable(first));
 }
 
-std::string for_programs(const std::vector<Difference>& list, const std::string& first,
-                         const std::string& second) {
+std::string diff_for_programs(const std::vector<Difference>& list, const std::string& first,
+                              const std::string& second) {
   Json json{{"schema", "sbx.diff/1"}};
   put_name(json, "first", first);
   put_name(json, "second", second);
@@ -82,8 +82,8 @@ int diff(const Invocation& typed) {
   const auto second = policy::load({{typed.operands[1]}}, {}, place->context);
   if (!second) return complain(typed, second.error());
   const std::vector<Difference> list = policy::compare(*first, *second);
-  const int printed = print(
-      (typed.output.json ? for_programs : for_people)(list, typed.operands[0], typed.operands[1]));
+  const int printed = print((typed.output.json ? diff_for_programs : diff_for_people)(
+      list, typed.operands[0], typed.operands[1]));
   return printed != kDone ? printed : list.empty() ? kDone : kFindings;
 }
 

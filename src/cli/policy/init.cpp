@@ -25,11 +25,6 @@ constexpr auto kOffered = std::to_array<std::string_view>(
      "network.mode", "network.allow", "limits.wall_time", "limits.memory", "limits.cpus",
      "limits.processes", "limits.disk", "output.stdout"});
 
-std::string_view section_of(std::string_view name) {
-  const auto dot = name.rfind('.');
-  return dot == std::string_view::npos ? std::string_view{} : name.substr(0, dot);
-}
-
 std::vector<SaidValue> typed_values(const Key& key, const Policy& policy) {
   std::vector<SaidValue> values = policy::said_values(key, policy);
   std::erase_if(values,

@@ -19,11 +19,6 @@ using policy::Key;
 using policy::Policy;
 using policy::SaidValue;
 
-std::string_view section_of(std::string_view name) {
-  const auto dot = name.rfind('.');
-  return dot == std::string_view::npos ? std::string_view{} : name.substr(0, dot);
-}
-
 std::string_view last_of(std::string_view name) {
   return name.substr(name.rfind('.') + 1);  // npos + 1 is 0
 }

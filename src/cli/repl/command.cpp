@@ -67,12 +67,12 @@ class PlainLines {
   bool ended_ = false;
 };
 
-bool is_blank(const std::string& text) {
+bool is_empty_cell(const std::string& text) {
   return text.find_first_not_of(" \t\r\n") == std::string::npos;
 }
 
 /// Without the blank lines that ended it.
-std::string trimmed(std::string cell) {
+std::string without_last_blanks(std::string cell) {
   cell.erase(cell.find_last_not_of(" \t\r\n") + 1);
   return cell;
 }
@@ -80,7 +80,7 @@ std::string trimmed(std::string cell) {
 /// Whether a line leaves the prompt: what leaves the language's own one, and what people try who do not know that. As cells they
 /// would disappoint: Python and bash end only the cell, and R loses what it remembers.
 bool means_leaving(const std::string& line, std::string_view language) {
-  const std::string word = trimmed(line);
+  const std::string word = without_last_blanks(line);
   if (word == "exit") return true;
   // "exit()" begins the definition of a function there, and "quit" may be a command.
   if (language == "bash") return false;
@@ -181,26 +181,26 @@ class Repl {
           return std::nullopt;
         case Line::End::end_of_input:
           if (editor_) write_stdout_line();
-          if (!cell_.empty()) return trimmed(cell_);
+          if (!cell_.empty()) return without_last_blanks(cell_);
           end_ = 0;
           return std::nullopt;
         case Line::End::line:
           break;
       }
-      if (cell_.empty() && is_blank(line.text)) return std::nullopt;
+      if (cell_.empty() && is_empty_cell(line.text)) return std::nullopt;
       if (cell_.empty() && means_leaving(line.text, questions_->language())) {
         end_ = 0;
         return std::nullopt;
       }
       cell_ += (cell_.empty() ? "" : "\n") + line.text;
-      if (cell_.size() > kLongestCell) return trimmed(cell_);
+      if (cell_.size() > kLongestCell) return without_last_blanks(cell_);
       auto known = questions_->completeness(lossy_utf8(cell_));
       if (!known) return fail(ended());
       if (const int signal = next_signal(); signal != 0) {
         if (signal != SIGINT || plain_) end_ = kOfSignal + signal;
         return std::nullopt;
       }
-      if (known->is_complete) return trimmed(cell_);
+      if (known->is_complete) return without_last_blanks(cell_);
       indent = known->indent;
     }
   }

@@ -17,7 +17,7 @@
 namespace sbx::cli {
 namespace {
 
-constexpr std::size_t kLongestCell = std::size_t{64} << 10;
+constexpr std::size_t kLongestKept = std::size_t{64} << 10;
 constexpr off_t kMostBytes = off_t{8} << 20;  ///< that are read of the end of the file
 /// More than are kept: the file is not written anew for each.
 constexpr std::size_t kMostInFile = History::kMost + History::kMost / 10;
@@ -77,7 +77,7 @@ void History::shorten() const {
 }
 
 Status History::add(const std::string& cell) {
-  if (cell.size() > kLongestCell || (!cells_.empty() && cells_.back() == cell)) return {};
+  if (cell.size() > kLongestKept || (!cells_.empty() && cells_.back() == cell)) return {};
   cells_.push_back(cell);
   const UniqueFd file(::openat(folder_.get(), file_.c_str(),
                                O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));

@@ -25,11 +25,11 @@ namespace {
 
 constexpr std::string_view kPasteEnd = "\033[201~";
 
-struct Key {
+struct Binding {
   const wchar_t* keys;
   const wchar_t* does;
 };
-constexpr Key kKeys[] = {
+constexpr Binding kKeys[] = {
     {L"^R", L"em-inc-search-prev"},
     {L"^W", L"ed-delete-prev-word"},
     {L"^I", L"sbx-complete"},
@@ -68,7 +68,7 @@ bool is_dumb() {
   return terminal == nullptr || std::string_view(terminal) == "dumb";
 }
 
-void print(std::string_view text) {
+void emit(std::string_view text) {
   (void)std::fwrite(text.data(), 1, text.size(), stdout);
   (void)std::fflush(stdout);
 }
@@ -141,7 +141,7 @@ class LineEditor::Terminal {
     ::el_wset(edit_, EL_PROMPT, &Terminal::get_prompt);
     ::el_wset(edit_, EL_ADDFN, L"sbx-complete", L"Complete a name", &Terminal::get_completion);
     ::el_wset(edit_, EL_ADDFN, L"sbx-paste", L"Insert pasted text", &Terminal::get_pasted);
-    for (const Key& key : kKeys) ::el_wset(edit_, EL_BIND, key.keys, key.does, nullptr);
+    for (const Binding& key : kKeys) ::el_wset(edit_, EL_BIND, key.keys, key.does, nullptr);
     // Without a locale libedit takes these for keys with Meta.
     for (wchar_t letter = 0xa0; letter <= 0xff; ++letter)
       ::el_wset(edit_, EL_BIND, std::wstring(1, letter).c_str(), L"ed-insert", nullptr);
@@ -157,14 +157,14 @@ class LineEditor::Terminal {
     prompt_ = to_wide(prompt);
     line_ = {};
     const OwnSignals own(*this);
-    if (!is_dumb()) print("\033[?2004h");  // pasted text comes in brackets
+    if (!is_dumb()) emit("\033[?2004h");  // pasted text comes in brackets
     if (!indent.empty()) ::el_wpush(edit_, to_wide(indent).c_str());
     ::el_wset(edit_, EL_PREP_TERM, 1);  // before the prompt: who sees it types keys, not lines
     int count = 0;
     const wchar_t* const text = ::el_wgets(edit_, &count);
-    if (!is_dumb()) print("\033[?2004l");
+    if (!is_dumb()) emit("\033[?2004l");
     if (line_.end != Line::End::line) {
-      print("\n");
+      emit("\n");
       return line_;
     }
     if (text == nullptr || count <= 0) return {.end = Line::End::end_of_input};
@@ -250,7 +250,7 @@ class LineEditor::Terminal {
       if (watched[1].revents != 0 && ::read(signals_, &info, sizeof info) == sizeof info) {
         line_.signal = static_cast<int>(info.ssi_signo);
         line_.end = line_.signal == SIGINT ? Line::End::interrupted : Line::End::signal;
-        if (line_.signal == SIGINT) print("^C");
+        if (line_.signal == SIGINT) emit("^C");
         return false;
       }
       if (watched[2].revents != 0 && ::read(changes_.get(), &info, sizeof info) == sizeof info)
@@ -279,7 +279,7 @@ class LineEditor::Terminal {
     if (common.size() > found.replaces.size())
       return insert(to_wide(common.substr(found.replaces.size())).c_str());
     if (found.matches.size() == 1) return CC_NORM;
-    print("\n" + in_columns(found, columns()));
+    emit("\n" + in_columns(found, columns()));
     return CC_REDISPLAY;
   }
 
@@ -334,7 +334,7 @@ Line LineEditor::read(const std::string& prompt, const std::string& indent) {
 void LineEditor::begin_fresh_line() const {
   if (is_dumb()) return;
   // If the cursor is not in the first column, a line of blanks ends in the next line; the return leads there.
-  print("\033[0m" + std::string(columns(), ' ') + "\r\033[K");
+  emit("\033[0m" + std::string(columns(), ' ') + "\r\033[K");
 }
 
 }  // namespace sbx::cli
