@@ -14,7 +14,9 @@ target_compile_definitions(sbx_options INTERFACE _GNU_SOURCE SBX_VERSION="${PROJ
 target_include_directories(sbx_options INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_link_options(sbx_options INTERFACE -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -Wl,--as-needed)
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
-  target_compile_definitions(sbx_options INTERFACE _FORTIFY_SOURCE=2)
+  if(NOT CMAKE_CXX_FLAGS_RELEASE MATCHES "-O0") # glibc checks only where the compiler optimises
+    target_compile_definitions(sbx_options INTERFACE _FORTIFY_SOURCE=2)
+  endif()
   target_compile_options(sbx_options INTERFACE -ffunction-sections -fdata-sections)
   target_link_options(sbx_options INTERFACE -Wl,--gc-sections)
 endif()
