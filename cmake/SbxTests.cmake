@@ -8,14 +8,14 @@ set(SBX_RUN_AS ${PROJECT_SOURCE_DIR}/tests/run-as)
 set(SBX_HARNESS ${PROJECT_SOURCE_DIR}/tests/harness) # what the scripts import; harness.py says how to start one by hand
 
 # Every `def test_X` of a Python script becomes the CTests NAME.X.root and NAME.X.user, or of the given USERS; with ONLY, those
-# whose X begins with that.
+# whose X begins with that. LOCK names what only one of them uses at a time.
 function(sbx_script_test name)
-  cmake_parse_arguments(ARG "SERIAL" "SCRIPT;TIMEOUT;ONLY" "LABELS;USERS" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL" "SCRIPT;TIMEOUT;ONLY;LOCK" "LABELS;USERS" ${ARGN})
   if(NOT ARG_USERS)
     set(ARG_USERS root user)
   endif()
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 120)
+    set(ARG_TIMEOUT 300) # for a test that hangs, on whatever machine
   endif()
   cmake_path(ABSOLUTE_PATH ARG_SCRIPT)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARG_SCRIPT})
@@ -40,6 +40,9 @@ function(sbx_script_test name)
       sbx_driven_test(${test} TIMEOUT ${timeout} LABELS ${labels})
       if(title MATCHES "fork_bomb") # several at once, and none is gone in the time that one has
         set_tests_properties(${test} PROPERTIES RESOURCE_LOCK fork_bomb)
+      endif()
+      if(ARG_LOCK)
+        set_tests_properties(${test} PROPERTIES RESOURCE_LOCK ${ARG_LOCK})
       endif()
       if(ARG_SERIAL)
         set_tests_properties(${test} PROPERTIES RUN_SERIAL ON)
