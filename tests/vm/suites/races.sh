@@ -1,4 +1,4 @@
-# tests/sandbox/test_races.py for both callers: each cause fewer times than elsewhere, with four spinning processes.
+# tests/sandbox/test_races.py for both callers: each cause fewer times than elsewhere.
 . /src/tests/vm/guest.sh
 delegate_to_tester
 export SBX_RACES=10
