@@ -5,6 +5,7 @@ import shutil
 import subprocess
 
 import sbxtest
+from harness import HANG
 from sbxtest import SbxTest
 
 OVERLAY = ("--workspace", ".:overlay")
@@ -15,7 +16,7 @@ class Codes(SbxTest):
         environment = options.pop("env", self.environment())
         folder = options.pop("folder", self.work)
         return subprocess.run([*map(str, wrapper), sbxtest.binary_for(environment), *map(str, words)], env=environment, cwd=folder, stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=60, check=False, **options)
+                              capture_output=True, text=True, timeout=HANG, check=False, **options)
 
     def says(self, code, *words, status=None, **options):
         """The command fails with this code, and looking the code up explains it."""

@@ -15,7 +15,8 @@ import traceback
 import unittest
 
 SOURCE = pathlib.Path(os.environ.get("SBX_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
-HANG = 120.0  # seconds: no test judges by them how fast something is; who waits longer hangs
+HANG = 120.0  # seconds: no test judges by them how fast something is; what takes longer hangs
+TURN = 0.005  # seconds between two looks at something
 SKIPPED = 77  # SKIP_RETURN_CODE of ctest
 _LINE, _MESSAGE = 300, 5  # characters of a line, lines of a message, in the closing words
 
@@ -23,13 +24,21 @@ _LINE, _MESSAGE = 300, 5  # characters of a line, lines of a message, in the clo
 os.environ.pop("PYTHONPATH", None)
 
 
-def wait_until(condition, what):
-    """Waits for something that has no event to wait for here."""
+def wait_until(condition, *what):
+    """Waits for something that has no event to wait for here; the last word says what."""
     deadline = time.monotonic() + HANG
     while not condition():
         if time.monotonic() > deadline:
-            raise AssertionError(f"not within {HANG:.0f} s: {what}")
-        time.sleep(0.005)
+            raise AssertionError(f"not within {HANG:.0f} s: {what[-1]}")
+        time.sleep(TURN)
+
+
+def turns(seconds):
+    """As many turns as fit into that time on a quiet machine. Where other processes run late, so does this one: for what must be gone
+    soon although nobody waits for it."""
+    for _ in range(max(1, int(seconds / TURN))):
+        yield
+        time.sleep(TURN)
 
 
 class Failure:

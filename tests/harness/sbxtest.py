@@ -10,10 +10,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
-from harness import HANG, SOURCE, main  # for the scripts that import this
+from harness import HANG, SOURCE, main, turns  # SOURCE and main are for the scripts that import this
 
 SBX = os.environ.get("SBX", "sbx")
 WITH_FAULTS = os.environ.get("SBX_WITH_FAULTS")  # the same with hooks (tests/faults); the shipped binary has none
@@ -124,18 +123,17 @@ def children():
 
 
 def orphans_after(seconds):
-    """Processes that a finished sbx left behind and that still exist after `seconds`; reaps dead ones."""
-    deadline = time.monotonic() + seconds
-    while True:
+    """Processes that a finished sbx left behind and that still exist after the turns of `seconds`; reaps dead ones."""
+    for _ in turns(seconds):
         left = [pid for pid in children() if pid not in _known_children]
         for pid in left:
             try:
                 os.waitpid(pid, os.WNOHANG)
             except ChildProcessError:
                 pass
-        if not left or time.monotonic() > deadline:
-            return left
-        time.sleep(0.005)
+        if not left:
+            break
+    return left
 
 
 def kill_orphans():

@@ -12,11 +12,11 @@ import subprocess
 import time
 
 import internet
+from harness import HANG
 from internet import DNS_SERVER, PRIVATE, PUBLIC, PUBLIC6
 
 REDIS, POSTGRES, HTTPS = 6379, 5432, 443
 TLS_NAMES = ("web.example.org", "same.example.org", "six.example.org")
-PATIENCE_SECONDS = 30
 _running = []  # as long as this process lives
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -60,7 +60,7 @@ def start(command, folder, name, **options):
 
 def wait_for_port(process, address, port):
     """Waits until the server accepts connections: from outside there is no event to wait for."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + HANG
     while True:
         try:
             socket.create_connection((address, port), 5).close()

@@ -4,10 +4,10 @@ import json
 import os
 import pathlib
 import subprocess
-import time
 
 import sbxtest
-from sbxtest import PROBE, SBX, SbxTest, main  # main is for the scripts that import this
+from harness import HANG, main, wait_until  # main is for the scripts that import this
+from sbxtest import SBX, SbxTest
 
 
 class Answer:
@@ -36,12 +36,24 @@ class Answer:
         return f"{' '.join(map(str, self.words))}\nexit status {self.status}\nstdout {self.out[:3000]!r}\nstderr {self.err[:3000]!r}"
 
 
-def process_lives(pid):
+def state_of(pid):
+    """The letter in /proc/PID/stat; X if the process has ended, before or while this reads."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
-            return stat.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+            return stat.read().rpartition(b")")[2].split()[0].decode()
     except (FileNotFoundError, ProcessLookupError):
-        return False
+        return "X"
+
+
+def process_lives(pid):
+    return state_of(pid) not in "ZX"
+
+
+def cpu_seconds(pid, of_children=False):
+    """What a process has used, of user and system time; or what those of its children had used that it has reaped."""
+    with open(f"/proc/{pid}/stat", "rb") as stat:
+        fields = stat.read().rpartition(b")")[2].split()
+    return sum(map(int, fields[13:15] if of_children else fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def held_up(test, pid, call, microseconds):
@@ -53,7 +65,7 @@ def held_up(test, pid, call, microseconds):
     test.addCleanup(tracer.stderr.close)
     test.addCleanup(tracer.wait)
     test.addCleanup(tracer.terminate)
-    wait_until(lambda: f"TracerPid:\t{tracer.pid}\n" in pathlib.Path(f"/proc/{pid}/status").read_text(), 20, "it is traced")
+    wait_until(lambda: f"TracerPid:\t{tracer.pid}\n" in pathlib.Path(f"/proc/{pid}/status").read_text(), "it is traced")
 
 
 def descendants(pid):
@@ -74,11 +86,14 @@ def descendants(pid):
 
 def children(pid):
     """In the order in which they were made; the first of a session's process is the sandbox's PID 1."""
-    return [int(each) for each in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    try:
+        return [int(each) for each in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):  # it has ended, before or while this reads
+        return []
 
 
 def is_stopped(pid):
-    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+    return state_of(pid) == "T"
 
 
 def blocks(pid, number):
@@ -94,15 +109,6 @@ def name_of(pid):
             return comm.read().strip()
     except (FileNotFoundError, ProcessLookupError):
         return None
-
-
-def wait_until(condition, seconds, what):
-    """Waits for something that has no event to wait for here."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {seconds} s: {what}")
-        time.sleep(0.005)
 
 
 class SessionTest(SbxTest):
@@ -123,7 +129,7 @@ class SessionTest(SbxTest):
         """Where sessions are when XDG_RUNTIME_DIR is not set."""
         return self.home / ".local/state/sbx/sessions"
 
-    def run_sbx(self, *words, stdin=None, cwd=None, env=None, timeout=60, program=SBX, **options):
+    def run_sbx(self, *words, stdin=None, cwd=None, env=None, timeout=HANG, program=SBX, **options):
         process = sbxtest.start([program, *map(str, words)], env=self.environment(env), cwd=cwd or self.work,
                                 stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)

@@ -10,6 +10,7 @@ import termios
 import time
 
 import sbxtest
+from harness import HANG
 
 UP, LEFT, BACKSPACE, TAB, CTRL_A, CTRL_C, CTRL_D, CTRL_R, CTRL_Z = "\x1b[A", "\x1b[D", "\x7f", "\t", "\x01", "\x03", "\x04", "\x12", "\x1a"
 
@@ -17,7 +18,7 @@ UP, LEFT, BACKSPACE, TAB, CTRL_A, CTRL_C, CTRL_D, CTRL_R, CTRL_Z = "\x1b[A", "\x
 class Person:
     """At a terminal of 80x24, in which the command runs."""
 
-    PATIENCE = 20.0  # seconds for one answer; only a failure takes that long
+    PATIENCE = HANG  # seconds for one answer
 
     def __init__(self, test, command, terminal="xterm", **environment):
         self.test = test

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import sbxtest
+from harness import HANG
 from programs import GROUPS, PROGRAMS
 from sbxtest import SOURCE, SbxTest
 
@@ -44,7 +45,7 @@ class Programs(SbxTest):
         command = program.command[1:] if program.command[0] == "--" else [self.interpreter(program), *program.command]
         process = sbxtest.start(command, cwd=work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                 env=self.environment({"HOME": str(home), "TMPDIR": str(scratch), **program.environment}))
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=HANG)
         return process.returncode, out.decode(), err.decode()
 
     @staticmethod
@@ -59,7 +60,7 @@ class Programs(SbxTest):
         for path, text in program.home.items():
             self.write(path, text, folder=self.home)
         work = self.place(f"inside-{number}", program)
-        ended = self.sbx("-p", program.policy, *program.options, *program.command, cwd=work, timeout=120)
+        ended = self.sbx("-p", program.policy, *program.options, *program.command, cwd=work, timeout=HANG)
         inside = (ended.status, ended.text, ended.record["stderr"]["text"])
         self.assertEqual(inside, outside, f"{program.name}: {ended}")
         self.assertEqual(ended.denied, {}, f"{program.name}: {ended}")
@@ -109,10 +110,10 @@ class Refused(SbxTest):
     def test_curl_ends_at_once_and_leaves_no_file(self):
         if shutil.which("curl", path=PATH) is None:
             self.skipTest("curl is not installed")
-        ended = self.sbx("-p", "shell", "--", "sh", "-c", "curl -sS -o page http://example.org/; echo $?; curl -sS http://192.0.2.1/; echo $?; ls", timeout=30)
+        ended = self.sbx("-p", "shell", "--", "sh", "-c", "curl -sS -o page http://example.org/; echo $?; curl -v -sS http://192.0.2.1/; echo $?; ls")
         first, second = self.exited(ended).text.split()
         self.assertEqual((first, second), ("6", "7"), ended)  # could not resolve the host; could not connect
-        self.assertLess(ended.record["usage"]["wall_ms"], 3000, ended)
+        self.assertIn("Immediate connect fail for 192.0.2.1: Network is unreachable", ended.record["stderr"]["text"], ended)
 
     def test_curl_of_the_sandboxs_own_server_works(self):
         if shutil.which("curl", path=PATH) is None:

@@ -9,11 +9,11 @@ import resource
 import shutil
 import signal
 import subprocess
-import time
 import unittest
 
 import sessiontest
 import sbxtest
+from harness import HANG
 from sbxtest import SBX, SOURCE
 from sessiontest import SessionTest, wait_until
 
@@ -219,7 +219,7 @@ class Cells(EvalTest):
     def test_a_context_does_not_keep_a_session_awake(self):
         facts = self.start_session("--set", 'session.idle="1500ms"')
         self.eval("x = 1")
-        wait_until(lambda: not sessiontest.process_lives(facts["pid"]), 20, "the idle session ends")
+        wait_until(lambda: not sessiontest.process_lives(facts["pid"]), "the idle session ends")
 
     def keeps_state(self, language, program, cells, value):
         if shutil.which(program, path="/usr/local/bin:/usr/bin:/bin") is None:
@@ -328,7 +328,7 @@ class Ends(EvalTest):
     def test_cpu_time_between_cells_ends_the_context(self):
         self.start_session("--cpu-time", "1s", "--timeout", "60s")
         self.answered(self.cell("import threading\ndef burn():\n    while True: pass\nthreading.Thread(target=burn, daemon=True).start()"), "new")
-        wait_until(lambda: self.contexts()["python"]["state"] == "lost", 30, "the context ends")
+        wait_until(lambda: self.contexts()["python"]["state"] == "lost", "the context ends")
         self.answered(self.cell("1"), "lost")
 
     def test_output_over_its_cap(self):
@@ -355,7 +355,7 @@ class Ends(EvalTest):
         client = self.begin("x = 1\nopen('begun', 'w').close()\nimport time; time.sleep(1000)", "--json")
         (self.work / "begun").open().close()
         client.send_signal(signal.SIGINT)
-        record = json.loads(client.communicate(timeout=30)[0])
+        record = json.loads(client.communicate(timeout=HANG)[0])
         self.ended(record, "cancelled", "new")
         self.assertEqual((record["outcome"]["signal"], record["outcome"]["detail"], client.returncode), (2, "cancelled by SIGINT", 130))
         self.assertEqual(self.value(self.answered(self.cell("x"))), "1")
@@ -375,7 +375,7 @@ class Ends(EvalTest):
         (self.work / "begun").open().close()
         self.assertEqual(self.contexts()["python"]["state"], "running")
         self.assertEqual(self.run_sbx("session", "interrupt", "work", "python").status, 0)
-        record = self.ended(json.loads(client.communicate(timeout=30)[0]), "interrupted", "new")
+        record = self.ended(json.loads(client.communicate(timeout=HANG)[0]), "interrupted", "new")
         self.assertEqual(record["answer"]["error"]["name"], "KeyboardInterrupt")
         self.assertEqual(record["outcome"]["detail"], "interrupted by sbx session interrupt")
         self.assertIn("no cell runs", self.sbx_session("interrupt", "work").err)
@@ -396,14 +396,14 @@ class Ends(EvalTest):
     def test_a_killed_worker_is_told_and_the_state_is_lost(self):
         client, worker = self.running()
         os.kill(worker, signal.SIGKILL)
-        record = json.loads(client.communicate(timeout=30)[0])
+        record = json.loads(client.communicate(timeout=HANG)[0])
         self.assertEqual((record["outcome"]["code"], record["state"], client.returncode), ("call-lost", "lost", 125), record)
         self.assertEqual(self.answered(self.cell("x"), "lost")["answer"]["error"]["name"], "NameError")
 
     def test_a_killed_session_is_told(self):
         client, _ = self.running()
         os.kill(self.sbx_session("show", "--json", "work").json["pid"], signal.SIGKILL)
-        record = json.loads(client.communicate(timeout=30)[0])
+        record = json.loads(client.communicate(timeout=HANG)[0])
         # Its worker may live long enough to see that the interpreter was killed.
         self.assertIn(record["outcome"]["code"], ("session-gone", "init-killed"))
         self.assertEqual((record["state"], client.returncode), ("lost", 125), record)
@@ -411,7 +411,7 @@ class Ends(EvalTest):
     def test_stop_cancels_the_cell_that_runs(self):
         client, _ = self.running()
         self.stop_session()
-        record = json.loads(client.communicate(timeout=30)[0])
+        record = json.loads(client.communicate(timeout=HANG)[0])
         self.ended(record, "cancelled", "lost")
         self.assertEqual((record["outcome"]["signal"], client.returncode), (signal.SIGTERM, 143))
         self.nothing_is_left()
@@ -425,13 +425,13 @@ class Ends(EvalTest):
         waiting = []
         for i in range(15):
             waiting.append(self.begin(f"order.append({i})", "--json"))
-            wait_until(lambda: self.contexts()["python"]["waiting"] == len(waiting), 30, "the cell waits")
+            wait_until(lambda: self.contexts()["python"]["waiting"] == len(waiting), "the cell waits")
         self.refused("context-busy", "-c", "1")
         waiting.pop(3).kill()
-        wait_until(lambda: self.contexts()["python"]["waiting"] == len(waiting), 30, "its cell is cancelled")
+        wait_until(lambda: self.contexts()["python"]["waiting"] == len(waiting), "its cell is cancelled")
         (self.work / "go").write_text("now")
         for client in (first, *waiting):
-            self.assertEqual(json.loads(client.communicate(timeout=60)[0])["outcome"]["status"], "answered")
+            self.assertEqual(json.loads(client.communicate(timeout=HANG)[0])["outcome"]["status"], "answered")
         self.assertEqual(self.value(self.cell("order")), str(["first", *(i for i in range(15) if i != 3)]))
 
     def test_restart_cancels_what_runs_and_what_waits(self):
@@ -440,10 +440,10 @@ class Ends(EvalTest):
         first = self.begin("open('begun', 'w').close()\nimport time; time.sleep(1000)", "--json")
         (self.work / "begun").open().close()
         second = self.begin("1", "--json")
-        wait_until(lambda: self.contexts()["python"]["waiting"] == 1, 30, "the cell waits")
+        wait_until(lambda: self.contexts()["python"]["waiting"] == 1, "the cell waits")
         self.assertEqual(self.sbx_session("restart", "work", "python").status, 0)
-        self.ended(json.loads(first.communicate(timeout=30)[0]), "cancelled", "lost")
-        self.ended(json.loads(second.communicate(timeout=30)[0]), "cancelled", "lost")
+        self.ended(json.loads(first.communicate(timeout=HANG)[0]), "cancelled", "lost")
+        self.ended(json.loads(second.communicate(timeout=HANG)[0]), "cancelled", "lost")
         self.answered(self.cell("1"), "new")
 
     def test_r_is_interrupted_as_a_cell_begins(self):
@@ -454,9 +454,9 @@ class Ends(EvalTest):
         self.eval("x <- 'kept'", "--lang", "r")
         for _ in range(5):
             client = self.begin("repeat {}", "--lang", "r", "--json")
-            wait_until(lambda: self.contexts()["r"]["state"] == "running", 30, "the cell runs")
+            wait_until(lambda: self.contexts()["r"]["state"] == "running", "the cell runs")
             client.send_signal(signal.SIGINT)
-            self.ended(json.loads(client.communicate(timeout=30)[0]), "cancelled", "kept")
+            self.ended(json.loads(client.communicate(timeout=HANG)[0]), "cancelled", "kept")
         self.assertEqual(self.value(self.cell("x", "--lang", "r")), '[1] "kept"')
 
     def test_javascript_is_interrupted_too(self):
@@ -546,7 +546,7 @@ if os.fork() == 0:
         # Between two cells: written by a process that a call of its own lets go on.
         self.answered(self.cell("import threading\ndef later():\n    threading.main_thread\n    os.write(writing, b'x')\n"
                                 "timer = threading.Timer(0.3, later)\ntimer.start()"))
-        wait_until(lambda: self.exec_ok("--", "true").status == 0, 5, "a call")
+        wait_until(lambda: self.exec_ok("--", "true").status == 0, "a call")
         record = self.answered(self.cell("os.read(done, 1)\nos.write(1, b'mine')"))
         self.assertTrue(record["stdout"]["text"].endswith("mine"), record["stdout"])
         self.assertEqual(record["late_bytes"] + record["stdout"]["bytes"], 4004)
@@ -697,7 +697,7 @@ class BashCells(EvalTest):
         client = self.begin("x=1; echo >begun; sleep 1000; echo no", "--json", "--lang", "bash")
         (self.work / "begun").read_text()
         self.assertEqual(self.run_sbx("session", "interrupt", "work", "bash").status, 0)
-        record = self.ended(json.loads(client.communicate(timeout=30)[0]), "interrupted", "new")
+        record = self.ended(json.loads(client.communicate(timeout=HANG)[0]), "interrupted", "new")
         self.assertEqual(record["answer"]["error"]["name"], "Interrupt")
         self.assertEqual(self.out(self.answered(self.bash("echo $x"))), "1\n")
 
@@ -707,7 +707,7 @@ class BashCells(EvalTest):
         client = self.begin("echo >begun; while :; do :; done", "--json", "--lang", "bash")
         (self.work / "begun").read_text()
         self.stop_session()
-        self.ended(json.loads(client.communicate(timeout=30)[0]), "cancelled", "lost")
+        self.ended(json.loads(client.communicate(timeout=HANG)[0]), "cancelled", "lost")
         self.nothing_is_left()
 
     def test_a_command_of_bash_gets_its_streams_and_no_channel(self):

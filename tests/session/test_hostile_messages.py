@@ -6,8 +6,10 @@ import pathlib
 import resource
 import socket
 import struct
+import time
 
 import sessiontest
+from harness import HANG
 from sessiontest import SessionTest
 
 PEER = pathlib.Path(__file__).parent / "channel_peer.py"
@@ -48,11 +50,6 @@ class Channel(SessionTest):
         return next(each["pid"] for each in self.sbx_session("calls", "--json", "work").json["calls"] if each["command"].startswith("context "))
 
     @staticmethod
-    def cpu_seconds(pid):
-        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    @staticmethod
     def peak_mib(pid):
         lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
         return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) // 1024
@@ -61,15 +58,26 @@ class Channel(SessionTest):
         self.begin()
         for body in ("b'{\"event\":\"x\",\"a\":[' + b'{},' * 490_000 + b'0]}'",
                      "b'{\"event\":\"x\",' + b','.join(b'\"k%d\":0' % i for i in range(300_000)) + b'}'"):
+            self.cell("1")
+            session, worker = self.pids[0], self.worker()
+
+            def used():
+                """By the workers: when one has ended, its session's process has reaped it."""
+                try:
+                    alive = sessiontest.cpu_seconds(worker)
+                except FileNotFoundError:
+                    alive = 0
+                return alive + sessiontest.cpu_seconds(session, of_children=True)
+            before = used()
             record = self.cell(f"send({body})\nwhile True: pass", "--timeout", "1s")
             self.assertEqual((record["outcome"]["status"], record["exit_status"]), ("over-budget", 124), record)
-            self.assertLess(record["usage"]["wall_ms"], 10_000)
+            self.assertLess(used() - before, 5, "reading them costs little")
 
     def test_honest_values_with_many_parts_are_shown(self):
-        self.begin()
+        self.begin("--timeout", "10m")
         for value in ("[{'a': 1}] * 100_000", "{'k%d' % i: 0 for i in range(50_000)}"):
             record = self.cell(f"class Data:\n    def _repr_mimebundle_(self, include=None, exclude=None): return {{'text/plain': 'd', 'application/json': {value}}}\n"
-                               "Data()", "--timeout", "20s")
+                               "Data()")
             self.assertEqual(record["outcome"]["status"], "answered", record["outcome"])
             data = record["answer"]["results"][0]["data"]
             self.assertIn(len(data["application/json"]), (100_000, 50_000))
@@ -89,10 +97,13 @@ class Channel(SessionTest):
                   "def flood():\n    open('/tmp/go').close()\n    while not os.path.exists('/tmp/enough'): send(message)\n"
                   "flooding = threading.Thread(target=flood, daemon=True); flooding.start()")
         worker = self.worker()
-        before = self.cpu_seconds(worker)
-        self.exec_ok("--", "sh", "-c", ": >/tmp/go; sleep 4; : >/tmp/enough")
-        used = self.cpu_seconds(worker) - before
-        self.assertTrue(0.1 < used < 2, used)
+        before = sessiontest.cpu_seconds(worker)
+        began = time.monotonic()
+        self.exec_ok("--", "sh", "-c", ": >/tmp/go")
+        sessiontest.wait_until(lambda: sessiontest.cpu_seconds(worker) - before > 0.5, "it reads")
+        used = sessiontest.cpu_seconds(worker) - before
+        self.assertGreater(time.monotonic() - began, 2 * used)
+        self.exec_ok("--", "touch", "/tmp/enough")
         self.assertEqual(self.cell("flooding.join()\n'alive'")["answer"]["ok"], True)
 
     def test_a_cell_that_is_not_well_has_no_status_0(self):
@@ -110,7 +121,7 @@ class Socket(SessionTest):
             client.connect(f"/proc/self/fd/{folder}/socket")
         finally:
             os.close(folder)
-        client.settimeout(30)
+        client.settimeout(HANG)
         return client
 
     def say(self, packet, descriptors=()):

@@ -10,6 +10,7 @@ import unittest
 
 import sessiontest
 import sbxtest
+from harness import HANG
 from sbxtest import SBX, SOURCE
 from sessiontest import SessionTest, wait_until
 
@@ -136,7 +137,7 @@ class Cells(NotebookTest):
                          "pandas or matplotlib is not installed")
     def test_pictures_and_tables_are_in_the_notebook(self):
         (self.work / "sales data.csv").write_text("price\n1\n2\n")
-        answer = self.cells(notebook(PLOT, "table"), "--out", "out", "--lang", "python", "--timeout", "100s", name="my book.ipynb", timeout=120,
+        answer = self.cells(notebook(PLOT, "table"), "--out", "out", "--lang", "python", "--timeout", "100s", name="my book.ipynb",
                             env={"PATH": "/usr/bin:/bin"})
         self.assertEqual(answer.status, 0, answer)
         plot, table = self.written("my book.ipynb")["cells"]
@@ -198,7 +199,7 @@ class Failures(NotebookTest):
         client = sbxtest.start([SBX, "run", "-p", "python", "--cells", "book.ipynb"], env=self.environment(), cwd=self.work,
                                stdin=subprocess.DEVNULL, stdout=write, stderr=subprocess.PIPE)
         os.close(write)
-        self.assertEqual(client.communicate(timeout=60)[1], b"sbx: error[cannot-write]: cannot write to stdout: Broken pipe\n")
+        self.assertEqual(client.communicate(timeout=HANG)[1], b"sbx: error[cannot-write]: cannot write to stdout: Broken pipe\n")
         self.assertEqual(client.returncode, 125)
 
     def test_a_notebook_that_can_not_be_written_is_125_even_where_a_cell_failed(self):
@@ -264,7 +265,7 @@ class Failures(NotebookTest):
         client.send_signal(signal.SIGINT)
         while client.stdout.read(1 << 20):
             pass
-        self.assertEqual(client.wait(timeout=20), 130)
+        self.assertEqual(client.wait(timeout=HANG), 130)
 
     def end_by(self, number, before="", meanwhile=None):
         self.write_notebook(notebook(before + "print('on', flush=True)\nimport time\ntime.sleep(1000)", LATER))
@@ -275,8 +276,8 @@ class Failures(NotebookTest):
         if meanwhile:
             meanwhile(client.pid)
         client.send_signal(number)
-        status = client.wait(timeout=20)
-        wait_until(lambda: self.run_sbx("session", "list", "--json").json["sessions"] == [], 10, "no session")
+        status = client.wait(timeout=HANG)
+        wait_until(lambda: self.run_sbx("session", "list", "--json").json["sessions"] == [], "no session")
         return status
 
     def test_an_interrupt_leaves_no_session_and_writes_the_notebook(self):

@@ -10,6 +10,7 @@ import subprocess
 
 import sessiontest
 import sbxtest
+from harness import HANG
 from sbxtest import PROBE
 from sessiontest import SessionTest
 
@@ -75,7 +76,7 @@ class Exec(SessionTest):
     def worker(self):
         """The process that waits for the session's next call: the only one."""
         pid = self.sbx_session("show", "--json", "work").json["pid"]
-        sessiontest.wait_until(lambda: len(sessiontest.children(pid)) == 2, 20, "the holder and one worker")
+        sessiontest.wait_until(lambda: len(sessiontest.children(pid)) == 2, "the holder and one worker")
         return sessiontest.children(pid)[1]
 
     def test_a_worker_brings_nothing_from_one_call_to_the_next(self):
@@ -100,7 +101,7 @@ class Exec(SessionTest):
         """That of a running call, once it runs."""
         found = []
         sessiontest.wait_until(lambda: found.extend(each["pid"] for each in self.sbx_session("calls", "--json", "work").json["calls"]
-                                                    if each["call"] == call and each["state"] == "running") or found, 20, "the call runs")
+                                                    if each["call"] == call and each["state"] == "running") or found, "the call runs")
         return found[0]
 
     def test_a_late_signal_reaches_no_later_call(self):
@@ -109,17 +110,17 @@ class Exec(SessionTest):
         late = self.client("--timeout", "300ms", "--", "sleep", "60")
         worker = self.worker_of(2)
 
-        sessiontest.wait_until(lambda: sessiontest.blocks(late.pid, signal.SIGTERM), 20, "the client passes signals on")
+        sessiontest.wait_until(lambda: sessiontest.blocks(late.pid, signal.SIGTERM), "the client passes signals on")
         late.send_signal(signal.SIGSTOP)
-        sessiontest.wait_until(lambda: self.sbx_session("calls", "--json", "work").json["calls"][-1]["state"] == "ended", 20, "its call has ended")
+        sessiontest.wait_until(lambda: self.sbx_session("calls", "--json", "work").json["calls"][-1]["state"] == "ended", "its call has ended")
         later = self.client("--", "sh", "-c", "read line < gate; exit 5")
         self.assertEqual(self.worker_of(3), worker)
         late.send_signal(signal.SIGTERM)
         late.send_signal(signal.SIGCONT)
-        _, told = late.communicate(timeout=20)
+        _, told = late.communicate(timeout=HANG)
         self.assertEqual(late.returncode, 124, told)
         self.exec_ok("--", "sh", "-c", "echo > gate")
-        _, told = later.communicate(timeout=20)
+        _, told = later.communicate(timeout=HANG)
         self.assertEqual(later.returncode, 5, told)
 
     def test_reports_and_events(self):
@@ -195,7 +196,7 @@ class Answers(SessionTest):
     def test_calls_answer_in_json(self):
         self.start_session()
         call = self.sbx_session("exec", "work", "-d", "--", "sh", "-c", "printf 'a\\377'; echo e >&2; sleep 100").out.strip()
-        sessiontest.wait_until(lambda: self.answer("logs", "work", call, "--json")["stderr_bytes"] == 2, 20, "it has written")
+        sessiontest.wait_until(lambda: self.answer("logs", "work", call, "--json")["stderr_bytes"] == 2, "it has written")
         log = self.answer("logs", "--json", "work", call)
         self.assertEqual({key: log[key] for key in ("call", "ended", "stderr", "stdout_bytes", "stdout_b64")},
                          {"call": int(call), "ended": False, "stderr": "e\n", "stdout_bytes": 2, "stdout_b64": "Yf8="})
@@ -303,9 +304,9 @@ class Errors(SessionTest):
                                stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
         worker = []
         sessiontest.wait_until(lambda: worker.extend(each["pid"] for each in self.sbx_session("calls", "--json", "work").json["calls"]) or worker,
-                               20, "the call is there")
+                               "the call is there")
         os.kill(worker[0], signal.SIGKILL)
-        _, err = client.communicate(timeout=20)
+        _, err = client.communicate(timeout=HANG)
         self.assertEqual(client.returncode, 125)
         self.assertIn("call-lost", err.decode())
         self.exec_ok("--", "true")
@@ -317,10 +318,10 @@ class Errors(SessionTest):
         holder = sessiontest.children(pid)[0]
         for turn in range(3):
             self.exec_ok("--", "true")
-            sessiontest.wait_until(lambda: len(sessiontest.children(pid)) == 2 and len(sessiontest.children(holder)) == 1, 20, "a worker and its init wait")
+            sessiontest.wait_until(lambda: len(sessiontest.children(pid)) == 2 and len(sessiontest.children(holder)) == 1, "a worker and its init wait")
             worker, init = sessiontest.children(pid)[1], sessiontest.children(holder)[0]
             os.kill(init if turn == 0 else worker, signal.SIGKILL)
-            sessiontest.wait_until(lambda: init not in sessiontest.children(holder), 20, "the init is gone")
+            sessiontest.wait_until(lambda: init not in sessiontest.children(holder), "the init is gone")
             self.assertEqual(self.exec_ok("--", "echo", str(turn)).out, f"{turn}\n")
         self.stop_session()
         self.nothing_is_left()
@@ -378,9 +379,9 @@ print(json.dumps([[int(facts[name], 16) != 0 for name in ("CapInh", "CapPrm", "C
                                stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
         sessiontest.wait_until(lambda: pathlib.Path(f"/proc/{client.pid}/wchan").exists() and
                                "unix" in pathlib.Path(f"/proc/{client.pid}/wchan").read_text() or client.poll() is not None or
-                               "sk" in pathlib.Path(f"/proc/{client.pid}/wchan").read_text(), 20, "the client waits")
+                               "sk" in pathlib.Path(f"/proc/{client.pid}/wchan").read_text(), "the client waits")
         os.kill(facts["pid"], signal.SIGKILL)
-        _, err = client.communicate(timeout=20)
+        _, err = client.communicate(timeout=HANG)
         self.assertEqual(client.returncode, 125)
         self.assertIn("session-gone", err.decode())
 
@@ -401,7 +402,7 @@ print(json.dumps([[int(facts[name], 16) != 0 for name in ("CapInh", "CapPrm", "C
             for in_file in (True, False):
                 with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
                     client.connect(f"/proc/self/fd/{folder}/socket")
-                    client.settimeout(20)
+                    client.settimeout(HANG)
                     self.send_body(client, body, in_file)
                     answer = client.recv(10000)
                     if body == b"\xa1bopbxx":

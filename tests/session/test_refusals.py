@@ -7,6 +7,7 @@ import subprocess
 
 import sessiontest
 import sbxtest
+from harness import HANG
 from sbxtest import SBX
 from sessiontest import SessionTest
 
@@ -78,7 +79,7 @@ class Calls(RefusalTest):
         waits = sbxtest.start([SBX, "session", "exec", "work", "--stdin", "fifo", "--", "cat"], env=self.environment(), cwd=elsewhere,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         fifo.write_text("through a FIFO\n")
-        out, err = waits.communicate(timeout=30)
+        out, err = waits.communicate(timeout=HANG)
         self.assertEqual((out, waits.returncode), (b"through a FIFO\n", 0), err)
 
     def test_results_of_the_background_outlast_other_calls(self):
@@ -126,7 +127,7 @@ class Calls(RefusalTest):
         ended = self.sbx_session("exec", "work", "--", "sleep", "60")
         self.assertEqual(ended.status, 128 + signal.SIGTERM, ended)
         self.assertIn("session.lifetime is over", ended.err)
-        sessiontest.wait_until(lambda: not sessiontest.process_lives(facts["pid"]), 20, "the session ends")
+        sessiontest.wait_until(lambda: not sessiontest.process_lives(facts["pid"]), "the session ends")
 
 
 class Sessions(RefusalTest):
@@ -224,7 +225,7 @@ class Sessions(RefusalTest):
         client = sbxtest.start([SBX, "session", "start", "-p", str(policy), "work"], env=self.environment(), cwd=self.work,
                                stdin=subprocess.DEVNULL, stderr=write)
         os.close(write)
-        sessiontest.wait_until(lambda: (self.folder() / "work").exists(), 20, "it has begun")
+        sessiontest.wait_until(lambda: (self.folder() / "work").exists(), "it has begun")
         process, = sessiontest.children(client.pid)
         return client, process, read
 
@@ -232,16 +233,16 @@ class Sessions(RefusalTest):
         for number in (signal.SIGINT, signal.SIGTERM):
             client, process, read = self.starting()
             client.send_signal(number)
-            sessiontest.wait_until(lambda: not sessiontest.process_lives(process), 20, "the session's process has ended")
+            sessiontest.wait_until(lambda: not sessiontest.process_lives(process), "the session's process has ended")
             said = self.all_of(read)
-            self.assertEqual(client.wait(30), 128 + number, said)
+            self.assertEqual(client.wait(HANG), 128 + number, said)
             self.assertTrue(said.endswith(b"sbx: cancelled: no session was started\n"), said)
             self.assertEqual(list(self.folder().iterdir()), [])
 
     def test_twin_a_start_that_fails_by_itself(self):
         client, _, read = self.starting()
         said = self.all_of(read)
-        self.assertEqual(client.wait(30), 125, said)
+        self.assertEqual(client.wait(HANG), 125, said)
         self.assertIn(b"memroy", said)
 
     def test_a_start_is_not_cancelled_before_its_name_is_told(self):
@@ -249,11 +250,11 @@ class Sessions(RefusalTest):
         read, write = self.full_pipe()
         client = sbxtest.start([SBX, "session", "start", "work"], env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL, stdout=write)
         os.close(write)
-        sessiontest.wait_until(lambda: self.sbx_session("show", "work").status == 0, 20, "it takes calls")
-        sessiontest.wait_until(lambda: pathlib.Path(f"/proc/{client.pid}/wchan").read_text() in ("pipe_write", "anon_pipe_write"), 20, "it writes the name")
+        sessiontest.wait_until(lambda: self.sbx_session("show", "work").status == 0, "it takes calls")
+        sessiontest.wait_until(lambda: pathlib.Path(f"/proc/{client.pid}/wchan").read_text() in ("pipe_write", "anon_pipe_write"), "it writes the name")
         client.send_signal(signal.SIGINT)
         self.assertEqual(self.all_of(read), b"work\n")
-        self.assertEqual(client.wait(30), 0)
+        self.assertEqual(client.wait(HANG), 0)
         self.started()
 
     def test_a_mistyped_name_stops_nothing_and_says_so(self):
@@ -278,7 +279,7 @@ sbx session exec work -- sh -c 'echo small >big'
 sbx session stop --keep set work && echo kept
 ls {state}/sbx/changes {state}/sbx/applying/changes"""
         ended = subprocess.run(["/usr/bin/unshare", *(["-Ur"] if os.geteuid() else []), "-m", "/bin/sh", "-c", f"sbx() {{ {SBX} \"$@\"; }}\n{script}"],
-                               env=self.environment({"XDG_RUNTIME_DIR": str(runtime)}), cwd=self.work, stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
+                               env=self.environment({"XDG_RUNTIME_DIR": str(runtime)}), cwd=self.work, stdin=subprocess.DEVNULL, capture_output=True, timeout=HANG)
         told = ended.stdout.decode() + ended.stderr.decode()
         self.assertEqual(ended.returncode, 0, told)
         self.assertEqual(told.count(f"cannot keep the changes in '{state}/sbx"), 3, told)
@@ -344,7 +345,7 @@ ls {state}/sbx/changes {state}/sbx/applying/changes"""
         facts = self.start_session()
         self.start_session(name="other")
         os.kill(facts["pid"], signal.SIGKILL)
-        sessiontest.wait_until(lambda: not sessiontest.process_lives(facts["pid"]), 20, "it is gone")
+        sessiontest.wait_until(lambda: not sessiontest.process_lives(facts["pid"]), "it is gone")
         self.assertEqual(self.sbx_session("show", "other").status, 0)
         self.assertEqual([each.name for each in self.folder().iterdir()], ["other"])
 
@@ -352,12 +353,12 @@ ls {state}/sbx/changes {state}/sbx/applying/changes"""
         with open("/dev/full", "wb") as full:
             failed = sbxtest.start([SBX, "session", "start", "work"], env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL,
                                    stdout=full, stderr=subprocess.DEVNULL)
-            self.assertEqual(failed.wait(timeout=30), 125)
+            self.assertEqual(failed.wait(timeout=HANG), 125)
             self.assertEqual(self.sbx_session("list", "--json").json["sessions"], [])
             self.start_session()
             failed = sbxtest.start([SBX, "session", "exec", "work", "-d", "--", "sleep", "60"], env=self.environment(), cwd=self.work,
                                    stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.DEVNULL)
-            self.assertEqual(failed.wait(timeout=30), 125)
+            self.assertEqual(failed.wait(timeout=HANG), 125)
         self.assertEqual(self.sbx_session("wait", "work", "1").status, 128 + signal.SIGTERM)
 
     def test_a_log_that_is_followed_ends_with_its_session(self):
@@ -367,7 +368,7 @@ ls {state}/sbx/changes {state}/sbx/applying/changes"""
                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.assertEqual(follower.stdout.readline(), b"begun\n")
         self.stop_session()
-        _, err = follower.communicate(timeout=30)
+        _, err = follower.communicate(timeout=HANG)
         self.assertEqual(follower.returncode, 0, err)
         self.assertNotIn(b"error[", err)
         self.assertIn(b"the session was stopped", err)  # of the call, which hears who ended it

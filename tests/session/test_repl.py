@@ -7,7 +7,6 @@ import shutil
 import signal
 import stat
 import subprocess
-import time
 
 import sessiontest
 import sbxtest
@@ -23,8 +22,6 @@ PLACING = re.compile(r"\x1b\[[0-9;?]*[A-Za-ln-z]|\x1b\[0m {20,}\r")
 
 
 class Person(terminaltest.Person):
-    PATIENCE = 60.0  # interpreters start, and other tests run
-
     @property
     def text(self):
         """What was shown, without the sequences that place the cursor."""
@@ -339,7 +336,7 @@ class Prompt(ReplTest):
         person.type("12")
         person.expect("12")
         person.type(CTRL_Z)
-        wait_until(lambda: self.state_of(person.pid) == "T", 30, "it is stopped")
+        wait_until(lambda: self.state_of(person.pid) == "T", "it is stopped")
         os.kill(person.pid, signal.SIGCONT)
         person.expect(PROMPT + "12")  # is shown again
         self.assertEqual(person.answer("3"), "3\n123\n")
@@ -484,10 +481,10 @@ class Ends(ReplTest):
         person = self.person()
         other = sbxtest.start([SBX, "session", "eval", "work", "-c", "import time\nwhile not globals().get('free'): time.sleep(60)"], env=self.environment(),
                               cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_until(lambda: "running" in self.sbx_session("contexts", "work").out, 30, "the other cell runs")
+        wait_until(lambda: "running" in self.sbx_session("contexts", "work").out, "the other cell runs")
         person.type("prin" + TAB)  # nobody can be asked
         person.type("t('my turn')\r")
-        wait_until(lambda: re.search(r"running +\d+ +1 ", self.sbx_session("contexts", "work").out), 30, "the cell waits")
+        wait_until(lambda: re.search(r"running +\d+ +1 ", self.sbx_session("contexts", "work").out), "the cell waits")
         other.send_signal(signal.SIGINT)
         other.wait()
         self.assertIn("\nmy turn\n", person.expect(PROMPT))
@@ -581,9 +578,7 @@ class Hostile(ReplTest):
         for code, survives in (("while True: time.sleep(60)", True), ("while True: pass", True)):
             person.answer(f"exec('class A:\\n def __dir__(self):\\n  {code}')")
             person.answer("a = A()")
-            begun = time.monotonic()
-            self.complete(person, "a.")
-            self.assertLess(time.monotonic() - begun, 10)
+            self.complete(person, "a.")  # its code never ends, and yet the prompt comes back
             self.assertIn("'state'", person.answer("kept"))
         # One that takes no interrupt for an answer: the next cell's end decides.
         person.answer("exec('class A:\\n def __dir__(self):\\n  while True:\\n   try: time.sleep(60)\\n   except BaseException: pass')")

@@ -9,6 +9,7 @@ import subprocess
 
 import sessiontest
 import sbxtest
+from harness import HANG
 from sbxtest import SBX, SOURCE
 from sessiontest import SessionTest
 
@@ -87,7 +88,7 @@ class Story(SessionTest):
         (bin_folder / "sbx").symlink_to(SBX)
         ended = sbxtest.start([EXAMPLE / name], cwd=self.work, env=self.environment({"PATH": f"{bin_folder}:/usr/bin:/bin"}),
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        out, _ = ended.communicate(timeout=100)
+        out, _ = ended.communicate(timeout=HANG)
         self.assertEqual(ended.returncode, 0, out)
         self.assertIn("-    return sum(numbers) / len(numbers) + 1", out)
         self.assertEqual(self.git("log", "--format=%s", "-1"), "Give the mean without adding one\n")

@@ -8,12 +8,13 @@ import subprocess
 import unittest
 
 import sbxtest
+from harness import HANG
 
 
 class TwoAtOnce(sbxtest.SbxTest):
     def test_each_has_its_own_budgets_and_one_is_cancelled(self):
         program = pathlib.Path(os.environ["SBX_BUILD"]) / "tests/worker/two_at_once"
-        ran = subprocess.run([program], stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=self.work, env=self.environment(), timeout=50)
+        ran = subprocess.run([program], stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=self.work, env=self.environment(), timeout=HANG)
         self.assertEqual((ran.returncode, ran.stderr), (0, ""))
         lines = {}
         for line in ran.stdout.splitlines():
