@@ -139,7 +139,7 @@ class Answers(SbxTest):
 
 
 class Flood(SbxTest):
-    CALLS = 20000
+    CALLS = 6000
 
     def flooded(self, *options):
         """Runs a flood; returns its result, and the CPU time in milliseconds of sbx and of everything in the run."""

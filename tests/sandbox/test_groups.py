@@ -131,7 +131,7 @@ class Folders(Groups):
     def test_group_is_gone_after_each_kind_of_end(self):
         spin = "exec python3 -c 'while True: pass'"
         for options, then, status in (([], "true", 0), (["--memory", "32M"], "exec python3 -c 'x = bytearray(1 << 30)'", 137), (["--timeout", "2s"], "exec sleep 60", 124),
-                                      (["--cpu-time", "1s"], spin, 152), ([], "kill -SEGV $$", 139)):
+                                      (["--cpu-time", "300ms"], spin, 152), ([], "kill -SEGV $$", 139)):
             process, names = self.waiting(*options, then=then)
             ended = self.finish(process, data=b"\n", json_record=False)
             self.assertEqual(ended.status, status, ended)
