@@ -7,6 +7,8 @@ target_compile_options(sbx_options INTERFACE
   # g++ 12 sees overlaps and overflows in std::string that are not there (GCC bugs 105329 and 105651).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread>
+  # A unity build includes the files of a library like headers.
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${CMAKE_UNITY_BUILD}>>:-Wno-subobject-linkage>
   # libstdc++ 12's std::stable_sort uses a function that it deprecates itself.
   $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>
   -fstack-protector-strong -fstack-clash-protection -fcf-protection=full -fno-plt)
@@ -101,7 +103,7 @@ function(sbx_link_as_shipped target)
     # instead of 170 (glibc 2.36): 26,000 instructions fewer.
     find_program(SBX_LLD ld.lld)
     if(SBX_LLD)
-      set(order ${PROJECT_SOURCE_DIR}/src/start_order.txt)
+      set(order ${PROJECT_SOURCE_DIR}/cmake/start_order.txt)
       target_link_options(${target} PRIVATE -fuse-ld=lld -Wl,--symbol-ordering-file=${order} -Wl,--no-warn-symbol-ordering
         -Wl,--pack-dyn-relocs=relr)
       set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${order})

@@ -101,7 +101,10 @@ bool print_record(const Invocation& typed, const Json& record) {
 int no_result(const Invocation& typed, const std::string& id, const Error& error) {
   write_stderr(record::error_text(error, paint(typed)));
   if (!typed.cell.stream && !typed.output.json) return exit_status_of(error);
-  record::Cell cell{.id = id, .context = typed.cell.context, .language = language(typed)};
+  record::Cell cell;
+  cell.id = id;
+  cell.context = typed.cell.context;
+  cell.language = language(typed);
   // The interpreter does not outlive the process that supervised it.
   if (error.code == "call-lost" || error.code == "session-gone")
     cell.state = record::CellState::lost;

@@ -15,8 +15,8 @@ std::string signal_name(int signal) {
   return name == nullptr ? "signal " + std::to_string(signal) : "SIG" + std::string(name);
 }
 
-Milliseconds in_milliseconds(std::uint64_t microseconds) {
-  return Milliseconds{static_cast<std::int64_t>(microseconds / 1000)};
+Milliseconds in_milliseconds(std::uint64_t time) {
+  return Milliseconds{static_cast<std::int64_t>(time / 1000)};
 }
 
 bool cpu_time_is_spent(const Settings& settings, CpuTime used) {
