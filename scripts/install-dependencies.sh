@@ -4,11 +4,15 @@
 set -eu
 
 missing=
+count=0
 for package in "$@"; do
   state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || :)
-  [ "$state" = installed ] || command -v "$package" >/dev/null 2>&1 || missing="$missing $package"
+  [ "$state" = installed ] || command -v "$package" >/dev/null 2>&1 || { missing="$missing $package" && count=$((count + 1)); }
 done
-[ -n "$missing" ] || exit 0
+if [ -z "$missing" ]; then
+  echo "  all $# are there"
+  exit
+fi
 
 if [ "$(id -u)" = 0 ]; then
   as_root=
@@ -19,8 +23,9 @@ else
   exit 1
 fi
 
-echo "installing:$missing"
 # The package lists may be missing (a bare image) or outdated.
+echo "  reading Debian's lists"
 $as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq
+echo "  installing $count of $#, and what they need:$missing"
 # shellcheck disable=SC2086 # a list of words
 $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
