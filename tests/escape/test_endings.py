@@ -67,13 +67,20 @@ class Endings(SbxTest):
             first.terminate()
             self.finish(first)
 
+    def killed(self, process):
+        """Kills sbx. What it leaves behind would hold the streams open: look for that first."""
+        self.addCleanup(sbxtest.kill_orphans)
+        process.kill()
+        process.wait()
+        self.assertEqual(sbxtest.orphans_after(sbxtest.GONE_WITHIN_SECONDS), [])
+        self.finish(process, json_record=False)
+
     def test_killed_supervisor_takes_everything_along(self):
         before = sbxtest.mounts()
         for way in WAYS:
             process = self.start_sbx(PROBE, "leave", way, 5, "stay", json_record=False)
             self.assertEqual(process.stdout.readline(), b"left behind\n")
-            process.kill()
-            self.finish(process, json_record=False)
+            self.killed(process)
         self.assertEqual(sbxtest.mounts(), before)
 
     def test_killed_supervisor_takes_a_stopped_init_along(self):
@@ -81,8 +88,7 @@ class Endings(SbxTest):
         process = self.start_sbx(PROBE, "leave", "sleep", 2, "stay", json_record=False)
         self.assertEqual(process.stdout.readline(), b"left behind\n")
         os.kill(sbxtest.init_of(process), signal.SIGSTOP)
-        process.kill()
-        self.finish(process, json_record=False)
+        self.killed(process)
 
     def test_signal_to_everybody_hits_the_sandbox_only(self):
         victim = sbxtest.start([PROBE, "sleep"])
