@@ -310,9 +310,21 @@ std::string conflict_words(const std::vector<workspace::Left>& conflicts) {
   return text;
 }
 
+/// Protected names stand apart: nothing failed, and naming one applies it.
 std::string left_words(const std::vector<workspace::Left>& left) {
+  std::vector<workspace::Left> others;
+  std::vector<workspace::Left> guarded;
+  for (const workspace::Left& each : left) (each.guard.empty() ? others : guarded).push_back(each);
   std::string text;
-  append_list(text, "not applied", left);
+  append_list(text, "not applied", others);
+  if (guarded.empty()) return text;
+  text +=
+      "sbx: not applied: names that programs of the host run or trust by themselves; to apply one, "
+      "name it:\n";
+  for (std::size_t i = 0; i < guarded.size() && i < kLeftShown; ++i)
+    text += fmt::format("  {} ({})\n", printable(guarded[i].path), guarded[i].guard);
+  if (guarded.size() > kLeftShown)
+    text += fmt::format("  and {} more\n", guarded.size() - kLeftShown);
   return text;
 }
 

@@ -32,11 +32,10 @@ class Look {
  private:
   host::Walk look(const host::Seen& seen) {
     if (++entries_ > most_) return host::Walk::end;
-    const std::string_view above =
-        seen.folder.empty() ? base_name(folder_.source) : base_name(seen.folder);
-    const bool hidden = denials_.hides(absolute(seen.folder), seen.name) != nullptr;
+    const std::string_view above = absolute(seen.folder);
+    const bool hidden = denials_.hides(above, seen.name) != nullptr;
     const bool is_folder = seen.facts.type == host::FileType::directory;
-    const bool guarded = is_guarded(above, seen.name, is_folder);
+    const bool guarded = !reason_to_guard(above, seen.name, is_folder).empty();
     if (!seen.is_mount) hazards_.look(joined(absolute(seen.folder), seen.name), seen.facts);
     if (!hidden && !guarded) return seen.is_mount ? host::Walk::past : host::Walk::into;
     std::string path = seen.folder.empty() ? std::string() : std::string(seen.folder) + "/";

@@ -91,6 +91,7 @@ Status decide_files(const policy::Policy& policy, const host::Host& host, const 
   plan.live_in_memory = std::move(places.live_in_memory);
   plan.live_on_overlay = std::move(places.live_on_overlay);
   plan.state_folders = std::move(places.state_folders);
+  plan.placeholders = std::move(places.placeholders);
   plan.most_entries = policy.filesystem.scan.value;
   plan.degraded.insert(plan.degraded.end(), places.degraded.begin(), places.degraded.end());
   append(plan.notes, std::move(places.notes));

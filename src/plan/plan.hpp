@@ -31,6 +31,17 @@ struct LiveFolder {
   bool special = false;              ///< FIFOs and sockets are allowed in it
 };
 
+/// A file or directory that sbx makes in a .git of a live grant while the sandbox is there, protected.hpp.
+struct PlannedPlaceholder {
+  std::string folder;  ///< the .git
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::string name;
+  std::string content;  ///< of a file
+  bool is_folder = false;
+  std::string target;  ///< inside
+};
+
 /// A limit that each process inherits.
 struct ProcessLimit {
   int resource = 0;  ///< RLIMIT_*
@@ -133,6 +144,7 @@ struct Plan {
   std::vector<std::string> live_on_overlay;  ///< possibly; found out by trying
   /// Directories of sbx's own state in live grants. They are created before the mounts so that they can be masked.
   std::vector<std::string> state_folders;
+  std::vector<PlannedPlaceholder> placeholders;
   std::uint64_t most_entries = 0;      ///< filesystem.scan
   std::uint64_t calls = 0;             ///< of a held sandbox: inits that it can have at once
   std::shared_ptr<const Sight> sight;  ///< of a held sandbox, else null

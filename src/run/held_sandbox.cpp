@@ -102,6 +102,7 @@ Status HeldSandbox::build(ArgumentArea arguments) {
   }
   for (const std::string& place : plan_.state_folders)
     SBX_TRY(workspace::make_state_reserved(place));
+  placeholders_.emplace(plan_);
   SBX_TRY(network_.prepare());
   lowers_ = SBX_TRY(workspace::open_lowers(plan_));
   started_ = workspace::file_clock();

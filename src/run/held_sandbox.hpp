@@ -22,6 +22,7 @@
 #include "supervise/meters/entry_meter.hpp"
 #include "supervise/meters/growth_meter.hpp"
 #include "workspace/copy.hpp"
+#include "workspace/placeholders.hpp"
 
 namespace sbx::run {
 
@@ -107,6 +108,7 @@ class HeldSandbox {
   std::unique_ptr<cgroup::Group> group_;
   spawn::MappedIdentity identity_;
   RunNetwork network_;
+  std::optional<workspace::Placeholders> placeholders_;
   std::vector<UniqueFd> lowers_;
   timespec started_{};
   OwnDisk disk_;

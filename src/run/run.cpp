@@ -26,6 +26,7 @@
 #include "supervise/supervisor.hpp"
 #include "workspace/copy.hpp"
 #include "workspace/duplicate.hpp"
+#include "workspace/placeholders.hpp"
 #include "workspace/state.hpp"
 
 namespace sbx::run {
@@ -167,6 +168,7 @@ Result<Outcome> run(plan::Plan& plan, const host::Host& host, const Options& opt
   Stamps stamps(options.started_microseconds);
   stamps.add("plan");
   workspace::sweep_disk_folders(options.state_folder);
+  const workspace::Placeholders placeholders(plan);  // removed when nothing of the run is left
   Result<Outcome> outcome = attempt(plan, host, options, stamps);
   std::set<Retry> tried{Retry::none};
   while (!outcome && tried.insert(outcome.error().retry).second) {

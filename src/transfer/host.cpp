@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <set>
 #include <utility>
 
-#include "plan/files/protected.hpp"
 #include "transfer/archive.hpp"
 #include "transfer/pack.hpp"
 #include "workspace/names.hpp"
@@ -33,12 +33,12 @@ Status check_names(const std::vector<std::string>& paths) {
   return {};
 }
 
-/// The name of the directory that what a path names is in; of `dir/.`, whose contents arrive, `dir`.
+/// The directory that what a path names is in; of `dir/.`, whose contents arrive, `dir`.
 std::string folder_around(std::string_view path) {
   const bool is_content = root_name(path).empty();
   while (path.size() > 1 && (path.ends_with('/') || path.ends_with("/."))) path.remove_suffix(1);
   const std::string whole(path);
-  return workspace::name_of(is_content ? whole : workspace::folder_of(whole));
+  return is_content ? whole : workspace::folder_of(whole);
 }
 
 /// Rules for what arrives: only what was asked for, and none of the names that make the host run something.
@@ -62,19 +62,18 @@ class Gate {
     const FileType type = frame.kind == FrameKind::directory ? FileType::folder
                           : frame.kind == FrameKind::link    ? FileType::link
                                                              : FileType::file;
-    const bool is_protected = workspace::is_protected(path, type) ||
-                              plan::is_protected(asked->folder, root) ||
-                              plan::is_protected(workspace::name_of(what_.place), root);
+    auto guard = workspace::reason_to_protect(asked->folder, path, type);
+    if (guard.empty()) guard = workspace::reason_to_protect(what_.place, path, type);
     const bool is_named =
         std::ranges::any_of(asked_, [&](const Asked& each) { return each.name == path; });
-    if (!is_protected || (is_named && type != FileType::folder)) return {};
-    return "a protected name: the file itself must be named";
+    if (guard.empty() || (is_named && type != FileType::folder)) return {};
+    return workspace::protected_words(guard, "the file itself must be named");
   }
 
  private:
   struct Asked {
     std::string name;    ///< under which it arrives
-    std::string folder;  ///< the name of the directory that it is in
+    std::string folder;  ///< the directory that it is in
   };
   const Receiving& what_;
   std::vector<Asked> asked_;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <sbx/outcome.hpp>
@@ -15,8 +16,9 @@ namespace sbx::workspace {
 struct Left {
   std::string path;
   std::string why;
-  bool failed = false;  ///< it was tried; else it was never meant to be done
-  bool partly = false;  ///< it was done, except for the part that `why` names
+  bool failed = false;       ///< it was tried; else it was never meant to be done
+  bool partly = false;       ///< it was done, except for the part that `why` names
+  std::string_view guard{};  ///< of a protected name: what the host's programs do with it
 };
 
 struct ChangeSet {

@@ -62,8 +62,9 @@ class Collector {
     const std::string on_host = join(copy_.folder, change.path);
     if (std::ranges::find(what_.policy_files, on_host) != what_.policy_files.end())
       return "a policy file of this run";
-    if (is_protected(change.path, change.type) && !is_named(what_.patterns, change.path))
-      return "a protected name: --collect must name it";
+    const auto guard = reason_to_protect(copy_.folder, change.path, change.type);
+    if (!guard.empty() && !is_named(what_.patterns, change.path))
+      return protected_words(guard, "--collect must name it");
     return reason_beyond(what_.limits, sum_, change.path, change.bytes);
   }
 

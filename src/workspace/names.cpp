@@ -23,14 +23,21 @@ bool is_named(const std::vector<std::string>& patterns, std::string_view path) {
   });
 }
 
-bool is_protected(std::string_view path, FileType type) {
+std::string_view reason_to_protect(std::string_view folder, std::string_view path, FileType type) {
+  std::string place(folder);
+  std::string_view why;
   const std::vector<std::string> parts = plan::parts_of(path);
-  std::string_view folder;
-  for (const std::string& part : parts) {
-    if (plan::is_protected(folder, part)) return true;
-    folder = part;
+  for (std::size_t i = 0; i < parts.size() && why.empty(); ++i) {
+    const bool is_folder = i + 1 < parts.size() || type == FileType::folder;
+    why = plan::reason_to_guard(place, parts[i], is_folder);
+    place += '/';
+    place += parts[i];
   }
-  return !parts.empty() && plan::is_guarded({}, parts.back(), type == FileType::folder);
+  return why;
+}
+
+std::string protected_words(std::string_view reason, std::string_view cure) {
+  return "a protected name (" + std::string(reason) + "): " + std::string(cure);
 }
 
 const char* describe(FileType type) {

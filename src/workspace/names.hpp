@@ -17,9 +17,12 @@ namespace sbx::workspace {
 /// One of the patterns is this very path: that names it, `**` does not.
 [[nodiscard]] bool is_named(const std::vector<std::string>& patterns, std::string_view path);
 
-/// Names by which a program of the host can be made to run something: git's hooks and settings,
-/// start files of shells, settings of editors and agents.
-[[nodiscard]] bool is_protected(std::string_view path, FileType type);
+/// What a program of the host does by itself with a name on `path`, a path below the directory `folder`: git runs its
+/// hooks, a shell its start files. Empty: nothing, the name is not protected.
+[[nodiscard]] std::string_view reason_to_protect(std::string_view folder, std::string_view path,
+                                                 FileType type);
+/// The same, as what was left out says it. `cure` says how to get it in spite of that.
+[[nodiscard]] std::string protected_words(std::string_view reason, std::string_view cure);
 
 /// "a FIFO", "a symbolic link".
 [[nodiscard]] const char* describe(FileType type);

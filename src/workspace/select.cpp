@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "plan/files/protected.hpp"
 #include "workspace/names.hpp"
 #include "workspace/put.hpp"
 #include "workspace/tree.hpp"
@@ -25,15 +26,66 @@ std::unordered_set<std::string> new_folders_above(const ChangeSet& changes,
   if (patterns.empty()) return folders;
   for (const Change& change : changes.changes) {
     if (change.change != ChangeKind::created || !is_meant(patterns, change.path)) continue;
-    if (is_protected(change.path, change.type) && !is_named(patterns, change.path)) continue;
+    if (!reason_to_protect({}, change.path, change.type).empty() &&
+        !is_named(patterns, change.path))
+      continue;
     for (std::string at = folder_of(change.path); at != "."; at = folder_of(at))
       if (!folders.insert(at).second) break;
   }
   return folders;
 }
 
+/// What was deleted by deleting a directory above it.
+class Deletions {
+ public:
+  Deletions(const ChangeSet& changes, const std::vector<std::string>& patterns) {
+    for (const Change& change : changes.changes) {
+      if (change.change != ChangeKind::deleted) continue;
+      if (!patterns.empty()) all_.insert(change.path);
+      if (change.type == FileType::folder && plan::is_dot_git(name_of(change.path)))
+        repositories_.insert(change.path);
+    }
+  }
+
+  /// The .git that was deleted whole with this path, or is it; empty if none was. Half a repository would be left of it
+  /// if some of it were deleted and some not.
+  [[nodiscard]] std::string repository_of(const Change& change) const {
+    if (repositories_.empty() || change.change != ChangeKind::deleted) return {};
+    for (std::string at = change.path; at != "."; at = folder_of(at))
+      if (repositories_.contains(at)) return at;
+    return {};
+  }
+
+  /// A pattern names this deletion, or that of a directory above it.
+  [[nodiscard]] bool is_named(const std::vector<std::string>& patterns,
+                              const Change& change) const {
+    if (workspace::is_named(patterns, change.path)) return true;
+    if (change.change != ChangeKind::deleted) return false;
+    for (std::string at = folder_of(change.path); all_.contains(at); at = folder_of(at))
+      if (workspace::is_named(patterns, at)) return true;
+    return false;
+  }
+
+ private:
+  std::unordered_set<std::string> all_;
+  std::unordered_set<std::string> repositories_;
+};
+
+/// Why a protected name is left out; no path: it isn't.
+Left protection_of(const Copy& copy, const Change& change, const Deletions& deletions,
+                   const std::vector<std::string>& patterns) {
+  std::string_view guard = reason_to_protect(copy.folder, change.path, change.type);
+  const std::string repository = deletions.repository_of(change);
+  if ((guard.empty() && repository.empty()) || deletions.is_named(patterns, change)) return {};
+  std::string cure = "left out unless it is named itself";
+  if (!repository.empty()) {
+    guard = "a repository is deleted whole or not at all";
+    cure = "left out unless \"" + repository + "\" is named";
+  }
+  return {.path = change.path, .why = protected_words(guard, cure), .guard = guard};
+}
+
 std::string reason_against(const Copy& copy, const Change& change,
-                           const std::vector<std::string>& patterns,
                            const std::vector<std::string>& policy_files) {
   if (has_temporary_name(change.path)) return kTemporaryName;
   if (change.type == FileType::fifo || change.type == FileType::socket ||
@@ -41,8 +93,6 @@ std::string reason_against(const Copy& copy, const Change& change,
     return change.change == ChangeKind::deleted ? std::string() : describe(change.type);
   if (std::ranges::find(policy_files, join(copy.folder, change.path)) != policy_files.end())
     return "a policy file of this run";
-  if (is_protected(change.path, change.type) && !is_named(patterns, change.path))
-    return "a protected name: left out unless it is named itself";
   return {};
 }
 
@@ -55,14 +105,19 @@ Selection select(const Copy& copy, const ChangeSet& changes,
   for (const Left& each : changes.hidden)
     if (is_meant(patterns, each.path)) selection.left.push_back(each);
   const std::unordered_set<std::string> needed = new_folders_above(changes, patterns);
+  const Deletions deletions(changes, patterns);
   for (const Change& change : changes.changes) {
     const bool is_needed = change.change == ChangeKind::created && needed.contains(change.path);
     if (!is_needed && !is_meant(patterns, change.path)) continue;
-    std::string why = reason_against(copy, change, patterns, policy_files);
-    if (why.empty() || is_needed)
+    Left left{.path = {}, .why = {}};
+    if (std::string why = reason_against(copy, change, policy_files); !why.empty())
+      left = {.path = change.path, .why = std::move(why)};
+    else
+      left = protection_of(copy, change, deletions, patterns);
+    if (left.path.empty() || is_needed)
       selection.changes.push_back(change);
     else
-      selection.left.push_back({change.path, std::move(why)});
+      selection.left.push_back(std::move(left));
   }
   return selection;
 }

@@ -184,6 +184,92 @@ class ProtectedNames(SbxTest):
         self.works(self.inside("write", self.work / "q.toml", options=self.options))
 
 
+class GitElsewhere(SbxTest):
+    """A program leads the host's git to settings of its own, by names beside .git/config and .git/hooks."""
+
+    def setUp(self):
+        super().setUp()
+        self.mark = self.tmp / "ran"
+        self.write("file", "one\n")
+        self.git("init", "-q", ".")
+        self.git("add", ".")
+        self.git("commit", "-qm", "first")
+        self.attack = (f"set -e; cd {shlex.quote(str(self.work))}; rm -rf x; mkdir x; cp -r .git/HEAD .git/refs .git/objects x/; "
+                       f"printf '#!/bin/sh\\ntouch {self.mark}\\n' >x/mon; chmod 755 x/mon; "
+                       f"printf '[core]\\n\\trepositoryformatversion = 0\\n\\tfsmonitor = {self.work}/x/mon\\n' >x/config; printf '../x\\n' >.git/commondir")
+
+    def git(self, *words):
+        return subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e@example", *words], cwd=self.work, env=self.environment(), check=False,
+                              capture_output=True, text=True)
+
+    def ran(self):
+        """Whether git on the host runs the program's command."""
+        self.git("status")
+        return self.mark.exists()
+
+    def is_whole(self):
+        return (self.git("fsck", "--strict").returncode, self.git("status", "--porcelain").stdout) == (0, "")
+
+    def test_git_follows_commondir_where_nobody_protects_it(self):
+        subprocess.run(["sh", "-c", self.attack], check=True, env=self.environment())
+        self.assertTrue(self.ran())
+
+    def test_commondir_is_not_applied(self):
+        ended = self.exited(self.sbx("--workspace", f"{self.work}:overlay", "--apply", "--yes", "--", "sh", "-c", self.attack))
+        self.assertTrue((self.work / "x/config").exists(), ended)
+        self.assertFalse((self.work / ".git/commondir").exists() or self.ran(), ended)
+        left = {each["path"]: each["why"] for each in ended.record["applied"]["left"]}
+        self.assertEqual(left, {".git/commondir": "a protected name (git takes settings and hooks from where it leads): left out unless it is named itself"})
+
+    def test_commondir_cannot_be_made_in_live_grants(self):
+        for options in (["--workspace", f"{self.work}:read-write"], ["--write", self.work], ["--write", self.work / ".git", "--workspace", f"{self.work}:overlay"]):
+            ended = self.sbx(*options, "--", "sh", "-c", self.attack + " || exit 7; exit 1")
+            self.assertNotEqual(ended.outcome["exit_code"], 1, f"{options}: {ended}")
+            self.assertIn("Read-only file system", ended.record["stderr"]["text"])
+            for more in ("rm -f .git/commondir", "mv .git/commondir x", "mv .git y", "echo > .git/config.worktree", "ln -sf x .git/commondir"):
+                ended = self.sbx(*options, "--", "sh", "-c", f"cd {self.work} && {more}")
+                self.assertNotEqual(ended.outcome["exit_code"], 0, f"{options}: {more}: {ended}")
+            self.assertFalse(self.ran(), options)
+            self.assertEqual([name for name in ("commondir", "config.worktree") if (self.work / ".git" / name).exists()], [], options)
+
+    def test_commits_in_live_grants_work(self):
+        self.git("worktree", "add", "-q", "-b", "topic", "tree")
+        commit = "echo two >>file && git -c user.name=n -c user.email=e@example commit -qam second && git status --porcelain"
+        for folder in (self.work, self.work / "tree"):
+            ended = self.sbx("-p", "shell", "--workspace", f"{self.work}:read-write", "--", "sh", "-c", f"cd {folder} && {commit}", cwd=self.work)
+            self.exited(ended)
+            self.assertNotIn("appeared", ended.record, ended)
+        self.assertEqual(self.git("log", "--format=%s", "topic").stdout, "second\nfirst\n")
+        self.assertEqual(self.git("log", "--format=%s").stdout, "second\nfirst\n")
+        self.assertEqual(self.git("fsck", "--strict").returncode, 0)
+
+    def test_commits_in_a_copy_are_applied_whole(self):
+        commit = "echo two >>file && git -c user.name=n -c user.email=e@example commit -qam second && git switch -qc topic && git merge -q --no-edit master; exit 0"
+        ended = self.exited(self.sbx("-p", "shell", "--workspace", f"{self.work}:overlay", "--apply", "--yes", "--", "sh", "-c", commit))
+        self.assertEqual((ended.status, ended.record["applied"]["left"], ended.record["applied"]["conflicts"]), (0, [], []), ended)
+        self.assertTrue(self.is_whole(), ended)
+        self.assertEqual(self.git("log", "--format=%s").stdout, "second\nfirst\n")
+
+    def test_a_repository_is_deleted_whole_or_not_at_all(self):
+        options = ["--workspace", f"{self.work}:overlay", "--yes"]
+        for remove in ("rm -rf .git", "rm -rf .git; echo gitdir: x >.git"):
+            ended = self.exited(self.sbx(*options, "--apply", "--", "sh", "-c", remove))
+            self.assertTrue(self.is_whole(), ended)
+            self.assertIn("deleted whole or not at all", ended.record["applied"]["left"][0]["why"])
+        self.exited(self.sbx(*options, "--apply=.git", "--", "rm", "-rf", ".git"))
+        self.assertEqual(os.listdir(self.work), ["file"])
+
+    def test_case_counts_for_nothing_and_a_rebase_is_named(self):
+        names = (".GIT/hooks/x", ".git/Commondir", ".Git/INFO/attributes", ".VSCode/tasks.json", "Claude.md", ".hG/HGRC", ".Rprofile", ".npmrc", ".cargo/config.toml",
+                 ".github/workflows/x.yml", "a.code-workspace", ".git/rebase-merge/git-rebase-todo")
+        code = f"import os\nfor n in {names!r}: os.makedirs(os.path.dirname(n) or '.', exist_ok=True); open(n, 'w').write('x')\n" \
+               "for n in ('.github/x', 'code-workspace', '.cargo/x', 'hooks'): open(n, 'w')"
+        ended = self.sbx("--workspace", f"{self.work}:overlay", "--apply", "--yes", "--lang", "python", "-c", code, json_record=False)
+        self.assertEqual([name for name in names if (self.work / name).exists()], [], ended)
+        self.assertEqual([name for name in (".github/x", "code-workspace", ".cargo/x", "hooks") if not (self.work / name).exists()], [], ended)
+        self.assertRegex(ended.err, rb"run or trust by themselves[^\n]*\n(  [^\n]*\n)*  \.git/rebase-merge/git-rebase-todo \([^\n]*git rebase --abort")
+
+
 class Captured(SbxTest):
     def test_output_is_capped_while_it_streams(self):
         ended = self.sbx("--output", "64K", PROBE, "flood-output", 10 * MIB)

@@ -918,7 +918,7 @@ for name in ("two\nlines", "red\x1b[31m", "title\x1b]0;x\x07", "back\x08", "bad\
 
     def test_get_leaves_protected_names_out(self):
         self.start_session()
-        self.exec_ok("--", "sh", "-c", "mkdir -p p/.git/hooks p/.vscode p/src; echo evil >p/.git/hooks/pre-commit; echo evil >p/.git/config; echo evil >p/.vscode/tasks.json; echo evil >p/.bashrc; echo fine >p/src/a")
+        self.exec_ok("--", "sh", "-c", "mkdir -p p/.git/hooks p/.vscode p/src; echo evil >p/.git/hooks/pre-commit; echo evil >p/.git/config; echo ../../x >p/.git/commondir; echo evil >p/.vscode/tasks.json; echo evil >p/.bashrc; echo fine >p/src/a")
         out = self.tmp / "out"
         got = self.sbx_session("get", "--out", out, "work", "p")
         self.assertEqual(got.status, 1, got)

@@ -5,19 +5,51 @@
 namespace sbx::plan {
 namespace {
 
-TEST(Protected, NamesWhatGitRunsOnlyInsideDotGit) {
-  EXPECT_TRUE(is_protected(".git", "hooks"));
-  EXPECT_TRUE(is_protected(".git", "config"));
-  EXPECT_TRUE(is_protected(".git", "modules"));
-  EXPECT_FALSE(is_protected(".git", "objects"));
+bool is_protected(std::string_view folder, std::string_view name) {
+  return !reason_to_protect(folder, name).empty();
+}
+
+TEST(Protected, OfDotGitEverythingButData) {
+  for (const char* name : {"hooks", "config", "config.worktree", "commondir", "modules", "branches",
+                           "rebase-merge", "sequencer", "gitdir", "what-comes-next"})
+    EXPECT_TRUE(is_protected("/x/.git", name)) << name;
+  for (const char* name :
+       {"objects", "refs", "packed-refs", "logs", "index", "sharedindex.ab", "HEAD", "ORIG_HEAD",
+        "CHERRY_PICK_HEAD", "MERGE_MSG", "AUTO_MERGE", "COMMIT_EDITMSG", "shallow", "info"})
+    EXPECT_FALSE(is_protected("/x/.git", name)) << name;
   EXPECT_FALSE(is_protected("src", "hooks"));
+  EXPECT_FALSE(is_protected("/x/.git/info", "exclude"));
+  EXPECT_TRUE(is_protected("/x/.git/info", "attributes"));
+  EXPECT_FALSE(is_protected("/x/info", "attributes"));
+}
+
+TEST(Protected, OfAWorktreeTheSame) {
+  EXPECT_FALSE(is_protected("/x/.git", "worktrees"));
+  EXPECT_FALSE(is_protected("/x/.git/worktrees", "topic"));
+  EXPECT_FALSE(is_protected("/x/.git/worktrees/topic", "index"));
+  EXPECT_TRUE(is_protected("/x/.git/worktrees/topic", "commondir"));
+  EXPECT_FALSE(is_protected("/x/worktrees/topic", "commondir"));
 }
 
 TEST(Protected, NamesStartFilesAnywhere) {
-  EXPECT_TRUE(is_protected("project", ".envrc"));
-  EXPECT_TRUE(is_protected("project", ".bashrc"));
-  EXPECT_TRUE(is_protected("project", ".vscode"));
-  EXPECT_FALSE(is_protected("project", "main.py"));
+  for (const char* name : {".envrc", ".bashrc", ".vscode", "CLAUDE.md", "x.code-workspace",
+                           ".dir-locals-2.el", ".pnpmfile.cjs"})
+    EXPECT_TRUE(is_protected("project", name)) << name;
+  for (const char* name : {"main.py", "claude", ".bashrc.txt", "code-workspace", "config", "c"})
+    EXPECT_FALSE(is_protected("project", name)) << name;
+  EXPECT_TRUE(is_protected("/p/.cargo", "config.toml"));
+  EXPECT_FALSE(is_protected("/p", "config.toml"));
+}
+
+TEST(Protected, TheCaseOfLettersDoesNotCount) {
+  EXPECT_TRUE(is_protected("/x/.GIT", "Hooks"));
+  EXPECT_TRUE(is_protected("/x/.git", "hoo\u212as"));
+  EXPECT_TRUE(is_protected("/x/.gi\u200ct", "hooks"));
+  EXPECT_TRUE(is_protected("/x", ".ba\u017fhrc"));
+  EXPECT_TRUE(is_protected("/x", "claude.MD"));
+  EXPECT_FALSE(is_protected("/x/.git", "Head"));
+  EXPECT_TRUE(is_dot_git(".Git"));
+  EXPECT_FALSE(is_dot_git("git"));
 }
 
 TEST(WithoutCredentials, TakesPasswordsOutOfUrls) {

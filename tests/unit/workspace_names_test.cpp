@@ -43,15 +43,16 @@ TEST(WorkspaceNames, WhatMakesTheHostRunSomethingIsProtected) {
   for (const char* path :
        {".git/hooks/pre-commit", ".git/config", "sub/.git/modules/x/config", ".envrc",
         "home/.bashrc", ".vscode/settings.json", ".claude/settings.json", ".mcp.json"})
-    EXPECT_TRUE(is_protected(path, FileType::file)) << path;
-  EXPECT_TRUE(is_protected("sub/.git", FileType::link));
+    EXPECT_FALSE(reason_to_protect({}, path, FileType::file).empty()) << path;
+  EXPECT_FALSE(reason_to_protect({}, "sub/.git", FileType::link).empty());
+  EXPECT_FALSE(reason_to_protect("/x/.git", "hooks/x", FileType::file).empty());
 }
 
 TEST(WorkspaceNames, OtherNamesAreFree) {
   for (const char* path :
        {".git/HEAD", ".git/objects/ab/cd", "config", "hooks/x", "src/bashrc", "a.envrc"})
-    EXPECT_FALSE(is_protected(path, FileType::file)) << path;
-  EXPECT_FALSE(is_protected(".git", FileType::folder));
+    EXPECT_TRUE(reason_to_protect("/x", path, FileType::file).empty()) << path;
+  EXPECT_TRUE(reason_to_protect({}, ".git", FileType::folder).empty());
 }
 
 TEST(WorkspaceStored, AChangeWhoseContentWasNotKeptIsAnError) {

@@ -257,8 +257,36 @@ void Guard::clean_settings(const Shown& shown, const std::string& path) {
                                   "' is shown as a copy without credentials");
 }
 
+/// Only what is there can be sealed: of the names in a .git by which git is led elsewhere, sbx makes those that are
+/// missing, where the program could.
+void Guard::add_placeholders(Shown& shown) {
+  std::vector<std::string>& sealed = shown.survey->protected_;
+  for (const std::string& folder : shown.survey->repositories) {
+    const std::string source =
+        folder.empty() ? shown.grant.source : joined(shown.grant.source, folder);
+    const auto facts = host_.files->look(source);
+    if (!facts || !host_.files->look(joined(source, "HEAD"))) continue;
+    const bool is_worktree = !is_dot_git(base_name(source));
+    for (const Placeholder& each : placeholders()) {
+      if (is_worktree && !each.of_worktree) continue;
+      const std::string path = (folder.empty() ? "" : folder + "/") + std::string(each.name);
+      const std::string inside = inside_path(shown, path);
+      if (is_covered(shown, inside)) continue;
+      guarded_.placeholders.push_back({.folder = source,
+                                       .device = facts->device,
+                                       .inode = facts->inode,
+                                       .name = std::string(each.name),
+                                       .content = std::string(each.content),
+                                       .is_folder = each.is_folder,
+                                       .target = inside});
+      if (std::ranges::find(sealed, path) == sealed.end()) sealed.push_back(path);
+    }
+  }
+}
+
 /// The host's sockets can be reached through a bind but not through an overlay.
-void Guard::seal_names(const Shown& shown) {
+void Guard::seal_names(Shown& shown) {
+  if (shown.grant.access == Access::live) add_placeholders(shown);
   if (shown.grant.access == Access::live)
     for (const std::string& name : shown.survey->protected_)
       if (const std::string inside = inside_path(shown, name); !is_covered(shown, inside))

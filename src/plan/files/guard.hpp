@@ -29,6 +29,7 @@ struct Guarded {
   std::vector<Degraded>& degraded;
   std::vector<std::string>& explanations;
   std::vector<std::string>& state_folders;
+  std::vector<PlannedPlaceholder>& placeholders;
 };
 
 class Guard {
@@ -58,7 +59,8 @@ class Guard {
   void hide_all(Shown& shown);
   void hide(const Shown& shown, const Hidden& name);
   void clean_settings(const Shown& shown, const std::string& path);
-  void seal_names(const Shown& shown);
+  void seal_names(Shown& shown);
+  void add_placeholders(Shown& shown);
   void note_live(const Shown& shown);
   void tell(const Shown& shown);
   void add_veil(const Shown& shown, Veil veil);

@@ -376,9 +376,9 @@ Result<Places> Placer::place() {
     if (!visible) SBX_TRY(add(grant));
   }
   if (below_empty) places_.steps.push_back(directory_step(places_.working_directory));
-  Guard guard(
-      policy_, host_, view_, denials_, grants_,
-      {places_.steps, places_.live, places_.degraded, places_.explanations, places_.state_folders});
+  Guard guard(policy_, host_, view_, denials_, grants_,
+              {places_.steps, places_.live, places_.degraded, places_.explanations,
+               places_.state_folders, places_.placeholders});
   SBX_TRY(guard.run(shown_));
   seal_policy_files(guard);
   sort_by_depth(places_.steps);

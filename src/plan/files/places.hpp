@@ -17,6 +17,7 @@ struct Places {
   std::vector<std::string> live_in_memory;
   std::vector<std::string> live_on_overlay;
   std::vector<std::string> state_folders;
+  std::vector<PlannedPlaceholder> placeholders;
   std::vector<Degraded> degraded;
   std::vector<std::string> notes;
   std::vector<std::string> explanations;

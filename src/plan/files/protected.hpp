@@ -1,19 +1,40 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
-/// Names through which the host's programs could be made to run or trust something. They are read-only in live
-/// grants, and are brought out only if named one by one.
+/// Names through which programs of the host could be made to run or trust something without being told to. They are
+/// read-only in live grants, and are brought out only if named one by one. The case of their letters doesn't count: on
+/// some file systems ".GIT/Hooks" is ".git/hooks".
 namespace sbx::plan {
 
-/// True if `name` in a directory called `folder_name` is protected: ".git/hooks", ".envrc", ".bashrc", ".vscode".
-[[nodiscard]] bool is_protected(std::string_view folder_name, std::string_view name);
+/// Why `name` in the directory `folder` (a path, of which the last names count) is protected: ".git/hooks", ".envrc",
+/// ".vscode". Empty if it isn't.
+[[nodiscard]] std::string_view reason_to_protect(std::string_view folder, std::string_view name);
 
 /// The same, and a ".git" that is no directory: such a file or link directs git to a repository, and to hooks, that
 /// somebody else chose.
-[[nodiscard]] bool is_guarded(std::string_view folder_name, std::string_view name, bool is_folder);
+[[nodiscard]] std::string_view reason_to_guard(std::string_view folder, std::string_view name,
+                                               bool is_folder);
+
+/// ".git", in letters of any case.
+[[nodiscard]] bool is_dot_git(std::string_view name);
+/// A directory from which git takes what to do: .git itself, or .git/worktrees/NAME.
+[[nodiscard]] bool is_repository(std::string_view folder, std::string_view name);
+/// "config" or "config.worktree", in letters of any case.
+[[nodiscard]] bool has_settings_name(std::string_view name);
+
+/// Files and directories that sbx makes in a .git of a live grant, so that there is something to seal: git takes them
+/// as if they were not there.
+struct Placeholder {
+  std::string_view name;
+  std::string_view content{};  ///< of a file
+  bool is_folder = false;
+  bool of_worktree = false;  ///< in .git/worktrees/NAME too
+};
+[[nodiscard]] std::span<const Placeholder> placeholders();
 
 /// The text of a git configuration without passwords and tokens; empty if it contains none.
 [[nodiscard]] std::optional<std::string> without_credentials(std::string_view git_config);

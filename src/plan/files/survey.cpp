@@ -25,12 +25,8 @@ std::unexpected<Error> too_many(const std::string& folder,
 }
 
 bool is_below_git(std::string_view folder) {
-  for (std::size_t at = folder.find(".git"); at != std::string_view::npos;
-       at = folder.find(".git", at + 1)) {
-    const bool begins = at == 0 || folder[at - 1] == '/';
-    const bool ends = at + 4 == folder.size() || folder[at + 4] == '/';
-    if (begins && ends) return true;
-  }
+  for (; !folder.empty(); folder = folder.substr(0, folder.rfind('/')))
+    if (is_dot_git(base_name(folder))) return true;
   return false;
 }
 
@@ -42,6 +38,8 @@ class Surveyor {
 
   Result<Survey> run() {
     if (!has_ids_inside(host_, grant_.facts, grant_.facts)) found_.foreign = ".";
+    if (is_repository(parent_of(grant_.source), base_name(grant_.source)))
+      found_.repositories.emplace_back();
     const host::Visit visit = [this](const host::Seen& seen) { return look(seen); };
     const host::Shut shut = [this](const std::string& folder) { closed(folder); };
     auto walked = host_.files->walk(grant_.source, visit, shut);
@@ -92,14 +90,14 @@ class Surveyor {
   }
 
   void note_special(const host::Seen& seen) {
-    const std::string_view folder =
-        seen.folder.empty() ? base_name(grant_.source) : base_name(seen.folder);
-    if (is_guarded(folder, seen.name, seen.facts.type == host::FileType::directory))
+    const std::string_view folder = absolute(seen.folder);
+    const bool is_folder = seen.facts.type == host::FileType::directory;
+    if (!reason_to_guard(folder, seen.name, is_folder).empty())
       found_.protected_.push_back(path_of(seen));
-    const bool settings = seen.name == "config" || seen.name == "config.worktree";
+    if (is_folder && is_repository(folder, seen.name)) found_.repositories.push_back(path_of(seen));
     const bool is_text =
         seen.facts.type == host::FileType::regular || seen.facts.type == host::FileType::symlink;
-    if (settings && is_text && is_below_git(absolute(seen.folder)))
+    if (is_text && has_settings_name(seen.name) && is_below_git(folder))
       found_.git_settings.push_back(path_of(seen));
   }
 

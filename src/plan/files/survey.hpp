@@ -35,6 +35,7 @@ struct Survey {
   std::vector<FileId> hidden_files;  ///< files hidden by name with more than one link
   std::vector<std::string> sockets;
   std::vector<std::string> protected_;    ///< protected.hpp
+  std::vector<std::string> repositories;  ///< directories .git, and .git/worktrees/NAME
   std::vector<std::string> git_settings;  ///< files with git settings
   std::vector<std::string> half_hidden;   ///< directories that can be searched but not listed
   std::string foreign;  ///< a name whose owner or group has no id inside; empty if none
