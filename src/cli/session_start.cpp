@@ -90,7 +90,7 @@ Status check_same_policy(const Invocation& start, const host::Host& host, const 
     overrides.insert(overrides.end(), list->begin(), list->end());
   const auto policy = policy::load(start.policies, overrides, settings.context);
   if (!policy) return fail(policy.error().front());
-  if (sha256_hex(policy::write(*policy)) == facts["policy"].value("sha256", "")) return {};
+  if (sha256_hex(policy::write_for_hash(*policy)) == facts["policy"].value("sha256", "")) return {};
   auto client = SBX_TRY(session::Client::connect(host, start.session));
   const auto theirs = policy::parse_text(
       session::binary_of(SBX_TRY(client.ask({{"op", "policy"}})), "text"), "", settings.context);

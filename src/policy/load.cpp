@@ -102,7 +102,9 @@ class Merger {
     if (text == texts_.end() || may_be_quoted(*text)) return;
     error.message = "this line is no policy (" + error.code + ")";
     error.source_line.clear();
-    error.hint = "its text is shown only of files called NAME.toml";
+    error.hint = has_policy_name(*text)
+                     ? "its text is shown only if it is a policy: schema = 1 comes first"
+                     : "its text is shown only of files called NAME.toml";
   }
 
   /// Another user may have chosen the file that `extends` names: it must look like a policy and belong to the caller or
@@ -115,7 +117,7 @@ class Merger {
                    .hint = std::move(hint)});
     };
     if (text.layer == Layer::builtin) return {};
-    if (!may_be_quoted(text))
+    if (!has_policy_name(text))
       return refuse("is not called NAME.toml", "rename the file that it leads to");
     if (text.owner != 0 && text.owner != ::geteuid())
       return refuse("belongs to another user", "copy it: a policy is trusted as its owner is");
@@ -201,6 +203,7 @@ class Merger {
     // A parent of several policies is one layer, at its weakest place: applied again, it would undo the settings of the
     // policies that extend it.
     if (std::ranges::find(applied_, text->identity) != applied_.end()) return;
+    text->typed = false;
     add_text(std::move(*text));
   }
 

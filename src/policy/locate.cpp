@@ -64,6 +64,11 @@ std::string stem_of(std::string_view path) {
   return std::string(path);
 }
 
+bool is_link(const std::string& path) {
+  struct stat facts{};
+  return ::lstat(path.c_str(), &facts) != 0 || S_ISLNK(facts.st_mode);
+}
+
 /// Looked at before it is opened: opening a device can do something, and a fifo would wait.
 Result<PolicyText> read_file(const std::string& path, const std::string& shown) {
   struct stat facts{};
@@ -94,7 +99,8 @@ Result<PolicyText> read_file(const std::string& path, const std::string& shown) 
                     .stem = stem_of(path),
                     .identity = canonical_of(fd.get(), path),
                     .folder = std::string(parent_path(path)),
-                    .owner = facts.st_uid};
+                    .owner = facts.st_uid,
+                    .typed = !is_link(path)};
 }
 
 bool exists(const std::string& path) {
@@ -198,10 +204,31 @@ Result<PolicyText> by_path(const std::string& operand, const LookIn& where,
   return read_file(where.folder + "/" + operand, shown);
 }
 
+/// True if a line before the first table is `schema = …`.
+bool says_schema(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r";
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    line.remove_prefix(std::min(line.find_first_not_of(kBlank), line.size()));
+    if (line.starts_with('[')) return false;
+    if (!line.starts_with("schema")) continue;
+    line.remove_prefix(6);
+    line.remove_prefix(std::min(line.find_first_not_of(kBlank), line.size()));
+    if (line.starts_with('=')) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
-bool may_be_quoted(const PolicyText& text) {
+bool has_policy_name(const PolicyText& text) {
   return text.builtin != nullptr || text.self_contained || text.identity.ends_with(kEnding);
+}
+
+bool may_be_quoted(const PolicyText& text) {
+  if (text.builtin != nullptr || text.self_contained) return true;
+  return has_policy_name(text) && (text.typed || says_schema(text.content));
 }
 
 std::vector<Builtin> builtins() {

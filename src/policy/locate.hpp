@@ -22,15 +22,18 @@ struct PolicyText {
   bool by_name = false;         ///< found by its name, not by its path
   std::uint32_t owner = 0;      ///< uid of a file
   bool self_contained = false;  ///< given as text: only built-ins can be its parents
-  std::string note;             ///< worth a line on stderr
+  bool typed = false;  ///< the caller named this very file: no link, no `extends` led to it
+  std::string note;    ///< worth a line on stderr
 
   [[nodiscard]] std::string_view text() const {
     return builtin != nullptr ? builtin->toml : content;
   }
 };
 
-/// Whether lines and words of the text may be shown: of a file only if its resolved name ends in
-/// ".toml". A policy in a pull request may be a link to a file with secrets.
+/// Whether a file may be a policy: its resolved name ends in ".toml".
+[[nodiscard]] bool has_policy_name(const PolicyText& text);
+/// Whether lines and words of the text may be shown: of a file that the caller did not name himself, only if it says of
+/// itself that it is a policy. One in a pull request may be a link to a file with secrets, or extend one.
 [[nodiscard]] bool may_be_quoted(const PolicyText& text);
 
 /// Where a NAME or FILE is looked for.

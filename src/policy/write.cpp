@@ -148,6 +148,35 @@ std::string write(const Policy& policy) {
   return text;
 }
 
+namespace {
+
+/// The directory that "~" meant in default.toml; empty if the policy doesn't have its list.
+std::string home_in(const Policy& policy) {
+  constexpr std::string_view kInHome = "/.config/git/credentials";  // the first of them
+  for (const Sourced<std::string>& path : policy.filesystem.deny)
+    if (path.origin.layer == Layer::builtin && path.value.ends_with(kInHome))
+      return path.value.substr(0, path.value.size() - kInHome.size());
+  return {};
+}
+
+}  // namespace
+
+std::string write_for_hash(const Policy& policy) {
+  const std::string text = write(policy);
+  const std::string home = quoted(home_in(policy));
+  const std::string_view begins(home.data(), home.size() - 1);  // with its first quotation mark
+  if (begins.size() < 2) return text;
+  std::string folded;
+  std::size_t done = 0;
+  for (auto at = text.find(begins); at != std::string::npos; at = text.find(begins, at + 1)) {
+    const char next = text[at + begins.size()];
+    if (next != '/' && next != '"') continue;
+    folded += text.substr(done, at - done) + "\"~";
+    done = at + begins.size();
+  }
+  return folded + text.substr(done);
+}
+
 std::string initial_toml(const Key& key) {
   if (key.type == Type::parents) return "[]";
   const Policy initial = initial_policy();

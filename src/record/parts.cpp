@@ -25,7 +25,7 @@ Json policy_json(const std::optional<policy::Policy>& policy) {
   Json json;
   put_name(json, "name", policy->name.value);
   put_name(json, "source", policy->source);
-  json["sha256"] = sha256_hex(policy::write(*policy));
+  json["sha256"] = sha256_hex(policy::write_for_hash(*policy));
   return json;
 }
 

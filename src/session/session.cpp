@@ -104,7 +104,7 @@ Json Session::info() const {
             {"policy",
              {{"name", lossy_utf8(policy.name.value)},
               {"source", lossy_utf8(policy.source)},
-              {"sha256", sha256_hex(policy::write(policy))}}},
+              {"sha256", sha256_hex(policy::write_for_hash(policy))}}},
             {"started", started_},
             {"calls_running", calls_.running()}};
   put_name(json, "directory", held_->plan().working_directory);

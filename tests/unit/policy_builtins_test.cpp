@@ -1,6 +1,7 @@
 #include "policy/keys.hpp"
 #include "policy/packed.hpp"
 #include "policy/syntax.hpp"
+#include "policy/write.hpp"
 #include "policy_fixture.hpp"
 
 namespace sbx::policy {
@@ -32,6 +33,23 @@ TEST(PolicyBuiltins, EachLoadsUnderItsNameWithADescription) {
     EXPECT_THAT(policy.files, IsEmpty());
     EXPECT_FALSE(policy.locked.value) << one.name;
   }
+}
+
+TEST(PolicyBuiltins, AreHashedAlikeForEveryAccount) {
+  LoadContext one = plain_context();
+  LoadContext other = one;
+  one.home = "/root";
+  other.home = "/srv/homes/me";
+  for (const Builtin& each : builtins()) {
+    const auto first = load({{std::string(each.name)}}, {}, one);
+    const auto second = load({{std::string(each.name)}}, {}, other);
+    ASSERT_TRUE(first && second);
+    EXPECT_NE(write(*first), write(*second)) << each.name;
+    EXPECT_EQ(write_for_hash(*first), write_for_hash(*second)) << each.name;
+  }
+  const Override narrower{.key = "limits.memory", .toml = "\"1M\"", .option = "--set"};
+  EXPECT_NE(write_for_hash(*load({{"default"}}, {}, one)),
+            write_for_hash(*load({{"default"}}, {narrower}, one)));
 }
 
 /// Built-in policies are parsed while sbx is built; that must not change them.

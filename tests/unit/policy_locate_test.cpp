@@ -151,6 +151,23 @@ TEST_F(PolicyLocate, AParentMustBeCalledLikeAPolicy) {
   EXPECT_EQ(finding({"./p.toml"}).code, "untrusted-parent");
 }
 
+TEST_F(PolicyLocate, OtherFilesAreQuotedOnlyWhereTheySayThatTheyArePolicies) {
+  write_file("work/secrets.toml", "# of an application\nDB_PASSWORD = \"hunter2\"\n");
+  write_file("work/p.toml", "schema = 1\nextends = \"./secrets.toml\"");
+  Error error = finding({"./p.toml"});
+  EXPECT_EQ(error.code, "unknown-key");
+  EXPECT_EQ(error.origin->line, 2);
+  EXPECT_THAT(error.text() + error.source_line + error.hint,
+              testing::Not(testing::AnyOf(HasSubstr("hunter2"), HasSubstr("DB_PASSWORD"))));
+  ASSERT_EQ(::unlink(path("work/p.toml").c_str()), 0);
+  ASSERT_EQ(::symlink(path("work/secrets.toml").c_str(), path("work/p.toml").c_str()), 0);
+  EXPECT_EQ(finding({"./p.toml"}).source_line, "");
+  // A policy is quoted, and so is the file that the caller named himself.
+  EXPECT_THAT(finding({"./secrets.toml"}).source_line, HasSubstr("hunter2"));
+  write_file("work/secrets.toml", " schema=1\nDB_PASSWORD = \"hunter2\"\n");
+  EXPECT_THAT(finding({"./p.toml"}).source_line, HasSubstr("hunter2"));
+}
+
 TEST_F(PolicyLocate, OnlyFilesCalledLikePoliciesAreQuoted) {
   write_file("work/secrets", "API_KEY=abc123");
   ASSERT_EQ(::symlink(path("work/secrets").c_str(), path("work/p.toml").c_str()), 0);
@@ -196,7 +213,7 @@ TEST_F(PolicyLocate, MissingParentIsToldAtTheLineThatNamesIt) {
 
 TEST_F(PolicyLocate, CycleIsNamed) {
   write_file("work/a.toml", "extends = \"b.toml\"");
-  write_file("work/b.toml", "extends = \"c.toml\"");
+  write_file("work/b.toml", "extends = \"c.toml\"\nschema = 1");
   std::filesystem::create_symlink(path("work/a.toml"), path("work/c.toml"));
   const Error error = finding({"./a.toml"});
   EXPECT_EQ(error.code, "extends-cycle");

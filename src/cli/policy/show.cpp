@@ -146,7 +146,7 @@ int show(const Invocation& typed) {
   const auto policy = policy::load({{typed.operands.front()}}, typed.sets, place->context);
   if (!policy) return complain(typed, policy.error());
   if (typed.output.json) return print(json_text(*policy));
-  return print(typed.origin ? origin_text(*policy) : policy::write(*policy));
+  return print(typed.origin ? origin_text(*policy) : policy::write_for_hash(*policy));
 }
 
 }  // namespace sbx::cli::policy_verb
