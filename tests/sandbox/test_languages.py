@@ -166,6 +166,12 @@ class FirstLine(SbxTest):
         self.assertEqual(self.first_line("#!/usr/bin/awk -f", "BEGIN { print 6 * 7 }"), "42\n")
         self.assertEqual(self.exited(self.sbx("--", "readlink", "/usr/bin/awk", link)).text, f"{link}\n{os.readlink(link)}\n")
 
+    def test_programs_find_what_they_read_first(self):
+        wanted = ["/etc/os-release", "/etc/debian_version", "/etc/manpath.config", "/etc/magic", "/etc/locale.alias", "/usr/share/maven/conf/settings.xml"]
+        there = [name for name in wanted if os.path.exists(name)]
+        ended = self.exited(self.sbx("--", "sh", "-c", "cat " + " ".join(there) + " | wc -c; cat /etc/environment /etc/ssl/private/x /etc/shadow /etc/sudoers | wc -c"))
+        self.assertEqual(ended.text.split(), [str(sum(os.path.getsize(name) for name in there)), "0"], ended)
+
     def test_symbolic_link_to_a_script_runs_it_under_its_typed_name(self):
         self.write("real.py", "import sys; print(sys.argv[0])\n")
         (self.work / "link.py").symlink_to("real.py")

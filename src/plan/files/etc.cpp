@@ -26,40 +26,66 @@ constexpr const char* kNameServices = "passwd: files\ngroup: files\nshadow: file
 constexpr const char* kHostLookup = "hosts: files dns\n";
 constexpr std::size_t kTextLimit = std::size_t{256} << 10;
 
-/// Files and directories of /etc that are shown unchanged; '*' matches any text. Interpreters read their
-/// configuration directories at every start.
-constexpr std::array<std::string_view, 32> kTaken = {"alternatives",
-                                                     "ld.so.cache",
-                                                     "ld.so.conf",
-                                                     "ld.so.conf.d",
-                                                     "localtime",
-                                                     "timezone",
-                                                     "ssl/certs",
-                                                     "ca-certificates*",
-                                                     "fonts",
-                                                     "mime.types",
-                                                     "services",
-                                                     "protocols",
-                                                     "python2*",
-                                                     "python3*",
-                                                     "pypy*",
-                                                     "perl",
-                                                     "R",
-                                                     "lua*",
-                                                     "node",
-                                                     "nodejs",
-                                                     "java-*",
-                                                     "php",
-                                                     "php.d",
-                                                     "php.ini",
-                                                     "ruby*",
-                                                     "julia",
-                                                     "octave*",
-                                                     "ImageMagick*",
-                                                     "matplotlibrc",
-                                                     "crypto-policies/back-ends",
-                                                     "pki/tls/certs",
-                                                     "pki/ca-trust/extracted"};
+/// Files and directories of /etc that are shown unchanged; '*' matches any text. Programs read them first, at every start:
+/// without them they fail, or behave differently. None is meant to hold a secret, and what others than root may not
+/// read is left out.
+constexpr auto kTaken = std::to_array<std::string_view>({
+    "alternatives",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "localtime",
+    "timezone",
+    "ssl/certs",
+    "ca-certificates*",
+    "fonts",
+    "mime.types",
+    "services",
+    "protocols",
+    "crypto-policies/back-ends",
+    "pki/tls/certs",
+    "pki/ca-trust/extracted",
+    // which system this is: install scripts ask first
+    "os-release",
+    "debian_version",
+    // man, groff and file
+    "manpath.config",
+    "groff",
+    "magic",
+    "magic.mime",
+    // where links below /usr lead
+    "locale.alias",
+    "X11/rgb.txt",
+    "ssl/openssl.cnf",
+    "maven",
+    "texmf",
+    "ghostscript",
+    "dictionaries-common",
+    // configuration of interpreters
+    "python2*",
+    "python3*",
+    "pypy*",
+    "perl",
+    "R",
+    "lua*",
+    "node",
+    "nodejs",
+    "java-*",
+    "php",
+    "php.d",
+    "php.ini",
+    "ruby*",
+    "julia",
+    "octave*",
+    "ImageMagick*",
+    "matplotlibrc",
+});
+
+/// Directories of /var to which links below /usr lead: data of packages.
+constexpr auto kTakenElsewhere = std::to_array<std::string_view>({
+    "/var/lib/ghc",    // the package databases of ghc
+    "/var/lib/texmf",  // the formats and font maps of TeX
+});
 
 // Up to about this size a copy is cheaper than a mount.
 constexpr std::uint64_t kCopyLimit = std::uint64_t{16} << 10;
@@ -105,17 +131,17 @@ void add_item(const host::Files& files, const std::string& root, const std::stri
 
 /// For each first byte, a bit mask of the patterns that a name with that byte may match.
 constexpr auto kByFirst = [] {
-  std::array<std::uint32_t, 256> patterns{};
-  static_assert(kTaken.size() <= 32);
+  std::array<std::uint64_t, 256> patterns{};
+  static_assert(kTaken.size() <= 64);
   for (std::size_t i = 0; i < kTaken.size(); ++i)
-    patterns[static_cast<unsigned char>(kTaken[i].front())] |= std::uint32_t{1} << i;
+    patterns[static_cast<unsigned char>(kTaken[i].front())] |= std::uint64_t{1} << i;
   return patterns;
 }();
 
 /// The patterns that it does match; for "ssl/certs", the directory's.
-std::uint32_t matching(std::string_view name) {
-  std::uint32_t found = 0;
-  for (std::uint32_t left = kByFirst[static_cast<unsigned char>(name.front())]; left != 0;
+std::uint64_t matching(std::string_view name) {
+  std::uint64_t found = 0;
+  for (std::uint64_t left = kByFirst[static_cast<unsigned char>(name.front())]; left != 0;
        left &= left - 1) {
     const std::string_view pattern = kTaken[static_cast<std::size_t>(std::countr_zero(left))];
     if (matches(name, pattern.substr(0, pattern.find('/')))) found |= left & -left;
@@ -124,11 +150,13 @@ std::uint32_t matching(std::string_view name) {
 }
 
 void add_taken(const host::Files& files, const std::string& root, std::vector<Mount>& steps) {
+  for (const std::string_view place : kTakenElsewhere)
+    add_item(files, root, std::string(place), steps);
   const auto names =
       files.list(root + "/etc", [](std::string_view name) { return matching(name) != 0; });
   if (!names) return;
   for (const auto& [name, type] : *names) {
-    for (std::uint32_t left = matching(name); left != 0; left &= left - 1) {
+    for (std::uint64_t left = matching(name); left != 0; left &= left - 1) {
       const std::string_view pattern = kTaken[static_cast<std::size_t>(std::countr_zero(left))];
       std::string place = "/etc/" + name;
       if (const std::size_t slash = pattern.find('/'); slash != std::string_view::npos)
