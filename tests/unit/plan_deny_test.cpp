@@ -98,6 +98,13 @@ TEST_F(Deny, ASurveyEndsWithAnErrorBeyondItsMost) {
   EXPECT_EQ(survey(canned.host, grant, DenyRules({}), {.value = 4}).error().code,
             "too-many-entries");
   EXPECT_TRUE(survey(canned.host, grant, DenyRules({}), {.value = 5}).has_value());
+  const auto hint = [&](const Origin& origin) {
+    return survey(canned.host, grant, DenyRules({}), {.value = 4, .origin = origin}).error().hint;
+  };
+  EXPECT_THAT(hint({.file = "default.toml", .line = 55, .layer = Layer::builtin}),
+              testing::HasSubstr("--set filesystem.scan=8"));
+  EXPECT_THAT(hint({.file = "/p.toml", .line = 5, .layer = Layer::file}),
+              testing::HasSubstr("raise filesystem.scan (/p.toml:5)"));
 }
 
 TEST_F(PlanTest, AGuardHidesByALayerOrByMasks) {
@@ -107,7 +114,9 @@ TEST_F(PlanTest, AGuardHidesByALayerOrByMasks) {
   std::vector<std::string> veils;
   for (const Veil& veil : step_at(decided, "/home/me/project")->layered()->veils)
     veils.push_back(veil.path);
-  EXPECT_THAT(veils, ElementsAre("src", "src/.env", "src/.ssh"));
+  for (const char* name : {"src", "src/.env", "src/.ssh", ".env", ".ssh", ".env.local"})
+    EXPECT_THAT(veils, testing::Contains(name));
+  EXPECT_THAT(veils, testing::Not(testing::Contains(".env.x")));
   EXPECT_THAT(decided.live, IsEmpty());
   set("filesystem.workspace.mode", "\"read-write\"");
   decided = plan();

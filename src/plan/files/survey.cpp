@@ -15,13 +15,17 @@ constexpr auto kLong = std::chrono::seconds(2);
 
 std::unexpected<Error> too_many(const std::string& folder,
                                 const policy::Sourced<std::uint64_t>& most, const Origin& origin) {
-  return fail(
-      {.kind = ErrorKind::policy,
-       .code = "too-many-entries",
-       .message = "'" + folder + "' holds more than " + std::to_string(most.value) +
-                  " entries, too many to look for what must stay hidden",
-       .origin = origin,
-       .hint = "raise filesystem.scan (" + most.origin.text() + "), or grant a smaller directory"});
+  // Nobody can edit a built-in policy.
+  const bool is_in_file = most.origin.layer == Layer::file;
+  const std::string raise =
+      is_in_file ? "raise filesystem.scan (" + most.origin.text() + ")"
+                 : "--set filesystem.scan=" + std::to_string(2 * most.value) + " raises it";
+  return fail({.kind = ErrorKind::policy,
+               .code = "too-many-entries",
+               .message = "'" + folder + "' holds more than " + std::to_string(most.value) +
+                          " entries, too many to look for what must stay hidden",
+               .origin = origin,
+               .hint = raise + ", or grant a smaller directory"});
 }
 
 bool is_below_git(std::string_view folder) {
