@@ -21,6 +21,26 @@ for folder, _, names in os.walk('.', followlinks=False):
 """
 
 
+class Later(SbxTest):
+    """Names that the host creates while the sandbox is there."""
+
+    def test_plain_names_are_hidden_in_the_top_directory_of_a_copy(self):
+        names = (".env", ".env.local", ".env.production", ".netrc", ".ssh/key")
+        listing = "echo ready; read x; cat " + " ".join(names) + " .envx; ls -A; echo mine >.env && cat .env"
+        process = self.start_sbx("--workspace", f"{self.work}:overlay", "--", "sh", "-c", listing, json_record=False, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        for name in names:
+            self.write(name, "s3cr3t\n")
+        self.write(".envx", "shown\n")
+        ended = self.finish(process, data=b"\n", json_record=False)
+        self.assertEqual(ended.out, b"shown\n.envx\nmine\n", ended)
+
+    def test_an_environment_of_that_name_is_shown(self):
+        self.write(".env/pyvenv.cfg", "home = /usr/bin\n")
+        ended = self.exited(self.sbx("--workspace", f"{self.work}:overlay", "--", "cat", ".env/pyvenv.cfg"))
+        self.assertIn("home", ended.text)
+
+
 class Deny(SbxTest):
     MODES = ("overlay", "read-only", "read-write")
 

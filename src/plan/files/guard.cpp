@@ -1,6 +1,8 @@
 #include "plan/files/guard.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "host/state.hpp"
 #include "plan/files/path_text.hpp"
@@ -51,6 +53,7 @@ Status Guard::run(std::vector<Shown>& shown) {
   for (Shown& each : shown) {
     each.survey = SBX_TRY(survey(host_, each.grant, denials_, policy_.filesystem.scan));
     add_literals(each);
+    add_plain_names(each);
   }
   follow_links(shown);
   SBX_TRY(find_other_names(shown));
@@ -103,6 +106,22 @@ void Guard::add_literals(Shown& shown) const {
       break;
     }
   }
+}
+
+/// In the top directory of a copy-on-write workspace a denied name stays hidden when the host creates it later. What
+/// is there and shown all the same is a virtual environment.
+void Guard::add_plain_names(Shown& shown) const {
+  constexpr auto kUsual = std::to_array<std::string_view>(
+      {".env.local", ".env.development", ".env.production", ".env.test"});
+  if (shown.grant.access != Access::copy || !shown.layered) return;
+  const std::string& source = shown.grant.source;
+  const auto add = [&](std::string_view name) {
+    const bool is_denied = denials_.hides(source, name) != nullptr;
+    if (is_denied && !host_.files->look(joined(source, name)))
+      shown.survey->hidden.push_back({.path = std::string(name), .is_there = false});
+  };
+  std::ranges::for_each(denials_.names_anywhere(), add);
+  std::ranges::for_each(kUsual, add);
 }
 
 /// Notes a state directory, to be created before the mounts: a missing one can't be masked, so the program could
@@ -224,7 +243,8 @@ void Guard::hide(const Shown& shown, const Hidden& name) {
     add_veil(shown, {.kind = VeilKind::hidden, .path = name.path});
   else
     protect(inside, mask(name.is_folder), shown.grant.origin);
-  guarded_.explanations.push_back("'" + inside + "' is hidden (filesystem.deny)");
+  if (name.is_there)
+    guarded_.explanations.push_back("'" + inside + "' is hidden (filesystem.deny)");
 }
 
 /// Parents come first, created like those below.

@@ -53,6 +53,7 @@ class Guard {
   Status check_files() const;
   void follow_links(std::vector<Shown>& shown) const;
   void add_literals(Shown& shown) const;
+  void add_plain_names(Shown& shown) const;
   void note_state(const Shown& shown, const DenyRule& rule) const;
   void seal_way_to_state();
   void copy_instead(const Shown& shown);
