@@ -147,18 +147,17 @@ Result<int> get_files(const Invocation& typed, const host::Host& host) {
       .max_files = facts["outputs"].value("max_files", std::uint64_t{0}),
       .max_depth = facts["outputs"].value("max_depth", std::uint64_t{0})};
   const UniqueFd target = SBX_TRY(workspace::prepare_target(folder));
-  std::vector<std::string> words = SBX_TRY(transfer::get_arguments(paths, limits));
+  const std::string place = host.files->canonical(folder).value_or(folder);
+  std::vector<std::string> words = SBX_TRY(transfer::get_arguments(paths, limits, place));
   OwnCall call = SBX_TRY(OwnCall::begin(host, typed.operands.front(), std::move(words), "get"));
   call.close_to();
   std::vector<std::string> policy_files;
   for (const Json& each : facts["policy_files"])
     policy_files.push_back(
         host.files->canonical(each.get<std::string>()).value_or(each.get<std::string>()));
-  auto got = transfer::receive_files(call.from(), target.get(),
-                                     {.paths = paths,
-                                      .limits = limits,
-                                      .place = host.files->canonical(folder).value_or(folder),
-                                      .policy_files = std::move(policy_files)});
+  auto got = transfer::receive_files(
+      call.from(), target.get(),
+      {.paths = paths, .limits = limits, .place = place, .policy_files = std::move(policy_files)});
   if (!got) return fail(std::move(got).error());
   const int status = SBX_TRY(call.end());
   const int told =

@@ -65,7 +65,7 @@ Fields fields_of(FrameKind kind) {
     case FrameKind::fault:
       return {.name = true,
               .number = true,
-              .last_detail = static_cast<std::uint8_t>(Reason::cut),
+              .last_detail = static_cast<std::uint8_t>(Reason::itself),
               .first_detail = static_cast<std::uint8_t>(Reason::cannot_read)};
     case FrameKind::listed:
       return {.name = true,
@@ -195,6 +195,8 @@ std::string words_of(Reason reason, std::uint32_t number) {
       return "a symbolic link that leads out of what is copied";
     case Reason::cut:
       return "the transfer ended early";
+    case Reason::itself:
+      return "the copy goes there: it is not copied into itself";
   }
   return "it was left out";
 }

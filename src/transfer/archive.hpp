@@ -49,6 +49,7 @@ enum class Reason : std::uint8_t {
   too_large,
   leads_out,  ///< a link to something outside of what is copied
   cut,        ///< the stream ended early
+  itself,     ///< the directory that the copy goes to
 };
 
 struct Frame {

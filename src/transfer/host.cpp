@@ -91,6 +91,21 @@ workspace::Left left_of(const Frame& fault) {
   return {fault.name, words_of(fault.reason, fault.number), is_failure(fault.reason)};
 }
 
+/// What the kernel's answer means in a sandbox that files are put into.
+const char* cure_of_put(const Frame& fault) {
+  if (fault.reason != Reason::cannot_write) return "";
+  switch (fault.number) {
+    case EFBIG:
+      return "; limits.file_size bounds each file: sbx session start --set "
+             "'limits.file_size=\"4G\"'";
+    case EROFS:
+      return "; a session writes in its working directory, /tmp, /home/sandbox and /dev/shm, and "
+             "where --write says";
+    default:
+      return "";
+  }
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> put_arguments(const std::vector<std::string>& sources,
@@ -106,10 +121,12 @@ Result<std::vector<std::string>> put_arguments(const std::vector<std::string>& s
 }
 
 Result<std::vector<std::string>> get_arguments(const std::vector<std::string>& paths,
-                                               const workspace::OutLimits& limits) {
+                                               const workspace::OutLimits& limits,
+                                               const std::string& place) {
   SBX_TRY(check_names(paths));
   std::vector<std::string> arguments{"get", std::to_string(limits.max_bytes),
-                                     std::to_string(limits.max_depth)};
+                                     std::to_string(limits.max_depth),
+                                     place.empty() ? "/dev/null" : place};
   arguments.insert(arguments.end(), paths.begin(), paths.end());
   return arguments;
 }
@@ -153,7 +170,9 @@ Result<Report> read_report(int from) {
     }
     if (frame.kind != FrameKind::fault) return broken("files where a report should come");
     if (report.more_left > kMostFaults) return broken("a report without an end");
-    add_left(report.left, report.more_left, left_of(frame));
+    workspace::Left left = left_of(frame);
+    left.why += cure_of_put(frame);
+    add_left(report.left, report.more_left, std::move(left));
   }
 }
 

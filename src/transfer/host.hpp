@@ -24,8 +24,10 @@ namespace sbx::transfer {
 [[nodiscard]] Result<std::vector<std::string>> put_arguments(
     const std::vector<std::string>& sources, const std::string& target);
 /// Errors: usage "bad-input", two paths with one name.
+/// `place`: the canonical path of the target, which is not copied into itself where the sandbox shows it.
 [[nodiscard]] Result<std::vector<std::string>> get_arguments(const std::vector<std::string>& paths,
-                                                             const workspace::OutLimits& limits);
+                                                             const workspace::OutLimits& limits,
+                                                             const std::string& place = {});
 [[nodiscard]] std::vector<std::string> ls_arguments(const std::string& path);
 
 /// What was sent, and what was not, with the reason.

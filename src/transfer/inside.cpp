@@ -130,9 +130,12 @@ bool is_number(std::string_view text, std::uint64_t& number) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-int get(std::uint64_t max_bytes, std::uint64_t max_depth, std::span<const char* const> paths) {
+int get(std::uint64_t max_bytes, std::uint64_t max_depth, const char* place,
+        std::span<const char* const> paths) {
   Writer writer(STDOUT_FILENO);
-  Packer packer(writer, {.max_file_bytes = max_bytes, .max_depth = max_depth});
+  Packing how{.max_file_bytes = max_bytes, .max_depth = max_depth};
+  if (::stat(place, &how.target) != 0) how.target = {};
+  Packer packer(writer, std::move(how));
   for (const char* path : paths)
     if (!packer.send(expanded(path), root_name(path))) return kFailed;
   const Packed& sum = packer.sum();
@@ -201,9 +204,9 @@ int inside_main(std::span<const char* const> arguments) {
   if (what == "ls" && arguments.size() == 2) return ls(arguments[1]);
   std::uint64_t max_bytes = 0;
   std::uint64_t max_depth = 0;
-  if (what == "get" && arguments.size() > 3 && is_number(arguments[1], max_bytes) &&
+  if (what == "get" && arguments.size() > 4 && is_number(arguments[1], max_bytes) &&
       is_number(arguments[2], max_depth))
-    return get(max_bytes, max_depth, arguments.subspan(3));
+    return get(max_bytes, max_depth, arguments[3], arguments.subspan(4));
   return kFailed;
 }
 

@@ -145,6 +145,8 @@ Status Packer::send_entry(int folder, const std::string& entry, const std::strin
   if (S_ISLNK(facts.st_mode))
     return send_link(folder, entry, path, facts, path.size() == below.size());
   if (S_ISDIR(facts.st_mode)) {
+    if (facts.st_ino == how_.target.st_ino && facts.st_dev == how_.target.st_dev)
+      return leave(path, Reason::itself);
     waiting.push_back(below);
     return writer_.put({.kind = FrameKind::directory,
                         .mode = facts.st_mode & 0777,

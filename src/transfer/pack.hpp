@@ -24,6 +24,7 @@ struct Packing {
   Links links = Links::all;
   std::uint64_t max_file_bytes = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t max_depth = std::numeric_limits<std::uint64_t>::max();
+  struct stat target{};  ///< a directory that is left out below what is sent: the copy goes there
   /// Told of what is left out, by the path in the archive or, of a name that can't be opened, as it was given. Empty:
   /// the other end is told instead.
   std::function<void(const std::string& path, Reason reason, std::uint32_t number)> leave{};

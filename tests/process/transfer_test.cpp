@@ -441,6 +441,33 @@ TEST_F(TransferTest, ProtectedNamesMustBeNamedThemselves) {
   EXPECT_EQ(read("out/.envrc"), "x");
 }
 
+TEST_F(TransferTest, AReportSaysWhatStoppedAPut) {
+  Forged forged;
+  for (const int error : {EFBIG, EROFS, ENOSPC})
+    forged.frame({.kind = FrameKind::fault,
+                  .reason = Reason::cannot_write,
+                  .number = static_cast<std::uint32_t>(error),
+                  .name = "x"});
+  const auto report = read_report(forged.end().fd());
+  ASSERT_TRUE(report);
+  EXPECT_THAT(report->left, ElementsAre(left("x", "limits.file_size"), left("x", "/dev/shm"),
+                                        left("x", "No space left on device")));
+}
+
+TEST_F(TransferTest, TheTargetIsNotCopiedIntoItself) {
+  write("box/file", "x");
+  write("box/out/old", "x");
+  write("box/out/deep/file", "x");
+  const auto words = get_arguments({"."}, kWide, at("box/out"));
+  ASSERT_TRUE(words);
+  Inside inside = start(*words);
+  const Unpacked done = receive(inside.from.get(), receiving({"."}, kWide));
+  inside.from.reset();
+  EXPECT_EQ(inside.wait(), 0);
+  EXPECT_THAT(names("out"), ElementsAre("file"));
+  EXPECT_THAT(done.left, ElementsAre(left("out", "not copied into itself")));
+}
+
 TEST_F(TransferTest, PolicyFilesAndTemporaryNamesStay) {
   write("box/p/policy.toml", "x");
   write("box/p/.sbx-0123456789abcdef", "x");
