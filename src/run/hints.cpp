@@ -10,6 +10,8 @@
 
 #include "base/text.hpp"
 #include "plan/files/deny.hpp"
+#include "plan/files/git_worktree.hpp"
+#include "plan/files/grants.hpp"
 #include "plan/files/path_text.hpp"
 
 namespace sbx::run {
@@ -149,6 +151,79 @@ std::string about_missing(const std::string& name, const policy::Policy& policy,
                      how, shell_word(plan::operand_text(name)));
 }
 
+/// What an untrusted checkout leads to is proposed only where it can be granted without harm: not the home or above it,
+/// nor what is denied.
+bool may_be_proposed(const policy::Policy& policy, const host::Host& host,
+                     const std::string& place) {
+  const std::string home =
+      host.home.empty() ? "/" : host.files->canonical(host.home).value_or(host.home);
+  if (plan::is_within(home, place) || plan::is_forbidden(place) || place == "/tmp") return false;
+  const plan::DenyRules hidden(plan::resolve_deny(policy.filesystem.deny, host), host.files.get());
+  return hidden.covers(place) == nullptr;
+}
+
+/// A file or directory to which a name of the sandbox leads by a link, and which is not there; empty if that is not so.
+std::string behind_link(const policy::Policy& policy, const plan::Plan& plan,
+                        const host::Host& host, std::string_view name) {
+  if (name.empty() || name.front() == '-') return {};
+  const std::string path = plan::normal(plan::joined(host.working_directory, name));
+  if (!is_inside(plan, path)) return {};
+  const auto target = host.files->canonical(path);
+  if (!target || *target == path || is_inside(plan, *target)) return {};
+  const auto facts = host.files->look(*target);
+  const bool is_plain =
+      facts && (facts->type == host::FileType::regular || facts->type == host::FileType::directory);
+  return is_plain && may_be_proposed(policy, host, *target) ? *target : std::string();
+}
+
+/// The nearest directory above both.
+std::string common_parent(std::string folder, std::string_view other) {
+  while (folder != "/" && !plan::is_within(other, folder)) folder = plan::parent_of(folder);
+  return folder;
+}
+
+bool is_read_only(const plan::Plan& plan, const std::string& path) {
+  const plan::Mount* deepest = nullptr;
+  for (const plan::Mount& mount : plan.mounts)
+    if (shows_files(mount.kind()) && plan::is_within(path, mount.target) &&
+        (deepest == nullptr || mount.target.size() >= deepest->target.size()))
+      deepest = &mount;
+  return deepest != nullptr && deepest->read_only;
+}
+
+/// git said "fatal:", and a part of the repository is elsewhere.
+std::string about_git(const Outcome& outcome, const policy::Policy& policy, const plan::Plan& plan,
+                      const host::Host& host, const std::vector<std::string>& operands,
+                      std::string_view how) {
+  constexpr int kFatal = 128;
+  const auto* exited = std::get_if<Exited>(&outcome.verdict);
+  const auto is_git = [](const std::string& word) { return plan::base_name(word) == "git"; };
+  if (exited == nullptr || exited->code != kFatal || operands.empty() ||
+      std::ranges::none_of(typed_names(operands), is_git))
+    return {};
+  const std::string folder = plan::repository_around(*host.files, host.working_directory);
+  if (folder.empty()) return {};
+  for (const std::string& place : plan::git_elsewhere(*host.files, folder)) {
+    const bool is_shown = is_inside(plan, place);
+    if ((is_shown && !is_read_only(plan, place)) || !may_be_proposed(policy, host, place)) continue;
+    const std::string above = common_parent(folder, place);
+    const std::string wider =
+        may_be_proposed(policy, host, above)
+            ? fmt::format("to share all of it copy-on-write, {} --workspace {}:overlay", how,
+                          shell_word(plan::operand_text(above)))
+            : std::string();
+    if (is_shown && wider.empty()) continue;
+    if (is_shown)
+      return fmt::format(
+          "the repository of this directory, \"{}\", is read-only in the sandbox; {}", place,
+          wider);
+    return fmt::format("git needs \"{}\", which is not in the sandbox; to show it, {} --read {}{}",
+                       place, how, shell_word(plan::operand_text(place)),
+                       wider.empty() ? "" : "; " + wider);
+  }
+  return {};
+}
+
 std::string hint_after(const Outcome& outcome, const policy::Policy& policy, const plan::Plan& plan,
                        const host::Host& host, const std::vector<std::string>& operands,
                        std::string_view how) {
@@ -156,11 +231,17 @@ std::string hint_after(const Outcome& outcome, const policy::Policy& policy, con
                         plan.working_directory == host.working_directory;
   // Only the script itself is bound; the files in its arguments may not be.
   for (const std::string& name : typed_names(operands)) {
+    if (const std::string target = behind_link(policy, plan, host, name); !target.empty())
+      return fmt::format(
+          "\"{}\" leads to \"{}\", which is not in the sandbox; to show it, {} --read {}", name,
+          target, how, shell_word(plan::operand_text(target)));
     if (!is_missing(plan, host, name)) continue;
     if (name.find_first_not_of("./") == std::string::npos)
       return is_empty ? share_directory(how) : "";
     return about_missing(name, policy, host, how);
   }
+  if (std::string text = about_git(outcome, policy, plan, host, operands, how); !text.empty())
+    return text;
   if (is_empty &&
       (looks_here(plan, host, operands) || looked_here(outcome, host.working_directory)))
     return share_directory(how);

@@ -262,6 +262,46 @@ class Words(SbxTest):
         self.assertEqual(self.said("--", "sh", "-c", "echo x; ./build.sh; exit 127"),
                          ['sbx: "./build.sh" exists here but not in the sandbox; to show it, add --read ./build.sh'])
 
+    def test_a_name_behind_a_link_is_offered_unless_it_is_private(self):
+        target = self.write("shared/file", "x\n", folder=self.tmp)
+        (self.work / "link").symlink_to("../shared/file")
+        (self.work / "folder").symlink_to("../shared")
+        share = ["--workspace", ".:overlay"]
+        for name in ("link", "folder/file"):
+            [said] = self.said(*share, "--", "cat", name)
+            self.assertEqual(said, f'sbx: "{name}" leads to "{target}", which is not in the sandbox; to show it, add --read {target}')
+        self.assertEqual(self.said(*share, "--read", target, "--", "cat", "link"), [])
+        secret = self.write("private/.env", "x", folder=self.tmp)
+        for number, private in enumerate((self.home, self.home.parent, "/", secret, "/dev/null", "/nowhere")):
+            (self.work / f"private{number}").symlink_to(private)
+            said = self.said(*share, "--", "sh", "-c", f"cat private{number}/x private{number}; exit 1")
+            self.assertFalse([line for line in said if "--read" in line or "--workspace" in line], said)
+
+    def git(self, *words, cwd):
+        subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e@example", "-c", "protocol.file.allow=always", *words], cwd=cwd, check=True, capture_output=True,
+                       env=self.environment())
+
+    def test_the_repository_of_a_directory_is_offered(self):
+        top = self.tmp / "repositories"
+        main, share, commit = top / "main", ["-p", "shell"], ["--", "sh", "-c", "echo 2 >>f; git -c user.name=n -c user.email=e@example commit -qam x"]
+        self.write("f", "1\n", folder=main)
+        for words in (["init", "-q", "."], ["add", "."], ["commit", "-qm", "x"], ["worktree", "add", "-qb", "topic", top / "tree"],
+                      ["clone", "-q", "--separate-git-dir", top / "apart", ".", top / "copy"], ["clone", "-qs", ".", top / "borrows"]):
+            self.git(*map(str, words), cwd=main)
+
+        def said(folder):
+            return [line for line in self.sbx(*share, *commit, json_record=False, cwd=top / folder).err.decode().splitlines() if line.startswith("sbx: ")]
+
+        wider = f"--workspace {top}:overlay"
+        self.assertEqual(said("main"), [])
+        self.assertEqual(said("tree"), [f'sbx: the repository of this directory, "{main}/.git", is read-only in the sandbox; to share all of it copy-on-write, add {wider}'])
+        for folder, needs in (("copy", top / "apart"), ("borrows", main / ".git/objects")):
+            self.assertEqual(said(folder), [f'sbx: git needs "{needs}", which is not in the sandbox; to show it, add --read {needs}; to share all of it copy-on-write, add {wider}'])
+        self.assertEqual(self.sbx(*share, "--workspace", f"{top}:overlay", *commit, cwd=top / "tree").outcome["exit_code"], 0)
+        self.write("evil/.git", f"gitdir: {top}/private\n", folder=top)
+        self.write("private/HEAD", "x", folder=top)
+        self.assertEqual(said("evil"), [])
+
     def test_a_budget_that_ended_the_run_has_its_option_first(self):
         self.assertEqual(self.said("--timeout", "200ms", "--", "sleep", "60"),
                          ["sbx: stopped: wall-time budget of 200 ms spent (limits.wall_time)",

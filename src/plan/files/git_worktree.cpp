@@ -1,5 +1,6 @@
 #include "plan/files/git_worktree.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 #include "plan/files/path_text.hpp"
@@ -23,7 +24,50 @@ bool is(const host::Files& files, const std::string& path, host::FileType type) 
   return facts && facts->type == type;
 }
 
+bool is_git_folder(const host::Files& files, const std::string& folder) {
+  return is(files, joined(folder, "HEAD"), host::FileType::regular) &&
+         is(files, joined(folder, "objects"), host::FileType::directory) &&
+         is(files, joined(folder, "refs"), host::FileType::directory);
+}
+
+/// Where a `.git` leads: the canonical path of the directory that git works with; empty if it leads nowhere.
+std::string git_folder_of(const host::Files& files, const std::string& folder) {
+  const std::string dot_git = joined(folder, ".git");
+  const std::string named = path_in(files, dot_git, "gitdir: ");
+  return files.canonical(named.empty() ? dot_git : joined(folder, named)).value_or("");
+}
+
+/// The directories of objects that a repository borrows, gitrepository-layout(5), "objects/info/alternates".
+void add_borrowed(const host::Files& files, const std::string& repository,
+                  std::vector<std::string>& found) {
+  const std::string objects = joined(repository, "objects");
+  const auto text = files.read_head(joined(objects, "info/alternates"), kPathLimit);
+  std::string_view rest = text ? std::string_view(*text) : std::string_view();
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    if (line.empty() || line.starts_with('#')) continue;
+    const auto place = files.canonical(joined(objects, line));
+    if (place && base_name(*place) == "objects" && is_git_folder(files, parent_of(*place)))
+      found.push_back(*place);
+  }
+}
+
 }  // namespace
+
+std::vector<std::string> git_elsewhere(const host::Files& files, const std::string& folder) {
+  std::vector<std::string> found;
+  const std::string own = git_folder_of(files, folder);
+  if (own.empty()) return found;
+  const std::string common = path_in(files, joined(own, "commondir"), "");
+  const std::string repository =
+      common.empty() ? own : files.canonical(joined(own, common)).value_or("");
+  if (repository.empty() || !is_git_folder(files, repository)) return found;
+  if (!is_within(repository, folder)) found.push_back(repository);
+  add_borrowed(files, repository, found);
+  std::erase_if(found, [&](const std::string& place) { return is_within(place, folder); });
+  return found;
+}
 
 std::string worktree_repository(const host::Files& files, const std::string& folder) {
   const std::string file = joined(folder, ".git");
@@ -41,10 +85,7 @@ std::string worktree_repository(const host::Files& files, const std::string& fol
   const auto repository =
       common.empty() ? Result<std::string>(std::string()) : files.canonical(joined(*own, common));
   if (!repository || parent_of(*own) != joined(*repository, "worktrees")) return {};
-  const bool complete = is(files, joined(*repository, "HEAD"), host::FileType::regular) &&
-                        is(files, joined(*repository, "objects"), host::FileType::directory) &&
-                        is(files, joined(*repository, "refs"), host::FileType::directory);
-  return complete ? *repository : std::string();
+  return is_git_folder(files, *repository) ? *repository : std::string();
 }
 
 std::string repository_around(const host::Files& files, std::string folder) {
