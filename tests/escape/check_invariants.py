@@ -3,12 +3,13 @@
 
 check_invariants.py INVARIANTS.md CTEST BUILD TESTS
 
-It knows a test that ctest lists in BUILD, and a test case that a C++ source below TESTS defines: a build of the shipped
-binary alone has no C++ tests.
+It knows a test that ctest lists in BUILD, a method of a class that ctest lists, and a test case that a C++ source below
+TESTS defines: a build of the shipped binary alone has no C++ tests.
 
 It reports: a sentence of an invariant without a row; a row without a twin; a test or twin that does not exist, or
 that doesn't run as each kind of caller in the row; and a test that is its own twin."""
 
+import ast
 import json
 import pathlib
 import re
@@ -30,9 +31,24 @@ def rows_of(text):
             yield cells[0], cells[1], *(re.findall(r"`([^`]+)`", cell) for cell in cells[2:])
 
 
+def methods_of(script, name):
+    """The fast methods of one class of a test script."""
+    classes = [node for node in ast.parse(script.read_text()).body if isinstance(node, ast.ClassDef) and node.name == name]
+    return [node.name for each in classes for node in each.body if isinstance(node, ast.FunctionDef) and re.match("test_(?!slow_)", node.name)]
+
+
+def names_of(test, command):
+    """The name of a CTest, and where it stands for a class (NAME.CLASS.root), those of the class's methods (NAME.METHOD.root)."""
+    yield test
+    name, _, user = test.rpartition(".")
+    prefix, _, group = name.rpartition(".")
+    if len(command) > 1 and command[-1] == group and command[-2].endswith(".py"):
+        yield from (f"{prefix}.{method.removeprefix('test_')}.{user}" for method in methods_of(pathlib.Path(command[-2]), group))
+
+
 def known_tests(ctest, build, tests):
     shown = subprocess.run([ctest, "--test-dir", build, "--show-only=json-v1"], capture_output=True, check=True, text=True)
-    listed = {test["name"] for test in json.loads(shown.stdout)["tests"]}
+    listed = {name for test in json.loads(shown.stdout)["tests"] for name in names_of(test["name"], test.get("command", []))}
     defined = (re.findall(r"^TEST(?:_F)?\((\w+), (\w+)\)", source.read_text(), re.MULTILINE) for source in pathlib.Path(tests).rglob("*.cpp"))
     return listed | {f"{suite}.{case}" for cases in defined for suite, case in cases}
 

@@ -2,20 +2,22 @@
 
 ctest (cmake/SbxTests.cmake) starts the scripts with this directory in PYTHONPATH and these in the environment: SBX (the
 binary), SBX_WITH_FAULTS (tests/faults), SBX_PROBE (tests/probes), SBX_SOURCE and SBX_BUILD (the project and its build) and
-SBX_TEST_NAME (the name of the test there). By hand:
+SBX_TEST_NAME (the name of the test there). SBX_ONLY names methods of a class, for one that fails in a CTest of many. By hand:
 
-PYTHONPATH=tests/harness SBX=$PWD/build/test/sbx SBX_PROBE=$PWD/build/test/tests/probes/probe python3 tests/sandbox/test_x.py [METHOD…]"""
+PYTHONPATH=tests/harness SBX=$PWD/build/test/sbx SBX_PROBE=$PWD/build/test/tests/probes/probe python3 tests/sandbox/test_x.py [CLASS or METHOD…]"""
 
 import linecache
 import os
 import pathlib
+import re
 import sys
 import time
 import traceback
 import unittest
 
 SOURCE = pathlib.Path(os.environ.get("SBX_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
-HANG = 120.0  # seconds: no test judges by them how fast something is; what takes longer hangs
+# Seconds: no test judges by them how fast something is; what takes longer hangs.
+HANG = 1200.0 if os.environ.get("SBX_EMULATED") else 120.0
 TURN = 0.005  # seconds between two looks at something
 SKIPPED = 77  # SKIP_RETURN_CODE of ctest
 _LINE, _MESSAGE = 300, 5  # characters of a line, lines of a message, in the closing words
@@ -92,10 +94,17 @@ class Result(unittest.TextTestResult):
 
 
 def _selection():
-    """The methods and classes that the command line names, as unittest calls them; without any, all."""
+    """The methods that the command line names, as unittest calls them; of a class all but the slow ones; without any word, all."""
     module = sys.modules["__main__"]
-    classes = [item for item in vars(module).values() if isinstance(item, type) and issubclass(item, unittest.TestCase)]
-    return [f"{cls.__name__}.{name}" for name in sys.argv[1:] for cls in classes if hasattr(cls, name)] or sys.argv[1:]
+    classes = {name: item for name, item in vars(module).items() if isinstance(item, type) and issubclass(item, unittest.TestCase)}
+    only = os.environ.get("SBX_ONLY", "").split()
+    named = []
+    for word in only or sys.argv[1:]:
+        if word in classes:
+            named += [f"{word}.{name}" for name in unittest.defaultTestLoader.getTestCaseNames(classes[word]) if not name.startswith("test_slow_")]
+        else:
+            named += [f"{cls}.{word}" for cls, item in classes.items() if hasattr(item, word)] or [word]
+    return named
 
 
 def _close(result):
@@ -104,20 +113,26 @@ def _close(result):
         print(*failure.lines(), sep="\n", file=sys.stderr)
     name = os.environ.get("SBX_TEST_NAME")
     if name:
-        print(f"alone     ./check -R '^{name}$'", file=sys.stderr)
+        # Of many methods in one CTest those that failed.
+        methods = {word for failure in result.told for word in re.findall(r"test_\w+", str(failure.test))[:1]}
+        only = f"SBX_ONLY='{' '.join(sorted(methods))}' " if methods and result.testsRun > len(methods) else ""
+        print(f"alone     {only}./check -R '^{name}$'", file=sys.stderr)
     if result.testsRun == 0:
         print(f"no test of {sys.argv[0]} has this name: {sys.argv[1:]}", file=sys.stderr)
 
 
 def main():
-    """Runs the named methods, or all. Exits with 77, which ctest shows as a skip, if all were skipped."""
+    """Runs the named methods, or all. Exits with 77, which ctest shows as a skip, if all were skipped; with 1 if one was skipped
+    where SBX_NO_SKIPS forbids that."""
     runner = unittest.TextTestRunner(verbosity=2, resultclass=Result)
     result = unittest.main(module="__main__", argv=[sys.argv[0], *_selection()], exit=False, testRunner=runner).result
     sys.stdout.flush()
     if not result.wasSuccessful() or result.testsRun == 0:
         _close(result)
         sys.exit(1)
+    for test, reason in result.skipped:
+        print(f"skipped: {test}: {reason}")
+    if result.skipped and os.environ.get("SBX_NO_SKIPS"):
+        sys.exit(1)
     if result.skipped and len(result.skipped) == result.testsRun:
-        for _, reason in result.skipped:
-            print(f"skipped: {reason}")
-        sys.exit(1 if os.environ.get("SBX_NO_SKIPS") else SKIPPED)
+        sys.exit(SKIPPED)

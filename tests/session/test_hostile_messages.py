@@ -83,7 +83,7 @@ class Channel(SessionTest):
             self.assertIn(len(data["application/json"]), (100_000, 50_000))
 
     def test_names_and_parts_without_content_take_of_the_room_for_values(self):
-        self.begin()
+        self.begin("--timeout", "10m")
         for data in ("{'%03d' % i + 'x' * 190: '' for i in range(100)}", "{'application/json': [[] for _ in range(3000)]}"):
             record = self.cell(f"message = result({data})\nfor _ in range(3000): send(message)")
             self.assertEqual(record["outcome"]["status"], "answered", record["outcome"])
