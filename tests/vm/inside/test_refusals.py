@@ -9,6 +9,7 @@ import pathlib
 import subprocess
 
 import sbxtest
+from harness import HANG
 from refused_calls import ENOSYS, EPERM, refuse_calls
 from sbxtest import SBX, SbxTest
 
@@ -34,8 +35,8 @@ class Refusals(SbxTest):
         """Runs `true`, or other words, under sbx; returns the status, the messages and the JSON."""
         process = sbxtest.start([*before, *command, SBX, *words], cwd="/tmp", preexec_fn=preexec_fn,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={"PATH": "/usr/bin:/usr/sbin"})
-        out, err = process.communicate(timeout=60)
-        self.assertEqual(sbxtest.orphans_after(1.0), [])
+        out, err = process.communicate(timeout=HANG)
+        self.assertEqual(sbxtest.orphans_after(sbxtest.GONE_WITHIN_SECONDS), [])
         try:
             record = json.loads(out)
         except ValueError:
