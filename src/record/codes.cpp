@@ -216,6 +216,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "somebody else applies to it: try again"},
     {"cannot-look", CodeOf::files, "a file can't be looked at",
      "the kernel's answer stands in the message"},
+    {"cannot-make", CodeOf::files, "a directory can't be made",
+     "the kernel's answer stands in the message"},
     {"cannot-open", CodeOf::files, "a file can't be opened",
      "the kernel's answer stands in the message"},
     {"cannot-put", CodeOf::files, "a file can't be put at its place",
