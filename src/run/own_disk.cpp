@@ -43,6 +43,7 @@ Status OwnDisk::prepare(const plan::Plan& plan, const spawn::MappedIdentity& ide
               .retry = Retry::disk_in_memory});
   place_ = {folder_->path(), folder_->device(), folder_->inode()};
   disk_.folder = &place_;
+  disk_.cloned = [this](pid_t pid) { folder_->note_init(pid); };
   return {};
 }
 

@@ -372,6 +372,7 @@ Status Spawning::Build::begin() {
 
 /// Meeting point 2.
 Status Spawning::Build::send_off() {
+  if (request_.disk.cloned) request_.disk.cloned(clone_.pid);
   if (SBX_TRY(passes(fault_, Stage::id_maps)))
     if (auto mapped = map_ids(clone_.pid, request_.identity, request_.host); !mapped)
       return fail(explain_early_end(std::move(mapped).error()));

@@ -51,8 +51,9 @@ struct Sandbox {
 using FillFunction = std::function<Status(int scratch)>;
 
 struct Disk {
-  const DiskPlace* folder = nullptr;  ///< null: a tmpfs
-  FillFunction fill{};                ///< empty: nothing is copied
+  const DiskPlace* folder = nullptr;        ///< null: a tmpfs
+  FillFunction fill{};                      ///< empty: nothing is copied
+  std::function<void(pid_t pid)> cloned{};  ///< told of PID 1 before it does anything; may be empty
 };
 
 /// Called with the name of each start-up stage when it is over, for --trace-time.

@@ -60,7 +60,7 @@ class Comparison {
   /// The names that the program saw in a directory of the host: all but the hidden ones.
   struct Below {
     UniqueFd lower;
-    UniqueFd veil;
+    PrivateFolder veil;
     std::string path;  ///< on the host
   };
   struct Before {
@@ -183,7 +183,7 @@ class Comparison {
     const struct stat& before = seen.facts;
     if ((now.st_mode & S_IFMT) != (before.st_mode & S_IFMT)) return true;
     if (S_ISLNK(now.st_mode)) {
-      const auto here = read_link(layer_.upper.get(), path);
+      const auto here = read_private_link(layer_.upper.get(), path);
       const auto there = read_link(layer_.lower.get(), path);
       return !here || !there || *here != *there;
     }

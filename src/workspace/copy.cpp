@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/held.hpp"
 #include "base/private_disk.hpp"
 #include "base/sys.hpp"
 #include "plan/files/disk.hpp"
@@ -39,9 +40,7 @@ std::optional<std::string> below(const std::string& path, const std::string& fol
 
 /// A file that was copied in before the start is as it was then, or gone.
 bool is_as_made(int upper, const std::string& path, const plan::mount::File& made) {
-  const auto place =
-      sys::open_resolved(upper, path, O_PATH | O_NOFOLLOW,
-                         RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+  const auto place = held::open_beneath(upper, path, O_PATH);
   if (!place) return place.error().errno_value == ENOENT || place.error().errno_value == ENOTDIR;
   struct stat facts{};
   if (::fstat(place->get(), &facts) != 0 || !S_ISREG(facts.st_mode) ||
@@ -143,11 +142,12 @@ Result<Copy> open_copy(const plan::Plan& plan, int scratch, timespec started,
                 .is_whole = mount.kind() == MountKind::copy,
                 .prefix = *prefix};
     const std::string own = over != nullptr ? plan::place_on_disk(*over) : "";
-    layer.upper = SBX_TRY(open_private_folder(
-        scratch, over != nullptr ? own + private_disk::kUpper : private_disk::kWorkspace));
+    layer.upper = SBX_TRY(open_private_folder(scratch, over != nullptr ? own + private_disk::kUpper
+                                                                       : private_disk::kWorkspace))
+                      .release();
     layer.made = made_in(plan, mount.target, layer.upper.get());
     if (over != nullptr && !over->veils.empty())
-      layer.veil = SBX_TRY(open_private_folder(scratch, own + private_disk::kVeil));
+      layer.veil = SBX_TRY(open_private_folder(scratch, own + private_disk::kVeil)).release();
     layer.lower = std::move(below_it);
     copy.is_overlay |= over != nullptr;
     copy.layers.push_back(std::move(layer));
@@ -187,7 +187,7 @@ Result<std::string> link_content(const Copy& copy, const Change& change) {
     return sys::read_all(file.get(), PATH_MAX);
   }
   const LayerPath place = place_of(copy, change.path);
-  return read_link(place.layer->upper.get(), place.path);
+  return read_private_link(place.layer->upper.get(), place.path);
 }
 
 bool changed_on_host(const Copy& copy, const std::string& path, const struct stat& now) {

@@ -2,18 +2,23 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "base/held.hpp"
 #include "base/random.hpp"
 #include "base/sys.hpp"
 #include "workspace/state.hpp"
@@ -68,7 +73,7 @@ bool can_hold_overlays(int folder) {
 }
 
 bool can_hold_whiteouts(int folder) {
-  return ::mknodat(folder, "hidden", S_IFCHR, 0) == 0 && ::unlinkat(folder, "hidden", 0) == 0;
+  return held::make_whiteout(folder, "hidden") && held::remove_file(folder, "hidden");
 }
 
 }  // namespace
@@ -88,16 +93,16 @@ Result<DiskFolder> DiskFolder::make(const std::string& state, uid_t uid, gid_t g
     folder.lock_ = take_lock(folder.disks_.get(), folder.name_);
   }
   if (!folder.lock_.valid()) return no_disk(state, "no directory can be made in it");
-  if (::mkdirat(folder.disks_.get(), folder.name_.c_str(), 0700) != 0)
+  if (!held::make_directory(folder.disks_.get(), folder.name_, 0700))
     return no_disk(state, "no directory can be made in it");
   const UniqueFd own = SBX_TRY(open_own_disk(folder.disks_.get(), folder.name_));
   struct stat facts{};
-  if (::mkdirat(own.get(), kFiles, 0700) != 0)
+  if (!held::make_directory(own.get(), kFiles, 0700))
     return no_disk(state, "no directory can be made in it");
   const UniqueFd files = SBX_TRY(open_own_disk(own.get(), kFiles));
   folder.takes_overlays_ = can_hold_overlays(files.get());
   folder.takes_whiteouts_ = can_hold_whiteouts(files.get());
-  if (::fchmod(files.get(), 0755) != 0 || ::fchown(files.get(), uid, gid) != 0 ||
+  if (!held::set_mode(files.get(), 0755) || !held::set_owner(files.get(), uid, gid) ||
       ::fstat(files.get(), &facts) != 0)
     return no_disk(state, "it can't be given to the sandbox");
   folder.device_ = facts.st_dev;
@@ -123,8 +128,36 @@ DiskFolder::DiskFolder(DiskFolder&& other) noexcept
 DiskFolder::~DiskFolder() {
   if (name_.empty() || !lock_.valid()) return;
   remove_tree(disks_.get(), name_);
-  (void)::unlinkat(disks_.get(), (name_ + kLockEnd).c_str(), 0);
+  (void)held::remove_file(disks_.get(), name_ + kLockEnd);  // a sweep takes what stays
 }
+
+void DiskFolder::note_init(pid_t pid) const {
+  const std::string text = std::to_string(pid);
+  (void)!::pwrite(lock_.get(), text.data(), text.size(), 0);  // without it the lock alone counts
+}
+
+namespace {
+
+/// The supervisor's death frees the lock at once and kills PID 1. The kernel then closes PID 1's files, kills its
+/// namespace, waits for each process of it, and makes the pidfd readable last, pid_namespaces(7), zap_pid_ns_processes().
+bool has_live_processes(int lock) {
+  constexpr int kEndsWithin = 1000;  // milliseconds
+  ::lseek(lock, 0, SEEK_SET);
+  const auto text = sys::read_all(lock, 32);
+  pid_t pid = 0;
+  if (!text || std::from_chars(text->data(), text->data() + text->size(), pid).ec != std::errc())
+    return false;
+  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!process.valid()) return false;
+  // Another process may have the number now; if that one is a PID 1 of a namespace too, the next sweep looks again.
+  const auto facts = sys::read_file("/proc/self/fdinfo/" + std::to_string(process.get()), 4096);
+  if (facts && facts->find("\nNSpid:\t" + std::to_string(pid) + "\t1\n") == std::string::npos)
+    return false;
+  pollfd ended{.fd = process.get(), .events = POLLIN, .revents = 0};
+  return ::poll(&ended, 1, kEndsWithin) <= 0;
+}
+
+}  // namespace
 
 void sweep_disk_folders(const std::string& state) {
   const auto disks = open_state(state, kDisks, Missing::is_an_error);
@@ -135,70 +168,102 @@ void sweep_disk_folders(const std::string& state) {
     if (!entry.name.ends_with(kLockEnd) || !S_ISREG(entry.facts.st_mode) ||
         entry.facts.st_uid != ::geteuid())
       continue;
-    const auto lock = sys::open_at(disks->get(), entry.name, O_RDWR | O_NOFOLLOW | O_NONBLOCK);
-    if (!lock || ::flock(lock->get(), LOCK_EX | LOCK_NB) != 0) continue;  // its run lives
+    const auto lock = held::open_name(disks->get(), entry.name, O_RDWR);
+    if (!lock || ::flock(lock->get(), LOCK_EX | LOCK_NB) != 0) continue;  // its supervisor lives
+    if (has_live_processes(lock->get())) continue;
     remove_tree(disks->get(),
                 entry.name.substr(0, entry.name.size() - std::string_view(kLockEnd).size()));
-    (void)::unlinkat(disks->get(), entry.name.c_str(), 0);
+    (void)held::remove_file(disks->get(), entry.name);  // or the next sweep does
   }
 }
 
 namespace {
 
-/// A directory on the way down, and its subdirectories that are not empty yet.
-struct Level {
-  std::string name;
-  std::vector<std::string> inner;
-};
+constexpr std::size_t kDeepest = 60;  ///< directories that are open at a time
 
-/// Opens a directory. Gives its owner access first, if the mode gives none.
-UniqueFd open_to_remove(int folder, const std::string& name) {
-  constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-  const UniqueFd place(::openat(folder, name.c_str(), O_PATH | kFlags));
-  struct stat facts{};
-  if (place.valid() && ::fstat(place.get(), &facts) == 0 && (facts.st_mode & 0700) != 0700)
-    (void)!::fchmodat(folder, name.c_str(), 0700, 0);  // what fails shows when it is opened
-  return UniqueFd(::openat(folder, name.c_str(), kFlags));
-}
+/// Removes a tree from the top down. The way up is the descriptors of the way down: a directory that another process moved
+/// would make ".." lead out of the tree. A directory that lies too deep for that is moved up to the top first.
+class Removal {
+ public:
+  explicit Removal(UniqueFd top) { enter({}, std::move(top)); }
 
-/// Removes files and empty directories. Returns the directories that are not empty.
-std::vector<std::string> empty_out(int folder) {
-  std::vector<std::string> inner;
-  const auto entries = read_folder(folder);
-  if (!entries) return inner;
-  for (const Entry& entry : *entries) {
-    const bool is_folder = S_ISDIR(entry.facts.st_mode);
-    if (::unlinkat(folder, entry.name.c_str(), is_folder ? AT_REMOVEDIR : 0) != 0 && is_folder)
-      inner.push_back(entry.name);
+  void run() {
+    while (!way_.empty()) {
+      Level& here = way_.back();
+      if (here.inner.empty()) {
+        leave();
+        continue;
+      }
+      const std::string next = std::move(here.inner.back());
+      here.inner.pop_back();
+      if (way_.size() < kDeepest)
+        descend(next);
+      else
+        move_up(next);
+    }
   }
-  return inner;
-}
+
+  /// Opens a directory for removal, and gives its owner access first where the mode gives none.
+  static UniqueFd open(int folder, const std::string& name) {
+    const auto place = held::open_beneath(folder, name, O_PATH | O_DIRECTORY);
+    struct stat facts{};
+    if (!place || ::fstat(place->get(), &facts) != 0) return UniqueFd();
+    if ((facts.st_mode & S_IRWXU) != S_IRWXU)
+      (void)held::set_mode(place->get(), S_IRWXU);  // what fails shows when it is opened
+    auto opened = held::open_again(place->get(), O_RDONLY | O_DIRECTORY);
+    return opened ? std::move(*opened) : UniqueFd();
+  }
+
+ private:
+  struct Level {
+    std::string name;
+    UniqueFd folder;
+    std::vector<std::string> inner;  ///< directories that were not empty
+  };
+
+  void enter(std::string name, UniqueFd folder) {
+    Level& level = way_.emplace_back(std::move(name), std::move(folder));
+    const auto entries = read_folder(level.folder.get());
+    if (!entries) return;
+    for (const Entry& entry : *entries) {
+      const int here = level.folder.get();
+      if (!S_ISDIR(entry.facts.st_mode))
+        (void)held::remove_file(here, entry.name);  // what stays keeps its directory
+      else if (!held::remove_directory(here, entry.name))
+        level.inner.push_back(entry.name);
+    }
+  }
+
+  void descend(const std::string& name) {
+    if (UniqueFd inner = open(way_.back().folder.get(), name); inner.valid())
+      enter(name, std::move(inner));
+  }
+
+  void leave() {
+    const std::string name = std::move(way_.back().name);
+    way_.pop_back();
+    if (!way_.empty()) (void)held::remove_directory(way_.back().folder.get(), name);
+  }
+
+  /// rename(2) writes to a directory that it moves, so its owner needs access to it.
+  void move_up(const std::string& name) {
+    std::string at_top = random_hex();
+    Level& here = way_.back();
+    (void)open(here.folder.get(), name);
+    if (held::rename_to_free({here.folder.get(), name}, {way_.front().folder.get(), at_top}))
+      way_.front().inner.push_back(std::move(at_top));
+  }
+
+  std::vector<Level> way_;
+};
 
 }  // namespace
 
 void remove_tree(int folder, const std::string& name) {
-  UniqueFd here = open_to_remove(folder, name);
-  if (!here.valid()) return;
-  std::vector<Level> way;
-  way.push_back({name, empty_out(here.get())});
-  while (way.size() > 1 || !way.back().inner.empty()) {
-    if (!way.back().inner.empty()) {
-      std::string next = std::move(way.back().inner.back());
-      way.back().inner.pop_back();
-      UniqueFd inner = open_to_remove(here.get(), next);
-      if (!inner.valid()) continue;
-      here = std::move(inner);
-      way.push_back({std::move(next), empty_out(here.get())});
-      continue;
-    }
-    // Two descriptors at a time: up by "..", because no process can move the directory any more.
-    UniqueFd above(::openat(here.get(), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!above.valid()) return;
-    here = std::move(above);
-    (void)::unlinkat(here.get(), way.back().name.c_str(), AT_REMOVEDIR);
-    way.pop_back();
-  }
-  (void)::unlinkat(folder, name.c_str(), AT_REMOVEDIR);
+  UniqueFd top = Removal::open(folder, name);
+  if (!top.valid()) return;
+  Removal(std::move(top)).run();
+  (void)held::remove_directory(folder, name);
 }
 
 }  // namespace sbx::workspace

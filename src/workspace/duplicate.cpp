@@ -1,7 +1,6 @@
 #include "workspace/duplicate.hpp"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -12,6 +11,7 @@
 #include <ranges>
 #include <utility>
 
+#include "base/held.hpp"
 #include "base/private_disk.hpp"
 #include "base/sys.hpp"
 #include "plan/files/disk.hpp"
@@ -94,8 +94,8 @@ class Filling {
       const auto folder = open_private_folder(target_.get(), each.path);
       if (!folder) continue;
       const timespec times[2] = {each.facts.st_atim, each.facts.st_mtim};
-      if (::futimens(folder->get(), times) != 0 ||
-          ::fchmod(folder->get(), each.facts.st_mode & 01777) != 0)
+      if (!held::set_times(folder->get(), times) ||
+          !held::set_mode(folder->get(), each.facts.st_mode & 01777))
         return not_copied(path_ + "/" + each.path);
     }
     return {};
@@ -148,11 +148,10 @@ class Filling {
     const std::string path = join(folder, entry.name);
     const Veiled veil = veiled(path);
     if (veil == Veiled::hidden) return {};
-    const char* name = entry.name.c_str();
     switch (entry.facts.st_mode & S_IFMT) {
       case S_IFDIR: {
         const MadeFor made(uid_, gid_);
-        if (::mkdirat(to, name, 0700) != 0 && errno != EEXIST)
+        if (!held::make_directory(to, entry.name, 0700) && errno != EEXIST)
           return not_copied(path_ + "/" + path);
         waiting_.push_back(path);
         return {};
@@ -163,16 +162,16 @@ class Filling {
         const auto text = read_link(source_.get(), path);
         if (!text) return {};  // gone meanwhile
         const MadeFor made(uid_, gid_);
-        if (::symlinkat(text->c_str(), to, name) != 0 && errno != EEXIST)
+        if (!held::make_symlink(*text, to, entry.name) && errno != EEXIST)
           return not_copied(path_ + "/" + path);
         const timespec times[2] = {entry.facts.st_atim, entry.facts.st_mtim};
-        (void)!::utimensat(to, name, times,
-                           AT_SYMLINK_NOFOLLOW);  // no program depends on a link's times
+        if (const auto link = held::open_name(to, entry.name, O_PATH))
+          (void)held::set_times(link->get(), times);  // no program depends on a link's times
         return {};
       }
       case S_IFIFO: {
         const MadeFor made(uid_, gid_);
-        if (::mkfifoat(to, name, entry.facts.st_mode & 0777) != 0 && errno != EEXIST)
+        if (!held::make_fifo(to, entry.name, entry.facts.st_mode & 0777) && errno != EEXIST)
           return not_copied(path_ + "/" + path);
         return {};
       }
@@ -200,8 +199,8 @@ class Filling {
     if (!copy_attributes(from->get(), copy.get()) && !std::exchange(lost_attributes_, true))
       leave(path, "its user.* attributes, and maybe those of other files, can't be kept here");
     const timespec times[2] = {entry.facts.st_atim, entry.facts.st_mtim};
-    if (::futimens(copy.get(), times) != 0 ||
-        ::fchmod(copy.get(), entry.facts.st_mode & 07777) != 0)
+    if (!held::set_times(copy.get(), times) ||
+        !held::set_mode(copy.get(), entry.facts.st_mode & 07777))
       return not_copied(path_ + "/" + path);
     return {};
   }

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "base/held.hpp"
 #include "base/sys.hpp"
 #include "workspace/tree.hpp"
 
@@ -21,26 +22,16 @@ std::unexpected<Error> unusable(const std::string& path, const std::string& why,
                             "where"});
 }
 
-/// The caller decides about the directories above those of sbx: they may be links.
-Status make_parents(const std::string& path) {
-  for (auto slash = path.find('/', 1); slash != std::string::npos;
-       slash = path.find('/', slash + 1))
-    if (::mkdir(path.substr(0, slash).c_str(), 0700) != 0 && errno != EEXIST && errno != EROFS &&
-        errno != EACCES)
-      return unusable(path.substr(0, slash), {}, errno);
-  return {};
-}
-
 /// Opens a directory that sbx made. A link is refused.
 Result<UniqueFd> open_own(int holder, const std::string& name, const std::string& shown,
                           Missing missing) {
-  if (missing == Missing::is_made && ::mkdirat(holder, name.c_str(), 0700) != 0 && errno != EEXIST)
+  if (missing == Missing::is_made && !held::make_directory(holder, name, 0700) && errno != EEXIST)
     return unusable(shown, {}, errno);
   UniqueFd folder(::openat(holder, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat facts{};
   if (!folder.valid() || ::fstat(folder.get(), &facts) != 0) return unusable(shown, {}, errno);
   if (facts.st_uid != ::geteuid()) return unusable(shown, "it belongs to somebody else", 0);
-  if ((facts.st_mode & 077) != 0 && ::fchmod(folder.get(), 0700) != 0)
+  if ((facts.st_mode & 077) != 0 && !held::set_mode(folder.get(), 0700))
     return unusable(shown, "it is open to others", errno);
   return folder;
 }
@@ -49,11 +40,13 @@ Result<UniqueFd> open_own(int holder, const std::string& name, const std::string
 
 Result<UniqueFd> open_state(const std::string& state_folder, Missing missing) {
   if (state_folder.empty()) return unusable("~/.local/state/sbx", "the caller has no home", 0);
-  if (missing == Missing::is_made) SBX_TRY(make_parents(state_folder));
   const std::string above = folder_of(state_folder);
-  const UniqueFd holder(::open(above.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!holder.valid()) return unusable(above, {}, errno);
-  return open_own(holder.get(), name_of(state_folder), state_folder, missing);
+  // The caller decides about the directories above those of sbx: they may be links.
+  const auto holder = missing == Missing::is_made
+                          ? held::open_or_make_path(above, 0700)
+                          : sys::open_at(AT_FDCWD, above, O_PATH | O_DIRECTORY);
+  if (!holder) return unusable(above, {}, holder.error().errno_value);
+  return open_own(holder->get(), name_of(state_folder), state_folder, missing);
 }
 
 Status make_state_reserved(const std::string& state_folder) {

@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -10,35 +9,61 @@
 #include <climits>
 #include <cstring>
 #include <memory>
+#include <utility>
 
-#include "base/beneath.hpp"
-#include "base/sys.hpp"
+#include "base/held.hpp"
 
 namespace sbx::workspace {
 namespace {
 
 constexpr std::size_t kReadAtOnce = 65'536;
 
-/// The mode of a name that is no link and has no other user any more.
-bool open_up(int root, const std::string& path, mode_t more) {
-  struct stat facts{};
-  const auto folder = sys::open_resolved(root, folder_of(path), O_PATH | O_DIRECTORY, kBeneath);
-  const std::string name = name_of(path);
-  return folder && ::fstatat(folder->get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
-         (S_ISDIR(facts.st_mode) || S_ISREG(facts.st_mode)) &&
-         ::fchmodat(folder->get(), name.c_str(), (facts.st_mode & 0777) | more, 0) == 0;
+std::unexpected<Error> not_a_file(const std::string& path) {
+  return fail(Error{.kind = ErrorKind::host,
+                    .code = "not-a-file",
+                    .message = "'" + path + "' is not a regular file"});
 }
 
-Result<UniqueFd> open_regular(int root, const std::string& path) {
-  auto file =
-      sys::open_resolved(root, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, kBeneath);
+bool is_regular(int file) {
   struct stat facts{};
-  if (file && (::fstat(file->get(), &facts) != 0 || !S_ISREG(facts.st_mode)))
-    return fail(Error{.kind = ErrorKind::host,
-                      .code = "not-a-file",
-                      .message = "'" + path + "' is not a regular file"});
-  return file;
+  return ::fstat(file, &facts) == 0 && S_ISREG(facts.st_mode);
 }
+
+Result<std::string> text_of(int link, const std::string& path) {
+  std::string text(PATH_MAX, '\0');
+  const ssize_t size = ::readlinkat(link, "", text.data(), text.size());
+  if (size < 0)
+    return fail_errno(ErrorKind::host, "cannot-read", "cannot read the link '" + path + "'");
+  text.resize(static_cast<std::size_t>(size));
+  return text;
+}
+
+/// O_PATH of one name. Its directory must be searchable for that moment only.
+Result<UniqueFd> step(int folder, const std::string& name) {
+  auto next = held::open_beneath(folder, name, O_PATH);
+  if (next || next.error().errno_value != EACCES) return next;
+  const Lent search(folder, S_IXUSR);
+  return held::open_beneath(folder, name, O_PATH);
+}
+
+/// O_PATH of a path through directories that may be closed.
+Result<UniqueFd> walk(int root, const std::string& path) {
+  UniqueFd at(::fcntl(root, F_DUPFD_CLOEXEC, 3));
+  for (std::size_t begin = 0; path != "." && begin < path.size();) {
+    const std::size_t end = std::min(path.find('/', begin), path.size());
+    at = SBX_TRY(step(at.get(), path.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return at;
+}
+
+/// Opens a held file again, for reading, where its mode may be closed.
+Result<UniqueFd> open_lent(int file, int flags, mode_t bits) {
+  const Lent lent(file, bits);
+  return held::open_again(file, flags);
+}
+
+constexpr mode_t kToList = S_IRUSR | S_IXUSR;
 
 /// Where stored bytes begin at or after an offset; the size when only a hole follows.
 off_t next_data(int fd, off_t from, off_t size) {
@@ -62,23 +87,82 @@ bool read_block(int fd, char* block, std::size_t count, off_t at) {
 }  // namespace
 
 Result<UniqueFd> open_folder(int root, const std::string& path) {
-  return sys::open_resolved(root, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, kBeneath);
-}
-
-Result<UniqueFd> open_private_folder(int root, const std::string& path) {
-  auto folder = open_folder(root, path);
-  if (folder || folder.error().errno_value != EACCES || !open_up(root, path, 0700)) return folder;
-  return open_folder(root, path);
+  return held::open_beneath(root, path, O_RDONLY | O_DIRECTORY);
 }
 
 Result<UniqueFd> open_file(int root, const std::string& path) {
-  return open_regular(root, path);
+  auto file = held::open_beneath(root, path, O_RDONLY);
+  if (file && !is_regular(file->get())) return not_a_file(path);
+  return file;
+}
+
+Lent::Lent(int file, mode_t bits) {
+  struct stat facts{};
+  if (::fstat(file, &facts) != 0) return;
+  before_ = facts.st_mode & 07777;
+  lent_ = before_ | bits;
+  if (lent_ != before_ && held::set_mode(file, lent_)) file_ = file;
+}
+
+Lent::Lent(Lent&& other) noexcept
+    : file_(std::exchange(other.file_, -1)), before_(other.before_), lent_(other.lent_) {}
+
+Lent& Lent::operator=(Lent&& other) noexcept {
+  if (this == &other) return *this;
+  give_back();
+  file_ = std::exchange(other.file_, -1);
+  before_ = other.before_;
+  lent_ = other.lent_;
+  return *this;
+}
+
+void Lent::give_back() {
+  const int file = std::exchange(file_, -1);
+  struct stat facts{};
+  if (file >= 0 && ::fstat(file, &facts) == 0 && (facts.st_mode & 07777) == lent_)
+    (void)held::set_mode(file, before_);  // its owner could set it a moment ago
+}
+
+/// faccessat(2) searches the directory for ".": it is refused without that permission.
+PrivateFolder::PrivateFolder(UniqueFd fd) : fd_(std::move(fd)) {
+  if (fd_.valid() && ::faccessat(fd_.get(), ".", R_OK | X_OK, AT_EACCESS) != 0)
+    lent_ = Lent(fd_.get(), kToList);
+}
+
+PrivateFolder& PrivateFolder::operator=(PrivateFolder&& other) noexcept {
+  lent_ = std::move(other.lent_);  // before the descriptor goes
+  fd_ = std::move(other.fd_);
+  return *this;
+}
+
+UniqueFd PrivateFolder::release() && {
+  lent_.give_back();
+  return std::move(fd_);
+}
+
+Result<PrivateFolder> open_private_folder(int root, const std::string& path) {
+  auto folder = open_folder(root, path);
+  if (!folder && folder.error().errno_value == EACCES) {
+    const UniqueFd place = SBX_TRY(walk(root, path));
+    folder = open_lent(place.get(), O_RDONLY | O_DIRECTORY, kToList);
+  }
+  if (!folder) return std::unexpected(std::move(folder).error());
+  return PrivateFolder(std::move(*folder));
 }
 
 Result<UniqueFd> open_private_file(int root, const std::string& path) {
-  auto file = open_regular(root, path);
-  if (file || file.error().errno_value != EACCES || !open_up(root, path, 0400)) return file;
-  return open_regular(root, path);
+  auto file = open_file(root, path);
+  if (file || file.error().errno_value != EACCES) return file;
+  const UniqueFd place = SBX_TRY(walk(root, path));
+  if (!is_regular(place.get())) return not_a_file(path);
+  return open_lent(place.get(), O_RDONLY, S_IRUSR);
+}
+
+Result<std::string> read_private_link(int root, const std::string& path) {
+  auto text = read_link(root, path);
+  if (text || text.error().errno_value != EACCES) return text;
+  const UniqueFd link = SBX_TRY(walk(root, path));
+  return text_of(link.get(), path);
 }
 
 Result<std::vector<std::string>> read_names(int folder) {
@@ -103,18 +187,15 @@ Result<std::vector<Entry>> read_folder(int folder) {
     Entry entry{.name = std::move(name)};
     if (::fstatat(folder, entry.name.c_str(), &entry.facts, AT_SYMLINK_NOFOLLOW) == 0)
       entries.push_back(std::move(entry));
+    else if (errno == EACCES)  // the directory can be listed, but not searched
+      return fail_errno(ErrorKind::host, "cannot-read", "cannot read a directory");
   }
   return entries;
 }
 
 Result<std::string> read_link(int root, const std::string& path) {
-  const UniqueFd link = SBX_TRY(sys::open_resolved(root, path, O_PATH | O_NOFOLLOW, kBeneath));
-  std::string text(PATH_MAX, '\0');
-  const ssize_t size = ::readlinkat(link.get(), "", text.data(), text.size());
-  if (size < 0)
-    return fail_errno(ErrorKind::host, "cannot-read", "cannot read the link '" + path + "'");
-  text.resize(static_cast<std::size_t>(size));
-  return text;
+  const UniqueFd link = SBX_TRY(held::open_beneath(root, path, O_PATH));
+  return text_of(link.get(), path);
 }
 
 FileType type_of(mode_t mode) {

@@ -22,12 +22,50 @@ struct Entry {
 
 /// Errors: host.
 [[nodiscard]] Result<UniqueFd> open_folder(int root, const std::string& path);
-/// Of a directory in the private tmpfs of a run that is over: one that its mode closes to its owner is
-/// opened to it first.
-[[nodiscard]] Result<UniqueFd> open_private_folder(int root, const std::string& path);
 /// A regular file there, for reading. Never waits on a FIFO. Errors: host.
-[[nodiscard]] Result<UniqueFd> open_private_file(int root, const std::string& path);
 [[nodiscard]] Result<UniqueFd> open_file(int root, const std::string& path);
+
+/// Lends permissions to a held file, and puts its mode back at the end, unless somebody else has changed it meanwhile.
+class Lent {
+ public:
+  Lent() = default;
+  /// `file` must stay open as long as this. Lends nothing where all of `bits` are set already.
+  Lent(int file, mode_t bits);
+  Lent(Lent&& other) noexcept;
+  Lent& operator=(Lent&& other) noexcept;
+  ~Lent() { give_back(); }
+  void give_back();
+
+ private:
+  int file_ = -1;  ///< -1: nothing is lent
+  mode_t before_ = 0;
+  mode_t lent_ = 0;
+};
+
+/// A directory on a sandbox's private disk, readable and searchable as long as this is held, even where the program's mode
+/// closes it to its owner. Then its mode is back: looking at a session changes nothing in it.
+class PrivateFolder {
+ public:
+  PrivateFolder() = default;
+  explicit PrivateFolder(UniqueFd fd);
+  PrivateFolder(PrivateFolder&&) noexcept = default;
+  PrivateFolder& operator=(PrivateFolder&& other) noexcept;
+  ~PrivateFolder() = default;
+  [[nodiscard]] int get() const { return fd_.get(); }
+  [[nodiscard]] bool valid() const { return fd_.valid(); }
+  /// The descriptor, when the mode is back.
+  [[nodiscard]] UniqueFd release() &&;
+
+ private:
+  UniqueFd fd_;
+  Lent lent_;  ///< given back before fd_ is closed
+};
+
+/// The same of a private disk, where directories on the way may be closed too. A caller with no rights over their owner
+/// is refused. A program that runs meanwhile may move things about: nothing outside `root` is touched. Errors: host.
+[[nodiscard]] Result<PrivateFolder> open_private_folder(int root, const std::string& path);
+[[nodiscard]] Result<UniqueFd> open_private_file(int root, const std::string& path);
+[[nodiscard]] Result<std::string> read_private_link(int root, const std::string& path);
 
 /// The entries of a directory, sorted by name. Errors: host.
 [[nodiscard]] Result<std::vector<Entry>> read_folder(int folder);
