@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/held.hpp"
 #include "base/result.hpp"
 #include "base/sys.hpp"
 #include "transfer/archive.hpp"
@@ -52,16 +53,8 @@ struct Target {
 
 /// Makes each directory of a path that is missing; here links may be followed, they are the sandbox's own.
 Result<UniqueFd> make_folders(const std::string& path) {
-  int refusal = 0;
-  for (std::size_t slash = 0; slash != std::string::npos;) {
-    slash = path.find('/', slash + 1);
-    if (::mkdir(path.substr(0, slash).c_str(), 0755) != 0 && errno != EEXIST && refusal == 0)
-      refusal = errno;
-  }
-  auto folder = sys::open_at(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
-  if (!folder && folder.error().errno_value == ENOENT && refusal != 0)
-    folder.error().errno_value = refusal;
-  return folder;
+  const UniqueFd folder = SBX_TRY(held::open_or_make_path(path, 0755));
+  return held::open_again(folder.get(), O_RDONLY | O_DIRECTORY);
 }
 
 Result<Target> open_target(const std::string& path) {

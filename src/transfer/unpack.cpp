@@ -38,7 +38,7 @@ timespec not_to_come(timespec time) {
 
 void set_time(int file, timespec modified) {
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, not_to_come(modified)};
-  (void)::futimens(file, times);  // a file with its own time is as good
+  (void)held::set_times(file, times);  // a file with its own time is as good
 }
 
 }  // namespace
@@ -134,12 +134,29 @@ std::string Unpacker::reason_against(const Frame& frame) const {
 Result<int> Unpacker::folder_of(const std::string& path) {
   const std::string folder = workspace::folder_of(path);
   if (!open_.valid() || open_path_ != folder) {
-    open_ = SBX_TRY(how_.open_folder(folder));
+    open_ = SBX_TRY(open_same(folder));
     open_path_ = folder;
-    if (how_.trust == Trust::none && cleaned_.insert(folder).second)
-      workspace::remove_temporaries(open_.get());
+    if (cleaned_.insert(folder).second) clean(open_.get());
   }
   return open_.get();
+}
+
+void Unpacker::clean(int folder) const {
+  if (how_.trust == Trust::none)
+    workspace::remove_temporaries(folder);
+  else
+    workspace::remove_dead_temporaries(folder);
+}
+
+/// The host's owner of a directory may exchange those below it while a transfer lasts.
+Result<UniqueFd> Unpacker::open_same(const std::string& path) {
+  UniqueFd folder = SBX_TRY(how_.open_folder(path));
+  const auto now = held::identity_of(folder.get());
+  const auto [first, is_new] = directories_.try_emplace(path, now.value_or(held::Identity{}));
+  if (now && first->second == *now) return folder;
+  return fail(Error{.kind = ErrorKind::host,
+                    .code = "replaced",
+                    .message = "another process replaced its directory"});
 }
 
 Status Unpacker::take_file(const Frame& frame) {
@@ -223,22 +240,31 @@ Status Unpacker::take_directory(const Frame& frame) {
     shut_.insert(frame.name);
     return {};
   }
-  const std::string name = workspace::name_of(frame.name);
-  struct stat facts{};
-  if (::mkdirat(*folder, name.c_str(), 0700) == 0) {
-    made_.push_back({.path = frame.name, .mode = frame.mode, .modified = frame.modified});
-    if (how_.owner)
-      if (const auto made = how_.open_folder(frame.name))
-        (void)workspace::give_to(made->get(), *how_.owner);  // it stays the caller's then
-  } else if (const int error = errno;
-             error != EEXIST ||
-             ::fstatat(*folder, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0 ||
-             !S_ISDIR(facts.st_mode)) {
-    leave(frame.name, errno_words("cannot make the directory", error), true, error);
+  if (const Status made = make_directory(*folder, frame); !made) {
+    leave(frame.name, made.error());
     shut_.insert(frame.name);
     return {};
   }
   note_brought(frame, FileType::folder);
+  return {};
+}
+
+Status Unpacker::make_directory(int folder, const Frame& frame) {
+  const std::string name = workspace::name_of(frame.name);
+  const auto made = held::make_and_open(folder, name);
+  if (!made) {
+    struct stat facts{};
+    const bool is_there = made.error().errno_value == EEXIST &&
+                          ::fstatat(folder, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+                          S_ISDIR(facts.st_mode);
+    return is_there ? Status() : std::unexpected(made.error());
+  }
+  const auto identity = held::identity_of(made->get());
+  if (!identity) return {};
+  directories_[frame.name] = *identity;
+  made_.push_back(
+      {.path = frame.name, .mode = frame.mode, .modified = frame.modified, .identity = *identity});
+  if (how_.owner) (void)workspace::give_to(made->get(), *how_.owner);  // it stays the caller's then
   return {};
 }
 
@@ -303,9 +329,14 @@ void Unpacker::finish_folders() {
   for (const Made& each : made_ | std::views::reverse) {
     const auto folder = how_.open_folder(each.path);
     if (!folder) continue;  // somebody else has taken it away
+    if (held::identity_of(folder->get()) != each.identity) {
+      leave(each.path, "another process replaced it: mode and time are not set", true, EBUSY);
+      continue;
+    }
     set_time(folder->get(), each.modified);
     // Its owner must be able to remove it again.
-    (void)::fchmod(folder->get(), (each.mode & 0777) | 0700);  // 0700 else, which harms nobody
+    (void)held::set_mode(folder->get(),
+                         (each.mode & 0777) | 0700);  // 0700 else, which harms nobody
   }
 }
 

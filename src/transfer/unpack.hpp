@@ -12,6 +12,7 @@
 
 #include <sbx/outcome.hpp>
 
+#include "base/held.hpp"
 #include "transfer/archive.hpp"
 #include "workspace/allowance.hpp"
 #include "workspace/changes.hpp"
@@ -70,6 +71,7 @@ class Unpacker {
     std::string path;
     mode_t mode = 0;
     timespec modified{};
+    held::Identity identity;
   };
 
   Status take_all();
@@ -86,6 +88,12 @@ class Unpacker {
   [[nodiscard]] Result<bool> admit(const Frame& frame);
   [[nodiscard]] std::string reason_against(const Frame& frame) const;
   [[nodiscard]] Result<int> folder_of(const std::string& path);
+  /// Removes what a killed sbx left in a directory.
+  void clean(int folder) const;
+  /// Opens a directory that is there. Errors: host "replaced", another one than the first time.
+  [[nodiscard]] Result<UniqueFd> open_same(const std::string& path);
+  /// Makes a directory, or takes the one that is there.
+  [[nodiscard]] Status make_directory(int folder, const Frame& frame);
   /// Where a link leads, in the tree that was brought. False: out of it, or nowhere.
   [[nodiscard]] bool leads_to_brought(const Frame& link) const;
 
@@ -106,7 +114,9 @@ class Unpacker {
   std::unordered_map<std::string, FileType> known_;       ///< what was brought; with Trust::none
   std::unordered_map<std::string, std::string> leading_;  ///< links that are to be made: their text
   std::set<std::string, std::less<>> shut_;               ///< directories that were left out
-  std::string open_path_;                                 ///< of open_, empty if none
+  std::unordered_map<std::string, held::Identity>
+      directories_;        ///< by path, as they were first opened or made
+  std::string open_path_;  ///< of open_, empty if none
   UniqueFd open_;
   std::unordered_set<std::string> cleaned_;
   std::uint64_t entries_ = 0;

@@ -11,9 +11,11 @@
 #include <map>
 #include <optional>
 #include <ranges>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
+#include "base/held.hpp"
 #include "workspace/put.hpp"
 #include "workspace/replaced_files.hpp"
 #include "workspace/tree.hpp"
@@ -136,6 +138,7 @@ class Application {
     const LayerPath place = place_of(copy_, change.path);
     Spot spot;
     spot.folder = SBX_TRY(open_folder(place.layer->lower.get(), folder_of(place.path)));
+    SBX_TRY(check_same(folder_of(change.path), spot.folder.get()));
     spot.name = name_of(place.path);
     spot.exists =
         ::fstatat(spot.folder.get(), spot.name.c_str(), &spot.facts, AT_SYMLINK_NOFOLLOW) == 0;
@@ -146,6 +149,16 @@ class Application {
       before.st_ctim = ours->second.before;
     spot.changed = changed_on_host(copy_, change.path, before);
     return spot;
+  }
+
+  /// Another user's directory may hold another one under this name than a moment ago.
+  Status check_same(const std::string& path, int folder) {
+    const auto now = held::identity_of(folder);
+    const auto first = directories_.try_emplace(path, now.value_or(held::Identity{})).first;
+    if (now && first->second == *now) return {};
+    return fail(Error{.kind = ErrorKind::host,
+                      .code = "replaced",
+                      .message = "another process replaced its directory"});
   }
 
   static bool same_time(const timespec& one, const timespec& other) {
@@ -238,8 +251,7 @@ class Application {
     if (const auto why = conflict_of(change, *spot)) return conflict(*why);
     const OtherNames others(*this, *spot);
     old_.keep(spot->folder.get(), spot->name, spot->facts);
-    if (::unlinkat(spot->folder.get(), spot->name.c_str(), 0) != 0)
-      return by_errno("cannot delete");
+    if (!held::remove_file(spot->folder.get(), spot->name)) return by_errno("cannot delete");
     return std::nullopt;
   }
 
@@ -248,7 +260,7 @@ class Application {
     if (!spot) return is_gone(spot.error()) ? Answer() : left(spot.error().text());
     if (!spot->exists || is_replaced_already(change, *spot)) return std::nullopt;
     if (!S_ISDIR(spot->facts.st_mode)) return conflict("it is no directory on the host now");
-    if (::unlinkat(spot->folder.get(), spot->name.c_str(), AT_REMOVEDIR) == 0) return std::nullopt;
+    if (held::remove_directory(spot->folder.get(), spot->name)) return std::nullopt;
     if (errno == ENOTEMPTY || errno == EEXIST)
       return Refusal{"something in it stays", false, false};
     return by_errno("cannot delete");
@@ -258,9 +270,9 @@ class Application {
     const auto spot = look(change);
     if (!spot) return left(spot.error().text());
     if (const auto why = conflict_of(change, *spot)) return conflict(*why);
-    if (const auto made = make_folder(spot->folder.get(), spot->name, owner_of(change, *spot));
-        !made)
-      return left(made.error().text());
+    const auto made = make_folder(spot->folder.get(), spot->name, owner_of(change, *spot));
+    if (!made) return left(made.error().text());
+    if (const auto identity = held::identity_of(made->get())) directories_[change.path] = *identity;
     return std::nullopt;
   }
 
@@ -318,6 +330,7 @@ class Application {
   Answer set_mode(const Change& change) {
     const LayerPath place = place_of(copy_, change.path);
     UniqueFd opened;
+    held::Identity expected;
     if (place.path == ".") {
       opened = UniqueFd(::fcntl(place.layer->lower.get(), F_DUPFD_CLOEXEC, 3));
     } else {
@@ -330,16 +343,19 @@ class Application {
       if (S_ISREG(spot->facts.st_mode) && spot->facts.st_nlink > 1) return replace(change, *spot);
       opened = UniqueFd(
           ::openat(spot->folder.get(), spot->name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+      // A directory that was made here a while ago: its name may lead to another one now.
+      const auto known = directories_.find(change.path);
+      expected = known == directories_.end() ? held::identity_of(spot->facts) : known->second;
     }
     struct stat facts{};
     if (!opened.valid() || ::fstat(opened.get(), &facts) != 0)
       return by_errno("cannot set the mode");
-    if (type_of(facts.st_mode) != change.type)
+    const bool is_other = place.path != "." && held::identity_of(facts) != expected;
+    if (is_other || type_of(facts.st_mode) != change.type)
       return conflict("something else is there on the host");
-    const std::string name = "/proc/self/fd/" + std::to_string(opened.get());
     // A directory keeps its set-group-ID bit, which gives its group to new files.
     const mode_t kept = S_ISDIR(facts.st_mode) ? facts.st_mode & 07000 : 0;
-    if (::chmod(name.c_str(), kept | (change.mode & 0777)) != 0)
+    if (!held::set_mode(opened.get(), kept | (change.mode & 0777)))
       return by_errno("cannot set the mode");
     return std::nullopt;
   }
@@ -355,6 +371,7 @@ class Application {
   const Copy& copy_;
   Applying how_;
   std::vector<std::string> replaced_;
+  std::unordered_map<std::string, held::Identity> directories_;  ///< by path, as first seen or made
   std::unordered_set<std::string> cleaned_;
   ReplacedFiles old_;
   struct Stamped {

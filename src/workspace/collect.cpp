@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <unordered_set>
 
+#include "base/held.hpp"
 #include "base/planted.hpp"
 #include "base/sys.hpp"
 #include "workspace/names.hpp"
@@ -89,6 +90,19 @@ class Collector {
   Collected collected_;
 };
 
+/// As mkdir(2). A path that has no name at its end can't be missing.
+bool make_last(const std::string& path) {
+  const std::string name = name_of(path);
+  if (name.empty() || name == "." || name == "..") {
+    errno = EEXIST;
+    return false;
+  }
+  const std::string above = path.substr(0, path.size() - name.size());
+  const UniqueFd holder(
+      ::open(above.empty() ? "." : above.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  return holder.valid() && held::make_directory(holder.get(), name, 0777);
+}
+
 }  // namespace
 
 Result<UniqueFd> prepare_target(const std::string& folder) {
@@ -103,7 +117,7 @@ Result<UniqueFd> prepare_target(const std::string& folder) {
   std::string path =
       folder;  // with a slash at its end a link would be followed, path_resolution(7)
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) return refused(errno);
+  if (!make_last(path) && errno != EEXIST) return refused(errno);
   struct stat facts{};
   if (::lstat(path.c_str(), &facts) != 0) return refused(errno);
   // A program of an earlier run may have made the link: what it leads to is not the caller's choice.

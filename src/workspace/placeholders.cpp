@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/held.hpp"
 #include "base/sys.hpp"
 #include "workspace/put.hpp"
 #include "workspace/tree.hpp"
@@ -56,13 +57,12 @@ bool Placeholders::make(const plan::PlannedPlaceholder& planned, Made& made) {
   struct stat above{};
   if (::fstat(made.folder.get(), &above) != 0) return false;
   const Owner owner{.uid = above.st_uid, .gid = above.st_gid};
-  const char* const name = planned.name.c_str();
   if (planned.is_folder) {
-    if (::mkdirat(made.folder.get(), name, 0755) != 0) return false;
-    made.lock = UniqueFd(
-        ::openat(made.folder.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    auto opened = held::make_and_open(made.folder.get(), planned.name, 0755);
+    if (!opened) return false;
+    made.lock = std::move(*opened);
   } else {
-    made.lock = UniqueFd(::openat(made.folder.get(), name,
+    made.lock = UniqueFd(::openat(made.folder.get(), planned.name.c_str(),
                                   O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
     if (!made.lock.valid()) return false;
     (void)sys::write_all(made.lock.get(), planned.content);  // an empty one is sealed as well
@@ -113,7 +113,8 @@ void Placeholders::remove(const Made& made) {
   if (!made.is_ours || ::flock(made.lock.get(), LOCK_EX | LOCK_NB) != 0) return;
   if (!is_current(made.folder.get(), made.name, made.lock.get())) return;
   // A directory that somebody filled meanwhile stays.
-  (void)::unlinkat(made.folder.get(), made.name.c_str(), made.is_folder ? AT_REMOVEDIR : 0);
+  (void)(made.is_folder ? held::remove_directory(made.folder.get(), made.name)
+                        : held::remove_file(made.folder.get(), made.name));
 }
 
 Placeholders::~Placeholders() {

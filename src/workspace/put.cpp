@@ -1,7 +1,6 @@
 #include "workspace/put.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/file.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/held.hpp"
 #include "base/random.hpp"
 #include "plan/files/pattern.hpp"
 #include "workspace/tree.hpp"
@@ -25,7 +25,6 @@ constexpr off_t kSmall = 65'536;
 constexpr off_t kBlock = 512;  // the unit of st_blocks
 constexpr std::string_view kTemporary = ".sbx-";
 constexpr std::size_t kTemporaryDigits = 16;
-constexpr int kLockStep = 10;  // milliseconds
 
 std::unexpected<Error> refused(const std::string& what, const std::string& name) {
   return fail_errno(ErrorKind::host, "cannot-put", "cannot " + what + " '" + name + "'");
@@ -90,20 +89,19 @@ class Temporary {
   Temporary(const Temporary&) = delete;
   Temporary& operator=(const Temporary&) = delete;
   ~Temporary() {
-    if (!renamed_) ::unlinkat(folder_, name_.c_str(), 0);
+    if (!renamed_) (void)held::remove_file(folder_, name_);  // nothing can be done about it here
   }
-  [[nodiscard]] const char* name() const { return name_.c_str(); }
+  [[nodiscard]] const std::string& name() const { return name_; }
   Status rename_to(const std::string& name, const Expected& expected) {
     SBX_TRY(check(name, expected));
-    const unsigned flags = expected.what == Expected::What::nothing ? RENAME_NOREPLACE : 0;
-    if (::renameat2(folder_, name_.c_str(), folder_, name.c_str(), flags) != 0) {
-      if (errno == EEXIST && flags != 0) return replaced(name);
-      // A file system without RENAME_NOREPLACE: what was just looked at has to do.
-      if (errno != EINVAL || ::renameat(folder_, name_.c_str(), folder_, name.c_str()) != 0)
-        return refused("write", name);
-    }
-    renamed_ = true;
-    return {};
+    const held::Name from{folder_, name_};
+    const held::Name to{folder_, name};
+    const bool to_free = expected.what == Expected::What::nothing;
+    renamed_ = to_free ? held::rename_to_free(from, to) : held::rename(from, to);
+    if (!renamed_ && to_free && errno == EEXIST) return replaced(name);
+    // A file system without RENAME_NOREPLACE: what was just looked at has to do.
+    if (!renamed_ && to_free && errno == EINVAL) renamed_ = held::rename(from, to);
+    return renamed_ ? Status() : refused("write", name);
   }
 
  private:
@@ -135,7 +133,7 @@ Status give_to(int file, Owner owner) {
   struct stat facts{};
   if (::fstat(file, &facts) != 0) return refused("look at", "a copy");
   if (facts.st_uid == owner.uid && facts.st_gid == owner.gid) return {};
-  if (::fchown(file, owner.uid, owner.gid) == 0 || facts.st_uid == owner.uid) return {};
+  if (held::set_owner(file, owner.uid, owner.gid) || facts.st_uid == owner.uid) return {};
   return refused("keep the owner of", "a file");
 }
 
@@ -163,12 +161,25 @@ Result<UniqueFd> make_folder(int root, const std::string& path, Owner owner) {
   if (folder || folder.error().errno_value != ENOENT) return folder;
   const UniqueFd holder = SBX_TRY(make_folder(root, folder_of(path), owner));
   const std::string name = name_of(path);
-  if (::mkdirat(holder.get(), name.c_str(), 0755) != 0 && errno != EEXIST)
-    return refused("make the directory", path);
-  folder = open_folder(root, path);
-  if (folder) SBX_TRY(give_to(folder->get(), owner));
-  return folder;
+  auto made = held::make_and_open(holder.get(), name, 0755);
+  if (!made && made.error().errno_value == EEXIST) return open_folder(root, path);
+  if (made) SBX_TRY(give_to(made->get(), owner));
+  return made;
 }
+
+namespace {
+
+constexpr int kMostAttempts = 8;
+
+/// Locks a new file against remove_dead_temporaries(), unless it was removed before that. A file system without locks
+/// keeps the file too.
+bool is_kept(int file) {
+  if (::flock(file, LOCK_SH | LOCK_NB) != 0) return errno != EWOULDBLOCK;
+  struct stat facts{};
+  return ::fstat(file, &facts) == 0 && facts.st_nlink > 0;
+}
+
+}  // namespace
 
 NewFile::NewFile(std::unique_ptr<Temporary> temporary, std::string name, UniqueFd fd)
     : temporary_(std::move(temporary)), name_(std::move(name)), fd_(std::move(fd)) {}
@@ -177,18 +188,22 @@ NewFile& NewFile::operator=(NewFile&&) noexcept = default;
 NewFile::~NewFile() = default;
 
 Result<NewFile> NewFile::make(int folder, std::string name, mode_t mode) {
-  auto temporary = std::make_unique<Temporary>(folder);
-  UniqueFd fd(::openat(folder, temporary->name(),
-                       O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, mode));
-  if (!fd.valid()) return refused("write", name);
-  return NewFile(std::move(temporary), std::move(name), std::move(fd));
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    auto temporary = std::make_unique<Temporary>(folder);
+    UniqueFd fd(::openat(folder, temporary->name().c_str(),
+                         O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, mode));
+    if (!fd.valid()) break;
+    if (is_kept(fd.get())) return NewFile(std::move(temporary), std::move(name), std::move(fd));
+  }
+  return refused("write", name);
 }
 
 Status NewFile::finish(mode_t mode, std::optional<Owner> owner, const Expected& expected) {
   if (owner) SBX_TRY(give_to(fd_.get(), *owner));
   struct stat facts{};
   const bool has_mode = ::fstat(fd_.get(), &facts) == 0 && (facts.st_mode & 07777) == (mode & 0777);
-  if (!has_mode && ::fchmod(fd_.get(), mode & 0777) != 0) return refused("set the mode of", name_);
+  if (!has_mode && !held::set_mode(fd_.get(), mode & 0777))
+    return refused("set the mode of", name_);
   return temporary_->rename_to(name_, expected);
 }
 
@@ -199,14 +214,25 @@ Status put_file(int source, int folder, const std::string& name, mode_t mode, Ow
   return file.finish(mode, owner, expected);
 }
 
+namespace {
+
+/// Only a link that is the caller's: whatever else has the name now was not made here.
+void give_link(int folder, const std::string& name, Owner owner) {
+  const auto link = held::open_name(folder, name, O_PATH);
+  struct stat facts{};
+  if (link && ::fstat(link->get(), &facts) == 0 && S_ISLNK(facts.st_mode) &&
+      facts.st_uid == ::geteuid() && facts.st_nlink == 1)
+    (void)held::set_owner(link->get(), owner.uid, owner.gid);
+}
+
+}  // namespace
+
 Status put_link(const std::string& text, int folder, const std::string& name,
                 std::optional<Owner> owner, const Expected& expected) {
   Temporary temporary(folder);
-  if (::symlinkat(text.c_str(), folder, temporary.name()) != 0)
-    return refused("make the link", name);
+  if (!held::make_symlink(text, folder, temporary.name())) return refused("make the link", name);
   // Nobody reads the owner of a link but `ls`: one that can't be given away stays the caller's.
-  if (owner)
-    (void)!::fchownat(folder, temporary.name(), owner->uid, owner->gid, AT_SYMLINK_NOFOLLOW);
+  if (owner) give_link(folder, temporary.name(), *owner);
   return temporary.rename_to(name, expected);
 }
 
@@ -228,26 +254,23 @@ void remove_temporaries(int folder) {
     struct stat facts{};
     if (is_temporary(name) && ::fstatat(folder, name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
         (S_ISREG(facts.st_mode) || S_ISLNK(facts.st_mode)))
-      (void)::unlinkat(folder, name.c_str(), 0);  // one that can't be removed does no harm
+      (void)held::remove_file(folder, name);  // one that can't be removed does no harm
   }
 }
 
-Status lock_folder(int folder, const Waiting& waiting) {
-  bool first = true;
-  while (::flock(folder, LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EINTR) continue;
-    if (errno != EWOULDBLOCK)
-      return fail_errno(ErrorKind::host, "cannot-lock",
-                        "cannot lock the directory that is written to");
-    if (std::exchange(first, false) && waiting.begins) waiting.begins();
-    // Signals may be held back, and a flock(2) that waits would not see them.
-    if (waiting.stop && waiting.stop())
-      return fail(Error{.kind = ErrorKind::host,
-                        .code = "stopped",
-                        .message = "interrupted while another sbx wrote to the same directory"});
-    (void)::poll(nullptr, 0, kLockStep);
+/// NewFile holds a lock on its file from the start. A file that has no lock for a moment after it was made is looked at by its
+/// maker once more, see is_kept().
+void remove_dead_temporaries(int folder) {
+  const auto names = read_names(folder);
+  if (!names) return;
+  for (const std::string& name : *names) {
+    if (!is_temporary(name)) continue;
+    const auto file = held::open_name(folder, name, O_RDONLY);
+    struct stat facts{};
+    if (file && ::fstat(file->get(), &facts) == 0 && S_ISREG(facts.st_mode) &&
+        ::flock(file->get(), LOCK_EX | LOCK_NB) == 0)
+      (void)held::remove_file(folder, name);  // one that can't be removed does no harm
   }
-  return {};
 }
 
 }  // namespace sbx::workspace

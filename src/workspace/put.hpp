@@ -4,7 +4,6 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +11,7 @@
 
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
+#include "workspace/folder_lock.hpp"
 
 /// Writing into directories of the host: each file is its old or its new self at every moment, and no
 /// link is followed.
@@ -81,13 +81,7 @@ class NewFile {
 inline constexpr const char* kTemporaryName = "a name that sbx itself uses while it writes";
 /// Removes such files and links from a directory. Only while lock_folder() keeps others from writing.
 void remove_temporaries(int folder);
-
-/// Waits until no other sbx brings files out to this directory; the lock goes with the descriptor.
-struct Waiting {
-  std::function<void()> begins;  ///< called before the first wait
-  std::function<bool()> stop;    ///< asked while waiting: true gives up
-};
-/// Errors: host; "stopped" when `stop` returned true.
-[[nodiscard]] Status lock_folder(int folder, const Waiting& waiting);
+/// Removes such files from a directory without that lock: each whose maker is dead.
+void remove_dead_temporaries(int folder);
 
 }  // namespace sbx::workspace
