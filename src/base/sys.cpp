@@ -160,6 +160,19 @@ pid_t pid_of(int pidfd) {
   return pid;
 }
 
+UniqueFd peer_process(int socket) {
+  constexpr int kPeerPidfd = 77;  // SO_PEERPIDFD
+  int pidfd = -1;
+  socklen_t size = sizeof pidfd;
+  if (::getsockopt(socket, SOL_SOCKET, kPeerPidfd, &pidfd, &size) == 0) return UniqueFd(pidfd);
+  ucred peer{};
+  size = sizeof peer;
+  if (errno != ENOPROTOOPT || ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
+      peer.pid <= 0)
+    return UniqueFd();
+  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0)));
+}
+
 std::uint64_t now_microseconds() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);

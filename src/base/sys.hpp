@@ -49,6 +49,10 @@ struct Pipe {
 /// The process of a pidfd, in this PID namespace; -1 where it has ended or is in none below.
 [[nodiscard]] pid_t pid_of(int pidfd);
 
+/// The pidfd of the process that connected to a unix socket, or that listens on the one it is connected to. Before Linux 6.5
+/// by its number, which another process may have by now. Invalid when the process was reaped.
+[[nodiscard]] UniqueFd peer_process(int socket);
+
 /// Microseconds on CLOCK_MONOTONIC.
 [[nodiscard]] std::uint64_t now_microseconds();
 

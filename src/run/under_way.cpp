@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "base/sys.hpp"
+#include "host/parse.hpp"
 
 namespace sbx::run {
 namespace {
@@ -57,21 +58,38 @@ bool is_id(std::string_view text) {
          text.find_first_not_of("0123456789abcdef", 2) == std::string_view::npos;
 }
 
-/// The process that listens on that name; empty if there is none.
-std::optional<ucred> listener_of(std::string_view name) {
+/// The process that listens on a name.
+struct Listener {
+  ucred facts{};
+  UniqueFd
+      process;  ///< its pidfd; invalid where it is in a PID namespace that this process does not see
+};
+
+/// With network.mode = "host" a program of a sandbox can take a name too. It lives in a PID namespace below.
+bool is_sandboxed(const Listener& listener) {
+  if (listener.facts.pid <= 0) return false;
+  const auto facts =
+      sys::read_file("/proc/self/fdinfo/" + std::to_string(listener.process.get()), kCommandLimit);
+  return !facts || !host::is_of_this_pid_namespace(*facts, listener.facts.pid);
+}
+
+/// Empty if nobody listens, or a sandboxed program.
+std::optional<Listener> listener_of(std::string_view name) {
   const UniqueFd asking(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   const Address address = address_of(name);
-  ucred peer{};
-  socklen_t size = sizeof peer;
+  Listener listener;
+  socklen_t size = sizeof listener.facts;
   // Limits how long connect(2) waits when the backlog is full, socket(7).
   if (!asking.valid() ||
       ::setsockopt(asking.get(), SOL_SOCKET, SO_SNDTIMEO, &kAnswersWithin, sizeof kAnswersWithin) !=
           0 ||
       ::connect(asking.get(), reinterpret_cast<const sockaddr*>(&address.value), address.size) !=
           0 ||
-      ::getsockopt(asking.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+      ::getsockopt(asking.get(), SOL_SOCKET, SO_PEERCRED, &listener.facts, &size) != 0)
     return std::nullopt;
-  return peer;
+  listener.process = sys::peer_process(asking.get());
+  if (is_sandboxed(listener)) return std::nullopt;
+  return listener;
 }
 
 std::string name_of(const UnderWay& run) {
@@ -183,9 +201,9 @@ Result<std::vector<UnderWay>> runs_under_way() {
   std::vector<UnderWay> list;
   for (const std::string& name : names) {
     auto run = read_name(name);
-    const auto peer = run ? listener_of(name) : std::nullopt;
-    if (!peer || peer->uid != ::geteuid()) continue;
-    run->pid = peer->pid;
+    const auto listener = run ? listener_of(name) : std::nullopt;
+    if (!listener || listener->facts.uid != ::geteuid()) continue;
+    run->pid = listener->facts.pid;
     if (run->pid > 0) {
       run->since = start_of(run->pid);
       run->command = command_of(run->pid);
@@ -202,15 +220,16 @@ Status end_run(const UnderWay& run) {
                       .code = "not-ended",
                       .message = "the run \"" + run.id +
                                  "\" belongs to a PID namespace that this process does not see"});
-  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, run.pid, 0)));
-  // The pid may have been reused. If it still listens on the name, the pidfd refers to the run.
-  const auto peer = process.valid() ? listener_of(name_of(run)) : std::nullopt;
-  if (!peer || peer->pid != run.pid || peer->uid != ::geteuid()) return gone(run);
-  if (::syscall(SYS_pidfd_send_signal, process.get(), SIGTERM, nullptr, 0) != 0) {
+  const auto listener = listener_of(name_of(run));
+  if (!listener || !listener->process.valid() || listener->facts.pid != run.pid ||
+      listener->facts.uid != ::geteuid())
+    return gone(run);
+  const int process = listener->process.get();
+  if (::syscall(SYS_pidfd_send_signal, process, SIGTERM, nullptr, 0) != 0) {
     if (errno == ESRCH) return gone(run);
     return fail_errno(ErrorKind::host, "not-ended", "the run \"" + run.id + "\" can't be stopped");
   }
-  pollfd ended{.fd = process.get(), .events = POLLIN, .revents = 0};
+  pollfd ended{.fd = process, .events = POLLIN, .revents = 0};
   int ready = 0;
   do {
     ready = ::poll(&ended, 1, kEndsWithin);

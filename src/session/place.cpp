@@ -14,6 +14,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/held.hpp"
 #include "base/random.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
@@ -57,9 +58,9 @@ UniqueFd open_lock(int folder) {
 }
 
 void remove_session(int parent, int folder, const std::string& name) {
-  (void)::unlinkat(folder, kSocket, 0);
-  (void)::unlinkat(folder, kLock, 0);
-  (void)::unlinkat(parent, name.c_str(), AT_REMOVEDIR);
+  (void)held::remove_file(folder, kSocket);
+  (void)held::remove_file(folder, kLock);
+  (void)held::remove_directory(parent, name);
 }
 
 /// True if nobody holds the lock; then the directory is removed.
@@ -122,7 +123,7 @@ Result<Place> Place::make(const host::Host& host, const std::string& name) {
   UniqueFd parent = SBX_TRY(run::open_session_folder(host, run::IfMissing::is_made));
   // Another process may sweep the directory between the steps: then they begin anew.
   for (int attempt = 0; attempt < 100; ++attempt) {
-    if (::mkdirat(parent.get(), name.c_str(), 0700) != 0 && errno != EEXIST) break;
+    if (!held::make_directory(parent.get(), name, 0700) && errno != EEXIST) break;
     UniqueFd folder = open_folder(parent.get(), name);
     if (!folder.valid()) continue;
     UniqueFd lock = open_lock(folder.get());
@@ -135,7 +136,7 @@ Result<Place> Place::make(const host::Host& host, const std::string& name) {
                                 name + " ends it"});
     struct stat facts{};
     if (::fstat(lock.get(), &facts) != 0 || facts.st_nlink == 0) continue;  // it was swept
-    (void)::unlinkat(folder.get(), kSocket, 0);
+    (void)held::remove_file(folder.get(), kSocket);
     return Place(name, std::move(parent), std::move(folder), std::move(lock));
   }
   return fail_errno(ErrorKind::host, "no-session-folder",
@@ -200,7 +201,7 @@ bool may_use(int connection) {
   if (peer.uid == 0 || ::geteuid() == 0) return peer.uid == 0;
   if (peer.uid != ::geteuid() || peer.pid <= 0) return false;
   // Not by /proc/PID/status, which hidepid hides.
-  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0)));
+  const UniqueFd process = sys::peer_process(connection);
   if (!process.valid()) return false;
   const auto facts = sys::read_file("/proc/self/fdinfo/" + std::to_string(process.get()), 65536);
   return facts && host::is_of_this_pid_namespace(*facts, peer.pid);
