@@ -11,6 +11,7 @@
 #include <array>
 #include <memory>
 
+#include "base/held.hpp"
 #include "base/random.hpp"
 #include "base/sys.hpp"
 
@@ -51,7 +52,7 @@ void remove_if_left(int parent, const char* name) {
   if (!folder.valid() || !is_marked(folder.get())) return;
   if (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) return;  // its supervisor lives
   sweep("/proc/self/fd/" + std::to_string(folder.get()));     // a session's has groups inside
-  (void)::unlinkat(parent, name, AT_REMOVEDIR);  // EBUSY: processes are left, the next run's turn
+  (void)held::remove_directory(parent, name);  // EBUSY: processes are left, the next run's turn
 }
 
 }  // namespace
@@ -70,12 +71,14 @@ OwnedFolder& OwnedFolder::operator=(OwnedFolder&& other) noexcept {
 
 Result<OwnedFolder> OwnedFolder::make(const std::string& parent, const std::string& name) {
   std::string path = parent + "/" + name;
-  if (::mkdir(path.c_str(), 0755) != 0)
+  const UniqueFd holder(::open(parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!holder.valid() || !held::make_directory(holder.get(), name, 0755))
     return fail_errno(ErrorKind::host, "no-cgroup", "cannot make the cgroup '" + path + "'");
-  UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  UniqueFd folder(
+      ::openat(holder.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!folder.valid() || ::flock(folder.get(), LOCK_EX | LOCK_NB) != 0 || !set_mark(folder.get())) {
     const int why = errno;
-    (void)::rmdir(path.c_str());
+    (void)held::remove_directory(holder.get(), name);
     return fail_errno(ErrorKind::host, "no-cgroup", "cannot mark the cgroup '" + path + "'", why);
   }
   return OwnedFolder(std::move(path), std::move(folder));
@@ -92,12 +95,16 @@ int OwnedFolder::release() {
 
 bool OwnedFolder::remove() {
   if (!folder_.valid()) return true;
-  int answer = ::rmdir(path_.c_str());
-  for (int step = 0; answer != 0 && errno == EBUSY && step < kRemovalSteps; ++step) {
+  const std::size_t slash = path_.rfind('/');
+  const std::string name = path_.substr(slash + 1);
+  const UniqueFd holder(
+      ::open(path_.substr(0, slash + 1).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  bool removed = holder.valid() && held::remove_directory(holder.get(), name);
+  for (int step = 0; !removed && errno == EBUSY && step < kRemovalSteps; ++step) {
     one_millisecond();
-    answer = ::rmdir(path_.c_str());
+    removed = held::remove_directory(holder.get(), name);
   }
-  const bool removed = answer == 0 || errno == ENOENT;
+  removed = removed || errno == ENOENT;
   folder_.reset();
   return removed;
 }

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/held.hpp"
 #include "base/random.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
@@ -66,12 +67,12 @@ void remove_set(int store, const std::string& name) {
   if (const auto contents = workspace::open_folder(set->get(), kContents))
     for (const std::string& each :
          workspace::read_names(contents->get()).value_or(std::vector<std::string>()))
-      (void)::unlinkat(contents->get(), each.c_str(), 0);
-  (void)::unlinkat(set->get(), kContents, AT_REMOVEDIR);
+      (void)held::remove_file(contents->get(), each);
+  (void)held::remove_directory(set->get(), kContents);
   for (const std::string& each :
        workspace::read_names(set->get()).value_or(std::vector<std::string>()))
-    (void)::unlinkat(set->get(), each.c_str(), 0);
-  (void)::unlinkat(store, name.c_str(), AT_REMOVEDIR);  // what is left is looked at next time
+    (void)held::remove_file(set->get(), each);
+  (void)held::remove_directory(store, name);  // what is left is looked at next time
 }
 
 /// A set that is being written: a locked directory with a temporary name, removed unless it is finished.
@@ -79,10 +80,10 @@ class Draft {
  public:
   static Result<Draft> make(int store) {
     Draft draft(store);
-    if (::mkdirat(store, draft.name_.c_str(), 0700) != 0) return not_kept("no directory for them");
+    if (!held::make_directory(store, draft.name_, 0700)) return not_kept("no directory for them");
     draft.folder_ = SBX_TRY(workspace::open_folder(store, draft.name_));
     if (::flock(draft.folder_.get(), LOCK_EX | LOCK_NB) != 0) return not_kept("no lock on them");
-    if (::mkdirat(draft.folder_.get(), kContents, 0700) != 0)
+    if (!held::make_directory(draft.folder_.get(), kContents, 0700))
       return not_kept("no directory for them");
     draft.contents_ = SBX_TRY(workspace::open_folder(draft.folder_.get(), kContents));
     return draft;
@@ -112,7 +113,7 @@ class Draft {
   Result<std::string> publish(const std::string& wanted) {
     for (int i = 1; i <= kMostOfOneName; ++i) {
       const std::string name = i == 1 ? wanted : wanted + "-" + std::to_string(i);
-      if (::renameat2(store_, name_.c_str(), store_, name.c_str(), RENAME_NOREPLACE) == 0) {
+      if (held::rename_to_free({store_, name_}, {store_, name})) {
         name_.clear();
         return name;
       }
@@ -325,9 +326,9 @@ Status Store::note_applied(const std::string& name, std::int64_t when, std::uint
                                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file.valid()) return not_kept("no file for what was applied");
   Status written = sys::write_all(file.get(), fmt::format("{} {}\n", when, count));
-  if (written && ::renameat(set.get(), temporary.c_str(), set.get(), kApplied) != 0)
+  if (written && !held::rename({set.get(), temporary}, {set.get(), kApplied}))
     written = not_kept("no file for what was applied");
-  if (!written) (void)::unlinkat(set.get(), temporary.c_str(), 0);
+  if (!written) (void)held::remove_file(set.get(), temporary);
   return written;
 }
 
@@ -340,7 +341,7 @@ Status Store::drop(const std::string& name) const {
                       .message = "the change set \"" + name + "\" is being applied or shown"});
   // First out of sight: a set is there as a whole or not at all.
   const std::string unfinished = random_name();
-  if (::renameat(folder_.get(), name.c_str(), folder_.get(), unfinished.c_str()) != 0)
+  if (!held::rename({folder_.get(), name}, {folder_.get(), unfinished}))
     return fail_errno(ErrorKind::host, "not-dropped", "cannot drop \"" + name + "\"");
   remove_set(folder_.get(), unfinished);
   return {};

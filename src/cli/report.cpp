@@ -13,6 +13,7 @@
 #include <climits>
 #include <cstdio>
 
+#include "base/held.hpp"
 #include "base/planted.hpp"
 #include "base/sys.hpp"
 
@@ -138,16 +139,14 @@ ReportTargets ReportTargets::stdout_only(const OutputOptions& options) {
 Status ReportTargets::write_file(std::string_view record) const {
   const std::string temporary =
       fmt::format(".{}.sbx-{}", file_name_.substr(0, NAME_MAX - 32), ::getpid());
-  (void)::unlinkat(folder_.get(), temporary.c_str(), 0);  // left by a killed sbx with the same pid
+  (void)held::remove_file(folder_.get(), temporary);  // left by a killed sbx with the same pid
   UniqueFd file(
       ::openat(folder_.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!file.valid()) return unwritable(shown_, errno);
   Status written = deliver(file.get(), record, fmt::format("\"{}\"", shown_));
-  if (written &&
-      ::renameat(folder_.get(), temporary.c_str(), folder_.get(), file_name_.c_str()) != 0)
+  if (written && !held::rename({folder_.get(), temporary}, {folder_.get(), file_name_}))
     written = unwritable(shown_, errno);
-  if (!written)
-    (void)::unlinkat(folder_.get(), temporary.c_str(), 0);  // the first error is reported
+  if (!written) (void)held::remove_file(folder_.get(), temporary);  // the first error is reported
   return written;
 }
 

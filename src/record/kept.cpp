@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "base/held.hpp"
 #include "base/sys.hpp"
 #include "workspace/state.hpp"
 
@@ -29,15 +30,15 @@ Result<std::string> read_kept(const std::string& folder) {
 Status keep_record(const std::string& folder, std::string_view record) {
   const UniqueFd place = SBX_TRY(workspace::open_state(folder, workspace::Missing::is_made));
   const std::string temporary = fmt::format(".{}.{}", kFile, ::getpid());
-  (void)::unlinkat(place.get(), temporary.c_str(), 0);  // left by a killed sbx with the same pid
+  (void)held::remove_file(place.get(), temporary);  // left by a killed sbx with the same pid
   const UniqueFd file(
       ::openat(place.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file.valid())
     return fail_errno(ErrorKind::host, "cannot-write", "cannot write to '" + folder + "'");
   Status written = sys::write_all(file.get(), record);
-  if (written && ::renameat(place.get(), temporary.c_str(), place.get(), kFile) != 0)
+  if (written && !held::rename({place.get(), temporary}, {place.get(), kFile}))
     written = fail_errno(ErrorKind::host, "cannot-write", "cannot write to '" + folder + "'");
-  if (!written) (void)::unlinkat(place.get(), temporary.c_str(), 0);  // the first error is reported
+  if (!written) (void)held::remove_file(place.get(), temporary);  // the first error is reported
   return written;
 }
 

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/held.hpp"
 #include "base/json_read.hpp"
 #include "base/sys.hpp"
 
@@ -42,7 +43,7 @@ Result<DriverChannel> DriverChannel::make(uid_t owner) {
   constexpr auto kLeave = static_cast<uid_t>(-1);
   // Interpreters open their ends again through /proc/self/fd, which asks for the owner, proc_pid_fd(5).
   for (const int fd : {requests.read.get(), replies.write.get()})
-    if (owner != kLeave && ::fchown(fd, owner, static_cast<gid_t>(-1)) != 0)
+    if (owner != kLeave && !held::set_owner(fd, owner, static_cast<gid_t>(-1)))
       return fail_errno(ErrorKind::host, "no-stream", "cannot make a context's channel its own");
   for (const int fd : {requests.write.get(), replies.read.get()})
     (void)::fcntl(fd, F_SETFL, O_NONBLOCK);

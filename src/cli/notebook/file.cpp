@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "base/held.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "changes/bring_out.hpp"
@@ -80,15 +81,15 @@ Result<NotebookTarget> NotebookTarget::prepare(const std::string& folder,
 
 Status NotebookTarget::write(const std::string& text) const {
   const std::string temporary = fmt::format(".sbx-notebook-{}", ::getpid());
-  (void)::unlinkat(folder_.get(), temporary.c_str(), 0);  // left by a killed sbx
+  (void)held::remove_file(folder_.get(), temporary);  // left by a killed sbx
   const UniqueFd file(::openat(folder_.get(), temporary.c_str(),
                                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (!file.valid()) return failed(errno);
   Status written = sys::write_all(file.get(), text);
   if (!written) written = failed(written.error().errno_value);
-  if (written && ::renameat(folder_.get(), temporary.c_str(), folder_.get(), name_.c_str()) != 0)
+  if (written && !held::rename({folder_.get(), temporary}, {folder_.get(), name_}))
     written = failed(errno);
-  if (!written) (void)::unlinkat(folder_.get(), temporary.c_str(), 0);
+  if (!written) (void)held::remove_file(folder_.get(), temporary);
   return written;
 }
 

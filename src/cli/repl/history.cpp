@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "base/held.hpp"
 #include "base/json.hpp"
 #include "base/sys.hpp"
 #include "run/session_folder.hpp"
@@ -66,13 +67,13 @@ Status History::load() {
 void History::shorten() const {
   const std::string made = file_ + ".new";
   if (::flock(folder_.get(), LOCK_EX | LOCK_NB) != 0) return;
-  (void)::unlinkat(folder_.get(), made.c_str(), 0);
+  (void)held::remove_file(folder_.get(), made);
   const UniqueFd file(
       ::openat(folder_.get(), made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   std::string text;
   for (const std::string& cell : cells_) text += line_of(cell);
   if (file.valid() && sys::write_all(file.get(), text))
-    (void)::renameat(folder_.get(), made.c_str(), folder_.get(), file_.c_str());
+    (void)held::rename({folder_.get(), made}, {folder_.get(), file_});
   (void)::flock(folder_.get(), LOCK_UN);
 }
 

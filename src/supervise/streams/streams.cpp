@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/held.hpp"
 #include "base/sys.hpp"
 
 namespace sbx::supervise {
@@ -18,7 +19,7 @@ std::unexpected<Error> no_stream(const char* what) {
 }
 
 Status give_to(int fd, uid_t uid) {
-  if (uid == kLeave || ::fchown(fd, uid, static_cast<gid_t>(-1)) == 0) return {};
+  if (uid == kLeave || held::set_owner(fd, uid, static_cast<gid_t>(-1))) return {};
   return no_stream("the command's streams its own");
 }
 
@@ -36,7 +37,7 @@ Result<UniqueFd> make_witness(UniqueFd& child_end, uid_t uid) {
   if (!file.valid()) return no_stream("an empty standard input");
   const timespec times[2] = {kLongAgo, kLongAgo};
   const int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
-  if (::fchmod(file.get(), 0400) != 0 || ::futimens(file.get(), times) != 0 ||
+  if (!held::set_mode(file.get(), 0400) || !held::set_times(file.get(), times) ||
       ::fcntl(file.get(), F_ADD_SEALS, seals) != 0)
     return no_stream("an empty standard input");
   const std::string path = "/proc/self/fd/" + std::to_string(file.get());
