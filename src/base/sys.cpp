@@ -173,6 +173,12 @@ UniqueFd peer_process(int socket) {
   return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0)));
 }
 
+mode_t file_mode_mask() {
+  const mode_t mask = ::umask(077);
+  ::umask(mask);
+  return mask;
+}
+
 std::uint64_t now_microseconds() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);

@@ -53,6 +53,9 @@ struct Pipe {
 /// by its number, which another process may have by now. Invalid when the process was reaped.
 [[nodiscard]] UniqueFd peer_process(int socket);
 
+/// The process's umask(2). Only for a process with one thread: for a moment it is another.
+[[nodiscard]] mode_t file_mode_mask();
+
 /// Microseconds on CLOCK_MONOTONIC.
 [[nodiscard]] std::uint64_t now_microseconds();
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/sys.hpp"
 #include "base/text.hpp"
 #include "cli/parent.hpp"
 #include "cli/report.hpp"
@@ -52,6 +53,7 @@ class Exec {
   Status prepare() {
     request_.id = run::make_run_id();
     request_.program = typed_.request;
+    request_.program.umask = sys::file_mode_mask();
     auto targets = ReportTargets::prepare(typed_.output);
     targets_ = targets ? std::move(*targets) : ReportTargets::stdout_only(typed_.output);
     return targets ? Status() : Status(fail(targets.error()));

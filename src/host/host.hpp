@@ -146,6 +146,7 @@ struct Host {
   uid_t uid = 0;
   gid_t gid = 0;
   std::vector<gid_t> groups;  ///< supplementary
+  mode_t umask = 022;
   /// CAP_SYS_ADMIN, CAP_SETUID and CAP_SETGID over the initial user namespace: idmapped mounts and a uid of its own.
   bool privileged = false;
   std::string

@@ -124,6 +124,7 @@ Host caller() {
   Host host;
   host.uid = ::geteuid();
   host.gid = ::getegid();
+  host.umask = sys::file_mode_mask();
   host.environment = caller_environment();
   host.home = caller_home(host.uid, host.environment);
   host.working_directory = current_folder();

@@ -72,6 +72,7 @@ Result<Plan> make_call_plan(Plan plan, const policy::Policy& policy, const host:
   with_all.environment.insert(with_all.environment.begin(), plan.sight->environment.begin(),
                               plan.sight->environment.end());
   plan.environment = decide_environment(policy.environment, host, with_all, program.bin_folders);
+  if (request.umask) plan.umask = *request.umask;  // an interpreter keeps the session's
   plan.notes = std::move(program.notes);
   plan.explanations = std::move(program.explanations);
   plan.interactive = request.interactive;

@@ -86,6 +86,7 @@ Status decide_files(const policy::Policy& policy, const host::Host& host, const 
   plan.command = std::move(program.command);
   plan.executable = std::move(program.executable);
   plan.interpreter = std::move(program.interpreter);
+  plan.umask = request.umask.value_or(host.umask);
   plan.environment = decide_environment(policy.environment, host, request, program.bin_folders);
   plan.live = std::move(places.live);
   plan.live_in_memory = std::move(places.live_in_memory);

@@ -118,6 +118,7 @@ struct Plan {
   std::optional<Executable> first;
   std::vector<std::string> environment;  ///< NAME=VALUE
   std::string working_directory;         ///< inside
+  mode_t umask = 022;
   InterpreterFacts interpreter;
   Identity identity;
   std::vector<Mount> mounts;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <map>
 #include <optional>
 #include <string>
@@ -34,6 +36,8 @@ struct RunRequest {
   std::vector<Input> inputs;         ///< --in
   std::vector<std::string> require;  ///< --require
   bool explain = false;              ///< --explain: report path lookups
+  /// Of a call: its client's. Not set: the umask of the process that makes the sandbox.
+  std::optional<mode_t> umask;
 };
 
 }  // namespace sbx::plan

@@ -125,6 +125,7 @@ struct Program {
   bool interactive;
   winsize window;
   Text working_directory;
+  mode_t umask;
   Relative<const Limit> limits;
   std::uint64_t limit_count;
   int landlock_abi;

@@ -253,6 +253,7 @@ void pack_facts(Program& program, const plan::Plan& plan, const PackRequest& req
   program.list_processes = request.list_processes;
   program.waits_for_copies = request.waits_for_copies;
   program.interactive = plan.interactive;
+  program.umask = plan.umask;
   program.window = request.window;
   program.limit_count = plan.process_limits.size();
   program.filter_length = static_cast<std::uint16_t>(plan.filter.program.size());

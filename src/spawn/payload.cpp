@@ -65,7 +65,7 @@ void mark_descriptors(const Program& program) {
 }
 
 void enter_working_directory(const Program& program) {
-  ::umask(022);
+  ::umask(program.umask);
   if (!enter(program, Stage::working_directory)) return;
   must(program, Stage::working_directory, 0, ::chdir(program.working_directory));
 }

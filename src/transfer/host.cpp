@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "base/sys.hpp"
 #include "transfer/archive.hpp"
 #include "transfer/pack.hpp"
 #include "workspace/names.hpp"
@@ -188,7 +189,8 @@ Result<Unpacked> receive_files(int from, int target, const Receiving& what) {
       {.trust = Trust::none,
        .open_folder =
            [target](const std::string& path) { return workspace::open_folder(target, path); },
-       .owner = workspace::Owner{facts.st_uid, facts.st_gid},
+       .owner = workspace::owner_in(facts),
+       .umask = sys::file_mode_mask(),
        .limits = what.limits,
        .reason_against = [&gate](const Frame& entry) { return gate.reason_against(entry); }});
   Unpacked done = unpacker.run();

@@ -186,7 +186,11 @@ Status Unpacker::write_file(const Frame& frame, workspace::NewFile& file) {
     return {};
   }
   set_time(file.fd(), frame.modified);
-  if (const Status done = file.finish(frame.mode, how_.owner); !done) {
+  const mode_t mode = how_.trust == Trust::archive
+                          ? frame.mode
+                          : workspace::mode_in_place(open_.get(), workspace::name_of(frame.name),
+                                                     frame.mode, how_.umask);
+  if (const Status done = file.finish(mode, how_.owner); !done) {
     leave(frame.name, done.error());
     return {};
   }
@@ -264,7 +268,8 @@ Status Unpacker::make_directory(int folder, const Frame& frame) {
   directories_[frame.name] = *identity;
   made_.push_back(
       {.path = frame.name, .mode = frame.mode, .modified = frame.modified, .identity = *identity});
-  if (how_.owner) (void)workspace::give_to(made->get(), *how_.owner);  // it stays the caller's then
+  if (how_.owner)
+    (void)workspace::give_to(made->get(), *how_.owner, frame.name);  // it stays the caller's then
   return {};
 }
 
@@ -336,7 +341,7 @@ void Unpacker::finish_folders() {
     set_time(folder->get(), each.modified);
     // Its owner must be able to remove it again.
     (void)held::set_mode(folder->get(),
-                         (each.mode & 0777) | 0700);  // 0700 else, which harms nobody
+                         (each.mode & 0777 & ~how_.umask) | 0700);  // 0700 else, which harms nobody
   }
 }
 

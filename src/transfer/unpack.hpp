@@ -39,6 +39,7 @@ struct Unpacking {
   /// Opens a directory that is there, by its path below the root; "." is the root.
   std::function<Result<UniqueFd>(const std::string& path)> open_folder;
   std::optional<workspace::Owner> owner{};  ///< none: the caller's
+  mode_t umask = 0;                         ///< with Trust::none: of new files and directories
   workspace::OutLimits limits{};            ///< with Trust::none
   /// Why an entry must be left out; empty if it may come. None: everything may.
   std::function<std::string(const Frame& entry)> reason_against{};

@@ -53,9 +53,9 @@ auto members(Struct& program)
   requires std::is_same_v<std::remove_const_t<Struct>, plan::RunRequest>
 {
   auto& [hold, operands, after_dashes, language, code, code_from_stdin, interactive, stdin_mode,
-         stdin_file, environment, inputs, require, explain] = program;
+         stdin_file, environment, inputs, require, explain, umask] = program;
   return std::tie(hold, operands, after_dashes, language, code, code_from_stdin, interactive,
-                  stdin_mode, stdin_file, environment, inputs, require, explain);
+                  stdin_mode, stdin_file, environment, inputs, require, explain, umask);
 }
 
 template <class Struct>
@@ -73,6 +73,9 @@ Json to_json(const std::string& text) {
 }
 Json to_json(bool value) {
   return value;
+}
+Json to_json(mode_t mode) {
+  return mode;
 }
 template <class Enum>
 Json to_json(Enum value)
@@ -117,6 +120,11 @@ bool from_json(const Json& json, std::string& text) {
 bool from_json(const Json& json, bool& value) {
   if (!json.is_boolean()) return false;
   value = json.get<bool>();
+  return true;
+}
+bool from_json(const Json& json, mode_t& mode) {
+  if (!json.is_number_unsigned() || json.get<std::uint64_t>() > 0777) return false;
+  mode = json.get<mode_t>();
   return true;
 }
 bool from_json(const Json& json, plan::StdinMode& mode) {

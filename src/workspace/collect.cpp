@@ -23,7 +23,7 @@ constexpr std::uint64_t kUnmatchedNamed = 20;
 
 class Collector {
  public:
-  Collector(const Copy& copy, int target, const Collecting& what, Owner owner)
+  Collector(const Copy& copy, int target, const Collecting& what, std::optional<Owner> owner)
       : copy_(copy), target_(target), what_(what), owner_(owner) {}
 
   void take(const Change& change) {
@@ -74,7 +74,9 @@ class Collector {
     const std::string path = folder_of(change.path);
     const UniqueFd folder = SBX_TRY(make_folder(target_, path, owner_));
     if (cleaned_.insert(path).second) remove_temporaries(folder.get());
-    return put_file(source.get(), folder.get(), name_of(change.path), change.mode, owner_);
+    const std::string name = name_of(change.path);
+    return put_file(source.get(), folder.get(), name,
+                    mode_in_place(folder.get(), name, change.mode, umask_), owner_);
   }
 
   void leave(const Change& change, std::string why, bool failed = false) {
@@ -84,7 +86,8 @@ class Collector {
   const Copy& copy_;
   int target_;
   const Collecting& what_;
-  Owner owner_;
+  std::optional<Owner> owner_;
+  const mode_t umask_ = sys::file_mode_mask();
   OutSum sum_;
   std::unordered_set<std::string> cleaned_;
   Collected collected_;
@@ -142,7 +145,7 @@ Result<Collected> collect(const Copy& copy, const ChangeSet& changes, int target
   if (::fstat(target, &facts) != 0)
     return fail_errno(ErrorKind::host, "cannot-put", "cannot look at the directory of --out");
   SBX_TRY(lock_folder(target, what.waiting));
-  Collector collector(copy, target, what, {facts.st_uid, facts.st_gid});
+  Collector collector(copy, target, what, owner_in(facts));
   for (const Change& change : changes.changes) collector.take(change);
   Collected collected = collector.result();
   (void)::flock(target, LOCK_UN);  // closing it would do the same

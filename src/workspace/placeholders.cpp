@@ -68,7 +68,8 @@ bool Placeholders::make(const plan::PlannedPlaceholder& planned, Made& made) {
     (void)sys::write_all(made.lock.get(), planned.content);  // an empty one is sealed as well
   }
   made.is_ours = true;
-  (void)give_to(made.lock.get(), owner);  // it stays the caller's, and is removed all the same
+  (void)give_to(made.lock.get(), owner,
+                planned.name);  // it stays the caller's, and is removed all the same
   return made.lock.valid();
 }
 

@@ -85,7 +85,7 @@ Status copy_small(int from, int to, std::size_t size) {
 /// Removes what was made under a temporary name unless it was renamed.
 class Temporary {
  public:
-  explicit Temporary(int folder) : folder_(folder), name_(std::string(kTemporary) + random_hex()) {}
+  explicit Temporary(int folder) : folder_(folder), name_(temporary_name()) {}
   Temporary(const Temporary&) = delete;
   Temporary& operator=(const Temporary&) = delete;
   ~Temporary() {
@@ -129,12 +129,25 @@ class Temporary {
   bool renamed_ = false;
 };
 
-Status give_to(int file, Owner owner) {
+std::optional<Owner> owner_in(const struct stat& folder) {
+  const bool is_shared = (folder.st_mode & (S_ISVTX | S_ISGID | S_IWGRP | S_IWOTH)) != 0;
+  if (::geteuid() != 0 || folder.st_uid == 0 || is_shared) return std::nullopt;
+  return Owner{folder.st_uid, folder.st_gid};
+}
+
+mode_t mode_in_place(int folder, const std::string& name, mode_t wanted, mode_t umask) {
+  struct stat before{};
+  const bool replaces =
+      ::fstatat(folder, name.c_str(), &before, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(before.st_mode);
+  return replaces ? before.st_mode & 0777 : wanted & 0777 & ~umask;
+}
+
+Status give_to(int file, Owner owner, const std::string& name) {
   struct stat facts{};
-  if (::fstat(file, &facts) != 0) return refused("look at", "a copy");
+  if (::fstat(file, &facts) != 0) return refused("look at", name);
   if (facts.st_uid == owner.uid && facts.st_gid == owner.gid) return {};
   if (held::set_owner(file, owner.uid, owner.gid) || facts.st_uid == owner.uid) return {};
-  return refused("keep the owner of", "a file");
+  return refused("keep the owner of", name);
 }
 
 Status copy_content(int from, int to) {
@@ -156,14 +169,14 @@ Status copy_content(int from, int to) {
   return {};
 }
 
-Result<UniqueFd> make_folder(int root, const std::string& path, Owner owner) {
+Result<UniqueFd> make_folder(int root, const std::string& path, std::optional<Owner> owner) {
   auto folder = open_folder(root, path);
   if (folder || folder.error().errno_value != ENOENT) return folder;
   const UniqueFd holder = SBX_TRY(make_folder(root, folder_of(path), owner));
   const std::string name = name_of(path);
   auto made = held::make_and_open(holder.get(), name, 0755);
   if (!made && made.error().errno_value == EEXIST) return open_folder(root, path);
-  if (made) SBX_TRY(give_to(made->get(), owner));
+  if (made && owner) SBX_TRY(give_to(made->get(), *owner, path));
   return made;
 }
 
@@ -199,7 +212,7 @@ Result<NewFile> NewFile::make(int folder, std::string name, mode_t mode) {
 }
 
 Status NewFile::finish(mode_t mode, std::optional<Owner> owner, const Expected& expected) {
-  if (owner) SBX_TRY(give_to(fd_.get(), *owner));
+  if (owner) SBX_TRY(give_to(fd_.get(), *owner, name_));
   struct stat facts{};
   const bool has_mode = ::fstat(fd_.get(), &facts) == 0 && (facts.st_mode & 07777) == (mode & 0777);
   if (!has_mode && !held::set_mode(fd_.get(), mode & 0777))
@@ -207,8 +220,8 @@ Status NewFile::finish(mode_t mode, std::optional<Owner> owner, const Expected& 
   return temporary_->rename_to(name_, expected);
 }
 
-Status put_file(int source, int folder, const std::string& name, mode_t mode, Owner owner,
-                const Expected& expected) {
+Status put_file(int source, int folder, const std::string& name, mode_t mode,
+                std::optional<Owner> owner, const Expected& expected) {
   NewFile file = SBX_TRY(NewFile::make(folder, name));
   SBX_TRY(copy_content(source, file.fd()));
   return file.finish(mode, owner, expected);
@@ -234,6 +247,10 @@ Status put_link(const std::string& text, int folder, const std::string& name,
   // Nobody reads the owner of a link but `ls`: one that can't be given away stays the caller's.
   if (owner) give_link(folder, temporary.name(), *owner);
   return temporary.rename_to(name, expected);
+}
+
+std::string temporary_name() {
+  return std::string(kTemporary) + random_hex();
 }
 
 bool is_temporary(std::string_view name) {

@@ -22,8 +22,16 @@ struct Owner {
   gid_t gid = 0;
 };
 
+/// Who gets what is made in a directory; none: the caller, as if he had made it himself. Root fills a directory that
+/// is one account's alone as that account would.
+[[nodiscard]] std::optional<Owner> owner_in(const struct stat& folder);
+/// The permissions of a copy of `wanted`: those of the file that it replaces; of a new one, what `umask` leaves.
+[[nodiscard]] mode_t mode_in_place(int folder, const std::string& name, mode_t wanted,
+                                   mode_t umask);
+
 /// A directory beneath `root`; directories that are missing are made. Errors: host.
-[[nodiscard]] Result<UniqueFd> make_folder(int root, const std::string& path, Owner owner);
+[[nodiscard]] Result<UniqueFd> make_folder(int root, const std::string& path,
+                                           std::optional<Owner> owner);
 
 /// The bytes of one open file into another, empty one; holes stay holes, and where the file system
 /// can, nothing is read. Errors: host.
@@ -62,14 +70,14 @@ class NewFile {
   UniqueFd fd_;
 };
 
-/// A caller who may not change the owner keeps what he made. Errors: host, where it had another owner.
-[[nodiscard]] Status give_to(int file, Owner owner);
+/// A caller who may not change the owner keeps what he made. `name`: for messages. Errors: host, where it had another
+/// owner.
+[[nodiscard]] Status give_to(int file, Owner owner, const std::string& name);
 
 /// Copies an open regular file to `name` in `folder` under a temporary name, then renames. A new
 /// inode with the bits of `mode` that are permissions and nothing else. Errors: host.
 [[nodiscard]] Status put_file(int source, int folder, const std::string& name, mode_t mode,
-                              Owner owner, const Expected& expected = {});
-/// No owner: it stays the caller's.
+                              std::optional<Owner> owner, const Expected& expected = {});
 [[nodiscard]] Status put_link(const std::string& text, int folder, const std::string& name,
                               std::optional<Owner> owner, const Expected& expected = {});
 
@@ -77,6 +85,8 @@ class NewFile {
 /// such a name is never brought out. So in a directory of the host, such a file was left by a killed sbx, or is being
 /// written.
 [[nodiscard]] bool is_temporary(std::string_view name);
+/// A new one.
+[[nodiscard]] std::string temporary_name();
 [[nodiscard]] bool has_temporary_name(std::string_view path);
 inline constexpr const char* kTemporaryName = "a name that sbx itself uses while it writes";
 /// Removes such files and links from a directory. Only while lock_folder() keeps others from writing.

@@ -281,6 +281,20 @@ class Errors(SessionTest):
         self.start_session("--set", "session.lifetime=\"1h\"")
         self.error("widens-session", "extend", "work", "2h")
 
+    def test_umask_of_calls_contexts_and_files(self):
+        """A call has its client's, an interpreter that of the session's start, and a file that is got that of its command."""
+        self.start_session("-p", "python", preexec_fn=lambda: os.umask(0o077))
+        for umask in (0o002, 0o027):
+            def with_umask(umask=umask):
+                os.umask(umask)
+            self.assertEqual(self.exec_ok("--", "sh", "-c", "umask; echo x > f; chmod 666 f", preexec_fn=with_umask).out, f"{umask:04o}\n")
+            asked = self.sbx_session("eval", "work", "--lang", "python", "-c", "import os\nmask = os.umask(0); os.umask(mask); print(oct(mask))",
+                                     preexec_fn=with_umask)
+            self.assertEqual((asked.status, asked.out), (0, "0o77\n"), asked)
+            got = self.sbx_session("get", "work", "f", preexec_fn=with_umask)
+            self.assertEqual((got.status, (self.work / "f").stat().st_mode & 0o777), (0, 0o666 & ~umask), got)
+            (self.work / "f").unlink()
+
     def test_another_policy(self):
         first = self.run_sbx("run", "--session", "tool", "--memory", "100M", "--", "echo", "1")
         self.assertEqual(first.out, "1\n", first)
