@@ -18,6 +18,7 @@ struct Left {
   std::string why;
   bool failed = false;       ///< it was tried; else it was never meant to be done
   bool partly = false;       ///< it was done, except for the part that `why` names
+  bool holds = false;        ///< a deletion that would have taken the last copy of something
   std::string_view guard{};  ///< of a protected name: what the host's programs do with it
 };
 
@@ -26,6 +27,8 @@ struct ChangeSet {
   std::uint64_t left_out = 0;   ///< changes beyond `most`
   std::vector<Left> unread;     ///< directories that could not be looked into
   std::vector<Left> hidden;     ///< made under names that filesystem.deny hides: the sandbox's own
+  /// Deleted files of which only a hidden name has what they held; `why` is that name.
+  std::vector<Left> held;
 };
 
 inline constexpr std::size_t kMostChanges = 500'000;

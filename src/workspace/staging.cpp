@@ -1,0 +1,173 @@
+#include "workspace/staging.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/random.hpp"
+#include "workspace/tree.hpp"
+
+namespace sbx::workspace {
+namespace {
+
+std::unexpected<Error> could_not(const std::string& what, const std::string& name) {
+  return fail_errno(ErrorKind::host, "cannot-put", "cannot " + what + " '" + name + "'");
+}
+
+}  // namespace
+
+std::string Staging::folder_of_change(const Change& change) {
+  return folder_of(change.path);
+}
+
+std::optional<Owner> Staging::owner_in_new(const Change& change) const {
+  return new_.at(folder_of_change(change)).owner;
+}
+
+/// Kept open: most changes have the directory of the change before.
+Result<int> Staging::open_place(const Layer& layer, const Place& place) {
+  if (!open_.valid() || open_layer_ != &layer || open_place_ != place.path) {
+    open_ = SBX_TRY(open_folder(layer.lower.get(), place.path));
+    open_layer_ = &layer;
+    open_place_ = place.path;
+    if (held::identity_of(open_.get()) != place.identity) {
+      open_.reset();
+      return fail(Error{.kind = ErrorKind::host,
+                        .code = "replaced",
+                        .message = "another process replaced '" + place.path + "'"});
+    }
+  }
+  return open_.get();
+}
+
+/// The temporary directory beside what is in `folder`, made at the first use.
+Result<Staging::Place> Staging::place_beside(const LayerPath& path, const std::string& folder) {
+  const auto known = beside_.find(folder);
+  if (known != beside_.end()) return known->second;
+  const std::string above = folder_of(path.path);
+  const std::string name = temporary_name();
+  const std::string place = join(above, name);
+  const UniqueFd holder = SBX_TRY(open_folder(path.layer->lower.get(), above));
+  const std::string shown = join(copy_.folder, join(folder, name));
+  notes_.about_to_make(shown);
+  auto made = held::make_and_open(holder.get(), name);
+  if (!made) {
+    made.error().message = "cannot write to '" + (folder == "." ? copy_.folder : folder) + "'";
+    return fail(std::move(made).error());
+  }
+  const Place made_place{.path = place, .identity = held::identity_of(made->get())};
+  if (made_place.identity) notes_.made(shown, *made_place.identity);
+  beside_.emplace(folder, made_place);
+  open_ = std::move(*made);
+  open_layer_ = path.layer;
+  open_place_ = place;
+  return made_place;
+}
+
+Result<int> Staging::directory_for(const Change& change) {
+  const LayerPath path = place_of(copy_, change.path);
+  const std::string folder = folder_of_change(change);
+  if (const auto inner = new_.find(folder); inner != new_.end())
+    return open_place(*path.layer, inner->second.place);
+  return open_place(*path.layer, SBX_TRY(place_beside(path, folder)));
+}
+
+Status Staging::add_folder(const Change& change, std::optional<Owner> owner) {
+  const int directory = SBX_TRY(directory_for(change));
+  const std::string name = name_of(change.path);
+  const UniqueFd made = SBX_TRY(held::make_and_open(directory, name));
+  if (owner) SBX_TRY(give_to(made.get(), *owner, change.path));
+  new_.emplace(change.path, NewFolder{.place = {.path = join(open_place_, name),
+                                                .identity = held::identity_of(made.get())},
+                                      .owner = owner});
+  return {};
+}
+
+Status Staging::add_link(const Change& change, const std::string& text,
+                         std::optional<Owner> owner) {
+  const int directory = SBX_TRY(directory_for(change));
+  const std::string name = name_of(change.path);
+  if (!held::make_symlink(text, directory, name)) return could_not("make the link", change.path);
+  if (!owner) return {};
+  // Nobody reads the owner of a link but `ls`: one that can't be given away stays the caller's.
+  if (const auto link = held::open_name(directory, name, O_PATH))
+    (void)held::set_owner(link->get(), owner->uid, owner->gid);
+  return {};
+}
+
+Status Staging::add_file(const Change& change, int source, mode_t mode,
+                         std::optional<Owner> owner) {
+  const int directory = SBX_TRY(directory_for(change));
+  struct stat from{};
+  if (::fstat(source, &from) != 0) return could_not("read", change.path);
+  const bool has_more_names = from.st_nlink > 1 && change.change != ChangeKind::mode;
+  if (has_more_names && add_name(change, directory, held::identity_of(from), mode, owner))
+    return {};
+  const UniqueFd file(::openat(directory, name_of(change.path).c_str(),
+                               O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file.valid()) return could_not("write", change.path);
+  SBX_TRY(copy_content(source, file.get()));
+  if (owner) SBX_TRY(give_to(file.get(), *owner, change.path));
+  struct stat facts{};
+  const bool has_mode = ::fstat(file.get(), &facts) == 0 && (facts.st_mode & 07777) == mode;
+  if (!has_mode && !held::set_mode(file.get(), mode))
+    return could_not("set the mode of", change.path);
+  if (has_more_names)
+    known_.emplace(std::pair(from.st_dev, from.st_ino),
+                   Known{.path = change.path,
+                         .place = {.path = open_place_, .identity = held::identity_of(directory)},
+                         .mode = mode,
+                         .owner = owner});
+  return {};
+}
+
+bool Staging::add_name(const Change& change, int directory, held::Identity source, mode_t mode,
+                       std::optional<Owner> owner) {
+  const auto found = known_.find({source.device, source.inode});
+  if (found == known_.end()) return false;
+  const Known& first = found->second;
+  const bool same_owner =
+      first.owner.has_value() == owner.has_value() &&
+      (!owner || (first.owner->uid == owner->uid && first.owner->gid == owner->gid));
+  if (first.mode != mode || !same_owner) return false;
+  const auto folder = open_folder(place_of(copy_, first.path).layer->lower.get(), first.place.path);
+  if (!folder || held::identity_of(folder->get()) != first.place.identity) return false;
+  const auto file = held::open_name(folder->get(), name_of(first.path), O_PATH);
+  return file && held::link_file(file->get(), directory, name_of(change.path));
+}
+
+held::Name Staging::waiting(const Change& change) {
+  const LayerPath path = place_of(copy_, change.path);
+  const auto known = beside_.find(folder_of_change(change));
+  if (known == beside_.end()) return {};
+  const auto directory = open_place(*path.layer, known->second);
+  return {.directory = directory ? *directory : -1, .name = name_of(change.path)};
+}
+
+std::optional<held::Identity> Staging::identity_of(const std::string& path) const {
+  const auto found = new_.find(path);
+  return found == new_.end() ? std::nullopt : found->second.place.identity;
+}
+
+void Staging::clear() {
+  open_.reset();
+  bool is_clear = true;
+  for (const auto& [folder, place] : beside_) {
+    const std::string name = name_of(place.path);
+    const LayerPath path = place_of(copy_, join(folder, name));
+    const auto above = open_folder(path.layer->lower.get(), folder_of(place.path));
+    if (above && held::remove_directory(above->get(), name)) continue;
+    const auto directory = above ? held::open_name(above->get(), name, O_RDONLY | O_DIRECTORY)
+                                 : std::unexpected(above.error());
+    is_clear = directory && held::identity_of(directory->get()) == place.identity &&
+               remove_contents(directory->get()) && held::remove_directory(above->get(), name) &&
+               is_clear;
+  }
+  if (!is_clear) notes_.leave_for_next();
+  beside_.clear();
+  new_.clear();
+}
+
+}  // namespace sbx::workspace

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "workspace/changes.hpp"
+#include "workspace/leftovers.hpp"
+#include "workspace/put.hpp"
+
+/// New content on its way to directories of the host: each name is written whole into a directory with a temporary name
+/// beside its place, and one rename(2) puts it there. A new directory waits with all that is in it.
+namespace sbx::workspace {
+
+class Staging {
+ public:
+  Staging(const Copy& copy, Notes& notes) : copy_(copy), notes_(notes) {}
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+  /// Removes what was not put in its place.
+  ~Staging() { clear(); }
+
+  /// The directory of a change is itself new.
+  [[nodiscard]] bool is_in_new(const Change& change) const {
+    return new_.contains(folder_of_change(change));
+  }
+  /// `above`: who gets it. Errors: host.
+  [[nodiscard]] Status add_folder(const Change& change, std::optional<Owner> owner);
+  [[nodiscard]] Status add_link(const Change& change, const std::string& text,
+                                std::optional<Owner> owner);
+  /// `source`: what it holds. Names of one file of the program become names of one file. Errors: host.
+  [[nodiscard]] Status add_file(const Change& change, int source, mode_t mode,
+                                std::optional<Owner> owner);
+  /// Who gets what is made in a new directory.
+  [[nodiscard]] std::optional<Owner> owner_in_new(const Change& change) const;
+
+  /// Of a new directory; nothing for others. It keeps it in its place.
+  [[nodiscard]] std::optional<held::Identity> identity_of(const std::string& path) const;
+  /// What waits for its name in a directory of the host.
+  [[nodiscard]] held::Name waiting(const Change& change);
+  /// Removes everything that still waits.
+  void clear();
+
+ private:
+  /// A directory that was made here. Another process may have put another one in its place.
+  struct Place {
+    std::string path;  ///< below its layer
+    std::optional<held::Identity> identity;
+  };
+  struct NewFolder {
+    Place place;  ///< where it waits
+    std::optional<Owner> owner;
+  };
+  static std::string folder_of_change(const Change& change);
+  /// An open directory to write a change to.
+  Result<int> directory_for(const Change& change);
+  Result<int> open_place(const Layer& layer, const Place& place);
+  Result<Place> place_beside(const LayerPath& path, const std::string& folder);
+
+  const Copy& copy_;
+  Notes& notes_;
+  /// Another name for a file that waits already; false where that can't be.
+  bool add_name(const Change& change, int directory, held::Identity source, mode_t mode,
+                std::optional<Owner> owner);
+
+  struct Known {
+    std::string path;  ///< its first name
+    Place place;
+    mode_t mode = 0;
+    std::optional<Owner> owner;
+  };
+  std::map<std::pair<dev_t, ino_t>, Known>
+      known_;  ///< files with several names, by what was copied
+  std::unordered_map<std::string, NewFolder> new_;  ///< by path below the workspace
+  std::unordered_map<std::string, Place> beside_;   ///< by directory: its temporary one
+  const Layer* open_layer_ = nullptr;               ///< of the directory that is open
+  std::string open_place_;
+  UniqueFd open_;
+};
+
+}  // namespace sbx::workspace
