@@ -178,8 +178,10 @@ Result<ApplyEnd> apply_changes(const workspace::Copy& copy, const workspace::Cha
   const auto waits = [&] {
     write_stderr("sbx: waiting: another sbx brings files out to " + printable(copy.folder) + "\n");
   };
-  end.applied = SBX_TRY(workspace::apply(
-      copy, selection, {.waits = waits, .stop = [&signals] { return signals.arrived() != 0; }}));
+  end.applied = SBX_TRY(workspace::apply(copy, selection,
+                                         {.waits = waits,
+                                          .stop = [&signals] { return signals.arrived() != 0; },
+                                          .state_folder = wish.state_folder}));
   end.signal = end.applied.stopped ? signals.arrived() : 0;
   if (!wish.silent) write_stderr(applied_words(end.applied, copy.folder));
   return end;

@@ -18,6 +18,7 @@ struct Wish {
   std::vector<std::string> policy_files;  ///< of the run: never written to
   bool asks = true;
   Preview preview = Preview::everything;  ///< before the question
+  std::string state_folder;               ///< the user's; empty: none
   bool silent = false;
 };
 
@@ -26,6 +27,11 @@ struct ApplyEnd {
   bool wanted = true;   ///< false: the answer was no
   bool all_met = true;  ///< false: a pattern means no change
   int signal = 0;       ///< the one that stopped it; what it had not reached is in `applied.left`
+
+  /// Something that was asked for is not as it was asked for; nobody said no.
+  [[nodiscard]] bool leaves_something() const {
+    return wanted && (applied.has_failures() || applied.is_incomplete() || applied.stopped);
+  }
 };
 
 /// Errors: usage "nobody-to-ask", when the user has to be asked and there is no terminal.

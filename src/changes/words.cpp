@@ -301,6 +301,9 @@ std::string collected_words(const workspace::Collected& collected,
 std::string applied_words(const workspace::Applied& applied, const std::string& folder) {
   std::string text = fmt::format("sbx: applied {} to {}\n", plural(applied.done.size(), "change"),
                                  printable(folder));
+  for (const std::string& path : applied.leftovers)
+    text += fmt::format("sbx: an application that was killed left new content in {}\n",
+                        printable(path));
   return text + conflict_words(applied.conflicts) + left_words(applied.left);
 }
 

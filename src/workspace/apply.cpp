@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <map>
 #include <optional>
 #include <ranges>
 #include <unordered_map>
@@ -16,138 +15,151 @@
 #include <utility>
 
 #include "base/held.hpp"
+#include "base/sys.hpp"
 #include "workspace/put.hpp"
 #include "workspace/replaced_files.hpp"
+#include "workspace/staging.hpp"
 #include "workspace/tree.hpp"
 
 namespace sbx::workspace {
 namespace {
 
+bool is_folder(const Change& change) {
+  return change.type == FileType::folder;
+}
+
+bool is_gone(const Error& error) {
+  return error.errno_value == ENOENT || error.errno_value == ENOTDIR;
+}
+
+bool same_time(const timespec& one, const timespec& other) {
+  return one.tv_sec == other.tv_sec && one.tv_nsec == other.tv_nsec;
+}
+
+/// A name on the host: its directory, and the file that has the name.
+struct Spot {
+  int folder = -1;
+  std::string name;
+  bool exists = false;
+  struct stat facts{};
+};
+
 class Application {
  public:
-  Application(const Copy& copy, Applying how) : copy_(copy), how_(std::move(how)) {}
+  Application(const Copy& copy, Applying how)
+      : copy_(copy),
+        how_(std::move(how)),
+        notes_(Notes::begin(how_.state_folder,
+                            copy.stored ? Notes::Content::elsewhere : Notes::Content::here_only)),
+        staging_(copy, notes_) {}
 
   std::vector<Left> conflicts(const std::vector<Change>& changes) {
-    note_replaced(changes);
-    for (const Change& each : changes) {
-      // No conflict: the file in its place is removed first.
-      if (each.change == ChangeKind::created && is_in_the_way(each)) continue;
-      const auto spot = look(each);
-      if (!spot) continue;  // the directory is new, or gone: reported when it is applied
-      const auto why = conflict_of(each, *spot);
-      if (why && !is_done(each, *spot)) finish(each, conflict(*why));
-    }
+    plan(changes);
     return std::move(applied_.conflicts);
   }
 
-  /// What is in the way goes first; the other deletions come after the creations, so that a file
-  /// that was moved is never in neither place, and because ext4 looks for long for an inode that
-  /// was not freed a moment ago. Modes last: one may close the directory that others are written to.
   Applied run(const std::vector<Change>& changes) {
-    const auto of = [&](ChangeKind kind, bool folders) {
-      return changes | std::views::filter([kind, folders](const Change& each) {
-               return each.change == kind && (each.type == FileType::folder) == folders;
-             });
-    };
-    note_replaced(changes);
-    remove(of(ChangeKind::deleted, false), of(ChangeKind::deleted, true), true);
-    for (const Change& each : of(ChangeKind::mode, true))
-      if ((each.mode & 0300) == 0300 && !stops())
-        (void)set_mode(each);  // opened for what follows; reported below
-    each_of(of(ChangeKind::created, true), &Application::create_folder);
-    each_of(of(ChangeKind::created, false), &Application::put);
-    each_of(of(ChangeKind::modified, false), &Application::put);
-    remove(of(ChangeKind::deleted, false), of(ChangeKind::deleted, true), false);
-    each_of(of(ChangeKind::mode, false), &Application::set_mode);
-    each_of(of(ChangeKind::mode, true) | std::views::reverse, &Application::set_mode);
-    for (const Change& each : of(ChangeKind::created, true) | std::views::reverse)
-      (void)set_mode(each);  // the directory is there; one that is not was reported above
-    std::ranges::stable_sort(applied_.done, {}, &Change::path);
-    std::ranges::stable_sort(applied_.conflicts, {}, &Left::path);
-    std::ranges::stable_sort(applied_.left, {}, &Left::path);
+    open_folders(changes);
+    plan(changes);
+    if (may_go_on()) stage();
+    if (may_go_on()) {
+      notes_.about_to_replace();
+      replace_all();
+      set_modes_of_files();
+      remove_all();
+      set_modes_of_folders();
+    } else {
+      leave_rest(applied_.stopped ? "interrupted before it was its turn"
+                                  : "nothing was applied, because something can't be written");
+    }
+    staging_.clear();
+    sort();
     return std::move(applied_);
   }
 
  private:
-  /// Names that are deleted and made anew as something else; the list is by path.
-  void note_replaced(const std::vector<Change>& changes) {
+  /// A change that is to be made, and what its name was when that was decided.
+  struct Step {
+    const Change* change = nullptr;
+    bool exists = false;
+    struct stat before{};
+    bool is_over = false;  ///< done, or left
+  };
+
+  // --- what is to be done
+
+  /// Directories that the program opened: what follows is written to them.
+  void open_folders(const std::vector<Change>& changes) {
+    for (const Change& each : changes)
+      if (each.change == ChangeKind::mode && is_folder(each) && (each.mode & 0300) == 0300 &&
+          !stops())
+        (void)set_mode(each);  // reported at the end
+  }
+
+  void plan(const std::vector<Change>& changes) {
     for (std::size_t i = 1; i < changes.size(); ++i)
       if (changes[i].path == changes[i - 1].path) replaced_.push_back(changes[i].path);
-  }
-
-  [[nodiscard]] bool is_in_the_way(const Change& change) const {
-    std::string path = change.path;
-    while (!replaced_.empty() && path != ".") {
-      if (std::ranges::binary_search(replaced_, path)) return true;
-      path = folder_of(path);
+    steps_.reserve(changes.size());
+    for (const Change& change : changes) {
+      Step& step = steps_.emplace_back(Step{.change = &change});
+      if (change.change == ChangeKind::created && is_in_new(change.path))
+        note_new(change);
+      else
+        look_at(step);
     }
-    return false;
   }
 
-  void remove(auto files, auto folders, bool in_the_way) {
-    const auto now = std::views::filter(
-        [this, in_the_way](const Change& each) { return is_in_the_way(each) == in_the_way; });
-    each_of(files | now, &Application::remove_file);
-    (void)old_.free_all();  // NFS has a name in the directory for each deleted file that is open
-    each_of(folders | std::views::reverse | now, &Application::remove_folder);
+  void look_at(Step& step) {
+    const Change& change = *step.change;
+    if (conflicting_.contains(folder_of(change.path)) && change.change == ChangeKind::created)
+      return conflict(step, "its directory is not what it was on the host");
+    auto spot = look(change.path);
+    if (!spot) {
+      if (change.change == ChangeKind::deleted && is_gone(spot.error())) return done(step);
+      return failed(step, spot.error().text());
+    }
+    step.exists = spot->exists;
+    step.before = spot->facts;
+    const bool is_there = spot->exists;
+    if (change.change == ChangeKind::deleted && (!is_there || is_replaced_already(step)))
+      return done(step);
+    const auto why = conflict_of(step);
+    if (why && is_done(step, *spot)) return done(step);
+    if (why) return conflict(step, *why);
+    if (change.change == ChangeKind::created && is_folder(change)) {
+      if (is_there && S_ISDIR(step.before.st_mode)) return done(step);  // its mode comes last
+      note_new(change);
+    }
+    if (change.change == ChangeKind::mode && is_done(step, *spot)) return done(step);
+    if (change.change == ChangeKind::mode && ::geteuid() != 0 &&
+        step.before.st_uid != ::geteuid()) {
+      errno = EPERM;
+      failed(step, by_errno("cannot set the mode"));
+    }
   }
 
-  /// Nothing when it was done.
-  struct Refusal {
-    std::string why;
-    bool is_conflict = false;
-    bool failed = false;
-  };
-  using Answer = std::optional<Refusal>;
-
-  [[nodiscard]] bool stops() {
-    applied_.stopped = applied_.stopped || (how_.stop && how_.stop());
-    return applied_.stopped;
+  void note_new(const Change& change) {
+    if (is_folder(change)) new_.insert(change.path);
+  }
+  [[nodiscard]] bool is_in_new(const std::string& path) const {
+    return new_.contains(folder_of(path));
   }
 
-  void each_of(auto changes, Answer (Application::*step)(const Change&)) {
-    for (const Change& each : changes)
-      finish(each, stops() ? Refusal{"interrupted before it was its turn", false, false}
-                           : (this->*step)(each));
-  }
-
-  static Answer conflict(const char* why) { return Refusal{why, true, false}; }
-  static Answer left(std::string why) { return Refusal{std::move(why), false, true}; }
-  static Answer by_errno(const char* what) {
-    return left(std::string(what) + ": " + ::strerrordesc_np(errno));
-  }
-
-  void finish(const Change& change, const Answer& answer) {
-    if (!answer)
-      applied_.done.push_back(change);
-    else
-      (answer->is_conflict ? applied_.conflicts : applied_.left)
-          .push_back({change.path, answer->why, answer->failed});
-  }
-
-  /// A name on the host: its directory, and the file that has the name.
-  struct Spot {
-    UniqueFd folder;
-    std::string name;
-    bool exists = false;
-    struct stat facts{};
-    bool changed = false;  ///< since the run began
-  };
-
-  Result<Spot> look(const Change& change) {
-    const LayerPath place = place_of(copy_, change.path);
-    Spot spot;
-    spot.folder = SBX_TRY(open_folder(place.layer->lower.get(), folder_of(place.path)));
-    SBX_TRY(check_same(folder_of(change.path), spot.folder.get()));
-    spot.name = name_of(place.path);
-    spot.exists =
-        ::fstatat(spot.folder.get(), spot.name.c_str(), &spot.facts, AT_SYMLINK_NOFOLLOW) == 0;
-    if (!spot.exists) return spot;
-    struct stat before = spot.facts;
-    const auto ours = relinked_.find({before.st_dev, before.st_ino});
-    if (ours != relinked_.end() && same_time(ours->second.after, before.st_ctim))
-      before.st_ctim = ours->second.before;
-    spot.changed = changed_on_host(copy_, change.path, before);
+  /// Its directory is kept open: most changes have that of the change before.
+  Result<Spot> look(const std::string& path) {
+    const LayerPath place = place_of(copy_, path);
+    const std::string folder = folder_of(place.path);
+    if (!open_.valid() || open_layer_ != place.layer || open_path_ != folder) {
+      open_ = SBX_TRY(open_folder(place.layer->lower.get(), folder));
+      open_layer_ = place.layer;
+      open_path_ = folder;
+      if (const Status same = check_same(folder_of(path), open_.get()); !same) {
+        open_.reset();
+        return std::unexpected(same.error());
+      }
+    }
+    Spot spot{.folder = open_.get(), .name = name_of(place.path)};
+    spot.exists = ::fstatat(spot.folder, spot.name.c_str(), &spot.facts, AT_SYMLINK_NOFOLLOW) == 0;
     return spot;
   }
 
@@ -160,229 +172,448 @@ class Application {
                       .code = "replaced",
                       .message = "another process replaced its directory"});
   }
-
-  static bool same_time(const timespec& one, const timespec& other) {
-    return one.tv_sec == other.tv_sec && one.tv_nsec == other.tv_nsec;
+  /// Of a directory that was opened or made here; else of what was just found under its name.
+  [[nodiscard]] held::Identity expected(const std::string& path, const struct stat& found) const {
+    if (const auto made = staging_.identity_of(path)) return *made;
+    const auto known = directories_.find(path);
+    return known == directories_.end() ? held::identity_of(found) : known->second;
   }
 
-  /// Taking one name of a file away stamps the file: its other names have not changed for that.
-  class OtherNames {
-   public:
-    OtherNames(Application& application, const Spot& spot)
-        : application_(application), was_(spot.facts) {
-      if (spot.exists && !S_ISDIR(was_.st_mode) && was_.st_nlink > 1 && !spot.changed)
-        file_ = UniqueFd(
-            ::openat(spot.folder.get(), spot.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  [[nodiscard]] bool is_replaced(const std::string& path) const {
+    return std::ranges::binary_search(replaced_, path);
+  }
+  /// A directory in place of the file that goes, or the other way round, from an earlier application.
+  [[nodiscard]] bool is_replaced_already(const Step& step) const {
+    return S_ISDIR(step.before.st_mode) != is_folder(*step.change) &&
+           is_replaced(step.change->path);
+  }
+  /// The path or a directory above it is deleted and made anew as something else.
+  [[nodiscard]] bool is_in_replaced(std::string path) const {
+    while (!replaced_.empty() && path != ".") {
+      if (is_replaced(path)) return true;
+      path = folder_of(path);
     }
-    OtherNames(const OtherNames&) = delete;
-    OtherNames& operator=(const OtherNames&) = delete;
-    ~OtherNames() {
-      struct stat now{};
-      if (!file_.valid() || ::fstat(file_.get(), &now) != 0 || now.st_ino != was_.st_ino) return;
-      auto& known = application_.relinked_[{now.st_dev, now.st_ino}];
-      // What was stamped by an earlier name keeps the time that it had first.
-      if (!same_time(known.after, was_.st_ctim)) known.before = was_.st_ctim;
-      known.after = now.st_ctim;
-    }
+    return false;
+  }
 
-   private:
-    Application& application_;
-    const struct stat was_;
-    UniqueFd file_;
-  };
-
-  /// What stands against a change now; nothing when it can be done.
-  static std::optional<const char*> conflict_of(const Change& change, const Spot& spot) {
-    const bool is_folder = spot.exists && S_ISDIR(spot.facts.st_mode);
+  /// What stands against a change; nothing when it can be done.
+  [[nodiscard]] std::optional<const char*> conflict_of(const Step& step) const {
+    const Change& change = *step.change;
+    const bool is_folder_now = step.exists && S_ISDIR(step.before.st_mode);
     switch (change.change) {
       case ChangeKind::deleted:
-        if (!spot.exists || change.type == FileType::folder) return std::nullopt;
-        if (is_folder) return "a directory on the host now";
+        if (is_folder(change) && !is_folder_now) return "it is no directory on the host now";
+        if (is_folder(change)) return std::nullopt;
+        if (is_folder_now) return "a directory on the host now";
         break;
       case ChangeKind::created:
-        if (!spot.exists || (is_folder && change.type == FileType::folder)) return std::nullopt;
-        if (change.type == FileType::folder) return "something else is there on the host";
+        if (!step.exists || (is_folder_now && is_folder(change))) return std::nullopt;
+        if (is_replaced(change.path) && is_folder_now != is_folder(change)) return std::nullopt;
+        if (is_folder(change)) return "something else is there on the host";
         return "created on the host too since the run began";
       case ChangeKind::modified:
-        if (!spot.exists) return "deleted on the host since the run began";
+        if (!step.exists) return "deleted on the host since the run began";
         break;
       case ChangeKind::mode:
-        if (!spot.exists) return "deleted on the host since the run began";
-        if (type_of(spot.facts.st_mode) != change.type)
+        if (!step.exists) return "deleted on the host since the run began";
+        if (type_of(step.before.st_mode) != change.type)
           return "something else is there on the host";
-        if (is_folder) return std::nullopt;
+        if (is_folder_now) return std::nullopt;
         break;
     }
-    if (spot.changed) return "changed on the host since the run began; left as is";
+    if (changed_on_host(copy_, change.path, step.before))
+      return "changed on the host since the run began; left as is";
     return std::nullopt;
   }
 
   /// True if a killed sbx, or the user, made this change before.
-  bool is_done(const Change& change, const Spot& spot) const {
-    if (!spot.exists || type_of(spot.facts.st_mode) != change.type) return false;
+  [[nodiscard]] bool is_done(const Step& step, const Spot& spot) const {
+    const Change& change = *step.change;
+    if (!step.exists || type_of(step.before.st_mode) != change.type ||
+        change.change == ChangeKind::deleted)
+      return false;
     if (change.type == FileType::link) {
-      const auto here = read_link(spot.folder.get(), spot.name);
+      const auto here = read_link(spot.folder, spot.name);
       const auto wanted = link_content(copy_, change);
       return change.change != ChangeKind::mode && here && wanted && *here == *wanted;
     }
-    if (change.type != FileType::file || (spot.facts.st_mode & 0777) != (change.mode & 0777))
+    const mode_t now = step.before.st_mode & 0777;
+    const mode_t wanted = change.mode & 0777;
+    if (change.type != FileType::file || (now & ~wanted) != 0 || (wanted & ~umask_ & ~now) != 0)
       return false;
-    if (change.change == ChangeKind::mode) return true;
-    if (static_cast<std::uint64_t>(spot.facts.st_size) != change.bytes) return false;
-    const auto here = open_file(spot.folder.get(), spot.name);
-    const auto wanted = open_content(copy_, change);
-    return here && wanted && same_content(here->get(), wanted->get(), spot.facts.st_size);
+    if (change.change == ChangeKind::mode) return now == wanted;
+    if (static_cast<std::uint64_t>(step.before.st_size) != change.bytes) return false;
+    const auto here = open_file(spot.folder, spot.name);
+    const auto content = open_content(copy_, change);
+    return here && content && same_content(here->get(), content->get(), step.before.st_size);
   }
 
-  static bool is_gone(const Error& error) {
-    return error.errno_value == ENOENT || error.errno_value == ENOTDIR;
+  // --- new content
+
+  /// A change of the mode of a file with several names: the program changed it under one of them.
+  static bool is_mode_of_one_name(const Step& step) {
+    return step.change->change == ChangeKind::mode && S_ISREG(step.before.st_mode) &&
+           step.before.st_nlink > 1;
+  }
+  static bool has_content(const Step& step) {
+    return step.change->change == ChangeKind::created ||
+           step.change->change == ChangeKind::modified || is_mode_of_one_name(step);
   }
 
-  /// A directory in place of the file that goes, or the other way round, from an earlier application.
-  bool is_replaced_already(const Change& change, const Spot& spot) const {
-    return S_ISDIR(spot.facts.st_mode) != (change.type == FileType::folder) &&
-           std::ranges::binary_search(replaced_, change.path);
-  }
-
-  Answer remove_file(const Change& change) {
-    const auto spot = look(change);
-    if (!spot) return is_gone(spot.error()) ? Answer() : left(spot.error().text());
-    if (!spot->exists || is_replaced_already(change, *spot)) return std::nullopt;
-    if (const auto why = conflict_of(change, *spot)) return conflict(*why);
-    const OtherNames others(*this, *spot);
-    old_.keep(spot->folder.get(), spot->name, spot->facts);
-    if (!held::remove_file(spot->folder.get(), spot->name)) return by_errno("cannot delete");
-    return std::nullopt;
-  }
-
-  Answer remove_folder(const Change& change) {
-    const auto spot = look(change);
-    if (!spot) return is_gone(spot.error()) ? Answer() : left(spot.error().text());
-    if (!spot->exists || is_replaced_already(change, *spot)) return std::nullopt;
-    if (!S_ISDIR(spot->facts.st_mode)) return conflict("it is no directory on the host now");
-    if (held::remove_directory(spot->folder.get(), spot->name)) return std::nullopt;
-    if (errno == ENOTEMPTY || errno == EEXIST)
-      return Refusal{"something in it stays", false, false};
-    return by_errno("cannot delete");
-  }
-
-  Answer create_folder(const Change& change) {
-    const auto spot = look(change);
-    if (!spot) return left(spot.error().text());
-    if (const auto why = conflict_of(change, *spot)) return conflict(*why);
-    const auto made = make_folder(spot->folder.get(), spot->name, owner_of(change, *spot));
-    if (!made) return left(made.error().text());
-    if (const auto identity = held::identity_of(made->get())) directories_[change.path] = *identity;
-    return std::nullopt;
-  }
-
-  Answer put(const Change& change) {
-    const auto spot = look(change);
-    if (!spot) return left(spot.error().text());
-    if (const auto why = conflict_of(change, *spot))
-      return is_done(change, *spot) ? Answer() : conflict(*why);
-    return replace(change, *spot);
-  }
-
-  /// A new inode under the name.
-  Answer replace(const Change& change, const Spot& spot) {
-    clean(spot, folder_of(change.path));
-    const OtherNames others(*this, spot);
-    const Expected expected{
-        .what = spot.exists ? Expected::What::this_one : Expected::What::nothing,
-        .facts = spot.facts};
-    if (spot.exists) old_.keep(spot.folder.get(), spot.name, spot.facts);
-    Status done = copy(change, spot, expected);
-    if (!done && is_full(done.error()) && old_.free_all()) done = copy(change, spot, expected);
-    if (done) return std::nullopt;
-    if (done.error().code == "replaced") return conflict("it changed on the host just now");
-    return left(done.error().text());
-  }
-
-  /// Removes temporary files of a killed sbx, once for each directory.
-  void clean(const Spot& spot, const std::string& folder) {
-    if (cleaned_.insert(folder).second) remove_temporaries(spot.folder.get());
+  void stage() {
+    for (Step& step : steps_) {
+      if (step.is_over || !has_content(step)) continue;
+      if (stops()) return;
+      if (const Status staged = stage(step); !staged) {
+        failed(step, staged.error().text());
+        if (is_full(staged.error())) return;
+      }
+    }
   }
 
   static bool is_full(const Error& error) {
     return error.errno_value == ENOSPC || error.errno_value == EDQUOT;
   }
 
-  Status copy(const Change& change, const Spot& spot, const Expected& expected) {
-    return change.type == FileType::link ? copy_link(change, spot, expected)
-                                         : copy_file(change, spot, expected);
+  Status stage(const Step& step) {
+    const Change& change = *step.change;
+    const std::optional<Owner> owner = SBX_TRY(owner_of(step));
+    if (is_folder(change)) return staging_.add_folder(change, owner);
+    if (change.type == FileType::link)
+      return staging_.add_link(change, SBX_TRY(link_content(copy_, change)), owner);
+    UniqueFd source;
+    if (change.change == ChangeKind::mode) {
+      const Spot spot = SBX_TRY(look(change.path));
+      source = SBX_TRY(open_file(spot.folder, spot.name));
+    } else {
+      source = SBX_TRY(open_content(copy_, change));
+    }
+    return staging_.add_file(change, source.get(), mode_of(step), owner);
   }
 
-  Status copy_link(const Change& change, const Spot& spot, const Expected& expected) {
-    const std::string text = SBX_TRY(link_content(copy_, change));
-    return put_link(text, spot.folder.get(), spot.name, owner_of(change, spot), expected);
+  /// Who may write to the file of another account may replace it too, and only root can give the new one to that
+  /// account.
+  Result<bool> becomes_callers(const Step& step) {
+    if (!replaces_file(step) || ::geteuid() == 0 || step.before.st_uid == ::geteuid()) return false;
+    const Spot spot = SBX_TRY(look(step.change->path));
+    const auto file = held::open_name(spot.folder, spot.name, O_PATH);
+    return file && ::faccessat(file->get(), "", W_OK, AT_EMPTY_PATH | AT_EACCESS) == 0;
+  }
+  static bool replaces_file(const Step& step) {
+    return step.exists && !is_folder(*step.change) && !S_ISDIR(step.before.st_mode);
   }
 
-  Status copy_file(const Change& change, const Spot& spot, const Expected& expected) {
-    const UniqueFd source =
-        SBX_TRY(change.change == ChangeKind::mode ? open_file(spot.folder.get(), spot.name)
-                                                  : open_content(copy_, change));
-    return put_file(source.get(), spot.folder.get(), spot.name, change.mode, owner_of(change, spot),
-                    expected);
+  /// Of the file that is replaced; of a new one, as its directory has it.
+  Result<std::optional<Owner>> owner_of(const Step& step) {
+    if (staging_.is_in_new(*step.change)) return staging_.owner_in_new(*step.change);
+    if (SBX_TRY(becomes_callers(step))) return Owner{::geteuid(), step.before.st_gid};
+    if (replaces_file(step)) return Owner{step.before.st_uid, step.before.st_gid};
+    struct stat facts{};
+    const Spot spot = SBX_TRY(look(step.change->path));
+    (void)::fstat(spot.folder, &facts);  // an open descriptor
+    return owner_in(facts);
+  }
+
+  /// What the umask takes stays only where the file had it: no program opens a file to others.
+  [[nodiscard]] mode_t permissions(const Change& change, mode_t before) const {
+    return change.mode & 0777 & (~umask_ | before);
+  }
+  [[nodiscard]] mode_t mode_of(const Step& step) const {
+    const bool has_mode = replaces_file(step) && S_ISREG(step.before.st_mode);
+    return permissions(*step.change, has_mode ? step.before.st_mode : 0);
+  }
+
+  // --- names
+
+  /// What replaces something of another kind comes when it is known that everything else could be done.
+  void replace_all() {
+    for (Step& step : steps_) {
+      const Change& change = *step.change;
+      if (step.is_over || !has_content(step) || is_in_replaced(change.path)) continue;
+      if (stops()) return leave(step, "interrupted before it was its turn");
+      if (staging_.is_in_new(change))
+        finish_in_new(step);
+      else
+        put(step);
+    }
+    (void)old_.free_all();  // NFS has a name in the directory for each deleted file that is open
+  }
+
+  /// It came with its directory.
+  void finish_in_new(Step& step) {
+    if (conflicting_.contains(folder_of(step.change->path))) {
+      conflict(step, "its directory is not what it was on the host");
+      return;
+    }
+    done(step);
+    tell_dropped(*step.change, mode_of(step));
+  }
+
+  void put(Step& step) {
+    const Change& change = *step.change;
+    const auto spot = look(change.path);
+    if (!spot) return failed(step, spot.error().text());
+    const bool is_others = becomes_callers(step).value_or(false);
+    if (!is_as_it_was(step, *spot)) return conflict(step, "it changed on the host just now");
+    const held::Name waiting = staging_.waiting(change);
+    const held::Name place{.directory = spot->folder, .name = spot->name};
+    if (spot->exists) old_.keep(spot->folder, spot->name, spot->facts);
+    bool is_put = false;
+    if (!spot->exists) {
+      is_put = held::rename_to_free(waiting, place);
+      if (!is_put && errno == EEXIST) return conflict(step, "it changed on the host just now");
+    }
+    // A file system without RENAME_NOREPLACE: what was just looked at has to do.
+    if (!is_put && (spot->exists || errno == EINVAL)) is_put = held::rename(waiting, place);
+    if (!is_put) return failed(step, by_errno("cannot write"));
+    done(step);
+    if (!is_folder(change) && change.type != FileType::link) tell_dropped(change, mode_of(step));
+    if (is_others) tell_partly(change, "applied, and yours now: it belonged to another account");
+  }
+
+  /// A name that was taken from a file with several stamps the file: then the time of its content has to do.
+  static bool is_as_it_was(const Step& step, const Spot& spot) {
+    if (!step.exists || !spot.exists) return step.exists == spot.exists;
+    const struct stat& was = step.before;
+    const struct stat& now = spot.facts;
+    return was.st_ino == now.st_ino && was.st_dev == now.st_dev &&
+           (was.st_nlink > 1 ? same_time(was.st_mtim, now.st_mtim)
+                             : same_time(was.st_ctim, now.st_ctim));
+  }
+
+  // --- deletions
+
+  void remove_all() {
+    if (is_all_well()) exchange_all();
+    if (is_all_well())
+      remove([](const Step&) { return true; });
+    else
+      leave_rest("left, because not everything else could be applied");
+  }
+  [[nodiscard]] bool is_all_well() const { return may_go_on() && applied_.conflicts.empty(); }
+
+  /// Files, then directories, the inner ones first.
+  void remove(const auto& is_meant) {
+    const auto is_due = [&](const Step& step) {
+      return !step.is_over && step.change->change == ChangeKind::deleted && is_meant(step);
+    };
+    for (Step& step : steps_)
+      if (is_due(step) && !is_folder(*step.change)) remove_file(step);
+    (void)old_.free_all();
+    for (Step& step : steps_ | std::views::reverse)
+      if (is_due(step)) remove_folder(step);
+  }
+
+  void remove_file(Step& step) {
+    if (stops()) return leave(step, "interrupted before it was its turn");
+    const auto spot = look(step.change->path);
+    if (!spot) return is_gone(spot.error()) ? done(step) : failed(step, spot.error().text());
+    if (!spot->exists) return done(step);
+    if (!is_as_it_was(step, *spot)) return conflict(step, "it changed on the host just now");
+    old_.keep(spot->folder, spot->name, spot->facts);
+    if (!held::remove_file(spot->folder, spot->name))
+      return failed(step, by_errno("cannot delete"));
+    done(step);
+  }
+
+  void remove_folder(Step& step) {
+    if (stops()) return leave(step, "interrupted before it was its turn");
+    const auto spot = look(step.change->path);
+    if (!spot) return is_gone(spot.error()) ? done(step) : failed(step, spot.error().text());
+    if (!spot->exists || held::remove_directory(spot->folder, spot->name)) return done(step);
+    if (errno == ENOTEMPTY || errno == EEXIST) return leave(step, "something in it stays");
+    failed(step, by_errno("cannot delete"));
+  }
+
+  /// Files that become directories, and directories that become files.
+  void exchange_all() {
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      Step& step = steps_[i];
+      const Change& change = *step.change;
+      if (step.is_over || !has_content(step)) continue;
+      if (stops()) return leave(step, "interrupted before it was its turn");
+      if (staging_.is_in_new(change)) {
+        finish_in_new(step);
+        continue;
+      }
+      // The deletion of the same name stands before it.
+      if (is_folder(change) && i > 0 && exchange(steps_[i - 1], step)) continue;
+      const std::string inside = change.path + "/";
+      remove([&](const Step& other) {
+        return other.change->path == change.path || other.change->path.starts_with(inside);
+      });
+      step.exists = false;
+      put(step);
+      if (step.is_over && is_folder(change) && !is_put(change)) conflicting_.insert(change.path);
+    }
+  }
+
+  /// A directory takes the name of a file in one step; the file goes with what is left of the staging.
+  bool exchange(Step& deleted, Step& created) {
+    const auto spot = look(created.change->path);
+    if (deleted.change->path != created.change->path || deleted.is_over || !spot ||
+        !is_as_it_was(deleted, *spot) ||
+        !held::exchange(staging_.waiting(*created.change),
+                        {.directory = spot->folder, .name = spot->name}))
+      return false;
+    done(deleted);
+    done(created);
+    return true;
+  }
+  [[nodiscard]] bool is_put(const Change& change) const {
+    return !applied_.done.empty() && applied_.done.back().path == change.path &&
+           applied_.done.back().change == change.change;
+  }
+
+  // --- modes
+
+  void set_modes_of_files() {
+    for (Step& step : steps_) {
+      if (step.is_over || step.change->change != ChangeKind::mode || is_folder(*step.change))
+        continue;
+      if (stops()) return leave(step, "interrupted before it was its turn");
+      settle(step, set_mode(*step.change));
+    }
+  }
+
+  /// Last, children first: one may close the directory that others are written to.
+  void set_modes_of_folders() {
+    open_.reset();
+    for (Step& step : steps_ | std::views::reverse) {
+      const Change& change = *step.change;
+      if (!is_folder(change)) continue;
+      if (change.change == ChangeKind::mode && !step.is_over) {
+        if (stops()) return leave(step, "interrupted before it was its turn");
+        settle(step, set_mode(change));
+      }
+      if (change.change == ChangeKind::created && !conflicting_.contains(change.path))
+        (void)set_mode(change);  // one that is not there was reported
+    }
+  }
+
+  void settle(Step& step, const std::optional<Left>& answer) {
+    if (!answer) return done(step);
+    if (answer->failed) return failed(step, answer->why);
+    conflict(step, answer->why.c_str());
   }
 
   /// By an O_PATH descriptor, so that no link is followed and a mode of 0000 is no hindrance.
-  Answer set_mode(const Change& change) {
+  std::optional<Left> set_mode(const Change& change) {
     const LayerPath place = place_of(copy_, change.path);
+    const auto refusal = [&](const std::string& why) {
+      return Left{.path = change.path, .why = why, .failed = true};
+    };
     UniqueFd opened;
-    held::Identity expected;
+    std::optional<held::Identity> wanted;
     if (place.path == ".") {
       opened = UniqueFd(::fcntl(place.layer->lower.get(), F_DUPFD_CLOEXEC, 3));
     } else {
-      const auto spot = look(change);
-      if (!spot) return left(spot.error().text());
-      if (change.change == ChangeKind::mode)
-        if (const auto why = conflict_of(change, *spot))
-          return is_done(change, *spot) ? Answer() : conflict(*why);
-      // The mode is the file's, under whatever name; the program changed it under this one.
-      if (S_ISREG(spot->facts.st_mode) && spot->facts.st_nlink > 1) return replace(change, *spot);
-      opened = UniqueFd(
-          ::openat(spot->folder.get(), spot->name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-      // A directory that was made here a while ago: its name may lead to another one now.
-      const auto known = directories_.find(change.path);
-      expected = known == directories_.end() ? held::identity_of(spot->facts) : known->second;
+      const auto spot = look(change.path);
+      if (!spot) return refusal(spot.error().text());
+      if (auto file = held::open_name(spot->folder, spot->name, O_PATH)) opened = std::move(*file);
+      wanted = expected(change.path, spot->facts);
     }
     struct stat facts{};
     if (!opened.valid() || ::fstat(opened.get(), &facts) != 0)
-      return by_errno("cannot set the mode");
-    const bool is_other = place.path != "." && held::identity_of(facts) != expected;
-    if (is_other || type_of(facts.st_mode) != change.type)
-      return conflict("something else is there on the host");
+      return refusal(by_errno("cannot set the mode"));
+    if (type_of(facts.st_mode) != change.type || (wanted && *wanted != held::identity_of(facts)))
+      return Left{.path = change.path, .why = "something else is there on the host"};
     // A directory keeps its set-group-ID bit, which gives its group to new files.
     const mode_t kept = S_ISDIR(facts.st_mode) ? facts.st_mode & 07000 : 0;
-    if (!held::set_mode(opened.get(), kept | (change.mode & 0777)))
-      return by_errno("cannot set the mode");
+    const mode_t mode =
+        kept | permissions(change, change.change == ChangeKind::created ? 0 : facts.st_mode);
+    if ((facts.st_mode & 07777) != mode && !held::set_mode(opened.get(), mode))
+      return refusal(by_errno("cannot set the mode"));
+    tell_dropped(change, mode);
     return std::nullopt;
   }
 
-  /// Of the file that is replaced; of a new one, of the workspace.
-  Owner owner_of(const Change& change, const Spot& spot) {
-    if (spot.exists) return {spot.facts.st_uid, spot.facts.st_gid};
-    struct stat facts{};
-    (void)::fstat(place_of(copy_, change.path).layer->lower.get(), &facts);  // an open descriptor
-    return {facts.st_uid, facts.st_gid};
+  /// Says which bits of a mode were not taken; that a new file has no more than the umask leaves goes without saying.
+  void tell_dropped(const Change& change, mode_t now) {
+    if ((change.mode & 07000 & ~now) != 0)
+      tell_partly(change, "applied without its set-uid, set-gid or sticky bit");
+    if (change.change == ChangeKind::mode && (change.mode & 0777 & ~now) != 0)
+      tell_partly(change, "applied without the permissions that the umask takes");
+  }
+
+  // --- answers
+
+  [[nodiscard]] bool stops() {
+    applied_.stopped = applied_.stopped || (how_.stop && how_.stop());
+    return applied_.stopped;
+  }
+  [[nodiscard]] bool may_go_on() const { return !applied_.stopped && !applied_.has_failures(); }
+
+  static std::string by_errno(const char* what) {
+    return std::string(what) + ": " + ::strerrordesc_np(errno);
+  }
+
+  void done(Step& step) {
+    step.is_over = true;
+    applied_.done.push_back(*step.change);
+  }
+  void conflict(Step& step, const char* why) {
+    step.is_over = true;
+    if (is_folder(*step.change)) conflicting_.insert(step.change->path);
+    applied_.conflicts.push_back({.path = step.change->path, .why = why});
+  }
+  void failed(Step& step, std::string why) {
+    step.is_over = true;
+    if (is_folder(*step.change)) conflicting_.insert(step.change->path);
+    applied_.left.push_back({.path = step.change->path, .why = std::move(why), .failed = true});
+  }
+  void leave(Step& step, const char* why) {
+    step.is_over = true;
+    applied_.left.push_back({.path = step.change->path, .why = why});
+  }
+  void leave_rest(const char* why) {
+    for (Step& step : steps_) {
+      const bool is_mode_of_folder =
+          step.change->change == ChangeKind::mode && is_folder(*step.change);
+      if (!step.is_over && (!is_mode_of_folder || !may_go_on())) leave(step, why);
+    }
+  }
+  void tell_partly(const Change& change, std::string why) {
+    applied_.left.push_back({.path = change.path, .why = std::move(why), .partly = true});
+  }
+
+  void sort() {
+    std::ranges::stable_sort(applied_.done, {}, &Change::path);
+    std::ranges::stable_sort(applied_.conflicts, {}, &Left::path);
+    std::ranges::stable_sort(applied_.left, {}, &Left::path);
+    // Modes of directories are set twice.
+    const auto same = [](const Left& one, const Left& other) {
+      return one.path == other.path && one.why == other.why;
+    };
+    applied_.left.erase(std::ranges::unique(applied_.left, same).begin(), applied_.left.end());
   }
 
   const Copy& copy_;
   Applying how_;
-  std::vector<std::string> replaced_;
-  std::unordered_map<std::string, held::Identity> directories_;  ///< by path, as first seen or made
-  std::unordered_set<std::string> cleaned_;
+  std::vector<Step> steps_;
+  std::vector<std::string> replaced_;    ///< deleted and made anew as something else; by path
+  std::unordered_set<std::string> new_;  ///< directories that are to be made
+  std::unordered_set<std::string> conflicting_;                  ///< directories that were not made
+  std::unordered_map<std::string, held::Identity> directories_;  ///< by path, as first seen
+  const Layer* open_layer_ = nullptr;
+  std::string open_path_;
+  UniqueFd open_;
   ReplacedFiles old_;
-  struct Stamped {
-    timespec before{};
-    timespec after{};
-  };
-  std::map<std::pair<dev_t, ino_t>, Stamped> relinked_;
+  const mode_t umask_ = sys::file_mode_mask();
   Applied applied_;
+  Notes notes_;
+  Staging staging_;
 };
 
 }  // namespace
+
+bool Applied::has_failures() const {
+  return std::ranges::any_of(left, &Left::failed);
+}
+
+bool Applied::is_incomplete() const {
+  return !conflicts.empty() || std::ranges::any_of(left, &Left::holds);
+}
 
 Result<Applied> apply(const Copy& copy, const Selection& selection, const Applying& how) {
   if (copy.layers.empty() || !copy.layers.front().lower.valid()) return Applied{};
@@ -395,9 +626,13 @@ Result<Applied> apply(const Copy& copy, const Selection& selection, const Applyi
     return nothing;
   }
   SBX_TRY(check_in_place(copy));  // after the wait, which may have been long
+  std::vector<std::string> leftovers = remove_leftovers(how.state_folder);
   Applied applied = Application(copy, how).run(selection.changes);
   (void)::flock(folder, LOCK_UN);  // closing it would do the same
   applied.left.insert(applied.left.begin(), selection.left.begin(), selection.left.end());
+  std::erase_if(leftovers,
+                [&](const std::string& path) { return !path.starts_with(copy.folder + "/"); });
+  applied.leftovers = std::move(leftovers);
   return applied;
 }
 

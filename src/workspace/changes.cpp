@@ -38,7 +38,7 @@ class Comparison {
     struct stat lower{};
     const bool has_lower = layer_.lower.valid();
     if (has_lower && ::fstat(layer_.upper.get(), &upper) == 0 &&
-        ::fstat(layer_.lower.get(), &lower) == 0 && permissions(upper) != permissions(lower))
+        ::fstat(layer_.lower.get(), &lower) == 0 && mode_differs(upper, lower))
       note(".", ChangeKind::mode, upper);
     waiting_.push_back({".", has_lower, layer_.is_whole});
     while (!waiting_.empty()) {
@@ -108,6 +108,12 @@ class Comparison {
 
   static mode_t permissions(const struct stat& facts) { return facts.st_mode & 07777; }
 
+  /// A copy of a directory whose group is none of the caller's loses the set-group-ID bit, chmod(2).
+  static bool mode_differs(const struct stat& now, const struct stat& before) {
+    const mode_t lost = S_ISDIR(before.st_mode) ? before.st_mode & (S_ISUID | S_ISGID) : 0;
+    return (permissions(now) | lost) != permissions(before);
+  }
+
   void note(const std::string& path, ChangeKind kind, const struct stat& facts) {
     if (found_.changes.size() >= most_) {
       ++found_.left_out;
@@ -175,8 +181,7 @@ class Comparison {
     }
     if (before == nullptr) return note(path, ChangeKind::created, now);
     if (!is_folder && differs(path, now, *seen)) return note(path, ChangeKind::modified, now);
-    if (!S_ISLNK(now.st_mode) && permissions(now) != permissions(*before))
-      note(path, ChangeKind::mode, now);
+    if (!S_ISLNK(now.st_mode) && mode_differs(now, *before)) note(path, ChangeKind::mode, now);
   }
 
   bool differs(const std::string& path, const struct stat& now, const Before& seen) {

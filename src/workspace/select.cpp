@@ -1,9 +1,11 @@
 #include "workspace/select.hpp"
 
 #include <algorithm>
+#include <map>
 #include <unordered_set>
 
 #include "plan/files/protected.hpp"
+#include "workspace/last_copy.hpp"
 #include "workspace/names.hpp"
 #include "workspace/put.hpp"
 #include "workspace/tree.hpp"
@@ -96,6 +98,45 @@ std::string reason_against(const Copy& copy, const Change& change,
   return {};
 }
 
+bool is_file_with_content(const Change& change) {
+  return change.type == FileType::file &&
+         (change.change == ChangeKind::created || change.change == ChangeKind::modified);
+}
+
+/// A deletion stays out when what it takes is only under a name that stays out.
+void hold_last_copies(const Copy& copy, const ChangeSet& changes,
+                      const std::vector<const Change*>& left_out, Selection& selection) {
+  const auto is_deletion = [](const Change& each) {
+    return each.change == ChangeKind::deleted && each.type == FileType::file;
+  };
+  if (std::ranges::none_of(selection.changes, is_deletion)) return;
+  LastCopies copies(copy);
+  for (const Change* each : left_out)
+    if (is_file_with_content(*each))
+      copies.add_left_out(each->path, each->bytes, each->change == ChangeKind::created);
+  if (copies.empty() && changes.held.empty()) return;
+  std::vector<const Change*> deleted;
+  std::vector<const Change*> others;
+  for (const Change* each : left_out)
+    if (is_deletion(*each)) others.push_back(each);
+  for (const Change& each : selection.changes) {
+    if (is_file_with_content(each)) copies.add_brought_out(each.path, each.bytes);
+    if (is_deletion(each)) deleted.push_back(&each);
+  }
+  std::map<std::string, std::string> held;
+  for (const std::vector<Left>& list : {copies.held(deleted, others), changes.held})
+    for (const Left& each : list) held.emplace(each.path, each.why);
+  std::erase_if(selection.changes, [&](const Change& change) {
+    const auto found = is_deletion(change) ? held.find(change.path) : held.end();
+    if (found == held.end()) return false;
+    selection.left.push_back({.path = change.path,
+                              .why = "stays, because what it holds was moved to '" + found->second +
+                                     "', which is left out",
+                              .holds = true});
+    return true;
+  });
+}
+
 }  // namespace
 
 Selection select(const Copy& copy, const ChangeSet& changes,
@@ -106,19 +147,26 @@ Selection select(const Copy& copy, const ChangeSet& changes,
     if (is_meant(patterns, each.path)) selection.left.push_back(each);
   const std::unordered_set<std::string> needed = new_folders_above(changes, patterns);
   const Deletions deletions(changes, patterns);
+  std::vector<const Change*> left_out;
   for (const Change& change : changes.changes) {
     const bool is_needed = change.change == ChangeKind::created && needed.contains(change.path);
-    if (!is_needed && !is_meant(patterns, change.path)) continue;
+    if (!is_needed && !is_meant(patterns, change.path)) {
+      left_out.push_back(&change);
+      continue;
+    }
     Left left{.path = {}, .why = {}};
     if (std::string why = reason_against(copy, change, policy_files); !why.empty())
       left = {.path = change.path, .why = std::move(why)};
     else
       left = protection_of(copy, change, deletions, patterns);
-    if (left.path.empty() || is_needed)
+    if (left.path.empty() || is_needed) {
       selection.changes.push_back(change);
-    else
-      selection.left.push_back(std::move(left));
+      continue;
+    }
+    left_out.push_back(&change);
+    selection.left.push_back(std::move(left));
   }
+  hold_last_copies(copy, changes, left_out, selection);
   return selection;
 }
 
