@@ -8,14 +8,19 @@
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
+#include <set>
+#include <utility>
 
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "changes/applying.hpp"
 #include "changes/words.hpp"
+#include "workspace/last_copy.hpp"
 
 namespace sbx::changes {
 namespace {
+
+constexpr const char* kRest = "unapplied";
 
 std::unexpected<Error> usage(std::string code, std::string message, std::string hint) {
   return fail(Error{.kind = ErrorKind::usage,
@@ -101,6 +106,7 @@ Status BringOut::finish(Outcome& outcome, const std::string& run, bool silent, c
   if (copy_.failure && is_asked()) return fail(*copy_.failure);
   if (copy_.empty()) return {};
   workspace::ChangeSet changes = SBX_TRY(workspace::read_changes(copy_));
+  workspace::note_held(copy_, changes);
   Status first;
   const auto note = [&first](Status status) {
     if (first && !status) first = std::move(status);
@@ -109,7 +115,7 @@ Status BringOut::finish(Outcome& outcome, const std::string& run, bool silent, c
   if (options_.diff) write_stderr(changes_words(copy_, changes, Texts::shown, paint));
   if (store_) note(keep(changes, outcome, run, silent));
   if (target_.valid()) note(collect(changes, silent));
-  if (options_.apply) note(apply(changes, outcome, silent, paint));
+  if (options_.apply) note(apply(changes, outcome, run, silent, paint));
   if (!copy_.is_overlay) return first;
   if (is_asked()) note(in_place());
   for (const workspace::Left& each : changes.unread)
@@ -137,6 +143,18 @@ Status BringOut::in_place() const {
   return there;
 }
 
+KeptFacts BringOut::facts_of(const Outcome& outcome, const std::string& run,
+                             std::string name) const {
+  return {.name = std::move(name),
+          .made = static_cast<std::int64_t>(::time(nullptr)),
+          .folder = copy_.folder,
+          .run = run,
+          .command = plan_.command,
+          .outcome = outcome.detail,
+          .success = succeeded(outcome),
+          .policy_files = policy_files()};
+}
+
 Status BringOut::keep(const workspace::ChangeSet& changes, const Outcome& outcome,
                       const std::string& run, bool silent) {
   if (changes.changes.empty()) {
@@ -147,15 +165,7 @@ Status BringOut::keep(const workspace::ChangeSet& changes, const Outcome& outcom
     return fail(Error{.kind = ErrorKind::host,
                       .code = "not-kept",
                       .message = "cannot keep the changes: their list is not complete"});
-  KeptFacts facts{.name = options_.keep,
-                  .made = static_cast<std::int64_t>(::time(nullptr)),
-                  .folder = copy_.folder,
-                  .run = run,
-                  .command = plan_.command,
-                  .outcome = outcome.detail,
-                  .success = succeeded(outcome),
-                  .policy_files = policy_files()};
-  done_.kept = SBX_TRY(store_->keep(std::move(facts), copy_, changes));
+  done_.kept = SBX_TRY(store_->keep(facts_of(outcome, run, options_.keep), copy_, changes));
   const std::string& name = done_.kept->name;
   if (!silent && name != options_.keep)
     write_stderr(fmt::format("sbx: the name \"{}\" was taken meanwhile\n", options_.keep));
@@ -184,12 +194,13 @@ Status BringOut::collect(const workspace::ChangeSet& changes, bool silent) {
   return {};
 }
 
-Status BringOut::apply(const workspace::ChangeSet& changes, const Outcome& outcome, bool silent,
-                       const Paint& paint) {
+Status BringOut::apply(const workspace::ChangeSet& changes, const Outcome& outcome,
+                       const std::string& run, bool silent, const Paint& paint) {
   const Wish wish{.patterns = options_.patterns,
                   .policy_files = policy_files(),
                   .asks = !options_.yes,
                   .preview = options_.diff ? Preview::none : Preview::everything,
+                  .state_folder = state_folder_,
                   .silent = silent};
   if (options_.yes && !succeeded(outcome)) {
     const std::string why = ending_words(outcome);
@@ -202,9 +213,28 @@ Status BringOut::apply(const workspace::ChangeSet& changes, const Outcome& outco
     return {};
   }
   ApplyEnd end = SBX_TRY(apply_changes(copy_, changes, wish, paint));
+  const bool keeps = end.leaves_something() && !done_.kept;
   done_.applied = std::move(end.applied);
   done_.signal = end.signal;
   all_met_ = end.all_met;
+  return keeps ? keep_rest(changes, outcome, run, silent) : Status();
+}
+
+Status BringOut::keep_rest(const workspace::ChangeSet& changes, const Outcome& outcome,
+                           const std::string& run, bool silent) {
+  const auto key = [](const Change& each) { return std::pair(each.path, each.change); };
+  std::set<std::pair<std::string, ChangeKind>> over;
+  for (const Change& each : done_.applied->done) over.insert(key(each));
+  // The other half of these is the sandbox's own and can't be kept.
+  for (const workspace::Left& each : changes.held) over.emplace(each.path, ChangeKind::deleted);
+  workspace::ChangeSet rest = changes;
+  std::erase_if(rest.changes, [&](const Change& each) { return over.contains(key(each)); });
+  if (rest.changes.empty()) return {};
+  const Store store = SBX_TRY(Store::open_or_make(state_folder_));
+  done_.kept = SBX_TRY(store.keep(facts_of(outcome, run, kRest), copy_, rest));
+  if (!silent)
+    write_stderr(fmt::format("sbx: what was not applied is kept: \"sbx changes apply {}\"\n",
+                             done_.kept->name));
   return {};
 }
 
@@ -214,7 +244,7 @@ BroughtOut BringOut::take() {
   };
   done_.has_failures = (done_.collected && failed(done_.collected->left)) ||
                        (done_.applied && failed(done_.applied->left));
-  done_.is_incomplete = done_.applied && (!done_.applied->conflicts.empty() || !all_met_);
+  done_.is_incomplete = done_.applied && (done_.applied->is_incomplete() || !all_met_);
   return std::move(done_);
 }
 

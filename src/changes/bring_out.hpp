@@ -36,7 +36,7 @@ struct BroughtOut {
   std::optional<Patch> patch;                     ///< --diff, where a record is written
   int signal = 0;              ///< the one that ended --apply before its end, 0 for none
   bool has_failures = false;   ///< files that sbx was asked to write and could not
-  bool is_incomplete = false;  ///< --apply met a conflict, or a pattern that matches no change
+  bool is_incomplete = false;  ///< --apply left something, or a pattern matches no change
 };
 
 class BringOut {
@@ -72,8 +72,13 @@ class BringOut {
   Status collect(const workspace::ChangeSet& changes, bool silent);
   Status keep(const workspace::ChangeSet& changes, const Outcome& outcome, const std::string& run,
               bool silent);
-  Status apply(const workspace::ChangeSet& changes, const Outcome& outcome, bool silent,
-               const Paint& paint);
+  Status apply(const workspace::ChangeSet& changes, const Outcome& outcome, const std::string& run,
+               bool silent, const Paint& paint);
+  /// What --apply did not apply is kept as a set: the private workspace goes with the run.
+  Status keep_rest(const workspace::ChangeSet& changes, const Outcome& outcome,
+                   const std::string& run, bool silent);
+  [[nodiscard]] KeptFacts facts_of(const Outcome& outcome, const std::string& run,
+                                   std::string name) const;
 
   const BringOutOptions& options_;
   const policy::Policy& policy_;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <map>
 #include <utility>
 
 #include "base/held.hpp"
@@ -158,12 +159,27 @@ bool has_content(const Change& change) {
          (change.type == FileType::file || change.type == FileType::link);
 }
 
+/// By what they were copied from: the numbers of files with several names.
+using KnownFiles = std::map<std::pair<dev_t, ino_t>, std::string>;
+
+/// A further name of a file that is there already.
+bool link_content_of(int source, int contents, const std::string& name, KnownFiles& known) {
+  struct stat facts{};
+  if (::fstat(source, &facts) != 0 || facts.st_nlink < 2) return false;
+  const auto [place, is_first] = known.emplace(std::pair(facts.st_dev, facts.st_ino), name);
+  const auto first =
+      is_first ? std::unexpected(Error{}) : held::open_name(contents, place->second, O_PATH);
+  return first && held::link_file(first->get(), contents, name);
+}
+
 /// Under a number; the text of a link is the content of a file.
-Status keep_content(const Copy& copy, const Change& change, int contents, const std::string& name) {
+Status keep_content(const Copy& copy, const Change& change, int contents, const std::string& name,
+                    KnownFiles& known) {
   constexpr mode_t kPrivate = 0600;
   const workspace::Owner owner{.uid = ::geteuid(), .gid = ::getegid()};
   if (change.type == FileType::file) {
     const UniqueFd source = SBX_TRY(open_content(copy, change));
+    if (link_content_of(source.get(), contents, name, known)) return {};
     return workspace::put_file(source.get(), contents, name, kPrivate, owner);
   }
   const std::string text = SBX_TRY(link_content(copy, change));
@@ -178,17 +194,19 @@ Result<Manifest> write_contents(KeptFacts facts, const Copy& copy, const ChangeS
   Manifest manifest{.facts = std::move(facts)};
   manifest.facts.count = changes.changes.size();
   manifest.facts.folder = copy.folder;
+  manifest.held = changes.held;
   for (const workspace::Layer& layer : copy.layers) {
     struct stat lower{};
     if (::fstat(layer.lower.get(), &lower) != 0) return not_kept("the workspace");
     manifest.layers.push_back({.prefix = layer.prefix, .inode = lower.st_ino});
   }
   std::uint64_t number = 0;
+  KnownFiles known;
   for (const Change& change : changes.changes) {
     Line line{.change = change, .before = note(copy, change)};
     if (has_content(change)) {
       line.content = std::to_string(number++);
-      if (Status kept = keep_content(copy, change, contents, line.content); !kept) {
+      if (Status kept = keep_content(copy, change, contents, line.content, known); !kept) {
         kept.error().message = "'" + printable(change.path) + "': " + kept.error().message;
         return fail(std::move(kept).error());
       }
@@ -315,6 +333,7 @@ Result<Kept> Store::load(const std::string& name) const {
     kept.changes.changes.push_back(std::move(line.change));
   }
   std::ranges::stable_sort(kept.changes.changes, {}, &Change::path);
+  kept.changes.held = std::move(manifest.held);
   kept.copy.stored = std::move(stored);
   return kept;
 }

@@ -174,6 +174,7 @@ class Reader {
     if (word == "count") return number(text, facts.count);
     if (word == "bytes") return number(text, facts.bytes);
     if (word == "layer") return layer(text);
+    if (word == "held") return held(text);
     auto value = unescaped(text);
     if (!value) return false;
     if (word == "folder") return assign(facts.folder, std::move(*value));
@@ -203,6 +204,14 @@ class Reader {
     auto prefix = unescaped(text);
     if (!prefix || (*prefix != "." && !is_inner(*prefix))) return false;
     return assign(layer.prefix, std::move(*prefix));
+  }
+
+  bool held(std::string_view text) {
+    auto path = unescaped(next(text, ' '));
+    auto holder = unescaped(text);
+    if (!path || !is_inner(*path) || !holder) return false;
+    manifest_.held.push_back({.path = std::move(*path), .why = std::move(*holder)});
+    return true;
   }
 
   bool change(ChangeKind kind, std::string_view text) {
@@ -243,6 +252,8 @@ std::string write_manifest(const Manifest& manifest) {
     text += fmt::format("policy {}\n", escaped(file));
   for (const LayerLine& layer : manifest.layers)
     text += fmt::format("layer {} {}\n", layer.inode, escaped(layer.prefix));
+  for (const workspace::Left& each : manifest.held)
+    text += fmt::format("held {} {}\n", escaped(each.path), escaped(each.why));
   for (const Line& line : manifest.lines) {
     const Change& change = line.change;
     text +=

@@ -25,7 +25,8 @@ struct LayerLine {
   ino_t inode = 0;
 };
 struct Manifest {
-  KeptFacts facts;  ///< all but the name
+  KeptFacts facts;                    ///< all but the name
+  std::vector<workspace::Left> held;  ///< ChangeSet::held
   std::vector<LayerLine> layers;
   std::vector<Line> lines;
 };

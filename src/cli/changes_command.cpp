@@ -38,9 +38,12 @@ Error wrong_use(const Invocation& typed, const char* needs) {
           .hint = "\"sbx changes list\" names what is kept"};
 }
 
+Result<std::string> state_folder() {
+  return host::state_folder(SBX_TRY(host::probe()));
+}
+
 Result<Store> open_store() {
-  const host::Host host = SBX_TRY(host::probe());
-  return Store::open(host::state_folder(host));
+  return Store::open(SBX_TRY(state_folder()));
 }
 
 /// The error for an unknown name, with the most similar existing one.
@@ -138,10 +141,12 @@ std::string applied_line(const changes::KeptFacts& facts) {
 }
 
 std::string head_words(const Kept& kept, const Paint& paint) {
-  return fmt::format("{}: {} in {}\n  kept {} of {} ({})\n{}", paint.bold(kept.facts.name),
+  return fmt::format("{}: {} in {}\n  kept {} of {}{}\n{}", paint.bold(kept.facts.name),
                      changes::tally_words(kept.changes.changes), printable(kept.facts.folder),
-                     time_text(kept.facts.made), text_of_command(kept.facts),
-                     printable(kept.facts.outcome), applied_line(kept.facts));
+                     time_text(kept.facts.made),
+                     kept.facts.command.empty() ? "a session" : text_of_command(kept.facts),
+                     kept.facts.outcome.empty() ? "" : " (" + printable(kept.facts.outcome) + ")",
+                     applied_line(kept.facts));
 }
 
 /// If the directory is gone, shows what can be shown without it.
@@ -194,10 +199,9 @@ int patch(const Invocation& typed) {
 // --- apply
 
 int apply_status(const changes::ApplyEnd& end) {
-  const auto failed = [](const workspace::Left& left) { return left.failed; };
   if (end.signal != 0) return exit_status_of(Cancelled{end.signal});
-  if (std::ranges::any_of(end.applied.left, failed)) return exit_status::kCouldNot;
-  return end.applied.conflicts.empty() && end.wanted && end.all_met ? kDone : kFindings;
+  if (end.applied.has_failures()) return exit_status::kCouldNot;
+  return !end.applied.is_incomplete() && end.wanted && end.all_met ? kDone : kFindings;
 }
 
 /// Notes the apply for `list` and `show`. A convenience: failure changes nothing.
@@ -217,6 +221,7 @@ int apply(const Invocation& typed) {
   const changes::Wish wish{.patterns = {typed.operands.begin() + 1, typed.operands.end()},
                            .policy_files = kept->facts.policy_files,
                            .asks = !typed.bring_out.yes,
+                           .state_folder = state_folder().value_or(""),
                            .silent = typed.output.json};
   const auto end = changes::apply_changes(kept->copy, kept->changes, wish,
                                           paint_for(typed.output.color, STDERR_FILENO));

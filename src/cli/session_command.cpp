@@ -533,14 +533,15 @@ class SessionCommand {
                                        {.patterns = patterns,
                                         .policy_files = kept.facts.policy_files,
                                         .asks = asks,
+                                        .state_folder = host::state_folder(host_),
                                         .silent = typed_.output.json},
                                        paint_for(typed_.output.color, STDERR_FILENO)));
     if (asks && end.signal == SIGHUP && life.has_ended()) return fail(SessionLife::gone());
-    const bool failed = std::ranges::any_of(
-        end.applied.left, [](const workspace::Left& left) { return left.failed; });
+    if (end.leaves_something() && !typed_.output.json)
+      write_stderr("sbx: the session keeps what was not applied\n");
     return applied({{"applied", changes::applied_json(end.applied)},
-                    {"incomplete", !end.applied.conflicts.empty() || !end.wanted || !end.all_met},
-                    {"failures", failed},
+                    {"incomplete", end.applied.is_incomplete() || !end.wanted || !end.all_met},
+                    {"failures", end.applied.has_failures()},
                     {"signal", end.signal}});
   }
 

@@ -122,6 +122,8 @@ Result<std::pair<changes::BroughtOut, Outcome>> keep_in(BringOutTask& task,
                                                         const changes::BringOutOptions& options,
                                                         const std::string& state_folder,
                                                         bool silent) {
+  if (options.folder.empty() && !workspace::has_overlay(task.held.plan()))
+    return fail(not_layered());
   changes::BringOut work(options, task.held.policy(), task.held.plan(), state_folder);
   SBX_TRY(work.prepare());
   workspace::Copy* const copy = work.copy(true);
