@@ -56,7 +56,7 @@ class BroughtOut(SbxTest):
         ended = self.applied(MAKE_SPECIALS)
         self.assertEqual(sorted(os.listdir(self.work)), ["link", "plain", "second", "suid"], ended)
         self.assertEqual((self.work / "suid").stat().st_mode & 0o7777, 0o755)
-        self.assertEqual({each["path"] for each in ended.record["applied"]["left"]}, {"pipe", "socket"})
+        self.assertEqual({each["path"] for each in ended.record["applied"]["left"]}, {"pipe", "socket", "suid"})
 
     def test_links_of_the_host_are_not_followed(self):
         victim = self.write("victim", "untouched", folder=self.tmp)

@@ -314,7 +314,7 @@ class Later(Changes):
         (self.work / "sub").symlink_to(elsewhere)
         ended = self.json_of("apply", "--yes", "set", ends_with=125)
         self.assertEqual(({path.name: path.read_text() for path in elsewhere.iterdir()}, self.paths(ended["applied"]["done"])),
-                         ({"file": "x"}, ["fine"]))
+                         ({"file": "x"}, []))
 
 
 class Moved(Changes):
@@ -635,7 +635,7 @@ class Interrupted(Changes):
         self.keep(f"for i in range({self.COUNT}): open(f'f{{i:03}}', 'wb').write(b'b' * 100_000)")
 
     def contents(self):
-        return {path.name: path.read_bytes() for path in self.work.iterdir()}
+        return {path.name: path.read_bytes() for path in self.work.iterdir() if path.is_file()}
 
     def begun(self):
         process = start([SBX, "changes", "apply", "--yes", "set"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -666,22 +666,22 @@ class Interrupted(Changes):
         self.write(LEFTOVER, "left")
         self.write(".sbx-notes", "mine")
         self.changes("apply", "--yes", "set")
-        self.assertEqual(set(self.contents()), {".sbx-notes", *(f"f{i:03}" for i in range(self.COUNT))})
+        self.assertEqual(set(os.listdir(self.work)), {LEFTOVER, ".sbx-notes", *(f"f{i:03}" for i in range(self.COUNT))})
 
     def test_names_of_its_own_temporary_files_are_never_applied(self):
         for name in ("own", "other"):
             shutil.rmtree(self.state / "set", ignore_errors=True)
             self.write("mine", "mine")
-            ended = self.keep(f"import os\nos.rename('mine', '{LEFTOVER}')", "--apply", "--yes")
-            self.assertIn(LEFTOVER, self.paths(ended.record["applied"]["left"]))
-            self.assertNotIn(LEFTOVER, os.listdir(self.work), name)
+            ended = self.keep(f"import os\nos.rename('mine', '{LEFTOVER}')", "--apply", "--yes", ends_with=1)
+            self.assertEqual(set(self.paths(ended.record["applied"]["left"])), {LEFTOVER, "mine"})
+            self.assertEqual({"mine", LEFTOVER} & set(os.listdir(self.work)), {"mine"}, name)
 
 
 class KilledAtEveryCall(Changes):
     """Many identical directories with identical changes: one application each, killed one system call later each
     time."""
 
-    FOLDERS = 40
+    FOLDERS = 100
     BEFORE = {"modified": "old\n", "large": "a" * 70_000, "deleted": "old\n", "moved": "text\n", "gone/inner": "old\n", "executable": "#!/bin/sh\n"}
 
     def setUp(self):
@@ -723,9 +723,10 @@ for i in range({self.FOLDERS}):
                 break
             calls.append(call)
             self.is_old_or_new(self.seen(f"c{i}"), after, calls)
+            self.changes("apply", "--yes", "set", f"c{i}/**")  # so that the next one has nothing to remove
         else:
             self.fail(f"more calls than folders: {calls}")
-        self.assertLessEqual({"renameat", "unlinkat", "mkdirat", "openat"}, {call.removesuffix("2") for call in calls})
+        self.assertLessEqual({"renameat", "unlinkat", "mkdirat", "openat", "fchmodat"}, {call.removesuffix("2") for call in calls})
         self.changes("apply", "--yes", "set")
         for i in range(self.FOLDERS):
             self.assertEqual((self.seen(f"c{i}"), os.path.exists(self.work / f"c{i}/gone")), (after, False), i)
@@ -735,8 +736,7 @@ for i in range({self.FOLDERS}):
             self.assertIn(found.get(name), (self.before.get(name), after.get(name)), (name, calls))
         self.assertTrue("moved" in found or "made/moved" in found, calls)
         others = [name for name in found if name not in self.before and name not in after]
-        self.assertTrue(all(os.path.basename(name).startswith(".sbx-") for name in others), (others, calls))
-        self.assertLessEqual(len(others), 1, calls)
+        self.assertTrue(all(any(part.startswith(".sbx-") for part in name.split("/")) for name in others), (others, calls))
 
 
 class Asked(Changes):
@@ -787,19 +787,19 @@ class Hindered(Changes):
 
     RUN = '"$SBX" run -p python --workspace "$WORK:overlay" --keep set --lang python -c '
 
-    def test_a_full_disk_leaves_each_file_old_or_new(self):
+    def test_a_full_disk_changes_nothing(self):
         ended = self.apart(
             'mount -t tmpfs -o size=1m none "$WORK"; cd "$WORK"; for i in 1 2 3 4 5 6; do echo old > f$i; done\n' + self.RUN +
             '"for i in range(1, 7): open(f\'f{i}\', \'w\').write(\'n\' * 300000)"\n'
             'status=0; "$SBX" changes apply --yes set || status=$?; echo $status; find . -type f -printf "%s\\n"')
         status, *sizes = ended.out.decode().split()
-        self.assertEqual((status, len(sizes), set(sizes)), ("125", 6, {"4", "300000"}), ended)
+        self.assertEqual((status, len(sizes), set(sizes)), ("125", 6, {"4"}), ended)
         self.assertIn(b"No space left", ended.err)
 
-    def test_room_for_one_more_file_is_enough_for_all(self):
-        """Old files are freed together, but never if their room is needed."""
+    def test_room_for_all_that_is_new_is_enough(self):
+        """Old files go after it."""
         ended = self.apart(
-            'mount -t tmpfs -o size=1m none "$WORK"; cd "$WORK"; for i in 1 2 3 4 5 6; do head -c 140000 /dev/zero > f$i; done\n' + self.RUN +
+            'mount -t tmpfs -o size=2m none "$WORK"; cd "$WORK"; for i in 1 2 3 4 5 6; do head -c 140000 /dev/zero > f$i; done\n' + self.RUN +
             '"for i in range(1, 7): open(f\'f{i}\', \'w\').write(\'n\' * 140000)"\n'
             '"$SBX" changes apply --yes set; cat f? | tr -d n | wc -c')
         self.assertEqual(ended.out.split()[-1], b"0", ended)

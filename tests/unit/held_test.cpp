@@ -146,7 +146,9 @@ TEST_F(HeldTest, APathIsMadeWhereItIsMissingThroughLinksOfTheCaller) {
   ASSERT_TRUE(made);
   EXPECT_EQ(mode_of("real/a/b"), 0700U);
   write("file");
-  EXPECT_FALSE(open_or_make_path(at("file/a"), 0700));
+  const auto in_file = open_or_make_path(at("file/a"), 0700);
+  ASSERT_FALSE(in_file);
+  EXPECT_EQ(in_file.error().code, "cannot-make");
 }
 
 TEST_F(HeldTest, AFileWithoutANameGetsOne) {

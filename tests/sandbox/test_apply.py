@@ -1,0 +1,397 @@
+"""What --apply must never lose: a file that moved is in one of its places whatever fails, whoever is killed, and what was
+not applied can be had again."""
+
+import errno
+import os
+import pathlib
+import random
+import shutil
+import stat
+import subprocess
+import sys
+
+import sbxtest
+import traced
+from sbxtest import IS_ROOT, SBX, start
+from test_changes import Changes
+
+
+def tree_of(top, with_links=True):
+    """Name -> kind, mode, and content, target or number of links."""
+    found = {}
+    for path in pathlib.Path(top).rglob("*"):
+        facts = path.lstat()
+        kind = stat.S_IFMT(facts.st_mode)
+        entry = [kind, stat.S_IMODE(facts.st_mode)]
+        if kind == stat.S_IFLNK:
+            entry = [kind, os.readlink(path)]
+        elif kind == stat.S_IFREG:
+            entry += [path.read_bytes(), facts.st_nlink if with_links else 1]
+        found[str(path.relative_to(top))] = tuple(entry)
+    return found
+
+
+class NeverLost(Changes):
+    def run_and_apply(self, *command, ends_with, options=(), env=None):
+        ended = self.finish(start([SBX, "run", "-p", "shell", "--workspace", ".:overlay", "--apply", "--yes", *options, "--", *command],
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.work,
+                                  env=self.environment(env)), command, json_record=False)
+        self.assertEqual(ended.status, ends_with, ended)
+        return ended
+
+    def test_a_name_that_is_hidden_or_protected_or_not_meant_keeps_the_old_one(self):
+        for new, patterns, reason in ((".env", [], "filesystem.deny"), (".bashrc", [], "run or trust by themselves"), ("lib/new", ["src/**"], "")):
+            for edit in ("", "; echo more >> {new}"):
+                shutil.rmtree(self.work)
+                self.work.mkdir()
+                self.write("src/settings.template", "text\n")
+                (self.work / "lib").mkdir()
+                options = [f"--apply={pattern}" for pattern in patterns]
+                ended = self.run_and_apply("sh", "-c", f"mv src/settings.template {new}" + edit.format(new=new), ends_with=1, options=options)
+                self.assertEqual((self.work / "src/settings.template").read_text(), "text\n", ended)
+                self.assertFalse((self.work / new).exists())
+                said = ended.err.decode()
+                self.assertIn(f"src/settings.template: stays, because what it holds was moved to '{new}'", said)
+                self.assertIn(reason, said)
+
+    def test_twin_where_nothing_moved_there_the_rest_is_deleted(self):
+        for name in ("src/a", "src/b", "lib/old"):
+            self.write(name, name)
+        self.run_and_apply("sh", "-c", "rm src/a; mv lib/old lib/new; echo more >> lib/new; echo x > .env; echo x > .envrc", ends_with=0,
+                           options=["--apply=src/**"])
+        self.assertEqual(self.tree(), {"src/b": b"src/b", "lib/old": b"lib/old"})
+
+    def test_twin_what_has_another_copy_is_deleted(self):
+        self.write("src/a", "text\n")
+        self.write("src/b", "other\n")
+        self.write("src/c", "more\n")
+        ended = self.run_and_apply("sh", "-c", "cp src/a .env; mv src/a src/moved; rm src/b; mkdir out; echo x > out/x", ends_with=0,
+                                   options=["--apply=src/**"])
+        self.assertEqual(self.tree(), {"src/moved": b"text\n", "src/c": b"more\n"}, ended)
+
+    def test_a_kept_set_holds_the_old_name_too(self):
+        self.write("template", "text\n")
+        self.keep("import os\nos.rename('template', '.env')")
+        said = self.changes("apply", "--yes", "set", ends_with=1).err.decode()
+        self.assertIn("template: stays", said)
+        self.assertEqual(self.tree(), {"template": b"text\n"})
+
+    def test_a_conflict_deletes_nothing_and_the_rest_is_kept(self):
+        for name in ("old", "gone", "edited"):
+            self.write(name, name)
+        self.keep("import os\nos.rename('old', 'new'); os.remove('gone'); open('edited', 'w').write('theirs'); open('made', 'w').write('x')")
+        self.write("new", "mine")
+        applied = self.json_of("apply", "--yes", "set", ends_with=1)["applied"]
+        self.assertEqual(self.paths(applied["conflicts"]), ["new"])
+        self.assertEqual(self.tree(), {"old": b"old", "gone": b"gone", "edited": b"theirs", "made": b"x", "new": b"mine"})
+        (self.work / "new").unlink()
+        self.changes("apply", "--yes", "set")
+        self.assertEqual(self.tree(), {"new": b"old", "edited": b"theirs", "made": b"x"})
+
+    def test_a_conflict_of_a_run_keeps_the_rest_as_a_set(self):
+        for name in ("old", "edited"):
+            self.write(name, name)
+        process = self.start_sbx("--workspace", ".:overlay", "--apply", "--yes", "--", "sh", "-c", "mv old new; echo x > edited; echo; read line",
+                                 stdin=subprocess.PIPE, json_record=False)
+        self.assertEqual(process.stdout.readline(), b"\n")
+        self.write("edited", "mine")
+        ended = self.finish(process, data=b"\n", json_record=False)
+        self.assertEqual(ended.status, 1, ended)
+        self.assertIn(b'what was not applied is kept: "sbx changes apply unapplied"', ended.err)
+        self.assertEqual(self.tree(), {"old": b"old", "new": b"old", "edited": b"mine"})
+        self.assertEqual([(each["path"], each["change"]) for each in self.json_of("show", "unapplied")["changes"]],
+                         [("edited", "modified"), ("old", "deleted")])
+        self.changes("apply", "--yes", "unapplied", "old")
+        self.assertEqual(self.tree(), {"new": b"old", "edited": b"mine"})
+
+    def test_a_directory_that_is_not_the_callers_loses_nothing(self):
+        """Twin: the same as whoever may write there."""
+        self.write("a", "text\n")
+        closed = self.work / "closed"
+        closed.mkdir()
+        self.addCleanup(closed.chmod, 0o755)
+        if IS_ROOT:
+            self.tmp.chmod(0o755)
+            for path in (self.home, self.work, self.work / "a"):
+                os.chown(path, 65534, 65534)
+            closed.chmod(0o777)
+        command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if IS_ROOT else []
+        run = [*command, SBX, "run", "--workspace", ".:overlay", "--keep", "set", "--", "sh", "-c", "mv a closed/a; echo x > b"]
+        ended = self.finish(start(run, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.work,
+                                  env=self.environment()), json_record=False)
+        self.assertEqual(ended.status, 0, ended)
+        closed.chmod(0o755 if IS_ROOT else 0o555)
+        said = self.changes("apply", "--yes", "set", ends_with=125, wrapper=command).err.decode()
+        self.assertIn(f"closed/a: cannot write to '{'closed'}'", said)
+        self.assertNotIn("a file'", said)
+        self.assertEqual(self.tree(), {"a": b"text\n"})
+        closed.chmod(0o777)
+        self.changes("apply", "--yes", "set", wrapper=command)
+        self.assertEqual(self.tree(), {"closed/a": b"text\n", "b": b"x\n"})
+
+    def test_names_of_one_file_stay_so(self):
+        self.write("d/old", "x")
+        code = "import os\nopen('a', 'w').write('one'); os.link('a', 'b'); os.link('a', 'd/c'); os.mkdir('new'); os.link('a', 'new/e')\n"
+        self.overlay(code, "--apply", "--yes", "--keep", "set")
+        for _ in range(2):
+            self.assertEqual(len({(self.work / name).stat().st_ino for name in ("a", "b", "d/c", "new/e")}), 1)
+            self.assertEqual((self.work / "a").stat().st_nlink, 4)
+            for name in ("a", "b", "d/c", "new/e"):
+                (self.work / name).unlink()
+            (self.work / "new").rmdir()
+            self.changes("apply", "--yes", "set")
+
+
+class FullDisk(Changes):
+    """In the test's own mount namespace."""
+
+    def apart(self, script):
+        wrapper = ["unshare", "--mount"] if IS_ROOT else ["unshare", "--user", "--map-root-user", "--mount"]
+        if subprocess.run([*wrapper, "mount", "-t", "tmpfs", "none", str(self.work)], capture_output=True).returncode != 0:
+            self.skipTest("mounts can't be made here")
+        disk = 'mount -t tmpfs -o size=4m none "$WORK"; cd "$WORK"; mkdir w; head -c 3100000 /dev/zero > filler; cd w\n'
+        process = start([*wrapper, "sh", "-euc", disk + script], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                        cwd=self.tmp, env=self.environment({"SBX": SBX, "WORK": str(self.work)}))
+        ended = self.finish(process, json_record=False)
+        self.assertEqual(ended.status, 0, ended)
+        return ended
+
+    def test_a_file_that_moved_is_in_its_old_place(self):
+        """Twins: with room for it, the same is done; and so it is later, once there is room."""
+        make = "head -c 600000 /dev/zero > data; mkdir d; head -c 100000 /dev/zero > d/1; head -c 100000 /dev/zero > d/2; sum=$(cat data d/* | cksum); status=0\n"
+        run = '"$SBX" run -p shell --workspace .:overlay --apply --yes -- sh -c "mv data data2; mv d e" || status=$?; echo $status\n'
+        ended = self.apart(make + run + 'ls -A; test "$sum" = "$(cat data d/* | cksum)"; rm "$WORK/filler"\n'
+                           '"$SBX" changes apply --yes unapplied; ls; test "$sum" = "$(cat data2 e/* | cksum)"')
+        self.assertEqual(ended.out.split(), [b"125", b"d", b"data", b"data2", b"e"], ended)
+        for words in (b"data2: cannot write its content: No space left on device", b"what was not applied is kept", b"applied 0 changes"):
+            self.assertIn(words, ended.err)
+        ended = self.apart('rm "$WORK/filler"\n' + make + run + 'ls -A; test "$sum" = "$(cat data2 e/* | cksum)"')
+        self.assertEqual(ended.out.split(), [b"0", b"data2", b"e"], ended)
+
+
+class Damaged(Changes):
+    """Random changes of many equal directories: one application each, which is killed, or in which a system call fails,
+    one call later each time."""
+
+    FOLDERS = 150
+
+    def changes_of(self, seed, count):
+        """A tree, and code that changes it."""
+        dice = random.Random(seed)
+        names = [f"{folder}{name}" for folder in ("", "p/", "q/", "q/r/") for name in "abc"]
+        before = {name: f"{seed} {name} {'x' * dice.choice((0, 10, 5000))}\n" for name in names}
+        code = ["import os"]
+        left = list(names)
+        dice.shuffle(left)
+        for number, name in enumerate(left[:count]):
+            what = dice.choice(("move", "move", "move", "write", "delete", "mode", "link", "swap", "to_folder", "create"))
+            other = left[8 + number % 4]
+            place = dice.choice(("", "p/", "n/", "n/m/"))
+            code.append("os.makedirs('n/m', exist_ok=True)" if place.startswith("n") else "")
+            code.append({
+                "move": f"os.rename({name!r}, {place + f'moved{number}'!r})",
+                "write": f"open({name!r}, 'a').write('more')",
+                "delete": f"os.remove({name!r})",
+                "mode": f"os.chmod({name!r}, 0o755)",
+                "link": f"os.remove({name!r}); os.symlink('target{number}', {name!r})",
+                "swap": f"os.rename({name!r}, 't'); os.rename({other!r}, {name!r}); os.rename('t', {other!r})",
+                "to_folder": f"os.rename({name!r}, 't'); os.mkdir({name!r}); os.rename('t', {name + '/inner'!r})",
+                "create": f"open({place + f'made{number}'!r}, 'w').write('made {number}')",
+            }[what])
+        return before, "\n    ".join(code)
+
+    def make(self, seed, count):
+        before, code = self.changes_of(seed, count)
+        shutil.rmtree(self.work)
+        self.work.mkdir()
+        for i in range(self.FOLDERS):
+            for name, text in before.items():
+                self.write(f"c{i}/{name}", text)
+        self.keep(f"import os\nfor i in range({self.FOLDERS}):\n    os.chdir(f'c{{i}}')\n    {code}\n    os.chdir('..')", name=f"set-{seed}")
+        last = f"c{self.FOLDERS - 1}"
+        was = tree_of(self.work / last)
+        self.changes("apply", "--yes", f"set-{seed}", f"{last}/**")
+        return was, tree_of(self.work / last)
+
+    @staticmethod
+    def texts(tree):
+        return {entry[2] for name, entry in tree.items() if entry[0] == stat.S_IFREG and len(entry[2]) > 0 and not is_temporary(name)}
+
+    def check(self, folder, was, will, told):
+        """Each file is old or new, and no content that was there and will be is missing. What two files exchange is in the
+        set too."""
+        now = tree_of(self.work / folder)
+        for name, entry in now.items():
+            if entry[0] != stat.S_IFDIR and not is_temporary(name):
+                self.assertIn(entry, (was.get(name), will.get(name)), (name, told))
+        modified = {name: entry for name, entry in will.items() if name in was and was[name] != entry}
+        self.assertLessEqual(self.texts(was) & self.texts(will) - self.texts(modified), self.texts(now), told)
+
+    def damage(self, seed, how, count=8):
+        was, will = self.make(seed, count)
+        calls = []
+        for i in range(self.FOLDERS - 1):
+            command = [SBX, "changes", "apply", "--yes", f"set-{seed}", f"c{i}/**"]
+            call, status = how(command, i + 1, self.environment())
+            if call is None:
+                break
+            calls.append(call)
+            told = (seed, calls, status)
+            self.check(f"c{i}", was, will, told)
+            self.changes("apply", "--yes", f"set-{seed}", f"c{i}/**")
+            self.assertEqual(tree_of(self.work / f"c{i}"), will, told)
+        else:
+            self.fail(f"more calls than directories: {calls}")
+        self.assertLessEqual({"renameat2", "unlinkat", "mkdirat"}, set(calls))
+        self.changes("drop", f"set-{seed}")
+        return calls
+
+    def test_any_call_fails(self):
+        self.damage(2, traced.failed_at, count=4)
+
+    def test_slow_many_sets(self):
+        for seed in range(100, 100 + int(os.environ.get("SBX_TEST_SETS", "1000"))):
+            if seed % 2 == 0:
+                self.damage(seed, lambda *asked: (traced.killed_before(*asked), None))
+            else:
+                self.damage(seed, lambda *asked, error=(errno.EIO, errno.ENOSPC, errno.EACCES)[seed % 3]: traced.failed_at(*asked, error))
+
+
+def is_temporary(name):
+    return any(part.startswith(".sbx-") for part in name.split("/"))
+
+
+class Leftovers(Changes):
+    def killed(self, at):
+        self.write("a", "a")
+        self.write("d/b", "b")
+        self.keep("open('a', 'w').write('A'); open('d/b', 'w').write('B'); open('d/new', 'w').write('N')")
+        names = []
+        for which in range(1, 60):
+            call = traced.killed_before([SBX, "changes", "apply", "--yes", "set"], which, self.environment())
+            names.append(call)
+            if call == at:
+                return
+        self.fail(f"no {at}: {names}")
+
+    def temporaries(self):
+        return [path for path in self.work.rglob(".sbx-*")]
+
+    def test_only_what_was_noted_is_removed(self):
+        self.killed("renameat")
+        kept = self.temporaries()
+        self.assertEqual(len(kept), 2)
+        self.write(".sbx-0123456789abcdef", "mine")
+        kept[0].rename(self.tmp / "moved")
+        kept[0].mkdir()
+        (kept[0] / "other").touch()
+        self.changes("apply", "--yes", "set")
+        self.assertEqual(sorted(map(str, self.temporaries())), sorted([str(self.work / ".sbx-0123456789abcdef"), str(kept[0])]))
+        self.assertEqual(os.listdir(self.home / ".local/state/sbx/staged"), [])
+
+    def test_what_a_living_application_writes_stays(self):
+        """Twin: once it is dead, it goes."""
+        self.killed("renameat")
+        notes = self.home / ".local/state/sbx/staged"
+        note, = notes.iterdir()
+        other = self.tmp / "other"
+        other.mkdir()
+        holder = start([sys.executable, "-c", "import fcntl, sys\nf = open(sys.argv[1]); fcntl.flock(f, fcntl.LOCK_EX); print(flush=True); sys.stdin.read()",
+                        note], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        holder.stdout.readline()
+        self.changes("apply", "--yes", "set")
+        self.assertEqual(len(self.temporaries()), 2)
+        holder.communicate()
+        self.changes("apply", "--yes", "set")
+        self.assertEqual((self.temporaries(), os.listdir(notes)), ([], []))
+
+
+# An overlay does not rename directories of the host: EXDEV, as rename(2) between file systems.
+# chmod(1) leaves the set-group-ID bit of a directory, which the system call takes away.
+MOVE = """
+def chmod(name, mode):
+    open_to_owner = 0o700 if os.path.isdir(name) else 0
+    os.chmod(name, mode | open_to_owner | os.stat(name).st_mode & 0o2000)
+def move(one, other):
+    try: os.rename(one, other)
+    except OSError as error:
+        if error.errno != 18: raise
+        if os.path.lexists(other): os.rmdir(other)
+        os.mkdir(other)
+        for name in os.listdir(one): move(one + '/' + name, other + '/' + name)
+        os.chmod(other, os.stat(one).st_mode & 0o7777)
+        os.rmdir(one)
+"""
+
+
+class Oracle(Changes):
+    """The same operations on a copy of a tree, and in an overlay of another copy: with --apply both are equal."""
+
+    def operations(self, seed, count):
+        """Code for random operations. Each may fail: then both fail."""
+        dice = random.Random(seed)
+        names = [f"{folder}{name}" for folder in ("", "d/", "d/e/", "f/") for name in ("a", "b", "c", "g", "h")]
+        code = ["import os", "def do(call, *words):", "    try: call(*words)", "    except OSError: pass",
+                "def write(name, text, how):", "    with open(name, how) as f: f.write(text)", MOVE]
+        for number in range(count):
+            one, other = dice.choice(names), dice.choice(names)
+            folder = dice.choice(("d", "d/e", "f", "a", "f/g"))
+            code.append(dice.choice((
+                f"do(write, {one!r}, '{seed} {number}\\n', 'w')", f"do(write, {one!r}, '{number}\\n', 'a')", f"do(os.truncate, {one!r}, {dice.randrange(9)})",
+                f"do(move, {one!r}, {other!r})", f"do(os.remove, {one!r})", f"do(os.symlink, {other!r}, {one!r})",
+                f"do(chmod, {one!r}, 0o{dice.choice(('644', '600', '755', '700', '444'))})", f"do(os.mkdir, {folder!r})", f"do(os.rmdir, {folder!r})",
+                f"do(move, {folder!r}, {dice.choice(names)!r})")))
+        return "\n".join(code)
+
+    def make(self, top, seed):
+        dice = random.Random(seed)
+        for name in ("a", "b", "d/a", "d/b", "d/e/a", "f/a", "f/b"):
+            path = top / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(f"{name} {'y' * dice.randrange(50)}\n")
+        os.symlink("a", top / "c")
+
+    def compare(self, seed, count, bits=0o755, owner=None):
+        trees = []
+        for way in ("bare", "bare again", "applied"):
+            top = self.tmp / "tree"
+            shutil.rmtree(top, ignore_errors=True)
+            top.mkdir()
+            top.chmod(bits)
+            self.make(top, seed)
+            become = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if IS_ROOT and way != "applied" else []
+            if owner is not None:  # another account's directory, its content the caller's
+                subprocess.run(["chown", "-R", f"{owner}:{owner}", top], check=True)
+                os.chown(top, 0, 0)
+                become = ["setpriv", f"--reuid={owner}", f"--regid={owner}", "--clear-groups"]
+            code = self.operations(seed, count)
+            command = [sys.executable, "-c", code] if way != "applied" else [
+                SBX, "run", "--workspace", ".:overlay", "--apply", "--yes", "--lang", "python", "-c", code]
+            ended = self.finish(start([*become, *command], cwd=top, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                      env=self.environment()), json_record=False)
+            self.assertEqual(ended.status, 0, (seed, count, ended))
+            trees.append(tree_of(top))
+            self.assertEqual(stat.S_IMODE(top.stat().st_mode), bits)
+        self.assertEqual(trees[0], trees[1], (seed, count))
+        self.assertEqual(trees[0], trees[2], (seed, count, oct(bits), owner))
+
+    def compare_all(self, seeds, counts):
+        """In a directory of one's own, in one that gives its group to new files, and in one of another account."""
+        places = [(0o755, None), (0o2755, None), *([(0o777, 65534)] if IS_ROOT else [])]
+        if IS_ROOT:
+            self.tmp.chmod(0o755)
+        for seed in seeds:
+            bits, owner = places[seed % len(places)]
+            if IS_ROOT:
+                subprocess.run(["chown", "-R", str(owner or 0), self.home], check=True)
+            self.compare(seed, counts[seed % len(counts)], bits, owner)
+
+    def test_the_same_tree_bare_and_applied(self):
+        self.compare_all(range(3), [300])
+
+    def test_slow_thousand_sequences(self):
+        self.compare_all(range(100, 100 + int(os.environ.get("SBX_TEST_SEQUENCES", "1000"))), [300, 1500])
+
+
+if __name__ == "__main__":
+    sbxtest.main()
