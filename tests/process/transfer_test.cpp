@@ -800,8 +800,10 @@ TEST_F(TransferTest, ModesAndTimesOfTheArchiveAreTamed) {
                 .name = "f"});
   forged.frame({.kind = FrameKind::complete});
   forged.frame({.kind = FrameKind::directory, .mode = 0, .name = "d"}).end();
+  const mode_t before = ::umask(027);
   EXPECT_FALSE(receive(forged.fd(), receiving({"."})).has_failures);
-  EXPECT_EQ(facts("out/f").st_mode & 07777, 0777U);
+  EXPECT_EQ(::umask(before), 027U);
+  EXPECT_EQ(facts("out/f").st_mode & 07777, 0750U);
   EXPECT_LE(facts("out/f").st_mtim.tv_sec, ::time(nullptr));
   EXPECT_EQ(facts("out/d").st_mode & 07777, 0700U);
 }
