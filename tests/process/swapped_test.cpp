@@ -1,9 +1,12 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sched.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -195,6 +198,45 @@ TEST_F(SwappedTest, ADeepTreeIsRemovedWithFewDescriptors) {
   workspace::remove_tree(directory(), "disk");
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_THAT(names("."), IsEmpty());
+}
+
+/// Stands for a supervisor that is killed: makes a disk and PID 1 of a namespace, and ends. PID 1 keeps no descriptor but one.
+[[noreturn]] void leave_a_disk(const fs::path& state, int told, int ready) {
+  const auto disk = workspace::DiskFolder::make(state, ::geteuid(), ::getegid());
+  const int spaces = CLONE_NEWPID | (::geteuid() == 0 ? 0 : CLONE_NEWUSER);
+  const pid_t init = disk && ::unshare(spaces) == 0 ? ::fork() : -1;
+  if (init == 0) {
+    const bool lives =
+        ::dup2(ready, 3) == 3 && ::close_range(4, ~0U, 0) == 0 && ::write(3, "x", 1) == 1;
+    if (lives) ::pause();
+    ::_exit(1);
+  }
+  if (init > 0) disk->note_init(init);
+  ::_exit(init > 0 && ::write(told, &init, sizeof init) == sizeof init ? 0 : 1);
+}
+
+TEST_F(SwappedTest, ADiskStaysWhileAProcessOfItsSandboxLives) {
+  auto told = sys::make_pipe();
+  auto ready = sys::make_pipe();
+  ASSERT_TRUE(told && ready);
+  const pid_t supervisor = ::fork();
+  if (supervisor == 0) leave_a_disk(at("state"), told->write.get(), ready->write.get());
+  ready->write.reset();
+  int status = 0;
+  ASSERT_EQ(::waitpid(supervisor, &status, 0), supervisor);
+  ASSERT_EQ(status, 0);
+  pid_t init = 0;
+  ASSERT_EQ(::read(told->read.get(), &init, sizeof init), static_cast<ssize_t>(sizeof init));
+  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, init, 0)));
+  char byte = 0;
+  EXPECT_EQ(::read(ready->read.get(), &byte, 1), 1);
+  workspace::sweep_disk_folders(at("state"));
+  EXPECT_EQ(names("state/disks").size(), 2U) << "the disk and its lock";
+  ::kill(init, SIGKILL);
+  pollfd ended{.fd = process.get(), .events = POLLIN, .revents = 0};
+  EXPECT_EQ(::poll(&ended, 1, -1), 1);
+  workspace::sweep_disk_folders(at("state"));
+  EXPECT_THAT(names("state/disks"), IsEmpty());
 }
 
 // Reading what a program wrote. It closes a directory and puts a link to a file of the caller in its place.
