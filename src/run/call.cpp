@@ -8,14 +8,17 @@
 #include <memory>
 #include <utility>
 
+#include "base/private_disk.hpp"
 #include "base/sys.hpp"
 #include "network/offline.hpp"
 #include "plan/call.hpp"
+#include "plan/program/build_folder.hpp"
 #include "policy/load.hpp"
 #include "run/connect_note.hpp"
 #include "run/hints.hpp"
 #include "run/settings.hpp"
 #include "run/sought.hpp"
+#include "workspace/disk.hpp"
 
 namespace sbx::run {
 namespace {
@@ -42,6 +45,7 @@ class Call {
       finish(std::move(*outcome));
     else
       answer_.errors.push_back(std::move(outcome).error());
+    remove_build();
     return std::move(answer_);
   }
 
@@ -220,6 +224,15 @@ class Call {
     if (ties_.refused && (answer_.plan->network.allow_list || asked))
       std::ranges::move(ties_.refused(), std::back_inserter(all));
     return all;
+  }
+
+  /// What was compiled for this call alone. Its processes have ended; /tmp belongs to the session.
+  void remove_build() const {
+    const std::string name = plan::build_folder_of(answer_.plan->command);
+    if (name.empty()) return;
+    if (const auto tmp = sys::open_at(held_.sandbox().scratch.get(), private_disk::kTmp,
+                                      O_RDONLY | O_DIRECTORY | O_NOFOLLOW))
+      workspace::remove_tree(tmp->get(), name);
   }
 
   void finish(Outcome outcome) {

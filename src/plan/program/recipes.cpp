@@ -1,13 +1,20 @@
 #include "plan/program/recipes.hpp"
 
+#include "base/random.hpp"
+#include "plan/program/build_folder.hpp"
+
 namespace sbx::plan {
 namespace {
 
-// A hidden name, because programs list /tmp; not in the working directory, which is the caller's.
+// A name of its own for each call of a session, which share /tmp. It is hidden, because programs list /tmp, and not in
+// the working directory, which is the caller's.
+constexpr std::string_view kBuild = "build=/tmp/.sbx-build-";
+constexpr std::size_t kRandom = 16;  ///< letters of random_hex()
+// Without -p mkdir(1) refuses a name that exists, so that no link or directory of another call is used.
 constexpr std::string_view kBegin =
-    "build=/tmp/.sbx-build compiler=$1\n"
+    " compiler=$1\n"
     "shift\n"
-    "mkdir -p \"$build\" || exit\n";
+    "mkdir -m 700 \"$build\" || exit\n";
 
 constexpr std::string_view kFromFile =
     "source=$1\n"
@@ -24,7 +31,9 @@ constexpr std::string_view kEnd = "\nexec \"$build/program\" \"$@\"\n";
 
 std::vector<std::string> recipe_words(const Recipe& recipe, std::string_view language,
                                       const std::string& compiler, SourceFrom from, Bytes memory) {
-  std::string script = "memory=" + std::to_string(memory.count) + "\n";
+  std::string script(kBuild);
+  script += random_hex();
+  script += " memory=" + std::to_string(memory.count);
   script += kBegin;
   if (from == SourceFrom::file) {
     script += kFromFile;
@@ -35,6 +44,13 @@ std::vector<std::string> recipe_words(const Recipe& recipe, std::string_view lan
   script += recipe.steps;
   script += kEnd;
   return {"-c", std::move(script), std::string(language), compiler};
+}
+
+std::string build_folder_of(const std::vector<std::string>& command) {
+  constexpr std::string_view kTmp = "build=/tmp/";
+  if (command.size() < 4 || command[1] != "-c" || !command[2].starts_with(kBuild)) return {};
+  std::string name = command[2].substr(kTmp.size(), kBuild.size() - kTmp.size() + kRandom);
+  return name.contains('/') ? std::string() : name;
 }
 
 }  // namespace sbx::plan

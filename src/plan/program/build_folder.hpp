@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace sbx::plan {
+
+/// The directory that the script of recipe_words() (recipes.hpp) makes, as a name in /tmp; empty if the words of the
+/// command don't come from there.
+[[nodiscard]] std::string build_folder_of(const std::vector<std::string>& command);
+
+}  // namespace sbx::plan

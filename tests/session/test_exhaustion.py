@@ -1,0 +1,72 @@
+"""What calls of a session share and can use up: sbx keeps its own room, and says truthfully what is used up."""
+
+import shutil
+import subprocess
+
+import sessiontest
+import sbxtest
+from harness import HANG, wait_until
+from sessiontest import SBX, SessionTest
+
+class CompiledPrograms(SessionTest):
+    def build_folders(self):
+        return self.exec_ok("sh", "-c", "ls -A /tmp | grep sbx-build || true").out
+
+    def code(self, text):
+        return '#include <stdio.h>\nint main(void) { puts("%s"); return 0; }' % text
+
+    def test_a_program_compiled_meanwhile_is_not_taken_for_it(self):
+        """The first call has written its source, and waits before it compiles that, while the second compiles and runs."""
+        if shutil.which("cc") is None:
+            self.skipTest("cc is not installed")
+        self.start_session("-p", "python", "--workspace", ".:empty")
+        self.exec_ok("sh", "-c", r"""mkfifo /tmp/gate; printf '#!/bin/sh\n[ -e /tmp/passed ] || { : >/tmp/passed; read -r end </tmp/gate; }\nexec "$@"\n' >/tmp/wrapper
+                                    chmod +x /tmp/wrapper""")
+        first = sbxtest.start([SBX, "session", "exec", "work", "--env", "CFLAGS=-wrapper /tmp/wrapper", "--lang", "c", "-c", self.code("first")],
+                              env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        gate = sbxtest.start([SBX, "session", "exec", "work", "--", "sh", "-c", "exec 3>/tmp/gate; echo open; read end"], env=self.environment(),
+                             cwd=self.work, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual(gate.stdout.readline(), b"open\n")
+        self.assertEqual(self.exec_ok("--lang", "c", "-c", self.code("second")).out, "second\n")
+        gate.communicate(b"\n", timeout=HANG)
+        out, err = first.communicate(timeout=HANG)
+        self.assertEqual((first.returncode, out), (0, b"first\n"), err)
+        self.assertEqual(self.build_folders(), "")
+
+    def test_nothing_stays_of_a_call_that_is_killed(self):
+        if shutil.which("cc") is None:
+            self.skipTest("cc is not installed")
+        self.start_session("-p", "python", "--workspace", ".:empty")
+        ended = self.sbx_session("exec", "work", "--timeout", "3s", "--lang", "c", "-c",
+                                 '#include <stdlib.h>\n#include <unistd.h>\nint main(void) { system("mkdir -p $(dirname $(readlink /proc/$PPID/exe))/a/b"); for (;;) pause(); }')
+        self.assertEqual(ended.status, 124, ended)
+        self.assertEqual(self.build_folders(), "")
+
+    def test_planted_names_do_not_matter(self):
+        """In the place of old: a link, a directory and a program that answers for all."""
+        if shutil.which("cc") is None:
+            self.skipTest("cc is not installed")
+        self.start_session("-p", "python", "--workspace", ".:empty")
+        self.exec_ok("sh", "-c", "mkdir /tmp/trap && printf '#!/bin/sh\\necho trap\\n' >/tmp/trap/program && chmod +x /tmp/trap/program && ln -s trap /tmp/.sbx-build")
+        self.assertEqual(self.exec_ok("--lang", "c", "-c", self.code("own")).out, "own\n")
+        self.assertEqual(self.exec_ok("ls", "/tmp/trap").out, "program\n")
+
+    def test_slow_two_at_once(self):
+        """20 pairs of each language that is installed."""
+        programs = {"c": ("cc", self.code), "c++": ("c++", self.code),
+                    "go": ("go", lambda text: 'package main\nfunc main() { println("%s") }' % text),
+                    "java": ("javac", lambda text: 'class A { public static void main(String[] a) { System.out.println("%s"); } }' % text)}
+        self.start_session("-p", "agent", "--workspace", ".:empty", "--set", 'limits.wall_time="5m"')
+        for language, (compiler, program) in programs.items():
+            if shutil.which(compiler, path=self.environment()["PATH"]) is None:
+                continue
+            for pair in range(20):
+                both = [sbxtest.start([SBX, "session", "exec", "work", "--lang", language, "-c", program(f"{pair} {each}")], env=self.environment(),
+                                      cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for each in "ab"]
+                answers = [process.communicate(timeout=HANG)[0].decode() for process in both]
+                self.assertEqual(answers, [f"{pair} a\n", f"{pair} b\n"], language)
+        self.assertEqual(self.build_folders(), "")
+
+
+if __name__ == "__main__":
+    sessiontest.main()
