@@ -6,6 +6,7 @@
 
 #include "doctor/doctor.hpp"
 #include "doctor/probes.hpp"
+#include "host/process_view.hpp"
 #include "plan/enforcement.hpp"
 #include "run/setup_errors.hpp"
 
@@ -50,7 +51,12 @@ Finding unknown(std::string name) {
 
 Finding procfs() {
   const Asked asked = ask_procfs();
-  if (worked(asked)) return {.name = "procfs", .fact = "a sandbox can have its own"};
+  if (worked(asked))
+    return {.name = "procfs",
+            .fact = host::lists_processes()
+                        ? "a sandbox can have its own"
+                        : "a sandbox can have its own, through which budgets are polled: /proc "
+                          "hides processes"};
   const Error error = run::no_procfs(asked ? asked->error : EPERM);
   return missing("procfs", error.text(), "nothing can be run", error.hint);
 }

@@ -341,6 +341,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "is stdout open?"},
     {"no-free-uid", CodeOf::machine, "no free uid for the sandbox was found",
      "too many runs at once, or an unusual /etc/subuid"},
+    {"processes-hidden", CodeOf::machine, "/proc hides the sandbox's processes, so that no budget can be polled",
+     "mount /proc without hidepid, or run sbx where it may make a cgroup"},
     {"no-proc", CodeOf::machine, "/proc is not mounted",
      "sbx needs a mounted /proc"},
     {"no-rights-in-namespace", CodeOf::machine, "the kernel makes user namespaces but gives no rights in them",

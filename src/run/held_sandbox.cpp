@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
 #include <iterator>
 #include <set>
@@ -155,7 +156,7 @@ void HeldSandbox::detach() {
 }
 
 std::vector<int> HeldSandbox::descriptors_for_calls() const {
-  std::vector<int> all{sandbox_.control.get(), sandbox_.scratch.get()};
+  std::vector<int> all{sandbox_.control.get(), sandbox_.scratch.get(), sandbox_.processes.get()};
   if (group_ != nullptr) std::ranges::copy(group_->descriptors(), std::back_inserter(all));
   return all;
 }
@@ -178,9 +179,35 @@ bool HeldSandbox::memory_is_full() const {
   return group_->memory_used() + kOfCall > limit && group_->memory_held() + kOfCall > limit;
 }
 
-std::uint64_t HeldSandbox::memory_below(pid_t init) const {
-  supervise::ProcessList processes(init, -1);
+namespace {
+
+/// The number that a process of the sandbox has in the PID namespace of the sandbox: the second of "NSpid:" in what the
+/// kernel tells of a pidfd, pidfd_open(2). 0: it has ended.
+pid_t number_inside(pid_t process) {
+  const UniqueFd handle(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+  if (!handle.valid()) return 0;
+  const auto facts = sys::read_file("/proc/self/fdinfo/" + std::to_string(handle.get()), 4096);
+  constexpr std::string_view kKey = "NSpid:\t";
+  const std::size_t at = facts ? facts->find(kKey) : std::string::npos;
+  if (at == std::string::npos) return 0;
+  const std::size_t second = facts->find_first_of("\t\n", at + kKey.size());
+  pid_t number = 0;
+  if (second != std::string::npos)
+    std::from_chars(facts->data() + second + 1, facts->data() + facts->size(), number);
+  return number;
+}
+
+}  // namespace
+
+supervise::ProcessList HeldSandbox::processes_below(pid_t init) const {
+  const int own = sandbox_.processes.get();
+  auto processes = supervise::ProcessList::below(own < 0 ? init : number_inside(init), own);
   processes.refresh();
+  return processes;
+}
+
+std::uint64_t HeldSandbox::memory_below(pid_t init) const {
+  supervise::ProcessList processes = processes_below(init);
   return supervise::resident_sum(processes);
 }
 
@@ -265,11 +292,13 @@ Status HeldSandbox::stop_calls() {
     if (!group_->is_frozen() || is_told_not_to_stop()) return not_stopped();
     return {};
   }
-  supervise::ProcessList processes(sandbox_.pid, -1);
+  supervise::ProcessList processes(sandbox_.pid, sandbox_.processes.get());
   processes.refresh();
   were_stopped_.clear();
+  // kill(2) takes the host's numbers only.
   for (const auto& process : processes.all())
-    if (state_of(processes, process) == 'T') were_stopped_.push_back(process.number);
+    if (processes.is_of_host() && state_of(processes, process) == 'T')
+      were_stopped_.push_back(process.number);
   SBX_TRY(spawn::stop_calls(sandbox_.control.get()));
   bool all = false;
   while (!all && sys::now_microseconds() < until) {

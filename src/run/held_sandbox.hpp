@@ -100,6 +100,7 @@ class HeldSandbox {
               std::unique_ptr<cgroup::Group> group);
   Status build(ArgumentArea arguments);
   [[nodiscard]] pid_t pid() const { return sandbox_.pid; }
+  [[nodiscard]] supervise::ProcessList processes_below(pid_t init) const;
 
   policy::Policy policy_;
   plan::Plan plan_;

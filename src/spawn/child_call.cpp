@@ -75,6 +75,7 @@ Program& await_program(const Program& mounts) {
   start.channels.kept = order.kept;
   Program& program = map_program(start);
   program.mount_space = mounts.mount_space;
+  program.processes = mounts.processes;
   program.landlock_ruleset = mounts.landlock_ruleset;
   return program;
 }
@@ -101,6 +102,9 @@ void run_call(const Start& start, bool waits) {
   if (waits) wait_for_order(mounts, control::FromSupervisor::go);
   join_groups(mounts);
   renew_mounts(mounts);
+  if (mounts.processes >= 0)
+    mounts.processes =
+        static_cast<int>(must(mounts, Stage::descriptors, 2, move_up(mounts.processes)));
   hold_mounts(mounts);
   // Its rules are those of the sandbox and of these mounts.
   if (const int ruleset = make_second_wall(mounts); ruleset >= 0)

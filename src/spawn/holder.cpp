@@ -10,6 +10,7 @@
 #include "base/control.hpp"
 #include "base/message.hpp"
 #include "base/sys.hpp"
+#include "host/process_view.hpp"
 #include "spawn/failure.hpp"
 #include "spawn/network.hpp"
 #include "spawn/pack.hpp"
@@ -53,7 +54,10 @@ Result<UniqueFd> take_init(int control) {
 Result<WaitingInit> make_waiting_init(const plan::Plan& plan, int holder,
                                       const Placement& placement) {
   const NetworkRequest no_network;
-  const Block block = pack(plan, {.role = child::Role::call, .network = no_network, .sources = {}});
+  const Block block = pack(plan, {.role = child::Role::call,
+                                  .network = no_network,
+                                  .sources = {},
+                                  .list_processes = !host::lists_processes()});
   const UniqueFd sealed = SBX_TRY(block.seal());
   auto [control, child_control] = SBX_TRY(sys::make_packet_pair());
   auto [errors, child_errors] = SBX_TRY(sys::make_pipe());

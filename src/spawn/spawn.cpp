@@ -16,6 +16,7 @@
 #include "base/control.hpp"
 #include "base/message.hpp"
 #include "base/sys.hpp"
+#include "host/process_view.hpp"
 #include "spawn/failure.hpp"
 #include "spawn/faults.hpp"
 #include "spawn/links.hpp"
@@ -79,12 +80,6 @@ Result<Clone> clone_child(const plan::Plan& plan, const child::Start& start, int
     return fail_errno(ErrorKind::setup, "setup-group", "cannot start in the sandbox's cgroup");
   if (pid < 0) return fail(explain_clone_failure(errno));
   return Clone{static_cast<pid_t>(pid), UniqueFd(pidfd)};
-}
-
-/// If the kernel lists children (CONFIG_PROC_CHILDREN), the supervisor finds the tree in the host's /proc. Otherwise
-/// PID 1 hands over a procfs of its own, which costs each start 40 to 100 us.
-bool lists_children() {
-  return ::access("/proc/thread-self/children", R_OK) == 0;
 }
 
 void take_descriptors(Sandbox& sandbox, ReceivedReport received) {
@@ -291,7 +286,7 @@ Status Spawning::Build::clone() {
                            .sources = sources,
                            .disk = request_.disk.folder,
                            .waits_for_copies = static_cast<bool>(request_.disk.fill),
-                           .list_processes = !lists_children(),
+                           .list_processes = !host::lists_processes(),
                            .window = window_of(request_.plan)});
   const UniqueFd sealed = SBX_TRY(block.seal());
   channels_ = SBX_TRY(make_channels());

@@ -62,6 +62,15 @@ std::uint64_t outer_kills(const std::string& file) {
   return count;
 }
 
+Error processes_hidden() {
+  return {.kind = ErrorKind::host,
+          .code = "processes-hidden",
+          .message =
+              "limits.memory, processes and cpu_time can't be enforced: /proc does not show "
+              "the processes of the sandbox",
+          .hint = "mount /proc without hidepid, or run sbx where it may make a cgroup"};
+}
+
 std::uint64_t used_bytes(const struct statfs& facts) {
   return (facts.f_blocks - facts.f_bfree) * static_cast<std::uint64_t>(facts.f_bsize);
 }
@@ -88,6 +97,12 @@ BudgetWatch::BudgetWatch(EventLoop& loop, const Settings& settings, Sandbox sand
 }
 
 Status BudgetWatch::start() {
+  const Budgets& budgets = settings_.budgets;
+  // A budget that nobody can see must not seem to be enforced.
+  const bool polls = (!group_has_memory() && budgets.memory.count > 0) ||
+                     (!group_has_processes() && budgets.processes > 0) ||
+                     (!group_has_cpu_time() && budgets.cpu_time.count() > 0);
+  if (polls && !processes_.sees_pid1()) return fail(processes_hidden());
   if (group_has_memory())
     SBX_TRY(watch_memory_alarm());
   else if (settings_.budgets.memory.count > 0 && !settings_.in_session)

@@ -25,7 +25,7 @@ CpuTime CpuMeter::by_process() {
   CpuTime sum;
   // Reads the reaped times of all processes first, so that a child reaped meanwhile is not counted twice.
   for (const Fields fields : {Fields::reaped, Fields::own}) {
-    add_times(AT_FDCWD, process_folder(pid1_), fields, sum);
+    add_times(processes_.proc(), processes_.folder_of_pid1(), fields, sum);
     for (const ProcessList::Process& process : processes_.all())
       add_times(processes_.proc(), process.folder, fields, sum);
   }

@@ -93,6 +93,7 @@ bool MemoryMeter::borrows(const ProcessList::Process& process) const {
 /// that: until it execs, all of it would count twice.
 void MemoryMeter::find_borrowers() {
   borrowers_.clear();
+  if (!processes_.is_of_host()) return;  // kcmp(2) takes the caller's numbers
   std::vector<pid_t> found;
   for (ProcessList::Process& process : processes_.all()) {
     const auto parent = std::ranges::lower_bound(processes_.all(), process.parent, {},

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <utility>
@@ -95,21 +97,40 @@ std::uint64_t resident_bytes(std::string_view statm) {
 
 }  // namespace
 
-ProcessList::ProcessList(pid_t pid1, int processes)
-    : processes_(processes), most_kept_(most_descriptors()) {
+ProcessList::ProcessList(pid_t pid1, int processes, bool lists_tree, std::string folder)
+    : processes_(processes), lists_tree_(lists_tree), most_kept_(most_descriptors()) {
   pid1_.number = pid1;
-  pid1_.folder = process_folder(pid1);
+  pid1_.folder = std::move(folder);
+}
+
+ProcessList::ProcessList(pid_t pid1, int processes)
+    : ProcessList(pid1, processes, processes < 0, processes < 0 ? process_folder(pid1) : "1") {}
+
+ProcessList ProcessList::below(pid_t top, int processes) {
+  return {top, processes, true, processes < 0 ? process_folder(top) : std::to_string(top)};
+}
+
+std::string ProcessList::folder_of(pid_t number) const {
+  return is_of_host() ? process_folder(number) : std::to_string(number);
 }
 
 int ProcessList::proc() const {
   return proc_of(processes_);
 }
 
+bool ProcessList::sees_pid1() const {
+  if (!is_of_host() || pid1_.number <= 0) return true;  // 0: it has been reaped already
+  const std::string own =
+      pid1_.folder + "/task/" + pid1_.folder.substr(pid1_.folder.rfind('/') + 1);
+  if (::faccessat(proc(), (own + "/children").c_str(), R_OK, 0) == 0) return true;
+  return ::kill(pid1_.number, 0) != 0 && errno == ESRCH;  // it has ended
+}
+
 void ProcessList::refresh() {
-  if (processes_ >= 0)
-    list_procfs();
-  else
+  if (lists_tree_)
     list_tree();
+  else
+    list_procfs();
   count_kept();
 }
 
@@ -188,7 +209,7 @@ void ProcessList::list_tree() {
     for (; at < found.size() && at < kMostProcesses; ++at) {
       now.push_back(take(all_, found[at].number));
       Process& process = now.back();
-      if (process.folder.empty()) process.folder = process_folder(process.number);
+      if (process.folder.empty()) process.folder = folder_of(process.number);
       process.parent = found[at].parent;
       add_children(process, found);
     }
@@ -218,8 +239,10 @@ void ProcessList::add_adopted(std::vector<Child>& found) {
 /// PID 1 always has a single thread, so its threads need not be listed.
 std::vector<pid_t> ProcessList::children_of_pid1() {
   std::vector<pid_t> children;
-  add_listed(pid1_.children, proc(),
-             pid1_.folder + "/task/" + std::to_string(pid1_.number) + "/children", children);
+  add_listed(
+      pid1_.children, proc(),
+      pid1_.folder + "/task/" + pid1_.folder.substr(pid1_.folder.rfind('/') + 1) + "/children",
+      children);
   return children;
 }
 

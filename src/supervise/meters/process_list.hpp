@@ -31,6 +31,8 @@ class ProcessList {
 
   /// `processes`: a borrowed procfs of the sandbox, or -1 to find them from PID 1 in the host's /proc.
   ProcessList(pid_t pid1, int processes);
+  /// The processes below another one, by its number in that procfs.
+  static ProcessList below(pid_t top, int processes);
 
   /// Re-reads the list of live processes.
   void refresh();
@@ -43,6 +45,11 @@ class ProcessList {
   /// As of the last refresh, by number; each may have ended.
   [[nodiscard]] std::vector<Process>& all() { return all_; }
   [[nodiscard]] int proc() const;
+  [[nodiscard]] const std::string& folder_of_pid1() const { return pid1_.folder; }
+  /// Whether numbers and folders are those of the caller's /proc, so that system calls take them.
+  [[nodiscard]] bool is_of_host() const { return processes_ < 0; }
+  /// Whether PID 1 and its children can be seen: else nothing would be counted.
+  [[nodiscard]] bool sees_pid1() const;
   /// Contents of /proc/PID/statm, valid until the next call; empty if no thread of the process is left. If the first
   /// thread has ended before the others (pthread_exit(3) in main), its file shows 0, and another thread's is read.
   [[nodiscard]] std::string_view statm(Process& process);
@@ -54,10 +61,13 @@ class ProcessList {
   /// one of all().
   [[nodiscard]] std::vector<pid_t> threads_of(Process& process);
   [[nodiscard]] std::vector<pid_t> children_of(Process& process);
+  [[nodiscard]] std::vector<pid_t> children_of_pid1();
   /// The number of their tasks, including threads.
   [[nodiscard]] std::uint64_t tasks() const;
 
  private:
+  ProcessList(pid_t pid1, int processes, bool lists_tree, std::string folder);
+  [[nodiscard]] std::string folder_of(pid_t number) const;
   struct Child {
     pid_t number = 0;
     pid_t parent = 0;
@@ -68,7 +78,6 @@ class ProcessList {
   void add_adopted(std::vector<Child>& found);
   [[nodiscard]] std::vector<pid_t> list_threads(Process& process);
   [[nodiscard]] std::string_view statm_of_first(Process& process);
-  [[nodiscard]] std::vector<pid_t> children_of_pid1();
   void add_listed(UniqueFd& file, int at, const std::string& path, std::vector<pid_t>& children);
   [[nodiscard]] std::string_view read_kept(UniqueFd& file, int at, const std::string& path,
                                            std::span<char> room, std::size_t offset);
@@ -77,6 +86,7 @@ class ProcessList {
 
   Process pid1_;
   int processes_;
+  bool lists_tree_;
   std::size_t most_kept_;  ///< descriptors
   std::size_t kept_ = 0;
   std::int64_t first_ = 0;  ///< offset of PID 1 in the procfs

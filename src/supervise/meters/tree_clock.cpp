@@ -125,8 +125,8 @@ bool TreeClock::cover_tree() {
 bool TreeClock::open(pid_t pid1) {
   pid1_ = pid1;
   why_.clear();
-  if (!tree_is_visible()) {
-    why_ = "/proc does not show the children of a process";
+  if (!processes_.is_of_host() || !tree_is_visible()) {
+    why_ = "/proc does not show the processes of the sandbox";
     return false;
   }
   // Opening the first counter of all takes milliseconds: it happens here, not between two looks at the tree.
