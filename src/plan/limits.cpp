@@ -73,10 +73,8 @@ void add_process_limits(const policy::Limits& limits, const host::Host& host, Pl
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(limits.cpu_time.value).count();
   list.add(RLIMIT_CPU, static_cast<std::uint64_t>(seconds + seconds / 8 + 1), Promise::cpu_time,
            limits.cpu_time.origin);
-  // A backstop that protects the host and should never be reached first: a program that gets ENOMEM from it ends
-  // without a verdict.
-  list.add_quiet(RLIMIT_DATA, RLIM_INFINITY,
-                 plan.budgets.memory.count + host.memory_available_bytes / 2);
+  // Not RLIMIT_DATA or RLIMIT_AS: both count address space that a program only reserves, and the sanitizers of
+  // compilers, Go, Java and node reserve terabytes.
   const std::uint64_t stack = list.soft(RLIMIT_STACK);
   list.add_quiet(RLIMIT_STACK, stack > kLargestStack ? kDefaultStack : stack, RLIM_INFINITY);
   list.add_quiet(RLIMIT_MEMLOCK, kLockedMemory, kLockedMemory);

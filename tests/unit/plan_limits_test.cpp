@@ -50,10 +50,11 @@ TEST_F(PlanTest, TheSmallerOfPolicyAndTheGroupAroundHoldsAndIsSaid) {
   EXPECT_FALSE(is_degraded(plan(), "limits.processes"));
 }
 
-TEST_F(PlanTest, DataIsABackstopAboveTheBudget) {
-  const Plan decided = plan();
-  EXPECT_EQ(limit(decided, RLIMIT_DATA)->hard,
-            decided.budgets.memory.count + (std::uint64_t{4} << 30));
+TEST_F(PlanTest, ReservedAddressSpaceHasNoLimit) {
+  EXPECT_EQ(limit(plan(), RLIMIT_DATA), nullptr);
+  EXPECT_EQ(limit(plan(), RLIMIT_AS), nullptr);
+}
+
 }
 
 TEST_F(PlanTest, TheCallersHardLimitsAreNotExceededAndSaid) {
