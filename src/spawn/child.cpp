@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -238,12 +239,21 @@ std::int32_t own_peak() {
   end_all(program, other > 0 ? 1 : 0);
 }
 
+/// PTRACE_TRACEME, where the policy allows it, makes PID 1 the tracer of its children, and of processes that lost their
+/// parent: wait(2) then tells each of their signals. PID 1 traces nobody, and hands the signal on.
+bool was_stop(pid_t pid, int status) {
+  if (!WIFSTOPPED(status)) return false;
+  const int signal = WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
+  (void)call(SYS_ptrace, PTRACE_DETACH, pid, 0, signal);
+  return true;
+}
+
 /// Reaps all zombies. If the main process has ended, reports it and ends the rest.
 void reap(const Program& program, pid_t main) {
   int status = 0;
   pid_t pid = ::waitpid(-1, &status, WNOHANG | __WALL);
   while (pid > 0) {
-    if (pid == main) main_ended(program, status);
+    if (!was_stop(pid, status) && pid == main) main_ended(program, status);
     pid = ::waitpid(-1, &status, WNOHANG | __WALL);
   }
 }
@@ -287,7 +297,8 @@ void obey(const Program& program, Service& service) {
 void child_ended(const Program& program, Service& service) {
   if (!program.asks_before_reaping) return reap(program, service.main);
   int status = 0;
-  if (::waitpid(service.main, &status, WNOHANG | __WALL) == service.main)
+  if (::waitpid(service.main, &status, WNOHANG | __WALL) == service.main &&
+      !was_stop(service.main, status))
     main_ended(program, status);
   if (service.asked) return;
   service.asked = true;

@@ -8,6 +8,38 @@ import sbxtest
 from harness import HANG, wait_until
 from sessiontest import SBX, SessionTest
 
+class Tracing(SessionTest):
+    """The policy "agent" allows ptrace(2), which takes a number of the caller's PID namespace."""
+
+    TRACE_ALL = """
+import ctypes, errno, os, signal
+libc = ctypes.CDLL(None, use_errno=True)
+child = os.fork()
+if child == 0:
+    signal.pause()
+reached = []
+for number in range(1, 2000):
+    ctypes.set_errno(0)
+    if number != os.getpid() and libc.ptrace(0x4206, number, 0, 0) == 0:
+        reached.append(number)
+    elif number == 1:
+        print(errno.errorcode[ctypes.get_errno()])
+print(reached == [child])
+os.kill(child, signal.SIGKILL)
+"""
+
+    def test_other_calls_and_contexts_are_out_of_reach(self):
+        self.start_session("-p", "agent", "--workspace", ".:empty")
+        self.detach("--", "sleep", "1000")
+        self.assertEqual(self.sbx_session("eval", "work", "-c", "secret = 7").status, 0)
+        for answer in (self.exec_ok("--lang", "python", "-c", self.TRACE_ALL).out,
+                       self.sbx_session("eval", "work", "--context", "other", "-c", self.TRACE_ALL).out):
+            init, own = answer.split()
+            self.assertIn(init, ("EPERM", "ESRCH"))
+            self.assertEqual(own, "True", "it reaches its own child, and nothing else")
+        self.assertEqual(self.sbx_session("eval", "work", "-c", "secret").out, "7\n")
+
+
 class CompiledPrograms(SessionTest):
     def build_folders(self):
         return self.exec_ok("sh", "-c", "ls -A /tmp | grep sbx-build || true").out
