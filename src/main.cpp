@@ -56,6 +56,7 @@ int main(int argc, char** argv) {
         "sbx: error: refusing to run with raised privileges\n  help: take the set-user-ID bit or "
         "file capabilities off\n");
   sbx::worker::take_errors_for_signals();
+  sbx::worker::raise_descriptor_limit();
   std::set_new_handler([] { refuse("sbx: error: out of memory\n"); });
   const std::span<const char* const> arguments(argv, static_cast<std::size_t>(argc));
   // A session executes this program in its sandbox, to copy files there without privilege (session/image.hpp). Whoever

@@ -58,4 +58,24 @@ bool send_message(int socket, std::span<const std::byte> body, std::span<const i
   return sent == static_cast<ssize_t>(body.size());
 }
 
+Error descriptors_in_flight() {
+  return {.kind = ErrorKind::host,
+          .code = "descriptors-in-flight",
+          .message = "too many open files of this user are on their way through unix sockets",
+          .errno_value = ETOOMANYREFS,
+          .hint =
+              "a program has sent descriptors that nobody received: end it, or raise the hard "
+              "limit of open files (ulimit -Hn)"};
+}
+
+Error send_failure(Error gone) {
+  const int error = errno;
+  if (error == EPIPE || error == ECONNRESET || error == ENOTCONN) return gone;
+  if (error == ETOOMANYREFS) return descriptors_in_flight();
+  return {.kind = ErrorKind::host,
+          .code = "cannot-send",
+          .message = "cannot send a message to another process of sbx",
+          .errno_value = error};
+}
+
 }  // namespace sbx::sys

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "base/result.hpp"
 #include "base/unique_fd.hpp"
 
 namespace sbx::sys {
@@ -18,8 +19,14 @@ struct Message {
 
 /// The most descriptors that one message carries here.
 inline constexpr std::size_t kMostDescriptors = 32;
-/// Sends one packet with descriptors; false with errno (EPIPE: the peer is gone).
+/// Sends one packet with descriptors; false with errno (EPIPE: the peer is gone; ETOOMANYREFS: too many descriptors of
+/// this user are in flight, unix(7)).
 [[nodiscard]] bool send_message(int socket, std::span<const std::byte> body,
                                 std::span<const int> descriptors);
+
+/// Of send_message(), by errno: `gone` where the peer is gone, else the cause.
+[[nodiscard]] Error send_failure(Error gone);
+/// Of ETOOMANYREFS, unix(7).
+[[nodiscard]] Error descriptors_in_flight();
 
 }  // namespace sbx::sys

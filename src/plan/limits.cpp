@@ -15,6 +15,9 @@ constexpr std::uint64_t kDefaultStack = std::uint64_t{8} << 20;
 // randomness.
 constexpr std::uint64_t kLargestStack = std::uint64_t{1} << 30;
 constexpr std::uint64_t kLockedMemory = std::uint64_t{64} << 10;
+/// Descriptors in flight in unix sockets count for the user, and each sender compares the sum with its own
+/// RLIMIT_NOFILE (too_many_unix_fds): so many more must be left for sbx than a program can send.
+constexpr std::uint64_t kDescriptorsOfSbx = 512;
 
 class ProcessLimits {
  public:
@@ -29,6 +32,24 @@ class ProcessLimits {
                                 .instead = fmt::format("{} instead of {}", allowed, value)});
     plan_.process_limits.push_back(
         {.resource = resource, .soft = allowed, .hard = allowed, .origin = origin});
+  }
+
+  /// Open files: below the caller's hard limit, which sbx raises its own to.
+  void add_open_files(const policy::Limits& limits) {
+    const std::uint64_t all = hard(RLIMIT_NOFILE);
+    const std::uint64_t most =
+        all / 2 > kDescriptorsOfSbx ? all - kDescriptorsOfSbx : all - all / 2;
+    const std::uint64_t wanted = limits.open_files.value;
+    const std::uint64_t allowed = std::min(wanted, most);
+    if (allowed < wanted)
+      plan_.degraded.push_back(
+          {.promise = Promise::open_files,
+           .why = fmt::format("the caller's hard limit is {}, of which sbx needs a part", all),
+           .instead = fmt::format("{} instead of {}", allowed, wanted)});
+    plan_.process_limits.push_back({.resource = RLIMIT_NOFILE,
+                                    .soft = allowed,
+                                    .hard = allowed,
+                                    .origin = limits.open_files.origin});
   }
 
   /// A limit that no policy promises: lowered without a report.
@@ -65,7 +86,7 @@ void add_process_limits(const policy::Limits& limits, const host::Host& host, Pl
   ProcessLimits list(host, plan);
   // 1, not 0: the kernel starts a core_pattern pipe even at 0 and refuses at exactly 1, core(5).
   list.add(RLIMIT_CORE, 1, Promise::no_core_dumps, {});
-  list.add(RLIMIT_NOFILE, limits.open_files.value, Promise::open_files, limits.open_files.origin);
+  list.add_open_files(limits);
   list.add(RLIMIT_FSIZE, limits.file_size.value.count, Promise::file_size, limits.file_size.origin);
   list.add(RLIMIT_NPROC, nproc_limit(plan), Promise::processes, limits.processes.origin);
   // Higher than the budget, so that the supervisor's sum over the tree decides: the kernel counts whole ticks here

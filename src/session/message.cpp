@@ -22,9 +22,12 @@ constexpr std::byte kVersion{2};
 /// Most bodies fit; a file in memory costs eight system calls more.
 constexpr std::size_t kInPacket = 4096;
 
-std::unexpected<Error> gone() {
-  return fail(
-      Error{.kind = ErrorKind::host, .code = "session-gone", .message = "the session has ended"});
+Error gone() {
+  return {.kind = ErrorKind::host, .code = "session-gone", .message = "the session has ended"};
+}
+
+Status not_sent() {
+  return fail(sys::send_failure(gone()));
 }
 
 std::unexpected<Error> garbled() {
@@ -49,17 +52,17 @@ Status send(int socket, const Json& body, std::span<const int> fds) {
   std::string packet(1, static_cast<char>(kVersion));
   Json::to_cbor(body, packet);
   if (packet.size() <= kInPacket)
-    return sys::send_message(socket, std::as_bytes(std::span(packet)), fds) ? Status() : gone();
+    return sys::send_message(socket, std::as_bytes(std::span(packet)), fds) ? Status() : not_sent();
   const UniqueFd file = SBX_TRY(sys::in_memory(std::string_view(packet).substr(1)));
   std::vector<int> all{file.get()};
   all.insert(all.end(), fds.begin(), fds.end());
-  return sys::send_message(socket, std::span(&kVersion, 1), all) ? Status() : gone();
+  return sys::send_message(socket, std::span(&kVersion, 1), all) ? Status() : not_sent();
 }
 
 Result<Packet> receive(int socket) {
   std::array<char, kInPacket> bytes{};
   sys::Message message = sys::receive_message(socket, std::as_writable_bytes(std::span(bytes)));
-  if (message.length == 0) return gone();
+  if (message.length == 0) return fail(gone());
   if (static_cast<std::byte>(bytes[0]) != kVersion) return garbled();
   if (message.length > 1)
     return Packet{

@@ -134,8 +134,14 @@ Status Session::give_to_worker(Call& call, const Json& wish, const std::vector<U
                                {.held = *held_, .name = {place_.name(), id_, call.number}}, work))
                          : take_waiting();
     const int link = call.worker.link.get();
-    if (::send(link, &note, sizeof note, MSG_NOSIGNAL) == sizeof note && send(link, wish, sent))
-      return {};
+    if (::send(link, &note, sizeof note, MSG_NOSIGNAL) == sizeof note) {
+      const Status handed = send(link, wish, sent);
+      if (handed) return {};
+      if (handed.error().code != "session-gone") {  // the worker waits for it, and may not get it
+        dismiss(std::move(call.worker));
+        return handed;
+      }
+    }
     // It was killed just now.
     dismiss(std::move(call.worker));
     if (is_new) return fail_errno(ErrorKind::host, "cannot-clone", "the call's process was killed");

@@ -45,7 +45,9 @@ void ToSession::note(Note::What what, std::int32_t value, const std::string& tex
   if (!file || !file->valid()) return note(what, value);
   const Note note{what, value};
   const int fd = file->get();
-  (void)sys::send_message(link_.get(), std::as_bytes(std::span(&note, 1)), std::span(&fd, 1));
+  // The session must hear of it even where the descriptor can't be sent.
+  if (!sys::send_message(link_.get(), std::as_bytes(std::span(&note, 1)), std::span(&fd, 1)))
+    this->note(what, value);
 }
 
 void ToSession::expect(const policy::Address& address, std::uint16_t port) const {

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/message.hpp"
 #include "base/sys.hpp"
 #include "spawn/faults.hpp"
 
@@ -151,6 +152,7 @@ bool in_chroot() {
 
 Error explain_failure(const plan::Plan& plan, const child::Progress& progress) {
   if (progress.stage == Stage::exec) return explain_exec(plan, progress.error);
+  if (progress.error == ETOOMANYREFS) return sys::descriptors_in_flight();
   Error error{.kind = ErrorKind::setup,
               .code = "setup-" + std::string(stage_name(progress.stage)),
               .errno_value = progress.error};

@@ -19,13 +19,14 @@
 namespace sbx::spawn {
 namespace {
 
-std::unexpected<Error> session_gone() {
-  return fail_errno(ErrorKind::host, "session-gone", "the session has ended");
+Error session_gone() {
+  return {.kind = ErrorKind::host, .code = "session-gone", .message = "the session has ended"};
 }
 
 Status order_holder(int holder, control::FromSupervisor what) {
   const control::Order order{.what = what, .value = 0};
-  if (::send(holder, &order, sizeof order, MSG_NOSIGNAL) != sizeof order) return session_gone();
+  if (::send(holder, &order, sizeof order, MSG_NOSIGNAL) != sizeof order)
+    return fail(sys::send_failure(session_gone()));
   return {};
 }
 
@@ -40,8 +41,9 @@ bool WaitingInit::lives() const {
 Result<UniqueFd> take_init(int control) {
   auto began = receive_report(control);
   if (!began)
-    return fail(
-        Error{.kind = ErrorKind::host, .code = "session-gone", .message = "the session has ended"});
+    return fail(Error{.kind = ErrorKind::setup,
+                      .code = "child-died",
+                      .message = "the init of the call ended before its program began"});
   if (began->report.what == control::FromPid1::call_refused)
     return fail(explain_clone_failure(began->report.value));
   if (began->report.what != control::FromPid1::call_began || began->fds.size() != 1)
@@ -67,7 +69,8 @@ Result<WaitingInit> make_waiting_init(const plan::Plan& plan, int holder,
   std::vector<int> fds{sealed.get(), child_control.get(), child_errors.get()};
   fds.insert(fds.end(), placement.joins.begin(), placement.joins.end());
   SBX_ASSERT(fds.size() <= control::kMostCallDescriptors);
-  if (!sys::send_message(holder, std::as_bytes(std::span(&order, 1)), fds)) return session_gone();
+  if (!sys::send_message(holder, std::as_bytes(std::span(&order, 1)), fds))
+    return fail(sys::send_failure(session_gone()));
   WaitingInit init{.control = std::move(control), .errors = std::move(errors), .pidfd = {}};
   if (!placement.move) return init;
   init.pidfd = SBX_TRY(take_init(init.control.get()));
@@ -82,7 +85,7 @@ Status stop_calls(int holder) {
   ssize_t got = 0;
   do got = ::recv(holder, &report, sizeof report, 0);
   while (got < 0 && errno == EINTR);
-  if (got != sizeof report) return session_gone();
+  if (got != sizeof report) return fail(session_gone());
   return {};
 }
 

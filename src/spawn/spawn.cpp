@@ -341,9 +341,11 @@ Status Spawning::Build::begin_call() {
   SBX_ASSERT(fds.size() <= control::kMostCallDescriptors);
   request_.stamp("pack");
   // Where it has failed already, its error pipe says why.
-  if (!sys::send_message(channels_.control.get(), std::as_bytes(std::span(&order, 1)), fds))
+  if (!sys::send_message(channels_.control.get(), std::as_bytes(std::span(&order, 1)), fds)) {
+    if (errno == ETOOMANYREFS) return fail(sys::send_failure({}));
     next_ = static_cast<std::size_t>(std::ranges::find(messages_, Expected::progress) -
                                      messages_.begin());
+  }
   request_.streams = ChildStreams{};
   return {};
 }

@@ -119,6 +119,7 @@ Result<ForkServer> ForkServer::start(ArgumentArea arguments) {
   (void)::close_range(own + 1, ~0U, 0);  // closes the front end's other descriptors
   if (!fill_standard_descriptors()) ::_exit(exit_status::kCouldNot);
   take_errors_for_signals();
+  raise_descriptor_limit();
   serve(pair.second.get(), arguments);
 }
 

@@ -1,16 +1,29 @@
 #include "worker/process_setup.hpp"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstring>
+
+#include "supervise/meters/reserve.hpp"
 
 namespace sbx::worker {
 
 void take_errors_for_signals() {
   (void)std::signal(SIGPIPE, SIG_IGN);
   (void)std::signal(SIGXFSZ, SIG_IGN);
+}
+
+void raise_descriptor_limit() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  const rlim_t most = files.rlim_max - supervise::reserve_of(files.rlim_max);
+  if (files.rlim_cur >= most) return;
+  files.rlim_cur = most;
+  (void)::setrlimit(RLIMIT_NOFILE,
+                    &files);  // without it everything works but for a hostile program
 }
 
 bool fill_standard_descriptors() {

@@ -108,7 +108,7 @@ class Budgets(SbxTest):
         """If lower than the policy's it applies and the record reports it; if nothing can start, the message names
         it."""
         lowered = lambda kind, value: {"preexec_fn": lambda: resource.setrlimit(kind, (value, value))}
-        ended = self.exited(self.sbx("sh", "-c", "ulimit -n", **lowered(resource.RLIMIT_NOFILE, 100)))
+        ended = self.exited(self.sbx("sh", "-c", "ulimit -n", **lowered(resource.RLIMIT_NOFILE, 200)))
         self.assertEqual(ended.text, "100\n")
         self.assertIn(("limits.open_files", "100 instead of 1024"), [(each["what"], each["instead"]) for each in ended.record["degraded"]])
         ended = self.sbx("true", **lowered(resource.RLIMIT_NPROC, 1), json_record=False)

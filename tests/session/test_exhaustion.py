@@ -5,8 +5,22 @@ import subprocess
 
 import sessiontest
 import sbxtest
+from flight import FLIGHT, usual_files
 from harness import HANG, wait_until
 from sessiontest import SBX, SessionTest
+
+class Descriptors(SessionTest):
+    def test_in_flight_they_stop_no_call(self):
+        self.start_session("-p", "python", "--workspace", ".:empty", preexec_fn=usual_files)
+        hostile = sbxtest.start([SBX, "session", "exec", "work", "--lang", "python", "-c", FLIGHT], env=self.environment(), cwd=self.work,
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=usual_files)
+        self.assertIn(b"ETOOMANYREFS", hostile.stdout.readline())
+        self.assertEqual(self.exec_ok("echo", "here", preexec_fn=usual_files).out, "here\n")
+        self.assertEqual(self.sbx_session("eval", "work", "-c", "print(6 * 7)", preexec_fn=usual_files).out, "42\n")
+        self.start_session(name="other", preexec_fn=usual_files)
+        self.assertEqual(self.exec_ok("echo", "there", name="other", preexec_fn=usual_files).out, "there\n")
+        hostile.communicate(b"", timeout=HANG)
+
 
 class Tracing(SessionTest):
     """The policy "agent" allows ptrace(2), which takes a number of the caller's PID namespace."""

@@ -61,8 +61,11 @@ TEST_F(PlanTest, TheCallersHardLimitsAreNotExceededAndSaid) {
   EXPECT_FALSE(is_degraded(plan(), "limits.open_files"));
   canned.host.rlimits[RLIMIT_NOFILE] = {.soft = 32, .hard = 32};
   const Plan decided = plan();
-  EXPECT_EQ(limit(decided, RLIMIT_NOFILE)->hard, 32U);
+  EXPECT_EQ(limit(decided, RLIMIT_NOFILE)->hard, 16U) << "sbx needs more than the program";
   EXPECT_TRUE(is_degraded(decided, "limits.open_files"));
+  canned.host.rlimits[RLIMIT_NOFILE] = {.soft = 1024, .hard = 1536};
+  EXPECT_EQ(limit(plan(), RLIMIT_NOFILE)->hard, 1024U);
+  EXPECT_FALSE(is_degraded(plan(), "limits.open_files"));
 }
 
 TEST_F(PlanTest, AnEndlessStackIsBroughtDown) {
