@@ -100,8 +100,8 @@ std::vector<int> usable_cpus() {
 }
 
 std::map<int, Rlimit> own_limits() {
-  constexpr int kResources[] = {RLIMIT_CORE, RLIMIT_NOFILE, RLIMIT_FSIZE, RLIMIT_NPROC,
-                                RLIMIT_CPU,  RLIMIT_DATA,   RLIMIT_STACK, RLIMIT_MEMLOCK};
+  constexpr int kResources[] = {RLIMIT_CORE, RLIMIT_NOFILE, RLIMIT_FSIZE,   RLIMIT_NPROC,
+                                RLIMIT_CPU,  RLIMIT_STACK,  RLIMIT_MEMLOCK, RLIMIT_SIGPENDING};
   std::map<int, Rlimit> limits;
   for (const int resource : kResources) {
     struct rlimit limit{};

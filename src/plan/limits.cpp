@@ -15,6 +15,8 @@ constexpr std::uint64_t kDefaultStack = std::uint64_t{8} << 20;
 // randomness.
 constexpr std::uint64_t kLargestStack = std::uint64_t{1} << 30;
 constexpr std::uint64_t kLockedMemory = std::uint64_t{64} << 10;
+constexpr std::uint64_t kQueuedSignals = 1024;
+constexpr std::uint64_t kQueuedSignalsEach = 4;  ///< for each process
 /// Descriptors in flight in unix sockets count for the user, and each sender compares the sum with its own
 /// RLIMIT_NOFILE (too_many_unix_fds): so many more must be left for sbx than a program can send.
 constexpr std::uint64_t kDescriptorsOfSbx = 512;
@@ -99,6 +101,9 @@ void add_process_limits(const policy::Limits& limits, const host::Host& host, Pl
   const std::uint64_t stack = list.soft(RLIMIT_STACK);
   list.add_quiet(RLIMIT_STACK, stack > kLargestStack ? kDefaultStack : stack, RLIM_INFINITY);
   list.add_quiet(RLIMIT_MEMLOCK, kLockedMemory, kLockedMemory);
+  // The kernel counts queued signals and timers for the caller too: without a limit one program takes all of them.
+  const std::uint64_t signals = kQueuedSignals + kQueuedSignalsEach * plan.budgets.processes;
+  list.add_quiet(RLIMIT_SIGPENDING, signals, signals);
 }
 
 /// Uniform but for a negligible bias of 2^-32.

@@ -63,6 +63,24 @@ void add_scratch(Builder& builder, const Step& step) {
   ::close(part);
 }
 
+/// A limit of the sandbox's user namespace, namespaces(7).
+struct UserLimit {
+  const char* file;
+  const char* value;
+};
+
+/// Each level of user namespaces counts them, the caller's too: without a limit one program takes all of the caller's.
+constexpr UserLimit kInotify[] = {{"sys/user/max_inotify_instances", "64"},
+                                  {"sys/user/max_inotify_watches", "32768"}};
+
+void set_user_limit(const Builder& builder, int proc, const UserLimit& limit) {
+  const int setting = ::openat(proc, limit.file, O_WRONLY | O_CLOEXEC);
+  if (setting < 0 && errno == ENOENT) return;
+  builder.must(setting);
+  builder.must(::write(setting, limit.value, std::strlen(limit.value)));
+  ::close(setting);
+}
+
 void add_proc(Builder& builder, const Step& step) {
   Program& program = builder.program;
   constexpr std::uint64_t kAttributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
@@ -78,17 +96,19 @@ void add_proc(Builder& builder, const Step& step) {
   const int tree = make_file_system(builder, "proc", options, kAttributes);
   if (enter(program, Stage::nested_namespaces)) {
     builder.stage = Stage::nested_namespaces;
-    const long setting =
-        builder.must(::openat(tree, "sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC));
-    builder.must(::write(static_cast<int>(setting), "0", 1));
-    ::close(static_cast<int>(setting));
+    set_user_limit(builder, tree, {"sys/user/max_user_namespaces", "0"});
     builder.stage = Stage::proc;
   }
+  // Kernels without inotify have no such file.
+  if (program.role != Role::call)
+    for (const UserLimit& each : kInotify) set_user_limit(builder, tree, each);
   place(builder, tree, step.target, true);
 }
 
 void add_devpts(Builder& builder, const Step& step) {
-  const Option options[] = {{"newinstance", nullptr}, {"ptmxmode", "0666"}, {"mode", "0620"}};
+  // Without a bound one instance takes all terminals of the machine, kernel.pty.max.
+  const Option options[] = {
+      {"newinstance", nullptr}, {"ptmxmode", "0666"}, {"mode", "0620"}, {"max", "64"}};
   const int tree =
       make_file_system(builder, "devpts", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
   place(builder, tree, step.target, true);

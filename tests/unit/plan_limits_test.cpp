@@ -55,6 +55,11 @@ TEST_F(PlanTest, ReservedAddressSpaceHasNoLimit) {
   EXPECT_EQ(limit(plan(), RLIMIT_AS), nullptr);
 }
 
+TEST_F(PlanTest, QueuedSignalsFollowTheNumberOfProcesses) {
+  set("limits.processes", "10");
+  EXPECT_EQ(limit(plan(), RLIMIT_SIGPENDING)->hard, 1024U + 40U);
+  canned.host.rlimits[RLIMIT_SIGPENDING] = {.soft = 7, .hard = 7};
+  EXPECT_EQ(limit(plan(), RLIMIT_SIGPENDING)->hard, 7U);
 }
 
 TEST_F(PlanTest, TheCallersHardLimitsAreNotExceededAndSaid) {
