@@ -77,10 +77,11 @@ class ProcessLimits {
 };
 
 /// Where a cgroup counts tasks, its limit must be reached first: only the cgroup counts refusals, and fork(2) checks
-/// RLIMIT_NPROC before it.
+/// RLIMIT_NPROC before it. Not in a held sandbox, whose group has room for the inits of calls: programs must not take
+/// that, so each gets a limit that counts the inits that there are (spawn/payload.cpp).
 std::uint64_t nproc_limit(const Plan& plan) {
-  // PID 1 has the same uid, and so have the inits of a held sandbox's calls.
-  const std::uint64_t with_init = plan.budgets.processes + 1 + plan.calls;
+  const std::uint64_t with_init = plan.budgets.processes + 1;  // PID 1 has the same uid
+  if (plan.calls > 0) return with_init;
   return plan.control_group.processes == host::Means::none ? with_init : 2 * with_init;
 }
 

@@ -193,6 +193,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "write schema = 1"},
     {"widens-locked", CodeOf::policy, "a layer after a locked policy allows more than it",
      "a layer after a locked policy can only narrow it: leave this out"},
+    {"session-processes-used-up", CodeOf::policy, "the programs of a session have as many processes as limits.processes allows",
+     "end those of the context or call that the message names, or start a session with more"},
     {"session-memory-full", CodeOf::policy, "what the calls of a session hold, and the files they left, leave no memory for another call",
      "end calls, or start a session with a limits.disk well below limits.memory"},
     {"session-cpu-spent", CodeOf::policy, "the calls of a session have used session.cpu_time together",

@@ -130,7 +130,26 @@ class Call {
                    " is full: calls that run, or files that calls left, leave no room for another",
         .hint = "end calls, or start a session with a limits.disk well below limits.memory"};
   }
+  /// With the one who has most of them, and what ends those.
+  [[nodiscard]] Error processes_used_up() const {
+    const policy::Limits& limits = held_.policy().limits;
+    Error error{.kind = ErrorKind::setup,
+                .code = "session-processes-used-up",
+                .message = "limits.processes of the session (" +
+                           std::to_string(limits.processes.value) + ") is used up",
+                .origin = limits.processes.origin};
+    const MostProcesses most = ties_.most_processes ? ties_.most_processes() : MostProcesses{};
+    if (most.who.empty()) return error;
+    error.message += ": " + std::to_string(most.count) +
+                     (most.count == 1 ? " belongs to " : " belong to ") + most.who;
+    error.hint = most.cure + " ends them";
+    return error;
+  }
+
   [[nodiscard]] Error explain(Error error) const {
+    const bool no_process =
+        error.code == "cannot-clone" || error.code == "child-died" || error.errno_value == EAGAIN;
+    if (no_process && held_.processes_are_used_up()) return processes_used_up();
     const bool ended = ties_.group != nullptr && ties_.group->memory_kills() > 0;
     return ended || held_.memory_is_full() ? memory_full() : error;
   }
@@ -247,6 +266,10 @@ class Call {
                          : hint_after_failure(outcome, *answer_.policy, *answer_.plan, held_.host(),
                                               request_.program.operands, "start the session with");
     if (!hint.empty()) outcome.notes.push_back(std::move(hint));
+    if (exit_status_of(outcome.verdict) != 0 && held_.processes_are_used_up()) {
+      const Error why = processes_used_up();
+      outcome.notes.push_back(why.message + (why.hint.empty() ? "" : "; " + why.hint));
+    }
     answer_.outcome = std::move(outcome);
     if (sinks_.ended) sinks_.ended(answer_);
   }

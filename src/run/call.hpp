@@ -26,6 +26,13 @@ struct CallAhead {
   plan::Plan plan;
 };
 
+/// Who has most of a session's processes.
+struct MostProcesses {
+  std::string who;   ///< "context python"; empty: unknown
+  std::string cure;  ///< the command that ends them
+  std::uint64_t count = 0;
+};
+
 /// What joins one call to its session.
 struct CallTies {
   std::string session;             ///< its name, for messages
@@ -50,6 +57,8 @@ struct CallTies {
   std::function<void(UniqueFd mounts)> keep_mounts;
   /// Called at the end: what the session's network refused meanwhile.
   std::function<std::vector<Denial>()> refused;
+  /// Asked where limits.processes is used up.
+  std::function<MostProcesses()> most_processes;
 };
 
 /// For the client of a call, whose working directory decides what --stdin FILE names: opens it, and makes `program` read

@@ -71,10 +71,14 @@ class HeldSandbox {
   [[nodiscard]] bool memory_is_full() const;
   /// Bytes of resident memory of a process and those below it. Needs no privileges.
   [[nodiscard]] std::uint64_t memory_below(pid_t init) const;
+  /// The number of tasks below the init of a call.
+  [[nodiscard]] std::uint64_t tasks_below(pid_t init) const;
+  /// True where no program of the session can start another process: limits.processes.
+  [[nodiscard]] bool processes_are_used_up() const;
   /// Now: memory of all calls, tasks, bytes on the private disk, CPU time since the start.
   struct Use {
     std::uint64_t memory_bytes = 0;
-    std::uint64_t processes = 0;
+    std::uint64_t processes = 0;  ///< tasks, without those of sbx
     std::uint64_t disk_bytes = 0;
     std::uint64_t cpu_microseconds = 0;
   };

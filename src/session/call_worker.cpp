@@ -117,7 +117,8 @@ class CallWorker {
                           supervise::Supervisor& supervisor) { return live_in(loop, supervisor); },
         .expect = [this](const auto& address, auto port) { session_.expect(address, port); },
         .keep_mounts = [this](UniqueFd mounts) { task_.mounts = std::move(mounts); },
-        .refused = [this] { return session_.refused(); }};
+        .refused = [this] { return session_.refused(); },
+        .most_processes = [this] { return session_.most_processes(); }};
   }
 
   Status live_in(EventLoop& loop, supervise::Supervisor& supervisor) {

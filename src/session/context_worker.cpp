@@ -119,7 +119,8 @@ class ContextWorker {
               attempts_ = std::move(attempts);
             },
         .expect = [this](const auto& address, auto port) { session_.expect(address, port); },
-        .refused = [this] { return session_.refused(); }};
+        .refused = [this] { return session_.refused(); },
+        .most_processes = [this] { return session_.most_processes(); }};
   }
 
   void take_output(UniqueFd& out, UniqueFd& err) {

@@ -71,6 +71,8 @@ class Session {
   Status watch(Call& call);
   bool hear(Call& call);
   void answer_question(Call& call);
+  /// Which call or context has most processes, as ToSession::most_processes() reads it.
+  [[nodiscard]] Json most_processes();
   /// The network's refusals: all that run share it. A call's own denials are in its worker.
   void refused(const Denial& denial, std::uint64_t count, const network::ProcessName& process_name);
   [[nodiscard]] bool does_something(const Call& call);

@@ -197,8 +197,30 @@ void Session::answer_question(Call& call) {
     call.refused.clear();  // a context asks after each cell
     return;
   }
+  if (question.what == Question::What::most_processes) {
+    (void)send(call.worker.ask.get(), most_processes());
+    return;
+  }
   held_->expect(question.address, question.port);
   (void)::send(call.worker.ask.get(), &question, sizeof question, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+Json Session::most_processes() {
+  const Call* most = nullptr;
+  std::uint64_t count = 0;
+  for (const auto& [number, call] : calls_.all()) {
+    const std::uint64_t tasks = call->runs() && call->init > 0 ? held_->tasks_below(call->init) : 0;
+    if (tasks <= count) continue;
+    most = call.get();
+    count = tasks;
+  }
+  if (most == nullptr) return Json::object();
+  const Context* const context = most->is_context ? contexts_.of_call(most->number) : nullptr;
+  const std::string number = std::to_string(most->number);
+  return {{"who", context != nullptr ? "context " + context->name : "call " + number},
+          {"cure", context != nullptr ? "sbx session restart " + place_.name() + " " + context->name
+                                      : "sbx session kill " + place_.name() + " " + number},
+          {"count", count}};
 }
 
 /// A context that waits for a cell does not.

@@ -65,4 +65,14 @@ std::vector<Denial> ToSession::refused() const {
   return answer ? denials_from(answer->body["refused"]) : std::vector<Denial>();
 }
 
+run::MostProcesses ToSession::most_processes() const {
+  const Question question{.what = Question::What::most_processes};
+  if (::send(ask_.get(), &question, sizeof question, MSG_NOSIGNAL) != sizeof question) return {};
+  const auto answer = receive(ask_.get());
+  if (!answer) return {};
+  return {.who = member_or(answer->body, "who", ""),
+          .cure = member_or(answer->body, "cure", ""),
+          .count = member_or(answer->body, "count", std::uint64_t{0})};
+}
+
 }  // namespace sbx::session

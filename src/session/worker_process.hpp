@@ -9,6 +9,7 @@
 
 #include "base/unique_fd.hpp"
 #include "policy/addresses.hpp"
+#include "run/call.hpp"
 #include "session/link.hpp"
 
 namespace sbx::session {
@@ -31,6 +32,8 @@ class ToSession {
   void expect(const policy::Address& address, std::uint16_t port) const;
   /// What the network has refused since the call began, or since the last time.
   [[nodiscard]] std::vector<Denial> refused() const;
+  /// Who has most processes: a context, or another call.
+  [[nodiscard]] run::MostProcesses most_processes() const;
 
  private:
   const UniqueFd& link_;

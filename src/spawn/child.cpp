@@ -57,6 +57,7 @@ Program& map_program(const Start& start) {
   Program& program = *static_cast<Program*>(block);
   program.channels = start.channels;
   program.fault = start.fault;
+  program.inits = start.inits;
   program.terminal_master = program.terminal_slave = program.scratch = program.processes =
       program.landlock_ruleset = program.mount_space = program.listener = -1;
   point_to_words(program.argv);

@@ -68,7 +68,8 @@ Program& await_program(const Program& mounts) {
   Start start{.block = received.fds[0],
               .size = order.block_size,
               .channels = mounts.channels,
-              .fault = mounts.fault};
+              .fault = mounts.fault,
+              .inits = mounts.inits};
   if (order.streams)
     for (int& stream : start.channels.streams) stream = *next++;
   if (order.image) start.channels.image = *next++;

@@ -5,6 +5,7 @@
 #include <linux/sched.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -30,6 +31,7 @@ struct Holder {
   Program& program;
   int signals = -1;
   bool calls_are_stopped = false;
+  std::uint64_t* inits = nullptr;  ///< how many there are, in memory that all of them share
   Call calls[kMostCalls] = {};
 };
 
@@ -108,7 +110,8 @@ void forget_holder(const Holder& holder) {
                                  .scratch_tree = -1,
                                  .image = -1,
                                  .kept = 0},
-                    .fault = holder.program.fault};
+                    .fault = holder.program.fault,
+                    .inits = holder.inits};
   run_call(start, asked.order.waits);
 }
 
@@ -127,10 +130,12 @@ void start_call(Holder& holder, const Asked& asked) {
   arguments.flags = CLONE_NEWPID | CLONE_NEWNS;
   arguments.exit_signal = SIGCHLD;
   raise_own_capabilities(holder.program);
+  ++*holder.inits;
   const long pid = call(SYS_clone3, &arguments, sizeof arguments);
   const int error = errno;
   if (pid == 0) become_call(holder, asked);
   lower_own_capabilities(holder.program);
+  if (pid < 0) --*holder.inits;
   if (pid < 0) return report(control, {control::FromPid1::call_refused, error});
   if (holder.calls_are_stopped) ::kill(static_cast<pid_t>(pid), SIGSTOP);
   place->init = static_cast<pid_t>(pid);
@@ -159,7 +164,10 @@ void reap_calls(Holder& holder) {
     const auto pid = static_cast<pid_t>(call(SYS_wait4, -1, &status, WNOHANG | __WALL, &used));
     if (pid <= 0) return;
     for (Call& each : holder.calls)
-      if (each.init == pid) report_end(each, status, used);
+      if (each.init == pid) {
+        --*holder.inits;
+        report_end(each, status, used);
+      }
   }
 }
 
@@ -192,7 +200,10 @@ void serve_calls(Program& program) {
   (void)!::write(program.channels.errors, &ready, sizeof ready);
   keep_only_control(program);  // closes the error pipe: set-up is over
   holder.signals = watch_children();
-  if (holder.signals < 0) ::_exit(125);
+  void* const shared = ::mmap(nullptr, sizeof *holder.inits, PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (holder.signals < 0 || shared == MAP_FAILED) ::_exit(125);
+  holder.inits = static_cast<std::uint64_t*>(shared);
   // What calls inherit they need not drop: 41 credentials fewer for each, which RCU would free.
   empty_bounding_set(program);
   lower_own_capabilities(program);

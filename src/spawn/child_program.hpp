@@ -152,6 +152,8 @@ struct Program {
   int landlock_ruleset;  ///< of a call, made ahead; -1: the payload makes it
   int mount_space;       ///< of a call: its mount namespace
   int listener;          ///< left by the payload in the shared descriptor table
+  const std::uint64_t*
+      inits;  ///< of a call: how many inits of calls there are now; null: it is no call
 };
 
 /// What a child is started with. The bytes of `block` begin with the Program.
@@ -160,6 +162,7 @@ struct Start {
   std::size_t size;
   Channels channels;
   Fault fault;
+  const std::uint64_t* inits;  ///< Program::inits
 };
 
 /// The child after clone3: maps its program and runs it. Never returns.

@@ -248,8 +248,10 @@ void pack_facts(Program& program, const plan::Plan& plan, const PackRequest& req
   program.gateway = request.network.gateway;
   program.hand_space = request.network.space;
   program.socket_count = request.network.sockets.size();
+  // RLIMIT_NPROC refuses first there, and nothing counts its refusals (plan/limits.cpp).
   program.asks_before_reaping =
-      plan.control_group.processes == host::Means::none && plan.budgets.processes > 0;
+      (plan.control_group.processes == host::Means::none || plan.calls > 0) &&
+      plan.budgets.processes > 0;
   program.list_processes = request.list_processes;
   program.waits_for_copies = request.waits_for_copies;
   program.interactive = plan.interactive;

@@ -108,7 +108,10 @@ void set_limits(const Program& program) {
   for (std::size_t i = 0; i < program.limit_count; ++i) {
     if (!enter(program, Stage::limits, i)) return;
     const Limit& limit = program.limits[i];
-    const std::uint64_t pair[2] = {limit.soft, limit.hard};  // struct rlimit64
+    // The inits of calls have the program's uid, and come and go: RLIMIT_NPROC counts them, limits.processes does not.
+    const bool counts_inits = limit.resource == RLIMIT_NPROC && program.inits != nullptr;
+    const std::uint64_t inits = counts_inits ? __atomic_load_n(program.inits, __ATOMIC_RELAXED) : 0;
+    const std::uint64_t pair[2] = {limit.soft + inits, limit.hard + inits};  // struct rlimit64
     must(program, Stage::limits, i, call(SYS_prlimit64, 0, limit.resource, pair, nullptr));
   }
 }

@@ -293,7 +293,8 @@ Status Spawning::Build::clone() {
   child::Start start{.block = sealed.get(),
                      .size = block.bytes().size(),
                      .channels = channels_of(channels_, request_.streams, request_.arguments),
-                     .fault = fault_};
+                     .fault = fault_,
+                     .inits = nullptr};
   const std::vector<int> trees = trees_of(sources);
   start.channels.trees = trees.data();
   start.channels.scratch_tree = tree.valid() ? tree.get() : -1;

@@ -9,6 +9,61 @@ from flight import FLIGHT, usual_files
 from harness import HANG, wait_until
 from sessiontest import SBX, SessionTest
 
+CHILDREN = """
+import os, signal
+count = 0
+try:
+    while count < 200:
+        if os.fork() == 0:
+            signal.pause()
+        count += 1
+except OSError:
+    pass
+print(count)
+"""
+ZOMBIES = """
+import os
+try:
+    for _ in range(500):
+        if os.fork() == 0:
+            os._exit(0)
+except OSError as error:
+    print(type(error).__name__)
+"""
+
+
+class Processes(SessionTest):
+    def test_one_count_for_all_calls(self):
+        """As many as in a run; a program that sleeps in another call takes its part."""
+        self.start_session("--processes", "10", "-p", "python", "--workspace", ".:empty")
+        alone = int(self.exec_ok("--lang", "python", "-c", CHILDREN).out)
+        ran = self.run_sbx("run", "--processes", "10", "-p", "python", "--workspace", ".:empty", "--lang", "python", "-c", CHILDREN)
+        self.assertEqual((alone, int(ran.out)), (9, 9))
+        self.detach("--", "sleep", "1000")
+        self.detach("--", "sleep", "1000")
+        self.assertEqual(int(self.exec_ok("--lang", "python", "-c", CHILDREN).out), 7)
+
+    def test_what_used_them_up_is_named_and_a_restart_ends_it(self):
+        self.start_session("--processes", "40", "-p", "python", "--workspace", ".:empty")
+        self.assertIn("BlockingIOError", self.sbx_session("eval", "work", "-c", ZOMBIES).out)
+        self.assertEqual(self.exec_ok("echo", "lives").out, "lives\n")
+        forks = ("sh", "-c", "true & wait $! && true | true")
+        said = self.sbx_session("exec", "work", "--", *forks)
+        self.assertNotEqual(said.status, 0, said)
+        self.assertIn("limits.processes of the session (40) is used up: ", said.err)
+        self.assertIn(" belong to context python; sbx session restart work python ends them", said.err)
+        self.assertNotIn("has ended", said.err)
+        self.assertEqual(self.sbx_session("restart", "work", "python").status, 0)
+        self.assertEqual(self.exec_ok("--", *forks).err, "")
+
+    def test_stats_counts_no_process_of_sbx(self):
+        self.start_session("-p", "python", "--workspace", ".:empty")
+        self.detach("--", "sleep", "1000")
+        self.exec_ok("true")
+        # An init that waits for the next call may be made at any time.
+        wait_until(lambda: self.sbx_session("stats", "work", "--json").json["processes"] == 1, "it counts the one process of a program")
+
+
 class Descriptors(SessionTest):
     def test_in_flight_they_stop_no_call(self):
         self.start_session("-p", "python", "--workspace", ".:empty", preexec_fn=usual_files)

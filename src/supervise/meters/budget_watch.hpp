@@ -145,7 +145,8 @@ class BudgetWatch {
     return group_ != nullptr && group_->limits_memory();
   }
   [[nodiscard]] bool group_has_processes() const {
-    return group_ != nullptr && group_->limits_processes();
+    // Calls share a group that has room for their inits, so that RLIMIT_NPROC refuses first, which counts nothing.
+    return group_ != nullptr && group_->limits_processes() && !settings_.in_session;
   }
   [[nodiscard]] bool grows() const {
     return sandbox_.growth != nullptr && sandbox_.growth->is_needed();
