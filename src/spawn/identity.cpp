@@ -7,8 +7,7 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/un.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 #include <vector>
 
 #include "base/sys.hpp"
+#include "host/state.hpp"
 
 namespace sbx::spawn {
 namespace {
@@ -68,20 +68,46 @@ bool is_running(uid_t uid) {
   return ::getpriority(PRIO_USER, uid) != -1 || errno != ESRCH;
 }
 
-/// Binds the abstract socket that reserves a base; invalid if another run holds it.
-UniqueFd lock_base(uid_t base) {
-  UniqueFd lock(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::string name = "sbx-uid-" + std::to_string(base);
-  std::memcpy(address.sun_path + 1, name.data(), name.size());
-  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  if (!lock.valid() || ::bind(lock.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0)
-    return UniqueFd();
-  return lock;
+/// A directory of root's that nobody else can enter; invalid where it can't be had.
+UniqueFd own_folder(const std::string& path) {
+  (void)::mkdir(path.c_str(), 0700);  // what is there already is looked at
+  UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat facts{};
+  const bool is_own = folder.valid() && ::fstat(folder.get(), &facts) == 0 &&
+                      facts.st_uid == ::geteuid() && (facts.st_mode & 0077) == 0;
+  return is_own ? std::move(folder) : UniqueFd();
 }
 
-Result<MappedIdentity> claim_base() {
+/// The file whose locks reserve bases: one byte for each. It stays, because who removed it might take it from another run
+/// that has just opened it. Not an abstract socket: any user can bind those.
+UniqueFd open_locks(const std::string& state) {
+  for (const std::string& place : {std::string("/run/sbx"), state}) {
+    if (place.empty()) continue;
+    const UniqueFd folder = own_folder(place);
+    if (!folder.valid()) continue;
+    UniqueFd locks(::openat(folder.get(), "uids", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (locks.valid()) return locks;
+  }
+  return {};
+}
+
+/// True if no other run holds the base. The lock belongs to the open file, so it lasts as long as the descriptor or a
+/// copy of it: fcntl(2), "Open file description locks".
+bool lock_base(int locks, uid_t base) {
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = base / kRange;
+  lock.l_len = 1;
+  return ::fcntl(locks, F_OFD_SETLK, &lock) == 0;
+}
+
+Result<MappedIdentity> claim_base(const std::string& state) {
+  UniqueFd locks = open_locks(state);
+  if (!locks.valid())
+    return fail_errno(
+        ErrorKind::host, "no-uid-locks",
+        "cannot reserve user ids: neither /run/sbx nor the state home is a directory of root's");
   std::vector<IdRange> taken;
   append_lines(taken, "/etc/subuid", 1, 2);
   append_lines(taken, "/etc/subgid", 1, 2);
@@ -96,13 +122,12 @@ Result<MappedIdentity> claim_base() {
     if (std::ranges::any_of(taken, [&](const IdRange& range) { return range.overlaps(base); }))
       continue;
     if (is_running(base + kInside)) continue;
-    UniqueFd lock = lock_base(base);
-    if (!lock.valid()) continue;
+    if (!lock_base(locks.get(), base)) continue;
     return MappedIdentity{.changes_ids = true,
                           .base = base,
                           .uid_on_host = base + kInside,
                           .gid_on_host = base + kInside,
-                          .lock = std::move(lock)};
+                          .lock = std::move(locks)};
   }
   return fail(Error{.kind = ErrorKind::host,
                     .code = "no-free-uid",
@@ -164,7 +189,7 @@ Result<UniqueFd> make_map_namespace(const std::string& uids, const std::string& 
 }  // namespace
 
 Result<MappedIdentity> acquire_identity(const host::Host& host) {
-  if (host.privileged) return claim_base();
+  if (host.privileged) return claim_base(host::state_folder(host));
   return MappedIdentity{.uid_on_host = host.uid, .gid_on_host = host.gid};
 }
 

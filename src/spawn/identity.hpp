@@ -20,10 +20,10 @@ struct MappedIdentity {
   uid_t base = 0;  ///< first of the 65,536 host ids that map to 0 to 65535 inside
   uid_t uid_on_host = 0;
   gid_t gid_on_host = 0;
-  UniqueFd lock;  ///< abstract socket "sbx-uid-BASE": no two runs share a base
+  UniqueFd lock;  ///< of the base, in a file of root's: no two runs share one
 };
 
-/// Chooses and locks an identity. Errors: host (no free range of ids).
+/// Chooses and locks an identity. Errors: host (no free range of ids, no place for the locks).
 [[nodiscard]] Result<MappedIdentity> acquire_identity(const host::Host& host);
 
 /// Writes setgroups, uid_map and gid_map of a process just cloned. Errors: setup.

@@ -1,8 +1,11 @@
 """Root's runs: a uid of their own on the host, and granted files that behave as for their owner."""
 
+import fcntl
 import os
 import pathlib
+import resource
 import subprocess
+import sys
 
 import sbxtest
 from sbxtest import PROBE, SbxTest
@@ -34,13 +37,46 @@ class Identity(SbxTest):
             uid = int(facts["Uid"].split()[0])
             self.assertEqual(uid % 65536, 1000)
             bases.append(uid - 1000)
-        locks = pathlib.Path("/proc/net/unix").read_text()
-        for base in bases:
-            self.assertIn(f"@sbx-uid-{base}", locks)
+        self.assertEqual([self.is_locked(base) for base in bases], [True, True])
         self.assertNotEqual(*bases)
         self.end(first)
         self.end(second)
-        self.assertFalse([base for base in bases if f"@sbx-uid-{base}" in pathlib.Path("/proc/net/unix").read_text()])
+        self.assertEqual([self.is_locked(base) for base in bases], [False, False])
+
+    def is_locked(self, base):
+        """The lock of one byte of a file that only root can open; nothing that another user may bind or hold."""
+        folder = os.stat("/run/sbx")
+        self.assertEqual((folder.st_uid, folder.st_mode & 0o777), (0, 0o700))
+        with open("/run/sbx/uids", "r+b") as locks:
+            try:
+                fcntl.lockf(locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, base // 65536)
+            except OSError:
+                return True
+            return False
+
+    def test_abstract_names_of_others_keep_no_uid_from_root(self):
+        """Any user may bind all of them; some processes have enough descriptors."""
+        bind = ("import resource, socket, sys\n"
+                "resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)\n"
+                "kept = [socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(4000)]\n"
+                "for block, each in enumerate(kept, int(sys.argv[1])):\n"
+                "    try:\n"
+                "        each.bind(f'\\0sbx-uid-{block * 65536}')\n"
+                "    except OSError:  # somebody else has it: as good\n"
+                "        pass\n"
+                "print('bound', flush=True)\n"
+                "sys.stdin.read()\n")
+        if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 4100:
+            self.skipTest("the hard limit of open files is too low")
+        holders = [sbxtest.start([sys.executable, "-c", bind, str(first)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                   for first in range(16, 32016, 4000)]
+        for each in holders:
+            sbxtest.known_children().add(each.pid)
+            self.addCleanup(each.stdout.close)
+            self.addCleanup(each.wait)
+            self.addCleanup(each.stdin.close)
+            self.assertEqual(each.stdout.readline(), b"bound\n")
+        self.exited(self.sbx("--", "true"))
 
     def test_no_group_of_the_caller_is_kept(self):
         ended = self.python("import os; print(os.getgroups(), os.getgid())")
