@@ -17,6 +17,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/held.hpp"
 #include "base/sys.hpp"
 #include "host/state.hpp"
 
@@ -70,12 +71,11 @@ bool is_running(uid_t uid) {
 
 /// A directory of root's that nobody else can enter; invalid where it can't be had.
 UniqueFd own_folder(const std::string& path) {
-  (void)::mkdir(path.c_str(), 0700);  // what is there already is looked at
-  UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  auto folder = held::open_or_make_path(path, 0700);  // what is there already is looked at
   struct stat facts{};
-  const bool is_own = folder.valid() && ::fstat(folder.get(), &facts) == 0 &&
+  const bool is_own = folder && ::fstat(folder->get(), &facts) == 0 &&
                       facts.st_uid == ::geteuid() && (facts.st_mode & 0077) == 0;
-  return is_own ? std::move(folder) : UniqueFd();
+  return is_own ? std::move(*folder) : UniqueFd();
 }
 
 /// The file whose locks reserve bases: one byte for each. It stays, because who removed it might take it from another run

@@ -7,7 +7,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "supervise/meters/reserve.hpp"
+#include "base/descriptor_reserve.hpp"
 
 namespace sbx::worker {
 
@@ -19,7 +19,7 @@ void take_errors_for_signals() {
 void raise_descriptor_limit() {
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
-  const rlim_t most = files.rlim_max - supervise::reserve_of(files.rlim_max);
+  const rlim_t most = files.rlim_max - sys::reserved_descriptors(files.rlim_max);
   if (files.rlim_cur >= most) return;
   files.rlim_cur = most;
   (void)::setrlimit(RLIMIT_NOFILE,

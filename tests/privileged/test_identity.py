@@ -54,6 +54,16 @@ class Identity(SbxTest):
                 return True
             return False
 
+    def test_a_place_of_others_for_the_locks_is_refused(self):
+        """With a directory that others may enter in both places; the twin is every other run."""
+        script = ("mount -t tmpfs -o mode=755 sbx-test /run && mkdir -m 777 /run/sbx && mkdir -p $XDG_STATE_HOME/sbx && "
+                  'chmod 777 $XDG_STATE_HOME/sbx && exec "$@"')
+        ended = subprocess.run(["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", sbxtest.SBX, "run", "--", "true"],
+                               env={**self.environment(), "XDG_STATE_HOME": str(self.tmp / "state")}, stdin=subprocess.DEVNULL, capture_output=True,
+                               text=True)
+        self.assertEqual(ended.returncode, 125, ended)
+        self.assertIn("no-uid-locks", ended.stderr)
+
     def test_abstract_names_of_others_keep_no_uid_from_root(self):
         """Any user may bind all of them; some processes have enough descriptors."""
         bind = ("import resource, socket, sys\n"

@@ -31,6 +31,7 @@ class HiddenProcesses(SbxTest):
     def outcome(self, hidepid, *words):
         status, out, err = self.hidden(hidepid, "run", "--json", *words)
         self.assertTrue(out, err)
+        self.assertNotIn("processes-hidden", out.decode(), "the sandbox's own procfs shows them")
         outcome = json.loads(out)["outcome"]
         return status, outcome["status"], outcome["reason"]
 

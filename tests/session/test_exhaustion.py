@@ -56,6 +56,17 @@ class Processes(SessionTest):
         self.assertEqual(self.sbx_session("restart", "work", "python").status, 0)
         self.assertEqual(self.exec_ok("--", *forks).err, "")
 
+    def test_a_call_that_cannot_begin_says_why(self):
+        """Where even the program can't be started, the error has a code of its own; the twin is the call after the restart."""
+        self.start_session("--processes", "3", "-p", "shell", "--workspace", ".:empty")
+        numbers = [self.detach("--", "sleep", "1000") for _ in range(3)]
+        self.assertEqual(len(numbers), 3)
+        said = self.sbx_session("exec", "work", "--", "sh", "-c", "true & wait $!")
+        self.assertNotEqual(said.status, 0, said)
+        self.assertIn("limits.processes of the session (3) is used up", said.err)
+        if "error[" in said.err:
+            self.assertIn("session-processes-used-up", said.err)
+
     def test_stats_counts_no_process_of_sbx(self):
         self.start_session("-p", "python", "--workspace", ".:empty")
         self.detach("--", "sleep", "1000")

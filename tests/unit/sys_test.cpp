@@ -3,6 +3,8 @@
 
 #include <cerrno>
 
+#include "base/message.hpp"
+#include "base/result.hpp"
 #include "base/sys.hpp"
 
 namespace sbx::sys {
@@ -23,6 +25,18 @@ TEST(Files, SayWhichOfTheirCallsFailed) {
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().code, "cannot-write");
   EXPECT_EQ(written.error().errno_value, ENOSPC);
+}
+
+TEST(Message, ThatCannotBeSentIsThePeersEndOnlyWhereThePeerIsGone) {
+  const Error gone{.kind = ErrorKind::host, .code = "session-gone", .message = "gone"};
+  const auto code_of = [&](int error) {
+    errno = error;
+    return send_failure(gone).code;
+  };
+  EXPECT_EQ(code_of(EPIPE), "session-gone");
+  EXPECT_EQ(code_of(ECONNRESET), "session-gone");
+  EXPECT_EQ(code_of(ETOOMANYREFS), "descriptors-in-flight");
+  EXPECT_EQ(code_of(ENOBUFS), "cannot-send");
 }
 
 }  // namespace

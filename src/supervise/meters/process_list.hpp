@@ -46,7 +46,7 @@ class ProcessList {
   [[nodiscard]] std::vector<Process>& all() { return all_; }
   [[nodiscard]] int proc() const;
   [[nodiscard]] const std::string& folder_of_pid1() const { return pid1_.folder; }
-  /// Whether numbers and folders are those of the caller's /proc, so that system calls take them.
+  /// Whether numbers and names are those of the caller's /proc, so that system calls take them.
   [[nodiscard]] bool is_of_host() const { return processes_ < 0; }
   /// Whether PID 1 and its children can be seen: else nothing would be counted.
   [[nodiscard]] bool sees_pid1() const;

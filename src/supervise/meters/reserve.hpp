@@ -2,15 +2,15 @@
 
 #include <sys/resource.h>
 
-#include <algorithm>
+#include "base/descriptor_reserve.hpp"
 
 /// Descriptors reserved for polling processes. What the sandbox makes the supervisor open (connections, flows) must
 /// not stop it from measuring: a process whose files in /proc can't be opened would seem to use no memory.
 namespace sbx::supervise {
 
-/// How many of `most` are reserved: those that ProcessList keeps open, and a few for reading.
+/// How many of `most` are reserved.
 inline rlim_t reserve_of(rlim_t most) {
-  return std::min<rlim_t>(most / 8, 128) + 8;
+  return sys::reserved_descriptors(most);
 }
 
 /// Makes the reserve usable during its lifetime by raising the soft limit to the hard one. Needs no privileges.
