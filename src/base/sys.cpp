@@ -13,6 +13,8 @@
 
 #include <charconv>
 
+#include "base/read_stream.hpp"
+
 namespace sbx::sys {
 namespace {
 
@@ -71,7 +73,17 @@ Result<std::pair<UniqueFd, UniqueFd>> make_packet_pair() {
   return std::pair(UniqueFd(ends[0]), UniqueFd(ends[1]));
 }
 
-Result<std::string> read_all(int fd, std::size_t limit) {
+namespace {
+
+/// The caller's descriptor may be non-blocking; its flags are not ours to change. An error shows in the next call.
+void wait_for(int fd, short events) {
+  pollfd wait{.fd = fd, .events = events, .revents = 0};
+  (void)retry_interrupted([&] { return ::poll(&wait, 1, -1); });
+}
+
+enum class IfEmpty : std::uint8_t { fails, waits };
+
+Result<std::string> read_all(int fd, std::size_t limit, IfEmpty empty) {
   constexpr std::size_t kFirst = 4096;  // most files are smaller
   constexpr std::size_t kMost = std::size_t{1} << 20;
   std::string text;
@@ -84,11 +96,25 @@ Result<std::string> read_all(int fd, std::size_t limit) {
       got = retry_interrupted([&] { return ::read(fd, bytes + before, want); });
       return before + static_cast<std::size_t>(std::max<ssize_t>(got, 0));
     });
+    if (got < 0 && errno == EAGAIN && empty == IfEmpty::waits) {
+      wait_for(fd, POLLIN);
+      continue;
+    }
     if (got < 0) return fail_errno(ErrorKind::host, "cannot-read", "cannot read");
     if (got == 0) break;
     want = std::min(2 * want, kMost);
   }
   return text;
+}
+
+}  // namespace
+
+Result<std::string> read_all(int fd, std::size_t limit) {
+  return read_all(fd, limit, IfEmpty::fails);
+}
+
+Result<std::string> read_stream(int fd, std::size_t limit) {
+  return read_all(fd, limit, IfEmpty::waits);
 }
 
 Result<UniqueFd> open_to_read(const std::string& path) {
@@ -127,11 +153,8 @@ Status write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written =
         retry_interrupted([&] { return ::write(fd, text.data(), text.size()); });
-    if (written < 0 && errno == EAGAIN) {  // the caller's descriptor may be non-blocking; its flags
-                                           // are not ours to change
-      pollfd wait{.fd = fd, .events = POLLOUT, .revents = 0};
-      (void)retry_interrupted(
-          [&] { return ::poll(&wait, 1, -1); });  // an error shows in the next write
+    if (written < 0 && errno == EAGAIN) {
+      wait_for(fd, POLLOUT);
       continue;
     }
     if (written < 0) return fail_errno(ErrorKind::host, "cannot-write", "cannot write");

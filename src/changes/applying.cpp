@@ -72,7 +72,7 @@ bool answered_yes(HeldSignals& signals) {
     if (sources[0].revents == 0) continue;
     char byte = 0;
     const ssize_t got = ::read(STDIN_FILENO, &byte, 1);
-    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (got <= 0 || byte == '\n') break;
     line += byte;
   }

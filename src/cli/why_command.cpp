@@ -4,6 +4,7 @@
 
 #include <sbx/outcome.hpp>
 
+#include "base/read_stream.hpp"
 #include "base/sys.hpp"
 #include "base/tell.hpp"
 #include "base/unique_fd.hpp"
@@ -25,9 +26,9 @@ Result<std::string> record_of(const Invocation& typed) {
     return record::kept_record(host::state_folder(host));
   }
   const std::string& operand = typed.operands.front();
-  if (operand == "-") return sys::read_all(STDIN_FILENO, kLargestRecord);
+  if (operand == "-") return sys::read_stream(STDIN_FILENO, kLargestRecord);
   const UniqueFd file = SBX_TRY(sys::open_to_read(operand));
-  return sys::read_all(file.get(), kLargestRecord);
+  return sys::read_stream(file.get(), kLargestRecord);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <sbx/units.hpp>
 
+#include "base/read_stream.hpp"
 #include "base/sys.hpp"
 #include "base/unique_fd.hpp"
 
@@ -31,7 +32,7 @@ Status add(Variables& variables, std::string_view entry, std::string_view from, 
 }
 
 Result<std::string> read_bounded(int fd, std::string_view from) {
-  std::string text = SBX_TRY(sys::read_all(fd, kLargest + 1));
+  std::string text = SBX_TRY(sys::read_stream(fd, kLargest + 1));
   if (text.size() > kLargest)
     return fail(
         Error{.kind = ErrorKind::usage,

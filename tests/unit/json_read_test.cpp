@@ -63,5 +63,16 @@ TEST(JsonOfOthers, TakesTimeInProportionToItsSize) {
   EXPECT_EQ(read_cbor(cbor, limits).size(), 1'000'000U);
 }
 
+TEST(JsonDump, EscapesWhatATerminalObeys) {
+  const std::string text =
+      "a\x7f\u0080\u009f\u061c\u200e\u2028\u202e\u2066\u2069z\u00a0\u2070\u00e9";
+  const std::string dumped = dump(Json(text));
+  EXPECT_EQ(
+      dumped,
+      "\"a\\u007f\\u0080\\u009f\\u061c\\u200e\\u2028\\u202e\\u2066\\u2069z\u00a0\u2070\u00e9\"\n");
+  EXPECT_EQ(read_json(dumped), Json(text));
+  EXPECT_EQ(read_json(pretty(Json{{"k\u009b", text}})), (Json{{"k\u009b", text}}));
+}
+
 }  // namespace
 }  // namespace sbx
