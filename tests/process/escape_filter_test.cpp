@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "supervise/streams/terminal_modes.hpp"
+
 namespace sbx::supervise {
 namespace {
 
@@ -105,6 +107,32 @@ TEST(EscapeFilterInteractive, KeepsTheTerminalInItsCharacterSet) {
   EXPECT_EQ(interactive("\x9b"
                         "c"),
             "c");
+}
+
+/// After the text, in any split.
+std::string resets_after(std::string_view text) {
+  TerminalModes whole;
+  whole.feed(text);
+  const std::string resets = whole.resets();
+  EXPECT_EQ(whole.resets(), "");
+  for (std::size_t block = 1; block < text.size(); ++block) {
+    TerminalModes modes;
+    for (std::size_t at = 0; at < text.size(); at += block) modes.feed(text.substr(at, block));
+    EXPECT_EQ(modes.resets(), resets) << "in blocks of " << block;
+  }
+  return resets;
+}
+
+TEST(TerminalModes, UndoesWhatStaysSet) {
+  EXPECT_EQ(resets_after("\033[?1000h\033[?1049h\033[?25lx"), "\033[?1000l\033[?1049l\033[?25h");
+  EXPECT_EQ(resets_after("\033[?1002;1006h\033[?2004h\033[?1004h"),
+            "\033[?1002l\033[?1006l\033[?1004l\033[?2004l");
+}
+
+TEST(TerminalModes, SaysNothingWhereTheProgramHasCleanedUp) {
+  EXPECT_EQ(resets_after("\033[?1000h\033[?1049hx\033[?1049l\033[?1000l"), "");
+  EXPECT_EQ(resets_after("\033[?25l\033[?25h"), "");
+  EXPECT_EQ(resets_after("\033[31mred\033[0m ?1000h [?1000h \033[1000h \033[?7h"), "");
 }
 
 }  // namespace

@@ -52,7 +52,34 @@ Status OutputRelay::start() {
   const int flags = ::fcntl(source_.get(), F_GETFL);
   ::fcntl(source_.get(), F_SETFL, flags | O_NONBLOCK);
   if (is_pipe(source_.get())) null_ = UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-  return loop_.watch(source_.get(), EPOLLIN, [this](std::uint32_t) { pump(); });
+  SBX_TRY(loop_.watch(source_.get(), EPOLLIN, [this](std::uint32_t) { pump(); }));
+  put_before();
+  return {};
+}
+
+void OutputRelay::put_before() {
+  const std::string text = std::exchange(options_.before, {});
+  if (text.empty()) return;
+  if (!capture_) {
+    take_text(std::string_view(text).substr(0, allowance()));
+    count(text.size());
+    return pump();
+  }
+  capture_->append(text);
+  count(text.size());
+}
+
+/// As what was read: it is passed on next.
+void OutputRelay::take_text(std::string_view bytes) {
+  passed_ += bytes.size();
+  pending_.clear();
+  pending_at_ = 0;
+  if (filter_) {
+    filter_->feed(bytes, pending_);
+    modes_.feed(pending_);
+  } else {
+    pending_ = bytes;
+  }
 }
 
 void OutputRelay::source_is_complete() {
@@ -136,6 +163,8 @@ OutputRelay::Step OutputRelay::source_said(ssize_t answer) {
     pending_at_ = 0;
     show_tail();
     filter_->finish(pending_);
+    modes_.feed(pending_);
+    pending_ += modes_.resets();
   }
   return pending_.empty() ? Step::end : Step::again;
 }
@@ -182,14 +211,7 @@ OutputRelay::Step OutputRelay::step_copy() {
   const ssize_t got = ::read(source_.get(), block_.data(), limit);
   if (got <= 0) return source_said(got);
   const std::string_view bytes(block_.data(), static_cast<std::size_t>(got));
-  passed_ += bytes.size();
-  pending_.clear();
-  pending_at_ = 0;
-  if (filter_) {
-    filter_->feed(bytes, pending_);
-  } else {
-    pending_ = bytes;
-  }
+  take_text(bytes);
   count(bytes.size());
   return Step::again;
 }
@@ -251,7 +273,10 @@ OutputRelay::Step OutputRelay::sink_said(const Taken& taken) {
   pending_at_ = 0;
   sink_lost_ = true;
   // Closing our end gives the program the SIGPIPE that it would get without us.
-  if (taken.state == SinkState::gone) return Step::end;
+  if (taken.state == SinkState::gone) {
+    if (options_.left) options_.left();
+    return Step::end;
+  }
   write_error_ = taken.error;
   notes_.push_back("cannot write " + options_.name + ": " + ::strerrordesc_np(taken.error) +
                    "; the rest of it is dropped");

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <sbx/outcome.hpp>
@@ -16,6 +17,7 @@
 #include "supervise/streams/capture.hpp"
 #include "supervise/streams/escape_filter.hpp"
 #include "supervise/streams/sink.hpp"
+#include "supervise/streams/terminal_modes.hpp"
 
 namespace sbx::supervise {
 
@@ -29,8 +31,10 @@ class OutputRelay {
     bool capture = false;
     EscapePolicy escapes = EscapePolicy::visible;  ///< if the sink is a terminal
     OnExceed on_exceed = OnExceed::drop;
+    std::string before{};            ///< comes first, as if it had just been read
     std::function<void()> cut;       ///< called once, at the first byte over the cap
     std::function<void()> exceeded;  ///< once, at the first byte over a cap that ends the run
+    std::function<void()> left;      ///< once, where the sink's reader has left
     std::function<void()> finished;  ///< once: nothing more will be read or written
   };
 
@@ -85,6 +89,8 @@ class OutputRelay {
   Step sink_said(const Taken& taken);
   void wait_for_sink();
   void stop_waiting_for_sink();
+  void put_before();
+  void take_text(std::string_view bytes);
   void close_source();
   void finish();
   [[nodiscard]] bool flows();
@@ -99,6 +105,7 @@ class OutputRelay {
   Options options_;
   std::optional<Capture> capture_;
   std::optional<EscapeFilter> filter_;
+  TerminalModes modes_;          ///< of a terminal that it writes to
   std::optional<Capture> over_;  ///< the part shown on a terminal at the end
   UniqueFd null_;                ///< target for splice of output beyond the cap
   Block block_;
