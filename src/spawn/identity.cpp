@@ -105,9 +105,10 @@ bool lock_base(int locks, uid_t base) {
 Result<MappedIdentity> claim_base(const std::string& state) {
   UniqueFd locks = open_locks(state);
   if (!locks.valid())
-    return fail_errno(
-        ErrorKind::host, "no-uid-locks",
-        "cannot reserve user ids: neither /run/sbx nor the state home is a directory of root's");
+    return fail(Error{.kind = ErrorKind::host,
+                      .code = "no-uid-locks",
+                      .message = "cannot reserve user ids: neither /run/sbx nor the state home is "
+                                 "a directory of root's"});
   std::vector<IdRange> taken;
   append_lines(taken, "/etc/subuid", 1, 2);
   append_lines(taken, "/etc/subgid", 1, 2);

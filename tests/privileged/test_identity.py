@@ -55,12 +55,11 @@ class Identity(SbxTest):
             return False
 
     def test_a_place_of_others_for_the_locks_is_refused(self):
-        """With a directory that others may enter in both places; the twin is every other run."""
-        script = ("mount -t tmpfs -o mode=755 sbx-test /run && mkdir -m 777 /run/sbx && mkdir -p $XDG_STATE_HOME/sbx && "
-                  'chmod 777 $XDG_STATE_HOME/sbx && exec "$@"')
+        """Others may enter /run/sbx, and the state home is somebody else's. The twin is every other run."""
+        script = ("mount -t tmpfs -o mode=755 sbx-test /run && mkdir -m 777 /run/sbx && mkdir -p $HOME/.local/state/sbx && "
+                  'chown 65534 $HOME/.local/state/sbx && exec "$@"')
         ended = subprocess.run(["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", sbxtest.SBX, "run", "--", "true"],
-                               env={**self.environment(), "XDG_STATE_HOME": str(self.tmp / "state")}, stdin=subprocess.DEVNULL, capture_output=True,
-                               text=True)
+                               env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True)
         self.assertEqual(ended.returncode, 125, ended)
         self.assertIn("no-uid-locks", ended.stderr)
 
