@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "plan/files/protected.hpp"
 
 namespace sbx::plan {
@@ -39,6 +41,19 @@ TEST(Protected, NamesStartFilesAnywhere) {
     EXPECT_FALSE(is_protected("project", name)) << name;
   EXPECT_TRUE(is_protected("/p/.cargo", "config.toml"));
   EXPECT_FALSE(is_protected("/p", "config.toml"));
+  EXPECT_TRUE(is_protected("/p/.config", "git"));
+  EXPECT_FALSE(is_protected("/p", "git"));
+}
+
+TEST(Protected, OfMiseEveryPlaceOfItsSettings) {
+  EXPECT_TRUE(is_protected("/p", ".mise"));
+  for (const char* name : {"config.toml", "config.local.toml", "config.dev.toml", "conf.d"}) {
+    EXPECT_TRUE(is_protected("/p/mise", name)) << name;
+    EXPECT_TRUE(is_protected("/p/.config/mise", name)) << name;
+    EXPECT_FALSE(is_protected("/p/settings", name)) << name;
+  }
+  EXPECT_FALSE(is_protected("/p", "mise"));
+  EXPECT_FALSE(is_protected("/p/mise", "config.rs"));
 }
 
 TEST(Protected, TheCaseOfLettersDoesNotCount) {
@@ -50,6 +65,30 @@ TEST(Protected, TheCaseOfLettersDoesNotCount) {
   EXPECT_FALSE(is_protected("/x/.git", "Head"));
   EXPECT_TRUE(is_dot_git(".Git"));
   EXPECT_FALSE(is_dot_git("git"));
+}
+
+TEST(Protected, CharactersThatTakeNoRoomDoNotCount) {
+  for (const char* ignored : {"\u00ad", "\u034f", "\u061c", "\u1160", "\u17b4", "\u180b", "\u180e",
+                              "\u200b", "\u202e", "\u206f", "\u3164", "\ufe0f", "\ufeff", "\uffa0",
+                              "\ufff8", "\U0001bca0", "\U0001d17a", "\U000e0001", "\U000e0fff"}) {
+    const std::string text(ignored);
+    EXPECT_TRUE(is_protected("/x", ".en" + text + "vrc")) << ignored;
+    EXPECT_TRUE(is_protected("/x", text + ".envrc")) << ignored;
+    EXPECT_TRUE(is_protected("/x", "x.code-workspace" + text)) << ignored;
+    EXPECT_TRUE(is_protected("/x/.gi" + text + "t", "hooks")) << ignored;
+  }
+  for (const char* other : {"\u00e9", "\u0350", "\u180a", "\u2010", "\u3165", "\U0001f600"})
+    EXPECT_FALSE(is_protected("/x", std::string(".en") + other + "vrc")) << other;
+}
+
+TEST(Protected, DotsAtTheEndDoNotCount) {
+  EXPECT_TRUE(is_protected("/x", ".envrc."));
+  EXPECT_TRUE(is_protected("/x", "x.code-workspace.."));
+  EXPECT_TRUE(is_protected("/x/.git.", "config"));
+  EXPECT_TRUE(is_protected("/x/.git", "hooks."));
+  EXPECT_FALSE(is_protected("/x/.git", "HEAD."));
+  EXPECT_FALSE(is_protected("/x", "..."));
+  EXPECT_FALSE(is_protected("/x", "main.py."));
 }
 
 TEST(WithoutCredentials, TakesPasswordsOutOfUrls) {

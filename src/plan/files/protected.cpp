@@ -84,6 +84,7 @@ constexpr auto kRules = std::to_array<ProtectedName>({
     {"fish", "fish runs what is in it", ".config"},
     // version control
     {".gitconfig", "git runs commands that it names"},
+    {"git", "git runs commands that its config names", ".config"},
     {"hgrc*", "hg runs hooks and aliases that it names", ".hg"},
     {"sharedpath", "hg takes settings from where it leads", ".hg"},
     {".husky", "git runs hooks from it"},
@@ -98,6 +99,9 @@ constexpr auto kRules = std::to_array<ProtectedName>({
     {"mise.local.toml", "mise runs its hooks"},
     {".mise.toml", "mise runs its hooks"},
     {".mise.local.toml", "mise runs its hooks"},
+    {".mise", "mise runs its hooks"},
+    {"config*.toml", "mise runs its hooks", "mise"},
+    {"conf.d", "mise runs its hooks", "mise"},
     // interpreters and debuggers that read it in the directory where they start
     {".rprofile", "R runs it"},
     {".renviron", "R sets its variables"},
@@ -141,6 +145,7 @@ constexpr auto kRules = std::to_array<ProtectedName>({
     {".windsurfrules", "an agent does what it says"},
     {".clinerules", "an agent does what it says"},
     {"claude.md", "an agent does what it says"},
+    {"claude.local.md", "an agent does what it says"},
     {"agents.md", "an agent does what it says"},
     {"gemini.md", "an agent does what it says"},
     {"copilot-instructions.md", "an agent does what it says", ".github"},
@@ -163,7 +168,7 @@ constexpr auto kBegins = [] {
 
 /// `name` as a file system compares it that takes no notice of case: ASCII letters in lower case, with the two other
 /// characters that fold to one of them, and without the characters that take no room (Documentation/admin-guide/
-/// ext4.rst, "Case-insensitive file name lookups").
+/// ext4.rst, "Case-insensitive file name lookups"), nor the dots at its end, which vfat does not store.
 class Folded {
  public:
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): filled as far as it is used
@@ -186,32 +191,55 @@ class Folded {
         text_.at(length_++) = name[at++];
       }
     }
+    while (length_ > 1 && text_.at(length_ - 1) == '.')
+      --length_;  // vfat stores a name without them
   }
   [[nodiscard]] string_view text() const { return {text_.data(), length_}; }
 
  private:
-  /// U+00AD, U+200B to U+200F, U+202A to U+202E, U+2060 to U+206F, U+FE00 to U+FE0F, U+FEFF in UTF-8.
+  /// Of the first character of UTF-8 text, if it has Unicode's property Default_Ignorable_Code_Point; else 0.
   static std::size_t length_of_ignored(string_view text) {
-    if (text.starts_with("\u00ad")) return 2;
-    if (text.size() < 3) return 0;
-    const string_view one = text.substr(0, 3);
-    const auto within = [&](string_view first, string_view last) {
-      return one >= first && one <= last;
+    struct Range {
+      string_view first;
+      string_view last;
     };
-    const bool is_ignored = within("\u200b", "\u200f") || within("\u202a", "\u202e") ||
-                            within("\u2060", "\u206f") || within("\ufe00", "\ufe0f") ||
-                            one == "\ufeff";
-    return is_ignored ? 3 : 0;
+    static constexpr auto kIgnored = std::to_array<Range>({
+        {"\u00ad", "\u00ad"},
+        {"\u034f", "\u034f"},
+        {"\u061c", "\u061c"},
+        {"\u115f", "\u1160"},
+        {"\u17b4", "\u17b5"},
+        {"\u180b", "\u180f"},
+        {"\u200b", "\u200f"},
+        {"\u202a", "\u202e"},
+        {"\u2060", "\u206f"},
+        {"\u3164", "\u3164"},
+        {"\ufe00", "\ufe0f"},
+        {"\ufeff", "\ufeff"},
+        {"\uffa0", "\uffa0"},
+        {"\ufff0", "\ufff8"},
+        {"\U0001bca0", "\U0001bca3"},
+        {"\U0001d173", "\U0001d17a"},
+        {"\U000e0000", "\U000e0fff"},
+    });
+    const auto range = std::ranges::find_if(kIgnored, [&](const Range& each) {
+      const string_view one =
+          text.substr(0, each.first.size());  // UTF-8 sorts as its characters do
+      return one >= each.first && one <= each.last;
+    });
+    return range == kIgnored.end() ? 0 : range->first.size();
   }
 
   std::array<char, 256> text_;  // of which length_ are set
   std::size_t length_ = 0;
 };
 
-/// Few names of a large tree get past this: those that end as the rules do that begin with a '*'.
+/// Few names of a large tree get past this: those that end as the rules do that begin with a '*', or with what may be
+/// left out.
 bool may_match_end(string_view name) {
-  const char last = static_cast<char>(std::tolower(static_cast<unsigned char>(name.back())));
-  return name.size() > 10 && (last == 'e' || last == 't');
+  const auto last =
+      static_cast<unsigned char>(std::tolower(static_cast<unsigned char>(name.back())));
+  return name.size() > 10 && (last == 'e' || last == 't' || last == '.' || last >= 0x80);
 }
 
 bool fits(string_view name, string_view pattern) {
