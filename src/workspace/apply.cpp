@@ -355,16 +355,17 @@ class Application {
     if (!spot) return failed(step, spot.error().text());
     const bool is_others = becomes_callers(step).value_or(false);
     if (!is_as_it_was(step, *spot)) return conflict(step, "it changed on the host just now");
-    const held::Name waiting = staging_.waiting(change);
+    const auto waiting = staging_.waiting(change);
+    if (!waiting) return failed(step, waiting.error().text());
     const held::Name place{.directory = spot->folder, .name = spot->name};
     if (spot->exists) old_.keep(spot->folder, spot->name, spot->facts);
     bool is_put = false;
     if (!spot->exists) {
-      is_put = held::rename_to_free(waiting, place);
+      is_put = held::rename_to_free(*waiting, place);
       if (!is_put && errno == EEXIST) return conflict(step, "it changed on the host just now");
     }
     // A file system without RENAME_NOREPLACE: what was just looked at has to do.
-    if (!is_put && (spot->exists || errno == EINVAL)) is_put = held::rename(waiting, place);
+    if (!is_put && (spot->exists || errno == EINVAL)) is_put = held::rename(*waiting, place);
     if (!is_put) return failed(step, by_errno("cannot write"));
     done(step);
     if (!is_folder(change) && change.type != FileType::link) tell_dropped(change, mode_of(step));
@@ -452,9 +453,10 @@ class Application {
   bool exchange(Step& deleted, Step& created) {
     const auto spot = look(created.change->path);
     if (deleted.change->path != created.change->path || deleted.is_over || !spot ||
-        !is_as_it_was(deleted, *spot) ||
-        !held::exchange(staging_.waiting(*created.change),
-                        {.directory = spot->folder, .name = spot->name}))
+        !is_as_it_was(deleted, *spot))
+      return false;
+    const auto waiting = staging_.waiting(*created.change);
+    if (!waiting || !held::exchange(*waiting, {.directory = spot->folder, .name = spot->name}))
       return false;
     done(deleted);
     done(created);

@@ -138,12 +138,11 @@ bool Staging::add_name(const Change& change, int directory, held::Identity sourc
   return file && held::link_file(file->get(), directory, name_of(change.path));
 }
 
-held::Name Staging::waiting(const Change& change) {
+Result<held::Name> Staging::waiting(const Change& change) {
   const LayerPath path = place_of(copy_, change.path);
-  const auto known = beside_.find(folder_of_change(change));
-  if (known == beside_.end()) return {};
-  const auto directory = open_place(*path.layer, known->second);
-  return {.directory = directory ? *directory : -1, .name = name_of(change.path)};
+  const Place place = SBX_TRY(place_beside(path, folder_of_change(change)));
+  return held::Name{.directory = SBX_TRY(open_place(*path.layer, place)),
+                    .name = name_of(change.path)};
 }
 
 std::optional<held::Identity> Staging::identity_of(const std::string& path) const {

@@ -38,8 +38,9 @@ class Staging {
 
   /// Of a new directory; nothing for others. It keeps it in its place.
   [[nodiscard]] std::optional<held::Identity> identity_of(const std::string& path) const;
-  /// What waits for its name in a directory of the host.
-  [[nodiscard]] held::Name waiting(const Change& change);
+  /// What waits for its name in a directory of the host. Errors: host (another process took or replaced the temporary
+  /// directory).
+  [[nodiscard]] Result<held::Name> waiting(const Change& change);
   /// Removes everything that still waits.
   void clear();
 

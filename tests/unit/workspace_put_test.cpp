@@ -10,6 +10,7 @@
 #include <iterator>
 #include <string>
 
+#include "workspace/apply.hpp"
 #include "workspace/collect.hpp"
 #include "workspace/put.hpp"
 
@@ -247,6 +248,30 @@ TEST_F(CollectTest, AFileThatBecameALinkIsNotReadThroughIt) {
   EXPECT_THAT(names("out"), IsEmpty());
   ASSERT_EQ(done.left.size(), 1U);
   EXPECT_TRUE(done.left[0].failed);
+}
+
+/// The owner of the host's directories takes the temporary directory away between writing and naming.
+TEST_F(CollectTest, AnApplicationSaysThatItsTemporaryDirectoryWasReplaced) {
+  for (const char* each : {"lower/one", "lower/two"}) std::filesystem::create_directory(at(each));
+  created("one/a");
+  created("two/b");
+  std::string taken;
+  const auto take = [&] {
+    if (!names("lower/two").empty() && taken.empty()) {
+      taken = names("lower/one").front();
+      std::filesystem::rename(at("lower/one/" + taken), at("lower/one/moved"));
+      std::filesystem::create_directory(at("lower/one/" + taken));
+    }
+    return false;
+  };
+  const auto applied = apply(copy_, {.changes = changes_.changes, .left = {}}, {.stop = take});
+  ASSERT_TRUE(applied);
+  ASSERT_EQ(applied->left.size(), 1U);
+  EXPECT_EQ(applied->left[0].path, "one/a");
+  EXPECT_EQ(applied->left[0].why, "another process replaced 'one/" + taken + "'");
+  EXPECT_TRUE(applied->has_failures());
+  EXPECT_FALSE(std::filesystem::exists(at("lower/one/a")));
+  EXPECT_EQ(read("lower/two/b"), "12345");
 }
 
 TEST_F(CollectTest, TheTargetIsNoLink) {
