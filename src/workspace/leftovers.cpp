@@ -14,6 +14,7 @@
 
 #include "base/random.hpp"
 #include "base/sys.hpp"
+#include "workspace/put.hpp"
 #include "workspace/state.hpp"
 #include "workspace/tree.hpp"
 
@@ -74,7 +75,8 @@ Record read_notes(std::string_view text) {
 
 /// False: it stays, because it has what nothing else has.
 bool remove_one(const Leftover& leftover, bool may_be_only_copy) {
-  if (!leftover.path.starts_with('/')) return true;
+  // A note is only text: what it names has to be what staging.cpp makes.
+  if (!leftover.path.starts_with('/') || !is_temporary(name_of(leftover.path))) return true;
   const auto above =
       sys::open_resolved(AT_FDCWD, folder_of(leftover.path), O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
                          RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);

@@ -285,7 +285,12 @@ class Leftovers(Changes):
         kept[0].rename(self.tmp / "moved")
         kept[0].mkdir()
         (kept[0] / "other").touch()
+        self.write("own/kept", "mine")  # no name of sbx's: not even where a note has it
+        facts = (self.work / "own").stat()
+        note = f"content elsewhere\0make {self.work}/own\0made {facts.st_dev} {facts.st_ino} {self.work}/own\0"
+        (self.home / ".local/state/sbx/staged/0000").write_text(note)
         self.changes("apply", "--yes", "set")
+        self.assertEqual((self.work / "own/kept").read_text(), "mine")
         self.assertEqual(sorted(map(str, self.temporaries())), sorted([str(self.work / ".sbx-0123456789abcdef"), str(kept[0])]))
         self.assertEqual(os.listdir(self.home / ".local/state/sbx/staged"), [])
 
