@@ -348,7 +348,7 @@ constexpr auto kCodes = std::to_array<CodeText>({
     {"no-free-uid", CodeOf::machine, "no free uid for the sandbox was found",
      "too many runs at once, or an unusual /etc/subuid"},
     {"no-uid-locks", CodeOf::machine, "root can't reserve user ids for the sandbox",
-     "/run/sbx, or the state home, must be a directory of root's with mode 0700"},
+     "/run/sbx, or the state home, must be a directory of root's with mode 0700 that can be written to"},
     {"processes-hidden", CodeOf::machine, "/proc hides the sandbox's processes, so that no budget can be polled",
      "mount /proc without hidepid, or run sbx where it may make a cgroup"},
     {"no-proc", CodeOf::machine, "/proc is not mounted",

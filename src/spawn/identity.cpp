@@ -69,26 +69,38 @@ bool is_running(uid_t uid) {
   return ::getpriority(PRIO_USER, uid) != -1 || errno != ESRCH;
 }
 
-/// A directory of root's that nobody else can enter; invalid where it can't be had.
-UniqueFd own_folder(const std::string& path) {
-  auto folder = held::open_or_make_path(path, 0700);  // what is there already is looked at
+/// A directory of root's that nobody else can enter. Errors: host.
+Result<UniqueFd> own_folder(const std::string& path) {
+  auto folder = SBX_TRY(held::open_or_make_path(path, 0700));  // what is there already is looked at
   struct stat facts{};
-  const bool is_own = folder && ::fstat(folder->get(), &facts) == 0 &&
-                      facts.st_uid == ::geteuid() && (facts.st_mode & 0077) == 0;
-  return is_own ? std::move(*folder) : UniqueFd();
+  const bool is_own = ::fstat(folder.get(), &facts) == 0 && facts.st_uid == ::geteuid() &&
+                      (facts.st_mode & 0077) == 0;
+  if (is_own) return folder;
+  return fail(Error{.kind = ErrorKind::host,
+                    .code = "no-uid-locks",
+                    .message = "'" + path + "' is open to other users"});
+}
+
+Result<UniqueFd> open_locks_in(const std::string& path) {
+  const UniqueFd folder = SBX_TRY(own_folder(path));
+  UniqueFd locks(::openat(folder.get(), "uids", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (locks.valid()) return locks;
+  return fail_errno(ErrorKind::host, "no-uid-locks", "cannot write to '" + path + "/uids'");
 }
 
 /// The file whose locks reserve bases: one byte for each. It stays, because who removed it might take it from another run
-/// that has just opened it. Not an abstract socket: any user can bind those.
-UniqueFd open_locks(const std::string& state) {
+/// that has just opened it. Not an abstract socket: any user can bind those. Errors: host (no place for it).
+Result<UniqueFd> open_locks(const std::string& state) {
+  std::string reasons;
   for (const std::string& place : {std::string("/run/sbx"), state}) {
     if (place.empty()) continue;
-    const UniqueFd folder = own_folder(place);
-    if (!folder.valid()) continue;
-    UniqueFd locks(::openat(folder.get(), "uids", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (locks.valid()) return locks;
+    auto locks = open_locks_in(place);
+    if (locks) return locks;
+    reasons += (reasons.empty() ? "" : "; ") + locks.error().text();
   }
-  return {};
+  return fail(Error{.kind = ErrorKind::host,
+                    .code = "no-uid-locks",
+                    .message = "cannot reserve user ids: " + reasons});
 }
 
 /// True if no other run holds the base. The lock belongs to the open file, so it lasts as long as the descriptor or a
@@ -103,12 +115,7 @@ bool lock_base(int locks, uid_t base) {
 }
 
 Result<MappedIdentity> claim_base(const std::string& state) {
-  UniqueFd locks = open_locks(state);
-  if (!locks.valid())
-    return fail(Error{.kind = ErrorKind::host,
-                      .code = "no-uid-locks",
-                      .message = "cannot reserve user ids: neither /run/sbx nor the state home is "
-                                 "a directory of root's"});
+  UniqueFd locks = SBX_TRY(open_locks(state));
   std::vector<IdRange> taken;
   append_lines(taken, "/etc/subuid", 1, 2);
   append_lines(taken, "/etc/subgid", 1, 2);

@@ -62,6 +62,17 @@ class Identity(SbxTest):
                                env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True)
         self.assertEqual(ended.returncode, 125, ended)
         self.assertIn("no-uid-locks", ended.stderr)
+        for place in ("/run/sbx", f"{self.home}/.local/state/sbx"):
+            self.assertIn(f"'{place}' is open to other users", ended.stderr)
+
+    def test_a_place_for_the_locks_that_cannot_be_made_is_named_with_the_reason(self):
+        """Twin: one of the two is enough."""
+        script = "mount -t tmpfs -o ro sbx-test /run && mkdir -p $HOME/.local/state && {} exec \"$@\""
+        for also, status in (("mount -t tmpfs -o ro sbx-test $HOME/.local/state &&", 125), ("", 0)):
+            ended = subprocess.run(["unshare", "--mount", "--propagation", "private", "sh", "-c", script.format(also), "sh", sbxtest.SBX, "run", "--", "true"],
+                                   env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            self.assertEqual(ended.returncode, status, ended)
+            self.assertEqual("'/run/sbx': Read-only file system" in ended.stderr, status == 125, ended)
 
     def test_abstract_names_of_others_keep_no_uid_from_root(self):
         """Any user may bind all of them; some processes have enough descriptors."""
