@@ -6,6 +6,13 @@
 #include "plan/files/protected.hpp"
 
 namespace sbx::workspace {
+namespace {
+
+bool is_in_repository(const std::string& path) {
+  return std::ranges::any_of(plan::parts_of(path), plan::is_dot_git);
+}
+
+}  // namespace
 
 bool matches(std::string_view pattern, std::string_view path) {
   return plan::parts_match(plan::parts_of(pattern), plan::parts_of(path));
@@ -33,6 +40,9 @@ std::string_view reason_to_protect(std::string_view folder, std::string_view pat
     place += '/';
     place += parts[i];
   }
+  // Reflogs and messages are written through a link: .git/logs/HEAD may lead to a start-up file, with names of branches.
+  if (why.empty() && type == FileType::link && is_in_repository(place))
+    why = "git reads and writes where it leads";
   return why;
 }
 

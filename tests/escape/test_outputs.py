@@ -153,6 +153,19 @@ class ProtectedNames(SbxTest):
         self.refuses(self.inside("write", self.work / ".git/hooks/post-commit", options=self.options))
         self.assertTrue((self.work / ".git/hooks").is_dir())
 
+    def test_git_writes_through_no_link_that_was_applied(self):
+        """Reflogs and messages, with names of branches that the program chose. Twin: files in the same places are applied."""
+        self.write("victim", "precious")
+        for name in ("logs/HEAD", "COMMIT_EDITMSG"):
+            self.write(f".git/{name}", "before")
+        program = ("import os; os.remove('.git/{0}'); os.symlink('../' * {0!r}.count('/') + '../victim', '.git/{0}')",
+                   "open('.git/{0}', 'w').write('after')")
+        for name in ("logs/HEAD", "COMMIT_EDITMSG"):
+            for text, content in zip(program, ("before", "after")):
+                ended = self.sbx("--workspace", f"{self.work}:overlay", "--apply", "--yes", "--", "python3", "-c", text.format(name))
+                self.assertFalse((self.work / ".git" / name).is_symlink(), ended)
+                self.assertEqual((self.work / ".git" / name).read_text(), content, ended)
+
     def test_other_names_of_a_live_grant_can_be_written_and_moved(self):
         self.works(self.inside("write", self.work / "src", options=self.options))
         self.works(self.inside("rename", self.work / "src", self.work / "dst", options=self.options))

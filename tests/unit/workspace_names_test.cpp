@@ -48,6 +48,17 @@ TEST(WorkspaceNames, WhatMakesTheHostRunSomethingIsProtected) {
   EXPECT_FALSE(reason_to_protect("/x/.git", "hooks/x", FileType::file).empty());
 }
 
+/// Twin: files there, and links elsewhere.
+TEST(WorkspaceNames, ALinkInARepositoryIsProtected) {
+  for (const char* path : {".git/logs/HEAD", ".git/COMMIT_EDITMSG", "sub/.GIT/refs/heads/x",
+                           ".git/worktrees/x/logs/HEAD"}) {
+    EXPECT_FALSE(reason_to_protect("/x", path, FileType::link).empty()) << path;
+    EXPECT_TRUE(reason_to_protect("/x", path, FileType::file).empty()) << path;
+  }
+  EXPECT_FALSE(reason_to_protect("/x/.git", "HEAD", FileType::link).empty());
+  EXPECT_TRUE(reason_to_protect("/x", "logs/HEAD", FileType::link).empty());
+}
+
 TEST(WorkspaceNames, OtherNamesAreFree) {
   for (const char* path :
        {".git/HEAD", ".git/objects/ab/cd", "config", "hooks/x", "src/bashrc", "a.envrc"})
