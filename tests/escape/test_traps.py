@@ -216,6 +216,14 @@ class Hazards(SbxTest):
         os.mkfifo(self.work / "fifo")
         self.assertIn(b"FIFO", self.finish(process, data=b"\n", json_record=False).err)
 
+    def test_links_in_a_repository_are_listed(self):
+        """git writes reflogs through them, to a name that is read-only inside. Twin: the same link elsewhere."""
+        for folder in (".git/logs", "logs"):
+            (self.work / folder).mkdir(parents=True)
+        self.write(".envrc", "trusted")
+        told = self.told("os.symlink('../../.envrc', '.git/logs/HEAD'); os.symlink('../.envrc', 'logs/HEAD')")
+        self.assertEqual(told, {".git/logs/HEAD": "a symbolic link in a .git: git writes where it leads"})
+
     def test_what_was_there_before_is_not_listed(self):
         (self.work / "a").symlink_to("/etc/passwd")
         self.write("f", "x")

@@ -2,8 +2,12 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+
 #include "base/reordering.hpp"
 #include "plan/files/path_text.hpp"
+#include "plan/files/pattern.hpp"
+#include "plan/files/protected.hpp"
 
 namespace sbx::plan {
 namespace {
@@ -13,6 +17,10 @@ bool begins_with_c1(std::string_view text) {
   if (text.size() < 2 || static_cast<unsigned char>(text[0]) != 0xc2) return false;
   const auto second = static_cast<unsigned char>(text[1]);
   return second >= 0x80 && second <= 0x9f;
+}
+
+bool is_in_dot_git(const std::string& path) {
+  return std::ranges::any_of(parts_of(path), is_dot_git);
 }
 
 }  // namespace
@@ -63,7 +71,8 @@ void Hazards::add(const std::string& path, std::string why) {
 std::string Hazards::danger_of(const std::string& path, const host::FileFacts& facts) {
   switch (facts.type) {
     case host::FileType::symlink:
-      return link_leads_out(path) ? "a symbolic link out of the granted directory" : "";
+      if (link_leads_out(path)) return "a symbolic link out of the granted directory";
+      return is_in_dot_git(path) ? "a symbolic link in a .git: git writes where it leads" : "";
     case host::FileType::fifo:
       return folder_.special ? "" : "a FIFO: a program that opens it waits for another";
     case host::FileType::socket:
