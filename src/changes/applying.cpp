@@ -73,6 +73,7 @@ bool answered_yes(HeldSignals& signals) {
     char byte = 0;
     const ssize_t got = ::read(STDIN_FILENO, &byte, 1);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (got <= 0) write_stderr("\n");  // the end of the input moved no cursor
     if (got <= 0 || byte == '\n') break;
     line += byte;
   }

@@ -422,7 +422,7 @@ class Application {
     const auto spot = look(step.change->path);
     if (!spot) return is_gone(spot.error()) ? done(step) : failed(step, spot.error().text());
     if (!spot->exists || held::remove_directory(spot->folder, spot->name)) return done(step);
-    if (errno == ENOTEMPTY || errno == EEXIST) return leave(step, "something in it stays");
+    if (errno == ENOTEMPTY || errno == EEXIST) return leave(step, "the directory is not empty");
     failed(step, by_errno("cannot delete"));
   }
 

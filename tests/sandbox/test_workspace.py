@@ -300,6 +300,14 @@ class Apply(Workspace):
         self.assertEqual(self.tree(), {"mine": b"inside", "both": b"host", "gone": b"host", "new": b"host"}, ended)
         self.assertEqual(ended.err.count(b"conflict: "), 3, ended)
 
+    def test_a_deleted_directory_with_a_hidden_file_stays(self):
+        self.write("filled/.env", "host")
+        (self.work / "empty").mkdir()
+        ended = self.apply("import os; os.rmdir('filled'); os.rmdir('empty')")
+        self.assertEqual(os.listdir(self.work), ["filled"], ended)
+        self.assertEqual((self.work / "filled/.env").read_text(), "host")
+        self.assertEqual([(each["path"], each["why"]) for each in ended.record["applied"]["left"]], [("filled", "the directory is not empty")])
+
     def test_it_asks_on_a_terminal_and_needs_yes_without_one(self):
         self.could_not(self.sbx("--workspace", ".:overlay", "--apply", "true"), "--yes")
         for answer, there in ((b"n\n", []), (b"y\n", ["made"])):
@@ -317,8 +325,9 @@ class Apply(Workspace):
 
     def test_an_interrupt_at_the_question_is_no_answer(self):
         command = [SBX, "run", "--workspace", ".:overlay", "--apply", "--", "touch", "made"]
-        for keys, status, words in ((b"\x03", 130, b"not applied: interrupted"), (b"n\n", 0, b"not applied: the answer was no")):
-            with self.subTest(words):
+        for keys, status, words in ((b"\x03", 130, b"\nsbx: not applied: interrupted"), (b"n\n", 0, b"\nsbx: not applied: the answer was no"),
+                                    (b"\x04", 0, b"\nsbx: not applied: the answer was no")):
+            with self.subTest(keys):
                 pid, master = pty.fork()
                 if pid == 0:
                     os.chdir(self.work)
