@@ -38,6 +38,12 @@ class Arguments(SbxTest):
         for option, value in (("--memory", "99999999999999999999"), ("--memory", "5"), ("--timeout", "9x"), ("--disk", "G")):
             self.could_not(self.sbx(option, value, "true", json_record=False), "such as")
 
+    def test_an_option_is_blamed_only_where_it_was_typed(self):
+        for words in (("check",), ("audit",), ("show",), ("show", "--effective"), ("diff", "default")):
+            done = self.call("policy", *words, "nosuch")
+            self.assertIn(b'there is no policy "nosuch"\n', done.stdout + done.stderr, words)
+        self.assertIn(b'there is no policy "nosuch" (--policy)\n', self.call("run", "-p", "nosuch", "true").stderr)
+
     def test_common_slips_are_told_the_right_form(self):
         self.write("a.py", "")
         for arguments, status, words in ((("--timeout", "5s", "run", "true"), 2, "sbx run --timeout"), (("version",), 2, "sbx --version"),

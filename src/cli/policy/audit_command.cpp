@@ -63,7 +63,7 @@ int audit(const Invocation& typed) {
     return usage(typed, "\"sbx policy audit\" needs one policy", "\"sbx policy list\" names them");
   const auto place = look();
   if (!place) return complain(typed, place.error(), exit_status::kCouldNot);
-  const auto policy = policy::load({{typed.operands.front()}}, {}, place->context);
+  const auto policy = load_operand(typed.operands.front(), {}, place->context);
   if (!policy) return complain(typed, policy.error());
   const plan::Audit audit = plan::audit(*policy);
   return print(typed.output.json ? audit_for_programs(audit, policy->name.value)

@@ -44,7 +44,7 @@ int check(const Invocation& typed) {
   std::vector<Checked> files;
   bool good = true;
   for (const std::string& file : typed.operands) {
-    auto policy = policy::load({{file}}, {}, place->context);
+    auto policy = load_operand(file, {}, place->context);
     good = good && policy.has_value();
     Checked& checked = files.emplace_back(Checked{.file = file});
     if (!policy) {

@@ -21,6 +21,16 @@ Result<Surroundings> look() {
   return place;
 }
 
+std::expected<policy::Policy, policy::Findings> load_operand(
+    const std::string& operand, const std::vector<policy::Override>& overrides,
+    const policy::LoadContext& context) {
+  auto policy = policy::load({{operand}}, overrides, context);
+  if (policy) return policy;
+  for (Error& finding : policy.error())
+    if (finding.origin && finding.origin->file == "--policy") finding.origin.reset();
+  return policy;
+}
+
 std::string_view section_of(std::string_view name) {
   const auto dot = name.rfind('.');
   return dot == std::string_view::npos ? std::string_view{} : name.substr(0, dot);

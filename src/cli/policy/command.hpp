@@ -1,7 +1,9 @@
 #pragma once
 
+#include <expected>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/answer.hpp"
 #include "cli/invocation.hpp"
@@ -21,6 +23,10 @@ struct Surroundings {
   policy::LoadContext context;
 };
 [[nodiscard]] Result<Surroundings> look();
+/// The policy that an operand names. A finding about the name itself blames no option: none was typed.
+[[nodiscard]] std::expected<policy::Policy, policy::Findings> load_operand(
+    const std::string& operand, const std::vector<policy::Override>& overrides,
+    const policy::LoadContext& context);
 /// "limits" of "limits.memory".
 [[nodiscard]] std::string_view section_of(std::string_view key);
 

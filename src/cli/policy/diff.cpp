@@ -77,9 +77,9 @@ int diff(const Invocation& typed) {
                  "for example: sbx policy diff default agent.toml");
   const auto place = look();
   if (!place) return complain(typed, place.error(), exit_status::kCouldNot);
-  const auto first = policy::load({{typed.operands[0]}}, {}, place->context);
+  const auto first = load_operand(typed.operands[0], {}, place->context);
   if (!first) return complain(typed, first.error());
-  const auto second = policy::load({{typed.operands[1]}}, {}, place->context);
+  const auto second = load_operand(typed.operands[1], {}, place->context);
   if (!second) return complain(typed, second.error());
   const std::vector<Difference> list = policy::compare(*first, *second);
   const int printed = print((typed.output.json ? diff_for_programs : diff_for_people)(

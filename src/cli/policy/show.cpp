@@ -143,7 +143,7 @@ int show(const Invocation& typed) {
   if (!place) return complain(typed, place.error(), exit_status::kCouldNot);
   const bool merged = typed.effective || typed.origin || typed.output.json || !typed.sets.empty();
   if (!merged) return show_text(typed, *place);
-  const auto policy = policy::load({{typed.operands.front()}}, typed.sets, place->context);
+  const auto policy = load_operand(typed.operands.front(), typed.sets, place->context);
   if (!policy) return complain(typed, policy.error());
   if (typed.output.json) return print(json_text(*policy));
   return print(typed.origin ? origin_text(*policy) : policy::write_for_hash(*policy));
