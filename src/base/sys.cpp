@@ -83,7 +83,7 @@ void wait_for(int fd, short events) {
 
 enum class IfEmpty : std::uint8_t { fails, waits };
 
-Result<std::string> read_all(int fd, std::size_t limit, IfEmpty empty) {
+Result<std::string> read_up_to(int fd, std::size_t limit, IfEmpty empty) {
   constexpr std::size_t kFirst = 4096;  // most files are smaller
   constexpr std::size_t kMost = std::size_t{1} << 20;
   std::string text;
@@ -110,11 +110,11 @@ Result<std::string> read_all(int fd, std::size_t limit, IfEmpty empty) {
 }  // namespace
 
 Result<std::string> read_all(int fd, std::size_t limit) {
-  return read_all(fd, limit, IfEmpty::fails);
+  return read_up_to(fd, limit, IfEmpty::fails);
 }
 
 Result<std::string> read_stream(int fd, std::size_t limit) {
-  return read_all(fd, limit, IfEmpty::waits);
+  return read_up_to(fd, limit, IfEmpty::waits);
 }
 
 Result<UniqueFd> open_to_read(const std::string& path) {

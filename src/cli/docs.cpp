@@ -137,7 +137,7 @@ std::string options_of(std::string_view command) {
   return text + ".El\n";
 }
 
-std::string run_options() {
+std::string run_options_table() {
   return options_of("run");
 }
 
@@ -217,7 +217,7 @@ std::string command_rows(bool (*is_shown)(const CommandDoc&),
   return text.empty() ? text : ".Bl -tag -width Ds\n" + text + ".El\n";
 }
 
-std::string commands() {
+std::string commands_list() {
   return command_rows([](const CommandDoc&) { return true; },
                       [](const CommandDoc& doc) { return !is_of_session(doc); });
 }
@@ -362,10 +362,10 @@ struct Region {
   std::string (*make)();
 };
 constexpr std::array kRegions{
-    Region{"run options", run_options},   Region{"commands", commands},
-    Region{"exit status", exit_statuses}, Region{"policy keys", keys},
-    Region{"system call groups", groups}, Region{"built-in policies", builtin_policies},
-    Region{"error codes", error_codes},   Region{"session commands", session_commands}};
+    Region{"run options", run_options_table}, Region{"commands", commands_list},
+    Region{"exit status", exit_statuses},     Region{"policy keys", keys},
+    Region{"system call groups", groups},     Region{"built-in policies", builtin_policies},
+    Region{"error codes", error_codes},       Region{"session commands", session_commands}};
 
 /// Sets the line ".Os" to the product and its version: otherwise a page's footer names the system that formats it.
 std::string with_version(std::string page) {

@@ -52,7 +52,7 @@ std::string table_toml(const Table& table, const Table& initial) {
   return text.empty() ? "{}" : "{ " + text + " }";
 }
 
-std::string value_toml(const Key& key, const Policy& policy, const Policy& initial) {
+std::string value_beside(const Key& key, const Policy& policy, const Policy& initial) {
   if (key.type == Type::schema) return "1";
   const Slot slot = slot_of(key, policy);
   return std::visit(
@@ -103,7 +103,7 @@ std::string entry_toml(const SyscallRule& rule) {
 }
 
 std::string value_toml(const Key& key, const Policy& policy) {
-  return key.type == Type::parents ? "[]" : value_toml(key, policy, initial_policy());
+  return key.type == Type::parents ? "[]" : value_beside(key, policy, initial_policy());
 }
 
 std::vector<SaidValue> said_values(const Key& key, const Policy& policy) {
@@ -143,7 +143,7 @@ std::string write(const Policy& policy) {
     if (key_section != section) text += "\n[" + std::string(key_section) + "]\n";
     section = key_section;
     text += std::string(key.name.substr(dot == std::string_view::npos ? 0 : dot + 1)) + " = " +
-            value_toml(key, policy, initial) + "\n";
+            value_beside(key, policy, initial) + "\n";
   }
   return text;
 }
@@ -180,7 +180,7 @@ std::string write_for_hash(const Policy& policy) {
 std::string initial_toml(const Key& key) {
   if (key.type == Type::parents) return "[]";
   const Policy initial = initial_policy();
-  return value_toml(key, initial, Policy{});
+  return value_beside(key, initial, Policy{});
 }
 
 bool same_rules(const Policy& left, const Policy& right) {

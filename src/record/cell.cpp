@@ -12,7 +12,7 @@
 namespace sbx::record {
 namespace {
 
-const char* name_of(CellEnd::How how) {
+const char* end_name(CellEnd::How how) {
   switch (how) {
     case CellEnd::How::answered:
       return "answered";
@@ -34,7 +34,7 @@ const char* name_of(CellEnd::How how) {
   return "setup-failed";
 }
 
-const char* name_of(CellState state) {
+const char* state_name(CellState state) {
   switch (state) {
     case CellState::fresh:
       return "new";
@@ -88,7 +88,7 @@ std::string cure_of_budget(const Cell& cell, Budget budget) {
 
 Json end_json(const Cell& cell) {
   const CellEnd& end = cell.end;
-  Json json{{"status", name_of(end.how)},
+  Json json{{"status", end_name(end.how)},
             {"reason", nullptr},
             {"exit_code", optional_int(end.exit_code)},
             {"signal", optional_int(end.signal)},
@@ -119,7 +119,7 @@ Json with_outcome(const Cell& cell, Json outcome) {
               {"call", cell.name.number > 0 ? Json(cell.name.number) : Json(nullptr)}}},
             {"policy", policy_json(cell.policy)},
             {"outcome", std::move(outcome)},
-            {"state", name_of(cell.state)},
+            {"state", state_name(cell.state)},
             {"stdout", stream_json(cell.out)},
             {"stderr", stream_json(cell.err)},
             {"answer", cell.answer},

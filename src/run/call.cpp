@@ -23,7 +23,7 @@
 namespace sbx::run {
 namespace {
 
-spawn::Placement placement_in(cgroup::Group* group) {
+spawn::Placement placement_of_call(cgroup::Group* group) {
   if (group == nullptr) return {};
   spawn::Placement placement{.joins = group->joins()};
   if (placement.joins.empty()) placement.move = [group](pid_t init) { return group->move(init); };
@@ -178,7 +178,7 @@ class Call {
                       .disk = no_disk,
                       .streams = {std::move(streams.child_in), std::move(streams.child_out),
                                   std::move(streams.child_err)},
-                      .placement = placement_in(ties_.group),
+                      .placement = placement_of_call(ties_.group),
                       .stamp = stamp,
                       .role = child::Role::call,
                       .holder = held_.sandbox().control.get(),
@@ -297,7 +297,7 @@ CallAhead make_ahead(const HeldSandbox& held, cgroup::Group* group) {
   CallAhead ahead{.init = {}, .policy = held.policy(), .plan = held.plan()};
   if (held.memory_is_full()) return ahead;
   auto init =
-      spawn::make_waiting_init(held.plan(), held.sandbox().control.get(), placement_in(group));
+      spawn::make_waiting_init(held.plan(), held.sandbox().control.get(), placement_of_call(group));
   if (init) ahead.init = std::move(*init);
   return ahead;
 }

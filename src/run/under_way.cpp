@@ -92,7 +92,7 @@ std::optional<Listener> listener_of(std::string_view name) {
   return listener;
 }
 
-std::string name_of(const UnderWay& run) {
+std::string listener_name(const UnderWay& run) {
   return std::string(kPrefix) + run.id + "-" + run.policy;
 }
 
@@ -175,7 +175,7 @@ std::unexpected<Error> gone(const UnderWay& run) {
 Announcement::Announcement(const std::string& id, const std::string& policy) {
   // A name that a shell, a table or /proc/net/unix would show differently is left out.
   const bool plain = std::ranges::all_of(policy, is_plain);
-  const Address address = address_of(name_of({.id = id, .policy = plain ? policy : ""}));
+  const Address address = address_of(listener_name({.id = id, .policy = plain ? policy : ""}));
   UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (socket.valid() &&
       ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address.value), address.size) == 0 &&
@@ -220,7 +220,7 @@ Status end_run(const UnderWay& run) {
                       .code = "not-ended",
                       .message = "the run \"" + run.id +
                                  "\" belongs to a PID namespace that this process does not see"});
-  const auto listener = listener_of(name_of(run));
+  const auto listener = listener_of(listener_name(run));
   if (!listener || !listener->process.valid() || listener->facts.pid != run.pid ||
       listener->facts.uid != ::geteuid())
     return gone(run);

@@ -59,7 +59,7 @@ std::string place_of(std::string_view text, std::size_t byte) {
 }
 
 /// Outputs are made anew, and they are most of a large file: they never become values.
-Result<NotebookJson> read_json(std::string_view text, const std::string& shown) {
+Result<NotebookJson> read_notebook_json(std::string_view text, const std::string& shown) {
   if (const Depth depth = depth_of(text); depth.levels > kDeepest)
     return bad(shown, fmt::format("{}: the JSON is deeper than {} levels",
                                   place_of(text, depth.at + 1), kDeepest));
@@ -312,7 +312,7 @@ class Reader {
   std::size_t number_ = 0;
 };
 
-const char* name_of(NotebookCell::Kind kind) {
+const char* kind_name(NotebookCell::Kind kind) {
   switch (kind) {
     case NotebookCell::Kind::code:
       return "code";
@@ -335,7 +335,7 @@ bool NotebookCell::runs() const {
 }
 
 Result<Notebook> parse_notebook(std::string_view text, const std::string& shown) {
-  return Reader(shown).read(SBX_TRY(read_json(text, shown)));
+  return Reader(shown).read(SBX_TRY(read_notebook_json(text, shown)));
 }
 
 void name_language(Notebook& notebook, const std::string& language) {
@@ -378,7 +378,7 @@ NotebookJson lines_of(std::string_view text) {
 std::string notebook_text(const Notebook& notebook) {
   NotebookJson cells = NotebookJson::array();
   for (const NotebookCell& each : notebook.cells) {
-    NotebookJson cell{{"cell_type", name_of(each.kind)},
+    NotebookJson cell{{"cell_type", kind_name(each.kind)},
                       {"id", each.id},
                       {"metadata", each.metadata},
                       {"source", lines_of(each.source)}};

@@ -44,7 +44,7 @@ std::string constant(std::string_view prefix, std::uint32_t value) {
   return name.empty() ? std::to_string(value) : std::string(name);
 }
 
-std::string_view base_name(policy::SyscallBase base) {
+std::string_view syscall_base_name(policy::SyscallBase base) {
   switch (base) {
     case policy::SyscallBase::none:
       return "none";
@@ -159,14 +159,14 @@ class Teller {
     const std::string name = double_quoted(call_.name);
     switch (action_.cause) {
       case Cause::not_in_base:
-        return "not in syscalls.base = " + double_quoted(base_name(syscalls_.base.value)) +
+        return "not in syscalls.base = " + double_quoted(syscall_base_name(syscalls_.base.value)) +
                base_place();
       case Cause::deny_entry:
         return deny_entry_text();
       case Cause::new_process:
         return action_.index == kNoIndex
-                   ? "not in syscalls.base = " + double_quoted(base_name(syscalls_.base.value)) +
-                         base_place()
+                   ? "not in syscalls.base = " +
+                         double_quoted(syscall_base_name(syscalls_.base.value)) + base_place()
                    : deny_entry_text();
       case Cause::rule:
         return rule_text();

@@ -15,8 +15,8 @@ namespace {
 
 using policy::RuleOperator;
 
-std::unexpected<Error> refuse(std::string code, std::string message, const Origin& origin,
-                              std::string hint = {}) {
+std::unexpected<Error> refuse_rule(std::string code, std::string message, const Origin& origin,
+                                   std::string hint = {}) {
   return fail(Error{.kind = ErrorKind::policy,
                     .code = std::move(code),
                     .message = std::move(message),
@@ -28,17 +28,19 @@ std::unexpected<Error> unknown_name(std::string_view name, const Origin& origin)
   const std::string_view near = nearest_name(name);
   std::string hint = near.empty() ? std::string() : "did you mean " + double_quoted(near) + "?";
   const bool group = name.starts_with('@');
-  return refuse(group ? "unknown-syscall-group" : "unknown-syscall",
-                std::string(group ? "unknown group of system calls " : "unknown system call ") +
-                    double_quoted(name),
-                origin, std::move(hint));
+  return refuse_rule(
+      group ? "unknown-syscall-group" : "unknown-syscall",
+      std::string(group ? "unknown group of system calls " : "unknown system call ") +
+          double_quoted(name),
+      origin, std::move(hint));
 }
 
 std::unexpected<Error> needed(std::string_view what, const Origin& origin) {
-  return refuse("needed-syscall-denied",
-                double_quoted(what) +
-                    " can't be denied: sbx or the kernel needs it to start and end the command",
-                origin, "remove it from the policy");
+  return refuse_rule(
+      "needed-syscall-denied",
+      double_quoted(what) +
+          " can't be denied: sbx or the kernel needs it to start and end the command",
+      origin, "remove it from the policy");
 }
 
 /// Truncates the value to what the kernel reads from a register of `bits`; false if it doesn't fit.
@@ -59,7 +61,7 @@ Result<std::vector<std::uint64_t>> values_of(const policy::SyscallRule& rule,
     const auto value = resolve_symbol(rule.symbols[i]);
     if (!value) {
       const std::string_view near = nearest_symbol(rule.symbols[i]);
-      return refuse(
+      return refuse_rule(
           "unknown-symbol",
           "unknown symbol " + double_quoted(rule.symbols[i]) + " in the rule for " +
               double_quoted(rule.name),
@@ -72,19 +74,19 @@ Result<std::vector<std::uint64_t>> values_of(const policy::SyscallRule& rule,
 
 Status check_argument(const policy::SyscallRule& rule, const Call& call, const Origin& origin) {
   if (is_hot(call)) {
-    return refuse("rule-on-hot-call",
-                  "no argument rule can stand on " + double_quoted(rule.name) +
-                      ": it would slow down every such call",
-                  origin,
-                  "allow or deny the call as a whole, or use the filesystem and limits sections");
+    return refuse_rule(
+        "rule-on-hot-call",
+        "no argument rule can stand on " + double_quoted(rule.name) +
+            ": it would slow down every such call",
+        origin, "allow or deny the call as a whole, or use the filesystem and limits sections");
   }
   if (argument_bits(call, rule.argument) == 0) {
-    return refuse("no-such-argument",
-                  double_quoted(rule.name) + " has " +
-                      std::to_string(std::string_view(call.arguments).size()) +
-                      " arguments, counted from 0: there is no argument " +
-                      std::to_string(rule.argument),
-                  origin);
+    return refuse_rule("no-such-argument",
+                       double_quoted(rule.name) + " has " +
+                           std::to_string(std::string_view(call.arguments).size()) +
+                           " arguments, counted from 0: there is no argument " +
+                           std::to_string(rule.argument),
+                       origin);
   }
   return {};
 }
@@ -96,15 +98,15 @@ Result<std::vector<std::uint64_t>> checked_values(const policy::SyscallRule& rul
   const bool masked = rule.op == RuleOperator::masked_eq;
   const bool many = rule.op == RuleOperator::in;
   if (many ? values.empty() : values.size() != (masked ? 2U : 1U)) {
-    return refuse("wrong-value-count",
-                  "the rule for " + double_quoted(rule.name) + " needs " +
-                      (many     ? "at least one value"
-                       : masked ? "a mask and a value"
-                                : "one value"),
-                  origin);
+    return refuse_rule("wrong-value-count",
+                       "the rule for " + double_quoted(rule.name) + " needs " +
+                           (many     ? "at least one value"
+                            : masked ? "a mask and a value"
+                                     : "one value"),
+                       origin);
   }
   if (values.size() > Assembler::kMostInstructions) {
-    return refuse(
+    return refuse_rule(
         "filter-too-long",
         "the rule for " + double_quoted(rule.name) + " does not fit the kernel's 4096 instructions",
         origin);
@@ -113,17 +115,17 @@ Result<std::vector<std::uint64_t>> checked_values(const policy::SyscallRule& rul
   bool possible = true;
   for (std::uint64_t& value : values) possible = fit(value, bits) && possible;
   if (!possible) {
-    return refuse("rule-never-matches",
-                  "the rule for " + double_quoted(rule.name) +
-                      " can never match: the kernel reads only " + std::to_string(bits) +
-                      " bits of argument " + std::to_string(rule.argument),
-                  origin);
+    return refuse_rule("rule-never-matches",
+                       "the rule for " + double_quoted(rule.name) +
+                           " can never match: the kernel reads only " + std::to_string(bits) +
+                           " bits of argument " + std::to_string(rule.argument),
+                       origin);
   }
   if (masked && (values[1] & ~values[0]) != 0) {
-    return refuse("rule-never-matches",
-                  "the rule for " + double_quoted(rule.name) +
-                      " can never match: its value has bits that its mask leaves out",
-                  origin);
+    return refuse_rule("rule-never-matches",
+                       "the rule for " + double_quoted(rule.name) +
+                           " can never match: its value has bits that its mask leaves out",
+                       origin);
   }
   return values;
 }

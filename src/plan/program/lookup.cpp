@@ -14,7 +14,7 @@ namespace {
 constexpr int kMostLinks = 40;  // as in the kernel, path_resolution(7)
 
 /// Insertions, deletions, replacements and swaps of neighbours that turn one word into the other.
-std::size_t edit_distance(std::string_view left, std::string_view right) {
+std::size_t path_edit_distance(std::string_view left, std::string_view right) {
   std::vector<std::size_t> before;
   std::vector<std::size_t> last(right.size() + 1);
   std::vector<std::size_t> row(right.size() + 1);
@@ -146,7 +146,7 @@ std::string Lookup::similar(std::string_view name) const {
       if (!entry.name.starts_with(name.front())) continue;
       const std::size_t lengths[] = {entry.name.size(), name.size()};
       if (std::max(lengths[0], lengths[1]) - std::min(lengths[0], lengths[1]) >= least) continue;
-      const std::size_t distance = edit_distance(name, entry.name);
+      const std::size_t distance = path_edit_distance(name, entry.name);
       if (distance >= least || !is_executable_file(joined(folder, entry.name))) continue;
       least = distance;
       best = entry.name;

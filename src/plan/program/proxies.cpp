@@ -87,7 +87,7 @@ Found read_rustup(const std::string& path, const Lookup& lookup, const ShimConte
 // --- volta ---
 
 /// A member of an object as text; empty when there is none.
-std::string text_of(const nlohmann::json& object, const char* name) {
+std::string member_text(const nlohmann::json& object, const char* name) {
   if (!object.is_object()) return {};
   const auto found = object.find(name);
   if (found == object.end() || !found->is_string()) return {};
@@ -108,16 +108,17 @@ nlohmann::json parsed(const std::string& text) {
 Choice volta_version(const std::string& home, const char* tool, const Lookup& lookup,
                      const ShimContext& context) {
   if (const auto package = upward(lookup.files(), context.working_directory, "package.json"))
-    if (std::string pinned = text_of(object_of(parsed(package->second), "volta"), tool);
+    if (std::string pinned = member_text(object_of(parsed(package->second), "volta"), tool);
         !pinned.empty())
       return {{std::move(pinned)}, package->first};
   Choice choice{{}, home + "/tools/user/platform.json"};
   const auto text = lookup.files().read_head(choice.where, kSettingsLimit);
   if (!text) return choice;
   const nlohmann::json platform = parsed(*text);
-  std::string version = text_of(platform, tool);
+  std::string version = member_text(platform, tool);
   const nlohmann::json node = object_of(platform, "node");
-  if (version.empty()) version = text_of(node, std::string_view(tool) == "node" ? "runtime" : tool);
+  if (version.empty())
+    version = member_text(node, std::string_view(tool) == "node" ? "runtime" : tool);
   if (!version.empty()) choice.versions = {std::move(version)};
   return choice;
 }
@@ -142,7 +143,7 @@ std::optional<ShimTarget> volta_package(const std::string& home, const std::stri
   where.append("/tools/user/bins/").append(name).append(".json");
   const auto text = lookup.files().read_head(where, kSettingsLimit);
   if (!text) return std::nullopt;
-  const std::string package = text_of(parsed(*text), "package");
+  const std::string package = member_text(parsed(*text), "package");
   if (package.empty() || package.starts_with('.') || package.contains("/.")) return std::nullopt;
   std::string program = home;
   program.append("/tools/image/packages/").append(package).append("/bin/").append(name);
