@@ -215,8 +215,21 @@ std::uint64_t HeldSandbox::tasks_below(pid_t init) const {
   return processes_below(init).tasks();
 }
 
+/// Without those of sbx: the inits of calls are its own.
+std::uint64_t HeldSandbox::tasks_of_calls(supervise::ProcessList& processes) const {
+  const std::uint64_t tasks = processes.tasks();
+  const auto inits = processes.is_of_host()
+                         ? std::ranges::count(processes.all(), sandbox_.pid,
+                                              &supervise::ProcessList::Process::parent)
+                         : std::ssize(processes.children_of_pid1());
+  return tasks - std::min(tasks, static_cast<std::uint64_t>(inits));
+}
+
+/// A call's process asks: of the session's meters it has copies, whose descriptors it has closed.
 bool HeldSandbox::processes_are_used_up() const {
-  return use().processes >= plan_.budgets.processes;
+  supervise::ProcessList processes(sandbox_.pid, sandbox_.processes.get());
+  processes.refresh();
+  return tasks_of_calls(processes) >= plan_.budgets.processes;
 }
 
 HeldSandbox::Use HeldSandbox::use() const {
@@ -226,13 +239,7 @@ HeldSandbox::Use HeldSandbox::use() const {
     use.disk_bytes = (facts.f_blocks - facts.f_bfree) * static_cast<std::uint64_t>(facts.f_bsize);
   supervise::ProcessList processes(sandbox_.pid, sandbox_.processes.get());
   processes.refresh();
-  // The inits of calls are sbx's own.
-  use.processes = processes.tasks();
-  const auto inits = processes.is_of_host()
-                         ? std::ranges::count(processes.all(), sandbox_.pid,
-                                              &supervise::ProcessList::Process::parent)
-                         : std::ssize(processes.children_of_pid1());
-  use.processes -= std::min(use.processes, static_cast<std::uint64_t>(inits));
+  use.processes = tasks_of_calls(processes);
   const bool counted = group_ != nullptr && group_->limits_memory();
   use.memory_bytes =
       counted ? group_->memory_used() : supervise::resident_sum(processes) + use.disk_bytes;

@@ -105,6 +105,7 @@ class HeldSandbox {
   Status build(ArgumentArea arguments);
   [[nodiscard]] pid_t pid() const { return sandbox_.pid; }
   [[nodiscard]] supervise::ProcessList processes_below(pid_t init) const;
+  [[nodiscard]] std::uint64_t tasks_of_calls(supervise::ProcessList& processes) const;
 
   policy::Policy policy_;
   plan::Plan plan_;
