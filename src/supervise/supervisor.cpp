@@ -16,6 +16,7 @@
 #include "base/event_loop.hpp"
 #include "base/resident.hpp"
 #include "base/sys.hpp"
+#include "supervise/foreground.hpp"
 #include "supervise/meters/budget_watch.hpp"
 #include "supervise/meters/full_file.hpp"
 #include "supervise/notifier.hpp"
@@ -594,6 +595,10 @@ void Supervisor::signal_main(int signal) {
 
 void Supervisor::signal_group(int signal) {
   impl_->order(FromSupervisor::signal_group, signal);
+}
+
+void Supervisor::kill_foreground(pid_t init, std::uint64_t since_microseconds) {
+  supervise::kill_foreground(init, since_microseconds);
 }
 
 std::vector<Denial> Supervisor::take_denials() {

@@ -80,6 +80,8 @@ class Supervisor {
   void signal_main(int signal);
   /// The same to the main process's group, as a terminal does at Ctrl-C.
   void signal_group(int signal);
+  /// As kill_foreground() of supervise/foreground.hpp.
+  static void kill_foreground(pid_t init, std::uint64_t since_microseconds);
   /// As after SIGTERM to sbx: the program has 2 s to end.
   void cancel(int signal);
   /// The system calls that were refused since the start or the last time.
