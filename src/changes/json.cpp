@@ -26,7 +26,7 @@ const char* type_name(FileType type) {
     case FileType::file:
       return "file";
     case FileType::folder:
-      return "folder";
+      return "directory";
     case FileType::link:
       return "link";
     case FileType::fifo:

@@ -10,7 +10,7 @@
 /// Changes as JSON: in records, and in the answers of `sbx changes`.
 namespace sbx::changes {
 
-/// "file", "folder", "link": the word for it in everything that sbx prints as JSON.
+/// "file", "directory", "link": the word for it in everything that sbx prints as JSON.
 [[nodiscard]] const char* type_name(FileType type);
 [[nodiscard]] Json changes_json(const std::vector<Change>& changes);
 [[nodiscard]] Json left_json(const std::vector<workspace::Left>& left);

@@ -2,24 +2,15 @@
 
 #include <fmt/format.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <sbx/outcome.hpp>
 
-#include "base/sys.hpp"
 #include "record/words.hpp"
 
 namespace sbx::cli {
 
 int print(const std::string& text) {
   return record::print_answer(text) ? kDone : exit_status::kCouldNot;
-}
-
-int complain(const Error& error, Color color, int status) {
-  (void)sys::write_all(
-      STDERR_FILENO,
-      record::error_text(error, paint_for(color, STDERR_FILENO)));  // not reportable elsewhere
-  return status;
 }
 
 std::string time_text(std::int64_t seconds) {

@@ -3,9 +3,6 @@
 #include <cstdint>
 #include <string>
 
-#include "base/result.hpp"
-#include "base/tell.hpp"
-
 /// What the commands that answer a question share: exit statuses beside include/sbx/outcome.hpp's, output, and times.
 namespace sbx::cli {
 
@@ -15,8 +12,6 @@ inline constexpr int kUsage = 2;
 
 /// Prints to stdout; 125 if that fails.
 int print(const std::string& text);
-/// Reports the error on stderr and returns `status`.
-int complain(const Error& error, Color color, int status);
 
 /// Seconds since 1970 in the caller's time zone: "2026-01-31 12:00:00". "?" if unknown (0).
 [[nodiscard]] std::string time_text(std::int64_t seconds);

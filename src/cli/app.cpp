@@ -258,6 +258,10 @@ Result<Invocation> parse_command_line(std::span<const char* const> arguments) {
 Invocation salvage_output(std::span<const char* const> arguments) {
   Invocation typed;
   const Chosen chosen = choose(arguments);
+  if (chosen.row == nullptr) {
+    typed.output.json = std::ranges::find(arguments, std::string_view("--json")) != arguments.end();
+    return typed;
+  }
   const CommandRow& row = *chosen.row;
   typed.command = row.name;
   auto split = split_arguments(row, arguments.subspan(chosen.words), UnknownOption::is_skipped);

@@ -12,9 +12,13 @@
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "changes/bring_out.hpp"
+#include "session/json.hpp"
 
 namespace sbx::cli {
 namespace {
+
+using session::member_or;
+using session::part;
 
 /// Of one cell: its values are as many as the program likes.
 constexpr std::size_t kMostFiles = 1000;
@@ -114,15 +118,16 @@ Result<std::string> CellResults::write(const std::string& name, const std::strin
 Status CellResults::save(Json& record, bool pictures_only) const {
   const auto answer = record.find("answer");
   if (answer == record.end() || !answer->is_object()) return {};
-  const std::string context = record["session"].value("context", "cell");
-  const std::string count = std::to_string(answer->value("count", std::uint64_t{0}));
+  const std::string context = member_or(part(record, "session"), "context", "cell");
+  const std::string count = std::to_string(member_or(*answer, "count", std::uint64_t{0}));
   std::size_t number = 0;
   std::size_t written = 0;
   std::size_t left_out = 0;
   for (Json& result : (*answer)["results"]) {
     ++number;
+    if (!result.is_object()) continue;
     Json files = Json::object();
-    for (const auto& [mime, value] : result["data"].items()) {
+    for (const auto& [mime, value] : part(result, "data").items()) {
       if (mime == "text/plain" || (pictures_only && !mime.starts_with("image/"))) continue;
       if (written == kMostFiles) {
         ++left_out;

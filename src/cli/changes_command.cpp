@@ -15,6 +15,7 @@
 #include "changes/patch.hpp"
 #include "changes/words.hpp"
 #include "cli/answer.hpp"
+#include "cli/complaint.hpp"
 #include "host/state.hpp"
 #include "policy/keys.hpp"
 #include "record/words.hpp"
@@ -27,8 +28,7 @@ using changes::KeptFacts;
 using changes::Store;
 
 int changes_failed(const Invocation& typed, const Error& error) {
-  return cli::complain(error, typed.output.color,
-                       error.kind == ErrorKind::usage ? kUsage : exit_status::kCouldNot);
+  return complain(typed, error);
 }
 
 Error wrong_use(const Invocation& typed, const char* needs) {
@@ -141,12 +141,15 @@ std::string applied_line(const changes::KeptFacts& facts) {
 }
 
 std::string head_words(const Kept& kept, const Paint& paint) {
-  return fmt::format("{}: {} in {}\n  kept {} of {}{}\n{}", paint.bold(kept.facts.name),
+  const std::string outcome =
+      kept.facts.outcome.empty() ? "" : " (" + printable(kept.facts.outcome) + ")";
+  // Of a session there is neither one command nor its end.
+  const std::string source = kept.facts.command.empty()
+                                 ? "the session " + printable(kept.facts.run) + outcome
+                                 : text_of_command(kept.facts) + outcome;
+  return fmt::format("{}: {} in {}\n  kept {} of {}\n{}", paint.bold(kept.facts.name),
                      changes::tally_words(kept.changes.changes), printable(kept.facts.folder),
-                     time_text(kept.facts.made),
-                     kept.facts.command.empty() ? "a session" : text_of_command(kept.facts),
-                     kept.facts.outcome.empty() ? "" : " (" + printable(kept.facts.outcome) + ")",
-                     applied_line(kept.facts));
+                     time_text(kept.facts.made), source, applied_line(kept.facts));
 }
 
 /// If the directory is gone, shows what can be shown without it.

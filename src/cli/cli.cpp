@@ -10,6 +10,7 @@
 #include "cli/answer.hpp"
 #include "cli/app.hpp"
 #include "cli/changes_command.hpp"
+#include "cli/complaint.hpp"
 #include "cli/completions/completions.hpp"
 #include "cli/doctor_command.hpp"
 #include "cli/help.hpp"
@@ -39,9 +40,8 @@ int help_command(const Invocation& typed) {
   const std::string text =
       help_text(describe_tree(), topic, paint_for(typed.output.color, STDOUT_FILENO));
   if (text.empty())
-    return complain(
-        usage_error(fmt::format("no help for \"{}\"", topic), "\"sbx help\" lists the commands"),
-        typed.output.color, kUsage);
+    return complain(typed, usage_error(fmt::format("no help for \"{}\"", topic),
+                                       "\"sbx help\" lists the commands"));
   return print(text);
 }
 
@@ -50,10 +50,10 @@ int completions_command(const Invocation& typed) {
   const std::string text = completion_script(describe_tree(), shell);
   if (text.empty())
     return complain(
+        typed,
         usage_error(shell.empty() ? "\"sbx completions\" needs the name of a shell"
                                   : fmt::format("no completions for \"{}\"", printable(shell)),
-                    "bash, zsh or fish"),
-        typed.output.color, kUsage);
+                    "bash, zsh or fish"));
   return print(for_program(text, SBX_PROGRAM_NAME));
 }
 
@@ -63,8 +63,7 @@ int dispatch(const Invocation& typed, const Process& process) {
     return print(
         help_text(describe_tree(), typed.command, paint_for(typed.output.color, STDOUT_FILENO)));
   if (typed.command.empty())
-    return complain(usage_error("nothing to do", "\"sbx help\" lists the commands"),
-                    typed.output.color, kUsage);
+    return complain(typed, usage_error("nothing to do", "\"sbx help\" lists the commands"));
   if (typed.command == "run" && (typed.cell.keep_going || !typed.cell.notebook.empty()))
     return cells_command(typed, {.arguments = process.area, .started = process.started});
   if (typed.command == "run" && !typed.session.empty())
@@ -96,7 +95,7 @@ int main_of(const Process& process) {
   const bool is_eval = arguments.size() > 1 && std::string_view(arguments[0]) == "session" &&
                        std::string_view(arguments[1]) == "eval";
   if (is_eval) return refuse_cell(salvage_output(arguments), typed.error());
-  return complain(typed.error(), Color::automatic, kUsage);
+  return complain(salvage_output(arguments), typed.error(), kUsage);
 }
 
 }  // namespace sbx::cli

@@ -11,6 +11,7 @@
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "cli/answer.hpp"
+#include "cli/complaint.hpp"
 #include "doctor/doctor.hpp"
 #include "host/state.hpp"
 #include "record/words.hpp"
@@ -137,18 +138,17 @@ std::string for_programs(const std::vector<Section>& sections, const host::Host&
 int doctor_command(const Invocation& typed) {
   constexpr int kMissing = 1;
   if (!typed.operands.empty())
-    return complain({.kind = ErrorKind::usage,
-                     .code = "usage",
-                     .message = "\"sbx doctor\" takes no operands",
-                     .hint = "sbx doctor --policy POLICY asks about one policy"},
-                    typed.output.color, kUsage);
+    return complain(typed, {.kind = ErrorKind::usage,
+                            .code = "usage",
+                            .message = "\"sbx doctor\" takes no operands",
+                            .hint = "sbx doctor --policy POLICY asks about one policy"});
   const auto host = host::probe();
-  if (!host) return complain(host.error(), typed.output.color, exit_status::kCouldNot);
+  if (!host) return complain(typed, host.error(), exit_status::kCouldNot);
   const auto context = run::load_context(*host);
-  if (!context) return complain(context.error(), typed.output.color, exit_status::kCouldNot);
+  if (!context) return complain(typed, context.error(), exit_status::kCouldNot);
   const auto policies = policies_of(typed, *context);
   if (!policies)
-    return complain(policies.error(), typed.output.color,
+    return complain(typed, policies.error(),
                     policies.error().code == "unknown-policy" ? kUsage : kMissing);
   std::vector<Finding> trials;
   for (const policy::Policy& policy : *policies)

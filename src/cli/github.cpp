@@ -45,9 +45,9 @@ Result<GithubFence> GithubFence::raise() {
   return fence;
 }
 
-void GithubFence::lower() {
-  // The program's last line may lack a newline. A closed stdout has no reader to protect.
-  (void)sys::write_all(STDOUT_FILENO, "\n::" + token_ + "::\n");
+Status GithubFence::lower() {
+  // The program's last line may lack a newline.
+  return sys::write_all(STDOUT_FILENO, "\n::" + token_ + "::\n");
 }
 
 }  // namespace sbx::cli

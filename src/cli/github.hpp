@@ -21,8 +21,8 @@ class GithubFence {
   /// Joins stderr to stdout first: the runner reads the two separately, so a fence on one would not cover the other.
   /// Errors: host (no random bytes, a closed stdout).
   [[nodiscard]] static Result<GithubFence> raise();
-  /// From here on the runner obeys commands again.
-  void lower();
+  /// From here on the runner obeys commands again. Errors: host (stdout can't be written).
+  [[nodiscard]] Status lower();
 
  private:
   std::string token_;

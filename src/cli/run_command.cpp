@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <optional>
 
 #include "base/text.hpp"
@@ -72,7 +73,9 @@ class RunCommand {
     if (!fence) return could_not(fence.error());
     const int status = steps();
     // Everything that quotes the program has been printed within the fence.
-    fence->lower();
+    // stderr is the same stream: nobody can be told why.
+    const Status lowered = fence->lower();
+    if (!lowered && lowered.error().errno_value != EPIPE) return exit_status::kCouldNot;
     if (!annotation_.empty()) write_stderr("::error title=sbx::" + github_data(annotation_) + "\n");
     return status;
   }
@@ -174,7 +177,10 @@ class RunCommand {
   /// The record is part of the job: failure to deliver it is a failure of sbx, unless sbx had already failed.
   int report(int status) {
     const bool keeps = keeps_record();
-    if (events_) events_->ended(answer_, status);
+    if (events_) {
+      events_->ended(answer_, status);
+      if (const auto& lost = events_->failure()) status = tell(*lost);
+    }
     if (!targets_.any() && !keeps) return status;
     const std::string record = record::record_text(request_, answer_);
     if (keeps) keep(record);

@@ -10,6 +10,7 @@
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "cli/answer.hpp"
+#include "cli/complaint.hpp"
 #include "record/words.hpp"
 #include "run/under_way.hpp"
 
@@ -17,13 +18,6 @@ namespace sbx::cli {
 namespace {
 
 using run::UnderWay;
-
-int runs_failed(const Invocation& typed, const Error& error) {
-  const int status = error.code == "not-ended"        ? kFindings
-                     : error.kind == ErrorKind::usage ? kUsage
-                                                      : exit_status::kCouldNot;
-  return complain(error, typed.output.color, status);
-}
 
 std::string command_text(const UnderWay& run) {
   constexpr std::size_t kLongest = 200;
@@ -64,11 +58,11 @@ std::string as_json(const std::vector<UnderWay>& runs) {
 
 int list_runs(const Invocation& typed) {
   if (!typed.operands.empty())
-    return runs_failed(
+    return complain(
         typed,
         {.kind = ErrorKind::usage, .code = "usage", .message = "\"sbx ps\" takes no operands"});
   const auto runs = run::runs_under_way();
-  if (!runs) return runs_failed(typed, runs.error());
+  if (!runs) return complain(typed, runs.error());
   return record::print_answer(typed.output.json ? as_json(*runs) : table(*runs))
              ? kDone
              : exit_status::kCouldNot;
@@ -93,17 +87,17 @@ Result<const UnderWay*> find(const std::vector<UnderWay>& runs, const std::strin
 
 int stop(const Invocation& typed) {
   if (typed.operands.empty() != typed.all)
-    return runs_failed(typed, {.kind = ErrorKind::usage,
-                               .code = "usage",
-                               .message = typed.all ? "--all and an ID exclude each other"
-                                                    : "\"sbx stop\" needs an ID",
-                               .hint = "\"sbx ps\" lists the runs; --all stops all of them"});
+    return complain(typed, {.kind = ErrorKind::usage,
+                            .code = "usage",
+                            .message = typed.all ? "--all and an ID exclude each other"
+                                                 : "\"sbx stop\" needs an ID",
+                            .hint = "\"sbx ps\" lists the runs; --all stops all of them"});
   const auto runs = run::runs_under_way();
-  if (!runs) return runs_failed(typed, runs.error());
+  if (!runs) return complain(typed, runs.error());
   std::vector<const UnderWay*> chosen;
   for (const std::string& operand : typed.operands) {
     const auto found = find(*runs, operand);
-    if (!found) return runs_failed(typed, found.error());  // a typing error must stop nothing
+    if (!found) return complain(typed, found.error());  // a typing error must stop nothing
     if (std::ranges::find(chosen, *found) == chosen.end()) chosen.push_back(*found);
   }
   if (typed.all)
@@ -111,7 +105,8 @@ int stop(const Invocation& typed) {
   int status = kDone;
   for (const UnderWay* const run : chosen)
     if (const Status ended = run::end_run(*run); !ended && ended.error().code != "no-such-run")
-      status = runs_failed(typed, ended.error());
+      status = ended.error().code == "not-ended" ? complain(typed, ended.error(), kFindings)
+                                                 : complain(typed, ended.error());
   return status;
 }
 

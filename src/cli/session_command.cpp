@@ -18,6 +18,7 @@
 #include "changes/json.hpp"
 #include "changes/kept.hpp"
 #include "cli/answer.hpp"
+#include "cli/complaint.hpp"
 #include "cli/repl/command.hpp"
 #include "cli/session_eval.hpp"
 #include "cli/session_exec.hpp"
@@ -36,6 +37,9 @@
 
 namespace sbx::cli {
 namespace {
+
+using session::member_or;
+using session::part;
 
 /// The signal of "TERM", "SIGTERM" or "15".
 Result<int> signal_of(std::string_view typed) {
@@ -107,7 +111,7 @@ class Snapshot {
  public:
   static Result<Snapshot> of(const Json& made) {
     return Snapshot(SBX_TRY(changes::Store::open_or_make(session::binary_of(made, "folder"))),
-                    made.value("snapshot", ""));
+                    member_or(made, "snapshot", ""));
   }
   Snapshot(Snapshot&& other) noexcept
       : store_(std::move(other.store_)), name_(std::exchange(other.name_, {})) {}
@@ -133,22 +137,24 @@ class SessionCommand {
 
   int run() {
     auto host = host::probe_caller();
-    if (!host) return tell(host.error());
+    if (!host) return complain(typed_, host.error());
     host_ = std::move(*host);
     const std::string_view name = std::string_view(typed_.command).substr(8);
     const auto status = dispatch(name);
-    return status ? *status : tell(status.error());
-  }
-
-  int tell(const Error& error) const {
-    write_stderr(record::error_text(error, paint_for(typed_.output.color, STDERR_FILENO)));
+    if (status) return *status;
     // These exit as a call or a cell did, so 2 would be theirs.
-    const bool is_usage = error.kind == ErrorKind::usage && typed_.command != "session wait" &&
-                          typed_.command != "session exec" && typed_.command != "session eval";
-    return is_usage ? kUsage : exit_status::kCouldNot;
+    if (name == "wait" || name == "exec" || name == "eval")
+      return complain(typed_, status.error(), exit_status::kCouldNot);
+    return complain(typed_, status.error());
   }
 
  private:
+  /// Of a part: the command goes on.
+  int tell(const Error& error) const {
+    write_stderr(record::error_text(error, paint_for(typed_.output.color, STDERR_FILENO)));
+    return exit_status::kCouldNot;
+  }
+
   Result<int> dispatch(std::string_view name) {
     // What a killed session has left is swept, but not by the commands that must be fast.
     if (name != "exec" && name != "eval") (void)session::live_sessions(host_);
@@ -218,32 +224,33 @@ class SessionCommand {
 
   Result<int> list() const {
     SBX_TRY(most(0));
-    const auto names = SBX_TRY(session::live_sessions(host_));
     Json sessions = Json::array();
     std::size_t widest = 4;
-    for (const std::string& name : names) {
-      auto client = session::Client::connect(host_, name);
+    for (const session::LiveSession& each : session::live_sessions(host_)) {
+      auto client = session::Client::connect(each);
       if (!client) continue;  // it has just ended
       auto facts = client->ask_soon({{"op", "info"}});
       if (!facts && facts.error().code == "session-silent") (void)tell(facts.error());
       if (!facts) continue;
-      widest = std::max(widest, name.size());
+      widest = std::max(widest, each.name.size());
       sessions.push_back(std::move(*facts));
     }
     if (typed_.output.json)
       return print(dump(session::headed({{"sessions", std::move(sessions)}})));
     if (sessions.empty()) {
-      write_stderr("no session lives; \"sbx session start\" starts one\n");
+      write_stderr(session::no_sessions(host_));
       return kDone;
     }
-    std::string text = fmt::format("{:<{}}  {:>7}  {:>5}  {:<19}  {:<14}  {}\n", "NAME", widest,
-                                   "PID", "CALLS", "EXPIRES", "POLICY", "DIRECTORY");
+    std::string text =
+        fmt::format("{:<{}}  {:>7}  {:>5}  {:>8}  {:<19}  {:<14}  {}\n", "NAME", widest, "PID",
+                    "CALLS", "CONTEXTS", "EXPIRES", "POLICY", "DIRECTORY");
     for (const Json& each : sessions)
-      text += fmt::format("{:<{}}  {:>7}  {:>5}  {:<19}  {:<14}  {}\n", each.value("name", ""),
-                          widest, each.value("pid", 0), each.value("calls_running", 0),
-                          time_text(each.value("expires", std::int64_t{0})),
-                          printable(each["policy"].value("name", "")),
-                          printable(each.value("directory", "")));
+      text += fmt::format("{:<{}}  {:>7}  {:>5}  {:>8}  {:<19}  {:<14}  {}\n",
+                          member_or(each, "name", ""), widest, member_or(each, "pid", 0),
+                          member_or(each, "calls_running", 0), member_or(each, "contexts", 0),
+                          time_text(member_or(each, "expires", std::int64_t{0})),
+                          printable(member_or(part(each, "policy"), "name", "")),
+                          printable(member_or(each, "directory", "")));
     return print(text);
   }
 
@@ -261,18 +268,31 @@ class SessionCommand {
     return clients;
   }
 
+  [[nodiscard]] std::vector<session::Client> clients_of_living() {
+    std::vector<session::Client> clients;
+    for (const session::LiveSession& each : session::live_sessions(host_)) {
+      auto client = session::Client::connect(each);
+      if (!client && client.error().code != "session-gone") (void)tell(client.error());
+      if (!client) continue;
+      clients.push_back(std::move(*client));
+      operands_.push_back(each.name);
+    }
+    return clients;
+  }
+
   Result<int> stop() {
     if (operands_.empty() != typed_.all)
       return usage("usage",
                    typed_.all ? "--all and a name exclude each other"
                               : "\"sbx session stop\" needs the name of a session",
                    "sbx session list names them; --all stops all of them");
-    if (typed_.all) operands_ = SBX_TRY(session::live_sessions(host_));
+    std::vector<session::Client> clients;
+    if (typed_.all) clients = clients_of_living();
     const std::string& set = typed_.bring_out.keep;
     if (!set.empty() && operands_.size() != 1)
       return usage("usage", "--keep names the changes of one session",
                    "stop the sessions one by one");
-    std::vector<session::Client> clients = SBX_TRY(clients_of_all());
+    if (!typed_.all) clients = SBX_TRY(clients_of_all());
     Json done{{"stopped", Json::array()}};
     if (!set.empty()) {
       auto kept = keep_as(set);
@@ -298,49 +318,54 @@ class SessionCommand {
     SBX_TRY(most(1));
     const Json facts = SBX_TRY(ask(operands_.front(), {{"op", stats ? "stats" : "info"}}));
     if (typed_.output.json) return print(dump(session::headed(facts)));
-    std::string text =
-        fmt::format("{}  policy {} ({}), process {}\n", facts.value("name", ""),
-                    printable(facts["policy"].value("name", "")),
-                    printable(facts["policy"].value("source", "")), facts.value("pid", 0));
-    text += fmt::format(
-        "  directory  {}\n  started    {}\n  expires    {}, or after {} without use\n",
-        printable(facts.value("directory", "")), time_text(facts.value("started", std::int64_t{0})),
-        time_text(facts.value("expires", std::int64_t{0})),
-        describe(Milliseconds{facts.value("idle_ms", std::int64_t{0})}));
-    text += fmt::format("  calls      {} running\n", facts.value("calls_running", 0));
+    std::string text = fmt::format("{}  policy {} ({}), process {}\n", member_or(facts, "name", ""),
+                                   printable(member_or(part(facts, "policy"), "name", "")),
+                                   printable(member_or(part(facts, "policy"), "source", "")),
+                                   member_or(facts, "pid", 0));
+    text +=
+        fmt::format("  directory  {}\n  started    {}\n  expires    {}, or after {} without use\n",
+                    printable(member_or(facts, "directory", "")),
+                    time_text(member_or(facts, "started", std::int64_t{0})),
+                    time_text(member_or(facts, "expires", std::int64_t{0})),
+                    describe(Milliseconds{member_or(facts, "idle_ms", std::int64_t{0})}));
+    const auto contexts = member_or(facts, "contexts", 0);
+    text += fmt::format("  calls      {} running, {} context{}\n",
+                        member_or(facts, "calls_running", 0), contexts, contexts == 1 ? "" : "s");
     text += stats ? stats_lines(facts) : budget_lines(facts);
-    for (const Json& each : facts["degraded"])
-      text += fmt::format("  weaker     {}: {}\n", printable(each.value("what", "")),
-                          printable(each.value("why", "")));
+    for (const Json& each : part(facts, "degraded"))
+      text += fmt::format("  weaker     {}: {}\n", printable(member_or(each, "what", "")),
+                          printable(member_or(each, "why", "")));
     return print(text);
   }
 
   static std::string budget_lines(const Json& facts) {
-    const Json& limits = facts["limits"];
+    const Json& limits = part(facts, "limits");
     const auto bytes = [&](const char* key) {
-      return describe(Bytes{limits.value(key, std::uint64_t{0})});
+      return describe(Bytes{member_or(limits, key, std::uint64_t{0})});
     };
     const auto time = [&](const char* key) {
-      return limits[key].is_number() ? describe(Milliseconds{limits[key].get<std::int64_t>()})
-                                     : "any";
+      return part(limits, key).is_number_integer()
+                 ? describe(Milliseconds{part(limits, key).get<std::int64_t>()})
+                 : "any";
     };
     return fmt::format(
         "  workspace  {}\n  budgets    memory {}, disk {}, {} processes, {} CPUs\n"
         "             of each call: wall time {}, CPU time {}\n",
-        facts.value("workspace", ""), bytes("memory_bytes"), bytes("disk_bytes"),
-        limits.value("processes", std::uint64_t{0}), limits.value("cpus", 0.0),
+        member_or(facts, "workspace", ""), bytes("memory_bytes"), bytes("disk_bytes"),
+        member_or(limits, "processes", std::uint64_t{0}), member_or(limits, "cpus", 0.0),
         time("wall_time_ms"), time("cpu_time_ms"));
   }
 
   static std::string stats_lines(const Json& facts) {
     const auto bytes = [&](const char* key) {
-      return describe(Bytes{facts.value(key, std::uint64_t{0})});
+      return describe(Bytes{member_or(facts, key, std::uint64_t{0})});
     };
     return fmt::format(
         "  memory     {} of {}\n  disk       {} of {}\n  processes  {} of {}\n  CPU time   {}\n",
         bytes("memory_bytes"), bytes("memory_limit_bytes"), bytes("disk_bytes"),
-        bytes("disk_limit_bytes"), facts.value("processes", 0), facts.value("processes_limit", 0),
-        describe(Milliseconds{facts.value("cpu_ms", std::int64_t{0})}));
+        bytes("disk_limit_bytes"), member_or(facts, "processes", 0),
+        member_or(facts, "processes_limit", 0),
+        describe(Milliseconds{member_or(facts, "cpu_ms", std::int64_t{0})}));
   }
 
   Result<int> extend() const {
@@ -356,7 +381,7 @@ class SessionCommand {
     const Json facts =
         SBX_TRY(ask(operands_.front(), {{"op", "extend"}, {"milliseconds", time->count()}}));
     if (typed_.output.json) return print(dump(session::headed(facts)));
-    return print("expires " + time_text(facts.value("expires", std::int64_t{0})) + "\n");
+    return print("expires " + time_text(member_or(facts, "expires", std::int64_t{0})) + "\n");
   }
 
   // --- calls
@@ -367,14 +392,16 @@ class SessionCommand {
     if (typed_.output.json) return print(dump(session::headed(facts)));
     std::string text = fmt::format("{:>5}  {:<10}  {:>6}  {:<19}  {}\n", "CALL", "STATE", "STATUS",
                                    "SINCE", "COMMAND");
-    for (const Json& each : facts["calls"]) {
+    for (const Json& each : part(facts, "calls")) {
       const auto status = each.find("exit_status");
       text += fmt::format(
-          "{:>5}  {:<10}  {:>6}  {:<19}  {}\n", each.value("call", 0),
-          each.value("state", "") +
-              (each.value("background", false) && each.value("state", "") == "running" ? " &" : ""),
+          "{:>5}  {:<10}  {:>6}  {:<19}  {}\n", member_or(each, "call", 0),
+          member_or(each, "state", "") +
+              (member_or(each, "background", false) && member_or(each, "state", "") == "running"
+                   ? " &"
+                   : ""),
           status == each.end() || status->is_null() ? "" : std::to_string(status->get<int>()),
-          time_text(each.value("since", std::int64_t{0})), each.value("command", ""));
+          time_text(member_or(each, "since", std::int64_t{0})), member_or(each, "command", ""));
     }
     return print(text);
   }
@@ -387,11 +414,12 @@ class SessionCommand {
     if (typed_.output.json) return print(dump(session::headed(facts)));
     std::string text = fmt::format("{:<20}  {:<10}  {:<8}  {:>5}  {:>7}  {}\n", "CONTEXT",
                                    "LANGUAGE", "STATE", "CELLS", "WAITING", "SINCE");
-    for (const Json& each : facts["contexts"])
+    for (const Json& each : part(facts, "contexts"))
       text +=
-          fmt::format("{:<20}  {:<10}  {:<8}  {:>5}  {:>7}  {}\n", each.value("context", ""),
-                      each.value("language", ""), each.value("state", ""), each.value("cells", 0),
-                      each.value("waiting", 0), time_text(each.value("since", std::int64_t{0})));
+          fmt::format("{:<20}  {:<10}  {:<8}  {:>5}  {:>7}  {}\n", member_or(each, "context", ""),
+                      member_or(each, "language", ""), member_or(each, "state", ""),
+                      member_or(each, "cells", 0), member_or(each, "waiting", 0),
+                      time_text(member_or(each, "since", std::int64_t{0})));
     return print(text);
   }
 
@@ -401,7 +429,8 @@ class SessionCommand {
     if (operands_.size() > 1) return std::vector{operands_[1]};
     std::vector<std::string> names;
     const Json facts = SBX_TRY(ask(operands_.front(), {{"op", "contexts"}}));
-    for (const Json& each : facts["contexts"]) names.push_back(each.value("context", ""));
+    for (const Json& each : part(facts, "contexts"))
+      names.push_back(member_or(each, "context", ""));
     return names;
   }
 
@@ -409,7 +438,7 @@ class SessionCommand {
     Json names = Json::array();
     for (const std::string& name : SBX_TRY(named_contexts())) {
       const Json done = SBX_TRY(ask(operands_.front(), {{"op", "interrupt"}, {"context", name}}));
-      if (done.value("interrupted", false)) names.push_back(name);
+      if (member_or(done, "interrupted", false)) names.push_back(name);
     }
     if (names.empty() && !typed_.output.json) write_stderr("sbx: no cell runs there\n");
     return answered({{"interrupted", std::move(names)}});
@@ -433,18 +462,24 @@ class SessionCommand {
     if (typed_.output.json) return log_as_json(wish);
     for (;;) {
       const auto answer = ask(operands_.front(), wish);
-      const bool has_begun = wish.value("follow", false);
+      const bool has_begun = member_or(wish, "follow", false);
       if (!answer && has_begun && is_gone(answer.error())) return kDone;  // and the call with it
       if (!answer) return fail(answer.error());
       const Json& log = *answer;
       for (const auto& [key, fd] :
            {std::pair("stdout", STDOUT_FILENO), std::pair("stderr", STDERR_FILENO)})
-        SBX_TRY(sys::write_all(fd, made_safe(session::binary_of(log, key), fd)));
-      if (!typed_.follow || log.value("ended", false)) return kDone;
+        SBX_TRY(write_to(fd, key, made_safe(session::binary_of(log, key), fd)));
+      if (!typed_.follow || member_or(log, "ended", false)) return kDone;
       wish["follow"] = true;
-      wish["out"] = log.value("out", std::uint64_t{0});
-      wish["err"] = log.value("err", std::uint64_t{0});
+      wish["out"] = member_or(log, "out", std::uint64_t{0});
+      wish["err"] = member_or(log, "err", std::uint64_t{0});
     }
+  }
+
+  static Status write_to(int fd, const char* name, const std::string& text) {
+    Status written = sys::write_all(fd, text);
+    if (!written) written.error().message = std::string("cannot write to ") + name;
+    return written;
   }
 
   static bool is_gone(const Error& error) {
@@ -453,10 +488,10 @@ class SessionCommand {
 
   Result<int> log_as_json(const Json& wish) const {
     const Json log = SBX_TRY(ask(operands_.front(), wish));
-    Json json{{"call", wish["call"]}, {"ended", log.value("ended", false)}};
+    Json json{{"call", wish["call"]}, {"ended", member_or(log, "ended", false)}};
     for (const auto& [key, count] : {std::pair("stdout", "out"), std::pair("stderr", "err")}) {
       put_name(json, key, session::binary_of(log, key));
-      json[fmt::format("{}_bytes", key)] = log.value(count, std::uint64_t{0});
+      json[fmt::format("{}_bytes", key)] = member_or(log, count, std::uint64_t{0});
     }
     return answered(json);
   }
@@ -471,9 +506,9 @@ class SessionCommand {
     const std::uint64_t call = SBX_TRY(call_number());
     const Json ended = SBX_TRY(
         ask(operands_.front(), {{"op", "wait"}, {"call", call}, {"record", typed_.output.json}}));
-    const int status = ended.value("status", exit_status::kCouldNot);
+    const int status = member_or(ended, "status", exit_status::kCouldNot);
     if (!typed_.output.json) return status;
-    return print(ended.value("record", "")) == kDone ? status : exit_status::kCouldNot;
+    return print(member_or(ended, "record", "")) == kDone ? status : exit_status::kCouldNot;
   }
 
   Result<int> kill() const {
@@ -481,7 +516,7 @@ class SessionCommand {
     Json wish{{"op", "kill"}, {"call", SBX_TRY(call_number())}};
     if (operands_.size() > 2) wish["signal"] = SBX_TRY(signal_of(operands_[2]));
     (void)SBX_TRY(ask(operands_.front(), wish));
-    return answered({{"call", wish["call"]}, {"signal", wish.value("signal", SIGTERM)}});
+    return answered({{"call", wish["call"]}, {"signal", member_or(wish, "signal", SIGTERM)}});
   }
 
   // --- the workspace
@@ -505,10 +540,10 @@ class SessionCommand {
     if (typed_.output.json && texts) put_name(seen, "text", text);
     const int printed = typed_.output.json ? print(dump(session::headed(seen))) : print(text);
     if (!typed_.patch) return printed;
-    for (const Json& each : typed_.output.json ? Json::array() : seen["left"])
-      write_stderr("sbx: not in the patch: " + printable(each.value("path", "")) + ": " +
-                   printable(each.value("why", "")) + "\n");
-    return printed != kDone || seen["left"].empty() ? printed : kFindings;
+    for (const Json& each : typed_.output.json ? Json::array() : part(seen, "left"))
+      write_stderr("sbx: not in the patch: " + printable(member_or(each, "path", "")) + ": " +
+                   printable(member_or(each, "why", "")) + "\n");
+    return printed != kDone || part(seen, "left").empty() ? printed : kFindings;
   }
 
   /// The session only makes a snapshot, and its calls go on. This process asks and applies: nothing is left to answer
@@ -519,7 +554,7 @@ class SessionCommand {
     auto life = SBX_TRY(SessionLife::watch(host_, operands_.front()));
     const Json made = SBX_TRY(ask_reader({{"snapshot", true}}));
     const std::vector<std::string> patterns(operands_.begin() + 1, operands_.end());
-    if (!made["snapshot"].is_string()) {
+    if (!part(made, "snapshot").is_string()) {
       if (!typed_.output.json) write_stderr("sbx: nothing was changed, so nothing is applied\n");
       return applied({{"applied", nullptr}, {"incomplete", !patterns.empty()}});
     }
@@ -548,10 +583,10 @@ class SessionCommand {
   [[nodiscard]] int applied(const Json& done) const {
     if (typed_.output.json && print(dump(session::headed(done))) != kDone)
       return exit_status::kCouldNot;
-    if (const int signal = done.value("signal", 0); signal != 0)
+    if (const int signal = member_or(done, "signal", 0); signal != 0)
       return exit_status_of(Cancelled{signal});
-    if (done.value("failures", false)) return exit_status::kCouldNot;
-    return done.value("incomplete", false) ? kFindings : kDone;
+    if (member_or(done, "failures", false)) return exit_status::kCouldNot;
+    return member_or(done, "incomplete", false) ? kFindings : kDone;
   }
 
   [[nodiscard]] Result<Json> keep_as(const std::string& set) const {

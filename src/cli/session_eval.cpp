@@ -2,16 +2,20 @@
 
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/event_loop.hpp"
+#include "base/read_stream.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "cli/cell_results.hpp"
@@ -20,6 +24,7 @@
 #include "cli/parent.hpp"
 #include "cli/usage.hpp"
 #include "plan/program/languages.hpp"
+#include "plan/program/shebang.hpp"
 #include "record/cell.hpp"
 #include "record/words.hpp"
 #include "run/launch.hpp"
@@ -33,6 +38,9 @@
 namespace sbx::cli {
 namespace {
 
+using session::member_or;
+using session::part;
+
 constexpr std::size_t kLongestCode = std::size_t{64} << 20;
 /// Where pictures are put that nobody asked for.
 constexpr const char* kPictures = "sbx-pictures";
@@ -40,7 +48,8 @@ constexpr const char* kPictures = "sbx-pictures";
 /// One stream of the cell as events: whole characters, and base64 where it is no text.
 class StreamEvents {
  public:
-  explicit StreamEvents(const char* name) : name_(name) {}
+  using Print = std::function<void(const Json& event)>;
+  StreamEvents(const char* name, Print print) : name_(name), print_(std::move(print)) {}
 
   void add(std::string_view bytes) {
     rest_ += bytes;
@@ -66,12 +75,13 @@ class StreamEvents {
     const std::string bytes = rest_.substr(0, count);
     rest_.erase(0, count);
     const bool text = is_utf8(bytes);
-    (void)record::print_answer(dump({{"event", name_},
-                                     {"text", text ? bytes : base64(bytes)},
-                                     {"encoding", text ? "utf-8" : "base64"}}));
+    print_({{"event", name_},
+            {"text", text ? bytes : base64(bytes)},
+            {"encoding", text ? "utf-8" : "base64"}});
   }
 
   const char* name_;
+  Print print_;
   std::string rest_;
 };
 
@@ -79,7 +89,26 @@ Paint paint(const Invocation& typed) {
   return paint_for(typed.output.color, STDERR_FILENO);
 }
 
-/// As typed, or that of the file's extension; empty: neither says it.
+/// Of a script's "#!" line; empty: it has none, or one of something else.
+std::string language_of_first_line(const std::string& file) {
+  constexpr std::size_t kLongest = 256;  // as the kernel reads of it, execve(2)
+  const auto open = sys::open_to_read(file);
+  struct stat facts{};
+  if (!open || ::fstat(open->get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return {};
+  const auto head = sys::read_all(open->get(), kLongest);
+  const auto line = head ? plan::read_shebang(*head) : std::nullopt;
+  if (!line) return {};
+  const auto command = plan::env_command(*line);
+  std::string program = command && !command->empty() ? command->front() : line->interpreter;
+  program.erase(0, program.rfind('/') + 1);
+  for (const auto& [name, language] :
+       {std::pair("python", "python"), std::pair("node", "javascript"), std::pair("Rscript", "r"),
+        std::pair("bash", "bash")})
+    if (program.starts_with(name)) return language;
+  return program == "sh" ? "bash" : "";
+}
+
+/// As typed, or that of the file's extension or first line; empty: none of them says it.
 std::string language(const Invocation& typed) {
   if (!typed.request.language.empty() || typed.operands.size() < 2) return typed.request.language;
   const std::string& file = typed.operands[1];
@@ -89,12 +118,13 @@ std::string language(const Invocation& typed) {
   const std::size_t dot = file.rfind('.');
   const auto* const known =
       dot == std::string::npos ? nullptr : plan::language_of_extension(file.substr(dot + 1));
-  return known == nullptr ? "" : std::string(known->name);
+  if (known != nullptr) return std::string(known->name);
+  return file == "-" ? "" : language_of_first_line(file);
 }
 
-bool print_record(const Invocation& typed, const Json& record) {
-  if (!typed.cell.stream) return record::print_answer(dump(record));
-  return record::print_answer(dump({{"event", "end"}, {"record", record}}));
+/// As it is printed.
+Json last_words(const Invocation& typed, const Json& record) {
+  return typed.cell.stream ? Json{{"event", "end"}, {"record", record}} : record;
 }
 
 /// No cell ran, or nobody knows how it ended.
@@ -110,8 +140,8 @@ int no_result(const Invocation& typed, const std::string& id, const Error& error
     cell.state = record::CellState::lost;
   if (!typed.operands.empty() && session::check_name(typed.operands.front()))
     cell.name.session = typed.operands.front();
-  return print_record(typed, record::cell_json(cell, error)) ? exit_status_of(error)
-                                                             : exit_status::kCouldNot;
+  const Json record = last_words(typed, record::cell_json(cell, error));
+  return record::print_answer(dump(record)) ? exit_status_of(error) : exit_status::kCouldNot;
 }
 
 class Eval {
@@ -156,12 +186,15 @@ class Eval {
   }
 
   static Result<std::string> read_file_of_code(const std::string& file) {
+    if (file.ends_with(".ipynb"))
+      return usage("usage", "'" + printable(file) + "' is a notebook, and no cell",
+                   "sbx run --cells " + shell_word(file));
     const UniqueFd open = SBX_TRY(sys::open_to_read(file));
     return read_code(open.get(), "'" + printable(file) + "'");
   }
 
   static Result<std::string> read_code(int fd, const std::string& shown) {
-    auto text = sys::read_all(fd, kLongestCode + 1);
+    auto text = sys::read_stream(fd, kLongestCode + 1);
     if (!text && text.error().errno_value == EISDIR)
       return usage("not-a-file", shown + " is a directory", "name a file, or - for standard input");
     if (!text) {
@@ -199,7 +232,7 @@ class Eval {
     UniqueFd out;
     UniqueFd err;
     if (typed_.cell.stream) {
-      (void)record::print_answer(dump({{"event", "start"}, {"id", id_}}));
+      print({{"event", "start"}, {"id", id_}});
       out = SBX_TRY(follow(out_, out_events_));
       err = SBX_TRY(follow(err_, err_events_));
     }
@@ -261,12 +294,15 @@ class Eval {
   }
 
   void tell_event(const Json& packet) {
-    out_.deliver_until(packet.value("after_out", std::uint64_t{0}));
-    err_.deliver_until(packet.value("after_err", std::uint64_t{0}));
-    Json line{{"event", packet.value("event", "")}};
-    line.update(packet["what"]);
-    (void)record::print_answer(dump(line));
+    out_.deliver_until(member_or(packet, "after_out", std::uint64_t{0}));
+    err_.deliver_until(member_or(packet, "after_err", std::uint64_t{0}));
+    Json line{{"event", member_or(packet, "event", "")}};
+    if (const Json& what = part(packet, "what"); what.is_object()) line.update(what);
+    print(line);
   }
+
+  /// A reader of events that misses one is told no other, and the cell goes on.
+  void print(const Json& event) { printed_ = printed_ && record::print_answer(dump(event)); }
 
   // --- the answer
 
@@ -274,17 +310,21 @@ class Eval {
     const auto error = last_.find("error");
     // Nothing ran, and it was not its context that said so.
     if (error != last_.end() && !last_.contains("cell")) return fail(session::error_from(*error));
-    Json record = last_.value("cell", Json::object());
+    Json record = part(last_, "cell");
     const bool is_saved = save(record);
-    int status = last_.value("status", exit_status::kCouldNot);
+    int status = member_or(last_, "status", exit_status::kCouldNot);
     if (!is_saved) status = exit_status::kCouldNot;
     const bool as_json = typed_.cell.stream || typed_.output.json;
     if (error != last_.end()) {
       if (!as_json) return fail(session::error_from(*error));
       write_stderr(record::error_text(session::error_from(*error), paint(typed_)));
     }
-    const bool printed = as_json ? print_record(typed_, record) : tell(record);
-    return printed ? status : exit_status::kCouldNot;
+    if (as_json)
+      print(last_words(typed_, record));
+    else
+      printed_ = tell(record);
+    run_.is_unwritten = !printed_ || record.contains("write_error");
+    return printed_ ? status : exit_status::kCouldNot;
   }
 
   /// The cell has run, whatever becomes of its files.
@@ -311,23 +351,23 @@ class Eval {
   [[nodiscard]] bool shows_pictures(const Json& record) const {
     if (typed_.cell.stream || typed_.output.json || typed_.output.quiet) return false;
     if (::isatty(STDOUT_FILENO) != 1) return false;
-    const Json answer = record.value("answer", Json());
+    const Json answer = part(record, "answer");
     if (!answer.is_object()) return false;
-    return std::ranges::any_of(answer["results"],
-                               [](const Json& each) { return has_picture(each["data"]); });
+    return std::ranges::any_of(part(answer, "results"),
+                               [](const Json& each) { return has_picture(part(each, "data")); });
   }
 
   [[nodiscard]] bool tell(const Json& record) {
-    const Json answer = record.value("answer", Json());
+    const Json answer = part(record, "answer");
     bool printed = true;
     const char* const cure = typed_.cell.results.empty() ? "--results DIR saves it" : "";
     if (answer.is_object()) {
-      run_.count = answer.value("count", std::uint64_t{0});
-      for (const Json& each : answer["results"])
+      run_.count = member_or(answer, "count", std::uint64_t{0});
+      for (const Json& each : part(answer, "results"))
         printed = show_result(each, typed_.output.quiet, cure) && printed;
-      if (const Json& error = answer["error"]; error.is_object()) tell_error(error);
+      if (const Json& error = part(answer, "error"); error.is_object()) tell_error(error);
     }
-    run_.lost_state = record.value("state", "") == "lost";
+    run_.lost_state = member_or(record, "state", "") == "lost";
     run_.ended_context = run_.lost_state && !record.contains("lost_because");
     if (!typed_.output.quiet)
       tell_outcome(record, known_, {.of_budget = sets_budget(record)}, paint(typed_));
@@ -336,7 +376,7 @@ class Eval {
 
   /// An option of this cell set the budget that it has spent.
   [[nodiscard]] bool sets_budget(const Json& record) const {
-    const Json& reason = record["outcome"]["reason"];
+    const Json& reason = part(part(record, "outcome"), "reason");
     if (!reason.is_string()) return false;
     const std::string key =
         reason == "output" ? "output.passed" : "limits." + reason.get<std::string>();
@@ -355,8 +395,9 @@ class Eval {
   std::optional<EventLoop> loop_;
   CellStream out_;
   CellStream err_;
-  StreamEvents out_events_{"stdout"};
-  StreamEvents err_events_{"stderr"};
+  StreamEvents out_events_{"stdout", [this](const Json& event) { print(event); }};
+  StreamEvents err_events_{"stderr", [this](const Json& event) { print(event); }};
+  bool printed_ = true;
   int open_streams_ = 0;
   bool ended_ = false;
   std::optional<Error> failure_;

@@ -16,6 +16,7 @@ struct CellRun {
   int signal = 0;           ///< the last one that this process got meanwhile
   std::uint64_t count = 0;  ///< the cell's number; 0: unknown
   bool lost_state = false;  ///< that was said
+  bool is_unwritten = false;   ///< a part of what it printed is lost
   bool ended_context = false;  ///< with this cell: the next one is the first of another interpreter
 };
 

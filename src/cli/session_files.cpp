@@ -22,6 +22,9 @@
 namespace sbx::cli {
 namespace {
 
+using session::member_or;
+using session::part;
+
 std::unexpected<Error> wrong_operands(const Invocation& typed, const char* needs) {
   return cli::usage("usage", fmt::format("\"sbx {}\" {}", typed.command, needs),
                     fmt::format("sbx {} --help", typed.command));
@@ -72,6 +75,17 @@ void tell_left(const std::vector<workspace::Left>& left, std::uint64_t more) {
     write_stderr("sbx: left out: " + printable(each.path) + ": " + printable(each.why) + "\n");
   more += left.size() - shown;
   if (more > 0) write_stderr(fmt::format("sbx: left out: {} more; --json lists them\n", more));
+}
+
+/// How much of what was asked for a command did.
+struct Extent {
+  bool all = false;
+  bool any = false;
+  bool failed = false;  ///< else what is missing is of a kind that is never copied
+};
+int status_of_extent(const Extent& done) {
+  if (done.all) return kDone;
+  return done.any || !done.failed ? kFindings : exit_status::kCouldNot;
 }
 
 /// What a command did, as JSON or, what it left out, as messages.
@@ -131,9 +145,11 @@ Result<int> put_files(const Invocation& typed, const host::Host& host) {
   left.insert(left.end(), report->left.begin(), report->left.end());
   const int told = tell_done(typed, {{"files", report->files}, {"bytes", report->bytes}}, left,
                              sent.more_left + report->more_left);
-  const bool all = left.empty() && sent.is_whole;
+  const bool all = left.empty() && sent.is_whole && status == kDone;
   if (told != kDone) return told;
-  return sent.has_failures || status != kDone ? exit_status::kCouldNot : all ? kDone : kFindings;
+  return status_of_extent({.all = all,
+                           .any = report->files > 0 || report->bytes > 0,
+                           .failed = sent.has_failures || status != kDone});
 }
 
 Result<int> get_files(const Invocation& typed, const host::Host& host) {
@@ -143,18 +159,18 @@ Result<int> get_files(const Invocation& typed, const host::Host& host) {
   session::Client asking = SBX_TRY(session::Client::connect(host, typed.operands.front()));
   const Json facts = SBX_TRY(asking.ask({{"op", "info"}}));
   const workspace::OutLimits limits{
-      .max_bytes = facts["outputs"].value("max_bytes", std::uint64_t{0}),
-      .max_files = facts["outputs"].value("max_files", std::uint64_t{0}),
-      .max_depth = facts["outputs"].value("max_depth", std::uint64_t{0})};
+      .max_bytes = member_or(part(facts, "outputs"), "max_bytes", std::uint64_t{0}),
+      .max_files = member_or(part(facts, "outputs"), "max_files", std::uint64_t{0}),
+      .max_depth = member_or(part(facts, "outputs"), "max_depth", std::uint64_t{0})};
   const UniqueFd target = SBX_TRY(workspace::prepare_target(folder));
   const std::string place = host.files->canonical(folder).value_or(folder);
   std::vector<std::string> words = SBX_TRY(transfer::get_arguments(paths, limits, place));
   OwnCall call = SBX_TRY(OwnCall::begin(host, typed.operands.front(), std::move(words), "get"));
   call.close_to();
   std::vector<std::string> policy_files;
-  for (const Json& each : facts["policy_files"])
+  for (const Json& each : part(facts, "policy_files"))
     policy_files.push_back(
-        host.files->canonical(each.get<std::string>()).value_or(each.get<std::string>()));
+        host.files->canonical(session::text_of(each)).value_or(session::text_of(each)));
   auto got = transfer::receive_files(
       call.from(), target.get(),
       {.paths = paths, .limits = limits, .place = place, .policy_files = std::move(policy_files)});
@@ -168,9 +184,13 @@ Result<int> get_files(const Invocation& typed, const host::Host& host) {
       if (each.type != FileType::folder)
         write_stderr(
             fmt::format("sbx: {} ({})\n", printable(each.path), describe(Bytes{each.bytes})));
-  if (got->broken) return fail(*got->broken);
-  if (got->has_failures) return exit_status::kCouldNot;
-  return status != kDone || !got->left.empty() || got->more_left > 0 ? kFindings : kDone;
+  if (got->broken) {  // the answer is printed
+    write_stderr(record::error_text(*got->broken, paint_for(typed.output.color, STDERR_FILENO)));
+    return exit_status_of(*got->broken);
+  }
+  return status_of_extent({.all = status == kDone && got->left.empty() && got->more_left == 0,
+                           .any = !got->brought.empty(),
+                           .failed = got->has_failures || status != kDone});
 }
 
 Result<int> list_files(const Invocation& typed, const host::Host& host) {
@@ -181,6 +201,8 @@ Result<int> list_files(const Invocation& typed, const host::Host& host) {
   call.close_to();
   const transfer::Listing listing = SBX_TRY(transfer::read_listing(call.from()));
   const int status = SBX_TRY(call.end());
+  const Extent done{
+      .all = status == kDone, .any = !listing.entries.empty(), .failed = status != kDone};
   if (typed.output.json) {
     Json json = session::headed(Json::object());
     put_name(json, "path", path);
@@ -197,9 +219,7 @@ Result<int> list_files(const Invocation& typed, const host::Host& host) {
     }
     json["left"] = changes::left_json(listing.left);
     json["is_cut"] = listing.is_cut;
-    return print(dump(json)) != kDone ? exit_status::kCouldNot
-           : status == kDone          ? kDone
-                                      : kFindings;
+    return print(dump(json)) != kDone ? exit_status::kCouldNot : status_of_extent(done);
   } else {
     std::string text;
     for (const transfer::Listed& each : listing.entries)
@@ -211,7 +231,7 @@ Result<int> list_files(const Invocation& typed, const host::Host& host) {
   tell_left(listing.left, 0);
   if (listing.is_cut)
     write_stderr(fmt::format("sbx: only the first {} names are listed\n", listing.entries.size()));
-  return status == kDone ? kDone : kFindings;
+  return status_of_extent(done);
 }
 
 }  // namespace sbx::cli

@@ -1,13 +1,18 @@
 #include "cli/session_start.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
 
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/text.hpp"
 #include "cli/answer.hpp"
 #include "cli/cell_words.hpp"
+#include "cli/complaint.hpp"
 #include "cli/session_exec.hpp"
 #include "cli/usage.hpp"
 #include "policy/keys.hpp"
@@ -22,6 +27,11 @@
 
 namespace sbx::cli {
 namespace {
+
+using session::member_or;
+using session::part;
+
+constexpr std::string_view kExists = "session-exists";
 
 int tell(const Invocation& typed, const Error& error, int status) {
   write_stderr(record::error_text(error, paint_for(typed.output.color, STDERR_FILENO)));
@@ -90,7 +100,8 @@ Status check_same_policy(const Invocation& start, const host::Host& host, const 
     overrides.insert(overrides.end(), list->begin(), list->end());
   const auto policy = policy::load(start.policies, overrides, settings.context);
   if (!policy) return fail(policy.error().front());
-  if (sha256_hex(policy::write_for_hash(*policy)) == facts["policy"].value("sha256", "")) return {};
+  if (sha256_hex(policy::write_for_hash(*policy)) == member_or(part(facts, "policy"), "sha256", ""))
+    return {};
   auto client = SBX_TRY(session::Client::connect(host, start.session));
   const auto theirs = policy::parse_text(
       session::binary_of(SBX_TRY(client.ask({{"op", "policy"}})), "text"), "", settings.context);
@@ -109,15 +120,15 @@ Status check_same_policy(const Invocation& start, const host::Host& host, const 
 /// Relative paths, of the command and of the policy, mean the directory in which the session was started.
 Status check_same_directory(const host::Host& host, const Json& facts) {
   const auto exact = [](const Json& names, const char* key) {
-    return names.value(std::string(key) + "_b64", names.value(key, ""));
+    return member_or(names, (std::string(key) + "_b64").c_str(), member_or(names, key, ""));
   };
   Json here;
   put_name(here, "started_in", host.working_directory);
-  if (!facts.value("follows_caller", false) ||
+  if (!member_or(facts, "follows_caller", false) ||
       exact(facts, "started_in") == exact(here, "started_in"))
     return {};
-  const std::string started_in = facts.value("started_in", "");
-  const std::string name = printable(facts.value("name", ""));
+  const std::string started_in = member_or(facts, "started_in", "");
+  const std::string name = printable(member_or(facts, "name", ""));
   return usage("other-directory",
                fmt::format("the session \"{}\" runs in '{}', and this directory is '{}'", name,
                            printable(started_in), printable(host.working_directory)),
@@ -139,7 +150,7 @@ Status check_living(const Invocation& start, const host::Host& host, session::Cl
 }  // namespace
 
 session::StartAnswer start_session(const Invocation& typed, const OwnProcess& process,
-                                   const std::string& name, int owner) {
+                                   const std::string& name, int owner, IfExists exists) {
   // The session's process has no descriptors but its own.
   auto variables = run::read_variables(typed.variables);
   if (!variables)
@@ -155,7 +166,8 @@ session::StartAnswer start_session(const Invocation& typed, const OwnProcess& pr
   request.arguments = process.arguments;
   const Paint paint = paint_for(typed.output.color, STDERR_FILENO);
   return session::start(name, std::move(request), {}, [&](const policy::Findings& findings) {
-    write_stderr(record::findings_text(findings, paint));
+    if (exists == IfExists::is_told || findings.front().code != kExists)
+      write_stderr(record::findings_text(findings, paint));
   });
 }
 
@@ -163,8 +175,40 @@ namespace {
 
 /// What the caller should know of the sandbox, as `sbx run` says it.
 void tell_notes(const Json& facts) {
-  for (const Json& each : facts["notes"])
-    write_stderr("sbx: " + printable(each.get<std::string>()) + "\n");
+  for (const Json& each : part(facts, "notes"))
+    write_stderr("sbx: " + printable(session::text_of(each)) + "\n");
+}
+
+/// In the session of that name, which is started where it does not live. Several commands may do so at once: one starts it,
+/// and the others wait for that and find it.
+struct Joined {
+  std::optional<session::StartAnswer> started{};  ///< by this command, or in vain
+  std::optional<session::Client> client{};        ///< it lived
+};
+Joined join_session(const Invocation& start, const OwnProcess& process, const host::Host& host,
+                    const std::string& name) {
+  constexpr int kMost = 100;  // of starts while it ends
+  constexpr int kPause = 10;  // ms
+  Joined joined;
+  for (int i = 0; i < kMost; ++i) {
+    auto client = session::Client::connect(host, name);
+    if (client) {
+      joined.client.emplace(std::move(*client));
+      joined.started.reset();
+      return joined;
+    }
+    if (client.error().code != "no-such-session") {  // it lives, and can't be asked
+      joined.started = {.status = tell(start, client.error(), exit_status_of(client.error())),
+                        .error = client.error()};
+      return joined;
+    }
+    joined.started = start_session(start, process, name, -1, IfExists::is_not_told);
+    const bool exists = joined.started->error && joined.started->error->code == kExists;
+    if (!exists) return joined;
+    if (i > 0) (void)::poll(nullptr, 0, kPause);
+  }
+  (void)tell(start, *joined.started->error, 0);
+  return joined;
 }
 
 int not_started(const session::StartAnswer& started) {
@@ -178,28 +222,27 @@ int not_started(const session::StartAnswer& started) {
 
 int start_command(const Invocation& typed, const OwnProcess& process) {
   if (typed.operands.size() > 1)
-    return tell(typed,
-                {.kind = ErrorKind::usage,
-                 .code = "usage",
-                 .message = "\"sbx session start\" takes one name",
-                 .hint = "what runs in it is given to sbx session exec"},
-                kUsage);
+    return complain(typed, {.kind = ErrorKind::usage,
+                            .code = "usage",
+                            .message = "\"sbx session start\" takes one name",
+                            .hint = "what runs in it is given to sbx session exec"});
   const std::string name = typed.operands.empty() ? session::make_name() : typed.operands.front();
-  if (const Status right = session::check_name(name); !right)
-    return tell(typed, right.error(), kUsage);
+  if (const Status right = session::check_name(name); !right) return complain(typed, right.error());
   // Held back until somebody knows the name.
   const auto signals = take_ending_signals();
-  if (!signals) return not_started(typed, signals.error());
+  if (!signals) return complain(typed, signals.error());
   const session::StartAnswer started = start_session(typed, process, name);
+  if (started.status != 0 && started.error)
+    return print_error(typed, *started.error) ? started.status : exit_status::kCouldNot;
   if (started.status != 0) return not_started(started);
   if (!typed.output.quiet && !typed.output.json) tell_notes(started.facts);
   if (typed.output.verbose)
-    for (const Json& each : started.facts["degraded"])
-      write_stderr("sbx: weaker: " + printable(each.value("what", "")) + ": " +
-                   printable(each.value("why", "")) + "\n");
+    for (const Json& each : part(started.facts, "degraded"))
+      write_stderr("sbx: weaker: " + printable(member_or(each, "what", "")) + ": " +
+                   printable(member_or(each, "why", "")) + "\n");
   if (typed.output.quiet) return 0;
   const std::string text = typed.output.json ? dump(session::headed(started.facts))
-                                             : started.facts.value("name", "") + "\n";
+                                             : member_or(started.facts, "name", "") + "\n";
   if (record::print_answer(text)) return 0;
   // Nobody knows its name.
   if (const auto host = host::probe_caller())
@@ -226,17 +269,18 @@ int run_in_session(const Invocation& typed, const OwnProcess& process) {
   start.request.inputs = typed.request.inputs;
   start.variables.clear();
   std::erase_if(start.named, is_of_call);
-  if (auto client = session::Client::connect(*host, name)) {
-    if (const Status fits = check_living(start, *host, *client); !fits) return refuse(fits.error());
-  } else {
-    const session::StartAnswer started = start_session(start, process, name);
+  Joined joined = join_session(start, process, *host, name);
+  if (joined.client)
+    if (const Status fits = check_living(start, *host, *joined.client); !fits)
+      return refuse(fits.error());
+  if (joined.started) {
+    const session::StartAnswer& started = *joined.started;
     if (started.status != 0 && !started.error) return not_started(started);
-    if (started.status == 0 && !typed.output.quiet) tell_notes(started.facts);
-    // Another command may have started it at the same moment.
-    if (started.status != 0 && !session::Client::connect(*host, name)) {
-      if (!typed.output.json || !started.error) return started.status;
+    if (started.status != 0) {
+      if (!typed.output.json) return started.status;
       return refuse_exec(call, *host, name, *started.error, Told::already);
     }
+    if (!typed.output.quiet) tell_notes(started.facts);
   }
   return session_exec(call, *host, name);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "cli/invocation.hpp"
@@ -8,10 +9,12 @@
 
 namespace sbx::cli {
 
+enum class IfExists : std::uint8_t { is_told, is_not_told };
 /// Starts a session with the policy and the options that were typed; `name` may be empty. `owner`: a pidfd, the session
-/// stops when that process ends; -1: none. What goes wrong is told on stderr.
+/// stops when that process ends; -1: none. What goes wrong is told on stderr, or all of it but "session-exists".
 [[nodiscard]] session::StartAnswer start_session(const Invocation& typed, const OwnProcess& process,
-                                                 const std::string& name, int owner = -1);
+                                                 const std::string& name, int owner = -1,
+                                                 IfExists exists = IfExists::is_told);
 
 /// `sbx session start [NAME]`. Returns the exit status.
 [[nodiscard]] int start_command(const Invocation& typed, const OwnProcess& process);

@@ -36,18 +36,39 @@ std::string usual_runtime_folder(const Host& host) {
   return "/run/user/" + std::to_string(host.uid);
 }
 
+void add(std::vector<std::string>& folders, std::string folder) {
+  if (!folder.empty() && std::ranges::find(folders, folder) == folders.end())
+    folders.push_back(std::move(folder));
+}
+
+/// Runtime directories that this caller's environment need not name: its state directories do.
+void add_used_runtime_folders(const Host& host, std::vector<std::string>& folders) {
+  if (host.home.empty()) return;
+  for (const std::string& state : {state_folder(host), host.home + kDefault}) {
+    const auto used = host.files->link_target(state + "/" + kRuntimeLink);
+    if (used && used->starts_with('/')) add(folders, *used);
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> state_folders(const Host& host) {
   std::vector<std::string> folders;
-  const auto add = [&](std::string folder) {
-    if (!folder.empty() && std::ranges::find(folders, folder) == folders.end())
-      folders.push_back(std::move(folder));
-  };
-  if (!host.home.empty()) add(host.home + kDefault);
-  add(state_folder(host));
-  add(runtime_folder(host));
-  if (is_private(host, usual_runtime_folder(host))) add(usual_runtime_folder(host) + "/sbx");
+  if (!host.home.empty()) add(folders, host.home + kDefault);
+  add(folders, state_folder(host));
+  add(folders, runtime_folder(host));
+  if (is_private(host, usual_runtime_folder(host)))
+    add(folders, usual_runtime_folder(host) + "/sbx");
+  add_used_runtime_folders(host, folders);
+  return folders;
+}
+
+std::vector<std::string> session_folders(const Host& host) {
+  std::vector<std::string> folders;
+  add(folders, runtime_folder(host));
+  add(folders, state_folder(host));
+  if (!host.home.empty()) add(folders, host.home + kDefault);
+  add_used_runtime_folders(host, folders);
   return folders;
 }
 

@@ -22,4 +22,10 @@ namespace sbx::host {
 /// others; else state_folder(). Empty: neither.
 [[nodiscard]] std::string runtime_folder(const Host& host);
 
+/// Where sessions of the caller can be, the directory for new ones first: runtime_folder(), state_folder(), and the runtime
+/// directory that a command of another environment has used, as cron and a terminal do.
+[[nodiscard]] std::vector<std::string> session_folders(const Host& host);
+/// A link in state_folder() to the last runtime directory that a session was started in.
+inline constexpr const char* kRuntimeLink = "runtime";
+
 }  // namespace sbx::host

@@ -40,7 +40,7 @@ Enum word(const Json& object, const char* key, const std::array<const char*, Siz
 
 constexpr std::array kEvidence = {"kernel-counter", "signal", "sampled"};
 constexpr std::array kChanges = {"created", "modified", "deleted", "mode"};
-constexpr std::array kTypes = {"file", "folder", "link", "fifo", "socket", "device"};
+constexpr std::array kTypes = {"file", "directory", "link", "fifo", "socket", "device"};
 
 std::optional<Verdict> verdict_of(const Json& outcome) {
   const std::string status = plain(outcome, "status");

@@ -70,8 +70,9 @@ std::vector<Denial> Tally::take_denials() {
 }
 
 void Tally::put_into(Outcome& outcome) {
-  std::ranges::move(denials_, std::back_inserter(outcome.denials));
-  std::ranges::move(failures_, std::back_inserter(outcome.network_failures));
+  // A session asks again and again.
+  std::ranges::copy(denials_, std::back_inserter(outcome.denials));
+  std::ranges::copy(failures_, std::back_inserter(outcome.network_failures));
   std::ranges::copy_if(used_, std::back_inserter(outcome.network_used),
                        [](const NetworkUse& use) { return use.connections > 0; });
 }

@@ -86,16 +86,51 @@ std::string cure_of_budget(const Cell& cell, Budget budget) {
   return is_output ? twice(*limit, value) : cure_of(*limit, value);
 }
 
+/// What a cell's own code decided: its exception, or the status it asked to exit with.
+int status_of_answer(const Json& answer) {
+  if (!answer.is_object()) return 1;
+  const bool ok = answer.value("ok", false);
+  const Json exit = answer.value("exit", Json());
+  if (!exit.is_number_integer()) return ok ? 0 : 1;
+  const auto status = static_cast<int>(exit.get<std::int64_t>() & 0xFF);
+  return status == 0 && !ok ? 1 : status;  // 256, say
+}
+
+/// Why a cell that answered did not succeed.
+std::string failure_of(const Json& answer) {
+  constexpr std::size_t kMost = 300;
+  if (!answer.is_object()) return "the interpreter gave no answer";
+  if (const auto error = answer.find("error"); error != answer.end() && error->is_object()) {
+    const std::string value = error->value("value", "");
+    const std::string text = error->value("name", "") + (value.empty() ? "" : ": " + value);
+    return text.size() > kMost ? lossy_utf8(text.substr(0, kMost)) + " ..." : text;
+  }
+  const Json exit = answer.value("exit", Json());
+  if (exit.is_number_integer())
+    return "the cell exited with status " + std::to_string(exit.get<std::int64_t>());
+  return "the cell did not come to its end";
+}
+
+std::string detail_of(const Cell& cell) {
+  const CellEnd& end = cell.end;
+  if (!end.detail.empty()) return lossy_utf8(end.detail);
+  if (end.how == CellEnd::How::cancelled)
+    return "cancelled by " + signal_name(end.signal.value_or(SIGINT));
+  if (end.how == CellEnd::How::answered && status_of_answer(cell.answer) != 0)
+    return failure_of(cell.answer);
+  if (end.how == CellEnd::How::answered && cell.write_error)
+    return "cannot write " + cell.write_error->stream;
+  return end.how == CellEnd::How::answered ? "" : end_name(end.how);
+}
+
 Json end_json(const Cell& cell) {
   const CellEnd& end = cell.end;
   Json json{{"status", end_name(end.how)},
             {"reason", nullptr},
             {"exit_code", optional_int(end.exit_code)},
             {"signal", optional_int(end.signal)},
-            {"success", exit_status_of(cell) == 0},
-            {"detail", lossy_utf8(end.detail)}};
-  if (end.how == CellEnd::How::cancelled && end.detail.empty())
-    json["detail"] = "cancelled by " + signal_name(end.signal.value_or(SIGINT));
+            {"success", end.how == CellEnd::How::answered && status_of_answer(cell.answer) == 0},
+            {"detail", detail_of(cell)}};
   if (end.how == CellEnd::How::denied) json["reason"] = "syscall";
   if (end.how == CellEnd::How::lost) json["code"] = "init-killed";
   if (!end.budget) return json;
@@ -124,21 +159,13 @@ Json with_outcome(const Cell& cell, Json outcome) {
             {"stderr", stream_json(cell.err)},
             {"answer", cell.answer},
             {"denials", denials_json(cell.denials)},
+            {"network", {{"failed", failures_json(cell.network_failures)}}},
             {"late_bytes", cell.late_bytes},
             {"usage", {{"wall_ms", cell.wall_ms}, {"cpu_ms", cell.cpu_ms}}},
             {"degraded", degraded_json(cell.degraded)}};
+  if (cell.write_error) json["write_error"] = write_error_json(*cell.write_error);
   if (!cell.lost_because.empty()) json["lost_because"] = lossy_utf8(cell.lost_because);
   return json;
-}
-
-/// What a cell's own code decided: its exception, or the status it asked to exit with.
-int status_of_answer(const Json& answer) {
-  if (!answer.is_object()) return 1;
-  const bool ok = answer.value("ok", false);
-  const Json exit = answer.value("exit", Json());
-  if (!exit.is_number_integer()) return ok ? 0 : 1;
-  const auto status = static_cast<int>(exit.get<std::int64_t>() & 0xFF);
-  return status == 0 && !ok ? 1 : status;  // 256, say
 }
 
 struct EndOf {
@@ -177,6 +204,7 @@ Json cell_json(const Cell& cell, const Error& error) {
 }
 
 int exit_status_of(const Cell& cell) {
+  if (cell.write_error) return exit_status::kCouldNot;
   switch (cell.end.how) {
     case CellEnd::How::answered:
       return status_of_answer(cell.answer);

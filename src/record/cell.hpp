@@ -51,8 +51,10 @@ struct Cell {
   std::string lost_because{};  ///< where an earlier interpreter lost it; empty: unknown
   Stream out;
   Stream err;
-  Json answer;  ///< the driver's, checked
+  std::optional<WriteError> write_error;  ///< the exit status is then 125
+  Json answer;                            ///< the driver's, checked
   std::vector<Denial> denials;
+  std::vector<NetworkFailure> network_failures;
   std::uint64_t late_bytes = 0;  ///< written since the cell before
   std::uint64_t wall_ms = 0;
   std::uint64_t cpu_ms = 0;

@@ -54,6 +54,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "start a session with it: sbx session start --set KEY=VALUE"},
     {"session-exists", CodeOf::command_line, "a session of that name lives",
      "use it with sbx session exec, or end it with sbx session stop"},
+    {"session-twice", CodeOf::command_line, "two sessions of one name live, in two directories",
+     "end one of them by the process that the message names"},
     {"session-gone", CodeOf::command_line, "the session has ended, or is ending",
      "sbx session start NAME starts another one"},
     {"session-silent", CodeOf::command_line, "the session's process does not answer",

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <climits>
 #include <utility>
 
@@ -109,6 +110,16 @@ bool EventWriter::send(std::string line) {
   return false;
 }
 
+void EventWriter::note_failure(int error) {
+  for (const int harmless : {EAGAIN, EINTR, EPIPE, ECONNRESET, ENOTCONN})
+    if (error == harmless) return;
+  failure_ = Error{.kind = ErrorKind::host,
+                   .code = "cannot-write",
+                   .message = "cannot write events",
+                   .errno_value = error};
+  fd_.reset();
+}
+
 /// True if nothing is left to write. SIGPIPE is ignored: without a reader write(2) fails with EPIPE.
 bool EventWriter::flush() {
   while (fd_.valid() && !rest_.empty()) {
@@ -119,6 +130,7 @@ bool EventWriter::flush() {
     const ssize_t taken = is_socket_
                               ? ::send(fd_.get(), rest_.data(), part, MSG_DONTWAIT | MSG_NOSIGNAL)
                               : ::write(fd_.get(), rest_.data(), part);
+    if (taken < 0) note_failure(errno);
     if (taken <= 0) return false;
     rest_.erase(0, static_cast<std::size_t>(taken));
   }

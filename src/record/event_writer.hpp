@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -13,7 +14,8 @@
 namespace sbx::record {
 
 /// Writes to a descriptor and never waits for its reader: a line that doesn't fit is dropped, and the next line gives
-/// the number dropped. A reader that leaves doesn't end the run. Nothing is reported twice.
+/// the number dropped. A reader that leaves doesn't end the run. Nothing is reported twice. Where a line can't be written
+/// for any other reason, a full disk say, none follows: failure().
 class EventWriter : public Events {
  public:
   /// `descriptor` belongs to the caller and stays open; `began` is in microseconds on CLOCK_MONOTONIC; 0 means now.
@@ -25,12 +27,15 @@ class EventWriter : public Events {
   void output_cut(const std::string& stream, Bytes limit) override;
   /// The last line. `exit_status` is that of `sbx run`.
   void ended(const run::Answer& answer, int exit_status);
+  /// Why lines are lost that had room and a reader.
+  [[nodiscard]] const std::optional<Error>& failure() const { return failure_; }
 
  private:
   void write(Json event);
   [[nodiscard]] bool is_new(std::string what);
   [[nodiscard]] bool send(std::string line);
   [[nodiscard]] bool flush();
+  void note_failure(int error);
 
   UniqueFd fd_;
   bool is_socket_ = false;
@@ -38,6 +43,7 @@ class EventWriter : public Events {
   std::uint64_t began_;
   std::set<std::string> told_;
   std::uint64_t dropped_ = 0;
+  std::optional<Error> failure_;
 };
 
 }  // namespace sbx::record

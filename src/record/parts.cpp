@@ -1,6 +1,7 @@
 #include "record/parts.hpp"
 
 #include <fmt/format.h>
+#include <string.h>
 
 #include "base/text.hpp"
 #include "policy/keys.hpp"
@@ -85,6 +86,30 @@ Json degraded_json(const std::vector<Degraded>& degraded) {
                     {"why", item.why},
                     {"instead", item.instead.empty() ? Json(nullptr) : Json(item.instead)}});
   return list;
+}
+
+Json failures_json(const std::vector<NetworkFailure>& failures) {
+  Json list = Json::array();
+  for (const NetworkFailure& each : failures)
+    list.push_back({{"what", each.what}, {"why", each.why}, {"count", each.count}});
+  return list;
+}
+
+std::vector<NetworkFailure> failures_of(const Json& record) {
+  std::vector<NetworkFailure> failures;
+  const auto network = record.find("network");
+  if (network == record.end() || !network->is_object()) return failures;
+  for (const Json& each : network->value("failed", Json::array()))
+    failures.push_back({.what = each.value("what", ""),
+                        .why = each.value("why", ""),
+                        .count = each.value("count", std::uint64_t{1})});
+  return failures;
+}
+
+Json write_error_json(const WriteError& error) {
+  return {{"stream", error.stream},
+          {"error", ::strerrordesc_np(error.errno_value)},
+          {"errno", error.errno_value}};
 }
 
 }  // namespace sbx::record

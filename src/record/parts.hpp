@@ -20,6 +20,11 @@ namespace sbx::record {
 [[nodiscard]] Json denials_json(const std::vector<Denial>& denials);
 /// The same back, from a record of this version.
 [[nodiscard]] std::vector<Denial> denials_of(const Json& record);
+/// Allowed destinations that were not reached.
+[[nodiscard]] Json failures_json(const std::vector<NetworkFailure>& failures);
+/// The same back, from a record of this version.
+[[nodiscard]] std::vector<NetworkFailure> failures_of(const Json& record);
+[[nodiscard]] Json write_error_json(const WriteError& error);
 [[nodiscard]] Json degraded_json(const std::vector<Degraded>& degraded);
 
 }  // namespace sbx::record

@@ -116,12 +116,6 @@ Json usage_json(const Usage& usage) {
           {"written_bytes", optional_number(usage.written_bytes)}};
 }
 
-Json write_error_json(const WriteError& error) {
-  return {{"stream", error.stream},
-          {"error", ::strerrordesc_np(error.errno_value)},
-          {"errno", error.errno_value}};
-}
-
 const char* evidence_name(Evidence evidence) {
   switch (evidence) {
     case Evidence::kernel_counter:
@@ -153,10 +147,7 @@ Json network_json(const Outcome& outcome) {
                     {"connections", use.connections},
                     {"bytes_in", use.bytes_in},
                     {"bytes_out", use.bytes_out}});
-  Json failed = Json::array();
-  for (const NetworkFailure& failure : outcome.network_failures)
-    failed.push_back({{"what", failure.what}, {"why", failure.why}, {"count", failure.count}});
-  return {{"used", std::move(used)}, {"failed", std::move(failed)}};
+  return {{"used", std::move(used)}, {"failed", failures_json(outcome.network_failures)}};
 }
 
 /// How a budget is shown, by its form in base/budgets.hpp.

@@ -14,6 +14,7 @@
 #include "base/text.hpp"
 #include "record/codes.hpp"
 #include "record/limit_texts.hpp"
+#include "record/network_words.hpp"
 #include "record/record.hpp"
 
 namespace sbx::record {
@@ -391,6 +392,12 @@ std::string outcome_words(const plan::Plan& plan, const Outcome& outcome, bool v
 std::string denial_words(const std::vector<Denial>& denials, const Paint& paint, bool in_session) {
   std::string text;
   append_denials(text, denials, paint, in_session);
+  return text;
+}
+
+std::string failure_words(const std::vector<NetworkFailure>& failures, const Paint& paint) {
+  std::string text;
+  append_network_failures(text, failures, paint);
   return text;
 }
 

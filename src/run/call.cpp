@@ -236,12 +236,14 @@ class Call {
 
   /// To reach a network, refused since the last time. The session knows those of its gateway, and the names that
   /// somebody asked for; the rest is the call's own.
-  [[nodiscard]] std::vector<Denial> attempts() {
-    std::vector<Denial> all;
-    if (offline_) all = offline_->take_denials();
+  [[nodiscard]] NetworkTrouble attempts() {
+    NetworkTrouble all;
+    if (offline_) all.refused = offline_->take_denials();
     const bool asked = offline_ && offline_->was_asked();
-    if (ties_.refused && (answer_.plan->network.allow_list || asked))
-      std::ranges::move(ties_.refused(), std::back_inserter(all));
+    if (!ties_.trouble || !(answer_.plan->network.allow_list || asked)) return all;
+    NetworkTrouble shared = ties_.trouble();
+    std::ranges::move(shared.refused, std::back_inserter(all.refused));
+    all.failed = std::move(shared.failed);
     return all;
   }
 
@@ -255,7 +257,9 @@ class Call {
   }
 
   void finish(Outcome outcome) {
-    std::ranges::move(attempts(), std::back_inserter(outcome.denials));
+    NetworkTrouble network = attempts();
+    std::ranges::move(network.refused, std::back_inserter(outcome.denials));
+    outcome.network_failures = std::move(network.failed);
     if (answer_.plan->explain)
       std::ranges::move(sought_->denials(), std::back_inserter(outcome.denials));
     if (ties_.group != nullptr && ties_.group->counts_cpu_time())

@@ -33,6 +33,12 @@ struct MostProcesses {
   std::uint64_t count = 0;
 };
 
+/// What a session's network did not let through, or could not.
+struct NetworkTrouble {
+  std::vector<Denial> refused;
+  std::vector<NetworkFailure> failed;
+};
+
 /// What joins one call to its session.
 struct CallTies {
   std::string session;             ///< its name, for messages
@@ -50,13 +56,13 @@ struct CallTies {
   /// Lets something of the session's live in the call's loop, for as long as the supervisor does.
   std::function<Status(EventLoop& loop, supervise::Supervisor& supervisor)> live_in;
   /// Of an interpreter: takes what tells the attempts to reach a network since it was asked last.
-  std::function<void(std::function<std::vector<Denial>()> attempts)> take_attempts;
+  std::function<void(std::function<NetworkTrouble()> attempts)> take_attempts;
   /// A rule with many ports: the session opens the place before connect(2) continues.
   std::function<void(const policy::Address& address, std::uint16_t port)> expect;
   /// Takes the call's mount namespace, to close it when nobody waits for the call's end any more.
   std::function<void(UniqueFd mounts)> keep_mounts;
-  /// Called at the end: what the session's network refused meanwhile.
-  std::function<std::vector<Denial>()> refused;
+  /// Called at the end: what happened in the session's network meanwhile.
+  std::function<NetworkTrouble()> trouble;
   /// Asked where limits.processes is used up.
   std::function<MostProcesses()> most_processes;
 };

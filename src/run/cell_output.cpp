@@ -32,17 +32,22 @@ Status CellOutput::begin(Side& side, int sink, OutputRelay::Options options) {
 Status CellOutput::begin(const Target& target) {
   completes_ = false;
   const policy::Output* const caps = target.caps;
-  const auto options = [&](const char* name, const auto& captured) {
-    OutputRelay::Options chosen{.name = name};
-    if (caps == nullptr) return chosen;
+  const auto options = [&](const char* name, const auto& captured, const std::string& late) {
+    OutputRelay::Options chosen{.name = name, .before = late};
+    if (caps == nullptr) {
+      chosen.cap = kMostLate;
+      chosen.capture = true;
+      return chosen;
+    }
     chosen.cap = target.capture ? (caps->*captured).value : caps->passed.value;
     chosen.capture = target.capture;
     chosen.on_exceed = on_exceed(caps->exceed.value);
     chosen.exceeded = target.exceeded;
+    chosen.left = target.left;
     return chosen;
   };
-  SBX_TRY(begin(out_, target.out, options("stdout", &policy::Output::stdout_)));
-  return begin(err_, target.err, options("stderr", &policy::Output::stderr_));
+  SBX_TRY(begin(out_, target.out, options("stdout", &policy::Output::stdout_, target.late_out)));
+  return begin(err_, target.err, options("stderr", &policy::Output::stderr_, target.late_err));
 }
 
 /// Later: the relay that calls this at its end must return first.
@@ -110,6 +115,13 @@ void CellOutput::settle() {
 
 std::pair<Stream, Stream> CellOutput::take() {
   return {out_.relay ? out_.relay->take() : Stream{}, err_.relay ? err_.relay->take() : Stream{}};
+}
+
+std::optional<WriteError> CellOutput::write_error() const {
+  for (const auto& [side, name] : {std::pair(&out_, "stdout"), std::pair(&err_, "stderr")})
+    if (side->relay && side->relay->write_error() != 0)
+      return WriteError{.stream = name, .errno_value = side->relay->write_error()};
+  return std::nullopt;
 }
 
 }  // namespace sbx::run

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include <sbx/outcome.hpp>
@@ -21,7 +23,7 @@ struct OutputPosition {
 };
 
 /// What an interpreter writes to its standard streams, divided among cells: everything that is in the pipes when a cell is
-/// done is the cell's; what comes between two cells is nobody's, and counted.
+/// done is the cell's; what comes between two cells is kept for the next one, as much as kMostLate of it.
 class CellOutput {
  public:
   CellOutput(EventLoop& loop, UniqueFd out, UniqueFd err)
@@ -33,13 +35,18 @@ class CellOutput {
     loop_.cancel(soon_);
   }
 
-  /// Where it goes; without descriptors nowhere.
+  static constexpr Bytes kMostLate{64 << 10};  ///< of each stream
+
+  /// Where it goes.
   struct Target {
     int out = -1;
     int err = -1;
     bool capture = false;
-    const policy::Output* caps = nullptr;  ///< null: nothing is kept or passed on
+    const policy::Output* caps = nullptr;  ///< null: it is kept for the next target
+    std::string late_out{};                ///< comes first
+    std::string late_err{};
     std::function<void()> exceeded;
+    std::function<void()> left;  ///< the reader of one of them has left
   };
   /// Errors: internal (epoll).
   Status begin(const Target& target);
@@ -51,6 +58,8 @@ class CellOutput {
   void abandon();
   /// Of the last target, complete.
   [[nodiscard]] std::pair<Stream, Stream> take();
+  /// Of the last target: why a part of it is lost, whose reader has not left.
+  [[nodiscard]] std::optional<WriteError> write_error() const;
 
  private:
   struct Side {

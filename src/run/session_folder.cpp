@@ -1,5 +1,14 @@
 #include "run/session_folder.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "base/held.hpp"
 #include "host/state.hpp"
 #include "workspace/state.hpp"
 
@@ -15,6 +24,39 @@ Result<UniqueFd> open_session_folder(const host::Host& host, IfMissing missing) 
         "sessions are kept there: XDG_RUNTIME_DIR can name another directory, of "
         "yours and of mode 0700";
   return folder;
+}
+
+std::vector<SessionFolder> session_folders(const host::Host& host) {
+  std::vector<SessionFolder> folders;
+  std::vector<struct stat> known;
+  for (const std::string& path : host::session_folders(host)) {
+    auto open = workspace::open_state(path, "sessions", workspace::Missing::is_an_error);
+    struct stat facts{};
+    if (!open || ::fstat(open->get(), &facts) != 0) continue;
+    // Two names of one directory, by a link above it.
+    if (std::ranges::any_of(known, [&](const struct stat& each) {
+          return each.st_dev == facts.st_dev && each.st_ino == facts.st_ino;
+        }))
+      continue;
+    known.push_back(facts);
+    folders.push_back({.path = path + "/sessions", .open = std::move(*open)});
+  }
+  return folders;
+}
+
+void note_session_folder(const host::Host& host) {
+  const std::string used = host::runtime_folder(host);
+  const std::string state_path = host::state_folder(host);
+  if (used == state_path) return;
+  const auto state = workspace::open_state(state_path, workspace::Missing::is_made);
+  if (!state) return;
+  const auto known = host.files->link_target(state_path + "/" + host::kRuntimeLink);
+  if (known && *known == used) return;
+  const std::string made = std::string(".") + host::kRuntimeLink + "-" + std::to_string(::getpid());
+  (void)held::remove_file(state->get(), made);
+  if (!held::make_symlink(used, state->get(), made)) return;
+  if (!held::rename({state->get(), made}, {state->get(), host::kRuntimeLink}))
+    (void)held::remove_file(state->get(), made);
 }
 
 Result<UniqueFd> open_history_folder(const host::Host& host) {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/random.hpp"
+#include "base/tell.hpp"
 #include "base/text.hpp"
 #include "changes/bring_out.hpp"
 #include "changes/json.hpp"
@@ -72,7 +73,9 @@ Error not_layered() {
   return {.kind = ErrorKind::usage,
           .code = "no-changes-kept",
           .message = "the session's workspace is not copy-on-write",
-          .hint = "sbx session start --workspace .:overlay starts one with such a workspace"};
+          .hint =
+              "sbx session start --workspace .:overlay starts one with such a workspace; sbx "
+              "session get copies files out of this one"};
 }
 
 /// Which directory has no room is for its owner to know.
@@ -125,7 +128,10 @@ Result<std::pair<changes::BroughtOut, Outcome>> keep_in(BringOutTask& task,
   if (options.folder.empty() && !workspace::has_overlay(task.held.plan()))
     return fail(not_layered());
   changes::BringOut work(options, task.held.policy(), task.held.plan(), state_folder);
-  SBX_TRY(work.prepare());
+  auto prepared = work.prepare();
+  // It names an option of run.
+  if (!prepared && prepared.error().code == "no-changes-kept") return fail(not_layered());
+  SBX_TRY(std::move(prepared));
   workspace::Copy* const copy = work.copy(true);
   if (copy == nullptr) return fail(not_layered());
   const Stopped stopped(task.held);
@@ -138,9 +144,26 @@ Result<std::pair<changes::BroughtOut, Outcome>> keep_in(BringOutTask& task,
   return std::pair(work.take(), std::move(outcome));
 }
 
+/// Something else is written beside the files: that there are none is not worth a word.
+void tell_collected(const BringOutTask& task, const changes::BringOutOptions& options,
+                    const changes::BroughtOut& out) {
+  if (!out.collected) return;
+  const workspace::Collected& done = *out.collected;
+  if (done.files.empty() && done.left.empty() && done.unmatched == 0) return;
+  std::vector<std::string> patterns = options.collect;
+  if (patterns.empty())
+    for (const auto& each : task.held.policy().filesystem.outputs.collect)
+      patterns.push_back(each.value);
+  write_stderr(changes::collected_words(done, patterns, options.folder));
+}
+
 Result<Json> bring_out(BringOutTask& task) {
-  const auto [out, outcome] = SBX_TRY(keep_in(task, options_of(task.wish), task.held.state_folder(),
-                                              member_or(task.wish, "silent", false)));
+  const changes::BringOutOptions options = options_of(task.wish);
+  const bool silent = member_or(task.wish, "silent", false);
+  const bool beside = member_or(task.wish, "beside", false);
+  const auto [out, outcome] =
+      SBX_TRY(keep_in(task, options, task.held.state_folder(), silent || beside));
+  if (beside && !silent) tell_collected(task, options, out);
   return answer_of(out, outcome);
 }
 

@@ -54,8 +54,11 @@ class CallWorker {
       request_.events = &events_.emplace(task_.fds[3].get(), request_.started_microseconds);
     run::Answer answer = run::call(task_.held, request_, ties(), {.silent = silent});
     if (answer.outcome && cancelled_ != nullptr) answer.outcome->notes.emplace_back(cancelled_);
-    const int status = run::exit_status_of(answer);
-    if (events_) events_->ended(answer, status);
+    int status = run::exit_status_of(answer);
+    if (events_) {
+      events_->ended(answer, status);
+      if (const auto& lost = events_->failure()) status = tell_lost(*lost);
+    }
     if (!silent || !answer.errors.empty()) tell(answer);
     const std::string record = needs_record() ? record::record_text(request_, answer) : "";
     // Who reads the call's output sees its end before the client does.
@@ -84,6 +87,12 @@ class CallWorker {
     write_stderr(record::outcome_words(*answer.plan, *answer.outcome,
                                        member_or(task_.wish, "verbose", false), paint(),
                                        &task_.held.plan().budgets));
+  }
+
+  /// Events are part of the job.
+  [[nodiscard]] int tell_lost(const Error& error) const {
+    write_stderr(record::error_text(error, paint()));
+    return exit_status_of(error);
   }
 
   void report(int status, const std::string& record) {
@@ -117,7 +126,7 @@ class CallWorker {
                           supervise::Supervisor& supervisor) { return live_in(loop, supervisor); },
         .expect = [this](const auto& address, auto port) { session_.expect(address, port); },
         .keep_mounts = [this](UniqueFd mounts) { task_.mounts = std::move(mounts); },
-        .refused = [this] { return session_.refused(); },
+        .trouble = [this] { return session_.trouble(); },
         .most_processes = [this] { return session_.most_processes(); }};
   }
 

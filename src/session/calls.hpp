@@ -41,6 +41,8 @@ struct Call {
   std::uint64_t ended_microseconds = 0;
   std::string record;           ///< of a context: its end in words
   std::vector<Denial> refused;  ///< by the session's network, while it ran
+  /// Those of its network before it, or before its last cell.
+  std::vector<NetworkFailure> failed_before;
   // Of a background call:
   UniqueFd out_pipe;
   UniqueFd err_pipe;

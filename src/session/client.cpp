@@ -111,6 +111,10 @@ Result<Client> Client::connect(const host::Host& host, const std::string& name) 
   return Client(SBX_TRY(connect_to(host, name)));
 }
 
+Result<Client> Client::connect(const LiveSession& session) {
+  return Client(SBX_TRY(connect_to(session)));
+}
+
 Result<Json> Client::answer() {
   Packet packet = SBX_TRY(receive(socket_.get()));
   if (const auto error = packet.body.find("error"); error != packet.body.end())

@@ -7,6 +7,7 @@
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 #include "host/host.hpp"
+#include "session/place.hpp"
 
 /// A client's side of one request to a session.
 namespace sbx::session {
@@ -20,6 +21,7 @@ class Client {
  public:
   /// Errors: usage (no such session), host.
   [[nodiscard]] static Result<Client> connect(const host::Host& host, const std::string& name);
+  [[nodiscard]] static Result<Client> connect(const LiveSession& session);
 
   /// Errors: those of the session, host "session-gone".
   [[nodiscard]] Result<Json> ask(const Json& wish, std::span<const int> fds = {});

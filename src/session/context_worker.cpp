@@ -8,6 +8,7 @@
 #include <chrono>
 #include <csignal>
 #include <deque>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,6 +17,7 @@
 
 #include "base/message.hpp"
 #include "base/sys.hpp"
+#include "record/words.hpp"
 #include "run/call.hpp"
 #include "run/cell_output.hpp"
 #include "session/driver_channel.hpp"
@@ -38,7 +40,11 @@ using How = record::CellEnd::How;
 constexpr auto kStartsWithin = 60s;
 /// After SIGINT, or after the interpreter said that it ends.
 constexpr auto kGrace = 2s;
-constexpr auto kRepeatsAfter = 200ms;
+constexpr auto kRepeatsAfter = 100ms;
+/// Code that has heard it may clean up, and may also go on.
+constexpr auto kRepeatsToHearerAfter = 500ms;
+/// What the code waits for, and does not end by SIGINT, ends before the interpreter would.
+constexpr auto kChildrenEndAfter = 1s;
 /// For a person who waits at a prompt.
 constexpr auto kInspectsWithin = 1s;
 /// For a reader that doesn't read, after the interpreter's end.
@@ -61,7 +67,9 @@ class ContextWorker {
     }
     for (OpenCell& cell : take_all()) end(cell, answer);
     session_.note(Note::What::ended, run::exit_status_of(answer),
-                  answer.outcome ? record::end_with(*answer.outcome).detail : "");
+                  !unstopped_.empty() ? unstopped_
+                  : answer.outcome    ? record::end_with(*answer.outcome).detail
+                                      : "");
   }
 
  private:
@@ -111,15 +119,19 @@ class ContextWorker {
         .session = task_.name.session,
         .group = task_.group.get(),
         .interpreter = &interpreter,
-        .began = [this](pid_t init) { session_.note(Note::What::began, init); },
+        .began =
+            [this](pid_t init) {
+              init_ = init;
+              session_.note(Note::What::began, init);
+            },
         .live_in = [this](EventLoop& loop,
                           supervise::Supervisor& supervisor) { return live_in(loop, supervisor); },
         .take_attempts =
-            [this](std::function<std::vector<Denial>()> attempts) {
+            [this](std::function<run::NetworkTrouble()> attempts) {
               attempts_ = std::move(attempts);
             },
         .expect = [this](const auto& address, auto port) { session_.expect(address, port); },
-        .refused = [this] { return session_.refused(); },
+        .trouble = [this] { return session_.trouble(); },
         .most_processes = [this] { return session_.most_processes(); }};
   }
 
@@ -197,7 +209,7 @@ class ContextWorker {
       send();
       return ask_next();
     }
-    if (message["event"] == "interrupted") return loop_->cancel(repeat_);
+    if (message["event"] == "interrupted") return heard();
     if (phase_ == Phase::inspecting && questions_.front().take(message)) return inspected();
     if (!current_ || !current_->said) return;
     switch (current_->said->take(message)) {
@@ -301,8 +313,7 @@ class ContextWorker {
   }
 
   void inspected() {
-    loop_->cancel(deadline_);
-    loop_->cancel(repeat_);
+    end_interrupts();
     answer_question(questions_.front());
     questions_.pop_front();
     phase_ = Phase::idle;
@@ -319,7 +330,10 @@ class ContextWorker {
     if (current_ && current_->client() == client) {
       if (phase_ == Phase::closing && !packet) return output_->abandon();
       // As of a run, a second cancellation does not wait.
-      if (current_->is_decided() && packet) return give_up(std::move(end));
+      if (current_->is_decided() && packet) {
+        unstopped_ = "a cell was cancelled twice";
+        return give_up(std::move(end));
+      }
       return decide(std::move(end));
     }
     for (auto each = queue_.begin(); each != queue_.end(); ++each) {
@@ -338,9 +352,14 @@ class ContextWorker {
     phase_ = Phase::preparing;
     prepared_ = false;
     output_->complete([this] {
-      const auto [out, err] = output_->take();
-      current_->record.late_bytes = out.bytes + err.bytes;
-      (void)output_->begin(current_->target([this] { output_exceeded(); }));
+      // Threads went on after the cell before: what they wrote is shown with this one.
+      auto [out, err] = output_->take();
+      auto target = current_->target([this] { output_exceeded(); }, [this] { reader_left(); });
+      target.late_out = std::move(out.text).value_or("");
+      target.late_err = std::move(err.text).value_or("");
+      current_->record.late_bytes =
+          out.bytes + err.bytes - target.late_out.size() - target.late_err.size();
+      (void)output_->begin(target);
       prepared_ = true;
       send();
     });
@@ -364,13 +383,20 @@ class ContextWorker {
   }
 
   void output_exceeded() {
-    const run::CellOutput::Target target = current_->target({});
+    const run::CellOutput::Target target = current_->target({}, {});
     decide({.how = How::over_budget,
             .budget = Budget::output,
             .detail = target.capture ? "more than output.stdout or output.stderr written, with "
                                        "output.exceed = \"kill\""
                                      : "more than " + describe(target.caps->passed.value) +
                                            " written to stdout or stderr (output.passed)"});
+  }
+
+  /// As SIGPIPE ends a call.
+  void reader_left() {
+    decide({.how = How::cancelled,
+            .signal = SIGPIPE,
+            .detail = "cancelled by SIGPIPE (the reader of its output has left)"});
   }
 
   /// Interrupts the cell that runs; one that has answered already has ended so.
@@ -380,18 +406,58 @@ class ContextWorker {
     if (phase_ == Phase::preparing) return send();
     loop_->cancel(deadline_);
     interrupt();
-    deadline_ = loop_->after(kGrace, [this] { supervisor_->end(Cancelled{SIGINT}); });
+    children_ = loop_->after(kChildrenEndAfter, [this] {
+      supervise::Supervisor::kill_foreground(init_, current_->began_microseconds);
+    });
+    deadline_ = loop_->after(kGrace, [this] {
+      unstopped_ =
+          "the interpreter did not stop within 2 s after " + cause_of(current_->record.end);
+      supervisor_->end(Cancelled{SIGINT});
+    });
   }
 
+  /// Why the interpreter had to stop, for whoever finds its state lost.
+  static std::string cause_of(const CellEnd& end) {
+    switch (end.how) {
+      case How::over_budget:
+        return "a cell had spent its " +
+               std::string(name_of(end.budget.value_or(Budget::wall_time)));
+      case How::interrupted:
+        return "sbx session interrupt";
+      default:
+        return end.detail.empty()
+                   ? "a cell was cancelled by " + record::signal_name(end.signal.value_or(SIGINT))
+                   : "a cell was cancelled: " + end.detail;
+    }
+  }
+
+  /// Again and again: a signal may come where nobody heeds it, and code may swallow one.
   void interrupt() {
     if (phase_ != Phase::running && phase_ != Phase::inspecting) return;
     supervisor_->signal_group(SIGINT);
-    if (driver_->repeats_interrupt) repeat_ = loop_->after(kRepeatsAfter, [this] { interrupt(); });
+    // system(3) ignores SIGINT while it waits, so a loop of it hears none.
+    if (is_interrupting_ && !is_heard_ && driver_->unheard_signal != 0)
+      supervisor_->signal_main(driver_->unheard_signal);
+    is_interrupting_ = true;
+    repeat_ =
+        loop_->after(is_heard_ ? kRepeatsToHearerAfter : kRepeatsAfter, [this] { interrupt(); });
+  }
+
+  void heard() {
+    if (!is_interrupting_ || is_heard_) return;
+    is_heard_ = true;
+    loop_->cancel(repeat_);
+    repeat_ = loop_->after(kRepeatsToHearerAfter, [this] { interrupt(); });
+  }
+
+  /// The next cell is not meant.
+  void end_interrupts() {
+    for (const EventLoop::TimerId each : {deadline_, repeat_, children_}) loop_->cancel(each);
+    is_interrupting_ = is_heard_ = false;
   }
 
   void done(bool ended) {
-    loop_->cancel(deadline_);
-    loop_->cancel(repeat_);  // the next cell is not meant
+    end_interrupts();
     if (phase_ != Phase::running) return;
     if (!ended) return close();
     phase_ = Phase::leaving;
@@ -409,17 +475,24 @@ class ContextWorker {
 
   void finish() {
     loop_->cancel(deadline_);
-    std::tie(current_->record.out, current_->record.err) = output_->take();
+    keep_output(*current_);
     current_->record.cpu_ms =
         current_->said ? (supervisor_->cpu_microseconds() - current_->cpu_before) / 1000 : 0;
     supervisor_->renew_cpu_time();  // from here on it counts to the next cell
     current_->record.denials = supervisor_->take_denials();
-    for (Denial& each : attempts_()) current_->record.denials.push_back(std::move(each));
+    run::NetworkTrouble network = attempts_();
+    std::ranges::move(network.refused, std::back_inserter(current_->record.denials));
+    current_->record.network_failures = std::move(network.failed);
     (void)output_->begin({});
     answer(*current_);
     current_.reset();
     phase_ = Phase::idle;
     next();
+  }
+
+  void keep_output(OpenCell& cell) {
+    std::tie(cell.record.out, cell.record.err) = output_->take();
+    cell.record.write_error = output_->write_error();
   }
 
   void answer(OpenCell& cell) {
@@ -435,11 +508,11 @@ class ContextWorker {
     if (phase_ == Phase::ended) return !delivered_;
     const bool has_output = current_ && prepared_;
     phase_ = Phase::ended;
-    loop_->cancel(deadline_);
+    end_interrupts();
     loop_->cancel(start_);
     channel_->take_rest();
     output_->complete([this, has_output] {
-      if (has_output) std::tie(current_->record.out, current_->record.err) = output_->take();
+      if (has_output) keep_output(*current_);
       output_.reset();
       delivered_ = true;
     });
@@ -484,6 +557,7 @@ class ContextWorker {
     if (answer.outcome && was_its_own) {
       const Usage& used = answer.outcome->usage;
       cell.record.denials = answer.outcome->denials;
+      cell.record.network_failures = answer.outcome->network_failures;
       cell.record.cpu_ms = used.user_ms + used.system_ms -
                            std::min(used.user_ms + used.system_ms, cell.cpu_before / 1000);
     }
@@ -502,7 +576,7 @@ class ContextWorker {
   EventLoop* loop_ = nullptr;
   supervise::Supervisor* supervisor_ = nullptr;
   std::unique_ptr<run::CellOutput> output_;
-  std::function<std::vector<Denial>()> attempts_;
+  std::function<run::NetworkTrouble()> attempts_;
   std::optional<run::OutputPosition> position_;  ///< of the message that is read next
   std::deque<OpenCell> queue_;
   std::optional<OpenCell> current_;
@@ -515,6 +589,11 @@ class ContextWorker {
   EventLoop::TimerId start_ = EventLoop::kNoTimer;
   EventLoop::TimerId deadline_ = EventLoop::kNoTimer;
   EventLoop::TimerId repeat_ = EventLoop::kNoTimer;
+  EventLoop::TimerId children_ = EventLoop::kNoTimer;
+  bool is_interrupting_ = false;
+  bool is_heard_ = false;  ///< the code knows of the interrupt
+  std::string unstopped_;  ///< why the interpreter was killed; empty: it was not
+  pid_t init_ = -1;
 };
 
 }  // namespace

@@ -16,9 +16,8 @@ struct Driver {
   std::string_view language;
   std::vector<std::string_view> extensions;  ///< of scripts
   std::string_view text;
-  /// One SIGINT may come at a moment when the interpreter drops it: it is repeated until the cell is done, or the driver
-  /// says that it was heard ("interrupted").
-  bool repeats_interrupt = false;
+  /// Sent to the interpreter alone, besides SIGINT, until its driver says that it was heard ("interrupted"); 0: none.
+  int unheard_signal = 0;
   bool inspects = false;   ///< it answers questions about code that does not run
   bool from_file = false;  ///< else the text is an argument
   bool reads_plain =

@@ -4,6 +4,7 @@
 
 #include "base/random.hpp"
 #include "base/text.hpp"
+#include "session/json.hpp"
 #include "session/message.hpp"
 
 namespace sbx::session {
@@ -14,11 +15,6 @@ constexpr std::size_t kLongestMatch = 1000;
 constexpr std::size_t kMostBytes = std::size_t{100} << 10;  ///< of all matches
 constexpr std::size_t kLongestIndent = 200;
 
-std::string text_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 }  // namespace
 
 Result<Inspection> Inspection::receive(const Json& wish, std::vector<UniqueFd> fds) {
@@ -27,8 +23,8 @@ Result<Inspection> Inspection::receive(const Json& wish, std::vector<UniqueFd> f
                       .code = "bad-message",
                       .message = "a question came without its connection"});
   Inspection inspection;
-  inspection.what_ = text_of(wish, "inspect");
-  inspection.code_ = text_of(wish, "code");
+  inspection.what_ = member_or(wish, "inspect", "");
+  inspection.code_ = member_or(wish, "code", "");
   inspection.client_ = std::move(fds[0]);
   return inspection;
 }
@@ -44,22 +40,23 @@ std::string Inspection::begin(const Driver& driver) {
 }
 
 bool Inspection::take(const Json& message) {
-  if (text_of(message, "event") != "inspected" || text_of(message, "nonce") != nonce_) return false;
+  if (member_or(message, "event", "") != "inspected" || member_or(message, "nonce", "") != nonce_)
+    return false;
   if (what_ == "completion") {
     take_matches(message);
     return true;
   }
-  const std::string status = text_of(message, "status");
+  const std::string status = member_or(message, "status", "");
   for (const char* const known : {"complete", "incomplete", "invalid"})
     if (status == known) said_["status"] = status;
-  const std::string indent = text_of(message, "indent");
+  const std::string indent = member_or(message, "indent", "");
   if (indent.size() <= kLongestIndent && indent.find_first_not_of(" \t") == std::string::npos)
     said_["indent"] = indent;
   return true;
 }
 
 void Inspection::take_matches(const Json& message) {
-  const std::string replaces = text_of(message, "replaces");
+  const std::string replaces = member_or(message, "replaces", "");
   const auto matches = message.find("matches");
   if (!code_.ends_with(replaces) || matches == message.end() || !matches->is_array()) return;
   Json kept = Json::array();

@@ -1,6 +1,18 @@
 #include "session/json.hpp"
 
+#include "base/text.hpp"
+
 namespace sbx::session {
+
+const Json& part(const Json& object, const char* key) {
+  static const Json none;
+  const auto found = object.find(key);
+  return found == object.end() ? none : *found;
+}
+
+std::string text_of(const Json& element) {
+  return element.is_string() ? element.get<std::string>() : std::string();
+}
 
 void put_binary(Json& object, const char* key, std::string_view bytes) {
   object[key] = Json::binary(std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
@@ -54,6 +66,24 @@ std::vector<Denial> denials_from(const Json& list) {
     denials.push_back(std::move(denial));
   }
   return denials;
+}
+
+Json failures_to_json(const std::vector<NetworkFailure>& failures) {
+  Json list = Json::array();
+  for (const NetworkFailure& each : failures)
+    list.push_back(
+        {{"what", lossy_utf8(each.what)}, {"why", lossy_utf8(each.why)}, {"count", each.count}});
+  return list;
+}
+
+std::vector<NetworkFailure> failures_from(const Json& list) {
+  std::vector<NetworkFailure> failures;
+  if (!list.is_array()) return failures;
+  for (const Json& each : list)
+    failures.push_back({.what = member_or(each, "what", ""),
+                        .why = member_or(each, "why", ""),
+                        .count = member_or(each, "count", std::uint64_t{1})});
+  return failures;
 }
 
 }  // namespace sbx::session

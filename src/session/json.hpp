@@ -21,6 +21,8 @@ template <class Value>
   if (found == object.end()) return otherwise;
   if constexpr (std::same_as<Value, bool>) {
     return found->is_boolean() ? found->template get<bool>() : otherwise;
+  } else if constexpr (std::floating_point<Value>) {
+    return found->is_number() ? found->template get<Value>() : otherwise;
   } else if constexpr (std::integral<Value>) {
     if (found->is_number_unsigned()) {
       const auto number = found->template get<std::uint64_t>();
@@ -39,6 +41,11 @@ template <class Value>
   return member_or(object, key, std::string(otherwise));
 }
 
+/// A member that holds others; null where it is absent, or the object is none.
+[[nodiscard]] const Json& part(const Json& object, const char* key);
+/// The text of an element; empty where it is none.
+[[nodiscard]] std::string text_of(const Json& element);
+
 /// Bytes as they are.
 void put_binary(Json& object, const char* key, std::string_view bytes);
 /// Empty where there are none.
@@ -50,5 +57,8 @@ void put_binary(Json& object, const char* key, std::string_view bytes);
 /// What a call's record needs of the denials of the session's network.
 [[nodiscard]] Json denials_to_json(const std::vector<Denial>& denials);
 [[nodiscard]] std::vector<Denial> denials_from(const Json& list);
+/// The destinations that it could not reach.
+[[nodiscard]] Json failures_to_json(const std::vector<NetworkFailure>& failures);
+[[nodiscard]] std::vector<NetworkFailure> failures_from(const Json& list);
 
 }  // namespace sbx::session

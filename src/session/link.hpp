@@ -52,8 +52,8 @@ struct CallDescriptors {
 
 struct Question {
   enum class What : std::uint32_t {
-    expect,          ///< open this place for a rule with many ports; answered with the same bytes
-    refused,         ///< what the network refused since the call began; answered by message.hpp
+    expect,  ///< open this place for a rule with many ports; answered with the same bytes
+    trouble,  ///< what the network refused, or did not reach, since the call began; answered by message.hpp
     most_processes,  ///< whose processes use up limits.processes; answered by message.hpp
   };
   What what;

@@ -43,12 +43,14 @@ Status OpenCell::narrow(const policy::Policy& policy, const std::string& session
   return {};
 }
 
-run::CellOutput::Target OpenCell::target(std::function<void()> exceeded) const {
+run::CellOutput::Target OpenCell::target(std::function<void()> exceeded,
+                                         std::function<void()> left) const {
   return {.out = out_.get(),
           .err = err_.get(),
           .capture = request_.capture,
           .caps = &record.policy->output,
-          .exceeded = std::move(exceeded)};
+          .exceeded = std::move(exceeded),
+          .left = std::move(left)};
 }
 
 std::string OpenCell::begin(std::uint64_t count, const Driver& driver) {

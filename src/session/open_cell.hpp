@@ -27,7 +27,8 @@ class OpenCell {
   /// What its options leave of the session's policy. Errors: policy (they widen it).
   Status narrow(const policy::Policy& policy, const std::string& session);
   [[nodiscard]] Milliseconds wall_time() const { return record.policy->limits.wall_time.value; }
-  [[nodiscard]] run::CellOutput::Target target(std::function<void()> exceeded) const;
+  [[nodiscard]] run::CellOutput::Target target(std::function<void()> exceeded,
+                                               std::function<void()> left) const;
   /// Begins to listen for the driver's answer; returns the request to the driver.
   [[nodiscard]] std::string begin(std::uint64_t count, const Driver& driver);
 

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "base/held.hpp"
 #include "base/random.hpp"
@@ -20,6 +22,7 @@
 #include "base/text.hpp"
 #include "cgroup/acquire.hpp"
 #include "host/parse.hpp"
+#include "host/state.hpp"
 #include "policy/keys.hpp"
 #include "run/session_folder.hpp"
 
@@ -85,18 +88,75 @@ std::vector<std::string> names_in(int parent) {
   return names;
 }
 
-std::unexpected<Error> no_such(int parent, const std::string& name) {
-  std::vector<std::string> names = parent < 0 ? std::vector<std::string>() : names_in(parent);
-  std::erase_if(names, [parent](const std::string& each) { return is_swept(parent, each); });
+/// Root has no door to other accounts' sessions.
+std::string words_for_root(const host::Host& host) {
+  if (host.uid != 0) return {};
+  const auto set = host.environment.find("XDG_RUNTIME_DIR");
+  std::string name = "NAME";
+  if (set != host.environment.end())
+    if (const auto facts = host.files->look(set->second); facts && facts->uid != 0)
+      name = "'#" + std::to_string(facts->uid) + "'";
+  return "; those of another account: sudo -u " + name + " sbx session list";
+}
+
+std::unexpected<Error> no_such(const host::Host& host,
+                               const std::vector<run::SessionFolder>& folders,
+                               const std::string& name) {
+  std::vector<std::string> names;
+  for (const run::SessionFolder& each : folders)
+    for (std::string& found : names_in(each.open.get()))
+      if (!is_swept(each.open.get(), found)) names.push_back(std::move(found));
   const std::vector<std::string_view> views(names.begin(), names.end());
   const std::string_view meant = policy::nearest(name, views);
   return fail(Error{.kind = ErrorKind::usage,
                     .code = "no-such-session",
                     .message = "there is no session \"" + printable(name) + "\"",
-                    .hint = meant.empty() ? "sbx session list names those that live; sbx session "
-                                            "start " +
-                                                printable(name) + " starts it"
-                                          : "did you mean \"" + std::string(meant) + "\"?"});
+                    .hint = meant.empty()
+                                ? "sbx session list names those that live; sbx session "
+                                  "start " +
+                                      printable(name) + " starts it" + words_for_root(host)
+                                : "did you mean \"" + std::string(meant) + "\"?"});
+}
+
+/// Invalid where none lives in that directory. Errors: host, of one that lives.
+Result<UniqueFd> connect_in(int parent, const std::string& name) {
+  const UniqueFd folder = open_folder(parent, name);
+  if (!folder.valid()) return UniqueFd();
+  UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!socket.valid()) return fail_errno(ErrorKind::host, "no-socket", "cannot make a socket");
+  const Address address = address_in(folder.get());
+  (void)::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kAcceptsWithin, sizeof kAcceptsWithin);
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.value), address.size) ==
+      0) {
+    // A sandbox with a live grant above could have made all of this: it must get no descriptors.
+    if (!may_use(socket.get())) return UniqueFd();
+    constexpr timeval kForGood{};
+    (void)::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kForGood, sizeof kForGood);
+    return socket;
+  }
+  if (errno == EAGAIN)
+    return fail(Error{.kind = ErrorKind::host,
+                      .code = "session-silent",
+                      .message = "the session \"" + name + "\" takes no more connections",
+                      .hint = "its process is busy or stopped: ps -C sbx finds it"});
+  if (errno != ENOENT && errno != ECONNREFUSED)
+    return fail_errno(ErrorKind::host, "session-gone", "cannot reach the session");
+  return UniqueFd();
+}
+
+std::string process_of(int connection) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  (void)::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+  return std::to_string(peer.pid);
+}
+
+Error exists(const std::string& name) {
+  return {.kind = ErrorKind::usage,
+          .code = "session-exists",
+          .message = "the session \"" + name + "\" exists already",
+          .hint = "sbx session exec " + name + " COMMAND uses it, sbx session stop " + name +
+                  " ends it"};
 }
 
 }  // namespace
@@ -121,30 +181,59 @@ std::string make_name() {
 Result<Place> Place::make(const host::Host& host, const std::string& name) {
   SBX_TRY(check_name(name));
   UniqueFd parent = SBX_TRY(run::open_session_folder(host, run::IfMissing::is_made));
+  // Also where a command of another environment looks first.
+  for (const run::SessionFolder& each : run::session_folders(host))
+    if (const auto there = connect_in(each.open.get(), name); !there || there->valid())
+      return fail(exists(name));
   // Another process may sweep the directory between the steps: then they begin anew.
   for (int attempt = 0; attempt < 100; ++attempt) {
     if (!held::make_directory(parent.get(), name, 0700) && errno != EEXIST) break;
     UniqueFd folder = open_folder(parent.get(), name);
     if (!folder.valid()) continue;
+    // Held during a start: who starts the same one meanwhile waits for its end, and finds a session that answers. The
+    // kernel releases it where the start is killed.
+    if (::flock(folder.get(), LOCK_EX) != 0) continue;
     UniqueFd lock = open_lock(folder.get());
     if (!lock.valid()) continue;
-    if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
-      return fail(Error{.kind = ErrorKind::usage,
-                        .code = "session-exists",
-                        .message = "the session \"" + name + "\" exists already",
-                        .hint = "sbx session exec " + name + " COMMAND uses it, sbx session stop " +
-                                name + " ends it"});
+    if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return fail(exists(name));
     struct stat facts{};
     if (::fstat(lock.get(), &facts) != 0 || facts.st_nlink == 0) continue;  // it was swept
     (void)held::remove_file(folder.get(), kSocket);
     return Place(name, std::move(parent), std::move(folder), std::move(lock));
   }
-  return fail_errno(ErrorKind::host, "no-session-folder",
-                    "cannot make a directory for the session \"" + name + "\"");
+  const std::string path = host::runtime_folder(host) + "/sessions/" + name;
+  return fail(Error{.kind = ErrorKind::host,
+                    .code = "no-session-folder",
+                    .message = "cannot make '" + printable(path) + "'",
+                    .errno_value = errno,
+                    .hint = "XDG_RUNTIME_DIR can name another directory for sessions, of yours and "
+                            "of mode 0700"});
 }
 
 Place::~Place() {
   if (folder_.valid()) remove_session(parent_.get(), folder_.get(), name_);
+}
+
+UniqueFd Place::watch_removal() const {
+  UniqueFd watch(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  const std::string path = "/proc/self/fd/" + std::to_string(folder_.get());
+  if (!watch.valid() ||
+      ::inotify_add_watch(watch.get(), path.c_str(), IN_DELETE | IN_MOVED_FROM | IN_MOVE_SELF) < 0)
+    return {};
+  return watch;
+}
+
+bool Place::is_there() const {
+  struct stat named{};
+  struct stat own{};
+  struct stat socket{};
+  return ::fstatat(parent_.get(), name_.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+         ::fstat(folder_.get(), &own) == 0 && named.st_dev == own.st_dev &&
+         named.st_ino == own.st_ino && ::fstatat(folder_.get(), kSocket, &socket, 0) == 0;
+}
+
+void Place::end_start() const {
+  (void)::flock(folder_.get(), LOCK_UN);
 }
 
 Result<UniqueFd> Place::listen() const {
@@ -160,38 +249,48 @@ Result<UniqueFd> Place::listen() const {
 
 Result<UniqueFd> connect_to(const host::Host& host, const std::string& name) {
   SBX_TRY(check_name(name));
-  const auto parent = run::open_session_folder(host, run::IfMissing::fails);
-  if (!parent) return no_such(-1, name);
-  const UniqueFd folder = open_folder(parent->get(), name);
-  UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (!socket.valid()) return fail_errno(ErrorKind::host, "no-socket", "cannot make a socket");
-  if (!folder.valid()) return no_such(parent->get(), name);
-  const Address address = address_in(folder.get());
-  (void)::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kAcceptsWithin, sizeof kAcceptsWithin);
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address.value), address.size) ==
-      0) {
-    // A sandbox with a live grant above could have made all of this: it must get no descriptors.
-    if (!may_use(socket.get())) return no_such(-1, name);
-    constexpr timeval kForGood{};
-    (void)::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &kForGood, sizeof kForGood);
-    return socket;
+  const std::vector<run::SessionFolder> folders = run::session_folders(host);
+  UniqueFd found;
+  std::string place;
+  for (const run::SessionFolder& each : folders) {
+    UniqueFd socket = SBX_TRY(connect_in(each.open.get(), name));
+    if (!socket.valid()) continue;
+    if (found.valid())
+      return fail(Error{.kind = ErrorKind::usage,
+                        .code = "session-twice",
+                        .message = "two sessions are named \"" + name + "\": in '" +
+                                   printable(place) + "' and in '" + printable(each.path) + "'",
+                        .hint = "end one of them: kill " + process_of(found.get()) +
+                                " the first, kill " + process_of(socket.get()) + " the second"});
+    found = std::move(socket);
+    place = each.path;
   }
-  if (errno == EAGAIN)
-    return fail(Error{.kind = ErrorKind::host,
-                      .code = "session-silent",
-                      .message = "the session \"" + name + "\" takes no more connections",
-                      .hint = "its process is busy or stopped: ps -C sbx finds it"});
-  if (errno != ENOENT && errno != ECONNREFUSED)
-    return fail_errno(ErrorKind::host, "session-gone", "cannot reach the session");
-  return no_such(parent->get(), name);
+  if (!found.valid()) return no_such(host, folders, name);
+  return found;
 }
 
-Result<std::vector<std::string>> live_sessions(const host::Host& host) {
-  const auto parent = run::open_session_folder(host, run::IfMissing::fails);
-  if (!parent) return std::vector<std::string>();
-  std::vector<std::string> names = names_in(parent->get());
-  std::erase_if(names, [&](const std::string& each) { return is_swept(parent->get(), each); });
-  return names;
+Result<UniqueFd> connect_to(const LiveSession& session) {
+  UniqueFd socket = SBX_TRY(connect_in(session.folder->get(), session.name));
+  if (socket.valid()) return socket;
+  return fail(Error{.kind = ErrorKind::host,
+                    .code = "session-gone",
+                    .message = "the session \"" + session.name + "\" has ended"});
+}
+
+std::vector<LiveSession> live_sessions(const host::Host& host) {
+  std::vector<LiveSession> sessions;
+  for (run::SessionFolder& each : run::session_folders(host)) {
+    const auto folder = std::make_shared<UniqueFd>(std::move(each.open));
+    for (std::string& name : names_in(folder->get()))
+      if (!is_swept(folder->get(), name))
+        sessions.push_back({.name = std::move(name), .folder = folder});
+  }
+  std::ranges::sort(sessions, {}, &LiveSession::name);
+  return sessions;
+}
+
+std::string no_sessions(const host::Host& host) {
+  return "no session lives; \"sbx session start\" starts one" + words_for_root(host) + "\n";
 }
 
 bool may_use(int connection) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,14 +21,21 @@ namespace sbx::session {
 /// A session's directory, made and locked by its process. Its destructor removes it.
 class Place {
  public:
-  /// Removes what a dead session of this name left. Errors: usage "session-exists" (it lives), host.
+  /// Removes what a dead session of this name left, and waits while one starts. Errors: usage "session-exists" (it lives),
+  /// host.
   [[nodiscard]] static Result<Place> make(const host::Host& host, const std::string& name);
   Place(Place&&) noexcept = default;
   Place& operator=(Place&&) noexcept = default;
   ~Place();
 
+  /// Lets those go on who wait for the end of the start.
+  void end_start() const;
   /// A listening SOCK_SEQPACKET socket in it. Errors: host.
   [[nodiscard]] Result<UniqueFd> listen() const;
+  /// Readable when something has been removed from it; invalid where the kernel has no room for that.
+  [[nodiscard]] UniqueFd watch_removal() const;
+  /// False where commands can't find it any more.
+  [[nodiscard]] bool is_there() const;
   [[nodiscard]] const std::string& name() const { return name_; }
   /// In a fork of the session's process: the lock must not outlive the session, nor the directory end with the fork.
   void forget_lock() {
@@ -47,11 +55,19 @@ class Place {
   UniqueFd lock_;
 };
 
-/// A connection to a live session. Errors: usage "no-such-session" (with the most similar name), host.
+/// A connection to a live session. Errors: usage "no-such-session" (with the most similar name), "session-twice", host.
 [[nodiscard]] Result<UniqueFd> connect_to(const host::Host& host, const std::string& name);
 
-/// Names of live sessions, sorted; what dead ones left is removed. Errors: host.
-[[nodiscard]] Result<std::vector<std::string>> live_sessions(const host::Host& host);
+struct LiveSession {
+  std::string name;
+  std::shared_ptr<const UniqueFd> folder;  ///< in which its directory is
+};
+/// Those that live, by name, wherever they are; what dead ones left is removed.
+[[nodiscard]] std::vector<LiveSession> live_sessions(const host::Host& host);
+/// Errors: host "session-gone" where it has just ended.
+[[nodiscard]] Result<UniqueFd> connect_to(const LiveSession& session);
+/// The line for a person who sees none.
+[[nodiscard]] std::string no_sessions(const host::Host& host);
 
 /// Whether the other end of a connection may use the session, or be one: the same user or root, and no process of a sandbox, which
 /// has the same uid on the host but lives in a PID namespace below.

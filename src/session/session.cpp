@@ -74,11 +74,15 @@ Status Session::begin(UniqueFd owner) {
       loop_.forget(owner_.get());
       stop(UniqueFd(), EndCause::owner);
     }));
+  removal_ = place_.watch_removal();
+  if (removal_.valid())
+    SBX_TRY(loop_.watch(removal_.get(), EPOLLIN, [this](std::uint32_t) { look_for_place(); }));
   ends_at_ = sys::now_microseconds() + in_microseconds(held_->policy().session.lifetime.value);
   note_use();
   rest_between_calls();
   watch_idle();
   watch_lifetime();
+  place_.end_start();
   return {};
 }
 
@@ -106,7 +110,8 @@ Json Session::info() const {
               {"source", lossy_utf8(policy.source)},
               {"sha256", sha256_hex(policy::write_for_hash(policy))}}},
             {"started", started_},
-            {"calls_running", calls_.running()}};
+            {"calls_running", calls_.running()},
+            {"contexts", contexts_.living()}};
   put_name(json, "directory", held_->plan().working_directory);
   put_name(json, "started_in", held_->host().working_directory);
   const std::string mode =
@@ -252,7 +257,18 @@ void Session::extend(const Json& wish, const UniqueFd& connection) {
 void Session::watch_lifetime() {
   const std::uint64_t now = sys::now_microseconds();
   if (now >= ends_at_) return stop(UniqueFd(), EndCause::lifetime);
-  loop_.after(microseconds(ends_at_ - now), [this] { watch_lifetime(); });
+  loop_.cancel(lifetime_);  // there is one already where the session is extended
+  lifetime_ = loop_.after(microseconds(ends_at_ - now), [this] { watch_lifetime(); });
+}
+
+/// One that no command finds could be ended by none, and its name be taken anew.
+void Session::look_for_place() {
+  char events[4096];
+  while (::read(removal_.get(), events, sizeof events) > 0) {
+  }
+  if (place_.is_there()) return;
+  loop_.forget(removal_.get());
+  stop(UniqueFd());
 }
 
 void Session::handle_signals() {

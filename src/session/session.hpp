@@ -75,6 +75,8 @@ class Session {
   [[nodiscard]] Json most_processes();
   /// The network's refusals: all that run share it. A call's own denials are in its worker.
   void refused(const Denial& denial, std::uint64_t count, const network::ProcessName& process_name);
+  /// Allowed attempts of the network that led nowhere, so far.
+  [[nodiscard]] std::vector<NetworkFailure> failures();
   [[nodiscard]] bool does_something(const Call& call);
   void read_log(Call& call, UniqueFd& pipe, Log& log);
   [[nodiscard]] Worker leave(Call& call);
@@ -110,6 +112,7 @@ class Session {
   void stop(UniqueFd connection, EndCause cause = EndCause::stop);
   void end_when_calls_have();
   void handle_signals();
+  void look_for_place();
 
   EventLoop loop_;
   Place place_;
@@ -119,6 +122,7 @@ class Session {
   UniqueFd socket_;
   UniqueFd signals_;
   UniqueFd owner_;
+  UniqueFd removal_;  ///< tells that its directory may be gone
   UniqueFd image_;
   UniqueFd spare_;  ///< given up to accept a connection when there are no descriptors left
   std::vector<UniqueFd> clients_;  ///< connected, before their request
@@ -132,6 +136,7 @@ class Session {
   std::vector<UniqueFd> stoppers_;  ///< hear of the end
   std::uint64_t last_use_ = 0;
   std::uint64_t ends_at_ = 0;
+  EventLoop::TimerId lifetime_ = EventLoop::kNoTimer;
   bool cpu_is_spent_ = false;
   bool stops_ = false;
   bool over_ = false;

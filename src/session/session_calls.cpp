@@ -38,6 +38,17 @@ std::string line_of(const plan::RunRequest& program) {
   return printable(text);
 }
 
+/// What has been added since.
+std::vector<NetworkFailure> new_failures(const std::vector<NetworkFailure>& before,
+                                         std::vector<NetworkFailure> now) {
+  for (const NetworkFailure& old : before)
+    for (NetworkFailure& each : now)
+      if (each.what == old.what && each.why == old.why)
+        each.count -= std::min(each.count, old.count);
+  std::erase_if(now, [](const NetworkFailure& each) { return each.count == 0; });
+  return now;
+}
+
 Error too_many_calls(std::uint64_t most, const Origin& origin, const std::string& session) {
   return {.kind = ErrorKind::host,
           .code = "too-many-calls",
@@ -150,6 +161,7 @@ Status Session::give_to_worker(Call& call, const Json& wish, const std::vector<U
 
 Status Session::watch(Call& call) {
   const Worker& worker = call.worker;
+  call.failed_before = failures();
   SBX_TRY(loop_.watch(worker.process.get(), EPOLLIN,
                       [this, &call](std::uint32_t) { worker_ended(call); }));
   SBX_TRY(
@@ -192,9 +204,13 @@ void Session::answer_question(Call& call) {
     if (got == 0) loop_.forget(call.worker.ask.get());
     return;
   }
-  if (question.what == Question::What::refused) {
-    (void)send(call.worker.ask.get(), {{"refused", denials_to_json(call.refused)}});
+  if (question.what == Question::What::trouble) {
+    std::vector<NetworkFailure> now = failures();
+    (void)send(call.worker.ask.get(),
+               {{"refused", denials_to_json(call.refused)},
+                {"failed", failures_to_json(new_failures(call.failed_before, now))}});
     call.refused.clear();  // a context asks after each cell
+    call.failed_before = std::move(now);
     return;
   }
   if (question.what == Question::What::most_processes) {
@@ -228,6 +244,12 @@ bool Session::does_something(const Call& call) {
   if (!call.runs()) return false;
   const Context* const context = call.is_context ? contexts_.of_call(call.number) : nullptr;
   return context == nullptr || context->open > 0;
+}
+
+std::vector<NetworkFailure> Session::failures() {
+  Outcome network;
+  held_->put_network_into(network);
+  return std::move(network.network_failures);
 }
 
 void Session::refused(const Denial& denial, std::uint64_t count,

@@ -216,6 +216,7 @@ void Session::stats(const UniqueFd& connection) {
                     {"bytes_in", each.bytes_in},
                     {"bytes_out", each.bytes_out}});
   json["network"] = std::move(used);
+  json["network_failed"] = failures_to_json(network.network_failures);
   (void)send(connection.get(), json);
 }
 

@@ -17,6 +17,7 @@
 #include "base/sys.hpp"
 #include "host/host.hpp"
 #include "run/held_sandbox.hpp"
+#include "run/session_folder.hpp"
 #include "session/bring_out_worker.hpp"
 #include "session/message.hpp"
 #include "session/place.hpp"
@@ -46,6 +47,7 @@ int serve(const std::string& name, const run::Request& request, const run::Sinks
   if (!host) return refuse({host.error()});
   auto place = Place::make(*host, name);
   if (!place) return refuse({place.error()});
+  run::note_session_folder(*host);
   auto held = run::HeldSandbox::start(request, sinks);
   if (!held) return refuse(held.error());
   sweep_snapshots(

@@ -58,11 +58,13 @@ void ToSession::expect(const policy::Address& address, std::uint16_t port) const
   while (got < 0 && errno == EINTR);
 }
 
-std::vector<Denial> ToSession::refused() const {
-  const Question question{.what = Question::What::refused};
+run::NetworkTrouble ToSession::trouble() const {
+  const Question question{.what = Question::What::trouble};
   if (::send(ask_.get(), &question, sizeof question, MSG_NOSIGNAL) != sizeof question) return {};
   const auto answer = receive(ask_.get());
-  return answer ? denials_from(answer->body["refused"]) : std::vector<Denial>();
+  if (!answer) return {};
+  return {.refused = denials_from(answer->body["refused"]),
+          .failed = failures_from(answer->body["failed"])};
 }
 
 run::MostProcesses ToSession::most_processes() const {

@@ -30,8 +30,8 @@ class ToSession {
   void note(Note::What what, std::int32_t value, const std::string& text) const;
   /// Returns when the session has opened the place.
   void expect(const policy::Address& address, std::uint16_t port) const;
-  /// What the network has refused since the call began, or since the last time.
-  [[nodiscard]] std::vector<Denial> refused() const;
+  /// What happened in the network since the call began, or since the last time.
+  [[nodiscard]] run::NetworkTrouble trouble() const;
   /// Who has most processes: a context, or another call.
   [[nodiscard]] run::MostProcesses most_processes() const;
 

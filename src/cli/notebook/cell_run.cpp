@@ -19,10 +19,14 @@
 #include "cli/cell_words.hpp"
 #include "run/terminal_text.hpp"
 #include "session/client.hpp"
+#include "session/json.hpp"
 #include "session/message.hpp"
 
 namespace sbx::cli {
 namespace {
+
+using session::member_or;
+using session::part;
 
 /// One stream of a cell: printed while it comes, and kept for the notebook.
 class NotebookStream {
@@ -83,10 +87,10 @@ struct Captured {
 
 /// Nothing where a part is missing or is no text: then bytes have no place in it.
 std::optional<Captured> captured_in(const Json& record, const char* name) {
-  const Json& stream = record[name];
-  const Json text = stream.value("text", Json());
-  if (!text.is_string() || stream.value("truncated", false) ||
-      stream.value("encoding", "") != "utf-8")
+  const Json& stream = part(record, name);
+  const Json text = part(stream, "text");
+  if (!text.is_string() || member_or(stream, "truncated", false) ||
+      member_or(stream, "encoding", "") != "utf-8")
     return std::nullopt;
   return Captured{.name = name, .text = text.get<std::string>()};
 }
@@ -106,8 +110,8 @@ class NotebookCellRun {
     while (done && !ended_) done = loop_->run_once();
     out_.finish();
     err_.finish();
-    EndedCell end{.record = last_.value("cell", Json::object()),
-                  .status = last_.value("status", exit_status::kCouldNot),
+    EndedCell end{.record = part(last_, "cell"),
+                  .status = member_or(last_, "status", exit_status::kCouldNot),
                   .outputs = NotebookOutputs(0),
                   .cancelled_by = cancelled_by_,
                   .unwritten = unwritten()};
@@ -178,11 +182,11 @@ class NotebookCellRun {
   /// What was printed before belongs before it.
   void take(const Json& event) {
     if (place_.captures) return late_.push_back(event);
-    out_.stream().deliver_until(event.value("after_out", std::uint64_t{0}));
-    err_.stream().deliver_until(event.value("after_err", std::uint64_t{0}));
+    out_.stream().deliver_until(member_or(event, "after_out", std::uint64_t{0}));
+    err_.stream().deliver_until(member_or(event, "after_err", std::uint64_t{0}));
     keep(event);
-    const Json& what = event["what"];
-    if (event["event"] == "error") return tell_error(what);
+    const Json& what = part(event, "what");
+    if (member_or(event, "event", "") == "error") return tell_error(what);
     const char* const cure =
         typed_.bring_out.folder.empty() ? "--out DIR saves it in the notebook" : "";
     if (out_.failure()) return;  // that is said once
@@ -200,15 +204,16 @@ class NotebookCellRun {
       outputs_.write(err->name, err->until(err_end));
     };
     for (const Json& each : late_) {
-      give(each.value("after_out", std::uint64_t{0}), each.value("after_err", std::uint64_t{0}));
+      give(member_or(each, "after_out", std::uint64_t{0}),
+           member_or(each, "after_err", std::uint64_t{0}));
       keep(each);
     }
     give(UINT64_MAX, UINT64_MAX);
   }
 
   void keep(const Json& event) {
-    if (event["event"] == "error") return outputs_.add_error(event["what"]);
-    outputs_.add_result(event["what"]);
+    if (member_or(event, "event", "") == "error") return outputs_.add_error(part(event, "what"));
+    outputs_.add_result(part(event, "what"));
   }
 
   const Invocation& typed_;

@@ -27,6 +27,9 @@
 namespace sbx::cli {
 namespace {
 
+using session::member_or;
+using session::part;
+
 constexpr const char* kSchema = "sbx.notebook/1";
 constexpr const char* kCancelledBefore = "cancelled before the first cell";
 /// The session is this command's own.
@@ -212,7 +215,7 @@ class CellsCommand {
       note_failure(*end.unwritten);
     }
     if (end.error) return could_not_run(cell, end);
-    const bool answered = end.record["outcome"].value("status", "") == "answered";
+    const bool answered = member_or(part(end.record, "outcome"), "status", "") == "answered";
     if (!answered) end.outputs.add_end(end.record["outcome"]);
     cell.outputs = end.outputs.take();
     const bool is_right = end.status == 0 || (answered && cell.may_raise);
@@ -244,23 +247,23 @@ class CellsCommand {
   }
 
   static std::uint64_t line_of(const Json& record) {
-    const Json answer = record.value("answer", Json());
-    if (!answer.is_object() || !answer["error"].is_object()) return 0;
-    const Json& line = answer["error"]["line"];
+    const Json answer = part(record, "answer");
+    if (!answer.is_object() || !part(answer, "error").is_object()) return 0;
+    const Json& line = part(part(answer, "error"), "line");
     return line.is_number_unsigned() ? line.get<std::uint64_t>() : 0;
   }
 
   static std::string why(const Json& record) {
     if (std::string end = end_words(record); !end.empty()) return end;
-    const Json answer = record.value("answer", Json());
-    if (answer.is_object() && answer["error"].is_object()) {
+    const Json answer = part(record, "answer");
+    if (answer.is_object() && part(answer, "error").is_object()) {
       constexpr std::size_t kMost = 300;
-      const Json& error = answer["error"];
-      const std::string text = error.value("name", "") + ": " + error.value("value", "");
+      const Json& error = part(answer, "error");
+      const std::string text = member_or(error, "name", "") + ": " + member_or(error, "value", "");
       return text.size() > kMost ? lossy_utf8(text.substr(0, kMost)) + " ..." : text;
     }
-    if (answer.is_object() && answer["exit"].is_number_integer())
-      return fmt::format("it exited with status {}", answer["exit"].get<std::int64_t>());
+    if (answer.is_object() && part(answer, "exit").is_number_integer())
+      return fmt::format("it exited with status {}", part(answer, "exit").get<std::int64_t>());
     return "it did not succeed";
   }
 
@@ -291,6 +294,7 @@ class CellsCommand {
     session::Client client = SBX_TRY(session::Client::connect(host_, session_));
     Json wish{{"op", "changes"},
               {"silent", typed_.output.quiet || typed_.output.json},
+              {"beside", true},
               {"color", static_cast<int>(typed_.output.color)},
               {"collect", typed_.bring_out.collect}};
     session::put_binary(
@@ -300,7 +304,7 @@ class CellsCommand {
     const auto done = client.ask_worker(wish, fds);
     if (!done && done.error().code == "nothing-to-bring-out") return {};
     if (!done) return fail(done.error());
-    if (done->value("failures", false)) status_ = exit_status::kCouldNot;
+    if (member_or(*done, "failures", false)) status_ = exit_status::kCouldNot;
     return {};
   }
 

@@ -5,9 +5,13 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "session/json.hpp"
 
 namespace sbx::cli {
 namespace {
+
+using session::member_or;
+using session::part;
 
 /// Of each stream of a cell: a notebook is for reading. What is beyond was printed, and is counted.
 constexpr std::uint64_t kMostKept = std::uint64_t{1} << 20;
@@ -47,12 +51,12 @@ void NotebookOutputs::write(const std::string& name, std::string_view bytes) {
 
 void NotebookOutputs::add_result(const Json& result) {
   NotebookJson data = NotebookJson::object();
-  for (const auto& [mime, value] : result["data"].items()) data[mime] = value_of(mime, value);
+  for (const auto& [mime, value] : part(result, "data").items()) data[mime] = value_of(mime, value);
   if (data.empty()) return;
   NotebookJson output{{"output_type", "display_data"},
                       {"data", std::move(data)},
                       {"metadata", NotebookJson::object()}};
-  if (result.value("main", false)) {
+  if (member_or(result, "main", false)) {
     output["output_type"] = "execute_result";
     output["execution_count"] = count_;
   }
@@ -60,32 +64,34 @@ void NotebookOutputs::add_result(const Json& result) {
 }
 
 void NotebookOutputs::add_error(const Json& error) {
-  const std::string traceback = error.value("traceback", "");
+  const std::string traceback = member_or(error, "traceback", "");
   NotebookJson lines = NotebookJson::array();
   for (std::string_view line : split_lines(traceback)) {
     if (line.ends_with('\n')) line.remove_suffix(1);
     lines.push_back(line);
   }
-  parts_.push_back(
-      {{}, {}, error_output(error.value("name", ""), error.value("value", ""), std::move(lines))});
+  parts_.push_back({{},
+                    {},
+                    error_output(member_or(error, "name", ""), member_or(error, "value", ""),
+                                 std::move(lines))});
 }
 
 void NotebookOutputs::add_captured(const Json& record) {
   for (const char* const name : {"stdout", "stderr"}) {
     const Json& stream = record[name];
-    const Json text = stream.value("text", Json());
+    const Json text = part(stream, "text");
     if (!text.is_string() || text.get_ref<const std::string&>().empty()) continue;
-    if (stream.value("encoding", "") == "utf-8")
+    if (member_or(stream, "encoding", "") == "utf-8")
       write(name, text.get_ref<const std::string&>());
     else
       write(name, fmt::format("[sbx: {} bytes that are no text]\n",
-                              stream.value("bytes", std::uint64_t{0})));
+                              member_or(stream, "bytes", std::uint64_t{0})));
   }
 }
 
 void NotebookOutputs::add_end(const Json& outcome) {
-  const std::string status = outcome.value("status", "");
-  const std::string detail = outcome.value("detail", "");
+  const std::string status = member_or(outcome, "status", "");
+  const std::string detail = member_or(outcome, "detail", "");
   parts_.push_back(
       {{},
        {},

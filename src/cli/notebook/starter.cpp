@@ -15,6 +15,9 @@
 namespace sbx::cli {
 namespace {
 
+using session::member_or;
+using session::part;
+
 [[noreturn]] void start_when_told(const Invocation& typed, const OwnProcess& process, int socket,
                                   int owner) {
   if (!session::receive(socket)) ::_exit(0);
@@ -60,8 +63,8 @@ Result<session::StartAnswer> Starter::start() {
   SBX_TRY(session::send(socket_.get(), {{"start", true}}));
   const session::Packet packet = SBX_TRY(session::receive(socket_.get()));
   end();
-  session::StartAnswer answer{.status = packet.body.value("status", exit_status::kCouldNot),
-                              .facts = packet.body.value("facts", Json())};
+  session::StartAnswer answer{.status = member_or(packet.body, "status", exit_status::kCouldNot),
+                              .facts = part(packet.body, "facts")};
   if (const auto error = packet.body.find("error"); error != packet.body.end())
     answer.error = session::error_from(*error);
   return answer;

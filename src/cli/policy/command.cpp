@@ -36,13 +36,9 @@ std::string_view section_of(std::string_view name) {
   return dot == std::string_view::npos ? std::string_view{} : name.substr(0, dot);
 }
 
-int complain(const Invocation& typed, const Error& error, int status) {
-  return cli::complain(error, typed.output.color, status);
-}
-
 int complain(const Invocation& typed, const policy::Findings& findings) {
-  (void)sys::write_all(
-      STDERR_FILENO, record::findings_text(findings, paint_for(typed.output.color, STDERR_FILENO)));
+  write_stderr(record::findings_text(findings, paint_for(typed.output.color, STDERR_FILENO)));
+  if (!print_error(typed, findings.front())) return exit_status::kCouldNot;
   return findings.front().code == "unknown-policy" ? kUsage : kFindings;
 }
 
@@ -51,7 +47,7 @@ int usage(const Invocation& typed, std::string message, std::string hint) {
                     .code = "usage",
                     .message = std::move(message),
                     .hint = std::move(hint)};
-  return complain(typed, error, kUsage);
+  return cli::complain(typed, error, kUsage);
 }
 
 }  // namespace policy_verb

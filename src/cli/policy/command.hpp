@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/answer.hpp"
+#include "cli/complaint.hpp"
 #include "cli/invocation.hpp"
 #include "host/host.hpp"
 #include "policy/load.hpp"
@@ -30,8 +31,8 @@ struct Surroundings {
 /// "limits" of "limits.memory".
 [[nodiscard]] std::string_view section_of(std::string_view key);
 
-/// Reports the error on stderr and returns `status`.
-int complain(const Invocation& typed, const Error& error, int status);
+using cli::complain;
+/// Says all of them.
 int complain(const Invocation& typed, const policy::Findings& findings);
 int usage(const Invocation& typed, std::string message, std::string hint = {});
 

@@ -244,6 +244,7 @@ class Repl {
     knows_lost_ = run.lost_state && !knows_lost_;
     number_ = run.ended_context ? 1 : (run.count > 0 ? run.count : number_) + 1;
     if (means_end(run.error)) end_ = run.status;
+    if (run.is_unwritten) end_ = exit_status::kCouldNot;  // nobody would see the next ones
     if (run.signal != 0 && run.signal != SIGINT) end_ = kOfSignal + run.signal;
     if (editor_ && !end_) editor_->begin_fresh_line();
     return run;

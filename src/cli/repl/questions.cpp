@@ -8,9 +8,13 @@
 #include "base/json.hpp"
 #include "base/sys.hpp"
 #include "session/client.hpp"
+#include "session/json.hpp"
 
 namespace sbx::cli {
 namespace {
+
+using session::member_or;
+using session::part;
 
 constexpr int kForever = -1;
 /// More than the context's worker waits for its driver.
@@ -39,8 +43,9 @@ Result<Json> ask(const host::Host& host, const std::string& session, const Json&
   session::Client client = SBX_TRY(session::Client::connect(host, session));
   SBX_TRY(client.say(wish));
   if (!has_answer(client.fd(), interrupts, milliseconds)) return Json();
-  Json answer = SBX_TRY(client.next());
-  return answer.value("inspected", Json::object());
+  const Json answer = SBX_TRY(client.next());
+  const Json& inspected = part(answer, "inspected");
+  return inspected.is_object() ? inspected : Json::object();
 }
 
 }  // namespace
@@ -54,9 +59,9 @@ Result<bool> Questions::begin(const std::string& language, const std::string& co
       {"op", "eval"}, {"language", language}, {"context", context}, {"inspect", ""}, {"code", ""}};
   const Json facts = SBX_TRY(ask(host_, session_, wish, interrupts_, kForever));
   if (facts.is_null()) return false;
-  language_ = facts.value("language", language);
-  context_ = facts.value("context", context);
-  count_ = facts.value("count", std::uint64_t{0});
+  language_ = member_or(facts, "language", language);
+  context_ = member_or(facts, "context", context);
+  count_ = member_or(facts, "count", std::uint64_t{0});
   return true;
 }
 
@@ -78,9 +83,9 @@ Result<Questions::Completeness> Questions::completeness(const std::string& code)
       ask(host_, session_, question(*this, "completeness", code), interrupts_, kPatience);
   if (!answer && means_end(answer.error().code)) return fail(answer.error());
   if (!answer || answer->is_null()) return known;
-  count_ = answer->value("count", count_);
-  known.is_complete = answer->value("status", "") != "incomplete";
-  known.indent = answer->value("indent", "");
+  count_ = member_or(*answer, "count", count_);
+  known.is_complete = member_or(*answer, "status", "") != "incomplete";
+  known.indent = member_or(*answer, "indent", "");
   return known;
 }
 
@@ -89,9 +94,8 @@ Questions::Completion Questions::completion(const std::string& code) {
   const auto answer =
       ask(host_, session_, question(*this, "completion", code), interrupts_, kPatience);
   if (!answer || answer->is_null()) return known;
-  known.replaces = answer->value("replaces", "");
-  for (const Json& each : answer->value("matches", Json::array()))
-    known.matches.push_back(each.get<std::string>());
+  known.replaces = member_or(*answer, "replaces", "");
+  for (const Json& each : part(*answer, "matches")) known.matches.push_back(session::text_of(each));
   return known;
 }
 

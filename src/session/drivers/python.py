@@ -150,6 +150,7 @@ def acknowledge():
     """An interrupt is repeated until it is heard: one that comes just before a system call does not end the wait there."""
     try:
         if current is not None:
+            current.heard = True
             channel.send(event="interrupted", nonce=current.nonce)
     except Exception:  # a cell has closed the channel
         pass
@@ -162,6 +163,13 @@ def interrupt(_number, frame):
     else:
         acknowledge()
         raise KeyboardInterrupt
+
+
+def interrupt_unheard(number, frame):
+    """system(3) ignores SIGINT in this process while its child runs, so that a loop of such calls hears none. Who repeats SIGINT sends
+    this signal with it, until it is heard."""
+    if current is not None and not current.heard and signal.getsignal(signal.SIGINT) is interrupt:
+        interrupt(number, frame)
 
 
 def interrupt_again(cell):
@@ -1563,6 +1571,7 @@ class Cell:
         self.told = None
         self.patience = PATIENCE
         self.flushes = False
+        self.heard = False  # an interrupt
         self.ends = False  # whether nothing of the cell runs after the value that it shows next
 
 
@@ -1664,10 +1673,18 @@ def prepare_streams():
             setattr(sys, "__%s__" % name, stream)
 
 
+def lines_of(code):
+    """As linecache reads files: its users take the end of the last line for a line feed."""
+    lines = code.splitlines(True)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += "\n"
+    return lines
+
+
 def run_cell(request):
     global current
     cell = current = Cell(request)
-    linecache.cache[cell.name] = (len(cell.code), None, cell.code.splitlines(True), cell.name)
+    linecache.cache[cell.name] = (len(cell.code), None, lines_of(cell.code), cell.name)
     main.pop("__warningregistry__", None)  # a line of another cell is not this one
     prepare_streams()
     failure = guarded(run_in_shell, cell)
@@ -2032,7 +2049,9 @@ MAIN_THREAD = _thread.get_ident()
 shell_directory = None
 run_in_shell = None
 saved_builtins = {}
+UNHEARD = 47  # a real-time signal, which nothing else uses
 signal.signal(signal.SIGINT, ignore_interrupt)
+signal.signal(UNHEARD, interrupt_unheard)
 be_the_default_handler()
 sys.unraisablehook = heed_ignored
 channel = Channel()

@@ -1,0 +1,49 @@
+#include "cli/complaint.hpp"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include <sbx/outcome.hpp>
+
+#include "base/json.hpp"
+#include "cli/answer.hpp"
+#include "record/record.hpp"
+#include "record/words.hpp"
+#include "run/launch.hpp"
+
+namespace sbx::cli {
+namespace {
+
+/// With the words of a record.
+Json complaint_json(const Invocation& typed, const Error& error) {
+  run::Answer answer;
+  answer.errors = {error};
+  Json outcome = record::outcome_json(answer);
+  Json what{{"code", outcome["code"]},
+            {"reason", outcome["reason"]},
+            {"message", outcome["detail"]},
+            {"hint", outcome.contains("hint") ? outcome["hint"] : Json(nullptr)}};
+  return {{"schema", "sbx.error/1"},
+          {"sbx", SBX_VERSION},
+          {"command", typed.command},
+          {"error", std::move(what)}};
+}
+
+}  // namespace
+
+bool print_error(const Invocation& typed, const Error& error) {
+  const bool as_json = typed.output.json || typed.format == "json";
+  return !as_json || record::print_answer(dump(complaint_json(typed, error)));
+}
+
+int complain(const Invocation& typed, const Error& error, int status) {
+  write_stderr(record::error_text(error, paint_for(typed.output.color, STDERR_FILENO)));
+  return print_error(typed, error) ? status : exit_status::kCouldNot;
+}
+
+int complain(const Invocation& typed, const Error& error) {
+  return complain(typed, error, error.kind == ErrorKind::usage ? kUsage : exit_status::kCouldNot);
+}
+
+}  // namespace sbx::cli
