@@ -16,7 +16,7 @@ from harness import HANG, SOURCE, main  # main is for the scripts that import th
 
 DRIVERS = SOURCE / "src" / "session" / "drivers"
 FONTS = os.path.join(tempfile.gettempdir(), f"sbx-cells-matplotlib-{os.getuid()}")  # matplotlib's cache, made once for all tests
-REPEATS_AFTER = 0.2  # seconds, as sbx does
+REPEATS_AFTER = 0.1  # seconds, as sbx does
 PATIENCE = HANG
 
 

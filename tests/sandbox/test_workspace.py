@@ -72,8 +72,8 @@ class Changes(Workspace):
         self.write("y", "text")
         ended = self.overlay("import os, shutil\nshutil.rmtree('x'); open('x', 'w'); os.remove('y'); os.mkdir('y')")
         self.assertEqual([(each["path"], each["change"], each["type"]) for each in ended.record["changes"]],
-                         [("x", "deleted", "folder"), ("x", "created", "file"), ("x/inner", "deleted", "file"),
-                          ("y", "deleted", "file"), ("y", "created", "folder")], ended)
+                         [("x", "deleted", "directory"), ("x", "created", "file"), ("x/inner", "deleted", "file"),
+                          ("y", "deleted", "file"), ("y", "created", "directory")], ended)
 
     def test_names_are_exact_whatever_they_are_made_of(self):
         names = [b"new\nline", b"esc\x1b[2J", b"\xff\xfe", "ü".encode()]
@@ -87,7 +87,7 @@ class Changes(Workspace):
                              "os.chmod('closed', 0)")
         found = {each["path"]: (each["type"], each["mode"]) for each in ended.record["changes"]}
         self.assertEqual((found["closed"], found["closed/file"][0], found["pipe"][0], found["socket"][0], found["secret"]),
-                         (("folder", "0000"), "file", "fifo", "socket", ("file", "0000")), ended)
+                         (("directory", "0000"), "file", "fifo", "socket", ("file", "0000")), ended)
 
     def test_a_sparse_giant_is_not_read_whole(self):
         path = self.work / "giant"

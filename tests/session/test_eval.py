@@ -290,7 +290,7 @@ class Ends(EvalTest):
     def test_one_that_does_not_listen_is_killed_and_the_state_is_lost_once(self):
         self.start_session()
         self.eval("x = 7")
-        record = self.ended(self.cell("import signal, time\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\ntime.sleep(1000)",
+        record = self.ended(self.cell("import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\ntime.sleep(1000)",
                                       "--timeout", "300ms"), "over-budget", "lost", "wall_time")
         self.assertIsNone(record["answer"])
         self.assertEqual(self.contexts()["python"]["state"], "lost")
@@ -695,7 +695,7 @@ class BashCells(EvalTest):
             record = self.ended(self.bash(code, "--timeout", "200ms"), "over-budget", "kept", "wall_time")
             self.assertEqual((record["answer"]["error"]["name"], record["exit_status"], self.out(record)), ("Interrupt", 124, ""))
         self.assertEqual(self.out(self.answered(self.bash("echo $x"))), "7\n")
-        self.assertIsNone(self.ended(self.bash("trap '' INT; sleep 1000", "--timeout", "200ms"), "over-budget", "lost", "wall_time")["answer"])
+        self.assertIsNone(self.ended(self.bash("trap '' INT; while :; do :; done", "--timeout", "200ms"), "over-budget", "lost", "wall_time")["answer"])
         self.answered(self.bash(":"), "lost")
 
     def test_bash_is_interrupted_from_elsewhere(self):
@@ -740,12 +740,12 @@ class BashCells(EvalTest):
         record = self.answered(self.bash("echo >/tmp/go; wait; echo mine"))
         self.assertEqual((record["answer"]["ok"], sorted(self.out(record).split())), (True, ["late", "mine"]))
 
-    def test_output_after_a_cell_of_bash_is_counted(self):
+    def test_output_after_a_cell_of_bash_comes_with_the_next(self):
         self.start_session()
         self.answered(self.bash("mkfifo /tmp/go /tmp/done; { read v </tmp/go; echo late; echo >/tmp/done; } & x=1"), "new")
         self.assertEqual(self.exec_ok("--", "sh", "-c", "echo >/tmp/go; read v </tmp/done").out, "")
         record = self.answered(self.bash("echo $x"))
-        self.assertEqual((self.out(record), record["late_bytes"]), ("1\n", 5))
+        self.assertEqual((self.out(record), record["late_bytes"]), ("late\n1\n", 0))
 
     def test_garbage_and_a_closed_channel_end_the_context_of_bash(self):
         self.start_session()
@@ -782,12 +782,12 @@ class BashCells(EvalTest):
 
 
 class Workers(EvalTest):
-    def test_an_interrupt_that_python_misses_is_repeated_and_one_that_it_hears_is_not(self):
+    def test_an_interrupt_that_python_misses_is_repeated_and_one_that_it_hears_leaves_time_to_clean_up(self):
         self.start_session()
         self.answered(self.cell("kept = 42; import signal, time; own = signal.getsignal(signal.SIGINT)"), "new")
         deaf = "signal.signal(signal.SIGINT, signal.SIG_IGN); time.sleep(0.6); signal.signal(signal.SIGINT, own); time.sleep(100)"
         self.ended(self.cell(deaf, "--timeout", "100ms"), "over-budget", "kept", "wall_time")
-        slow = "try:\n    time.sleep(100)\nfinally:\n    end = time.monotonic() + 1\n    while time.monotonic() < end: pass\n    cleaned = kept"
+        slow = "try:\n    time.sleep(100)\nfinally:\n    end = time.monotonic() + 0.1\n    while time.monotonic() < end: pass\n    cleaned = kept"
         self.ended(self.cell(slow, "--timeout", "100ms"), "over-budget", "kept", "wall_time")
         self.assertEqual(self.value(self.answered(self.cell("cleaned"), "kept")), "42")
 
@@ -923,7 +923,7 @@ class Honest(EvalTest):
         record = self.cell("import time; time.sleep(1000)", "--timeout", "200ms")
         self.assertEqual(record["outcome"]["hint"], '--timeout 400ms, or limits.wall_time = "400ms" in the policy')
 
-    def test_output_between_two_cells_is_told(self):
+    def test_output_between_two_cells_comes_with_the_next(self):
         self.start_session("--workspace", f"{self.work}:read-write")
         os.mkfifo(self.work / "go")
         os.mkfifo(self.work / "done")
@@ -931,7 +931,7 @@ class Honest(EvalTest):
         (self.work / "go").write_text("now")
         (self.work / "done").read_text()
         told = self.eval("1")
-        self.assertEqual((told.out, told.err), ("1\n", "sbx: 4 bytes that came between two cells were dropped\n"))
+        self.assertEqual((told.out, told.err), ("late1\n", ""))
 
     def test_the_end_of_an_interpreter_is_told_once_and_plainly(self):
         self.start_session()

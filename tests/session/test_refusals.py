@@ -376,7 +376,7 @@ ls {state}/sbx/changes {state}/sbx/applying/changes"""
     def test_what_is_left_out_is_in_the_json(self):
         self.start_session()
         listed = self.sbx_session("ls", "--json", "work", "nosuch")
-        self.assertEqual((listed.status, listed.err, len(listed.json["left"])), (1, "", 1), listed)
+        self.assertEqual((listed.status, listed.err, len(listed.json["left"])), (125, "", 1), listed)
         self.assertFalse(listed.json["is_cut"])
 
     def test_show_says_workspace_and_budgets(self):

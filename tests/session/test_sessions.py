@@ -506,7 +506,7 @@ class Files(SessionTest):
         self.assertIn("fifo", got.err)
         self.assertEqual((self.tmp / "out/r/out").read_text(), "result\n")
         listed = self.sbx_session("ls", "--json", "work", "r").json["entries"]
-        self.assertEqual({each["name"]: each["type"] for each in listed}, {"out": "file", "link": "link", "fifo": "fifo", "sub": "folder"})
+        self.assertEqual({each["name"]: each["type"] for each in listed}, {"out": "file", "link": "link", "fifo": "fifo", "sub": "directory"})
 
 
 class Ends(SessionTest):
