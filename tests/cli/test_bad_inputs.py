@@ -2,6 +2,7 @@
 with the position and the fix, nothing on stdout, no byte that controls a terminal, no line longer than 300 bytes, and
 nothing left behind."""
 
+import json
 import os
 import re
 import subprocess
@@ -290,7 +291,10 @@ class BadInputs(SbxTest):
         self.assertIn(done.returncode, statuses, told)
         text = done.stderr.decode()  # valid UTF-8
         lines = text.splitlines()
-        self.assertEqual(done.stdout, b"", told)
+        if "--json" in words:
+            self.assertEqual(json.loads(done.stdout)["schema"], "sbx.error/1", told)
+        else:
+            self.assertEqual(done.stdout, b"", told)
         self.assertEqual(sum(line.startswith("sbx: error[") for line in lines), 1, told)
         self.assertTrue(lines[0].startswith("sbx: error["), told)
         self.assertIn(named, text, told)
