@@ -201,7 +201,7 @@ class Answers(SessionTest):
         self.assertEqual({key: log[key] for key in ("call", "ended", "stderr", "stdout_bytes", "stdout_b64")},
                          {"call": int(call), "ended": False, "stderr": "e\n", "stdout_bytes": 2, "stdout_b64": "Yf8="})
         both = self.sbx_session("logs", "--json", "-f", "work", call)
-        self.assertEqual((both.status, both.out), (2, ""))
+        self.assertEqual((both.status, both.json["schema"]), (2, "sbx.error/1"), both)
         self.assertIn("exclude each other", both.err)
         killed = self.answer("kill", "--json", "work", call, "KILL")
         self.assertEqual((killed["call"], killed["signal"]), (int(call), 9))
