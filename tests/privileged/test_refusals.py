@@ -25,8 +25,16 @@ class OfRoot(Codes):
         self.meets_granted("cannot-idmap", "mount_setattr", "error=EPERM:when=2")
 
     def test_uids_that_are_all_taken(self):
-        """Each base is represented by an abstract socket, which can't be bound here."""
-        self.meets("no-free-uid", "bind", "error=EADDRINUSE")
+        """Each base is represented by a byte of a file, and somebody has locked all of them: of a /run of the test's own."""
+        script = ("import fcntl, os, subprocess, sys; os.mkdir('/run/sbx', 0o700); locks = open('/run/sbx/uids', 'w+b'); "
+                  "fcntl.lockf(locks, fcntl.LOCK_EX) if sys.argv[1] == 'taken' else None; sys.exit(subprocess.call(sys.argv[2:]))")
+        for state in ("taken", "free"):
+            wrapper = ["unshare", "--mount", "--propagation", "private", "sh", "-c", 'mount -t tmpfs sbx-test /run && exec "$@"', "sh",
+                       "/usr/bin/python3", "-c", script, state]
+            if state == "taken":
+                self.refuses("no-free-uid", "true", wrapper=wrapper)
+            else:
+                self.assertEqual(self.call("run", "true", wrapper=wrapper).returncode, 0)
 
     def test_a_copy_that_fails(self):
         text = "text" * 20_000  # more than one read or write transfers

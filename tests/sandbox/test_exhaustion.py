@@ -88,7 +88,7 @@ class Exhaustion(SbxTest):
         self.assertEqual(self.exited(self.python("print(7)", preexec_fn=usual_files)).text, "7\n")
         if not IS_ROOT:
             ended = self.sbx("--", "true", preexec_fn=few_files)
-            self.assertEqual((ended.status, ended.record["errors"][0]["code"]), (125, "descriptors-in-flight"), ended)
+            self.assertEqual((ended.status, ended.outcome["code"]), (125, "descriptors-in-flight"), ended)
         self.finish(hostile, data=b"", json_record=False)
         self.exited(self.sbx("--", "true", preexec_fn=few_files))
 
