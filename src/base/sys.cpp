@@ -25,6 +25,13 @@ auto retry_interrupted(Call call) {
   return answer;
 }
 
+std::uint64_t microseconds_on(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec) / 1000;
+}
+
 }  // namespace
 
 Result<UniqueFd> open_at(int folder, const std::string& path, int flags, mode_t mode) {
@@ -203,10 +210,11 @@ mode_t file_mode_mask() {
 }
 
 std::uint64_t now_microseconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000 +
-         static_cast<std::uint64_t>(now.tv_nsec) / 1000;
+  return microseconds_on(CLOCK_MONOTONIC);
+}
+
+std::uint64_t spent_microseconds() {
+  return microseconds_on(CLOCK_THREAD_CPUTIME_ID);
 }
 
 }  // namespace sbx::sys

@@ -58,5 +58,7 @@ struct Pipe {
 
 /// Microseconds on CLOCK_MONOTONIC.
 [[nodiscard]] std::uint64_t now_microseconds();
+/// Microseconds of CPU time of this thread. The time in which other threads run does not count.
+[[nodiscard]] std::uint64_t spent_microseconds();
 
 }  // namespace sbx::sys

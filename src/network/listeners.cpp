@@ -196,7 +196,10 @@ Result<Listener*> Listeners::open(Transport transport, const Address& address, s
   }
   if (has(transport, address, port)) return nullptr;
   if (opened_.size() >= kMostOpened) close_oldest();
-  listeners_.push_back({.socket = SBX_TRY(listening_socket(place)),
+  UniqueFd socket = SBX_TRY(listening_socket(place));
+  if (transport == Transport::udp && !set_option(socket.get(), SOL_SOCKET, SO_TIMESTAMPNS, 1))
+    return fail_errno(ErrorKind::setup, "setup-gateway", "cannot time the datagrams of a port");
+  listeners_.push_back({.socket = std::move(socket),
                         .transport = transport,
                         .port = port,
                         .name = name,

@@ -22,7 +22,7 @@ struct Listener {
   std::uint16_t port = 0;
   const Name* name = nullptr;                ///< the name whose address it is on
   const policy::PlacedRule* rule = nullptr;  ///< null: each destination decides
-  /// Of one that came during the run: since when it takes datagrams, nanoseconds of CLOCK_REALTIME.
+  /// Of one that came during the run: it takes datagrams from this moment on, in nanoseconds of CLOCK_REALTIME.
   std::uint64_t opened_at = 0;
 };
 

@@ -21,7 +21,9 @@ namespace {
 constexpr std::size_t kLargestMessage = std::size_t{64} << 20;
 constexpr std::size_t kMostDigits = 8;
 constexpr std::size_t kReadAtOnce = std::size_t{256} << 10;
-constexpr int kReads = 8;  ///< before the loop serves others
+/// Before the loop serves others: reads, and microseconds of CPU time, which one large message may exceed.
+constexpr int kReads = 8;
+constexpr std::uint64_t kTurn = 10'000;
 /// No budget counts what messages cost here. A thread that goes on sending them gets a part of the time, in microseconds.
 constexpr std::uint64_t kShare = 10;
 constexpr std::uint64_t kAtOnce = 500'000;  ///< more than the largest answer takes
@@ -76,7 +78,8 @@ void DriverChannel::detach() {
 
 void DriverChannel::take_rest() {
   hooks_.broken = [](const std::string&) {};
-  if (loop_ != nullptr) read();  // a pipe holds less than is read in one go
+  for (int i = 0; i < kReads && loop_ != nullptr; ++i)
+    if (!read_once()) break;
   detach();
 }
 
@@ -109,11 +112,11 @@ void DriverChannel::write() {
 
 void DriverChannel::read_and_rest() {
   const std::uint64_t began = sys::now_microseconds();
+  const std::uint64_t spent = sys::spent_microseconds();
   read();
   if (loop_ == nullptr) return;
-  const std::uint64_t now = sys::now_microseconds();
-  owed_ -= std::min(owed_, (began - std::exchange(read_at_, now)) / kShare);
-  owed_ += now - began;
+  owed_ -= std::min(owed_, (began - std::exchange(read_at_, sys::now_microseconds())) / kShare);
+  owed_ += sys::spent_microseconds() - spent;
   if (owed_ <= kAtOnce) return;
   loop_->set_events(replies_.get(), 0);
   resting_ = loop_->after(std::chrono::microseconds((owed_ - kAtOnce) * kShare), [this] {
@@ -123,18 +126,25 @@ void DriverChannel::read_and_rest() {
 }
 
 void DriverChannel::read() {
-  for (int i = 0; i < kReads && loop_ != nullptr; ++i) {
-    hooks_.arrived();
-    const std::size_t before = unread_.size();
-    unread_.resize(before + kReadAtOnce);
-    const ssize_t got = ::read(replies_.get(), unread_.data() + before, kReadAtOnce);
-    const int error = errno;
-    unread_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-    if (got < 0 && error == EINTR) continue;
-    if (got < 0) return;  // EAGAIN
-    if (got == 0) return break_off("");
-    if (!take_messages()) return break_off("the interpreter's answers are no messages");
-  }
+  const std::uint64_t began = sys::spent_microseconds();
+  for (int i = 0; i < kReads && loop_ != nullptr; ++i)
+    if (!read_once() || sys::spent_microseconds() - began > kTurn) return;
+}
+
+/// False where there is nothing to read.
+bool DriverChannel::read_once() {
+  hooks_.arrived();
+  const std::size_t before = unread_.size();
+  unread_.resize(before + kReadAtOnce);
+  const ssize_t got = ::read(replies_.get(), unread_.data() + before, kReadAtOnce);
+  const int error = errno;
+  unread_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  if (got < 0) return error == EINTR;  // else EAGAIN
+  if (got == 0)
+    break_off("");
+  else if (!take_messages())
+    break_off("the interpreter's answers are no messages");
+  return got > 0;
 }
 
 /// False where the next bytes can't begin or be a message.

@@ -44,6 +44,7 @@ class DriverChannel {
   DriverChannel() = default;
   void read_and_rest();
   void read();
+  bool read_once();
   void write();
   bool take_messages();
   void break_off(const std::string& why);
@@ -57,8 +58,8 @@ class DriverChannel {
   std::string unread_;
   std::string unsent_;
   std::size_t sent_ = 0;
-  std::uint64_t owed_ =
-      0;  ///< microseconds spent on messages, less the driver's share of the time since
+  /// Microseconds of CPU time spent on messages, less the driver's share of the time since.
+  std::uint64_t owed_ = 0;
   std::uint64_t read_at_ = 0;
   EventLoop::TimerId resting_ = EventLoop::kNoTimer;
 };

@@ -95,7 +95,7 @@ Result<UniqueFd> open_locks(const std::string& state) {
   for (const std::string& place : {std::string("/run/sbx"), state}) {
     if (place.empty()) continue;
     auto locks = open_locks_in(place);
-    if (locks) return locks;
+    if (locks || locks.error().errno_value == EMFILE) return locks;  // the place is not the cause
     reasons += (reasons.empty() ? "" : "; ") + locks.error().text();
   }
   return fail(Error{.kind = ErrorKind::host,

@@ -3,11 +3,13 @@
 import json
 import pathlib
 import socket
+import subprocess
 
 import internet
 import sbxtest
 from internet import ECHO, HTTP, METADATA, OTHER_PUBLIC, PRIVATE, PUBLIC, PUBLIC6, UDP_ECHO, Internet
 from sbxtest import SbxTest
+from sessiontest import held_up
 
 TALK = """
 import socket, sys
@@ -84,6 +86,24 @@ s.settimeout(10)
 for i in range(int(sys.argv[3])):
     s.sendto(b'%d' % i, (sys.argv[1], int(sys.argv[2])))
 print(len({s.recv(100) for _ in range(int(sys.argv[3]))}))
+"""
+UNTIL_ANSWERED = """
+import socket, sys
+sys.stdin.readline()
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+to, sent, got = (sys.argv[1], int(sys.argv[2])), 0, []
+while not got:
+    s.sendto(b'%d' % sent, to)
+    sent += 1
+    try:
+        got.append(s.recv(100, socket.MSG_DONTWAIT))
+    except BlockingIOError:
+        pass
+s.settimeout(10)
+s.sendto(b'last', to)
+while got[-1] != b'last':
+    got.append(s.recv(100))
+print('more than one' if sent > 1 else 'one', 'doubled' if len(got) > len(set(got)) else 'once each')
 """
 SCAN = """
 import socket, sys
@@ -362,6 +382,12 @@ class AllowList(SbxTest):
     def test_datagrams_sent_at_once_all_come_through(self):
         ended = self.python(BURST, PUBLIC, UDP_ECHO, 20, options=self.allowed("udp://93.184.216.0/24:*"))
         self.assertEqual(ended.text, "20\n", ended)
+
+    def test_datagrams_that_come_while_their_port_is_opened_come_once(self):
+        arguments = ["--allow-host", "udp://93.184.216.0/24:*", "--lang", "python", "-c", UNTIL_ANSWERED, PUBLIC, UDP_ECHO]
+        process = self.start_sbx(*arguments, stdin=subprocess.PIPE)
+        held_up(self, process.pid, "bind", 20_000)
+        self.assertEqual(self.finish(process, arguments, data=b"go\n").text, "more than one once each\n")
 
     def test_more_ports_than_are_open_at_a_time(self):
         """Connections outlive the listeners that accepted them, and a closed listener is reopened."""

@@ -452,7 +452,6 @@ print(json.dumps({"listed": os.listdir(folder) if os.path.isdir(folder) else [],
         """Of the caller: whoever listens where a session is looked for must be a process of the host's."""
         runtime = self.tmp / "runtime"
         self.use_runtime_folder(runtime)
-        self.make_folder_of_sessions()
         self.extra = {}
         self.start_session("--set", f'filesystem.write=[{{ source = "{runtime}", special = true }}]', name="hostile")
         listens = self.serve(r'''
@@ -478,12 +477,6 @@ while True: signal.pause()
         self.assertNotEqual(used.status, 0)
         self.extra = {}
         self.assertNotIn("stole", self.sbx_session("logs", "hostile", listens).out)
-
-    def make_folder_of_sessions(self):
-        """Makes the directory of sessions as a session does."""
-        self.start_session(name="maker")
-        self.exec_ok("--", "true", name="maker")
-        self.stop_session("maker")
 
     def test_another_user_can_not_use_the_socket(self):
         if not sbxtest.IS_ROOT:

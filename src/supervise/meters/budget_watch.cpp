@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "base/sys.hpp"
-#include "supervise/meters/own_cpu.hpp"
 #include "supervise/meters/process_tree.hpp"
 #include "supervise/meters/reserve.hpp"
 
@@ -180,7 +179,7 @@ void BudgetWatch::answer_memory_kill() {
 void BudgetWatch::check_memory() {
   if (hooks_.ended()) return;
   const Reserve reserve;
-  const std::uint64_t before = spent_microseconds();
+  const std::uint64_t before = sys::spent_microseconds();
   const std::uint64_t budget = settings_.budgets.memory.count;
   look_at_disk();
   processes_.add_new();
@@ -191,7 +190,7 @@ void BudgetWatch::check_memory() {
     note_largest();
     return exceeded(Budget::memory, &BudgetWatch::check_memory);
   }
-  const std::uint64_t cost = spent_microseconds() - before - memory_.walk_cost();
+  const std::uint64_t cost = sys::spent_microseconds() - before - memory_.walk_cost();
   const bool rests = rested_at_ && used < *rested_at_ + allowed_beyond(budget) / 16;
   rested_at_ = used;
   const std::uint64_t step =
@@ -247,9 +246,9 @@ std::uint64_t BudgetWatch::cpu_microseconds() {
 void BudgetWatch::check_cpu() {
   if (hooks_.ended()) return;
   const Reserve reserve;
-  const std::uint64_t before = spent_microseconds();
+  const std::uint64_t before = sys::spent_microseconds();
   const std::uint64_t used = cpu_microseconds() - cpu_from_;
-  const std::uint64_t cost = spent_microseconds() - before;
+  const std::uint64_t cost = sys::spent_microseconds() - before;
   const std::uint64_t budget = budget_of(settings_.budgets.cpu_time);
   if (used >= budget) return exceeded(Budget::cpu_time, &BudgetWatch::check_cpu);
   std::uint64_t step = (budget - used) / static_cast<std::uint64_t>(std::max(settings_.cpus, 1));
@@ -287,11 +286,11 @@ void BudgetWatch::note_before_reaping() {
 
 void BudgetWatch::check_processes() {
   if (hooks_.ended()) return;
-  const std::uint64_t before = spent_microseconds();
+  const std::uint64_t before = sys::spent_microseconds();
   const bool rests = !processes_.started_since(counted_) &&  // then the count is unchanged
                      sys::now_microseconds() < counted_at_ + kCountAnyway;
   const std::uint64_t tasks = rests ? tasks_ : count_tasks();
-  const std::uint64_t cost = spent_microseconds() - before;
+  const std::uint64_t cost = sys::spent_microseconds() - before;
   if (seen_.processes_met) return;
   const std::uint64_t headroom = settings_.budgets.processes - tasks;
   const std::uint64_t step = std::clamp<std::uint64_t>(headroom / kForksPerStep, 1, 50) * 1000;
@@ -306,7 +305,7 @@ void BudgetWatch::check_processes() {
 void BudgetWatch::check_writes() {
   if (hooks_.ended()) return;
   const Reserve reserve;
-  const std::uint64_t before = spent_microseconds();
+  const std::uint64_t before = sys::spent_microseconds();
   std::uint64_t written = writes_.look();
   // A child reaped between its own reading and its parent's is counted in both.
   if (written > settings_.budgets.disk.count) written = std::min(written, writes_.look());
@@ -314,7 +313,7 @@ void BudgetWatch::check_writes() {
   seen_.unreadable = writes_.unreadable();
   if (seen_.written > settings_.budgets.disk.count || !seen_.unreadable.empty())
     return exceeded(Budget::disk, &BudgetWatch::check_writes);
-  const std::uint64_t cost = spent_microseconds() - before;
+  const std::uint64_t cost = sys::spent_microseconds() - before;
   const std::uint64_t step = writes_.next_look_microseconds(settings_.budgets.disk.count);
   look_after(microseconds(std::max(step, cost * kMeasuringShare)), &BudgetWatch::check_writes);
 }
@@ -322,11 +321,11 @@ void BudgetWatch::check_writes() {
 /// Separate, because it is cheap and memory fills faster than a disk.
 void BudgetWatch::check_growth() {
   if (hooks_.ended()) return;
-  const std::uint64_t before = spent_microseconds();
+  const std::uint64_t before = sys::spent_microseconds();
   note_written(0);
   const std::uint64_t budget = settings_.budgets.disk.count;
   if (seen_.written > budget) return exceeded(Budget::disk, &BudgetWatch::check_growth);
-  const std::uint64_t cost = spent_microseconds() - before;
+  const std::uint64_t cost = sys::spent_microseconds() - before;
   const std::uint64_t step =
       GrowthMeter::next_look_microseconds(budget - seen_.written, settings_.cpus);
   look_after(microseconds(std::max(step, cost * kMeasuringShare)), &BudgetWatch::check_growth);
@@ -348,13 +347,13 @@ void BudgetWatch::note_entries() {
 void BudgetWatch::check_entries() {
   if (hooks_.ended()) return;
   const Reserve reserve;
-  const std::uint64_t before = spent_microseconds();
+  const std::uint64_t before = sys::spent_microseconds();
   EntryMeter& entries = *sandbox_.entries;
   const bool complete = entries.step(settings_.budgets.disk_files);
   // A file renamed during a walk may be counted twice.
   if (complete && entries.made() > settings_.budgets.disk_files)
     entries.walk(settings_.budgets.disk_files);
-  const std::uint64_t cost = spent_microseconds() - before;
+  const std::uint64_t cost = sys::spent_microseconds() - before;
   std::uint64_t step = std::max<std::uint64_t>(cost * kEntriesShare, 1000);
   if (complete) {
     note_entries();
@@ -394,9 +393,9 @@ void BudgetWatch::look_around() {
 /// and long enough to keep measuring within its share.
 void BudgetWatch::check_disk() {
   if (hooks_.ended()) return;
-  const std::uint64_t before = spent_microseconds();
+  const std::uint64_t before = sys::spent_microseconds();
   const bool complete = disk_.step();
-  const std::uint64_t cost = spent_microseconds() - before;
+  const std::uint64_t cost = sys::spent_microseconds() - before;
   std::uint64_t step = std::max<std::uint64_t>(cost * kMeasuringShare, 1000);
   if (complete) {
     seen_.disk_peak = std::max(seen_.disk_peak, disk_.bytes());

@@ -14,7 +14,6 @@
 
 #include "base/sys.hpp"
 #include "supervise/meters/fileless_memory.hpp"
-#include "supervise/meters/own_cpu.hpp"
 #include "supervise/meters/process_tree.hpp"
 
 namespace sbx::supervise {
@@ -286,7 +285,7 @@ std::uint64_t MemoryMeter::decide(const Bounds& now, std::uint64_t rest, std::ui
 }
 
 std::uint64_t MemoryMeter::walk(std::uint64_t rest) {
-  const std::uint64_t before = spent_microseconds();
+  const std::uint64_t before = sys::spent_microseconds();
   Walk now{.began = sys::now_microseconds(), .rest = rest, .scratch = scratch_used()};
   for (ProcessList::Process& process : processes_.all()) {
     if (borrows(process)) continue;
@@ -300,7 +299,7 @@ std::uint64_t MemoryMeter::walk(std::uint64_t rest) {
   for (ProcessList::Process& process : processes_.all())
     if (const auto known = now.processes.find(process.number); known != now.processes.end())
       known->second.after = pages_in(processes_.statm(process)).anonymous;
-  now.cost = walk_cost_ = spent_microseconds() - before;
+  now.cost = walk_cost_ = sys::spent_microseconds() - before;
   walk_ = std::move(now);
   return walk_->used;
 }

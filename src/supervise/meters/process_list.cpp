@@ -16,7 +16,6 @@
 #include <utility>
 
 #include "base/sys.hpp"
-#include "supervise/meters/own_cpu.hpp"
 #include "supervise/meters/process_tree.hpp"
 
 namespace sbx::supervise {
@@ -164,10 +163,10 @@ void ProcessList::add_new() {
   if (!started_since(listed_) &&
       sys::now_microseconds() < listed_at_ + listing_cost_ * kListingShare)
     return;
-  const std::uint64_t before = spent_microseconds();
+  const std::uint64_t before = sys::spent_microseconds();
   refresh();
   listed_at_ = sys::now_microseconds();
-  listing_cost_ = spent_microseconds() - before;
+  listing_cost_ = sys::spent_microseconds() - before;
 }
 
 void ProcessList::count_kept() {

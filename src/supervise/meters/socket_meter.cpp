@@ -20,7 +20,6 @@
 #include <string_view>
 
 #include "base/sys.hpp"
-#include "supervise/meters/own_cpu.hpp"
 #include "supervise/meters/process_tree.hpp"
 
 namespace sbx::supervise {
@@ -151,10 +150,10 @@ SocketMeter::Counts SocketMeter::counts() {
 std::uint64_t SocketMeter::look(std::uint64_t room) {
   cost_ = 0;
   if (own_.fd < 0) return 0;
-  const std::uint64_t before = spent_microseconds();
+  const std::uint64_t before = sys::spent_microseconds();
   if (!reads_ && sys::now_microseconds() >= begins_at_) begin(counts());
   if (reads_) go_on(kMostAtOnce);
-  cost_ = spent_microseconds() - before;
+  cost_ = sys::spent_microseconds() - before;
   listing_cost_ += cost_;
   if (reads_ && lists_.empty()) finish(room);
   return std::max(known_, sum_.bytes);
@@ -162,11 +161,11 @@ std::uint64_t SocketMeter::look(std::uint64_t room) {
 
 std::uint64_t SocketMeter::look_at_all(std::uint64_t room) {
   constexpr std::uint64_t kAnyTime = UINT64_MAX / 2;
-  const std::uint64_t before = spent_microseconds();
+  const std::uint64_t before = sys::spent_microseconds();
   if (reads_) go_on(kAnyTime);  // complete it first: the socket answers one question at a time
   begin(counts());
   if (reads_) go_on(kAnyTime);
-  cost_ = listing_cost_ = spent_microseconds() - before;
+  cost_ = listing_cost_ = sys::spent_microseconds() - before;
   if (reads_) finish(room);
   return known_;
 }
@@ -192,8 +191,8 @@ void SocketMeter::begin(const Counts& now) {
 }
 
 void SocketMeter::go_on(std::uint64_t most_microseconds) {
-  const std::uint64_t before = spent_microseconds();
-  while (!lists_.empty() && spent_microseconds() < before + most_microseconds) {
+  const std::uint64_t before = sys::spent_microseconds();
+  while (!lists_.empty() && sys::spent_microseconds() < before + most_microseconds) {
     if (read_part()) continue;
     lists_.pop_back();
     ask_next();
