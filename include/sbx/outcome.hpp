@@ -249,6 +249,12 @@ struct Hazard {
   std::string why;   ///< "a link out of the granted directory"
 };
 
+/// What still ran when the command had ended by itself, and was ended with it.
+struct LeftRunning {
+  std::uint64_t count = 0;  ///< processes, without those that had ended and were not waited for
+  std::string process;      ///< comm of one of them; empty if unknown
+};
+
 struct Outcome {
   Verdict verdict = Exited{};
   std::string detail;  ///< one sentence for people and agents
@@ -260,6 +266,7 @@ struct Outcome {
   std::vector<NetworkUse> network_used;
   std::vector<NetworkFailure> network_failures;
   std::vector<Degraded> degraded;  ///< found during the run, in addition to the plan's
+  LeftRunning left_running;
   std::vector<std::string> notes;  ///< hints for stderr
   Usage usage;
   std::string cpu_time_means = "summed";  ///< how CPU time was measured: "task-clock" | "summed"

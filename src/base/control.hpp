@@ -71,8 +71,8 @@ enum class FromPid1 : std::uint32_t {
   /// not the main process; it is waited for at Order reap (only where no group counts processes)
   child_ended,
   main_ended,  ///< `value` is the wait status
-  /// `value` other processes were there at that moment, including zombies;
-  /// the last message. With `own_peak`
+  /// `value` other processes were there at that moment, including zombies; `running` of them had not ended, and one of
+  /// these is `comm`. The last message. With `own_peak`
   left_behind,
   /// main_ended and left_behind in one: no other process is left. With `own_peak`
   main_ended_alone,
@@ -93,6 +93,8 @@ struct Report {
   std::int32_t value;
   std::int32_t own_peak = 0;  ///< KiB: the largest resident set of PID 1 itself
   Used used{};
+  std::int32_t running = 0;
+  char comm[16] = "";  ///< as /proc/PID/comm, without the newline; empty if unknown
 };
 
 }  // namespace sbx::control

@@ -108,6 +108,8 @@ void read_files(const Json& json, Outcome& outcome) {
     return Hazard{name(each, "path"), plain(each, "why")};
   });
   outcome.hazards_left_out = count(json, "hazards_left_out");
+  const Json& left = part(json, "left_running");
+  outcome.left_running = {.count = count(left, "count"), .process = name(left, "process")};
 }
 
 Outcome outcome_of(const Json& json, Verdict verdict) {

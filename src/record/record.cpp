@@ -228,6 +228,12 @@ Json hazards_json(const std::vector<Hazard>& hazards) {
   return list;
 }
 
+Json left_running_json(const LeftRunning& left) {
+  Json json{{"count", left.count}};
+  put_name(json, "process", left.process);
+  return json;
+}
+
 /// Names in a patch are quoted as git quotes them, but a text file may contain any bytes.
 Json patch_json(const changes::Patch& patch) {
   constexpr std::size_t kLongest = std::size_t{4} << 20;
@@ -338,6 +344,8 @@ std::string record_text(const run::Request& request, const run::Answer& answer) 
   if (!outcome.appeared.empty()) json["appeared"] = appeared_json(outcome.appeared);
   if (!outcome.hazards.empty()) json["hazards"] = hazards_json(outcome.hazards);
   if (outcome.hazards_left_out > 0) json["hazards_left_out"] = outcome.hazards_left_out;
+  if (outcome.left_running.count > 0)
+    json["left_running"] = left_running_json(outcome.left_running);
   if (out.collected) json["out"] = collected_json(request.bring_out.folder, *out.collected);
   if (out.kept)
     json["kept"] = {

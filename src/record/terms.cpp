@@ -61,6 +61,9 @@ constexpr auto kTerms = std::to_array<Term>({
      "Guarded names that were not in a live grant when the run began, and were at its end."},
     {"hazards", kKey,
      "What the run left in a live grant that programs of the host may stumble over."},
+    {"left_running", kKey,
+     "What still ran when the command had ended, as a server that it left in the background, and "
+     "was ended with it. In a session, session exec -d keeps it."},
     {"write_error", kKey,
      "Output that could not be written, as on a full disk. The exit status is 125."},
     {"kept", kKey, "The change set that --keep made."},

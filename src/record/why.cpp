@@ -54,6 +54,7 @@ class Teller {
     network();
     limits();
     hazards();
+    left_running();
     streams();
     degraded();
     return std::move(text_);
@@ -347,6 +348,19 @@ class Teller {
       text_ += fmt::format("  {}: {}\n", paint_.bold(text(hazard, "path")), text(hazard, "why"));
     if (const auto more = number(record_, "hazards_left_out"))
       text_ += fmt::format("  and {} more\n", *more);
+  }
+
+  void left_running() {
+    const Json& left = part(record_, "left_running");
+    const std::uint64_t count = number(left, "count").value_or(0);
+    if (count == 0) return;
+    title("Left running");
+    const std::string process = text(left, "process");
+    text_ += fmt::format("  {} {} still ran when the command had ended{}\n", count,
+                         count == 1 ? "process" : "processes",
+                         process.empty() ? "" : ": " + process + (count > 1 ? " and others" : ""));
+    detail("effect", "it was ended: what a command leaves running ends with it");
+    detail("to keep it", "a call of its own in a session: sbx session exec NAME -d -- COMMAND");
   }
 
   void streams() {

@@ -256,6 +256,16 @@ class Call {
       workspace::remove_tree(tmp->get(), name);
   }
 
+  [[nodiscard]] std::string words_of(const LeftRunning& left) const {
+    const bool one = left.count == 1;
+    std::string words = std::to_string(left.count) + (one ? " process" : " processes") +
+                        " still ran when the command had ended, and " + (one ? "was" : "were") +
+                        " ended with the call";
+    if (!left.process.empty()) words += ": " + left.process + (one ? "" : " and others");
+    return words + "; to keep a server, start it as a call of its own: sbx session exec " +
+           ties_.session + " -d -- COMMAND";
+  }
+
   void finish(Outcome outcome) {
     NetworkTrouble network = attempts();
     std::ranges::move(network.refused, std::back_inserter(outcome.denials));
@@ -270,6 +280,9 @@ class Call {
                          : hint_after_failure(outcome, *answer_.policy, *answer_.plan, held_.host(),
                                               request_.program.operands, "start the session with");
     if (!hint.empty()) outcome.notes.push_back(std::move(hint));
+    // A context ends when it is told to, or with its session.
+    if (outcome.left_running.count > 0 && ties_.interpreter == nullptr)
+      outcome.notes.push_back(words_of(outcome.left_running));
     if (exit_status_of(outcome.verdict) != 0 && held_.processes_are_used_up()) {
       const Error why = processes_used_up();
       outcome.notes.push_back(why.message + (why.hint.empty() ? "" : "; " + why.hint));

@@ -19,6 +19,7 @@
 
 #include "base/control.hpp"
 #include "base/resident.hpp"
+#include "spawn/child_builder.hpp"
 #include "spawn/child_calls.hpp"
 
 namespace sbx::child {
@@ -214,30 +215,54 @@ std::int32_t own_peak() {
   return static_cast<std::int32_t>(used.ru_maxrss);
 }
 
+/// What a process called itself that has ended and is not reaped.
+void read_comm(pid_t pid, char (&comm)[sizeof control::Report::comm]) {
+  char path[sizeof "/proc/18446744073709551615/comm"] = "/proc/";
+  char* end = path + sizeof "/proc/" - 1;
+  append_number(end, static_cast<std::uint64_t>(pid));
+  std::memcpy(end, "/comm", sizeof "/comm");
+  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;
+  const ssize_t got = ::read(file, comm, sizeof comm);
+  ::close(file);
+  if (got > 0) comm[got - 1] = '\0';  // instead of the newline
+}
+
 /// Kills and counts the remaining processes; without this the kernel would kill them uncounted when PID 1 ends. A
 /// program that was refused one more process may be gone before the supervisor has looked.
 /// `count` of them are reaped already.
 [[noreturn]] void end_all(const Program& program, std::int32_t count) {
   ::kill(-1, SIGKILL);
-  pid_t pid = ::waitpid(-1, nullptr, __WALL);
-  while (pid > 0 || (pid < 0 && errno == EINTR)) {
-    if (pid > 0) ++count;
-    pid = ::waitpid(-1, nullptr, __WALL);
+  control::Report report{control::FromPid1::left_behind, count};
+  siginfo_t ended{};
+  while (call(SYS_waitid, P_ALL, 0, &ended, WEXITED | WNOWAIT | __WALL, nullptr) == 0) {
+    // A child of a process that ran may have been a zombie for long: it has its own status.
+    const bool ran = ended.si_code == CLD_KILLED && ended.si_status == SIGKILL;
+    if (ran && report.running++ == 0) read_comm(ended.si_pid, report.comm);
+    ++report.value;
+    if (::waitpid(ended.si_pid, nullptr, __WALL) < 0) break;
   }
-  (void)send_report(program, {control::FromPid1::left_behind, count, own_peak()}, nullptr, 0);
+  report.own_peak = own_peak();
+  (void)send_report(program, report, nullptr, 0);
   ::_exit(0);
 }
 
 [[noreturn]] void main_ended(const Program& program, int status) {
-  int ignored = 0;
-  const pid_t other = ::waitpid(-1, &ignored, WNOHANG | __WALL);
-  if (other < 0 && errno == ECHILD) {
+  std::int32_t zombies = 0;
+  siginfo_t ended{};
+  long got = 0;
+  constexpr int kEnded = WEXITED | WNOHANG | __WALL;
+  while ((got = call(SYS_waitid, P_ALL, 0, &ended, kEnded, nullptr)) == 0 && ended.si_pid != 0) {
+    ++zombies;
+    ended.si_pid = 0;
+  }
+  if (got < 0 && zombies == 0) {
     (void)send_report(program, {control::FromPid1::main_ended_alone, status, own_peak()}, nullptr,
                       0);
     ::_exit(0);
   }
   (void)send_report(program, {control::FromPid1::main_ended, status}, nullptr, 0);
-  end_all(program, other > 0 ? 1 : 0);
+  end_all(program, zombies);
 }
 
 /// PTRACE_TRACEME, where the policy allows it, makes PID 1 the tracer of its children, and of processes that lost their

@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
+#include <string_view>
 
 #include "base/control.hpp"
 #include "base/event_loop.hpp"
@@ -100,6 +102,7 @@ class Supervisor::Impl {
   void call_vanished();
   void reaped(const control::Used& used);
   void note_resident(long largest_kib);
+  void note_left_running(const control::Report& report);
   void give_up_streams();
   void note_unread_terminal();
   void leave_loop();
@@ -128,6 +131,7 @@ class Supervisor::Impl {
   bool killed_ = false;
   long pid1_peak_kib_ = 0;           ///< 0: not reported
   std::uint64_t resident_peak_ = 0;  ///< bytes, of one process; 0: not above PID 1's
+  LeftRunning left_running_;
   bool reaped_ = false;
   bool may_send_ = false;  ///< the program has ended by itself: what it sent is passed on
   bool has_left_ = false;
@@ -288,6 +292,7 @@ void Supervisor::Impl::read_control() {
       const int others = alone ? 0 : std::max(report.value, 0);
       budgets_.note_tasks(static_cast<std::uint64_t>(others) + 1);
       pid1_peak_kib_ = report.own_peak;
+      note_left_running(report);
     }
     if (!(alone || report.what == FromPid1::main_ended) || main_status_) continue;
     main_status_ = report.value;
@@ -455,6 +460,12 @@ void Supervisor::Impl::note_resident(long largest_kib) {
   if (largest_kib > pid1_peak_kib_) resident_peak_ = static_cast<std::uint64_t>(largest_kib) * 1024;
 }
 
+void Supervisor::Impl::note_left_running(const control::Report& report) {
+  const std::string_view comm(report.comm, ::strnlen(report.comm, sizeof report.comm));
+  left_running_ = {.count = static_cast<std::uint64_t>(std::max(report.running, 0)),
+                   .process = std::string(comm)};
+}
+
 /// Nothing where it can't be told from what sbx itself needs: a look after the start may have seen a part only.
 std::optional<std::uint64_t> Supervisor::Impl::memory_peak() const {
   const BudgetsSeen& seen = budgets_.seen();
@@ -531,6 +542,7 @@ Outcome Supervisor::Impl::outcome() {
       outcome.write_error = WriteError{.stream = name, .errno_value = relay->write_error()};
   outcome.limits_met = limits_met(outcome.verdict, settings_, measured_);
   outcome.denials = notifier_.take();
+  if (!decided_) outcome.left_running = left_running_;
   outcome.usage = usage();
   outcome.degraded = budgets_.take_degraded();
   outcome.cpu_time_means = budgets_.cpu_means();

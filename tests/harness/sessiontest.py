@@ -7,7 +7,12 @@ import subprocess
 
 import sbxtest
 from harness import HANG, main, wait_until  # main is for the scripts that import this
-from sbxtest import SBX, SbxTest
+from sbxtest import SBX, SOURCE, SbxTest
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
 
 
 class Answer:
@@ -124,6 +129,13 @@ class SessionTest(SbxTest):
             os.kill(pid, 9)
         sbxtest.kill_orphans()
         self.assertEqual(left, [], "a session's process outlived `session stop --all`")
+
+    def fits(self, schema, answer):
+        """Where the machine has no checker, nothing is compared."""
+        if jsonschema is None:
+            return
+        checker = jsonschema.Draft202012Validator(json.loads((SOURCE / f"schema/{schema}.json").read_text()))
+        self.assertEqual([f"{list(error.path)}: {error.message}" for error in checker.iter_errors(answer)], [], answer)
 
     def folder(self):
         """Where sessions are when XDG_RUNTIME_DIR is not set."""

@@ -187,6 +187,43 @@ class Background(SessionTest):
         ended = self.sbx_session("wait", "work", sleeper, "--json")
         self.assertEqual(ended.verdict, ("cancelled", None), ended)
 
+    def test_what_still_runs_when_a_command_ends_is_named_once(self):
+        self.start_session("-p", "agent")
+        left = "sleep 600 & (setsid sleep 600 &); while [ $(cat /proc/[0-9]*/comm | grep -cx sleep) != 2 ]; do :; done; exit 3"
+        answer = self.sbx_session("exec", "work", "--", "sh", "-c", left)
+        self.assertEqual((answer.status, answer.err), (3, "sbx: 2 processes still ran when the command had ended, and were ended with the call: sleep and others; "
+                                                          "to keep a server, start it as a call of its own: sbx session exec work -d -- COMMAND\n"))
+        named = self.run_sbx("run", "--session", "work", "--", "python3", "-c", r"""
+import os, time
+ready, go = os.pipe()
+if os.fork() == 0:
+    open('/proc/self/comm', 'w').write('a\x1b[31mb')
+    os.write(go, b'.')
+    time.sleep(600)
+os.read(ready, 1)""")
+        self.assertIn(r"1 process still ran when the command had ended, and was ended with the call: a\x1b[31mb; ", named.err)
+        record = self.exec_json("--", "sh", "-c", left).record
+        self.assertEqual(record["left_running"], {"count": 2, "process": "sleep"})
+        self.fits("sbx.run.1", record)
+        self.assertIn("2 processes still ran when the command had ended: sleep and others", self.run_sbx("why", "-", stdin=json.dumps(record).encode()).out)
+        # Nothing is named that had ended, that sbx ended, or that goes on.
+        zombie = "import os, signal\nfor end in (0, 9):\n  pid = os.fork()\n  if pid == 0: os._exit(0) if end == 0 else signal.pause()\n" \
+                 "  if end: os.kill(pid, end)\n  os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)"
+        for options, command in (([], ["true"]), ([], ["python3", "-c", zombie]), (["--timeout", "1s"], ["sh", "-c", "sleep 600 & sleep 600"])):
+            with self.subTest(command=command):
+                answer = self.sbx_session("exec", "work", "--report", "report", *options, "--", *command)
+                self.assertNotIn("still ran", answer.err)
+                self.assertNotIn("left_running", json.loads((self.work / "report").read_text()))
+        call = self.detach("sh", "-c", left)
+        self.assertEqual(self.sbx_session("wait", "work", call, "--json").json["left_running"]["count"], 2)
+        self.assertEqual(self.sbx_session("logs", "work", call).err.count("still ran"), 1)
+        for language, begin, goes_on in (("python", "import subprocess; child = subprocess.Popen(['sleep', '600'])", "child.poll()"), ("bash", "sleep 600 &", "kill -0 $!")):
+            begun = self.sbx_session("eval", "work", "--lang", language, "-c", begin)
+            after = self.sbx_session("eval", "work", "--lang", language, "-c", goes_on)
+            self.assertEqual((begun.err, after.status, after.out, after.err), ("", 0, "", ""))
+        record = self.run_sbx("run", "--json", "--", "sh", "-c", left).record
+        self.assertEqual((record["left_running"], record["outcome"]["exit_code"]), ({"count": 2, "process": "sleep"}, 3))
+
     def test_a_server_of_one_call_answers_another(self):
         self.start_session()
         self.detach("--", "python3", "-m", "http.server", "8123", "--bind", "127.0.0.1", "--directory", "/etc/ssl")
