@@ -71,7 +71,7 @@ function(sbx_driven_test test)
   cmake_parse_arguments(ARG "" "TIMEOUT" "LABELS" ${ARGN})
   set_tests_properties(${test} PROPERTIES
     LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
-    ENVIRONMENT "SBX=$<TARGET_FILE:sbx_binary>;SBX_WITH_FAULTS=$<TARGET_FILE:sbx_with_faults>;SBX_PROBE=$<TARGET_FILE:sbx_probe>;SBX_SOURCE=${PROJECT_SOURCE_DIR};SBX_BUILD=${PROJECT_BINARY_DIR};SBX_TEST_NAME=${test};PYTHONPATH=${SBX_HARNESS};PYTHONDONTWRITEBYTECODE=1")
+    ENVIRONMENT "SBX=$<TARGET_FILE:sbx_binary>;SBX_WITH_FAULTS=$<TARGET_FILE:sbx_with_faults>;SBX_PROBE=$<TARGET_FILE:sbx_probe>;SBX_SOURCE=${PROJECT_SOURCE_DIR};SBX_BUILD=${PROJECT_BINARY_DIR};SBX_CTEST=${test};PYTHONPATH=${SBX_HARNESS};PYTHONDONTWRITEBYTECODE=1")
 endfunction()
 
 # Runs each GoogleTest binary of a directory once more as an ordinary user: NAME.all.user.

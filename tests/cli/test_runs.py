@@ -11,6 +11,11 @@ from sbxtest import SBX, SbxTest
 WAITS = "print('ready', flush=True); input()"
 
 
+class Harness(SbxTest):
+    def test_what_ships_is_tested_unless_a_test_asks_for_a_hook(self):
+        self.assertEqual((sbxtest.binary_for({}), sbxtest.binary_for({"SBX_TEST_SKIP": "seccomp"})), (SBX, sbxtest.WITH_FAULTS))
+
+
 class Waiting(SbxTest):
     def waiting(self, *options, code=WAITS, **rest):
         """A run whose program has started and waits for a line."""

@@ -2,7 +2,7 @@
 
 ctest (cmake/SbxTests.cmake) starts the scripts with this directory in PYTHONPATH and these in the environment: SBX (the
 binary), SBX_WITH_FAULTS (tests/faults), SBX_PROBE (tests/probes), SBX_SOURCE and SBX_BUILD (the project and its build) and
-SBX_TEST_NAME (the name of the test there). SBX_ONLY names methods of a class, for one that fails in a CTest of many. By hand:
+SBX_CTEST (the name of the test there). SBX_ONLY names methods of a class, for one that fails in a CTest of many. By hand:
 
 PYTHONPATH=tests/harness SBX=$PWD/build/test/sbx SBX_PROBE=$PWD/build/test/tests/probes/probe python3 tests/sandbox/test_x.py [CLASS or METHOD…]"""
 
@@ -111,7 +111,7 @@ def _close(result):
     """The last lines of a failed test: what was expected, what came, and how to run it alone."""
     for failure in result.told:
         print(*failure.lines(), sep="\n", file=sys.stderr)
-    name = os.environ.get("SBX_TEST_NAME")
+    name = os.environ.get("SBX_CTEST")
     if name:
         # Of many methods in one CTest those that failed.
         methods = {word for failure in result.told for word in re.findall(r"test_\w+", str(failure.test))[:1]}
