@@ -1,5 +1,6 @@
 #include "base/tell.hpp"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -17,6 +18,12 @@ Paint paint_for(Color color, int descriptor) {
   const char* term = std::getenv("TERM");
   if (term == nullptr || std::strcmp(term, "dumb") == 0) return {};
   return {.on = ::isatty(descriptor) == 1};
+}
+
+std::size_t terminal_columns(int descriptor) {
+  constexpr std::size_t kUsual = 80;
+  winsize size{};
+  return ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsual;
 }
 
 void write_stderr(const std::string& text) {

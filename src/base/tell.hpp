@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -26,6 +27,9 @@ struct Paint {
 /// Colour for a descriptor: --color, NO_COLOR (when not empty), TERM=dumb, and whether it is a
 /// terminal.
 [[nodiscard]] Paint paint_for(Color color, int descriptor);
+
+/// The width of the terminal that this descriptor is; 80 if it is none, or does not know its width.
+[[nodiscard]] std::size_t terminal_columns(int descriptor);
 
 /// Whole lines on stderr. Returns nothing: an error of stderr could be reported nowhere.
 void write_stderr(const std::string& text);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/commands.hpp"
+#include "cli/habits.hpp"
 #include "cli/options.hpp"
 #include "cli/split.hpp"
 #include "cli/usage.hpp"
@@ -144,13 +145,23 @@ std::string below(std::string_view word) {
   return names;
 }
 
+/// The words that should have named a command.
+std::string words_of(std::span<const char* const> arguments) {
+  std::string words = arguments[0];
+  if (arguments.size() > 1 && !below(arguments[0]).empty())
+    words += std::string(" ") + arguments[1];
+  return words;
+}
+
 std::unexpected<Error> unknown_command(std::span<const char* const> arguments) {
+  if (const std::string form = command_habit(arguments); !form.empty())
+    return usage("unknown-command", fmt::format("unknown command \"{}\"", words_of(arguments)),
+                 form);
   const std::string second_words = below(arguments[0]);
   if (!second_words.empty() && arguments.size() == 1)
     return usage("missing-command", fmt::format("\"sbx {}\" needs a command", arguments[0]),
                  fmt::format("one of {}", second_words));
-  std::string typed = arguments[0];
-  if (!second_words.empty()) typed += std::string(" ") + arguments[1];
+  const std::string typed = words_of(arguments);
   std::vector<std::string_view> names;
   for (const CommandRow& row : commands())
     if (row.standing != Standing::reserved) names.emplace_back(row.name);

@@ -13,6 +13,7 @@
 #include "cli/complaint.hpp"
 #include "cli/completions/completions.hpp"
 #include "cli/doctor_command.hpp"
+#include "cli/guide.hpp"
 #include "cli/help.hpp"
 #include "cli/notebook/command.hpp"
 #include "cli/policy/command.hpp"
@@ -35,10 +36,16 @@ Error usage_error(std::string message, std::string hint) {
           .hint = std::move(hint)};
 }
 
+Sheet sheet_for(const Invocation& typed) {
+  constexpr std::size_t kNarrowest = 60;
+  constexpr std::size_t kWidest = 100;
+  return {.paint = paint_for(typed.output.color, STDOUT_FILENO),
+          .width = std::clamp(terminal_columns(STDOUT_FILENO), kNarrowest, kWidest)};
+}
+
 int help_command(const Invocation& typed) {
   const std::string topic = fmt::format("{}", fmt::join(typed.operands, " "));
-  const std::string text =
-      help_text(describe_tree(), topic, paint_for(typed.output.color, STDOUT_FILENO));
+  const std::string text = help_text(describe_tree(), topic, sheet_for(typed));
   if (text.empty())
     return complain(typed, usage_error(fmt::format("no help for \"{}\"", topic),
                                        "\"sbx help\" lists the commands"));
@@ -59,11 +66,8 @@ int completions_command(const Invocation& typed) {
 
 int dispatch(const Invocation& typed, const Process& process) {
   if (typed.version) return print("sbx " SBX_VERSION "\n");
-  if (typed.help)
-    return print(
-        help_text(describe_tree(), typed.command, paint_for(typed.output.color, STDOUT_FILENO)));
-  if (typed.command.empty())
-    return complain(typed, usage_error("nothing to do", "\"sbx help\" lists the commands"));
+  if (typed.help) return print(help_text(describe_tree(), typed.command, sheet_for(typed)));
+  if (typed.command.empty()) return print(std::string(kFirstSteps));
   if (typed.command == "run" && (typed.cell.keep_going || !typed.cell.notebook.empty()))
     return cells_command(typed, {.arguments = process.area, .started = process.started});
   if (typed.command == "run" && !typed.session.empty())

@@ -4,23 +4,24 @@
 
 #include <algorithm>
 
+#include "cli/guide.hpp"
+
 namespace sbx::cli {
 namespace {
 
 constexpr std::size_t kTextColumn = 30;
-constexpr std::size_t kWidth = 90;
 
 /// Breaks lines at blanks to fit the width; indents continuation lines.
-std::string wrapped(std::string_view text) {
+std::string wrapped(std::string_view text, std::size_t width, std::size_t begin = kTextColumn) {
   std::string result;
-  std::size_t column = kTextColumn;
+  std::size_t column = begin;
   while (!text.empty()) {
     const auto blank = text.find(' ');
     const std::string_view word = text.substr(0, blank);
-    if (column > kTextColumn && column + 1 + word.size() > kWidth) {
-      result += "\n" + std::string(kTextColumn, ' ');
-      column = kTextColumn;
-    } else if (column > kTextColumn) {
+    if (column > begin && column + 1 + word.size() > width) {
+      result += "\n" + std::string(begin, ' ');
+      column = begin;
+    } else if (column > begin) {
       result += ' ';
       ++column;
     }
@@ -31,24 +32,38 @@ std::string wrapped(std::string_view text) {
   return result;
 }
 
-std::string option_lines(const OptionDoc& option, const Paint& paint) {
-  const std::string usage = (option.short_name.empty() ? "      " : "  ") + option_usage(option);
+/// A name or a form, and what it is for.
+std::string entry(const std::string& usage, std::string_view text, const Sheet& sheet) {
   const std::string gap = usage.size() + 2 > kTextColumn
                               ? "\n" + std::string(kTextColumn, ' ')
                               : std::string(kTextColumn - usage.size(), ' ');
-  return paint.bold(usage) + gap + wrapped(option.text) + "\n";
+  return sheet.paint.bold(usage) + gap + wrapped(text, sheet.width) + "\n";
 }
 
-std::string command_list(const std::vector<CommandDoc>& tree, const Paint& paint,
+std::string option_lines(const OptionDoc& option, const Sheet& sheet) {
+  std::string text = entry((option.short_name.empty() ? "      " : "  ") + option_usage(option),
+                           option.text, sheet);
+  if (option.value.size() > 32 && !option.choices.empty())
+    text += std::string(kTextColumn, ' ') +
+            wrapped(fmt::format("NAME: {}", fmt::join(option.choices, ", ")), sheet.width) + "\n";
+  return text;
+}
+
+/// The commands in groups; only those that begin with `beginning`.
+std::string command_list(const std::vector<CommandDoc>& tree, const Sheet& sheet,
                          std::string_view beginning = {}) {
   std::string text;
-  for (const CommandDoc& command : tree) {
-    if (command.name.empty() || !command.name.starts_with(beginning)) continue;
-    const std::string usage = fmt::format("  {} {}", command.name, command.operands);
-    const std::string gap = usage.size() + 2 > kTextColumn
-                                ? "\n" + std::string(kTextColumn, ' ')
-                                : std::string(kTextColumn - usage.size(), ' ');
-    text += paint.bold(usage) + gap + wrapped(command.text) + "\n";
+  for (const HelpGroup& group : help_groups()) {
+    std::string lines;
+    for (const std::string_view name : group.commands) {
+      const auto command = std::ranges::find(tree, name, &CommandDoc::name);
+      if (command == tree.end() || !name.starts_with(beginning)) continue;
+      lines +=
+          entry(fmt::format("  {} {}", command->name, command->operands), command->text, sheet);
+    }
+    if (lines.empty()) continue;
+    text += (text.empty() ? "" : "\n") + sheet.paint.bold(std::string(group.title) + ":") + "\n" +
+            lines;
   }
   return text;
 }
@@ -56,23 +71,30 @@ std::string command_list(const std::vector<CommandDoc>& tree, const Paint& paint
 constexpr std::string_view kRunForms =
     "  sbx run [OPTIONS] SCRIPT|COMMAND [ARGS...]\n"
     "  sbx run [OPTIONS] -- COMMAND [ARGS...]\n"
-    "  sbx run [OPTIONS] --lang NAME - [ARGS...]         the program comes from standard input\n"
+    "  sbx run [OPTIONS] --lang NAME - [ARGS...]   the program comes from standard input\n"
     "  sbx run [OPTIONS] --lang NAME -c CODE [ARGS...]\n"
-    "  sbx run [OPTIONS] --cells FILE                    a notebook, or a script divided by # %%\n"
-    "                                                    (.js: // %%)\n"
+    "  sbx run [OPTIONS] --cells FILE              a notebook, or a script with lines # %%\n"
+    "                                              (.js: // %%) between its cells\n"
     "\n"
-    "Everything from the first operand on belongs to the program: options of sbx come before it.\n";
+    "Everything from the first operand on belongs to the program; options of sbx come first.\n";
 
-constexpr std::string_view kRunExamples =
-    "  sbx run --policy data-analysis script.py\n"
-    "  sbx run --policy strict --timeout 5s -- node job.js --fast\n"
-    "  sbx run --workspace .:overlay --json make test\n"
-    "  echo 'print(6*7)' | sbx run --lang python -\n";
+constexpr std::string_view kRunPages =
+    "\nSee sbx-run(1), sbx-policy(5), sbx-record(5), sbx-security(7).\n";
 
-constexpr std::string_view kRunStatus =
-    "  The command's own; 128+N when signal N killed it; 124 wall time; 125 sbx could not do its\n"
-    "  job; 126 not executable; 127 not found; 137 memory; 152 CPU time; 153 size; 159 denied "
-    "call.\n";
+std::string guide_lines(std::string_view command, const Paint& paint) {
+  const Guide* const guide = guide_of(command);
+  if (guide == nullptr) return {};
+  std::string text = "\n" + paint.bold("Examples:") + "\n";
+  for (const char* const example : guide->examples) text += fmt::format("  {}\n", example);
+  return text + "\n" + paint.bold("Exit status:") + "\n" + guide->statuses;
+}
+
+std::string family_text(const std::vector<CommandDoc>& tree, const std::string& family,
+                        const Sheet& sheet) {
+  const std::string list = command_list(tree, sheet, family + " ");
+  if (list.empty()) return {};
+  return list + fmt::format("\n\"sbx help {} COMMAND\" explains one, with examples.\n", family);
+}
 
 }  // namespace
 
@@ -86,39 +108,28 @@ std::string option_usage(const OptionDoc& option) {
 }
 
 std::string help_text(const std::vector<CommandDoc>& tree, std::string_view command,
-                      const Paint& paint) {
-  const auto found = std::find_if(tree.begin(), tree.end(),
-                                  [&](const CommandDoc& doc) { return doc.name == command; });
-  if (found == tree.end()) return command_list(tree, paint, std::string(command) + " ");
-  const bool run = command == "run";
-  std::string text = found->text + "\n\n" + paint.bold("Usage:") + "\n";
-  if (run)
+                      const Sheet& sheet) {
+  const auto found = std::ranges::find(tree, command, &CommandDoc::name);
+  if (found == tree.end()) return family_text(tree, std::string(command), sheet);
+  const Paint& paint = sheet.paint;
+  std::string text = wrapped(found->text, sheet.width, 0) + "\n\n" + paint.bold("Usage:") + "\n";
+  if (command == "run")
     text += kRunForms;
   else
     text += fmt::format("  sbx{}{}{}{}\n", command.empty() ? "" : " ", command,
                         found->operands.empty() ? "" : " ", found->operands);
-  if (command.empty()) text += "\n" + paint.bold("Commands:") + "\n" + command_list(tree, paint);
+  if (command.empty()) text += "\n" + command_list(tree, sheet);
   std::vector<std::string> groups;
   for (const OptionDoc& option : found->options)
-    if (std::find(groups.begin(), groups.end(), option.group) == groups.end())
-      groups.push_back(option.group);
+    if (std::ranges::find(groups, option.group) == groups.end()) groups.push_back(option.group);
   for (const std::string& group : groups) {
     text += "\n" + paint.bold(group + ":") + "\n";
-    for (const OptionDoc& option : found->options) {
-      if (option.group != group) continue;
-      text += option_lines(option, paint);
-      if (option.value.size() > 32 && !option.choices.empty())
-        text += std::string(kTextColumn, ' ') +
-                wrapped(fmt::format("NAME: {}", fmt::join(option.choices, ", "))) + "\n";
-    }
+    for (const OptionDoc& option : found->options)
+      if (option.group == group) text += option_lines(option, sheet);
   }
-  if (run) {
-    text += "\n" + paint.bold("Examples:") + "\n";
-    text += kRunExamples;
-    text += "\n" + paint.bold("Exit status:") + "\n";
-    text += kRunStatus;
-    text += "\nSee sbx-run(1), sbx-policy(5), sbx-record(5), sbx-security(7).\n";
-  }
+  text += guide_lines(command, paint);
+  if (command == "run") text += kRunPages;
+  if (command.empty()) text += "\n\"sbx help COMMAND\" explains one, with examples.\n";
   return text;
 }
 

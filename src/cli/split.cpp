@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "cli/commands.hpp"
+#include "cli/habits.hpp"
 #include "cli/usage.hpp"
 #include "policy/keys.hpp"
 
@@ -62,6 +63,8 @@ class Splitter {
 
   Status unknown(std::string_view word) const {
     if (unknown_ == UnknownOption::is_skipped) return {};
+    if (const std::string form = option_habit(command_.name, word); !form.empty())
+      return usage("unknown-option", fmt::format("unknown option \"{}\"", word), form);
     std::vector<std::string_view> names;
     for (const OptionRow& row : command_.options()) {
       const std::string_view all = row.names;

@@ -7,6 +7,7 @@
 
 #include "base/message.hpp"
 #include "base/sys.hpp"
+#include "base/text.hpp"
 #include "spawn/faults.hpp"
 
 namespace sbx::spawn {
@@ -100,7 +101,10 @@ Error explain_exec(const plan::Plan& plan, int error) {
       result.message = "no command '" + plan.command.front() +
                        "' on PATH, and no such program in the working directory";
       result.errno_value = 0;
-      result.hint = "sbx session start --read PATH shows another directory";
+      const std::string& line = plan.command.front();
+      result.hint = line.find_first_of(" \t\n|&;<>") != std::string::npos
+                        ? "for a shell line: sh -c " + shell_word(line)
+                        : "sbx session start --read PATH shows another directory";
       return result;
     }
     result.hint =

@@ -55,7 +55,7 @@ class Arguments(SbxTest):
             self.assertIn(words, done.stderr if isinstance(done.stderr, str) else done.stderr.decode(), arguments)
 
     def test_mistakes_of_other_commands_end_with_2(self):
-        for arguments in ([], ["rnu"], ["policy"], ["policy", "show"], ["completions", "tcsh"], ["serve"]):
+        for arguments in (["rnu"], ["policy"], ["policy", "show"], ["completions", "tcsh"], ["serve"]):
             self.assertEqual(self.call(*arguments).returncode, 2, arguments)
 
     def test_not_found_and_not_executable(self):

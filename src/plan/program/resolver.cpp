@@ -18,6 +18,15 @@ std::unexpected<Error> usage(std::string code, std::string message, std::string 
                .hint = std::move(hint)});
 }
 
+/// "docker run -v .:/w": -v is --verbose here, and the directory would be the program.
+std::string volume_hint(std::string_view name) {
+  const auto colon = name.rfind(":/");
+  if (colon == 0 || colon == std::string_view::npos || name.substr(colon).starts_with("://"))
+    return {};
+  return "sbx has no -v SOURCE:TARGET: --read " + shell_word(std::string(name)) +
+         " shows a directory there, --write lets it be changed";
+}
+
 /// Words of "deno run".
 std::vector<std::string> command_words(std::string_view command) {
   std::vector<std::string> words;
@@ -390,7 +399,7 @@ Status Resolver::run_command(const std::string& name) {
                    .code = "not-found",
                    .message = "'" + name + "' can't be reached",
                    .errno_value = real.error().errno_value});
-    if (!real) return not_found("there is no file '" + name + "'");
+    if (!real) return not_found("there is no file '" + name + "'", volume_hint(name));
     if (lookup_.is_folder(*path))
       return fail({.kind = ErrorKind::not_executable,
                    .code = "not-executable",

@@ -1,0 +1,178 @@
+#include "cli/habits.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace sbx::cli {
+namespace {
+
+/// `form` gets the words that follow, or `usual` where there are none.
+struct CommandHabit {
+  std::string_view words;
+  const char* form;
+  const char* usual;
+};
+
+constexpr CommandHabit kCommandHabits[] = {
+    // Of a sandbox that stays, as docker and E2B have it.
+    {"exec", "sbx session exec {}", "NAME -- COMMAND"},
+    {"eval", "sbx session eval {}", "NAME -c CODE"},
+    {"start", "sbx session start {}", "NAME"},
+    {"create", "sbx session start {}", "NAME"},
+    {"attach", "sbx session eval -i {}", "NAME"},
+    {"connect", "sbx session eval -i {}", "NAME"},
+    {"cp", "sbx session put NAME FILE, or sbx session get NAME PATH", ""},
+    {"kill", "sbx stop {}", "ID"},
+    {"rm", "sbx session stop {}", "NAME"},
+    {"ls", "sbx session list", ""},
+    {"list", "sbx session list", ""},
+    {"logs", "sbx session logs {}", "NAME CALL"},
+    {"stats", "sbx session stats {}", "NAME"},
+    {"inspect", "sbx session show {}", "NAME"},
+    {"diff", "sbx session diff {}", "NAME"},
+    {"apply", "sbx session apply {}", "NAME"},
+    {"sessions", "sbx session list", ""},
+    {"sandbox", "sbx session start NAME", ""},
+    {"pull", "sbx run COMMAND: there are no images, the programs are this machine's", ""},
+    {"build", "sbx run COMMAND: there are no images, the programs are this machine's", ""},
+    {"images", "sbx policy list: there are no images, a policy says what a program sees", ""},
+    {"info", "sbx doctor", ""},
+    {"init", "sbx policy init", ""},
+    // Interpreters and notebooks.
+    {"shell", "sbx run -i -p shell bash", ""},
+    {"repl", "sbx session start work; sbx session eval -i work", ""},
+    {"console", "sbx session start work; sbx session eval -i work", ""},
+    {"notebook", "sbx run -p python --cells {}", "FILE.ipynb"},
+    {"nbconvert", "sbx run -p python --cells FILE.ipynb --out results", ""},
+    {"papermill", "sbx run -p python --out results --cells FILE.ipynb", ""},
+    {"execute", "sbx run -p python --cells {}", "FILE.ipynb"},
+    // After "session".
+    {"session create", "sbx session start {}", "NAME"},
+    {"session new", "sbx session start {}", "NAME"},
+    {"session open", "sbx session start {}", "NAME"},
+    {"session rm", "sbx session stop {}", "NAME"},
+    {"session remove", "sbx session stop {}", "NAME"},
+    {"session delete", "sbx session stop {}", "NAME"},
+    {"session end", "sbx session stop {}", "NAME"},
+    {"session close", "sbx session stop {}", "NAME"},
+    {"session attach", "sbx session eval -i {}", "NAME"},
+    {"session connect", "sbx session eval -i {}", "NAME"},
+    {"session repl", "sbx session eval -i {}", "NAME"},
+    {"session shell", "sbx session exec -i {} bash", "NAME"},
+    {"session run", "sbx session exec {}", "NAME -- COMMAND"},
+    {"session python", "sbx session eval {}", "NAME -c CODE"},
+    {"session ps", "sbx session list", ""},
+    {"session cp", "sbx session put NAME FILE, or sbx session get NAME PATH", ""},
+    {"session upload", "sbx session put {}", "NAME FILE"},
+    {"session write", "sbx session put {}", "NAME FILE"},
+    {"session download", "sbx session get {}", "NAME PATH"},
+    {"session read", "sbx session get {}", "NAME PATH"},
+    {"session inspect", "sbx session show {}", "NAME"},
+    {"session info", "sbx session show {}", "NAME"},
+    {"session status", "sbx session show {}", "NAME"},
+    {"session help", "sbx help session", ""},
+    {"policy help", "sbx help policy", ""},
+    {"changes help", "sbx help changes", ""},
+};
+
+struct OptionHabit {
+  std::string_view options;  ///< separated by blanks
+  const char* of_run;
+  const char* of_exec;  ///< null: the session's, given at its start
+};
+
+constexpr const char* kNoCapabilities = "leave it out: a program never has capabilities here";
+constexpr const char* kOwnKernelParts =
+    "leave it out: each run has namespaces, a /proc, a /dev and a /tmp of its own";
+
+constexpr OptionHabit kOptionHabits[] = {
+    {"-e --env-var --setenv", "--env NAME=VALUE sets a variable",
+     "--env NAME=VALUE sets a variable"},
+    {"-w --workdir --chdir --cwd",
+     "--workspace DIR:overlay makes DIR the working directory, copy-on-write",
+     "a call begins in the session's directory: sh -c 'cd DIR && exec COMMAND'"},
+    {"--volume --mount --bind-mount",
+     "--read SOURCE:TARGET shows a file or directory, --write SOURCE:TARGET lets it be changed",
+     nullptr},
+    {"--ro-bind --ro-bind-try", "--read SOURCE:TARGET", nullptr},
+    {"--bind --bind-try --dev-bind", "--write SOURCE:TARGET", nullptr},
+    {"-t --tty --it", "-i gives the program a terminal", "-i gives the program a terminal"},
+    {"--rm", "leave it out: nothing of a run stays", "leave it out: a call leaves no container"},
+    {"--name", "--session NAME keeps the sandbox for more calls", nullptr},
+    {"--network", "--net none, --net host or --allow-host HOST", nullptr},
+    {"--share-net", "--net host", nullptr},
+    {"--unshare-net --unshare-all --unshare-user --unshare-pid --unshare-ipc --unshare-uts "
+     "--unshare-cgroup --new-session --proc --dev --tmpfs --clearenv --unsetenv --hostname",
+     kOwnKernelParts, kOwnKernelParts},
+    {"-u --user --uid --gid", "leave it out: the program has the caller's identity, without rights",
+     "leave it out: the program has the caller's identity, without rights"},
+    {"--cap-drop --cap-add --privileged --security-opt", kNoCapabilities, kNoCapabilities},
+    {"--read-only", "leave it out: the system is read-only in every run",
+     "leave it out: the system is read-only in every run"},
+    {"-m --mem --memory-swap", "--memory SIZE", nullptr},
+    {"--pids-limit", "--processes NUMBER", nullptr},
+    {"--entrypoint --image --template", "name the command: there are no images",
+     "name the command: there are no images"},
+    {"-d --detach",
+     "a session keeps what runs in the background: sbx session start work; sbx session exec -d "
+     "work -- COMMAND",
+     "-d"},
+    {"--allow-errors", "--keep-going", nullptr},
+    {"--execute --inplace --to --notebook", "--cells FILE.ipynb, and --out DIR for the result",
+     nullptr},
+};
+
+constexpr const char* kAtTheStart =
+    "the session's, given at its start: sbx session start NAME with {}";
+
+bool names_command(const CommandHabit& habit, std::span<const char* const> arguments) {
+  const auto blank = habit.words.find(' ');
+  if (habit.words.substr(0, blank) != arguments[0]) return false;
+  return blank == std::string_view::npos ||
+         (arguments.size() > 1 && habit.words.substr(blank + 1) == arguments[1]);
+}
+
+bool lists(std::string_view options, std::string_view option) {
+  for (;;) {
+    const auto blank = options.find(' ');
+    if (options.substr(0, blank) == option) return true;
+    if (blank == std::string_view::npos) return false;
+    options.remove_prefix(blank + 1);
+  }
+}
+
+/// "-it": here -i alone gives a terminal.
+std::string without_tty(const std::string& word) {
+  return word == "-it" || word == "-ti" ? "-i" : shell_word(word);
+}
+
+}  // namespace
+
+std::string command_habit(std::span<const char* const> arguments) {
+  if (arguments.empty()) return {};
+  for (const CommandHabit& habit : kCommandHabits) {
+    if (!names_command(habit, arguments)) continue;
+    std::string rest;
+    for (const char* const word : arguments.subspan(habit.words.contains(' ') ? 2 : 1))
+      rest += (rest.empty() ? "" : " ") + without_tty(word);
+    return fmt::format(fmt::runtime(habit.form), rest.empty() ? habit.usual : rest);
+  }
+  return {};
+}
+
+std::string option_habit(std::string_view command, std::string_view option) {
+  const bool is_exec = command == "session exec";
+  if (command != "run" && !is_exec && command != "session start") return {};
+  for (const OptionHabit& habit : kOptionHabits) {
+    if (!lists(habit.options, option)) continue;
+    if (!is_exec) return habit.of_run;
+    return habit.of_exec != nullptr ? habit.of_exec
+                                    : fmt::format(fmt::runtime(kAtTheStart), habit.of_run);
+  }
+  return {};
+}
+
+}  // namespace sbx::cli
