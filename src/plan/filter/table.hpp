@@ -14,7 +14,7 @@ namespace sbx::plan {
 
 // What differs between architectures, besides the rows themselves.
 #if defined(__x86_64__)
-#define SBX_SYSCALL_TABLE "plan/filter/syscalls_x86_64.def"
+#define SBX_SYSCALL_TABLE "plan/filter/syscalls.def"
 inline constexpr std::uint32_t kAuditArch = AUDIT_ARCH_X86_64;
 /// The first system call number of x32, the other ABI that reports AUDIT_ARCH_X86_64 (seccomp(2), "Caveats").
 inline constexpr std::uint32_t kForeignAbiStart = 0x40000000;
@@ -22,7 +22,7 @@ inline constexpr std::uint32_t kForeignAbiStart = 0x40000000;
 #error "no table of system calls for this architecture yet"
 #endif
 
-/// A call's standing by default (see the head of syscalls_x86_64.def).
+/// A call's standing by default (see the head of syscalls.def).
 enum class Standing : std::uint8_t { own, minimal, standard, denied, quiet, absent };
 
 /// The condition on arguments under which a call is admitted.
