@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "plan/filter/table.hpp"
 
@@ -65,6 +66,22 @@ void note_unfiltered(const policy::Syscalls& syscalls, std::vector<policy::Warni
            ": what a ring does is no system call; syscalls.deny, rules and denials don't see it"});
 }
 
+/// What other architectures have and this one lacks is no mistake: machines share policies.
+void note_absent(const policy::Syscalls& syscalls, std::vector<policy::Warning>& list) {
+  const auto note = [&](const std::string& key, const std::string& name, const Origin& origin) {
+    if (find_absent_call(name) == nullptr) return;
+    std::string message = key + " = \"" + name + "\"" + at(origin) +
+                          " has no effect: this machine's architecture has no such call";
+    if (const std::string_view successor = used_instead(name); !successor.empty())
+      message.append("; programs use \"").append(successor).append("\"");
+    list.push_back({std::move(message), policy::Weight::told_when_asked});
+  };
+  for (const Entry& allow : syscalls.allow) note("syscalls.allow", allow.value, allow.origin);
+  for (const auto& rule : syscalls.rules)
+    if (rule.value.action == policy::RuleAction::allow)
+      note("syscalls.rules.name", rule.value.name, rule.origin);
+}
+
 }  // namespace
 
 std::vector<policy::Warning> call_warnings(const policy::Syscalls& syscalls) {
@@ -72,6 +89,7 @@ std::vector<policy::Warning> call_warnings(const policy::Syscalls& syscalls) {
   note_contradictions(syscalls, list);
   note_nothing_starts(syscalls, list);
   note_unfiltered(syscalls, list);
+  note_absent(syscalls, list);
   return list;
 }
 

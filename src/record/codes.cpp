@@ -115,6 +115,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
     {"usage", CodeOf::command_line, "the command line has the wrong form",
      "\"sbx COMMAND --help\" shows the form"},
     // policy
+    {"absent-syscall", CodeOf::policy, "the policy denies a system call that this machine's architecture lacks, and not the one that programs use instead",
+     "deny that one too, or the group of both"},
     {"bad-call-name", CodeOf::policy, "what should be the name of a system call is not one",
      "names are lower case; groups begin with @"},
     {"bad-command", CodeOf::policy, "what should be a program's name holds a character that none may",

@@ -72,7 +72,8 @@ TEST(CompileFilter, AdmitsExactlyTheCheckedInLists) {
   std::ifstream file(SBX_ALLOWED_LIST);
   std::set<std::string> listed;
   for (std::string line; std::getline(file, line);) {
-    if (!line.empty() && line[0] != '#') listed.insert(line);
+    if (line.empty() || line[0] == '#') continue;
+    if (test::is_here(std::string_view(line).substr(line.find(' ') + 1))) listed.insert(line);
   }
   ASSERT_GT(listed.size(), 100U);
   std::set<std::string> admitted;
@@ -93,8 +94,10 @@ TEST(CompileFilter, AdmitsExactlyTheCheckedInLists) {
 
 TEST(CompileFilter, KillsForeignArchitecturesAndX32) {
   const Filter filter = compiled(syscalls());
+  const std::uint32_t other =
+      kAuditArch == AUDIT_ARCH_X86_64 ? AUDIT_ARCH_AARCH64 : AUDIT_ARCH_X86_64;
   for (const std::uint32_t arch :
-       {std::uint32_t{AUDIT_ARCH_I386}, std::uint32_t{AUDIT_ARCH_AARCH64}, 0U, ~0U}) {
+       {std::uint32_t{AUDIT_ARCH_I386}, std::uint32_t{AUDIT_ARCH_ARM}, other, 0U, ~0U}) {
     for (const std::uint32_t number : {0U, 1U, 59U, 102U, 1000U}) {
       EXPECT_EQ(ask(filter.program, number, {}, arch).action, kKill);
     }
@@ -105,13 +108,13 @@ TEST(CompileFilter, KillsForeignArchitecturesAndX32) {
   }
   EXPECT_EQ(filter.program[0].code, BPF_LD | BPF_W | BPF_ABS);
   EXPECT_EQ(filter.program[0].k, offsetof(seccomp_data, arch));
-  EXPECT_EQ(ask(filter.program, 0).action, kAllow);
+  EXPECT_EQ(ask(filter, "read"), kAllow);
 }
 
 TEST(CompileFilter, AnswersNumbersThatNobodyKnowsLikeAKernelWithoutThem) {
   const Filter filter = compiled(syscalls());
   for (const std::uint32_t number :
-       {335U + 2, 400U, 470U, 471U, 512U, 1023U, 0x3fffffffU, 0xffffffffU}) {
+       {337U, 400U, 470U, 471U, 512U, 1023U, 0x3fffffffU, 0xffffffffU}) {
     EXPECT_EQ(ask(filter.program, number).action, quiet_answer(ENOSYS)) << number;
   }
 }
@@ -143,8 +146,9 @@ TEST(CompileFilter, KeepsHotCallsOnTheKernelsBitmap) {
     EXPECT_EQ(result.action, kAllow) << call.name;
     EXPECT_FALSE(result.looked_at_arguments) << call.name;
   }
-  EXPECT_GE(hot, 30);
-  EXPECT_TRUE(ask(filter.program, 72).looked_at_arguments);  // the twin: fcntl has a rule
+  EXPECT_GE(hot, 28);
+  EXPECT_TRUE(ask(filter.program, find_call("fcntl")->number)
+                  .looked_at_arguments);  // the twin: it has a rule
 }
 
 TEST(CompileFilter, GivesHotCallsARuleWhereFilesReachTheHostAlone) {

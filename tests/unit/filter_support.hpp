@@ -61,8 +61,13 @@ inline int number_of(std::string_view name) {
   return call == nullptr ? -1 : call->number;
 }
 
+/// False for a call that only other architectures have.
+inline bool is_here(std::string_view name) {
+  return plan::find_absent_call(name) == nullptr;
+}
+
 inline BpfResult ask(const std::vector<sock_filter>& program, std::uint32_t number,
-                     const Arguments& arguments = {}, std::uint32_t arch = AUDIT_ARCH_X86_64) {
+                     const Arguments& arguments = {}, std::uint32_t arch = plan::kAuditArch) {
   seccomp_data data{};
   data.nr = static_cast<int>(number);
   data.arch = arch;

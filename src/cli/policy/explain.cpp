@@ -30,7 +30,10 @@ std::string group_text(plan::Group group) {
 std::string call_text(const plan::Call& call) {
   std::string text = fmt::format("{}\n  {}\n", call.name, call.reason);
   text += fmt::format("  group     {}\n", plan::text_of(call.group).name);
-  return text;
+  if (plan::find_absent_call(call.name) == nullptr) return text;
+  text += "  absent    on this machine's architecture";
+  const std::string_view successor = plan::used_instead(call.name);
+  return text + (successor.empty() ? "\n" : fmt::format("; programs use {}\n", successor));
 }
 
 std::string code_text(const std::string& name, const record::CodeText& code) {
@@ -71,7 +74,8 @@ int explain(const Invocation& typed) {
   if (const record::CodeText* code = record::find_code(name)) return print(code_text(name, *code));
   if (const std::string term = record::term_text(name); !term.empty()) return print(term);
   if (policy::is_section(name)) return print(section_text(name));
-  if (const plan::Call* call = plan::find_call(name)) return print(call_text(*call));
+  for (const plan::Call* call : {plan::find_call(name), plan::find_absent_call(name)})
+    if (call != nullptr) return print(call_text(*call));
   const std::string_view meant = meant_name(name);
   return usage(
       typed, fmt::format("there is no key, group or code \"{}\"", name),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -153,6 +154,27 @@ std::vector<Condition> conditions_of(const policy::SyscallRule& rule, const Call
   return conditions;
 }
 
+/// A name in allow, deny or a rule.
+struct Named {
+  const Call* call = nullptr;  ///< of this architecture, or of others only
+  bool absent = false;         ///< of others only
+};
+
+std::optional<Named> call_named(std::string_view name) {
+  if (const Call* call = find_call(name)) return Named{.call = call};
+  if (const Call* call = find_absent_call(name)) return Named{.call = call, .absent = true};
+  return std::nullopt;
+}
+
+std::unexpected<Error> absent_call(const std::string& name, std::string_view successor,
+                                   const Origin& origin) {
+  return refuse_rule("absent-syscall",
+                     "this machine's architecture has no system call " + double_quoted(name) +
+                         ", and programs use " + double_quoted(successor) +
+                         ", which the policy does not deny",
+                     origin, "deny " + double_quoted(successor) + " too");
+}
+
 Action not_in_base() {
   return {.kind = Action::Kind::deny, .error = EPERM, .cause = Cause::not_in_base};
 }
@@ -169,7 +191,31 @@ Result<Ruling> Ruling::resolve(const policy::Syscalls& syscalls, const FilterCon
     SBX_TRY(ruling.add_deny(syscalls.deny[i], i));
   const std::size_t count = std::min(rule_count, syscalls.rules.size());
   for (std::uint32_t i = 0; i < count; ++i) SBX_TRY(ruling.add_rule(syscalls.rules[i], i));
+  if (count == syscalls.rules.size()) SBX_TRY(ruling.check_absent());
   return ruling;
+}
+
+Status Ruling::check_absent() const {
+  for (const policy::Sourced<std::string>& denied : denied_absent_) {
+    const std::string_view successor = used_instead(denied.value);
+    if (!successor.empty() && !restricts(successor))
+      return absent_call(denied.value, successor, denied.origin);
+  }
+  return {};
+}
+
+bool Ruling::restricts(std::string_view name) const {
+  if (const auto group = find_group(name)) {
+    return std::ranges::any_of(calls(), [&](const Call& call) {
+      if (call.group != *group || call.decision.guard != ArgumentGuard::clone) return false;
+      const Standpoint view = standpoint(call);
+      return view.action.kind != Action::Kind::allow || !view.spawns;
+    });
+  }
+  const Call* const call = find_call(name);
+  return standpoint(*call).action.kind != Action::Kind::allow ||
+         std::ranges::any_of(
+             rules_, [&](const Rule& rule) { return rule.denies && rule.number == call->number; });
 }
 
 Result<Ruling> Ruling::resolve_one(const policy::Syscalls& syscalls, const FilterContext& context,
@@ -195,8 +241,8 @@ Result<Ruling> Ruling::resolve_one(const policy::Syscalls& syscalls, const Filte
 Status Ruling::add_allow(const policy::Sourced<std::string>& item) {
   if (const auto group = find_group(item.value)) {
     allow_.push_back({.is_group = true, .group = *group});
-  } else if (const Call* call = find_call(std::string_view(item.value))) {
-    allow_.push_back({.number = call->number});
+  } else if (const auto named = call_named(item.value)) {
+    if (!named->absent) allow_.push_back({.number = named->call->number});
   } else {
     return unknown_name(item.value, item.origin);
   }
@@ -207,9 +253,13 @@ Status Ruling::add_deny(const policy::Sourced<std::string>& item, std::uint32_t 
   if (const auto group = find_group(item.value)) {
     if (*group == Group::always) return needed(item.value, item.origin);
     deny_.push_back({.is_group = true, .group = *group, .index = index});
-  } else if (const Call* call = find_call(std::string_view(item.value))) {
-    if (call->decision.standing == Standing::own) return needed(item.value, item.origin);
-    deny_.push_back({.number = call->number, .index = index});
+  } else if (const auto named = call_named(item.value)) {
+    if (named->call->decision.standing == Standing::own) return needed(item.value, item.origin);
+    if (named->absent) {
+      denied_absent_.push_back(item);
+    } else {
+      deny_.push_back({.number = named->call->number, .index = index});
+    }
   } else {
     return unknown_name(item.value, item.origin);
   }
@@ -218,17 +268,25 @@ Status Ruling::add_deny(const policy::Sourced<std::string>& item, std::uint32_t 
 
 Status Ruling::add_rule(const policy::Sourced<policy::SyscallRule>& item, std::uint32_t index) {
   const policy::SyscallRule& rule = item.value;
-  const Call* call = find_call(std::string_view(rule.name));
-  if (call == nullptr) return unknown_name(rule.name, item.origin);
+  const auto named = call_named(rule.name);
+  if (!named) return unknown_name(rule.name, item.origin);
+  const Call* const call = named->call;
   const bool denies = rule.action == policy::RuleAction::deny;
   if (denies && call->decision.standing == Standing::own) return needed(rule.name, item.origin);
+  std::vector<std::uint64_t> values;
+  if (rule.has_condition) {
+    SBX_TRY(check_argument(rule, *call, item.origin));
+    values = SBX_TRY(checked_values(rule, *call, item.origin));
+  }
+  if (named->absent) {
+    if (denies) denied_absent_.push_back({rule.name, item.origin});
+    return {};
+  }
   if (!rule.has_condition) {
     (denies ? deny_ : allow_)
         .push_back({.number = call->number, .index = index, .cause = Cause::rule});
     return {};
   }
-  SBX_TRY(check_argument(rule, *call, item.origin));
-  const std::vector<std::uint64_t> values = SBX_TRY(checked_values(rule, *call, item.origin));
   const RuleOperator op = rule.op;
   rules_.push_back(
       {.number = call->number,

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -62,6 +64,10 @@ class Ruling {
   Status add_allow(const policy::Sourced<std::string>& item);
   Status add_deny(const policy::Sourced<std::string>& item, std::uint32_t index);
   Status add_rule(const policy::Sourced<policy::SyscallRule>& item, std::uint32_t index);
+  /// A denial must not vanish where C libraries use another call: whoever denies an absent call must restrict its successor.
+  [[nodiscard]] Status check_absent() const;
+  /// True if the call is refused, altogether or by a rule, or processes of the "@group" can't be made.
+  [[nodiscard]] bool restricts(std::string_view name) const;
   [[nodiscard]] Standpoint standpoint(const Call& call) const;
   void apply_allow(Standpoint& standpoint, const Call& call) const;
   void apply_deny(Standpoint& standpoint, const Call& call) const;
@@ -71,6 +77,7 @@ class Ruling {
   std::vector<Entry> allow_;
   std::vector<Entry> deny_;
   std::vector<Rule> rules_;
+  std::vector<policy::Sourced<std::string>> denied_absent_;  ///< calls of other architectures only
 };
 
 }  // namespace sbx::plan

@@ -27,15 +27,49 @@ constexpr Decision standard_if(ArgumentGuard guard) {
 
 // NOLINTEND(readability-identifier-naming)
 
-#define CALL(number, name, arguments, decision, group, reason) \
-  Call{number, #name, arguments, decision, Group::group, reason},
-constexpr auto kCalls = std::to_array<Call>({
-#include SBX_SYSCALL_TABLE
+constexpr std::uint16_t kNoNumber = 0xffff;  // -1 in the .def file
+
+#define CALL(x86_64, aarch64, name, arguments, decision, group, reason) \
+  Call{static_cast<std::uint16_t>(SBX_CALL_NUMBER(x86_64, aarch64)),    \
+       #name,                                                           \
+       arguments,                                                       \
+       decision,                                                        \
+       Group::group,                                                    \
+       reason},
+#define INSTEAD(name, successor)
+constexpr auto kRows = std::to_array<Call>({
+#include "plan/filter/syscalls.def"
 });
 #undef CALL
+#undef INSTEAD
+
+/// `Count` rows of this architecture by rising number, or those that it lacks.
+template <std::size_t Count>
+constexpr std::array<Call, Count> rows_here(bool here) {
+  std::array<Call, Count> rows{};
+  std::ranges::copy_if(kRows, rows.begin(),
+                       [here](const Call& call) { return (call.number != kNoNumber) == here; });
+  std::ranges::sort(rows, {}, &Call::number);
+  return rows;
+}
+constexpr std::size_t kAbsentCount = std::ranges::count(kRows, kNoNumber, &Call::number);
+constexpr auto kCalls = rows_here<kRows.size() - kAbsentCount>(true);
+constexpr auto kAbsent = rows_here<kAbsentCount>(false);
+
+/// Text in place, as in Call.
+struct Instead {
+  char name[16];
+  char successor[20];
+};
+#define CALL(x86_64, aarch64, name, arguments, decision, group, reason)
+#define INSTEAD(name, successor) Instead{#name, successor},
+constexpr auto kInstead = std::to_array<Instead>({
+#include "plan/filter/syscalls.def"
+});
+#undef CALL
+#undef INSTEAD
 
 constexpr int kLimit = kCalls.back().number + 1;
-static_assert(std::ranges::is_sorted(kCalls, {}, &Call::number));
 
 constexpr auto kRowOfNumber = [] {
   std::array<std::int16_t, kLimit> rows{};
@@ -122,14 +156,16 @@ struct HotName {
   char name[16];
 };
 constexpr auto kHot = std::to_array<HotName>({
-    {"brk"},         {"clock_gettime"}, {"close"},        {"epoll_pwait"},    {"epoll_wait"},
-    {"fstat"},       {"futex"},         {"getdents64"},   {"getpid"},         {"getrandom"},
-    {"gettid"},      {"gettimeofday"},  {"lseek"},        {"lstat"},          {"madvise"},
-    {"mmap"},        {"munmap"},        {"newfstatat"},   {"open"},           {"openat"},
-    {"poll"},        {"pread64"},       {"pwrite64"},     {"read"},           {"readv"},
-    {"recvfrom"},    {"recvmsg"},       {"rt_sigaction"}, {"rt_sigprocmask"}, {"rt_sigreturn"},
-    {"sched_yield"}, {"sendmsg"},       {"sendto"},       {"stat"},           {"statx"},
-    {"write"},       {"writev"},
+    {"brk"},         {"clock_gettime"}, {"close"},          {"epoll_pwait"},
+    {"epoll_wait"},  {"fstat"},         {"futex"},          {"getdents64"},
+    {"getpid"},      {"getrandom"},     {"gettid"},         {"gettimeofday"},
+    {"lseek"},       {"lstat"},         {"madvise"},        {"mmap"},
+    {"munmap"},      {"newfstatat"},    {"open"},           {"openat"},
+    {"poll"},        {"ppoll"},         {"pread64"},        {"pselect6"},
+    {"pwrite64"},    {"read"},          {"readv"},          {"recvfrom"},
+    {"recvmsg"},     {"rt_sigaction"},  {"rt_sigprocmask"}, {"rt_sigreturn"},
+    {"sched_yield"}, {"sendmsg"},       {"sendto"},         {"stat"},
+    {"statx"},       {"write"},         {"writev"},
 });
 constexpr auto kHotText = [](const HotName& hot) { return std::string_view(hot.name); };
 static_assert(std::ranges::is_sorted(kHot, {}, kHotText));
@@ -153,6 +189,18 @@ const Call* find_call(std::string_view name) {
   const auto name_of = [](std::uint16_t row) { return std::string_view(kCalls[row].name); };
   const auto found = std::ranges::lower_bound(kRowsByName, name, {}, name_of);
   return found != kRowsByName.end() && name_of(*found) == name ? &kCalls[*found] : nullptr;
+}
+
+const Call* find_absent_call(std::string_view name) {
+  const auto* const found = std::ranges::find(
+      kAbsent, name, [](const Call& call) { return std::string_view(call.name); });
+  return found == kAbsent.end() ? nullptr : found;
+}
+
+std::string_view used_instead(std::string_view name) {
+  const auto* const found = std::ranges::find(
+      kInstead, name, [](const Instead& line) { return std::string_view(line.name); });
+  return found == kInstead.end() ? std::string_view() : std::string_view(found->successor);
 }
 
 const GroupText& text_of(Group group) {

@@ -12,15 +12,19 @@
 /// The checked-in table of system calls and their groups: data only.
 namespace sbx::plan {
 
-// What differs between architectures, besides the rows themselves.
+// What differs between architectures, besides the numbers themselves.
 #if defined(__x86_64__)
-#define SBX_SYSCALL_TABLE "plan/filter/syscalls.def"
+#define SBX_CALL_NUMBER(x86_64, aarch64) (x86_64)
 inline constexpr std::uint32_t kAuditArch = AUDIT_ARCH_X86_64;
-/// The first system call number of x32, the other ABI that reports AUDIT_ARCH_X86_64 (seccomp(2), "Caveats").
-inline constexpr std::uint32_t kForeignAbiStart = 0x40000000;
+#elif defined(__aarch64__)
+#define SBX_CALL_NUMBER(x86_64, aarch64) (aarch64)
+inline constexpr std::uint32_t kAuditArch = AUDIT_ARCH_AARCH64;
 #else
-#error "no table of system calls for this architecture yet"
+#error "syscalls.def has no numbers for this architecture"
 #endif
+/// The first system call number of x32, the other ABI that reports AUDIT_ARCH_X86_64 (seccomp(2), "Caveats"). No ABI but its own
+/// reports AUDIT_ARCH_AARCH64; the same bound there lets compiled filters differ in numbers only.
+inline constexpr std::uint32_t kForeignAbiStart = 0x40000000;
 
 /// A call's standing by default (see the head of syscalls.def).
 enum class Standing : std::uint8_t { own, minimal, standard, denied, quiet, absent };
@@ -111,13 +115,17 @@ struct GroupText {
   bool needs_privilege;  ///< the kernel refuses these in the sandbox, whatever the filter allows
 };
 
-/// All calls, by rising number.
+/// All calls of this architecture, by rising number.
 [[nodiscard]] std::span<const Call> calls();
 /// One above the newest number of the table.
 [[nodiscard]] int call_limit();
 /// nullptr for a gap, a negative number, or one above the newest.
 [[nodiscard]] const Call* find_call(int number);
 [[nodiscard]] const Call* find_call(std::string_view name);
+/// The row of a call that other architectures have and this one lacks; it has no number. nullptr for any other name.
+[[nodiscard]] const Call* find_absent_call(std::string_view name);
+/// What C libraries use in place of an absent call: a call of this architecture, or a "@group"; empty if nothing.
+[[nodiscard]] std::string_view used_instead(std::string_view name);
 
 [[nodiscard]] const GroupText& text_of(Group group);
 /// "@debug" -> Group::debug.
