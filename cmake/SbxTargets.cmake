@@ -11,7 +11,9 @@ target_compile_options(sbx_options INTERFACE
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${CMAKE_UNITY_BUILD}>>:-Wno-subobject-linkage>
   # libstdc++ 12's std::stable_sort uses a function that it deprecates itself.
   $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>
-  -fstack-protector-strong -fstack-clash-protection -fcf-protection=full -fno-plt)
+  -fstack-protector-strong -fstack-clash-protection $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},x86_64>:-fcf-protection=full> -fno-plt
+  # Return addresses are signed. BTI, the other half, takes effect only if every object has it, and Debian 12's start files don't.
+  $<$<STREQUAL:${CMAKE_SYSTEM_PROCESSOR},aarch64>:-mbranch-protection=standard>)
 target_compile_definitions(sbx_options INTERFACE _GNU_SOURCE SBX_VERSION="${PROJECT_VERSION}" FMT_HEADER_ONLY)
 target_include_directories(sbx_options INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 target_link_options(sbx_options INTERFACE -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -Wl,--as-needed)
@@ -107,6 +109,12 @@ function(sbx_link_as_shipped target)
     # instead of 170 (glibc 2.36): 26,000 instructions fewer.
     find_program(SBX_LLD ld.lld)
     if(SBX_LLD)
+      if(CMAKE_CROSSCOMPILING)
+        # A cross g++ looks for TRIPLET-ld.lld, and for ld.lld only where -B says.
+        file(REAL_PATH ${SBX_LLD} lld)
+        cmake_path(GET lld PARENT_PATH lld)
+        target_link_options(${target} PRIVATE -B${lld})
+      endif()
       set(order ${PROJECT_SOURCE_DIR}/cmake/start_order.txt)
       target_link_options(${target} PRIVATE -fuse-ld=lld -Wl,--symbol-ordering-file=${order} -Wl,--no-warn-symbol-ordering
         -Wl,--pack-dyn-relocs=relr)

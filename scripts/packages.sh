@@ -1,5 +1,6 @@
 # What the project needs from Debian 12, by purpose; read by ../demo, ../check and tests/bench.
-build="g++ cmake ninja-build lld libcli11-dev libtomlplusplus-dev libseccomp-dev libmd-dev libedit-dev libncurses-dev libbsd-dev libfmt-dev nlohmann-json3-dev libnl-3-dev libnl-route-3-dev libidn2-dev libunistring-dev libc-ares-dev libdbus-1-dev"
+build_libraries="libcli11-dev libtomlplusplus-dev libseccomp-dev libmd-dev libedit-dev libncurses-dev libbsd-dev libfmt-dev nlohmann-json3-dev libnl-3-dev libnl-route-3-dev libidn2-dev libunistring-dev libc-ares-dev libdbus-1-dev"
+build="g++ cmake ninja-build lld $build_libraries"
 example="python3 python3-pandas python3-matplotlib"
 # What the smoke tier asks, ./check without options.
 smoke="python3-jsonschema strace util-linux clang-format-19 mandoc git perl ccache iproute2 curl openssl dnsmasq-base"
@@ -24,3 +25,8 @@ vm_slow="debootstrap crun"
 # The peers of the bench targets, and the library of the inner ones.
 peers="bubblewrap crun runc firejail passt slirp4netns python3-ipykernel"
 bench="libbenchmark-dev"
+# A cross build for 64-bit Arm, its guests, and an emulator for single programs. No ipxe-qemu is named: apt would remove
+# qemu-system-x86 with its change.
+arm64="g++-aarch64-linux-gnu qemu-system-arm qemu-user-static"
+# What scripts/arm64-root unpacks for it, besides the libraries above.
+arm64_libraries="libstdc++-12-dev libgtest-dev libgmock-dev librapidcheck-dev"
