@@ -61,15 +61,16 @@ class ContextWorker {
   void run() {
     const run::Answer answer = interpret();
     leave();
+    // Before the answers: who has one finds the context ended.
+    session_.note(Note::What::ended, run::exit_status_of(answer),
+                  !unstopped_.empty() ? unstopped_
+                  : answer.outcome    ? record::end_with(*answer.outcome).detail
+                                      : "");
     for (Inspection& each : questions_) {
       if (!answer.errors.empty()) each.answer(answer.errors.front());
       answer_question(each);
     }
     for (OpenCell& cell : take_all()) end(cell, answer);
-    session_.note(Note::What::ended, run::exit_status_of(answer),
-                  !unstopped_.empty() ? unstopped_
-                  : answer.outcome    ? record::end_with(*answer.outcome).detail
-                                      : "");
   }
 
  private:

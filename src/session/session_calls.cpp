@@ -191,8 +191,8 @@ bool Session::hear(Call& call) {
   constexpr std::size_t kLargest = std::size_t{1} << 30;
   if (!message.fds.empty() && (call.is_background || call.is_context))
     call.record = sys::read_all(message.fds.front().get(), kLargest).value_or("");
-  if (call.is_context) return true;  // its process ends with it
-  keep_waiting(leave(call));
+  // A context's process ends with it, once it has answered.
+  call.is_context ? dismiss(leave(call)) : keep_waiting(leave(call));
   ended(call);
   return true;
 }

@@ -112,6 +112,7 @@ void Session::dismiss(Worker worker) {
         leaving_, [process](const Worker& each) { return each.process.get() == process; });
     reap(*found);
     leaving_.erase(found);
+    sweep_groups();
   });
 }
 

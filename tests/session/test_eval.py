@@ -962,6 +962,7 @@ class Honest(EvalTest):
         self.start_session("--memory", "300M")
         self.cell("held = bytearray(b'x') * (160 << 20); len(held)", "--context", "idle")
         self.cell("more = bytearray(b'x') * (160 << 20); len(more)", "--context", "other")
+        wait_until(lambda: self.contexts()["idle"]["state"] == "lost", "the context ends")
         record = self.cell("1", "--context", "idle")
         self.assertEqual(record["state"], "lost", record)
         self.assertIn("memory", record["lost_because"])
