@@ -1,6 +1,8 @@
 #include "workspace/names.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 
 #include "plan/files/pattern.hpp"
 #include "plan/files/protected.hpp"
@@ -31,12 +33,21 @@ bool is_named(const std::vector<std::string>& patterns, std::string_view path) {
 }
 
 std::string_view reason_to_protect(std::string_view folder, std::string_view path, FileType type) {
-  std::string place(folder);
+  std::string place;
   std::string_view why;
-  const std::vector<std::string> parts = plan::parts_of(path);
+  std::vector<std::string> parts = plan::parts_of(folder);
+  const std::size_t first = parts.size();
+  std::ranges::move(plan::parts_of(path), std::back_inserter(parts));
+  std::size_t modules = parts.size();  // where in `parts` a .git/modules is
   for (std::size_t i = 0; i < parts.size() && why.empty(); ++i) {
     const bool is_folder = i + 1 < parts.size() || type == FileType::folder;
-    why = plan::reason_to_guard(place, parts[i], is_folder);
+    const bool begins = is_folder && plan::holds_submodules(place, parts[i]);
+    if (i > modules)
+      why = plan::reason_in_modules(std::span(parts).subspan(modules + 1, i - modules - 1),
+                                    parts[i], is_folder);
+    else if (i >= first && !begins)
+      why = plan::reason_to_guard(place, parts[i], is_folder);
+    if (begins) modules = std::min(modules, i);
     place += '/';
     place += parts[i];
   }

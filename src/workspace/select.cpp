@@ -9,6 +9,7 @@
 #include "workspace/names.hpp"
 #include "workspace/put.hpp"
 #include "workspace/tree.hpp"
+#include "workspace/worktrees.hpp"
 
 namespace sbx::workspace {
 namespace {
@@ -58,10 +59,12 @@ class Deletions {
     return {};
   }
 
-  /// A pattern names this deletion, or that of a directory above it.
+  /// A pattern names this change, or the worktree that holds it, or the deletion of a directory above it.
   [[nodiscard]] bool is_named(const std::vector<std::string>& patterns,
                               const Change& change) const {
     if (workspace::is_named(patterns, change.path)) return true;
+    const std::string folder = folder_of(change.path);
+    if (is_worktree(folder) && workspace::is_named(patterns, folder)) return true;
     if (change.change != ChangeKind::deleted) return false;
     for (std::string at = folder_of(change.path); all_.contains(at); at = folder_of(at))
       if (workspace::is_named(patterns, at)) return true;
@@ -147,11 +150,18 @@ Selection select(const Copy& copy, const ChangeSet& changes,
     if (is_meant(patterns, each.path)) selection.left.push_back(each);
   const std::unordered_set<std::string> needed = new_folders_above(changes, patterns);
   const Deletions deletions(changes, patterns);
+  const Worktrees worktrees(copy, changes, patterns);
+  std::unordered_set<std::string> holders;
   std::vector<const Change*> left_out;
   for (const Change& change : changes.changes) {
     const bool is_needed = change.change == ChangeKind::created && needed.contains(change.path);
     if (!is_needed && !is_meant(patterns, change.path)) {
       left_out.push_back(&change);
+      continue;
+    }
+    if (const std::string holder = worktrees.holder_of(change.path); !holder.empty()) {
+      left_out.push_back(&change);
+      if (holders.insert(holder).second) selection.left.push_back(worktrees.left(holder));
       continue;
     }
     Left left{.path = {}, .why = {}};

@@ -256,6 +256,60 @@ class GitElsewhere(SbxTest):
         self.assertEqual(self.git("log", "--format=%s").stdout, "second\nfirst\n")
         self.assertEqual(self.git("fsck", "--strict").returncode, 0)
 
+    def applied(self, script, *options):
+        """Runs a script on a copy of the repository; what was left out, and why."""
+        ended = self.exited(self.sbx("-p", "shell", "--workspace", f"{self.work}:overlay", "--apply", "--yes", *options, "--", "sh", "-ec", script, env={"GIT_ALLOW_PROTOCOL": "file"}))
+        self.assertEqual((ended.status, ended.record["applied"]["conflicts"]), (0, []), ended)
+        return {each["path"]: each["why"] for each in ended.record["applied"]["left"]}
+
+    def test_of_submodules_only_data_is_applied(self):
+        self.git("clone", "-q", "--bare", ".", "lib.git")
+        self.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", "./lib.git", "old")
+        self.git("commit", "-qm", "a submodule")
+        id = "git config --global user.name n; git config --global user.email e@example; git config --global protocol.file.allow always\n"
+        self.assertEqual(self.applied(id + "cd old; echo two >>file; git commit -qam config; git branch config-two; cd ..; git commit -qam 'from the submodule'"), {})
+        self.assertEqual(self.git("submodule", "status").stdout[0], " ")
+        self.assertEqual((self.git("-C", "old", "status", "--porcelain").stdout, self.git("-C", "old", "fsck", "--strict").returncode), ("", 0))
+        # A new one: git on the host makes what leads to it.
+        left = self.applied(id + f"git submodule add -q file://{self.work}/lib.git new; git commit -qam 'one more'; rm -rf .git/modules/new/hooks/*.sample .git/modules/new/branches")
+        self.assertEqual(set(left), {".git/config", ".git/modules/new/config", ".git/modules/new/hooks", "new/.git"})
+        self.assertIn("git submodule update --init", left["new/.git"])
+        self.assertEqual(self.git("submodule", "update", "--init", "new").returncode, 0)
+        self.assertEqual((self.git("status", "--porcelain").stdout, self.git("-C", "new", "fsck", "--strict").returncode), ("?? lib.git/\n", 0))
+        # What git runs stays out, also where the name of a submodule makes it look like data.
+        left = self.applied("for d in old x/objects x/refs objects; do mkdir -p .git/modules/$d/hooks .git/modules/$d/info; cd .git/modules/$d\n"
+                            "echo x >config; echo x >config.worktree; echo x >commondir; echo x >hooks/post-checkout; echo '* filter=x' >info/attributes; cd -; done >&2\n"
+                            "mkdir -p .git/modules/objects/objects; echo x >.git/modules/objects/objects/data; echo x >.git/modules/old/what-comes-next")
+        names = {f".git/modules/{d}/{name}" for d in ("old", "x/objects", "x/refs", "objects") for name in ("config", "config.worktree", "commondir", "info/attributes")}
+        hooks = {f".git/modules/{d}/hooks" for d in ("x/objects", "x/refs", "objects")} | {".git/modules/old/hooks/post-checkout"}
+        below = {f"{each}/post-checkout" for each in hooks if each.endswith("hooks")}
+        self.assertEqual(set(left), names | hooks | below | {".git/modules/old/what-comes-next"})
+        self.assertTrue((self.work / ".git/modules/objects/objects/data").exists())
+
+    def test_a_worktree_is_applied_whole_or_not_at_all(self):
+        add = "git worktree add -q -b topic tree; echo more >tree/more"
+        left = self.applied(add)
+        self.assertEqual(set(left), {".git/worktrees/tree", "tree"})
+        self.assertIn("git worktree add on the host makes it", left[".git/worktrees/tree"])
+        self.assertEqual((os.listdir(self.work / ".git/worktrees"), (self.work / "tree").exists()), ([], False))
+        self.assertTrue(self.is_whole())
+        self.git("branch", "-D", "topic")
+        # Named, all of it comes.
+        options = [f"--apply={name}" for name in (".git/worktrees/tree", ".git/refs/**", ".git/logs/**", "tree/**", "tree/.git")]
+        ended = self.exited(self.sbx("-p", "shell", "--workspace", f"{self.work}:overlay", *options, "--yes", "--", "sh", "-ec", add))
+        self.assertEqual(ended.status, 0, ended)
+        self.assertEqual(self.git("-C", "tree", "status", "--porcelain").stdout, "?? more\n", ended)
+        # One that is there takes commits, and goes whole or not at all.
+        commit = "cd tree; git add more; git -c user.name=n -c user.email=e@example commit -qm more"
+        self.assertEqual(self.applied(commit), {})
+        self.assertEqual((self.git("-C", "tree", "status", "--porcelain").stdout, self.git("log", "-1", "--format=%s", "topic").stdout), ("", "more\n"))
+        left = self.applied("git worktree remove --force tree")
+        self.assertIn("git worktree remove on the host does it", left[".git/worktrees/tree"])
+        self.assertEqual((self.git("-C", "tree", "status", "--porcelain").stdout, self.is_whole()), ("", False))
+        ended = self.exited(self.sbx("-p", "shell", "--workspace", f"{self.work}:overlay", "--apply=.git/worktrees/**", "--apply=.git/worktrees/tree", "--apply=tree/**", "--apply=tree/.git", "--apply=tree", "--yes", "--",
+                                     "git", "worktree", "remove", "--force", "tree"))
+        self.assertEqual((self.git("worktree", "list").stdout.count("\n"), (self.work / "tree").exists(), self.is_whole()), (1, False, True), ended)
+
     def test_commits_in_a_copy_are_applied_whole(self):
         commit = "echo two >>file && git -c user.name=n -c user.email=e@example commit -qam second && git switch -qc topic && git merge -q --no-edit master; exit 0"
         ended = self.exited(self.sbx("-p", "shell", "--workspace", f"{self.work}:overlay", "--apply", "--yes", "--", "sh", "-c", commit))

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "plan/files/protected.hpp"
 
@@ -31,6 +32,31 @@ TEST(Protected, OfAWorktreeTheSame) {
   EXPECT_FALSE(is_protected("/x/.git/worktrees/topic", "index"));
   EXPECT_TRUE(is_protected("/x/.git/worktrees/topic", "commondir"));
   EXPECT_FALSE(is_protected("/x/worktrees/topic", "commondir"));
+}
+
+TEST(Protected, OfSubmodulesWhatIsNoDataWhateverTheirNames) {
+  const auto is_held = [](std::vector<std::string> above, std::string_view name, bool is_folder) {
+    return !reason_in_modules(above, name, is_folder).empty();
+  };
+  EXPECT_TRUE(holds_submodules("/x/.git", "Modules"));
+  EXPECT_FALSE(holds_submodules("/x", "modules"));
+  for (const char* name : {"hooks", "Config", "config.worktree", "commondir", "gitdir"})
+    for (const auto& above : {std::vector<std::string>{},
+                              {"sub"},
+                              {"libs", "sub"},
+                              {"x", "objects"},
+                              {"x", "refs", "heads"},
+                              {"sub", "modules", "inner"}})
+      EXPECT_TRUE(is_held(above, name, false)) << name;
+  EXPECT_TRUE(is_held({"sub"}, "what-comes-next", false));
+  EXPECT_TRUE(is_held({"objects"}, "what-comes-next", false));
+  EXPECT_TRUE(is_held({"sub", "info"}, "attributes", false));
+  for (const char* name : {"HEAD", "index", "packed-refs", "ORIG_HEAD"})
+    EXPECT_FALSE(is_held({"libs", "sub"}, name, false)) << name;
+  EXPECT_FALSE(is_held({"sub", "objects", "ab"}, "0123", false));
+  EXPECT_FALSE(is_held({"sub", "refs", "heads"}, "config-two", false));
+  EXPECT_FALSE(is_held({"sub", "info"}, "exclude", false));
+  EXPECT_FALSE(is_held({}, "sub", true));
 }
 
 TEST(Protected, NamesStartFilesAnywhere) {

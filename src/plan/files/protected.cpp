@@ -51,11 +51,17 @@ constexpr auto kOfGit = std::to_array<GitName>({
     {"commondir", "git takes settings and hooks from where it leads"},
     {"gitdir", "it leads git to another directory"},
     {"modules", "it holds settings and hooks of submodules"},
+    {"branches", "git takes addresses from what is in it"},
+    {"remotes", "git takes addresses from what is in it"},
     {"rebase-merge", kOfRebase},
     {"rebase-apply", kOfRebase},
     {"sequencer", "git goes on with what is in it: first inside, git cherry-pick --abort"},
     {"*", "git may run or follow it"},
 });
+
+/// Names that git takes what to do from, also where a path looks like data: a submodule may be called "x/objects".
+constexpr auto kNeverInModules = std::to_array<string_view>(
+    {"hooks", "config", "config.worktree", "commondir", "gitdir", "attributes", "grafts"});
 
 constexpr auto kRules = std::to_array<ProtectedName>({
     // start-up files of shells, and the files that they read
@@ -326,6 +332,25 @@ bool is_dot_git(std::string_view name) {
                             Folded(name).text() == ".git");
 }
 
+bool holds_submodules(std::string_view folder, std::string_view name) {
+  return is_dot_git(last_of(folder)) && Folded(name).text() == "modules";
+}
+
+std::string_view reason_in_modules(std::span<const std::string> above, std::string_view name,
+                                   bool is_folder) {
+  const Folded folded(name);
+  const auto is_data = [](const std::string& each) { return is_git_data(Folded(each).text()); };
+  // The first name below modules is a submodule's, or begins it.
+  if (above.size() > 1 && std::ranges::any_of(above.subspan(1), is_data))
+    return std::ranges::find(kNeverInModules, folded.text()) == kNeverInModules.end()
+               ? string_view()
+               : reason_in_git(folded.text());
+  const string_view why = reason_in_git(folded.text());
+  const bool is_known = why != kOfGit.back().why && folded.text() != "modules";
+  const bool is_free = is_folder || is_git_data(folded.text()) || folded.text() == "exclude";
+  return is_known || !is_free ? why : string_view();
+}
+
 bool is_repository(std::string_view folder, std::string_view name) {
   return is_dot_git(name) ||
          (is_dot_git(last_of(path_above(folder))) && Folded(last_of(folder)).text() == "worktrees");
@@ -358,7 +383,10 @@ std::string_view reason_to_protect(std::string_view folder, std::string_view nam
 
 std::string_view reason_to_guard(std::string_view folder, std::string_view name, bool is_folder) {
   const std::string_view why = reason_to_protect(folder, name);
-  return why.empty() && !is_folder && is_dot_git(name) ? "it leads git to another directory" : why;
+  return why.empty() && !is_folder && is_dot_git(name)
+             ? "it leads git to another directory; git submodule update --init on the host makes "
+               "that of a submodule"
+             : why;
 }
 
 std::span<const Placeholder> placeholders() {

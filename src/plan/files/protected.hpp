@@ -19,6 +19,14 @@ namespace sbx::plan {
 [[nodiscard]] std::string_view reason_to_guard(std::string_view folder, std::string_view name,
                                                bool is_folder);
 
+/// ".git/modules", in letters of any case.
+[[nodiscard]] bool holds_submodules(std::string_view folder, std::string_view name);
+/// Why a name below .git/modules is protected, for what leaves a sandbox: live grants seal all of .git/modules. `above`:
+/// the names between "modules" and this one. A submodule may have any name, also one with slashes, so what git would
+/// take settings, hooks or other directories from is protected wherever it stands. Empty if it isn't.
+[[nodiscard]] std::string_view reason_in_modules(std::span<const std::string> above,
+                                                 std::string_view name, bool is_folder);
+
 /// ".git", in letters of any case.
 [[nodiscard]] bool is_dot_git(std::string_view name);
 /// A directory from which git takes what to do: .git itself, or .git/worktrees/NAME.
