@@ -49,7 +49,8 @@ def known_children():
 
 def binary_for(env):
     """The shipped binary, or the one with hooks where the environment asks for a hook."""
-    if not any(name.startswith("SBX_TEST_") for name in {**os.environ, **(env or {})} if name != "SBX_TEST_USER"):
+    tests_own = ("SBX_TEST_USER", "SBX_TEST_NAME")
+    if not any(name.startswith("SBX_TEST_") for name in {**os.environ, **(env or {})} if name not in tests_own):
         return SBX
     if not WITH_FAULTS:
         raise unittest.SkipTest("SBX_WITH_FAULTS names no binary with hooks")
