@@ -93,9 +93,14 @@ std::string lossy_utf8(std::string_view bytes) {
   return text;
 }
 
+namespace {
+
+constexpr std::string_view kBase64Digits =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+}  // namespace
+
 std::string base64(std::string_view bytes) {
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string text;
   text.reserve((bytes.size() + 2) / 3 * 4);
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
@@ -103,9 +108,26 @@ std::string base64(std::string_view bytes) {
     for (std::size_t j = 0; j < 3; ++j)
       group = group << 8 | (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : 0U);
     for (std::size_t j = 0; j < 4; ++j)
-      text += i + j <= bytes.size() ? kDigits[group >> (18 - 6 * j) & 63] : '=';
+      text += i + j <= bytes.size() ? kBase64Digits[group >> (18 - 6 * j) & 63] : '=';
   }
   return text;
+}
+
+std::optional<std::string> base64_bytes(std::string_view text) {
+  std::string bytes;
+  std::uint32_t group = 0;
+  unsigned bits = 0;
+  for (const char digit : text) {
+    if (digit == '\n' || digit == '\r' || digit == '=') continue;
+    const std::size_t value = kBase64Digits.find(digit);
+    if (value == std::string_view::npos) return std::nullopt;
+    group = group << 6 | static_cast<std::uint32_t>(value);
+    bits += 6;
+    if (bits < 8) continue;
+    bits -= 8;
+    bytes += static_cast<char>(group >> bits & 0xFFU);
+  }
+  return bytes;
 }
 
 namespace {

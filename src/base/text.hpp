@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,6 +11,8 @@ namespace sbx {
 /// Each byte that is not part of valid UTF-8 becomes U+FFFD.
 [[nodiscard]] std::string lossy_utf8(std::string_view bytes);
 [[nodiscard]] std::string base64(std::string_view bytes);
+/// Nothing where the text is not base64; line feeds in it are allowed.
+[[nodiscard]] std::optional<std::string> base64_bytes(std::string_view text);
 /// For messages: control characters (C0, DEL, C1), characters that reorder the text around them and
 /// bytes that are not UTF-8 as \xNN, so that no text from inside the sandbox can steer a terminal or
 /// fake a line of ours.

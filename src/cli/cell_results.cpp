@@ -50,32 +50,12 @@ bool is_binary(std::string_view mime) {
          mime.starts_with("audio/") || mime.starts_with("video/");
 }
 
-/// Nothing where the text is no base64; line feeds in it are allowed.
-std::optional<std::string> from_base64(std::string_view text) {
-  std::string bytes;
-  unsigned held = 0;
-  int bits = 0;
-  for (const char letter : text) {
-    if (letter == '\n' || letter == '\r' || letter == '=') continue;
-    constexpr std::string_view kAlphabet =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const std::size_t value = kAlphabet.find(letter);
-    if (value == std::string_view::npos) return std::nullopt;
-    held = (held << 6U) | static_cast<unsigned>(value);
-    bits += 6;
-    if (bits < 8) continue;
-    bits -= 8;
-    bytes += static_cast<char>((held >> static_cast<unsigned>(bits)) & 0xFFU);
-  }
-  return bytes;
-}
-
 /// A value as the bytes of its file.
 std::string bytes_of(const std::string& mime, const Json& value) {
   if (!value.is_string()) return value.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   const std::string& text = value.get_ref<const std::string&>();
   if (!is_binary(mime)) return text;
-  return from_base64(text).value_or(text);
+  return base64_bytes(text).value_or(text);
 }
 
 }  // namespace
