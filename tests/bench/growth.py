@@ -19,6 +19,7 @@ import time
 import unittest
 
 import internet
+from call_numbers import SYSCALLS
 
 SIZES = (1, 100, 1000, 10_000)
 RULES = (1, 10, 100, 1500)  # of 4,096 instructions
@@ -91,7 +92,7 @@ READY = "\nimport sys; sys.stderr.write('ready\\n'); sys.stderr.flush()"
 
 def memory(sbx, folder):
     output = "import os\nblock = b'x' * 65536\nfor _ in range({n} * 16): os.write(1, block)" + READY
-    denials = "import ctypes\nlibc = ctypes.CDLL(None)\nfor i in range({n}): libc.syscall(321, i)" + READY
+    denials = "import ctypes\nlibc = ctypes.CDLL(None)\nfor i in range({n}): libc.syscall(BPF, i)".replace("BPF", str(SYSCALLS["bpf"])) + READY
     files = "for i in range({n}): open(f'c{{i}}', 'w').close()" + READY
     for name, code, sizes, arguments in (
             ("output of N MiB", output, (1, 100, 1000, 10240), ["--output", "20G"]),

@@ -6,14 +6,23 @@ import json
 import os
 import pathlib
 import socket
+import struct
 import subprocess
 
 import sbxtest
 from codetest import OVERLAY, Codes
 from sbxtest import SBX
 
-LOADER = b"/lib64/ld-linux-x86-64.so.2"
 ELF_MACHINE = 18  # offset of e_machine, elf(5)
+
+
+def loader_of(program):
+    """The path in PT_INTERP of a 64-bit ELF file, elf(5)."""
+    start, count = struct.unpack_from("<Q", program, 32)[0], struct.unpack_from("<H", program, 56)[0]
+    for at in range(start, start + 56 * count, 56):
+        kind, _, offset, _, _, size = struct.unpack_from("<IIQQQQ", program, at)
+        if kind == 3:
+            return program[offset:offset + size - 1]
 
 
 class CommandLine(Codes):
@@ -83,8 +92,8 @@ class Files(Codes):
 
     def test_a_program_whose_loader_is_not_inside(self):
         program = pathlib.Path("/bin/true").read_bytes()
-        self.assertIn(LOADER, program)
-        self.refuses("command-not-found", self.write("lost", program.replace(LOADER, LOADER[:-1] + b"9"), 0o755), status=127)
+        loader = loader_of(program)
+        self.refuses("command-not-found", self.write("lost", program.replace(loader, loader[:-1] + b"9"), 0o755), status=127)
 
     def test_a_program_of_another_machine(self):
         program = bytearray(pathlib.Path("/bin/true").read_bytes())

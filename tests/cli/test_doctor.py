@@ -26,7 +26,7 @@ def listen():
         _fields_ = [("len", ctypes.c_ushort), ("filter", ctypes.POINTER(Instruction))]
     allow = Instruction(0x06, 0, 0, 0x7FFF0000)
     libc.prctl(38, 1, 0, 0, 0)
-    listener = libc.syscall(317, 1, 1 << 3, ctypes.byref(Program(1, ctypes.pointer(allow))))
+    listener = libc.syscall(sbxtest.SYSCALLS["seccomp"], 1, 1 << 3, ctypes.byref(Program(1, ctypes.pointer(allow))))
     if listener < 0:
         os._exit(99)
     os.set_inheritable(listener, True)

@@ -86,7 +86,7 @@ LANDLOCK_SCOPES = 6
 
 def landlock_abi():
     """landlock_create_ruleset(2) with LANDLOCK_CREATE_RULESET_VERSION; below 1 there is none."""
-    return ctypes.CDLL(None, use_errno=True).syscall(444, None, 0, 1)
+    return ctypes.CDLL(None, use_errno=True).syscall(sbxtest.SYSCALLS["landlock_create_ruleset"], None, 0, 1)
 
 
 def stages():

@@ -9,7 +9,7 @@ from sbxtest import SbxTest
 
 CLOCK_REALTIME_COARSE = 5
 
-# Each x86-64 call that sets a file's mode, made without the C library. The caller sets `mode`.
+# Each call that sets a file's mode, made without the C library. The caller sets `mode`.
 CALLS = """
 import ctypes, errno, os, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -23,13 +23,22 @@ open('f', 'w').close()
 f = os.open('f', os.O_RDWR)
 os.umask(0)
 """
-WAYS = {
-    "chmod": "call(90, b'f', mode)", "fchmod": "call(91, f, mode)", "fchmodat": "call(268, AT, b'f', mode)",
-    "fchmodat2": "call(452, AT, b'f', mode, 0)", "open": "call(2, b'o', CREATE, mode)", "openat": "call(257, AT, b'p', CREATE, mode)",
-    "openat (nameless)": "call(257, AT, b'.', NAMELESS, mode)", "creat": "call(85, b'c', mode)",
-    "mknod": "call(133, b'n', 0o100000 | mode, 0)", "mknodat": "call(259, AT, b'm', 0o100000 | mode, 0)",
-    "mkdir": "call(83, b'd', mode)", "mkdirat": "call(258, AT, b'e', mode)", "openat2": "call(437, AT, b'q', how(CREATE, mode), 24)",
-}
+# The name of a way, its call and the call's arguments.
+WAYS = {way: f"call({sbxtest.SYSCALLS[name]}, {arguments})" for way, name, arguments in (
+    ("chmod", "chmod", "b'f', mode"),
+    ("fchmod", "fchmod", "f, mode"),
+    ("fchmodat", "fchmodat", "AT, b'f', mode"),
+    ("fchmodat2", "fchmodat2", "AT, b'f', mode, 0"),
+    ("open", "open", "b'o', CREATE, mode"),
+    ("openat", "openat", "AT, b'p', CREATE, mode"),
+    ("openat (nameless)", "openat", "AT, b'.', NAMELESS, mode"),
+    ("creat", "creat", "b'c', mode"),
+    ("mknod", "mknod", "b'n', 0o100000 | mode, 0"),
+    ("mknodat", "mknodat", "AT, b'm', 0o100000 | mode, 0"),
+    ("mkdir", "mkdir", "b'd', mode"),
+    ("mkdirat", "mkdirat", "AT, b'e', mode"),
+    ("openat2", "openat2", "AT, b'q', how(CREATE, mode), 24"),
+) if name in sbxtest.SYSCALLS}
 ASK = CALLS + "for name, way in " + repr(WAYS) + ".items():\n    print(name, '=', eval(way))"
 
 

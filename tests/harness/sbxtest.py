@@ -12,6 +12,7 @@ import sys
 import tempfile
 import unittest
 
+from call_numbers import SYSCALLS
 from harness import HANG, SOURCE, main, turns  # SOURCE and main are for the scripts that import this
 
 SBX = os.environ.get("SBX", "sbx")
@@ -369,15 +370,3 @@ def stop(processes):
         process.wait()
 
 
-# x86-64 numbers of the calls that the tests use.
-SYSCALLS = {
-    "getpid": 39, "ptrace": 101, "mount": 165, "umount2": 166, "pivot_root": 155, "chroot": 161, "unshare": 272, "setns": 308,
-    "bpf": 321, "perf_event_open": 298, "userfaultfd": 323, "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427,
-    "add_key": 248, "request_key": 249, "keyctl": 250, "process_vm_readv": 310, "process_vm_writev": 311, "pidfd_getfd": 438,
-    "kcmp": 312, "modify_ldt": 154, "vmsplice": 278, "fanotify_init": 300, "init_module": 175, "finit_module": 313,
-    "delete_module": 176, "kexec_load": 246, "kexec_file_load": 320, "name_to_handle_at": 303, "open_by_handle_at": 304,
-    "personality": 135, "clone3": 435, "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432,
-    "fspick": 433, "mount_setattr": 442, "swapon": 167, "reboot": 169, "sethostname": 170, "setdomainname": 171, "iopl": 172,
-    "ioperm": 173, "syslog": 103, "acct": 163, "settimeofday": 164, "clock_settime": 227, "quotactl": 179, "get_mempolicy": 239,
-    "lookup_dcookie": 212, "migrate_pages": 256, "move_pages": 279,
-}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_child_symbols.py ALLOWED OBJECT...: compares the undefined symbols of the child's objects with the reviewed
+"""check_child_symbols.py NM ALLOWED OBJECT...: compares the undefined symbols of the child's objects with the reviewed
 list."""
 
 import pathlib
@@ -9,18 +9,18 @@ import sys
 INSTRUMENTATION = ("__asan_", "__ubsan_", "__sanitizer_", "__gcov_")
 
 
-def symbols(objects, *flags):
-    lines = subprocess.run(["nm", "--format=posix", *flags, *objects], check=True, capture_output=True, text=True).stdout
+def symbols(nm, objects, *flags):
+    lines = subprocess.run([nm, "--format=posix", *flags, *objects], check=True, capture_output=True, text=True).stdout
     return {line.split()[0] for line in lines.splitlines() if len(line.split()) >= 2}
 
 
 def main():
-    allowed_file, *objects = sys.argv[1:]
+    nm, allowed_file, *objects = sys.argv[1:]
     lines = pathlib.Path(allowed_file).read_text().splitlines()
     allowed = {line.split()[0] for line in lines if line.strip() and not line.startswith("#")}
     if not objects:
         sys.exit("no objects were given")
-    outside = symbols(objects, "--undefined-only") - symbols(objects, "--defined-only")
+    outside = symbols(nm, objects, "--undefined-only") - symbols(nm, objects, "--defined-only")
     instrumented = {name for name in outside if name.startswith(INSTRUMENTATION)}
     for name in sorted(instrumented):
         print(f"the child is instrumented: {name}")

@@ -11,7 +11,7 @@ LEAKS = "#include <stdlib.h>\nvoid *volatile p;\nint main(void) { p = malloc(10)
 TRACING = ("ci-untrusted", "offline-build", "agent")
 SANITIZERS = (("gcc", "address"), ("gcc", "leak"), ("gcc", "thread"), ("gcc", "undefined"), ("clang-19", "memory"))
 
-TRACE = """
+TRACE = f"PIDFD_GETFD = {sbxtest.SYSCALLS['pidfd_getfd']}" + """
 import ctypes, errno, os, signal, sys
 libc = ctypes.CDLL(None, use_errno=True)
 ATTACH, DETACH = 16, 17
@@ -59,7 +59,7 @@ if traced == "works":
 print(ask(libc.ptrace, ATTACH, 1, 0, 0))
 vector = (ctypes.c_void_p * 2)()
 print(ask(libc.process_vm_readv, child, vector, 0, vector, 0, 0))
-print(ask(libc.syscall, 438, os.pidfd_open(child), 0, 0))
+print(ask(libc.syscall, PIDFD_GETFD, os.pidfd_open(child), 0, 0))
 os.kill(child, signal.SIGKILL)
 """
         for policy, traced in (("agent", "works"), ("default", "EPERM")):

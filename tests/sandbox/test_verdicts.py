@@ -4,7 +4,6 @@ import ctypes
 import json
 import os
 import pathlib
-import platform
 import resource
 import shutil
 import signal
@@ -17,7 +16,6 @@ from sbxtest import PROBE, SbxTest
 
 WRITE_MEBIBYTES = "import sys\nwith open('/tmp/f', 'wb') as f:\n for _ in range(int(sys.argv[1])): f.write(b'x' * (1 << 20))"
 
-SECCOMP = {"x86_64": 317, "aarch64": 277}.get(platform.machine(), -1)
 SET_MODE_FILTER, NEW_LISTENER, ALLOW, RETURN, NO_NEW_PRIVS = 1, 1 << 3, 0x7FFF0000, 0x06, 38
 
 
@@ -27,7 +25,7 @@ def hold_listener():
     everything = ctypes.create_string_buffer(struct.pack("HBBI", RETURN, 0, 0, ALLOW))
     program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", 1, ctypes.addressof(everything)))
     libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0)
-    os.set_inheritable(libc.syscall(SECCOMP, SET_MODE_FILTER, NEW_LISTENER, program), True)
+    os.set_inheritable(libc.syscall(sbxtest.SYSCALLS["seccomp"], SET_MODE_FILTER, NEW_LISTENER, program), True)
 
 
 class ByItself(SbxTest):

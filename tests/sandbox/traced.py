@@ -4,27 +4,29 @@ a failure can leave, without sleeping."""
 import ctypes
 import errno
 import os
+import platform
 import signal
 import struct
 import subprocess
 
+from call_numbers import SYSCALLS
 from sbxtest import start
 
-TRACEME, POKE_USER, SYSCALL, SETOPTIONS, SYSCALL_INFO = 0, 6, 24, 0x4200, 0x420E
-ORIG_RAX, RAX = 15 * 8, 10 * 8  # offsets in struct user of x86-64
-NO_CALL = 2**64 - 1
+TRACEME, SYSCALL, SETOPTIONS, GET_REGISTERS, SET_REGISTERS, SYSCALL_INFO = 0, 24, 0x4200, 0x4204, 0x4205, 0x420E
+GENERAL, ARM_SYSTEM_CALL = 1, 0x404  # sets of registers: NT_PRSTATUS, NT_ARM_SYSTEM_CALL
+# Where the general registers have the number of a call at its entry (None: in a set of its own), and its answer at its exit.
+NUMBER_AT, ANSWER_AT = {"x86_64": (15, 10), "aarch64": (None, 0)}[platform.machine()]
+NO_CALL = -1
 OPTIONS = 0x100001  # PTRACE_O_TRACESYSGOOD, to tell a system-call stop from SIGTRAP; PTRACE_O_EXITKILL
 AT_CALL = signal.SIGTRAP | 0x80
 ENTERS = 1
-O_CREAT = 0o100
 
-# x86-64 numbers of calls that change a directory, a file or its attributes.
-CHANGES = {
-    "write": 1, "pwrite64": 18, "sendfile": 40, "truncate": 76, "ftruncate": 77, "rename": 82, "mkdir": 83, "rmdir": 84, "creat": 85, "link": 86,
-    "unlink": 87, "symlink": 88, "chmod": 90, "fchmod": 91, "chown": 92, "fchown": 93, "lchown": 94, "setxattr": 188, "mkdirat": 258,
-    "fchownat": 260, "unlinkat": 263, "renameat": 264, "linkat": 265, "symlinkat": 266, "fchmodat": 268, "splice": 275, "utimensat": 280,
-    "fallocate": 285, "renameat2": 316, "fchmodat2": 452, "copy_file_range": 326, "openat": 257, "open": 2,
-}
+# Calls that change a directory, a file or its attributes.
+CHANGES = {name: SYSCALLS[name] for name in (
+    "write", "pwrite64", "sendfile", "truncate", "ftruncate", "rename", "mkdir", "rmdir", "creat", "link", "unlink", "symlink", "chmod",
+    "fchmod", "chown", "fchown", "lchown", "setxattr", "mkdirat", "fchownat", "unlinkat", "renameat", "linkat", "symlinkat", "fchmodat",
+    "splice", "utimensat", "fallocate", "renameat2", "fchmodat2", "copy_file_range", "openat", "open",
+) if name in SYSCALLS}
 NAMES = {number: name for name, number in CHANGES.items()}
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -49,9 +51,24 @@ def call_entered(pid):
     return number, arguments
 
 
+class Registers(ctypes.Structure):
+    """iovec(3type)."""
+    _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
+
+
+def set_register(pid, index, value):
+    """One of the general registers of a stopped process; with None as index the number of the call that it enters."""
+    room = ctypes.create_string_buffer(512)
+    which, form, at = (ARM_SYSTEM_CALL, "=i", 0) if index is None else (GENERAL, "=q", 8 * index)
+    registers = Registers(ctypes.addressof(room), len(room))
+    ptrace(GET_REGISTERS, pid, which, ctypes.addressof(registers))  # which sets the length
+    struct.pack_into(form, room, at, value)
+    ptrace(SET_REGISTERS, pid, which, ctypes.addressof(registers))
+
+
 def changes_files(number, arguments):
-    creates = {CHANGES["openat"]: 2, CHANGES["open"]: 1}
-    return number in NAMES and (number not in creates or bool(arguments[creates[number]] & O_CREAT))
+    creates = {CHANGES[name]: flags for name, flags in (("openat", 2), ("open", 1)) if name in CHANGES}
+    return number in NAMES and (number not in creates or bool(arguments[creates[number]] & os.O_CREAT))
 
 
 def killed_before(command, which, environment):
@@ -87,7 +104,7 @@ def stopped_at(command, which, environment, error):
             continue
         entered = call_entered(process.pid)
         if entered is None and failing and seen == which:
-            ptrace(POKE_USER, process.pid, RAX, 2**64 - error)
+            set_register(process.pid, ANSWER_AT, -error)
             seen += 1
         if entered is None or not changes_files(*entered):
             continue
@@ -99,4 +116,4 @@ def stopped_at(command, which, environment, error):
             process.kill()
             process.wait()
             return failing, None
-        ptrace(POKE_USER, process.pid, ORIG_RAX, NO_CALL)
+        set_register(process.pid, NUMBER_AT, NO_CALL)

@@ -13,7 +13,7 @@ from harness import HANG
 from sessiontest import SessionTest
 
 # What the programs inside begin with.
-INSIDE = r'''
+INSIDE = f"SYSCALLS = {sbxtest.SYSCALLS!r}" + r'''
 import array, ctypes, errno, json, os, resource, signal, socket, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -182,7 +182,7 @@ def all_of(pid):
     vector = (ctypes.c_size_t * 2)()
     return {"signal": tried(os.kill, pid, 0), "group": tried(os.killpg, pid, 0), "affinity": tried(os.sched_setaffinity, pid, one),
             "nice": tried(os.setpriority, os.PRIO_PROCESS, pid, 5), "limits": tried(lambda: resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))),
-            "pidfd": tried(os.pidfd_open, pid), "trace": syscall(101, 0x4206, pid, 0, 0), "read": syscall(310, pid, vector, 0, vector, 0, 0),
+            "pidfd": tried(os.pidfd_open, pid), "trace": syscall(SYSCALLS["ptrace"], 0x4206, pid, 0, 0), "read": syscall(SYSCALLS["process_vm_readv"], pid, vector, 0, vector, 0, 0),
             "folder": tried(os.listdir, f"/proc/{pid}")}
 others = [int(each) for each in sys.argv[1:]]
 own = {1, os.getpid(), child}
@@ -214,21 +214,21 @@ while True: signal.pause()
         told = self.told(r'''
 client = connected("/tmp/meet")
 word, fds, _, _ = socket.recv_fds(client, 1, 1)
-told = {"given": [syscall(424, fds[0], number, None, 0) for number in (0, 15, 9, 19)]}
+told = {"given": [syscall(SYSCALLS["pidfd_send_signal"], fds[0], number, None, 0) for number in (0, 15, 9, 19)]}
 SO_PEERPIDFD = 77
 try:
     peer = client.getsockopt(socket.SOL_SOCKET, SO_PEERPIDFD)
-    told["of the peer"] = [syscall(424, peer, number, None, 0) for number in (0, 9)]
+    told["of the peer"] = [syscall(SYSCALLS["pidfd_send_signal"], peer, number, None, 0) for number in (0, 9)]
 except OSError as error:
     told["of the peer"] = [name_of(error.errno)]
-told["descriptor"] = syscall(438, fds[0], 1, 0)
-told["release"] = syscall(448, fds[0], 0)
-told["namespace"] = syscall(308, fds[0], 0x20000000)
+told["descriptor"] = syscall(SYSCALLS["pidfd_getfd"], fds[0], 1, 0)
+told["release"] = syscall(SYSCALLS["process_mrelease"], fds[0], 0)
+told["namespace"] = syscall(SYSCALLS["setns"], fds[0], 0x20000000)
 child = os.fork()
 if child == 0:
     while True: signal.pause()
 own = os.pidfd_open(child)
-told["own"] = syscall(424, own, 9, None, 0)
+told["own"] = syscall(SYSCALLS["pidfd_send_signal"], own, 9, None, 0)
 told["ended by"] = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 print(json.dumps(told))
 ''')
@@ -354,10 +354,10 @@ class TheSession(AttackTest):
         facts = self.start_session()
         bystander = self.serve(VICTIM)
         ended = self.inside(r'''
-told = {"ptrace": syscall(101, 0x4206, 1, 0, 0), "affinity": tried(os.sched_setaffinity, 1, {0}), "nice": tried(os.setpriority, os.PRIO_PROCESS, 1, 19),
+told = {"ptrace": syscall(SYSCALLS["ptrace"], 0x4206, 1, 0, 0), "affinity": tried(os.sched_setaffinity, 1, {0}), "nice": tried(os.setpriority, os.PRIO_PROCESS, 1, 19),
         "cpu": tried(lambda: resource.prlimit(1, resource.RLIMIT_CPU, (1, 1))), "files": tried(lambda: resource.prlimit(1, resource.RLIMIT_NOFILE, (0, 0))),
         "memory": tried(os.open, "/proc/1/mem", os.O_RDWR), "descriptors": tried(os.listdir, "/proc/1/fd"),
-        "score": tried(lambda: os.write(os.open("/proc/1/oom_score_adj", os.O_WRONLY), b"1000")), "read": syscall(310, 1, None, 0, None, 0, 0)}
+        "score": tried(lambda: os.write(os.open("/proc/1/oom_score_adj", os.O_WRONLY), b"1000")), "read": syscall(SYSCALLS["process_vm_readv"], 1, None, 0, None, 0, 0)}
 for number in range(1, 65):
     tried(os.kill, 1, number)
 for number in range(1, 65):
@@ -823,7 +823,7 @@ ln -s loop loop; ln -s /proc/self/fd fds; ln -s /dev/zero zero; echo fine >fine;
 os.makedirs("/tmp/t/real"); open("/tmp/t/real/file", "w").write("of the session\n")
 os.symlink({str(secret.parent)!r}, "/tmp/t/link"); os.rename("/tmp/t/real", "/tmp/t/dir")
 print("ready", flush=True)
-while True: syscall(316, -100, b"/tmp/t/dir", -100, b"/tmp/t/link", 2)
+while True: syscall(SYSCALLS["renameat2"], -100, b"/tmp/t/dir", -100, b"/tmp/t/link", 2)
 ''')
         whole = 0
         for turn in range(6):
@@ -957,11 +957,11 @@ class Event(ctypes.Structure):
     _fields_ = [("value", ctypes.c_void_p), ("number", ctypes.c_int), ("notify", ctypes.c_int), ("rest", ctypes.c_int * 12)]
 timer = ctypes.c_int()
 event = Event(None, signal.SIGCONT, 0)
-refusal = syscall(222, 1, ctypes.byref(event), ctypes.byref(timer))
+refusal = syscall(SYSCALLS["timer_create"], 1, ctypes.byref(event), ctypes.byref(timer))
 print("ready", refusal, flush=True)
 # Put off as long as nobody stops this program.
 while True:
-    syscall(223, timer, 0, (ctypes.c_long * 4)(0, 0, 0, 300_000_000), None)
+    syscall(SYSCALLS["timer_settime"], timer, 0, (ctypes.c_long * 4)(0, 0, 0, 300_000_000), None)
     time.sleep(0.005)
 ''')
         pid, master = pty.fork()
