@@ -28,13 +28,13 @@ inline void release_program_pages() {
   // A static program has no PT_PHDR, which would show where it was loaded.
   const auto base = reinterpret_cast<std::uintptr_t>(&__ehdr_start) -
                     (segments[first].p_vaddr - segments[first].p_offset);
-  constexpr std::uintptr_t kPage = 4096;
+  const std::uintptr_t page = ::getauxval(AT_PAGESZ);
   for (std::size_t i = 0; i < count; ++i) {
     const Elf64_Phdr& segment = segments[i];
     // What is writable, if only until relocation was over, is in no file.
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
-    const std::uintptr_t begin = (base + segment.p_vaddr) & ~(kPage - 1);
-    const std::uintptr_t end = (base + segment.p_vaddr + segment.p_filesz) & ~(kPage - 1);
+    const std::uintptr_t begin = (base + segment.p_vaddr) & ~(page - 1);
+    const std::uintptr_t end = (base + segment.p_vaddr + segment.p_filesz) & ~(page - 1);
     // NOLINTNEXTLINE(performance-no-int-to-ptr)
     if (end > begin) (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
   }

@@ -104,9 +104,9 @@ int hold_with_borrower(Arguments arguments) {
 
 /// Pages that are each a mapping of their own: changing the protection of all takes long, and during that time nobody can
 /// write to the first one. They are fewer than vm.max_map_count and use no memory but the kernel's for the mappings.
-constexpr std::size_t kPage = 4096;
+const auto kPage = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 constexpr std::size_t kMappings = 50'000;
-constexpr std::size_t kSlow = kMappings * kPage;
+const std::size_t kSlow = kMappings * kPage;
 volatile bool changing = false;
 
 void* change_slowly(void* addresses) {
@@ -178,14 +178,14 @@ int hold_sysv(Arguments arguments) {
   return worked();
 }
 
-/// N MiB of page tables, for memory that is read at one address per 2 MiB and uses no pages.
+/// N MiB of page tables, for memory that is read at one address per page of tables and uses no pages.
 int hold_page_tables(Arguments arguments) {
   constexpr std::size_t kRegion = 1024 * kMiB;
-  constexpr std::size_t kReached = 2 * kMiB;  // covered by one page of tables
-  const std::size_t pages = mebibytes(arguments[0]) / 4096;
+  const std::size_t reached = kPage / 8 * kPage;  // covered by one page of tables
+  const std::size_t pages = mebibytes(arguments[0]) / kPage;
   const char* region = nullptr;
   for (std::size_t held = 0; held < pages; ++held) {
-    const std::size_t at = held * kReached % kRegion;
+    const std::size_t at = held * reached % kRegion;
     if (at == 0) {
       void* const fresh =
           mmap(nullptr, kRegion, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

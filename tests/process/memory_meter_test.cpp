@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -20,7 +21,7 @@ namespace sbx::test {
 namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-constexpr std::uint64_t kPage = 4096;
+const auto kPage = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 
 /// The device, as in /proc/PID/maps, of the tmpfs where this kernel keeps fileless shared memory.
 std::string fileless_device() {

@@ -34,7 +34,7 @@ bool MemoryAside::any_has_shared_memory() {
   });
 }
 
-/// Tables: one page of them covers 2 MiB of addresses, even if a program only read there once, so many tables use
+/// Tables: one page of them covers 2 MiB of addresses with pages of 4 KiB, even if a program only read there once, so many tables use
 /// memory without any pages. Swapped: MADV_PAGEOUT of madvise(2) moves pages to swap.
 MemoryAside::Sum MemoryAside::look(const HostMemory& host, const Known& known,
                                    const std::vector<pid_t>& borrowers) {
@@ -44,7 +44,7 @@ MemoryAside::Sum MemoryAside::look(const HostMemory& host, const Known& known,
   const std::uint64_t shared = host.shared - least_.shared;
   if (!may_keep_unmapped_ && shared > known.shared + known.budget)
     may_keep_unmapped_ = any_has_shared_memory();
-  if (known.addresses / kAddressesPerByteOfTable < known.matters &&
+  if (known.addresses / addresses_per_byte_of_table() < known.matters &&
       host.swap - least_.swap < known.matters)
     return sum;
   std::array<char, 4096> room;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <vector>
@@ -9,8 +10,11 @@
 
 namespace sbx::supervise {
 
-/// A page table of 4096 bytes covers 2 MiB.
-inline constexpr std::uint64_t kAddressesPerByteOfTable = 512;
+/// A page of page tables has an entry of 8 bytes for each page that it covers: one of 4 KiB covers 2 MiB.
+inline std::uint64_t addresses_per_byte_of_table() {
+  static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return page / 8;
+}
 
 /// Memory in use on the whole machine, sysinfo(2), in bytes.
 struct HostMemory {

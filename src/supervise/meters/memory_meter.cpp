@@ -145,8 +145,8 @@ MemoryMeter::Shared MemoryMeter::shared_memory(std::uint64_t scratch, std::uint6
 std::optional<MemoryMeter::Exact> MemoryMeter::bounds_of_slow(ProcessList::Process& process,
                                                               std::uint64_t& tables) {
   const Pages pages = pages_in(processes_.statm(process));
-  const std::uint64_t needed = 2 * (pages.anonymous + pages.shared) / kAddressesPerByteOfTable;
-  if (pages.size / kAddressesPerByteOfTable < needed + kFewTables) return std::nullopt;
+  const std::uint64_t needed = 2 * (pages.anonymous + pages.shared) / addresses_per_byte_of_table();
+  if (pages.size / addresses_per_byte_of_table() < needed + kFewTables) return std::nullopt;
   std::array<char, 4096> room;
   const std::string_view status =
       read_small(processes_.proc(), ProcessList::memory_folder(process) + "/status", room);
