@@ -80,6 +80,7 @@ add_custom_target(sbx_code_tests COMMENT "What `code` tests run")
 function(sbx_gtest name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBRARIES;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF) # their unnamed namespaces have names in common
   target_link_libraries(${name} PRIVATE sbx_options ${ARG_LIBRARIES} GTest::gtest GTest::gmock GTest::gtest_main)
   sbx_reuse_precompiled(${name} sbx_precompiled_tests)
   foreach(dependency IN LISTS ARG_DEPENDS)

@@ -5,17 +5,68 @@ accepts several archives in succession: a large permanent one, and a small one f
 
 import os
 import pathlib
+import re
+import shutil
 import stat
 import subprocess
 
 FOLDER, FILE, LINK, DEVICE = 0o040000, 0o100000, 0o120000, 0o020000
 
 
+class System:
+    """Where a guest's programs come from: this machine, or unpacked packages of another architecture below `root`."""
+
+    def __init__(self, root="/", triplet="x86_64-linux-gnu"):
+        self.root = pathlib.Path(root)
+        self.triplet = triplet  # Debian's name of the directory of libraries
+
+    def place(self, path):
+        """Where a file of that system lies on this machine."""
+        return self.root / str(path).lstrip("/")
+
+    def inside(self, path):
+        """The reverse, links on the way to it resolved."""
+        return "/" + os.path.relpath(os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)), os.path.realpath(self.root))
+
+    def find(self, name):
+        """A program of its PATH, or None."""
+        return shutil.which(name, path=f"{self.place('usr/bin')}:{self.place('usr/sbin')}")
+
+    def libraries(self, files):
+        """What the loader would load for these ELF files: places on this machine."""
+        return _listed_by_loader(files) if self.root == pathlib.Path("/") else self._needed(files)
+
+    def _needed(self, files):
+        """The loader of another architecture does not run here: follows what the files name themselves, elf(5)."""
+        folders = [self.place(f"usr/lib/{self.triplet}"), self.place("usr/lib")]
+        found, queue = {}, list(files)
+        while queue:
+            text = subprocess.run(["readelf", "--wide", "--dynamic", "--program-headers", *map(str, queue)], capture_output=True, text=True, check=False).stdout
+            names = re.findall(r"\(NEEDED\).*\[(.*)\]", text) + [os.path.basename(name) for name in re.findall(r"interpreter: (.*)\]", text)]
+            queue = []
+            for name in names:
+                path = next((folder / name for folder in folders if (folder / name).exists()), None)
+                if name not in found and path:
+                    found[name] = path
+                    queue.append(path)
+        return list(found.values())
+
+
+def _listed_by_loader(files):
+    listed = subprocess.run(["ldd", *map(str, files)], capture_output=True, text=True, check=False).stdout
+    for line in listed.splitlines():
+        words = line.split()
+        name = words[2] if len(words) > 2 and words[1] == "=>" else words[0] if words else ""
+        if name.startswith("/") and not name.endswith(":"):
+            yield pathlib.Path(name)
+
+
 class Archive:
     """Entries by their path inside; directories above an entry are created as needed."""
 
-    def __init__(self):
+    def __init__(self, system=System()):
         self.entries = {}
+        self.system = system
 
     def _add(self, path, mode, read=lambda: b"", mtime=0, device=(0, 0)):
         path = path.strip("/")
@@ -60,6 +111,15 @@ class Archive:
                 if str(inside / name) not in without:
                     self.copy(pathlib.Path(folder) / name, path / inside / name)
 
+    def system_file(self, path):
+        """A file of the system, under its own path; nothing if it has none."""
+        place = self.system.place(path)
+        if place.exists():
+            self.copy(place.resolve(), path)
+
+    def system_tree(self, path, without=()):
+        self.tree(self.system.place(path), path, without)
+
     def program(self, source, path=None, mode=None):
         """A program with its shared libraries; links on the way are resolved."""
         self.copy(os.path.realpath(source), path or source, mode)
@@ -67,15 +127,8 @@ class Archive:
 
     def libraries(self, sources):
         """What the loader would load for these ELF files, under the names it searches for."""
-        if not sources:
-            return
-        listed = subprocess.run(["ldd", *map(str, sources)], capture_output=True, text=True, check=False).stdout
-        for line in listed.splitlines():
-            words = line.split()
-            name = words[2] if len(words) > 2 and words[1] == "=>" else words[0] if words else ""
-            if name.startswith("/") and not name.endswith(":"):
-                name = os.path.join(os.path.realpath(os.path.dirname(name)), os.path.basename(name))
-                self.copy(os.path.realpath(name), name)
+        for place in self.system.libraries(sources) if sources else ():
+            self.copy(os.path.realpath(place), self.system.inside(place))
 
     def write(self, target):
         """All entries, then the end mark; padded so that another archive may follow."""

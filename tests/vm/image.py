@@ -1,30 +1,46 @@
-"""The contents of a guest: parts of this machine's own system, and the project's binary and tests."""
+"""The contents of a guest: parts of this machine's own system, or of unpacked packages of another architecture, and the project's
+binary and tests."""
 
 import pathlib
-import shutil
+import subprocess
 
-from archive import Archive
+from archive import Archive, System
+from kernels import Missing
 
 # busybox applets for the guest's own use; they are not on the PATH of programs in a sandbox.
-APPLETS = ("cat", "chroot", "cp", "cut", "hostname", "insmod", "ip", "ln", "mkdir", "mount", "poweroff", "sh", "switch_root")
-# Programs of this machine that the tests and their commands need.
+APPLETS = ("cat", "chroot", "cp", "cut", "hostname", "insmod", "ip", "ln", "mkdir", "mount", "poweroff", "sh", "sleep", "switch_root")
+# Programs that the tests and their commands need, and the packages that have them.
 PROGRAMS = (
     "bash", "cat", "chgrp", "chmod", "chown", "chroot", "cp", "crun", "cut", "dash", "date", "dd", "dirname", "echo", "env", "false", "find", "grep", "head", "id", "ln",
     "ls", "mkdir", "mkfifo", "mktemp", "mount", "mv", "nproc", "printf", "ps", "pwd", "readlink", "rm", "rmdir", "sed", "seq",
     "setpriv", "sleep", "strace", "stty", "sort", "stat", "sync", "tail", "tee", "test", "timeout", "touch", "tr", "true", "truncate", "tty", "umount",
     "uname", "unshare", "wc", "xargs", "yes", "git", "diff", "jq", "lua", "perl",
 )
+PACKAGES = ("base-files", "bash", "busybox-static", "coreutils", "dash", "diffutils", "findutils", "git", "grep", "jq", "libc-bin", "lua5.4", "mount",
+            "perl-base", "procps", "python3", "sed", "strace", "util-linux")
+SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 PYTHON_WITHOUT = {
     "test", "idlelib", "tkinter", "lib2to3", "ensurepip", "turtledemo", "pydoc_data", "distutils", "unittest/test", "dist-packages",
-    "asyncio/__pycache__", "config-3.11-x86_64-linux-gnu", "sqlite3", "xmlrpc", "wsgiref", "curses", "dbm",
+    "asyncio/__pycache__", "config-3.11-x86_64-linux-gnu", "config-3.11-aarch64-linux-gnu", "sqlite3", "xmlrpc", "wsgiref", "curses", "dbm",
 }
 PASSWD = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\ntester:x:1000:1000:tester:/home/tester:/bin/sh\n"
 GROUP = "root:x:0:\nnogroup:x:65534:\ntester:x:1000:\n"
 
 
-def base(kernel, here):
+def system_for(architecture, cache):
+    """Where the programs of a guest come from. Raises Missing."""
+    if architecture == "amd64":
+        return System()
+    root = pathlib.Path(cache) / "arm64-root"
+    done = subprocess.run([SCRIPTS / "arm64-root", root, *PACKAGES], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Missing(f"arm64-root: {done.stderr.strip()[-300:]}")
+    return System(root, "aarch64-linux-gnu")
+
+
+def base(kernel, here, system):
     """The permanent archive: the system and the kernel's modules."""
-    archive = Archive()
+    archive = Archive(system)
     for name in ("bin", "sbin", "lib", "lib64"):
         archive.link(name, f"usr/{name}")
     for name in ("newroot", "proc", "sys", "dev", "run", "disk", "root", "usr/sbin", "var/log", "home/tester"):
@@ -33,7 +49,7 @@ def base(kernel, here):
         archive.folder(name, 0o1777)
     archive.device("dev/console", 5, 1)
     archive.device("dev/null", 1, 3, 0o666)
-    archive.copy(shutil.which("busybox"), "busybox")
+    archive.copy(system.find("busybox"), "busybox")
     for name in APPLETS:
         archive.link(f"applets/{name}", "/busybox")
     archive.copy(here / "init.sh", "init")
@@ -46,21 +62,20 @@ def base(kernel, here):
 
 
 def _programs(archive):
+    system = archive.system
     for name in PROGRAMS:
-        if path := shutil.which(name, path="/usr/bin:/usr/sbin"):
+        if path := system.find(name):
             archive.program(path, f"usr/bin/{name}")
     archive.link("usr/bin/sh", "dash")
-    archive.program("/usr/bin/su", "usr/bin/su", mode=0o4755)  # the set-user-ID program that the tests need
-    archive.program("/usr/bin/python3", "usr/bin/python3.11")
+    archive.program(system.place("/usr/bin/su"), "usr/bin/su", mode=0o4755)  # the set-user-ID program that the tests need
+    archive.program(system.place("/usr/bin/python3"), "usr/bin/python3.11")
     archive.link("usr/bin/python3", "python3.11")
-    library = pathlib.Path("/usr/lib/python3.11")
-    archive.tree(library, without=PYTHON_WITHOUT)
-    archive.libraries(sorted((library / "lib-dynload").glob("*.so")))
-    archive.tree("/usr/lib/x86_64-linux-gnu/perl-base")
+    archive.system_tree("/usr/lib/python3.11", without=PYTHON_WITHOUT)
+    archive.libraries(sorted(system.place("/usr/lib/python3.11/lib-dynload").glob("*.so")))
+    archive.system_tree(f"/usr/lib/{system.triplet}/perl-base")
     # Libraries that Python and getpwnam(3) load by name.
     for name in ("libgcc_s.so.1", "libnss_files.so.2"):
-        if (path := pathlib.Path("/usr/lib/x86_64-linux-gnu") / name).exists():
-            archive.copy(path.resolve(), str(path))
+        archive.system_file(f"/usr/lib/{system.triplet}/{name}")
 
 
 def _accounts(archive):
@@ -70,17 +85,17 @@ def _accounts(archive):
     archive.text("etc/hosts", "127.0.0.1 localhost\n")
     archive.text("usr/lib/os-release", "ID=guest\n")
     archive.link("etc/os-release", "../usr/lib/os-release")
-    archive.tree("/usr/share/common-licenses")
+    archive.system_tree("/usr/share/common-licenses")
     archive.text("etc/shadow", "root:*:19000:0:99999:7:::\ntester:*:19000:0:99999:7:::\n", 0o640)
     archive.text("etc/fstab", "")
     for name in ("ld.so.cache", "ld.so.conf"):
-        archive.copy(f"/etc/{name}")
-    archive.tree("/etc/ld.so.conf.d")
+        archive.system_file(f"/etc/{name}")
+    archive.system_tree("/etc/ld.so.conf.d")
 
 
-def boot(job, files, source, disk_is_root=False):
+def boot(job, files, source, system, disk_is_root=False):
     """The small archive of one boot: the binaries under test, the tests, and the job that runs them."""
-    archive = Archive()
+    archive = Archive(system)
     archive.text("job", job)
     archive.text("disk-is-root", "yes" if disk_is_root else "no")
     for path, inside in files.items():

@@ -7,6 +7,10 @@ load_modules() {
   while read -r module; do
     insmod "/modules/$module" || echo "@@NOTE module $module was not loaded"
   done </modules/order
+  # The disk may appear after its module was loaded; nothing here tells when.
+  for turn in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    [ -e /dev/vda ] || sleep 1
+  done
 }
 
 # A guest with its own init on its disk finds the job, the binary and the tests in /run/job.

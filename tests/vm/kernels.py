@@ -12,9 +12,14 @@ import subprocess
 KERNELS = {
     "6.1": re.compile(r"linux-image-6\.1\.0-(\d+)-cloud-amd64$"),
     "6.12": re.compile(r"linux-image-6\.12\.(\d+)\+deb12-cloud-amd64-unsigned$"),
+    "arm64-6.1": re.compile(r"linux-image-6\.1\.0-(\d+)-cloud-arm64$"),
+    "arm64-6.12": re.compile(r"linux-image-6\.12\.(\d+)\+deb12-cloud-arm64-unsigned$"),
+    "arm64-6.12-16k": re.compile(r"linux-image-6\.12\.(\d+)\+deb12-arm64-16k-unsigned$"),  # pages of 16 KiB
 }
-# The modules that the guest loads, dependencies first (read from the files).
-MODULES = ("virtio_pci", "virtio_blk", "overlay", "veth")
+# The modules that the guest loads, dependencies first (read from the files). The last kernel has neither ext4 nor the checksum that
+# ext4 asks for by name.
+MODULES = ("virtio_mmio", "virtio_pci", "virtio_blk", "crc32c_generic", "ext4", "overlay", "veth")
+ARM64_APT = pathlib.Path(__file__).resolve().parents[2] / "scripts/arm64-apt"
 # Formats of the kernel in a kernel image: the start of the compressed data, and the tool that unpacks it.
 PAYLOADS = ((b"\x28\xb5\x2f\xfd", ("zstd", "-dcq")), (b"\x02\x21\x4c\x18", ("lz4", "-dc")))
 
@@ -24,22 +29,28 @@ class Missing(Exception):
 
 
 class Kernel:
-    def __init__(self, folder):
+    def __init__(self, name, folder):
+        self.architecture = architecture(name)
         self.image = folder / "vmlinux"
         self.modules = [folder / name for name in (folder / "modules").read_text().split()]
+
+
+def architecture(name):
+    """Debian's name for it."""
+    return "arm64" if name.startswith("arm64-") else "amd64"
 
 
 def kernel(name, cache):
     """The kernel of that name, fetched if missing. Raises Missing."""
     folder = pathlib.Path(cache) / f"linux-{name}"
     if os.uname().machine != "x86_64":
-        raise Missing("the guests are x86-64 machines")
+        raise Missing("the guests are emulated on x86-64 machines")
     pathlib.Path(cache).mkdir(parents=True, exist_ok=True)
     with open(pathlib.Path(cache) / "lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two tests may need it at once
         if not (folder / "modules").exists():
             _fetch(name, folder)
-    return Kernel(folder)
+    return Kernel(name, folder)
 
 
 def _run(*command, **options):
@@ -50,25 +61,34 @@ def _run(*command, **options):
         raise Missing(f"{' '.join(map(str, command[:3]))}: {said.decode(errors='replace').strip()[-300:] or error}") from error
 
 
-def _package(name):
-    known = _run("apt-cache", "pkgnames", "linux-image-" + name, text=True).split()
-    found = [(int(match[1]), package) for package in known if (match := KERNELS[name].match(package))]
-    if not found and os.geteuid() == 0:  # a bare image has no lists
+def _apt(name, folder):
+    """The words before an apt command that is about packages for this kernel's architecture."""
+    return [ARM64_APT, folder.parent / "arm64-apt"] if architecture(name) == "arm64" else []
+
+
+def _package(name, apt):
+    def newest():
+        known = _run(*apt, "apt-cache", "pkgnames", "linux-image-6", text=True).split()
+        return max(((int(match[1]), package) for package in known if (match := KERNELS[name].match(package))), default=(0, None))[1]
+
+    found = newest()
+    if not found and not apt and os.geteuid() == 0:  # a bare image has no lists
         _run("apt-get", "update", "-qq")
-        known = _run("apt-cache", "pkgnames", "linux-image-" + name, text=True).split()
-        found = [(int(match[1]), package) for package in known if (match := KERNELS[name].match(package))]
+        found = newest()
     if not found:
-        raise Missing(f"apt knows no cloud kernel {name} (run apt-get update)")
-    return max(found)[1]
+        raise Missing(f"apt knows no kernel {name} (run apt-get update)")
+    return found
 
 
 def _fetch(name, folder):
     shutil.rmtree(folder, ignore_errors=True)
     raw = folder / "package"
     raw.mkdir(parents=True)
-    _run("apt-get", "download", "-qq", _package(name), cwd=raw)
+    apt = _apt(name, folder)
+    _run(*apt, "apt-get", "download", "-qq", _package(name, apt), cwd=raw)
     _run("dpkg", "-x", *raw.glob("*.deb"), raw / "files")
-    (folder / "vmlinux").write_bytes(_payload(next((raw / "files" / "boot").glob("vmlinuz-*")).read_bytes()))
+    image = next((raw / "files" / "boot").glob("vmlinuz-*")).read_bytes()
+    (folder / "vmlinux").write_bytes(_payload(image) if architecture(name) == "amd64" else image)
     order = _modules(next((raw / "files" / "lib" / "modules").iterdir()), folder)
     shutil.rmtree(raw)
     (folder / "modules").write_text("\n".join(order))  # last: it marks the rest as complete

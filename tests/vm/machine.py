@@ -13,11 +13,30 @@ import kernels
 import systemd
 
 HERE = pathlib.Path(__file__).resolve().parent
-# Emulation needs no CPU mitigations, and its clock is reliable.
-COMMAND_LINE = "console=ttyS0 quiet loglevel=1 panic=-1 rdinit=/init mitigations=off tsc=reliable no_timer_check nokaslr"
-# qemu emulates the processor's fast string instructions byte by byte: eight times as slow as without them.
-PROCESSOR = "max,-erms,-fsrm"
-NEEDED = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "mke2fs": "e2fsprogs", "dpkg": "dpkg", "apt-get": "apt"}
+# Emulation needs no CPU mitigations.
+COMMAND_LINE = "quiet loglevel=1 panic=-1 rdinit=/init mitigations=off nokaslr"
+NEEDED = {"mke2fs": "e2fsprogs", "dpkg": "dpkg", "apt-get": "apt"}
+
+
+class Emulator:
+    def __init__(self, needed, command, drive, command_line, strip):
+        self.needed = {**NEEDED, **needed}  # programs, and their packages
+        self.command = command
+        self.drive = drive  # of the disk
+        self.command_line = command_line
+        self.strip = strip
+
+
+EMULATORS = {
+    # qemu emulates the processor's fast string instructions byte by byte: eight times as slow as without them. Its clock is reliable.
+    "amd64": Emulator({"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static"},
+                      ["qemu-system-x86_64", "-M", "q35", "-cpu", "max,-erms,-fsrm"], ["-drive", "if=virtio,"],
+                      "console=ttyS0 tsc=reliable no_timer_check", "strip"),
+    # The emulated signatures of return addresses take a cipher of many steps; pauth-impdef is a quick one.
+    "arm64": Emulator({"qemu-system-aarch64": "qemu-system-arm", "readelf": "binutils"},
+                      ["qemu-system-aarch64", "-M", "virt,gic-version=3", "-cpu", "max,pauth-impdef=on,sve=off"],
+                      ["-device", "virtio-blk-device,drive=disk", "-drive", "if=none,id=disk,"], "console=ttyAMA0", "aarch64-linux-gnu-strip"),
+}
 
 
 class Guest:
@@ -28,17 +47,18 @@ class Guest:
 
 
 def ready(name, cache, folder):
-    """The kernel and the base archive, created in `folder` first; raises kernels.Missing."""
-    for program, package in NEEDED.items():
+    """The kernel, the system and the base archive, created in `folder` first; raises kernels.Missing."""
+    for program, package in EMULATORS[kernels.architecture(name)].needed.items():
         if not shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
             raise kernels.Missing(f"{program} is not installed (package {package})")
     kernel = kernels.kernel(name, cache)
+    system = image.system_for(kernel.architecture, cache)
     base = pathlib.Path(cache) / f"base-{name}.cpio"
     newest = max(path.stat().st_mtime for path in (*HERE.glob("*.py"), HERE / "init.sh", kernel.image))
     if not base.exists() or base.stat().st_mtime < newest:
-        image.base(kernel, HERE).write(folder / "base.cpio")
+        image.base(kernel, HERE, system).write(folder / "base.cpio")
         os.replace(folder / "base.cpio", base)
-    return kernel, base
+    return kernel, system, base
 
 
 def wish(job, what):
@@ -59,29 +79,31 @@ def disk_for(job, cache, folder):
     return disk, ",cache=unsafe"
 
 
-def without_debugging(program, folder):
+def without_debugging(program, folder, strip):
     """A stripped copy, so that the guest doesn't unpack a hundred megabytes; the program itself if there is no
     strip(1)."""
     copy = folder / program.name
-    return copy if shutil.which("strip") and subprocess.run(["strip", "-g", "-o", copy, program], check=False).returncode == 0 else program
+    return copy if shutil.which(strip) and subprocess.run([strip, "-g", "-o", copy, program], check=False).returncode == 0 else program
 
 
 def boot(name, cache, job, files, source, timeout, memory="3072", echo=None):
     """Runs the shell text `job` as root in a guest; `echo` gets each line as it arrives."""
     pathlib.Path(cache).mkdir(parents=True, exist_ok=True)
     with folders.own(cache) as (folder, mark):
-        kernel, base = ready(name, cache, folder)
+        kernel, system, base = ready(name, cache, folder)
+        emulator = EMULATORS[kernel.architecture]
         disk, options = disk_for(job, cache, folder)
-        files = {without_debugging(path, folder): inside for path, inside in files.items()}
-        image.boot(job, files, source, disk_is_root=wish(job, "root") == "systemd").write(folder / "boot.cpio")
+        files = {without_debugging(path, folder, emulator.strip): inside for path, inside in files.items()}
+        image.boot(job, files, source, system, disk_is_root=wish(job, "root") == "systemd").write(folder / "boot.cpio")
         with open(folder / "initrd", "wb") as initrd:
             for part in (base, folder / "boot.cpio"):
                 with open(part, "rb") as data:
                     shutil.copyfileobj(data, initrd, 1 << 20)
-        command = ["qemu-system-x86_64", "-M", "q35", "-accel", "tcg,thread=multi", "-smp", "2", "-cpu", PROCESSOR, "-m", memory,
+        *drive, form = emulator.drive
+        command = [*emulator.command, "-accel", "tcg,thread=multi", "-smp", "2", "-m", memory,
                    "-nodefaults", "-display", "none", "-serial", "stdio", "-no-reboot", "-nic", "none",
-                   "-drive", f"file={disk},format=raw,if=virtio{options}",
-                   "-kernel", kernel.image, "-initrd", folder / "initrd", "-append", f"{COMMAND_LINE} {wish(job, 'kernel')}"]
+                   *drive, f"{form}file={disk},format=raw{options}", "-kernel", kernel.image, "-initrd", folder / "initrd",
+                   "-append", f"{COMMAND_LINE} {emulator.command_line} {wish(job, 'kernel')}"]
         return _watch(command, timeout, echo, mark)
 
 
