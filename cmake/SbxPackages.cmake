@@ -10,6 +10,11 @@ set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_SET_DESTDIR OFF)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_PACKAGE_CHECKSUM SHA256)
+# CPack asks the dpkg of the building machine, and names tarballs after the system only.
+set(CPACK_SYSTEM_NAME Linux-${CMAKE_SYSTEM_PROCESSOR})
+set(debian_name_of_x86_64 amd64)
+set(debian_name_of_aarch64 arm64)
+set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE ${debian_name_of_${CMAKE_SYSTEM_PROCESSOR}})
 # Inputs of dpkg and lintian, which contain the package's name. Some overrides apply only to a static program.
 set(SBX_STATIC_OVERRIDES "")
 if(SBX_STATIC)
