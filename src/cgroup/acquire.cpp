@@ -57,6 +57,7 @@ bool may_ask_for_scope(const GroupPath& own) {
 Acquired acquire_unified(const GroupPath& own, bool in_own_scope) {
   Acquired acquired;
   acquired.facts.granted = granted_by_unified(own);
+  acquired.facts.memory_is_off = lacks_memory_controller(own);
   acquired.facts.outer_events = own.folder() + "/memory.events.local";  // not its children's kills
   Caller me = caller();
   me.in_own_scope = in_own_scope;

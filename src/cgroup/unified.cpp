@@ -310,6 +310,12 @@ Result<Spot> find_spot(const GroupPath& own, const Caller& caller) {
   return Spot{.parent = folder, .controllers = controllers, .alone = true};
 }
 
+bool lacks_memory_controller(const GroupPath& own) {
+  if (!is_hierarchy_root(own.mount)) return false;
+  const auto list = read_text(AT_FDCWD, own.mount + "/cgroup.controllers");
+  return list && !has_word(*list, "memory");
+}
+
 host::ControlGroup::Granted granted_by_unified(const GroupPath& own) {
   host::ControlGroup::Granted granted;
   for (std::string folder = own.folder(); folder.size() >= own.mount.size();

@@ -1,4 +1,6 @@
 #include <fmt/format.h>
+#include <sys/utsname.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -34,6 +36,18 @@ Finding missing(std::string name, std::string fact, std::string consequence, std
 Error error_of_run(const Asked& asked) {
   if (!asked || asked->step == kClone) return run::no_namespaces(asked ? asked->error : EPERM);
   return run::no_private_mounts(asked->error);
+}
+
+Finding architecture(const host::Host& host) {
+  utsname names{};
+  ::uname(&names);
+  Finding finding{
+      .name = "architecture",
+      .fact = fmt::format("{}, pages of {} KiB", names.machine, ::sysconf(_SC_PAGESIZE) / 1024)};
+  if (!host.emulated) return finding;
+  return missing(finding.name, finding.fact + ", emulated program by program (qemu-user)",
+                 "nothing can be run",
+                 "use the build of sbx for the machine's own architecture, or a virtual machine");
 }
 
 Finding namespaces(const Asked& asked) {
@@ -153,9 +167,11 @@ Finding groups(const host::Host& host) {
 }  // namespace
 
 std::vector<Finding> examine_machine(const host::Host& host) {
+  if (host.emulated) return {architecture(host)};
   const Asked asked = ask_namespaces();
   const bool inside = worked(asked);
-  return {namespaces(asked),
+  return {architecture(host),
+          namespaces(asked),
           inside ? procfs() : unknown("procfs"),
           filter(),
           listener(),

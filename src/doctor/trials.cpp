@@ -6,6 +6,7 @@
 
 #include "doctor/child.hpp"
 #include "doctor/doctor.hpp"
+#include "plan/enforcement.hpp"
 #include "plan/make_plan.hpp"
 #include "run/launch.hpp"
 
@@ -16,9 +17,14 @@ constexpr std::string_view kGroupCure =
     "start sbx as root, or in a cgroup of its own: systemd-run --user --scope -p Delegate=yes sbx "
     "...";
 
+constexpr std::string_view kControllerCure =
+    "add cgroup_enable=memory to the kernel's command line (on a Raspberry Pi, to the line of "
+    "/boot/firmware/cmdline.txt) and start the machine again";
+
 /// How to have a promise kept in full; empty: not by one command.
-std::string_view cure_of(Promise promise) {
-  switch (promise) {
+std::string_view cure_of(const Degraded& item) {
+  if (item.why == plan::kMemoryIsOff) return kControllerCure;
+  switch (item.promise) {
     case Promise::memory:
     case Promise::cpus:
     case Promise::cpu_time:
@@ -177,7 +183,7 @@ std::vector<Finding> examine_means(const std::vector<Finding>& policies) {
                 .state = State::weaker,
                 .fact = item.why,
                 .consequence = item.instead,
-                .cure = std::string(cure_of(item.promise))};
+                .cure = std::string(cure_of(item))};
     }
   }
   return list;

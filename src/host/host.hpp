@@ -128,6 +128,7 @@ struct ControlGroup {
   Means cpus = Means::none;       ///< none: by affinity
   Means cpu_time = Means::none;   ///< none: counted by process
   Means processes = Means::none;  ///< none: RLIMIT_NPROC of the sandbox's user namespace
+  bool memory_is_off = false;     ///< the kernel runs without its memory controller
   std::string why = "no cgroup that sbx may use";  ///< why one of them is `none`
 
   /// The file that counts kills for want of memory in the group that sbx runs in; may be empty.
@@ -156,7 +157,9 @@ struct Host {
   std::map<std::string, std::string> environment;
   std::vector<std::string> path;  ///< PATH, absolute entries only
   int landlock_abi = 0;           ///< 0: no Landlock
-  std::vector<int> cpus;          ///< the caller's affinity
+  /// An emulator of single programs (qemu-user) answers system calls, and lacks those that sandboxes need.
+  bool emulated = false;
+  std::vector<int> cpus;  ///< the caller's affinity
   std::uint64_t memory_available_bytes = 0;
   std::map<int, Rlimit> rlimits;  ///< by RLIMIT_*
   ControlGroup control_group;

@@ -86,6 +86,15 @@ int landlock_abi() {
   return abi > 0 ? static_cast<int>(abi) : 0;
 }
 
+/// Every kernel that sbx supports has these calls, and refuses the arguments. A filter around sbx may answer ENOSYS for new
+/// calls, but seccomp(2) is older than such filters.
+bool is_emulated() {
+  const auto is_absent = [](long result) { return result == -1 && errno == ENOSYS; };
+  return is_absent(::syscall(SYS_openat2, -1, nullptr, nullptr, 0)) &&
+         is_absent(::syscall(SYS_clone3, nullptr, 0)) &&
+         is_absent(::syscall(SYS_seccomp, -1, 0, nullptr));
+}
+
 std::vector<int> usable_cpus() {
   // Bigger than CPU_SETSIZE: the kernel answers EINVAL when its own mask does not fit,
   // sched_setaffinity(2).
@@ -148,6 +157,7 @@ Result<Host> probe() {
   host.groups = supplementary_groups();
   host.privileged = is_privileged();
   host.landlock_abi = landlock_abi();
+  host.emulated = host.landlock_abi == 0 && is_emulated();
   host.cpus = usable_cpus();
   const auto memory = sys::read_file("/proc/meminfo", kProcFileLimit);
   if (!memory) return no_proc(memory.error());

@@ -36,7 +36,14 @@ std::unexpected<Error> unmet(std::string_view name, std::string_view why) {
                .hint = "leave out the option to run without it"});
 }
 
+std::string why_polled(const host::ControlGroup& group) {
+  return group.memory_is_off ? std::string(kMemoryIsOff) : group.why;
+}
+
 std::optional<std::string> contradiction(const Requirement& requirement, const Plan& plan) {
+  if (requirement.group == &host::ControlGroup::memory &&
+      plan.control_group.memory == host::Means::none)
+    return why_polled(plan.control_group);
   if (requirement.group != nullptr && plan.control_group.*requirement.group == host::Means::none)
     return plan.control_group.why;
   for (const Degraded& entry : plan.degraded)
@@ -148,7 +155,7 @@ void note_machine(const host::Host& host, Plan& plan) {
   if (plan.control_group.memory == host::Means::none)
     plan.degraded.push_back(
         {.promise = Promise::memory,
-         .why = plan.control_group.why,
+         .why = why_polled(plan.control_group),
          .instead = "polled: looked at every 1 to 50 ms, so that it can be over for a moment; pipe "
                     "buffers and shared memory that no process maps don't count"});
   if (plan.control_group.memory == host::Means::none && !plan.network.own_namespace)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plan/plan.hpp"
@@ -10,6 +11,11 @@ namespace sbx::plan {
 
 /// Landlock's scopes for signals and abstract sockets came with ABI 6 (Linux 6.12).
 inline constexpr int kLandlockScopes = 6;
+
+/// Why memory is polled where the kernel was booted without its controller, as Raspberry Pi OS does.
+inline constexpr std::string_view kMemoryIsOff =
+    "the kernel's memory controller is switched off (\"memory\" is not in the root's "
+    "cgroup.controllers)";
 
 /// True if the program writes into directories of the host.
 [[nodiscard]] bool has_live_grant(const Plan& plan);

@@ -32,6 +32,15 @@ void append(std::vector<std::string>& all, std::vector<std::string> more) {
   all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
+std::unexpected<Error> emulated() {
+  return fail({.kind = ErrorKind::host,
+               .code = "emulated",
+               .message = "an emulator of single programs (qemu-user) runs sbx, and has no system "
+                          "calls for sandboxes",
+               .hint = "use the build of sbx for the machine's own architecture, or a virtual "
+                       "machine"});
+}
+
 /// Empty for the host's own system.
 Result<std::string> system_root(const policy::Policy& policy, const host::Host& host) {
   const auto& system = policy.filesystem.system;
@@ -143,6 +152,7 @@ Status decide_filter(const policy::Policy& policy, const host::Host& host, Plan&
 
 Result<Plan> make_plan(const policy::Policy& policy, const host::Host& host,
                        const RunRequest& request) {
+  if (host.emulated) return emulated();
   Plan plan;
   plan.identity.privileged = host.privileged;
   decide_network(policy.network, plan.network);

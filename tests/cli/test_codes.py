@@ -13,7 +13,7 @@ import sbxtest
 from codetest import OVERLAY, Codes
 from sbxtest import SBX
 
-ELF_MACHINE = 18  # offset of e_machine, elf(5)
+ELF_MACHINE, ELF_PROGRAM_HEADERS = 18, 56  # offsets of e_machine and e_phnum, elf(5)
 
 
 def loader_of(program):
@@ -98,7 +98,12 @@ class Files(Codes):
     def test_a_program_of_another_machine(self):
         program = bytearray(pathlib.Path("/bin/true").read_bytes())
         program[ELF_MACHINE:ELF_MACHINE + 2] = b"\xff\x7f"
-        self.refuses("command-not-executable", self.write("foreign", bytes(program), 0o755), status=126)
+        self.refuses("foreign-architecture", self.write("foreign", bytes(program), 0o755), status=126)
+
+    def test_a_program_that_the_kernel_does_not_load(self):
+        program = bytearray(pathlib.Path("/bin/true").read_bytes())
+        program[ELF_PROGRAM_HEADERS:ELF_PROGRAM_HEADERS + 2] = b"\0\0"
+        self.refuses("command-not-executable", self.write("headless", bytes(program), 0o755), status=126)
 
     def test_grants(self):
         secret = self.write(".ssh/id", "secret", folder=self.home)

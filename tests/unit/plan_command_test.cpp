@@ -1,3 +1,5 @@
+#include <elf.h>
+
 #include "plan/program/languages.hpp"
 #include "plan/program/shebang.hpp"
 #include "plan_fixture.hpp"
@@ -117,6 +119,73 @@ TEST_F(PlanTest, AProgramRunsItself) {
                      "ELF",
                      0644);
   EXPECT_EQ(error({"./b.out"}).kind, ErrorKind::not_executable);
+}
+
+/// The first 64 bytes of an ELF file, elf(5): class 1 or 2, little-endian or big-endian, built for `machine`.
+std::string elf_header(int wide, int order, unsigned machine) {
+  std::string head(64, '\0');
+  head.replace(0, 4,
+               "\x7f"
+               "ELF");
+  head[4] = static_cast<char>(wide);
+  head[5] = static_cast<char>(order);
+  head[6] = 1;
+  head[order == 1 ? 16 : 17] = 2;
+  head[order == 1 ? 18 : 19] = static_cast<char>(machine & 0xff);
+  head[order == 1 ? 19 : 18] = static_cast<char>(machine >> 8);
+  return head;
+}
+
+TEST_F(PlanTest, AProgramOfAnotherArchitectureIsNamed) {
+#if defined(__x86_64__)
+  constexpr unsigned kOwn = EM_X86_64;
+  constexpr unsigned kOther = EM_AARCH64;
+  constexpr const char* kOtherName = "64-bit Arm";
+#else
+  constexpr unsigned kOwn = EM_AARCH64;
+  constexpr unsigned kOther = EM_X86_64;
+  constexpr const char* kOtherName = "x86-64";
+#endif
+  const std::string path = "/home/me/project/foreign";
+  const auto refusal = [&](const std::string& head) {
+    canned.files->file(path, head, 0755);
+    const Error failure = error({"./foreign"});
+    EXPECT_EQ(failure.kind, ErrorKind::not_executable);
+    EXPECT_EQ(failure.code, "foreign-architecture");
+    return failure.message;
+  };
+  EXPECT_THAT(refusal(elf_header(2, 1, kOther)), HasSubstr(kOtherName));
+  EXPECT_THAT(refusal(elf_header(1, 1, EM_386)), HasSubstr("32-bit x86"));
+  EXPECT_THAT(refusal(elf_header(1, 1, EM_ARM)), HasSubstr("32-bit Arm"));
+  EXPECT_THAT(refusal(elf_header(1, 1, EM_X86_64)), HasSubstr("x32"));
+  EXPECT_THAT(refusal(elf_header(2, 2, kOwn)), HasSubstr("big-endian"));
+  EXPECT_THAT(refusal(elf_header(2, 1, 4711)), HasSubstr("ELF number 4711"));
+  canned.files->script("/home/me/project/script", "#!" + path + "\n");
+  EXPECT_EQ(error({"./script"}).code, "foreign-architecture");
+  // The twin: what this machine was built for, and what the kernel has another interpreter for.
+  canned.files->file(path, elf_header(2, 1, kOwn), 0755);
+  EXPECT_EQ(plan({"./foreign"}).executable, path);
+  canned.files->file(path, elf_header(2, 1, EM_RISCV), 0755);
+  const std::string entry =
+      "interpreter /usr/bin/qemu-riscv64-static\nflags: F\noffset 0\n"
+      "magic 7f454c460201010000000000000000000200f300\n"
+      "mask ffffffffffffff00fffffffffffffffffeffffff\n";
+  canned.files->folder("/proc/sys/fs/binfmt_misc")
+      .file("/proc/sys/fs/binfmt_misc/register")
+      .file("/proc/sys/fs/binfmt_misc/qemu-riscv64", "disabled\n" + entry);
+  EXPECT_EQ(error({"./foreign"}).code, "foreign-architecture");
+  canned.files->file("/proc/sys/fs/binfmt_misc/qemu-riscv64", "enabled\n" + entry);
+  EXPECT_EQ(plan({"./foreign"}).executable, path);
+  EXPECT_THAT(refusal(elf_header(2, 1, EM_S390)), HasSubstr("S/390"));
+}
+
+TEST_F(PlanTest, NothingRunsUnderAnEmulatorOfSinglePrograms) {
+  canned.host.emulated = true;
+  const Error failure = error({"true"});
+  EXPECT_EQ(failure.kind, ErrorKind::host);
+  EXPECT_EQ(failure.code, "emulated");
+  canned.host.emulated = false;
+  EXPECT_FALSE(plan({"true"}).executable.empty());
 }
 
 TEST_F(PlanTest, TextOfUnknownKindIsNotExecutableWithAHint) {

@@ -1,3 +1,4 @@
+#include "plan/enforcement.hpp"
 #include "plan_fixture.hpp"
 
 namespace sbx::plan {
@@ -44,6 +45,20 @@ TEST_F(PlanTest, ARequirementThatIsNoneIsAUsageError) {
 TEST_F(PlanTest, RequirementsThatNeedACgroupAreNotMet) {
   for (const char* name : {"memory.cgroup", "cpu.cgroup", "processes.cgroup", "all"})
     EXPECT_EQ(error(requiring({name})).code, "requirement-not-met") << name;
+}
+
+TEST_F(PlanTest, AMissingMemoryControllerIsNamed) {
+  canned.host.control_group.why = "no group may be made";
+  canned.host.control_group.memory_is_off = true;
+  const auto why_of = [](const Plan& plan, Promise promise) {
+    const auto found = std::ranges::find(plan.degraded, promise, &Degraded::promise);
+    return found == plan.degraded.end() ? "" : found->why;
+  };
+  EXPECT_EQ(why_of(plan(), Promise::memory), kMemoryIsOff);
+  EXPECT_THAT(error(requiring({"memory.cgroup"})).message, HasSubstr(std::string(kMemoryIsOff)));
+  EXPECT_THAT(error(requiring({"cpu.cgroup"})).message, HasSubstr("no group may be made"));
+  canned.host.control_group.memory_is_off = false;
+  EXPECT_EQ(why_of(plan(), Promise::memory), "no group may be made");
 }
 
 TEST_F(PlanTest, RequirementsThatNeedACgroupAreMetByOneOfEitherVersion) {

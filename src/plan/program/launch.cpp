@@ -1,6 +1,7 @@
 #include "plan/program/launch.hpp"
 
 #include "plan/files/path_text.hpp"
+#include "plan/program/architecture.hpp"
 #include "plan/program/languages.hpp"
 #include "plan/program/proxies.hpp"
 #include "plan/program/shebang.hpp"
@@ -22,6 +23,14 @@ std::unexpected<Error> not_executable(std::string code, std::string message,
 std::unexpected<Error> bad_interpreter(std::string message) {
   return not_executable("bad-interpreter", std::move(message),
                         "correct the \"#!\" line, or name the language with --lang");
+}
+
+std::unexpected<Error> foreign(const std::string& path, const std::string& built_for) {
+  const std::string own(own_architecture());
+  return not_executable("foreign-architecture",
+                        "'" + path + "' is a program for " + built_for +
+                            ", and sandboxes here run " + "programs for " + own + " only",
+                        "use a program built for " + own);
 }
 
 /// Keeps the last component unresolved: a virtual environment's python is a link, and python recognises the
@@ -99,7 +108,12 @@ Result<Launch> Launcher::binary(const Unshimmed& found, const std::string& name)
 
 Result<Launch> Launcher::program(const std::string& path, const std::string& name, int depth) {
   const Unshimmed found = SBX_TRY(unshimmed(path));
-  if (is_elf(found.head)) return binary(found, name);
+  if (is_elf(found.head)) {
+    if (const std::string built_for = foreign_architecture(found.head, lookup_.files());
+        !built_for.empty())
+      return foreign(found.path, built_for);
+    return binary(found, name);
+  }
   if (!found.head.starts_with("#!"))
     return not_executable("not-executable",
                           "'" + path + "' is neither a program nor begins with a \"#!\" line",
