@@ -25,13 +25,13 @@
 #include "cli/usage.hpp"
 #include "plan/program/languages.hpp"
 #include "plan/program/shebang.hpp"
+#include "protocol/packet.hpp"
 #include "record/cell.hpp"
 #include "record/words.hpp"
 #include "run/launch.hpp"
 #include "session/client.hpp"
 #include "session/drivers.hpp"
 #include "session/json.hpp"
-#include "session/message.hpp"
 #include "session/place.hpp"
 #include "worker/message.hpp"
 
@@ -309,15 +309,15 @@ class Eval {
   Result<int> deliver() {
     const auto error = last_.find("error");
     // Nothing ran, and it was not its context that said so.
-    if (error != last_.end() && !last_.contains("cell")) return fail(session::error_from(*error));
+    if (error != last_.end() && !last_.contains("cell")) return fail(protocol::error_from(*error));
     Json record = part(last_, "cell");
     const bool is_saved = save(record);
     int status = member_or(last_, "status", exit_status::kCouldNot);
     if (!is_saved) status = exit_status::kCouldNot;
     const bool as_json = typed_.cell.stream || typed_.output.json;
     if (error != last_.end()) {
-      if (!as_json) return fail(session::error_from(*error));
-      write_stderr(record::error_text(session::error_from(*error), paint(typed_)));
+      if (!as_json) return fail(protocol::error_from(*error));
+      write_stderr(record::error_text(protocol::error_from(*error), paint(typed_)));
     }
     if (as_json)
       print(last_words(typed_, record));

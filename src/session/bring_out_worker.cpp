@@ -18,8 +18,8 @@
 #include "changes/kept.hpp"
 #include "changes/patch.hpp"
 #include "changes/words.hpp"
+#include "protocol/packet.hpp"
 #include "session/json.hpp"
-#include "session/message.hpp"
 #include "workspace/changes.hpp"
 
 namespace sbx::session {
@@ -221,11 +221,12 @@ void bring_out_and_answer(BringOutTask task) {
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   // From here on the client passes signals on. Said by the session, it could come after the answer.
-  (void)send(task.client.get(), {{"pid", ::getpid()}});
+  (void)protocol::send(task.client.get(), {{"pid", ::getpid()}});
   for (std::size_t fd = 0; fd < task.fds.size() && fd < 3; ++fd)
     (void)::dup2(task.fds[fd].get(), static_cast<int>(fd));
   auto done = do_task(task);
-  (void)send(task.client.get(), done ? *done : Json{{"error", error_json(done.error())}});
+  (void)protocol::send(task.client.get(),
+                       done ? *done : Json{{"error", protocol::error_json(done.error())}});
   ::_exit(0);  // without destructors: this process has a copy of the session's sandbox
 }
 

@@ -15,13 +15,13 @@
 
 #include "base/message.hpp"
 #include "base/sys.hpp"
+#include "protocol/packet.hpp"
 #include "record/event_writer.hpp"
 #include "record/record.hpp"
 #include "record/words.hpp"
 #include "run/call.hpp"
 #include "session/json.hpp"
 #include "session/link.hpp"
-#include "session/message.hpp"
 #include "session/worker_process.hpp"
 #include "worker/message.hpp"
 
@@ -79,7 +79,7 @@ class CallWorker {
   /// The client passes signals on from here on.
   void tell_client() {
     if (task_.client.valid() && !std::exchange(is_told_, true))
-      (void)send(task_.client.get(), {{"call", task_.name.number}});
+      (void)protocol::send(task_.client.get(), {{"call", task_.name.number}});
   }
 
   void tell(const run::Answer& answer) const {
@@ -107,7 +107,7 @@ class CallWorker {
     tell_client();
     Json answer{{"status", status}};
     if (!record.empty()) answer["record"] = record;
-    (void)send(task_.client.get(), answer);  // the client may be gone
+    (void)protocol::send(task_.client.get(), answer);  // the client may be gone
   }
 
   run::CallTies ties() {
@@ -140,7 +140,7 @@ class CallWorker {
 
   /// The client passes its signals on, or has ended.
   void heed(EventLoop& loop, supervise::Supervisor& supervisor) {
-    if (const auto packet = receive(task_.client.get())) {
+    if (const auto packet = protocol::receive(task_.client.get())) {
       const int signal = member_or(packet->body, "signal", 0);
       // To the supervisor's signalfd, as if this process were the client.
       if (std::ranges::find(kForwarded, signal) != std::end(kForwarded)) (void)::raise(signal);
@@ -226,7 +226,7 @@ bool take_call(Task& task) {
   make_ahead(task);
   std::int32_t descriptors = 0;
   if (!await_call(task.link.get(), descriptors)) return false;
-  auto packet = receive(task.link.get());
+  auto packet = protocol::receive(task.link.get());
   if (!packet) return false;
   task.wish = std::move(packet->body);
   task.fds = std::move(packet->fds);
@@ -245,7 +245,7 @@ bool take_call(Task& task) {
     return true;
   }
   if (!request && task.client.valid())
-    (void)send(task.client.get(), {{"error", error_json(request.error())}});
+    (void)protocol::send(task.client.get(), {{"error", protocol::error_json(request.error())}});
   return false;  // a client that says what no sbx would
 }
 

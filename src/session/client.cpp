@@ -12,9 +12,9 @@
 
 #include <sbx/outcome.hpp>
 
+#include "protocol/packet.hpp"
 #include "session/json.hpp"
 #include "session/link.hpp"
-#include "session/message.hpp"
 #include "session/place.hpp"
 
 namespace sbx::session {
@@ -78,7 +78,7 @@ class Forwarding {
     if (process_.valid())
       (void)::syscall(SYS_pidfd_send_signal, process_.get(), signal, nullptr, 0);
     else
-      (void)send(socket_, {{"signal", signal}});  // fails where the call is over
+      (void)protocol::send(socket_, {{"signal", signal}});  // fails where the call is over
   }
 
   void pass_on() const {
@@ -116,14 +116,14 @@ Result<Client> Client::connect(const LiveSession& session) {
 }
 
 Result<Json> Client::answer() {
-  Packet packet = SBX_TRY(receive(socket_.get()));
+  protocol::Packet packet = SBX_TRY(protocol::receive(socket_.get()));
   if (const auto error = packet.body.find("error"); error != packet.body.end())
-    return fail(error_from(*error));
+    return fail(protocol::error_from(*error));
   return std::move(packet.body);
 }
 
 Result<Json> Client::ask(const Json& wish, std::span<const int> fds) {
-  SBX_TRY(send(socket_.get(), wish, fds));
+  SBX_TRY(protocol::send(socket_.get(), wish, fds));
   return answer();
 }
 
@@ -141,7 +141,7 @@ Error Client::silent() const {
 
 Result<Json> Client::ask_soon(const Json& wish) {
   constexpr int kAnswersWithin = 2000;  // ms
-  SBX_TRY(send(socket_.get(), wish));
+  SBX_TRY(protocol::send(socket_.get(), wish));
   pollfd answers{socket_.get(), POLLIN, 0};
   int ready = 0;
   while ((ready = ::poll(&answers, 1, kAnswersWithin)) < 0 && errno == EINTR) {
@@ -151,7 +151,7 @@ Result<Json> Client::ask_soon(const Json& wish) {
 }
 
 Status Client::say(const Json& words, std::span<const int> fds) {
-  return send(socket_.get(), words, fds);
+  return protocol::send(socket_.get(), words, fds);
 }
 
 bool Client::has_more() const {
@@ -160,7 +160,7 @@ bool Client::has_more() const {
 }
 
 Result<Json> Client::next_whole() {
-  auto packet = receive(socket_.get());
+  auto packet = protocol::receive(socket_.get());
   if (!packet) return fail(blamed(packet.error()));
   return std::move(packet->body);
 }
@@ -204,7 +204,7 @@ UniqueFd Client::peer() const {
 
 Status Client::ask_to_end(const Json& wish) {
   const UniqueFd process = peer();
-  SBX_TRY(send(socket_.get(), wish));
+  SBX_TRY(protocol::send(socket_.get(), wish));
   constexpr int kStopsWithin = 10'000;  // ms; calls have 4 s, and files may be read for another 5
   pollfd answers{socket_.get(), POLLIN, 0};
   int ready = 0;

@@ -17,6 +17,7 @@
 
 #include "base/message.hpp"
 #include "base/sys.hpp"
+#include "protocol/packet.hpp"
 #include "record/words.hpp"
 #include "run/call.hpp"
 #include "run/cell_output.hpp"
@@ -24,7 +25,6 @@
 #include "session/drivers.hpp"
 #include "session/inspection.hpp"
 #include "session/json.hpp"
-#include "session/message.hpp"
 #include "session/open_cell.hpp"
 #include "session/worker_process.hpp"
 
@@ -238,7 +238,7 @@ class ContextWorker {
 
   /// A cell or a question, which follows its note.
   void accept() {
-    auto packet = receive(task_.link.get());
+    auto packet = protocol::receive(task_.link.get());
     if (!packet) return;  // the session sees that it was too late
     if (packet->body.contains("inspect")) return inspect(packet->body, std::move(packet->fds));
     auto cell = OpenCell::receive(packet->body, std::move(packet->fds));
@@ -323,7 +323,7 @@ class ContextWorker {
   }
 
   void client_said(int client) {
-    const auto packet = receive(client);
+    const auto packet = protocol::receive(client);
     if (!packet) loop_->forget(client);
     const int signal = packet ? member_or(packet->body, "cancel", SIGINT) : SIGHUP;
     CellEnd end{.how = How::cancelled, .signal = signal};

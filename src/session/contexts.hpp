@@ -8,7 +8,7 @@
 #include "base/json.hpp"
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
-#include "session/message.hpp"
+#include "protocol/packet.hpp"
 
 namespace sbx::session {
 
@@ -24,8 +24,8 @@ struct Context {
   std::string lost_because;  ///< in words; empty: unknown
   std::size_t open = 0;      ///< cells that are not answered
   std::uint64_t cells = 0;
-  std::vector<std::pair<Packet, UniqueFd>> early;  ///< for the next one of this name
-  std::vector<UniqueFd> enders;                    ///< hear of its end
+  std::vector<std::pair<protocol::Packet, UniqueFd>> early;  ///< for the next one of this name
+  std::vector<UniqueFd> enders;                              ///< hear of its end
 };
 
 class Contexts {

@@ -4,8 +4,8 @@
 
 #include "base/random.hpp"
 #include "base/text.hpp"
+#include "protocol/packet.hpp"
 #include "session/json.hpp"
-#include "session/message.hpp"
 
 namespace sbx::session {
 namespace {
@@ -77,12 +77,13 @@ void Inspection::take_matches(const Json& message) {
 void Inspection::answer(Json facts) {
   if (!client_.valid()) return;
   facts.update(said_);
-  (void)send(client_.get(), {{"inspected", std::move(facts)}});
+  (void)protocol::send(client_.get(), {{"inspected", std::move(facts)}});
   client_.reset();
 }
 
 void Inspection::answer(const Error& error) {
-  if (client_.valid()) (void)send(client_.get(), {{"error", error_json(error)}});
+  if (client_.valid())
+    (void)protocol::send(client_.get(), {{"error", protocol::error_json(error)}});
   client_.reset();
 }
 

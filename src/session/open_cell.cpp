@@ -7,8 +7,8 @@
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "policy/load.hpp"
+#include "protocol/packet.hpp"
 #include "session/json.hpp"
-#include "session/message.hpp"
 #include "worker/message.hpp"
 
 namespace sbx::session {
@@ -78,22 +78,22 @@ void OpenCell::tell(const char* event, const Json& what, const run::OutputPositi
   if (!follows_ || what.is_null()) return;
   const Json words{
       {"event", event}, {"what", what}, {"after_out", after.out}, {"after_err", after.err}};
-  follows_ = send(client(), words).has_value();
+  follows_ = protocol::send(client(), words).has_value();
 }
 
 void OpenCell::answer() {
   if (said) record.answer = said->json();
   if (began_microseconds > 0)
     record.wall_ms = (sys::now_microseconds() - began_microseconds) / 1000;
-  (void)send(client(),
-             {{"cell", record::cell_json(record)}, {"status", record::exit_status_of(record)}});
+  (void)protocol::send(
+      client(), {{"cell", record::cell_json(record)}, {"status", record::exit_status_of(record)}});
 }
 
 void OpenCell::answer(const Error& error) {
   record.end = {.how = record::CellEnd::How::setup_failed};
-  (void)send(client(), {{"cell", record::cell_json(record, error)},
-                        {"error", error_json(error)},
-                        {"status", sbx::exit_status_of(error)}});
+  (void)protocol::send(client(), {{"cell", record::cell_json(record, error)},
+                                  {"error", protocol::error_json(error)},
+                                  {"status", sbx::exit_status_of(error)}});
 }
 
 }  // namespace sbx::session

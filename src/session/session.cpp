@@ -96,7 +96,7 @@ void Session::run() {
   {
     const Place removed = std::move(place_);
   }
-  for (const UniqueFd& each : stoppers_) (void)send(each.get(), {{"stopped", true}});
+  for (const UniqueFd& each : stoppers_) (void)protocol::send(each.get(), {{"stopped", true}});
 }
 
 Json Session::info() const {
@@ -147,7 +147,7 @@ Json Session::info() const {
 
 // ---- the workspace ----
 
-void Session::bring_out(Packet packet, UniqueFd connection) {
+void Session::bring_out(protocol::Packet packet, UniqueFd connection) {
   if (reader_.valid()) {
     deferred_.emplace_back(std::move(packet), std::move(connection));
     return;
@@ -251,7 +251,7 @@ void Session::extend(const Json& wish, const UniqueFd& connection) {
                                      .hint = "extend it by less"});
   ends_at_ = sys::now_microseconds() + in_microseconds(by);
   watch_lifetime();
-  (void)send(connection.get(), info());
+  (void)protocol::send(connection.get(), info());
 }
 
 void Session::watch_lifetime() {

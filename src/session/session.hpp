@@ -10,12 +10,12 @@
 #include "base/json.hpp"
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
+#include "protocol/packet.hpp"
 #include "run/held_sandbox.hpp"
 #include "session/call_worker.hpp"
 #include "session/calls.hpp"
 #include "session/contexts.hpp"
 #include "session/link.hpp"
-#include "session/message.hpp"
 #include "session/place.hpp"
 #include "session/worker.hpp"
 
@@ -37,9 +37,9 @@ class Session {
   void drop_oldest();
   void turn_one_away();
   void serve(int connection);
-  void handle(Packet packet, UniqueFd connection);
+  void handle(protocol::Packet packet, UniqueFd connection);
   static void refuse(int connection, const Error& error);
-  void call(Packet packet, UniqueFd connection);
+  void call(protocol::Packet packet, UniqueFd connection);
   void list_calls(const UniqueFd& connection);
   void logs(const Json& wish, UniqueFd connection);
   void wait(const Json& wish, UniqueFd connection);
@@ -48,10 +48,10 @@ class Session {
   [[nodiscard]] Call* named_call(const Json& wish, int connection);
 
   // Contexts: session_cells.cpp
-  void eval(Packet packet, UniqueFd connection);
+  void eval(protocol::Packet packet, UniqueFd connection);
   [[nodiscard]] Result<Context*> context_for(const Json& wish);
   Status start_context(Context& context);
-  void pass_on(Context& context, Packet packet, UniqueFd connection);
+  void pass_on(Context& context, protocol::Packet packet, UniqueFd connection);
   void hear_of_context(const Call& call, Note::What what);
   void context_ended(const Call& call);
   [[nodiscard]] Context* named_context(const Json& wish, int connection);
@@ -99,7 +99,7 @@ class Session {
   void sweep_groups();
 
   // The workspace, budgets, and the end: session.cpp
-  void bring_out(Packet packet, UniqueFd connection);
+  void bring_out(protocol::Packet packet, UniqueFd connection);
   void reader_ended();
   void spent(Budget budget);
   void spend_memory();
@@ -131,7 +131,8 @@ class Session {
   std::vector<Worker> waiting_;  ///< for a call
   std::vector<Worker> leaving_;  ///< not reaped yet
   EventLoop::TimerId waits_ = EventLoop::kNoTimer;
-  std::vector<std::pair<Packet, UniqueFd>> deferred_;  ///< what came while changes are read
+  std::vector<std::pair<protocol::Packet, UniqueFd>>
+      deferred_;     ///< what came while changes are read
   UniqueFd reader_;  ///< pidfd of the process that reads changes while the calls are stopped
   std::vector<UniqueFd> stoppers_;  ///< hear of the end
   std::uint64_t last_use_ = 0;

@@ -118,7 +118,7 @@ Status Session::start_call(Json wish, std::vector<UniqueFd>& fds, UniqueFd& conn
   }
   // A foreground call's client hears that from the worker, so that its answers can't overtake each other.
   if (call.is_background)
-    (void)send(connection.get(), {{"call", call.number}, {"pid", call.worker.pid}});
+    (void)protocol::send(connection.get(), {{"call", call.number}, {"pid", call.worker.pid}});
   fds.clear();
   connection.reset();
   // What lists show is made while the worker works.
@@ -146,7 +146,7 @@ Status Session::give_to_worker(Call& call, const Json& wish, const std::vector<U
                          : take_waiting();
     const int link = call.worker.link.get();
     if (::send(link, &note, sizeof note, MSG_NOSIGNAL) == sizeof note) {
-      const Status handed = send(link, wish, sent);
+      const Status handed = protocol::send(link, wish, sent);
       if (handed) return {};
       if (handed.error().code != "session-gone") {  // the worker waits for it, and may not get it
         dismiss(std::move(call.worker));
@@ -206,15 +206,15 @@ void Session::answer_question(Call& call) {
   }
   if (question.what == Question::What::trouble) {
     std::vector<NetworkFailure> now = failures();
-    (void)send(call.worker.ask.get(),
-               {{"refused", denials_to_json(call.refused)},
-                {"failed", failures_to_json(new_failures(call.failed_before, now))}});
+    (void)protocol::send(call.worker.ask.get(),
+                         {{"refused", denials_to_json(call.refused)},
+                          {"failed", failures_to_json(new_failures(call.failed_before, now))}});
     call.refused.clear();  // a context asks after each cell
     call.failed_before = std::move(now);
     return;
   }
   if (question.what == Question::What::most_processes) {
-    (void)send(call.worker.ask.get(), most_processes());
+    (void)protocol::send(call.worker.ask.get(), most_processes());
     return;
   }
   held_->expect(question.address, question.port);

@@ -55,7 +55,7 @@ Error no_context(const std::string& name, const std::string& session) {
 
 }  // namespace
 
-void Session::eval(Packet packet, UniqueFd connection) {
+void Session::eval(protocol::Packet packet, UniqueFd connection) {
   if (reader_.valid()) {
     deferred_.emplace_back(std::move(packet), std::move(connection));
     return;
@@ -126,7 +126,7 @@ bool Session::takes_more(const Call& call) {
   return ::ioctl(call.worker.link.get(), TIOCOUTQ, &unread) != 0 || unread < kMostUnread;
 }
 
-void Session::pass_on(Context& context, Packet packet, UniqueFd connection) {
+void Session::pass_on(Context& context, protocol::Packet packet, UniqueFd connection) {
   Call* const call = calls_.find(context.call);
   if (call == nullptr) return;
   if (!takes_more(*call)) return refuse(connection.get(), too_busy(context));
@@ -135,7 +135,7 @@ void Session::pass_on(Context& context, Packet packet, UniqueFd connection) {
   for (const UniqueFd& each : packet.fds) fds.push_back(each.get());
   const int link = call->worker.link.get();
   if (::send(link, &note, sizeof note, MSG_NOSIGNAL) != sizeof note ||
-      !send(link, packet.body, fds)) {
+      !protocol::send(link, packet.body, fds)) {
     // It is just ending: the cell is for the next one.
     context.early.emplace_back(std::move(packet), std::move(connection));
     return;
@@ -158,7 +158,7 @@ void Session::context_ended(const Call& call) {
   if (found == nullptr) return;
   const std::string name = found->name;
   auto early = std::exchange(found->early, {});
-  for (const UniqueFd& each : found->enders) (void)send(each.get(), {{"ended", true}});
+  for (const UniqueFd& each : found->enders) (void)protocol::send(each.get(), {{"ended", true}});
   found->enders.clear();
   found->call = 0;
   found->open = 0;
@@ -189,7 +189,7 @@ void Session::interrupt(const Json& wish, const UniqueFd& connection) {
   const Context* const context = named_context(wish, connection.get());
   if (context == nullptr) return;
   if (context->open > 0) tell_context(*context, Note::What::interrupt);
-  (void)send(connection.get(), {{"interrupted", context->open > 0}});
+  (void)protocol::send(connection.get(), {{"interrupted", context->open > 0}});
 }
 
 /// Ends it; the next cell starts another one. Answers when it has ended.
@@ -198,7 +198,7 @@ void Session::restart(const Json& wish, UniqueFd connection) {
   if (context == nullptr) return;
   if (context->call == 0) {
     contexts_.forget(context->name);
-    return (void)send(connection.get(), {{"ended", true}});
+    return (void)protocol::send(connection.get(), {{"ended", true}});
   }
   context->ends = true;
   context->enders.push_back(std::move(connection));

@@ -22,7 +22,7 @@ bool is_out_of_descriptors(int error) {
 }  // namespace
 
 void Session::refuse(int connection, const Error& error) {
-  (void)send(connection, {{"error", error_json(error)}});
+  (void)protocol::send(connection, {{"error", protocol::error_json(error)}});
 }
 
 void Session::accept_all() {
@@ -60,24 +60,24 @@ void Session::serve(int fd) {
   if (found == clients_.end()) return;
   UniqueFd connection = std::move(*found);
   clients_.erase(found);
-  auto packet = receive(connection.get());
+  auto packet = protocol::receive(connection.get());
   if (!packet) return;
   note_use();
   handle(std::move(*packet), std::move(connection));
 }
 
-void Session::handle(Packet packet, UniqueFd connection) {
+void Session::handle(protocol::Packet packet, UniqueFd connection) {
   const std::string op = member_or(packet.body, "op", "");
   if (stops_ && op != "stop")
     return refuse(
         connection.get(),
         {.kind = ErrorKind::host, .code = "session-gone", .message = "the session is ending"});
   if (op == "call") return call(std::move(packet), std::move(connection));
-  if (op == "info") return (void)send(connection.get(), info());
+  if (op == "info") return (void)protocol::send(connection.get(), info());
   if (op == "policy") {
     Json json;
     put_binary(json, "text", policy::write(held_->policy()));
-    return (void)send(connection.get(), json);
+    return (void)protocol::send(connection.get(), json);
   }
   if (op == "calls") return list_calls(connection);
   if (op == "logs") return logs(packet.body, std::move(connection));
@@ -87,7 +87,8 @@ void Session::handle(Packet packet, UniqueFd connection) {
   if (op == "stats") return stats(connection);
   if (op == "changes") return bring_out(std::move(packet), std::move(connection));
   if (op == "eval") return eval(std::move(packet), std::move(connection));
-  if (op == "contexts") return (void)send(connection.get(), {{"contexts", contexts_.list()}});
+  if (op == "contexts")
+    return (void)protocol::send(connection.get(), {{"contexts", contexts_.list()}});
   if (op == "interrupt") return interrupt(packet.body, connection);
   if (op == "restart") return restart(packet.body, std::move(connection));
   if (op == "stop") return stop(std::move(connection));
@@ -97,7 +98,7 @@ void Session::handle(Packet packet, UniqueFd connection) {
                             .hint = "it was started by another version of sbx"});
 }
 
-void Session::call(Packet packet, UniqueFd connection) {
+void Session::call(protocol::Packet packet, UniqueFd connection) {
   if (reader_.valid()) {
     deferred_.emplace_back(std::move(packet), std::move(connection));
     return;
@@ -125,7 +126,7 @@ Call* Session::named_call(const Json& wish, int connection) {
 void Session::list_calls(const UniqueFd& connection) {
   Json list = Json::array();
   for (const auto& [number, each] : calls_.all()) list.push_back(facts_of(*each));
-  (void)send(connection.get(), {{"calls", std::move(list)}});
+  (void)protocol::send(connection.get(), {{"calls", std::move(list)}});
 }
 
 Json Session::log_of(const Call& call, std::uint64_t out, std::uint64_t err) {
@@ -151,20 +152,20 @@ void Session::logs(const Json& wish, UniqueFd connection) {
   const bool has_more = call->out.written() > out || call->err.written() > err;
   const bool ended = !call->runs() && call->is_drained();
   if (!member_or(wish, "follow", false) || has_more || ended)
-    return (void)send(connection.get(), log_of(*call, out, err));
+    return (void)protocol::send(connection.get(), log_of(*call, out, err));
   call->followers.push_back({.connection = std::move(connection), .out = out, .err = err});
 }
 
 void Session::answer_followers(Call& call) {
   for (const Follower& each : call.followers)
-    (void)send(each.connection.get(), log_of(call, each.out, each.err));
+    (void)protocol::send(each.connection.get(), log_of(call, each.out, each.err));
   call.followers.clear();
 }
 
 void Session::answer_waiter(const Call& call, int connection) {
   Json answer{{"status", call.status.value_or(exit_status::kCouldNot)}, {"call", facts_of(call)}};
   if (call.is_background && !call.record.empty()) answer["record"] = call.record;
-  (void)send(connection, answer);
+  (void)protocol::send(connection, answer);
 }
 
 void Session::wait(const Json& wish, UniqueFd connection) {
@@ -193,7 +194,7 @@ void Session::signal(const Json& wish, const UniqueFd& connection) {
                         ? Note{Note::What::cancel, static_cast<std::int32_t>(EndCause::kill)}
                         : Note{Note::What::signal, number};
   (void)::send(call->worker.link.get(), &note, sizeof note, MSG_NOSIGNAL | MSG_DONTWAIT);
-  (void)send(connection.get(), Json::object());
+  (void)protocol::send(connection.get(), Json::object());
 }
 
 void Session::stats(const UniqueFd& connection) {
@@ -217,7 +218,7 @@ void Session::stats(const UniqueFd& connection) {
                     {"bytes_out", each.bytes_out}});
   json["network"] = std::move(used);
   json["network_failed"] = failures_to_json(network.network_failures);
-  (void)send(connection.get(), json);
+  (void)protocol::send(connection.get(), json);
 }
 
 }  // namespace sbx::session

@@ -16,10 +16,10 @@
 #include "base/event_loop.hpp"
 #include "base/sys.hpp"
 #include "host/host.hpp"
+#include "protocol/packet.hpp"
 #include "run/held_sandbox.hpp"
 #include "run/session_folder.hpp"
 #include "session/bring_out_worker.hpp"
-#include "session/message.hpp"
 #include "session/place.hpp"
 #include "session/session.hpp"
 #include "session/worker_process.hpp"
@@ -40,7 +40,7 @@ int serve(const std::string& name, const run::Request& request, const run::Sinks
           const Tell& tell, UniqueFd ready, UniqueFd owner) {
   const auto refuse = [&](const policy::Findings& findings) {
     tell(findings);
-    (void)send(ready.get(), {{"error", error_json(findings.front())}});
+    (void)protocol::send(ready.get(), {{"error", protocol::error_json(findings.front())}});
     return exit_status_of(findings.front());
   };
   const auto host = host::probe();
@@ -57,7 +57,7 @@ int serve(const std::string& name, const run::Request& request, const run::Sinks
   auto session = std::make_unique<Session>(std::move(*place), std::move(*held), std::move(*loop));
   if (const Status begun = session->begin(std::move(owner)); !begun) return refuse({begun.error()});
   leave_terminal();
-  (void)send(ready.get(), session->info());
+  (void)protocol::send(ready.get(), session->info());
   ready.reset();
   session->run();
   return 0;
@@ -128,13 +128,13 @@ StartAnswer take_answer(int ready, pid_t pid, const HeldSignals& signals, const 
     end_start(pid);
     return {.status = exit_status_of(Cancelled{signal})};
   }
-  auto answer = receive(ready);
+  auto answer = protocol::receive(ready);
   StartAnswer started;
   if (answer && !answer->body.contains("error")) {
     started.facts = std::move(answer->body);
     return started;
   }
-  if (answer) started.error = error_from(answer->body["error"]);
+  if (answer) started.error = protocol::error_from(answer->body["error"]);
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }

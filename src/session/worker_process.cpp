@@ -10,8 +10,8 @@
 
 #include "base/message.hpp"
 #include "base/sys.hpp"
+#include "protocol/packet.hpp"
 #include "session/json.hpp"
-#include "session/message.hpp"
 
 namespace sbx::session {
 
@@ -61,7 +61,7 @@ void ToSession::expect(const policy::Address& address, std::uint16_t port) const
 run::NetworkTrouble ToSession::trouble() const {
   const Question question{.what = Question::What::trouble};
   if (::send(ask_.get(), &question, sizeof question, MSG_NOSIGNAL) != sizeof question) return {};
-  const auto answer = receive(ask_.get());
+  const auto answer = protocol::receive(ask_.get());
   if (!answer) return {};
   return {.refused = denials_from(answer->body["refused"]),
           .failed = failures_from(answer->body["failed"])};
@@ -70,7 +70,7 @@ run::NetworkTrouble ToSession::trouble() const {
 run::MostProcesses ToSession::most_processes() const {
   const Question question{.what = Question::What::most_processes};
   if (::send(ask_.get(), &question, sizeof question, MSG_NOSIGNAL) != sizeof question) return {};
-  const auto answer = receive(ask_.get());
+  const auto answer = protocol::receive(ask_.get());
   if (!answer) return {};
   return {.who = member_or(answer->body, "who", ""),
           .cure = member_or(answer->body, "cure", ""),

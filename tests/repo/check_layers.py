@@ -14,6 +14,7 @@ MAY_INCLUDE = {
     "policy": set(),
     "host": set(),
     "plan": {"policy", "host"},
+    "protocol": {"policy", "plan"},
     "spawn": VALUES,
     "supervise": set(),  # it gets values and descriptors
     "workspace": VALUES,
@@ -24,10 +25,10 @@ MAY_INCLUDE = {
     "run": VALUES | MECHANISMS | {"changes"},
     "record": VALUES | {"run", "changes", "workspace"},
     "worker": VALUES | {"run", "record", "changes"},
-    "session": VALUES | {"run", "record", "changes", "worker", "workspace", "cgroup"},
+    "session": VALUES | {"protocol", "run", "record", "changes", "worker", "workspace", "cgroup"},
     # Front ends: run/launch.hpp starts a sandbox, and they use no mechanism directly.
     "doctor": VALUES | BELOW_FRONT_ENDS,
-    "cli": VALUES | BELOW_FRONT_ENDS | {"session", "doctor", "transfer"},
+    "cli": VALUES | BELOW_FRONT_ENDS | {"protocol", "session", "doctor", "transfer"},
     "lib": set(),
     "main.cpp": {"cli", "worker", "transfer"},
 }

@@ -17,10 +17,10 @@
 #include "base/sys.hpp"
 #include "cli/cell_stream.hpp"
 #include "cli/cell_words.hpp"
+#include "protocol/packet.hpp"
 #include "run/terminal_text.hpp"
 #include "session/client.hpp"
 #include "session/json.hpp"
-#include "session/message.hpp"
 
 namespace sbx::cli {
 namespace {
@@ -119,7 +119,7 @@ class NotebookCellRun {
     if (failure_)
       end.error = std::move(failure_);
     else if (const auto error = last_.find("error"); error != last_.end())
-      end.error = session::error_from(*error);
+      end.error = protocol::error_from(*error);
     if (place_.captures) keep_captured(end.record);
     end.outputs = std::move(outputs_);
     return end;

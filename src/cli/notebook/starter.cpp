@@ -9,8 +9,8 @@
 
 #include "base/sys.hpp"
 #include "cli/session_start.hpp"
+#include "protocol/packet.hpp"
 #include "session/json.hpp"
-#include "session/message.hpp"
 
 namespace sbx::cli {
 namespace {
@@ -20,14 +20,14 @@ using session::part;
 
 [[noreturn]] void start_when_told(const Invocation& typed, const OwnProcess& process, int socket,
                                   int owner) {
-  if (!session::receive(socket)) ::_exit(0);
+  if (!protocol::receive(socket)) ::_exit(0);
   Invocation start = typed;
   start.request.operands.clear();
   start.request.language.clear();
   const session::StartAnswer answer = start_session(start, process, "", owner);
   Json told{{"status", answer.status}, {"facts", answer.facts}};
-  if (answer.error) told["error"] = session::error_json(*answer.error);
-  (void)session::send(socket, told);
+  if (answer.error) told["error"] = protocol::error_json(*answer.error);
+  (void)protocol::send(socket, told);
   ::_exit(0);
 }
 
@@ -60,13 +60,13 @@ void Starter::end() {
 }
 
 Result<session::StartAnswer> Starter::start() {
-  SBX_TRY(session::send(socket_.get(), {{"start", true}}));
-  const session::Packet packet = SBX_TRY(session::receive(socket_.get()));
+  SBX_TRY(protocol::send(socket_.get(), {{"start", true}}));
+  const protocol::Packet packet = SBX_TRY(protocol::receive(socket_.get()));
   end();
   session::StartAnswer answer{.status = member_or(packet.body, "status", exit_status::kCouldNot),
                               .facts = part(packet.body, "facts")};
   if (const auto error = packet.body.find("error"); error != packet.body.end())
-    answer.error = session::error_from(*error);
+    answer.error = protocol::error_from(*error);
   return answer;
 }
 

@@ -1,4 +1,4 @@
-#include "session/message.hpp"
+#include "protocol/packet.hpp"
 
 #include <fcntl.h>
 
@@ -8,12 +8,12 @@
 #include <string_view>
 #include <utility>
 
+#include "base/fields.hpp"
 #include "base/json_read.hpp"
 #include "base/message.hpp"
 #include "base/sys.hpp"
-#include "session/json.hpp"
 
-namespace sbx::session {
+namespace sbx::protocol {
 namespace {
 
 /// -c CODE and a record with captured output fit; a client that sends more is no sbx.
@@ -76,24 +76,34 @@ Result<Packet> receive(int socket) {
   return packet;
 }
 
+namespace {
+
+/// An Error, as the other side needs it.
+struct ErrorFields {
+  std::uint8_t kind = 0;
+  std::string code;
+  std::string message;
+  std::string hint;
+};
+SBX_FIELDS(ErrorFields, kind, code, message, hint)
+
+}  // namespace
+
 Json error_json(const Error& error) {
-  Json json{{"kind", static_cast<int>(error.kind)},
-            {"code", error.code},
-            {"message", error.text()},
-            {"hint", error.hint}};
-  return json;
+  return write_fields(ErrorFields{.kind = static_cast<std::uint8_t>(error.kind),
+                                  .code = error.code,
+                                  .message = error.text(),
+                                  .hint = error.hint});
 }
 
 Error error_from(const Json& json) {
-  Error error{.kind = ErrorKind::internal, .code = "bad-message", .message = "the session failed"};
-  if (!json.is_object()) return error;
-  const int kind = member_or(json, "kind", static_cast<int>(ErrorKind::internal));
-  if (kind >= 0 && kind <= static_cast<int>(ErrorKind::not_executable))
-    error.kind = static_cast<ErrorKind>(kind);
-  error.code = member_or(json, "code", error.code);
-  error.message = member_or(json, "message", error.message);
-  error.hint = member_or(json, "hint", "");
-  return error;
+  auto read = read_fields<ErrorFields>(json);
+  if (!read || read->kind > static_cast<std::uint8_t>(ErrorKind::not_executable))
+    return {.kind = ErrorKind::internal, .code = "bad-message", .message = "the session failed"};
+  return {.kind = static_cast<ErrorKind>(read->kind),
+          .code = std::move(read->code),
+          .message = std::move(read->message),
+          .hint = std::move(read->hint)};
 }
 
-}  // namespace sbx::session
+}  // namespace sbx::protocol

@@ -10,7 +10,7 @@
 
 /// What a session and its clients say to each other: one packet each with descriptors; a large body is in a
 /// file in memory.
-namespace sbx::session {
+namespace sbx::protocol {
 
 struct Packet {
   Json body;
@@ -26,4 +26,4 @@ struct Packet {
 [[nodiscard]] Json error_json(const Error& error);
 [[nodiscard]] Error error_from(const Json& json);
 
-}  // namespace sbx::session
+}  // namespace sbx::protocol
