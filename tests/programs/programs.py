@@ -1,16 +1,16 @@
 """Real programs that must not notice the sandbox: what runs, under which policy, and its requirements.
 
 Each runs outside and inside; status and output must be equal, and nothing may be denied. The output contains no
-paths, times or ids. The README's table is generated from these rows (test_programs.py --readme)."""
+paths, times or ids. The table of docs/programs.md is generated from these rows (test_programs.py --readme)."""
 
 import dataclasses
 
 
 @dataclasses.dataclass
 class Program:
-    name: str  # a row of the README
+    name: str  # a row of the table
     policy: str
-    does: str  # what runs, in the README's words
+    does: str  # what runs, in the table's words
     command: list  # argv; a relative name is a file of `files`
     files: dict = dataclasses.field(default_factory=dict)
     needs: tuple = ()  # commands on PATH

@@ -1,6 +1,6 @@
 """Honest programs don't notice: the programs of programs.py end the same outside and inside, and nothing is denied.
 
-`test_programs.py --readme` runs them all and writes the README's table."""
+`test_programs.py --readme` runs them all and writes the table of docs/programs.md."""
 
 import shutil
 import subprocess
@@ -135,7 +135,7 @@ class Refused(SbxTest):
 
 class Readme(SbxTest):
     def test_table_names_the_programs_that_run(self):
-        text = (SOURCE / "README.md").read_text()
+        text = (SOURCE / "docs/programs.md").read_text()
         self.assertEqual(text.count(BEGIN), 1)
         table = text.partition(BEGIN)[2].partition(END)[0]
         rows = [tuple(cell.strip() for cell in line.strip("|").split("|"))[:2] for line in table.splitlines()[2:] if line.startswith("|")]
@@ -147,7 +147,7 @@ class Readme(SbxTest):
 
 
 def write_table():
-    """Runs everything now, and writes the results into the README."""
+    """Runs everything now, and writes the results into docs/programs.md."""
     rows = ["| program | policy | what ran |\n| --- | --- | --- |\n"]
     case = Programs("group")
     for number, program in enumerate(PROGRAMS):
@@ -160,7 +160,7 @@ def write_table():
             case.doCleanups()
         rows.append(f"| {program.name} | {program.policy} | {program.does} |\n")
         print(f"same: {program.name}")
-    readme = SOURCE / "README.md"
+    readme = SOURCE / "docs/programs.md"
     head, _, rest = readme.read_text().partition(BEGIN)
     readme.write_text(head + BEGIN + "".join(rows) + END + rest.partition(END)[2])
 

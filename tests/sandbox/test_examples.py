@@ -246,7 +246,7 @@ class Ci(SbxTest):
             self.assertEqual(done.returncode, 0, (line, done.stderr))
 
     def test_ci_step_of_the_readme(self):
-        block = re.search(r"^    - id: sandbox\n(?:    .*\n)+", (SOURCE / "README.md").read_text(), re.MULTILINE).group()
+        block = re.search(r"^    - id: sandbox\n(?:    .*\n)+", (SOURCE / "docs/ci.md").read_text(), re.MULTILINE).group()
         (step,) = yaml.safe_load("\n".join(line[4:] for line in block.splitlines()) + "\n")
         self.assertIn(step, self.job()["steps"])
 

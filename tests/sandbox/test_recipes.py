@@ -1,32 +1,49 @@
-"""The README's recipes, typed as printed, in a copy of the examples: the output must be the README's."""
+"""The recipes of the README and of docs, typed as printed, in a copy of the examples: the output must be the page's."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
+import unittest
 
 import sbxtest
 from sbxtest import SBX, SOURCE, SbxTest
 
 # What differs between runs or versions of libraries.
 VARYING = [(r"\b[0-9a-f]{32}\b", "TOKEN"), (r"\d{4}-\d\d-\d\d \d\d:\d\d", "DATE"), (r"[\d.]+ KiB", "N KiB"), (r"python3\.\d+", "python3.N")]
-PORT = "18081"  # the README's; the test's server has another one
+PORT = "18081"  # the pages'; the test's server has another one
+PAGES = sorted([SOURCE / "README.md", *(SOURCE / "docs").glob("*.md")])
+
+# What each recipe needs of this machine: programs, and modules of Debian's python3.
+RECIPES = {("README.md", "A script that would have deleted your work"): {}, ("README.md", "A refusal with its cure"): {}, ("README.md", "A verdict"): {},
+           ("README.md", "A chart"): {"modules": ("pandas", "matplotlib")}, ("README.md", "A session"): {},
+           ("agents.md", "A tool call"): {}, ("agents.md", "An allow-listed download"): {}, ("agents.md", "Keep the changes, decide later"): {},
+           ("agents.md", "A model server on the host's loopback"): {"programs": ("curl",)}, ("agents.md", "A script that sandboxes itself"): {},
+           ("ci.md", "Generated code"): {}, ("data-analysis.md", "A chart out of a CSV"): {"modules": ("pandas", "matplotlib")},
+           ("data-analysis.md", "A project's own .venv or node_modules"): {"programs": ("node",), "modules": ("venv",)},
+           ("data-analysis.md", "A file that looks absent"): {}, ("sessions.md", "A sandbox that stays"): {"programs": ("curl",)},
+           ("sessions.md", "Notebooks"): {}, ("policies.md", "A policy of your own"): {}}
 
 
-def recipe(title):
-    """[(command, the output that the README shows)] of a recipe, by its number, or of a section."""
-    text = (SOURCE / "README.md").read_text()
-    begin, end = (rf"\*\*{title}\. ", r"\*\*|More:") if isinstance(title, int) else (f"## {title}\n", "## ")
-    body = re.search(rf"^{begin}.*?(?=^(?:{end}))", text, re.MULTILINE | re.DOTALL).group()
-    steps = []
-    for line in body.splitlines():
+def recipes(page):
+    """{title: [(command, the output that the page shows)]} of what has commands; a title is a heading or bold."""
+    found, title = {}, ""
+    for line in page.read_text().splitlines():
+        head = re.match(r"## (.*)|\*\*(.*?)\.?\*\*", line)
+        if head:
+            title = head.group(1) or head.group(2)
+        steps = found.get(title, [])
         if line.startswith("    $ "):
-            steps.append((line[6:], []))
+            found.setdefault(title, []).append((line[6:], []))
         elif line.startswith("    ") and steps:
             steps[-1][1].append(line[4:])
         elif not line and steps and steps[-1][1]:
             steps[-1][1].append("")  # an empty line within an output; one at its end is stripped below
-    return [(command, "\n".join(lines).strip("\n")) for command, lines in steps]
+        elif steps:
+            steps[-1][1].append(None)  # a sentence ends the output
+    return {title: [(command, "\n".join(lines[:lines.index(None)] if None in lines else lines).strip("\n")) for command, lines in steps]
+            for title, steps in found.items()}
 
 
 class Recipes(SbxTest):
@@ -61,10 +78,11 @@ class Recipes(SbxTest):
             text = re.sub(pattern, words, text)
         return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
 
-    def follow(self, title):
+    def follow(self, page, title):
         """Types the commands of a recipe into one shell, and compares their output."""
-        steps = recipe(title)
-        self.assertTrue(steps, f"{title} has no command")
+        needs = RECIPES[page, title]
+        self.needs(*needs.get("programs", ()), modules=needs.get("modules", ()))
+        steps = recipes(next(path for path in PAGES if path.name == page))[title]
         port = self.serve() if any(PORT in command for command, _ in steps) else PORT
         steps = [(command.replace(PORT, port), shown) for command, shown in steps if not command.endswith("&")]
         typed = "".join(f"{command}\nprintf '\\036'\n" for command, _ in steps)
@@ -77,45 +95,78 @@ class Recipes(SbxTest):
             pattern = re.escape(self.normal(shown)).replace("…", ".*")
             self.assertRegex(self.normal(got), re.compile(rf"\A{pattern}\Z", re.DOTALL), f"{title}: $ {command}")
 
-    def test_recipe_1_tool_call(self):
-        self.follow(1)
-
-    def test_recipe_2_github(self):
-        self.follow(2)
-
-    def test_recipe_3_data_analysis(self):
-        self.needs(modules=("pandas", "matplotlib"))
-        self.follow(3)
+    def test_each_recipe_of_the_readme(self):
+        self.follow_page("README.md")
         self.assertEqual(os.listdir(self.home / "pictures"), ["temperatures.png"])
         self.assertNotIn("temperatures.png", os.listdir(self.root / "examples/data-analysis"))
 
-    def test_recipe_4_download(self):
-        self.follow(4)
-
-    def test_recipe_5_cleanup(self):
-        self.follow(5)
-
-    def test_recipe_6_keep(self):
-        self.follow(6)
+    def test_each_recipe_for_agents(self):
+        self.follow_page("agents.md")
         self.assertEqual((self.root / "examples/cleanup/README").read_text(), "project\ncleaned\n")
         self.assertTrue((self.root / "examples/cleanup/notes.txt").exists())
 
-    def test_recipe_7_packages(self):
-        self.needs("node", modules=("venv",))
-        self.follow(7)
+    def test_each_recipe_for_data_analysis(self):
+        self.follow_page("data-analysis.md")
 
-    def test_recipe_8_model_server(self):
-        self.needs("curl")
-        self.follow(8)
+    def test_each_recipe_of_the_other_pages(self):
+        for page in ("ci.md", "sessions.md", "policies.md"):
+            self.follow_page(page)
 
-    def test_recipe_9_missing_file(self):
-        self.follow(9)
+    def follow_page(self, page):
+        skipped = 0
+        for other, title in RECIPES:
+            if other != page:
+                continue
+            with self.subTest(title):
+                try:
+                    self.follow(page, title)
+                except unittest.SkipTest as reason:
+                    skipped += 1
+                    print(f"left out: {title}: {reason}")
+        if skipped:
+            self.skipTest(f"{skipped} recipes need what this machine lacks")
 
-    def test_recipe_10_shebang(self):
-        self.follow(10)
+    def test_each_recipe_is_followed(self):
+        shown = {(page.name, title) for page in PAGES for title in recipes(page)}
+        self.assertEqual(shown, set(RECIPES))
 
-    def test_recipe_policy_of_your_own(self):
-        self.follow("A policy of your own")
+    def test_the_lines_for_those_who_come_from_elsewhere(self):
+        (self.root / "app.py").write_text("print('app')\n")
+        rows = re.findall(r"^\| (\w+) \| `.*` \| (.*) \|$", (SOURCE / "README.md").read_text(), re.MULTILINE)
+        self.assertEqual([name for name, _ in rows], ["docker", "E2B", "Jupyter", "bubblewrap"])
+        cells = {"cells": [{"cell_type": "code", "id": "a", "metadata": {}, "source": "print(42)", "outputs": [], "execution_count": None}],
+                 "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+        (self.root / "report.ipynb").write_text(json.dumps(cells))
+        for name, here in rows:
+            for command in re.findall(r"`(.*?)`", here):
+                done = subprocess.run(["bash", "-c", command], cwd=self.root, env=self.environment({"PATH": self.path, "code": "6 * 7"}),
+                                      stdin=subprocess.DEVNULL, capture_output=True, check=False)
+                self.assertEqual(done.returncode, 0, f"{name}: {command}: {done.stderr.decode()}")
+        subprocess.run([SBX, "session", "stop", "--all"], env=self.environment(), check=True, capture_output=True)
+
+
+class Pages(SbxTest):
+    def test_the_readme_is_short_and_leads_to_every_page(self):
+        text = (SOURCE / "README.md").read_text()
+        self.assertLessEqual(len(text.splitlines()), 150)
+        for page in PAGES:
+            if page.name != "README.md":
+                self.assertIn(f"(docs/{page.name})", text)
+                self.assertLessEqual(len(page.read_text().splitlines()), 150, page.name)
+
+    def test_links_lead_somewhere(self):
+        for page in PAGES:
+            for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+                self.assertTrue((page.parent / link).exists(), f"{page.name}: {link}")
+
+    def test_the_table_of_policies_is_that_of_the_list(self):
+        shown = dict(re.findall(r"^\| `(\S+)` \| (.*) \|$", (SOURCE / "docs/policies.md").read_text(), re.MULTILINE))
+        listed = subprocess.run([SBX, "policy", "list"], env=self.environment(), capture_output=True, text=True, check=True).stdout
+        self.assertEqual(shown, {line.split()[0]: " ".join(line.split()[2:]) for line in listed.splitlines()})
+
+    def test_the_picture_is_of_this_version(self):
+        made = subprocess.run([SOURCE / "scripts/terminal-picture", SBX], env=self.environment(), capture_output=True, text=True, check=True).stdout
+        self.assertEqual(made, (SOURCE / "docs/terminal.svg").read_text(), "write it again: scripts/terminal-picture SBX > docs/terminal.svg")
 
 
 if __name__ == "__main__":
