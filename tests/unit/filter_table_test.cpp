@@ -86,7 +86,9 @@ TEST(SyscallTable, GivesEveryNumberAReasonAndAKnownWidth) {
 TEST(SyscallTable, KnowsEachNameHereOrAsAbsent) {
   for (const std::string_view name : kNames) {
     EXPECT_NE(find_call(name) == nullptr, find_absent_call(name) == nullptr) << name;
-    if (const Call* absent = find_absent_call(name)) EXPECT_EQ(absent->name, name);
+    if (const Call* absent = find_absent_call(name)) {
+      EXPECT_EQ(absent->name, name);
+    }
   }
   EXPECT_EQ(find_absent_call("opne"), nullptr);
 }

@@ -42,13 +42,12 @@ class System:
         found, queue = {}, list(files)
         while queue:
             text = subprocess.run(["readelf", "--wide", "--dynamic", "--program-headers", *map(str, queue)], capture_output=True, text=True, check=False).stdout
-            names = re.findall(r"\(NEEDED\).*\[(.*)\]", text) + [os.path.basename(name) for name in re.findall(r"interpreter: (.*)\]", text)]
-            queue = []
-            for name in names:
-                path = next((folder / name for folder in folders if (folder / name).exists()), None)
-                if name not in found and path:
-                    found[name] = path
-                    queue.append(path)
+            loaders = {name: self.place(name) for name in re.findall(r"interpreter: (.*)\]", text)}  # by its path
+            needed = {name: next((folder / name for folder in folders if (folder / name).exists()), None)
+                      for name in re.findall(r"\(NEEDED\).*\[(.*)\]", text)}
+            fresh = {name: path for name, path in {**loaders, **needed}.items() if path and name not in found}
+            found.update(fresh)
+            queue = list(fresh.values())
         return list(found.values())
 
 

@@ -248,6 +248,7 @@ std::string_view nearest_name(std::string_view name) {
     for (const GroupText& group : kGroups) consider(group.name);
   } else {
     for (const Call& call : kCalls) consider(call.name);
+    for (const Call& call : kAbsent) consider(call.name);
   }
   return best;
 }
