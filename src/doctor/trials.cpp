@@ -179,6 +179,7 @@ std::vector<Finding> examine_means(const std::vector<Finding>& policies) {
     for (const Degraded& item : policy.degraded) {
       auto place = std::ranges::find(list, item.what(), &Finding::name);
       if (place == list.end()) place = list.insert(place, Finding{.name = item.what()});
+      if (place->cure == kControllerCure) continue;  // the controller counts sockets too
       *place = {.name = item.what(),
                 .state = State::weaker,
                 .fact = item.why,

@@ -74,7 +74,7 @@ class Traps(SbxTest):
     def test_ordinary_modes_reach_a_live_grant(self):
         got = self.answers(0o1755, self.live)
         self.assertEqual({name for name, answer in got.items() if answer != "made"} - {"fchmodat2"}, {"openat2"})
-        self.assertEqual((self.work / "o").stat().st_mode, stat.S_IFREG | 0o1755)
+        self.assertEqual((self.work / "p").stat().st_mode, stat.S_IFREG | 0o1755)
 
     def test_set_id_modes_reach_a_live_grant_where_the_policy_allows_the_call(self):
         code = "import os\nopen('f', 'w'); os.chmod('f', 0o4755)"
