@@ -71,6 +71,7 @@ struct Stream {
   std::uint64_t head_bytes = 0;  ///< bytes of `text` (or of what was passed through) before the gap
   std::uint64_t tail_bytes = 0;  ///< bytes of `text` after the gap
   bool joined = false;           ///< stderr is the same file as stdout, whose counts include it
+  std::string last;              ///< its last bytes, for hints; not in the record
 };
 
 /// Output that could not be passed through.
@@ -132,6 +133,36 @@ struct Denial {
   std::vector<std::string> options{};
   /// Of a session's network: it was refused while this call ran, perhaps to another one.
   bool during_call = false;
+};
+
+/// What a hint is about: a place that the policy makes read-only; a name that is here and was not granted; a server of the
+/// host on a port of the loopback; a file that the run made and that is gone; a module that another interpreter has.
+enum class HintKind : std::uint8_t { read_only, not_granted, loopback, lost_file, module };
+/// As in the record: "read-only". Empty for other values.
+[[nodiscard]] constexpr const char* name_of(HintKind kind) {
+  switch (kind) {
+    case HintKind::read_only:
+      return "read-only";
+    case HintKind::not_granted:
+      return "not-granted";
+    case HintKind::loopback:
+      return "loopback";
+    case HintKind::lost_file:
+      return "lost-file";
+    case HintKind::module:
+      return "module";
+  }
+  return "";
+}
+
+/// What the program may have met that no refused system call tells, and what would let it go on.
+struct Hint {
+  HintKind kind{};
+  std::string what;  ///< a path, an address or the name of a module
+  std::string text;  ///< a sentence without its full stop
+  /// Options of `sbx run` or `sbx session start`: {"--read", "data.csv"}; empty if no option helps.
+  std::vector<std::string> options{};
+  bool perhaps = true;  ///< it follows from what the program wrote, which may be untrue
 };
 
 /// Traffic through one rule of network.allow or network.publish.
@@ -267,7 +298,8 @@ struct Outcome {
   std::vector<NetworkFailure> network_failures;
   std::vector<Degraded> degraded;  ///< found during the run, in addition to the plan's
   LeftRunning left_running;
-  std::vector<std::string> notes;  ///< hints for stderr
+  std::vector<std::string> notes;  ///< sentences for stderr
+  std::vector<Hint> hints;         ///< most helpful first
   Usage usage;
   std::string cpu_time_means = "summed";  ///< how CPU time was measured: "task-clock" | "summed"
   std::vector<Stamp> stamps;

@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
 #include "cli/github.hpp"
+#include "cli/live_denials.hpp"
 #include "cli/parent.hpp"
 #include "cli/report.hpp"
 #include "host/host.hpp"
@@ -113,6 +114,7 @@ class RunCommand {
       request_.overrides.insert(request_.overrides.end(), list->begin(), list->end());
     request_.variables = typed_.variables;
     request_.capture = typed_.output.json;
+    request_.for_person = !silent_ && ::isatty(STDERR_FILENO) == 1;
     request_.lists_changes = targets_.any();
     request_.readers = targets_.readers();
     request_.parent = parent_.get();
@@ -128,6 +130,8 @@ class RunCommand {
     if (!targets) return fail(std::move(targets.error()));
     if (typed_.output.events_fd >= 0)
       request_.events = &events_.emplace(typed_.output.events_fd, process_.started);
+    if (!silent_ && ::isatty(STDERR_FILENO) == 1 && !typed_.request.interactive)
+      request_.events = &live_.emplace(request_.events, paint_);
     return {};
   }
 
@@ -217,6 +221,7 @@ class RunCommand {
   ReportTargets targets_;
   UniqueFd parent_;  ///< --die-with-parent
   std::optional<record::EventWriter> events_;
+  std::optional<LiveDenials> live_;
   run::Request request_;
   run::Answer answer_;
   std::string annotation_;  ///< --github: the failure in one message

@@ -64,6 +64,20 @@ Json denials_json(const std::vector<Denial>& denials) {
   return list;
 }
 
+Json hints_json(const std::vector<Hint>& hints) {
+  Json list = Json::array();
+  for (const Hint& hint : hints) {
+    Json json;
+    json["kind"] = name_of(hint.kind);
+    put_name(json, "what", hint.what);
+    put_name(json, "text", hint.text);
+    put_names(json, "options", hint.options);
+    json["perhaps"] = hint.perhaps;
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
 std::vector<Denial> denials_of(const Json& record) {
   std::vector<Denial> denials;
   for (const Json& each : record.value("denials", Json::array()))

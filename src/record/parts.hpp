@@ -18,6 +18,7 @@ namespace sbx::record {
 [[nodiscard]] Json policy_json(const std::optional<policy::Policy>& policy);
 [[nodiscard]] Json stream_json(const Stream& stream);
 [[nodiscard]] Json denials_json(const std::vector<Denial>& denials);
+[[nodiscard]] Json hints_json(const std::vector<Hint>& hints);
 /// The same back, from a record of this version.
 [[nodiscard]] std::vector<Denial> denials_of(const Json& record);
 /// Allowed destinations that were not reached.

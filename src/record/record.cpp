@@ -336,6 +336,7 @@ std::string record_text(const run::Request& request, const run::Answer& answer) 
   if (outcome.write_error) json["write_error"] = write_error_json(*outcome.write_error);
   json["limits_met"] = limits_met_json(outcome.limits_met, answer.policy);
   json["denials"] = denials_json(outcome.denials);
+  if (!outcome.hints.empty()) json["hints"] = hints_json(outcome.hints);
   json["network"] = network_json(outcome);
   json["usage"] = usage_json(outcome.usage);
   json["limits"] = answer.plan ? limits_json(*answer.plan) : Json(nullptr);

@@ -59,6 +59,10 @@ constexpr auto kTerms = std::to_array<Term>({
     {"changes", kKey, "What the run did to its copy-on-write workspace."},
     {"appeared", kKey,
      "Guarded names that were not in a live grant when the run began, and were at its end."},
+    {"hints", kKey,
+     "What a failed program may have met that no refused call tells, and the options that would "
+     "let "
+     "it go on."},
     {"hazards", kKey,
      "What the run left in a live grant that programs of the host may stumble over."},
     {"left_running", kKey,

@@ -347,6 +347,24 @@ bool is_of_session(const plan::Plan& plan, const Outcome& outcome, const Budgets
   return true;
 }
 
+void append_hints(std::string& text, const std::vector<Hint>& hints, bool in_session) {
+  constexpr std::size_t kShown = 3;
+  for (std::size_t i = 0; i < std::min(hints.size(), kShown); ++i) {
+    const Hint& hint = hints[i];
+    std::string cure;
+    for (const std::string& word : hint.options)
+      cure += " " + (word == "DIR" ? word : shell_word(word));
+    if (hint.kind == HintKind::lost_file)
+      cure = "," + cure + " copies";
+    else if (!cure.empty())
+      cure = (in_session ? ": start the session with" : ": add") + cure;
+    say(text, "{}{}{}", hint.perhaps ? "perhaps " : "", printable(hint.text), printable(cure));
+  }
+  const bool is_guess = std::ranges::any_of(
+      hints, [](const Hint& hint) { return hint.kind == HintKind::not_granted; });
+  if (is_guess && !in_session) say(text, "  to be sure: --explain");
+}
+
 /// One line for all: `sbx why` has the list.
 void append_hazards(std::string& text, const Outcome& outcome) {
   if (outcome.hazards.empty()) return;
@@ -379,6 +397,7 @@ std::string outcome_words(const plan::Plan& plan, const Outcome& outcome, bool v
     append_degraded(text, outcome.degraded);
   }
   text += note_lines(outcome.notes);
+  append_hints(text, outcome.hints, session != nullptr);
   const std::string verdict = std::visit(VerdictSentence{outcome}, outcome.verdict);
   if (!verdict.empty()) say(text, "{}", paint.bold(verdict));
   text += more_words(cure_of_verdict(plan, outcome), is_of_session(plan, outcome, session));

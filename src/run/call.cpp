@@ -275,11 +275,9 @@ class Call {
     if (ties_.group != nullptr && ties_.group->counts_cpu_time())
       outcome.cpu_time_means = host::name_of(held_.plan().control_group.cpu_time);
     // The words of sbx's own program are not what the user typed.
-    std::string hint =
-        ties_.image >= 0 ? std::string()
-                         : hint_after_failure(outcome, *answer_.policy, *answer_.plan, held_.host(),
-                                              request_.program.operands, "start the session with");
-    if (!hint.empty()) outcome.notes.push_back(std::move(hint));
+    if (ties_.image < 0)
+      add_hints(outcome, *answer_.policy, *answer_.plan, held_.host(),
+                {.operands = request_.program.operands, .how = "start the session with"});
     // A context ends when it is told to, or with its session.
     if (outcome.left_running.count > 0 && ties_.interpreter == nullptr)
       outcome.notes.push_back(words_of(outcome.left_running));

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/text.hpp"
+#include "hints/hints.hpp"
 #include "plan/files/deny.hpp"
 #include "plan/files/git_worktree.hpp"
 #include "plan/files/grants.hpp"
@@ -245,19 +246,39 @@ std::string hint_after(const Outcome& outcome, const policy::Policy& policy, con
   if (is_empty &&
       (looks_here(plan, host, operands) || looked_here(outcome, host.working_directory)))
     return share_directory(how);
-  if (!plan.explain && is_failed_script(outcome, plan))
-    return "note: files outside the policy look absent; rerun with --explain to see which";
   return {};
+}
+
+/// What a note says already needs no hint.
+void leave_out_told(std::vector<Hint>& hints, const std::string& note) {
+  std::erase_if(hints, [&](const Hint& hint) {
+    return hint.kind == HintKind::not_granted &&
+           (note.contains(hint.what) || note.contains(plan::base_name(hint.what)) ||
+            note.contains("--workspace"));
+  });
 }
 
 }  // namespace
 
-std::string hint_after_failure(const Outcome& outcome, const policy::Policy& policy,
-                               const plan::Plan& plan, const host::Host& host,
-                               const std::vector<std::string>& operands, std::string_view how) {
+void add_hints(Outcome& outcome, const policy::Policy& policy, const plan::Plan& plan,
+               const host::Host& host, const HintStyle& style) {
   const bool can_look = host.files != nullptr && !host.working_directory.empty();
-  if (!failed(outcome.verdict) || has_known_cause(outcome) || !can_look) return {};
-  return hint_after(outcome, policy, plan, host, operands, how);
+  if (!failed(outcome.verdict) || !can_look) return;
+  const std::vector<std::string> typed = typed_names(style.operands);
+  std::vector<Hint> found = hints::after_failure({.outcome = outcome,
+                                                  .policy = policy,
+                                                  .plan = plan,
+                                                  .host = host,
+                                                  .typed = typed,
+                                                  .reader = style.reader});
+  if (!has_known_cause(outcome)) {
+    std::string note = hint_after(outcome, policy, plan, host, style.operands, style.how);
+    if (!note.empty()) leave_out_told(found, note);
+    if (note.empty() && found.empty() && !plan.explain && is_failed_script(outcome, plan))
+      note = "note: files outside the policy look absent; rerun with --explain to see which";
+    if (!note.empty()) outcome.notes.push_back(std::move(note));
+  }
+  std::ranges::move(found, std::back_inserter(outcome.hints));
 }
 
 }  // namespace sbx::run

@@ -6,17 +6,21 @@
 
 #include <sbx/outcome.hpp>
 
+#include "hints/places.hpp"
 #include "host/host.hpp"
 #include "plan/plan.hpp"
 #include "policy/policy.hpp"
 
 namespace sbx::run {
 
-/// After a failure of unknown cause: the obstacle that is certain, or at least common, and the option that removes
-/// it. Empty otherwise. `how`: "add", or what the user does with the option instead.
-[[nodiscard]] std::string hint_after_failure(const Outcome& outcome, const policy::Policy& policy,
-                                             const plan::Plan& plan, const host::Host& host,
-                                             const std::vector<std::string>& operands,
-                                             std::string_view how = "add");
+struct HintStyle {
+  const std::vector<std::string>& operands;  ///< what the user typed
+  std::string_view how = "add";              ///< what the user does with an option
+  hints::Reader reader = hints::Reader::unknown;
+};
+
+/// After a failure: what the program may have met, with the option that would let it go on, as notes and hints.
+void add_hints(Outcome& outcome, const policy::Policy& policy, const plan::Plan& plan,
+               const host::Host& host, const HintStyle& style);
 
 }  // namespace sbx::run

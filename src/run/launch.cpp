@@ -141,6 +141,7 @@ class Launch {
          .cancel = request_.cancel,
          .events = request_.events,
          .started_microseconds = request_.started_microseconds,
+         .tells_lost_files = request_.for_person && !bring_out_is_asked(),
          .trial = request_.trial});
     acquired_.group.reset();
     if (!outcome) return (void)fails(std::move(outcome).error());
@@ -168,10 +169,15 @@ class Launch {
     for (const LimitMet& met : answer_.outcome->limits_met) events->limit_met(met);
   }
 
+  [[nodiscard]] bool bring_out_is_asked() const {
+    const changes::BringOutOptions& asked = request_.bring_out;
+    return asked.apply || asked.diff || !asked.folder.empty() || !asked.keep.empty();
+  }
+
   void note_hint() {
-    std::string hint = hint_after_failure(*answer_.outcome, *answer_.policy, *answer_.plan, host_,
-                                          request_.program.operands);
-    if (!hint.empty()) answer_.outcome->notes.push_back(std::move(hint));
+    add_hints(*answer_.outcome, *answer_.policy, *answer_.plan, host_,
+              {.operands = request_.program.operands,
+               .reader = request_.for_person ? hints::Reader::person : hints::Reader::unknown});
   }
 
   const Request& request_;

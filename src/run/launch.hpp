@@ -41,6 +41,7 @@ struct Request {
   plan::RunRequest program;
   std::vector<VariableSource> variables;  ///< read and added to those of `program`
   changes::BringOutOptions bring_out;
+  bool for_person = false;     ///< a person reads the hints: hints::Reader
   bool capture = false;        ///< keep the program's output for the answer
   bool lists_changes = false;  ///< the answer lists the changes, whatever `bring_out` says
   /// A run to find out what is `degraded`: measurements that a short run would not reach start at once.

@@ -13,6 +13,7 @@
 
 #include "base/sys.hpp"
 #include "cgroup/group.hpp"
+#include "hints/hints.hpp"
 #include "plan/appeared.hpp"
 #include "plan/enforcement.hpp"
 #include "plan/files/disk.hpp"
@@ -26,6 +27,7 @@
 #include "supervise/supervisor.hpp"
 #include "workspace/copy.hpp"
 #include "workspace/duplicate.hpp"
+#include "workspace/lost.hpp"
 #include "workspace/placeholders.hpp"
 #include "workspace/state.hpp"
 
@@ -85,6 +87,15 @@ void keep_copy(const plan::Plan& plan, const spawn::Sandbox& sandbox, timespec s
   }
   outcome.degraded.push_back({.promise = Promise::changes, .why = opened.error().text()});
   copy.failure = std::move(opened).error();
+}
+
+/// After the end of PID 1.
+void tell_lost_files(const plan::Plan& plan, const spawn::Sandbox& sandbox, Outcome& outcome) {
+  constexpr std::size_t kMostNames = 100;
+  if (!workspace::has_copy(plan)) return;
+  const workspace::Lost lost = workspace::lost_names(plan, sandbox.scratch.get(), kMostNames);
+  if (!lost.names.empty())
+    outcome.hints.push_back(hints::about_lost_files(lost.names, lost.are_all));
 }
 
 /// Never later than the time stamp of a file written from now on: those use this clock, or a finer one since Linux
@@ -155,6 +166,8 @@ Result<Outcome> attempt(const plan::Plan& plan, const host::Host& host, const Op
                           sandbox.degraded.end());
   disk.tell(outcome.degraded);
   plan::note_appeared(plan, host, began, outcome);
+  if (options.tells_lost_files && exit_status_of(outcome.verdict) == 0)
+    tell_lost_files(plan, sandbox, outcome);
   if (options.copy != nullptr) {
     keep_copy(plan, sandbox, started, std::move(lowers), *options.copy, outcome);
     disk.hand_to(*options.copy);

@@ -33,6 +33,7 @@ struct Options {
   int cancel = -1;                         ///< supervise::Settings::cancel
   Events* events = nullptr;                ///< receives events; may be null
   std::uint64_t started_microseconds = 0;  ///< CLOCK_MONOTONIC time at which stamps begin
+  bool tells_lost_files = false;           ///< where the private workspace goes with the run
   /// A run to find out what is `degraded`: measurements that a short run would not reach start at once.
   bool trial = false;
 };

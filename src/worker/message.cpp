@@ -16,12 +16,14 @@ template <class Struct>
 auto members(Struct& request)
   requires std::is_same_v<std::remove_const_t<Struct>, run::Request>
 {
-  auto& [policies, overrides, policy, program, variables, bring_out, capture, lists_changes, trial,
-         id, readers, parent, cancel, events, arguments, started_microseconds, call] = request;
+  auto& [policies, overrides, policy, program, variables, bring_out, for_person, capture,
+         lists_changes, trial, id, readers, parent, cancel, events, arguments, started_microseconds,
+         call] = request;
   // Not sent: they belong to one process.
   (void)policy, (void)variables, (void)readers, (void)parent, (void)cancel, (void)events,
       (void)arguments, (void)started_microseconds, (void)call;
-  return std::tie(policies, overrides, program, bring_out, capture, lists_changes, trial, id);
+  return std::tie(policies, overrides, program, bring_out, for_person, capture, lists_changes,
+                  trial, id);
 }
 
 template <class Struct>

@@ -26,6 +26,9 @@ constexpr std::uint64_t kMuch = 256 * 1024;  ///< bytes in a window
 constexpr auto kRest = std::chrono::microseconds(60);
 constexpr int kLargePipe = 1 << 20;         ///< fs.pipe-max-size: allowed to every user
 constexpr std::uint64_t kTail = 64 * 1024;  ///< bytes shown on a terminal at the end
+constexpr std::size_t kLast = 8 * 1024;     ///< bytes of Stream::last
+/// Of a stream that is spliced after that many bytes, the last words are not known.
+constexpr std::uint64_t kCopied = 1 << 20;
 
 bool is_pipe(int fd) {
   struct stat facts{};
@@ -150,7 +153,8 @@ OutputRelay::Step OutputRelay::step() {
   if (capture_) return step_capture();
   if (filter_ && !sink_lost_ && allowance() == 0) return step_keep_tail();
   if (dropping()) return step_discard();
-  return !filter_ && null_.valid() && sink_.takes_splice() ? step_splice() : step_copy();
+  const bool can_splice = !filter_ && null_.valid() && sink_.takes_splice();
+  return can_splice && bytes_ >= kCopied ? step_splice() : step_copy();
 }
 
 /// A read that returned nothing: empty for now, or the end (a pty master reports EIO).
@@ -197,6 +201,7 @@ OutputRelay::Step OutputRelay::step_splice() {
       static_cast<std::size_t>(std::min<std::uint64_t>(allowance(), kSpliceAtMost));
   const Sink::Spliced moved = sink_.splice_from(source_.get(), limit);
   if (moved.count > 0) {
+    last_.clear();  // not the last any more
     passed_ += moved.count;
     count(moved.count);
     return Step::again;
@@ -211,9 +216,15 @@ OutputRelay::Step OutputRelay::step_copy() {
   const ssize_t got = ::read(source_.get(), block_.data(), limit);
   if (got <= 0) return source_said(got);
   const std::string_view bytes(block_.data(), static_cast<std::size_t>(got));
+  keep_last(bytes);
   take_text(bytes);
   count(bytes.size());
   return Step::again;
+}
+
+void OutputRelay::keep_last(std::string_view bytes) {
+  last_ += bytes.substr(bytes.size() - std::min(bytes.size(), kLast));
+  if (last_.size() > 2 * kLast) last_.erase(0, last_.size() - kLast);
 }
 
 OutputRelay::Step OutputRelay::step_discard() {
@@ -317,11 +328,17 @@ void OutputRelay::finish() {
 }
 
 Stream OutputRelay::take() {
-  if (capture_) return capture_->take();
+  if (capture_) {
+    Stream kept = capture_->take();
+    if (kept.text)
+      kept.last = kept.text->substr(kept.text->size() - std::min(kept.text->size(), kLast));
+    return kept;
+  }
   return Stream{.bytes = bytes_,
                 .truncated = bytes_ > passed_ + tail_,
                 .head_bytes = passed_,
-                .tail_bytes = tail_};
+                .tail_bytes = tail_,
+                .last = std::move(last_)};
 }
 
 }  // namespace sbx::supervise

@@ -90,6 +90,7 @@ class OutputRelay {
   void wait_for_sink();
   void stop_waiting_for_sink();
   void put_before();
+  void keep_last(std::string_view bytes);
   void take_text(std::string_view bytes);
   void close_source();
   void finish();
@@ -111,6 +112,7 @@ class OutputRelay {
   Block block_;
   std::string pending_;  ///< read and counted, not yet accepted by the sink
   std::size_t pending_at_ = 0;
+  std::string last_;          ///< the last bytes passed on, for Stream::last
   std::uint64_t bytes_ = 0;   ///< written by the sandbox
   std::uint64_t passed_ = 0;  ///< the part for the sink
   std::uint64_t tail_ = 0;    ///< the part shown at the end

@@ -1,0 +1,158 @@
+#include "hints/hints.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <set>
+
+#include "base/text.hpp"
+#include "hints/last_words.hpp"
+#include "hints/listeners.hpp"
+#include "hints/modules.hpp"
+#include "plan/files/path_text.hpp"
+
+namespace sbx::hints {
+namespace {
+
+constexpr std::size_t kMost = 8;
+
+class Search {
+ public:
+  explicit Search(const Facts& facts)
+      : facts_(facts), places_(facts.policy, facts.plan, facts.host, facts.typed, facts.reader) {}
+
+  std::vector<Hint> run() {
+    for (const Stream* const stream : {&facts_.outcome.err, &facts_.outcome.out})
+      for (const LastWord& word : last_words(stream->last)) follow(word);
+    // A write that was refused is certain by the policy; a name may have been looked for in vain.
+    std::ranges::stable_sort(hints_, {}, &Hint::kind);
+    if (hints_.size() > kMost) hints_.resize(kMost);
+    return std::move(hints_);
+  }
+
+ private:
+  void follow(const LastWord& word) {
+    for (const std::string& name : word.names) {
+      std::optional<Hint> hint;
+      switch (word.trouble) {
+        case Trouble::read_only:
+          hint = about_read_only(name);
+          break;
+        case Trouble::missing:
+          hint = about_missing(name);
+          break;
+        case Trouble::refused:
+          hint = about_refused(name);
+          break;
+        case Trouble::module:
+          hint = about_module(name);
+          break;
+      }
+      if (!hint) continue;
+      if (told_.insert(std::string(name_of(hint->kind)) + hint->what).second)
+        hints_.push_back(std::move(*hint));
+      return;  // the other readings of the same line
+    }
+  }
+
+  [[nodiscard]] std::optional<Hint> about_read_only(const std::string& name) const {
+    if (name.empty() || name.contains('\n')) return std::nullopt;
+    const std::string path = places_.inside(name);
+    const auto place = places_.read_only(path);
+    // A word of the message, such as "cannot", is a name too.
+    const bool is_path =
+        name.contains('/') || name.contains('.') || plan::joined("/", name) == name;
+    if (!place || (!is_path && !place->is_workspace)) return std::nullopt;
+    Hint hint{.kind = HintKind::read_only, .what = path, .text = {}};
+    if (place->is_workspace) {
+      hint.text = fmt::format("\"{}\" is in the working directory, which is read-only", name);
+      hint.options = {"--workspace", ".:overlay"};
+    } else if (!place->grant.empty()) {
+      hint.text = fmt::format("\"{}\" is in \"{}\", which is read-only", name, place->target);
+      hint.options = {"--write", plan::operand_text(place->grant)};
+      if (place->grant != place->target)
+        hint.options.back() += ":" + plan::operand_text(place->target);
+    } else {
+      hint.text = fmt::format(
+          "\"{}\" is in a part of the system that is read-only; the working directory, the home "
+          "and "
+          "/tmp are not",
+          name);
+    }
+    return hint;
+  }
+
+  [[nodiscard]] std::optional<Hint> about_missing(const std::string& name) const {
+    const std::string path = places_.not_granted(name);
+    if (path.empty()) return std::nullopt;
+    const std::string inside = places_.inside(name);
+    std::string operand = plan::operand_text(path);
+    if (inside != path) operand += ":" + plan::operand_text(inside);
+    return Hint{.kind = HintKind::not_granted,
+                .what = path,
+                .text = fmt::format("it needs \"{}\", which is here but not in the sandbox", name),
+                .options = {"--read", std::move(operand)}};
+  }
+
+  /// The server is the host's, where one listens there; what is no terminal does not learn whether that is so.
+  [[nodiscard]] std::optional<Hint> about_refused(const std::string& address) const {
+    if (!facts_.plan.network.own_namespace) return std::nullopt;
+    const auto colon = address.rfind(':');
+    unsigned port = 0;
+    (void)std::from_chars(address.data() + colon + 1, address.data() + address.size(), port);
+    if (colon == std::string::npos || port == 0 || port > 65535) return std::nullopt;
+    const bool may_look = facts_.reader == Reader::person;
+    if (may_look && !listens_on_loopback(*facts_.host.files, port)) return std::nullopt;
+    return Hint{.kind = HintKind::loopback,
+                .what = address,
+                .text = fmt::format(
+                    "{} is the sandbox's own loopback, where nothing listens; a server of this "
+                    "machine is host.sbx.internal:{} inside",
+                    address, port),
+                .options = {"--allow-host", fmt::format("host.sbx.internal:{}", port)}};
+  }
+
+  [[nodiscard]] std::optional<Hint> about_module(const std::string& name) const {
+    const std::string& chosen = facts_.plan.interpreter.path;
+    if (chosen.empty()) return std::nullopt;
+    const std::string other = interpreter_with(name, chosen, facts_.host, places_);
+    if (other.empty()) return std::nullopt;
+    return Hint{.kind = HintKind::module,
+                .what = name,
+                .text = fmt::format("\"{}\" has no module {}, which {} has: sbx run ... {} {}",
+                                    chosen, name, other, other,
+                                    facts_.typed.empty() ? "script.py" : facts_.typed.front())};
+  }
+
+  const Facts& facts_;
+  Places places_;
+  std::vector<Hint> hints_;
+  std::set<std::string> told_;
+};
+
+}  // namespace
+
+std::vector<Hint> after_failure(const Facts& facts) {
+  if (facts.host.files == nullptr) return {};
+  return Search(facts).run();
+}
+
+Hint about_lost_files(const std::vector<std::string>& names, bool are_all) {
+  constexpr std::size_t kShown = 3;
+  std::string list;
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i)
+    list += (list.empty() ? "" : ", ") + names[i];
+  const bool is_one = are_all && names.size() == 1;
+  const bool has_more = !are_all || names.size() > kShown;
+  return {.kind = HintKind::lost_file,
+          .what = names.front(),
+          .text = fmt::format("{} created and {} gone with the sandbox: {}{}; --apply keeps {}",
+                              is_one ? "a file was" : "files were", is_one ? "is" : "are", list,
+                              has_more ? ", ..." : "", is_one ? "it" : "them"),
+          .options = {"--out", "DIR"},
+          .perhaps = false};
+}
+
+}  // namespace sbx::hints

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sbx/outcome.hpp>
+
+#include "hints/places.hpp"
+
+/// What a failed program may have met where no refused system call tells it.
+namespace sbx::hints {
+
+struct Facts {
+  const Outcome& outcome;
+  const policy::Policy& policy;
+  const plan::Plan& plan;
+  const host::Host& host;
+  /// The words of the command line that may name files.
+  const std::vector<std::string>& typed;
+  Reader reader = Reader::unknown;
+};
+
+/// Follows the last words of a program that failed, as far as facts bear them out. Changes nothing and waits for nothing.
+[[nodiscard]] std::vector<Hint> after_failure(const Facts& facts);
+
+/// The files that a run made in its working directory and that went with it.
+[[nodiscard]] Hint about_lost_files(const std::vector<std::string>& names, bool are_all);
+
+}  // namespace sbx::hints

@@ -1,0 +1,195 @@
+#include "hints/last_words.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+
+namespace sbx::hints {
+namespace {
+
+constexpr std::size_t kMostLines = 60;
+constexpr std::size_t kMostNames = 16;
+constexpr std::size_t kMostOfLine = 6;
+constexpr std::size_t kLongestLine = 2048;
+
+struct Phrase {
+  std::string_view words;  ///< lower case
+  Trouble trouble;
+};
+constexpr auto kPhrases = std::to_array<Phrase>({
+    {"read-only file system", Trouble::read_only},
+    {"erofs", Trouble::read_only},
+    {"no such file or directory", Trouble::missing},
+    {"enoent", Trouble::missing},
+    {"cannot open file", Trouble::missing},
+    {"cannot open input file", Trouble::missing},
+    {"no such file", Trouble::missing},
+    {"filenotfound", Trouble::missing},
+    {"nosuchfileexception", Trouble::missing},
+    {"no rule to make target", Trouble::missing},
+    {"does not exist", Trouble::missing},
+    {"cannot find module './", Trouble::missing},
+    {"cannot find module '../", Trouble::missing},
+    {"cannot find module '/", Trouble::missing},
+    {"connection refused", Trouble::refused},
+    {"econnrefused", Trouble::refused},
+    {"failed to connect", Trouble::refused},
+    {"couldn't connect", Trouble::refused},
+    {"no module named", Trouble::module},
+});
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::ranges::transform(result, result.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
+/// The phrase that stands first in the line, and where.
+struct Found {
+  Trouble trouble{};
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+std::optional<Found> phrase_in(std::string_view line) {
+  const std::string text = lower(line);
+  for (const Phrase& phrase : kPhrases)
+    if (const auto at = text.find(phrase.words); at != std::string::npos)
+      return Found{phrase.trouble, at, at + phrase.words.size()};
+  return std::nullopt;
+}
+
+void add(std::vector<std::string>& names, std::string_view name) {
+  if (name.empty() || name.size() > 1024 || names.size() == kMostOfLine) return;
+  if (std::ranges::find(names, name) == names.end()) names.emplace_back(name);
+}
+
+struct Quote {
+  std::string_view open;
+  std::string_view close;
+};
+constexpr auto kQuotes = std::to_array<Quote>(
+    {{"'", "'"}, {"\"", "\""}, {"\xE2\x80\x98", "\xE2\x80\x99"}, {"`", "'"}, {"`", "`"}});
+
+/// open 'a b', cannot stat ‘x’, "x": what stands in quotes.
+void add_quoted(std::vector<std::string>& names, std::string_view line) {
+  for (const Quote& quote : kQuotes) {
+    for (std::size_t at = line.find(quote.open); at != std::string_view::npos;
+         at = line.find(quote.open, at)) {
+      at += quote.open.size();
+      const std::size_t end = line.find(quote.close, at);
+      if (end == std::string_view::npos) break;
+      add(names, line.substr(at, end - at));
+      at = end + quote.close.size();
+    }
+  }
+}
+
+std::string_view stripped(std::string_view text) {
+  const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+/// "cat: NAME: No such…", "cannot create NAME: Read-only…", "open NAME: no such…": what stands before the phrase.
+void add_before(std::vector<std::string>& names, std::string_view before) {
+  before = stripped(before);
+  while (!before.empty() && (before.back() == ':' || before.back() == '(' || before.back() == ','))
+    before = stripped(before.substr(0, before.size() - 1));
+  const auto colon = before.rfind(": ");
+  std::string_view part = colon == std::string_view::npos ? before : before.substr(colon + 2);
+  for (const std::string_view verb : {"cannot create ", "cannot open "})
+    if (part.starts_with(verb)) part.remove_prefix(verb.size());
+  if (colon != std::string_view::npos) add(names, stripped(part));
+  const auto blank = before.rfind(' ');
+  add(names, blank == std::string_view::npos ? before : before.substr(blank + 1));
+}
+
+/// "No such file or directory: NAME", "… @ rb_sysopen - NAME (Errno…": what stands behind it.
+void add_behind(std::vector<std::string>& names, std::string_view behind) {
+  if (const auto ruby = behind.find(" - "); ruby != std::string_view::npos)
+    behind = behind.substr(ruby + 3);
+  else if (behind.starts_with(": ") || behind.starts_with(" "))
+    behind = behind.substr(behind.starts_with(": ") ? 2 : 1);
+  else
+    return;
+  behind = behind.substr(0, behind.find(" ("));
+  add(names, stripped(behind));
+  add(names, stripped(behind).substr(0, stripped(behind).find(' ')));
+}
+
+/// HOST:PORT, or "HOST port PORT" as curl and psql say it.
+void add_addresses(std::vector<std::string>& names, std::string_view line) {
+  for (const std::string_view host : {"127.0.0.1", "localhost", "::1", "0.0.0.0"}) {
+    for (std::size_t at = line.find(host); at != std::string_view::npos;
+         at = line.find(host, at + 1)) {
+      std::string_view rest = line.substr(at + host.size());
+      while (!rest.empty() && std::string_view("])\"', ").contains(rest.front()))
+        rest.remove_prefix(1);
+      if (rest.starts_with("port ")) rest.remove_prefix(4);
+      while (!rest.empty() && std::string_view(": =").contains(rest.front())) rest.remove_prefix(1);
+      std::size_t digits = 0;
+      while (digits < rest.size() && std::isdigit(static_cast<unsigned char>(rest[digits])) != 0)
+        ++digits;
+      if (digits > 0 && digits <= 5)
+        add(names, std::string(host) + ":" + std::string(rest.substr(0, digits)));
+    }
+  }
+}
+
+/// The first part of "No module named 'pandas.io'".
+void add_module(std::vector<std::string>& names, std::string_view behind) {
+  behind = stripped(behind);
+  const auto is_name = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
+  while (!behind.empty() && !is_name(static_cast<unsigned char>(behind.front())))
+    behind.remove_prefix(1);
+  std::size_t length = 0;
+  while (length < behind.size() && is_name(static_cast<unsigned char>(behind[length]))) ++length;
+  add(names, behind.substr(0, length));
+}
+
+LastWord read_line(std::string_view line, const Found& found) {
+  LastWord word{.trouble = found.trouble, .names = {}};
+  const std::string_view behind = line.substr(found.end);
+  switch (found.trouble) {
+    case Trouble::refused:
+      add_addresses(word.names, line);
+      break;
+    case Trouble::module:
+      add_module(word.names, behind);
+      break;
+    case Trouble::read_only:
+    case Trouble::missing:
+      add_quoted(word.names, line);
+      add_before(word.names, line.substr(0, found.begin));
+      add_behind(word.names, behind);
+      break;
+  }
+  return word;
+}
+
+}  // namespace
+
+std::vector<LastWord> last_words(std::string_view text) {
+  std::vector<LastWord> words;
+  std::size_t names = 0;
+  for (std::size_t lines = 0; !text.empty() && lines < kMostLines && names < kMostNames; ++lines) {
+    if (text.back() == '\n') text.remove_suffix(1);
+    const auto begin = text.rfind('\n');
+    const std::string_view line =
+        stripped(begin == std::string_view::npos ? text : text.substr(begin + 1));
+    text = begin == std::string_view::npos ? std::string_view() : text.substr(0, begin + 1);
+    const auto found = phrase_in(line.substr(0, kLongestLine));
+    if (!found) continue;
+    LastWord word = read_line(line.substr(0, kLongestLine), *found);
+    if (word.names.size() > kMostNames - names) word.names.resize(kMostNames - names);
+    names += word.names.size();
+    if (!word.names.empty() && std::ranges::find(words, word) == words.end())
+      words.push_back(std::move(word));
+  }
+  return words;
+}
+
+}  // namespace sbx::hints

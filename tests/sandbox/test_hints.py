@@ -1,0 +1,127 @@
+"""What a failed program may have met that no refused call tells, and the option with which it gets further."""
+
+import re
+import shutil
+import subprocess
+
+import sbxtest
+from sbxtest import SBX, SbxTest
+
+# (program, kind, options): with the options the program ends well. {w} is the working directory.
+MISSING = [
+    (("sh", "-c", "cat data.csv"), "data.csv"),
+    (("sh", "-c", "f=data; cat $f.csv"), "data.csv"),
+    (("bash", "-c", "f=data; read x < $f.csv && echo $x"), "data.csv"),
+    (("bash", "-c", "d=sub; ls $d"), "sub"),
+    (("bash", "-c", "f=data; cp $f.csv /tmp"), "data.csv"),
+    (("bash", "-c", "f=data; grep a $f.csv"), "data.csv"),
+    (("bash", "-c", "f=data; head -n 1 $f.csv"), "data.csv"),
+    (("bash", "-c", "f=data; sort $f.csv"), "data.csv"),
+    (("python3", "-c", "print(open('data' + '.csv').read())"), "data.csv"),
+    (("python3", "-c", "import os; os.stat('su' + 'b')"), "sub"),
+    (("python3", "-c", "import os; print(os.listdir(os.getcwd() + '/sub'))"), "sub"),
+    (("python3", "-c", "import shutil; shutil.copy('data' + '.csv', '/tmp')"), "data.csv"),
+    (("python3", "-c", "import sqlite3, pathlib; pathlib.Path('data' + '.csv').read_text()"), "data.csv"),
+    (("node", "-e", "require('fs').readFileSync('data' + '.csv')"), "data.csv"),
+    (("node", "-e", "require('fs').readdirSync('su' + 'b')"), "sub"),
+    (("perl", "-e", "open(F, '<', 'data.' . 'csv') or die qq(data.csv: $!\\n)"), "data.csv"),
+]
+READ_ONLY = [
+    ("sh", "-c", "echo x > out.txt"), ("sh", "-c", "mkdir out.d"), ("sh", "-c", "touch out.txt"), ("sh", "-c", "rm data.csv"),
+    ("bash", "-c", "echo x > out.txt"), ("bash", "-c", "cp data.csv copy.csv"), ("bash", "-c", "mv data.csv other.csv"),
+    ("python3", "-c", "open('out.txt', 'w')"), ("python3", "-c", "import os; os.mkdir('out.d')"), ("python3", "-c", "import os; os.remove('data.csv')"),
+    ("node", "-e", "require('fs').writeFileSync('out.txt', 'x')"), ("node", "-e", "require('fs').mkdirSync('out.d')"),
+]
+LIES = ["cat: {}: No such file or directory", "FileNotFoundError: [Errno 2] No such file or directory: '{}'", "Error: ENOENT: no such file or directory, open '{}'",
+        "main.c:1: fatal error: {}: No such file or directory", "OSError: [Errno 30] Read-only file system: '{}'"]
+
+
+class Hints(SbxTest):
+    def setUp(self):
+        super().setUp()
+        self.write("data.csv", "a,b\n1,2\n")
+        self.write("sub/x", "x")
+
+    def hints(self, ended):
+        return [(hint["kind"], hint["what"], hint["options"]) for hint in ended.record.get("hints", [])]
+
+    def programs(self, table, first=lambda row: row):
+        rows = [row for row in table if shutil.which(first(row)[0], path="/usr/local/bin:/usr/bin:/bin")]
+        self.assertGreater(len(rows), 5)
+        return rows
+
+    def test_a_name_that_was_not_granted_is_told_and_its_option_helps(self):
+        for command, name in self.programs(MISSING, lambda row: row[0]):
+            with self.subTest(command):
+                ended = self.sbx("--", *command)
+                self.assertNotEqual(ended.status, 0, ended)
+                said = self.hints(ended)
+                if not said:  # the command line itself names it: a note says so
+                    self.assertIn(name, " ".join(command), ended)
+                    self.assertIn(f"--read {name}", self.sbx("--", *command, json_record=False).err.decode())
+                    said = [("not-granted", str(self.work / name), ["--read", name])]
+                self.assertEqual(said[0][:2], ("not-granted", str(self.work / name)), ended)
+                self.exited(self.sbx(*said[0][2], "--", *command))
+
+    def test_a_write_to_a_read_only_place_is_told_and_its_option_helps(self):
+        for command in self.programs(READ_ONLY):
+            with self.subTest(command):
+                ended = self.sbx("--workspace", ".:read-only", "--", *command)
+                kinds = [(kind, options) for kind, _, options in self.hints(ended)]
+                self.assertIn(("read-only", ["--workspace", ".:overlay"]), kinds, ended)
+                self.exited(self.sbx("--workspace", ".:overlay", "--", *command))
+        ended = self.sbx("--", "sh", "-c", "echo x > /usr/x")
+        self.assertEqual(self.hints(ended), [("read-only", "/usr/x", [])], ended)
+        self.write("granted/x", "x", folder=self.tmp)
+        ended = self.sbx("--read", self.tmp / "granted", "--", "python3", "-c", f"open('{self.tmp}/granted/y', 'w')")
+        self.assertEqual([kind for kind, _, _ in self.hints(ended)], ["read-only"], ended)
+
+    def test_a_refused_connection_to_the_own_loopback_is_told(self):
+        ended = self.sbx("--", "python3", "-c", "raise ConnectionRefusedError('[Errno 111] Connection refused: 127.0.0.1:5432')")
+        self.assertEqual(self.hints(ended), [("loopback", "127.0.0.1:5432", ["--allow-host", "host.sbx.internal:5432"])], ended)
+        # What is no terminal does not learn whether the host has such a server: the words are the same for each port.
+        self.assertNotIn("listens there", str(ended.record["hints"]))
+
+    def test_a_file_that_was_made_and_lost_is_told_once_at_a_terminal(self):
+        said = self.on_terminal(self.command("--", "sh", "-c", "mkdir __pycache__; echo x > chart.png; echo x > .hidden", json_record=False))[1]
+        self.assertEqual(said.count("chart.png"), 1, said)
+        self.assertNotIn("hidden", said)
+        self.assertNotIn("__pycache__", said)
+        many = self.on_terminal(self.command("-p", "python", "--", "sh", "-c", "touch a b c d; echo x >> data.csv", json_record=False))[1]
+        self.assertIn("a, b, c, ...;", many)
+        self.assertNotIn("data.csv", many)
+        for options in (("--out", self.tmp / "out"), ("--diff",), ("--keep", "set")):
+            self.assertNotIn("gone with", self.on_terminal(self.command("-p", "python", *options, "--", "touch", "a", json_record=False))[1], options)
+        self.assertTrue((self.tmp / "out/a").exists())
+        for command in ("touch a; exit 1", "echo x >> data.csv", "true"):
+            self.assertNotIn("gone with", self.on_terminal(self.command("-p", "python", "--", "sh", "-c", command, json_record=False))[1], command)
+
+    def test_a_program_that_lies_learns_nothing(self):
+        """50 lies: of names that are denied, elsewhere, special, or behind a link."""
+        self.write(".env", "SECRET=1\n")
+        self.write(".ssh/id_rsa", "key", folder=self.home)
+        self.write("notes.txt", "notes", folder=self.home)
+        (self.work / "link").symlink_to(self.home / ".ssh/id_rsa")
+        names = [".env", str(self.home / ".ssh/id_rsa"), str(self.home / ".ssh"), "link", "/etc/shadow", "/root", str(self.home), str(self.home / "notes.txt"),
+                 "/proc/1/environ", "/run"]
+        for lie in LIES:
+            text = "\\n".join(lie.format(name) for name in names)
+            ended = self.sbx("--", "python3", "-c", f"import sys; sys.stderr.write('''{text}\\n'''); sys.exit(1)")
+            for kind, what, options in self.hints(ended):
+                self.assertEqual((kind, options[:1] in ([], ["--workspace"])), ("read-only", True), f"{what}: {ended}")
+        # The twin: a name below the working directory is told, whoever lies about it; after success nothing is.
+        for status, told in ((1, 1), (0, 0)):
+            ended = self.sbx("--", "python3", "-c", f"import sys; sys.stderr.write('cat: data' + '.csv: No such file or directory\\n'); sys.exit({status})")
+            self.assertEqual(len(self.hints(ended)), told, ended)
+
+    def test_a_refusal_is_told_when_it_happens_at_a_terminal(self):
+        command = self.command("--", "python3", "-c", "import ctypes; ctypes.CDLL(None).ptrace(0, 0, 0, 0); print('going on')", json_record=False)
+        status, shown = self.on_terminal(command)
+        self.assertEqual(status, 0, shown)
+        self.assertEqual(len(re.findall("denied:", shown)), 2, shown)  # then, and at the end with what would allow it
+        done = subprocess.run(command, env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+        self.assertEqual(done.stderr.count(b"denied:"), 1, done.stderr)
+
+
+if __name__ == "__main__":
+    sbxtest.main()
