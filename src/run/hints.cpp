@@ -252,6 +252,7 @@ std::string hint_after(const Outcome& outcome, const policy::Policy& policy, con
 /// What a note says already needs no hint.
 void leave_out_told(std::vector<Hint>& hints, const std::string& note) {
   std::erase_if(hints, [&](const Hint& hint) {
+    if (hint.kind == HintKind::read_only && note.contains("read-only")) return true;
     return hint.kind == HintKind::not_granted &&
            (note.contains(hint.what) || note.contains(plan::base_name(hint.what)) ||
             note.contains("--workspace"));
