@@ -293,7 +293,8 @@ class Bash(CellTest):
         driver.write_text(text.replace(settles, settles + "  [[ $__sbx_code != slow:* ]] || { printf x >&231; \\builtin eval \"${__sbx_code#slow:}\"; }\n"))
         context = self.bash(driver)
         context.repeats = True  # as sbx does
-        context.cell("sleep 1000 & p=$!")
+        # From shortly before its exec(2) on SIGINT is ignored there.
+        context.cell("sleep 1000 & p=$!; until grep -q 'SigIgn:.*6$' /proc/$p/status; do :; done")
 
         def interrupt(context, answer):
             if answer.out:

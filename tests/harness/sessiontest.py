@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 
 import sbxtest
@@ -52,6 +53,12 @@ def state_of(pid):
 
 def process_lives(pid):
     return state_of(pid) not in "ZX"
+
+
+def kill(pid):
+    """Its descriptors are closed, which others see, before it has ended."""
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not process_lives(pid), "what was killed has ended")
 
 
 def cpu_seconds(pid, of_children=False):

@@ -409,7 +409,7 @@ class Ends(EvalTest):
 
     def test_a_killed_session_is_told(self):
         client, _ = self.running()
-        os.kill(self.sbx_session("show", "--json", "work").json["pid"], signal.SIGKILL)
+        sessiontest.kill(self.sbx_session("show", "--json", "work").json["pid"])
         record = json.loads(client.communicate(timeout=HANG)[0])
         # Its worker may live long enough to see that the interpreter was killed.
         self.assertIn(record["outcome"]["code"], ("session-gone", "init-killed"))

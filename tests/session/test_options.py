@@ -394,7 +394,7 @@ print(json.dumps([[int(facts[name], 16) != 0 for name in ("CapInh", "CapPrm", "C
         sessiontest.wait_until(lambda: pathlib.Path(f"/proc/{client.pid}/wchan").exists() and
                                "unix" in pathlib.Path(f"/proc/{client.pid}/wchan").read_text() or client.poll() is not None or
                                "sk" in pathlib.Path(f"/proc/{client.pid}/wchan").read_text(), "the client waits")
-        os.kill(facts["pid"], signal.SIGKILL)
+        sessiontest.kill(facts["pid"])
         _, err = client.communicate(timeout=HANG)
         self.assertEqual(client.returncode, 125)
         self.assertIn("session-gone", err.decode())

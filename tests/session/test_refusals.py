@@ -344,8 +344,7 @@ ls {state}/sbx/changes {state}/sbx/applying/changes"""
     def test_what_a_killed_session_left_goes_with_the_next_command(self):
         facts = self.start_session()
         self.start_session(name="other")
-        os.kill(facts["pid"], signal.SIGKILL)
-        sessiontest.wait_until(lambda: not sessiontest.process_lives(facts["pid"]), "it is gone")
+        sessiontest.kill(facts["pid"])
         self.assertEqual(self.sbx_session("show", "other").status, 0)
         self.assertEqual([each.name for each in self.folder().iterdir()], ["other"])
 

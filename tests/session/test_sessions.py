@@ -320,6 +320,8 @@ class Workspace(SessionTest):
             return inits and all(map(sessiontest.is_stopped, inits))
         client = start("exec", "held", "--", "sleep", "100")
         sessiontest.wait_until(lambda: any(sessiontest.name_of(pid) == "sleep" for pid in sessiontest.descendants(holder)), "the call runs")
+        # Its worker knows it too: until then it waits for the init and does not hear its client.
+        sessiontest.wait_until(lambda: self.sbx_session("calls", "--json", "held").json["calls"][0]["pid"], "its worker says so")
         reading = start("changes", "held")
         sessiontest.wait_until(are_stopped, "the calls are stopped")
         before = sessiontest.children(holder)
@@ -455,7 +457,7 @@ class Asked(SessionTest):
             if end == "stop":
                 self.stop_session(end)
             else:
-                os.kill(facts["pid"], signal.SIGKILL)
+                sessiontest.kill(facts["pid"])
             self.assertIn("the session has ended", self.rest_of(terminal))
             self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(client, 0)[1]), 125)
             self.assertEqual((self.content(), self.snapshots()), ("before\n", []))
@@ -479,8 +481,7 @@ class Asked(SessionTest):
         client, terminal = self.ask("other")
         os.kill(client, signal.SIGSTOP)
         os.waitpid(client, os.WUNTRACED)
-        os.kill(facts["pid"], signal.SIGKILL)
-        sessiontest.wait_until(lambda: not sessiontest.process_lives(facts["pid"]), "the session is gone")
+        sessiontest.kill(facts["pid"])
         os.write(terminal, b"y\n")
         os.kill(client, signal.SIGCONT)
         self.assertIn("the session has ended", self.rest_of(terminal))
@@ -522,7 +523,7 @@ class Asked(SessionTest):
 
     def test_a_reader_ends_with_its_session(self):
         session, reader, client = self.reading()
-        os.kill(session, signal.SIGKILL)
+        sessiontest.kill(session)
         sessiontest.wait_until(lambda: not sessiontest.process_lives(reader), "the reader is gone")
         self.assertEqual(client.wait(HANG), 125)
         self.assertEqual(self.content(), "before\n")
@@ -644,7 +645,7 @@ class Ends(SessionTest):
         self.detach("--", "sh", "-c", "for i in 1 2 3 4; do sleep 60 & done; wait")
         sessiontest.wait_until(self.sleeps, "its command runs")
         below = sessiontest.descendants(facts["pid"])
-        os.kill(facts["pid"], signal.SIGKILL)
+        sessiontest.kill(facts["pid"])
         sessiontest.wait_until(lambda: not any(map(sessiontest.process_lives, below)), "everything of it is gone")
         self.assertEqual(self.sbx_session("list", "--json").json["sessions"], [])
         self.assertEqual(list(self.folder().iterdir()), [])
