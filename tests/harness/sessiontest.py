@@ -55,6 +55,12 @@ def process_lives(pid):
     return state_of(pid) not in "ZX"
 
 
+def waits_for_answer(client):
+    """Whether a client of a session has asked and sleeps until the answer comes; or has ended."""
+    wchan = pathlib.Path(f"/proc/{client.pid}/wchan").read_text()
+    return "unix" in wchan or "sk" in wchan or client.poll() is not None
+
+
 def kill(pid):
     """Its descriptors are closed, which others see, before it has ended."""
     os.kill(pid, signal.SIGKILL)

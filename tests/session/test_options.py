@@ -391,9 +391,7 @@ print(json.dumps([[int(facts[name], 16) != 0 for name in ("CapInh", "CapPrm", "C
         call = self.detach("--", "sleep", "60")
         client = sbxtest.start([sbxtest.SBX, "session", "wait", "work", str(call)], env=self.environment(), cwd=self.work,
                                stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        sessiontest.wait_until(lambda: pathlib.Path(f"/proc/{client.pid}/wchan").exists() and
-                               "unix" in pathlib.Path(f"/proc/{client.pid}/wchan").read_text() or client.poll() is not None or
-                               "sk" in pathlib.Path(f"/proc/{client.pid}/wchan").read_text(), "the client waits")
+        sessiontest.wait_until(lambda: sessiontest.waits_for_answer(client), "the client waits")
         sessiontest.kill(facts["pid"])
         _, err = client.communicate(timeout=HANG)
         self.assertEqual(client.returncode, 125)

@@ -366,6 +366,8 @@ ls {state}/sbx/changes {state}/sbx/applying/changes"""
         follower = sbxtest.start([SBX, "session", "logs", "-f", "work", str(call)], env=self.environment(), cwd=self.work,
                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.assertEqual(follower.stdout.readline(), b"begun\n")
+        # It asks anew for what follows; after the session's end nobody could tell it.
+        sessiontest.wait_until(lambda: sessiontest.waits_for_answer(follower), "it waits for more")
         self.stop_session()
         _, err = follower.communicate(timeout=HANG)
         self.assertEqual(follower.returncode, 0, err)
