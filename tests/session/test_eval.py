@@ -987,7 +987,7 @@ class Honest(EvalTest):
         self.cell("1")
         running = sessiontest.children(self.sbx_session("show", "--json", "work").json["pid"])
         worker, = [pid for pid in running if pathlib.Path(f"/proc/{pid}/comm").read_text() == "sbx\n"]
-        sessiontest.held_up(self, worker, "read", 30_000)
+        sessiontest.held_up(self, worker, "read", 10_000)
         self.assert_in_order(5)
 
     def assert_in_order(self, count):
