@@ -683,7 +683,8 @@ while True: kept.append(b"x" * 500_000)
     FILLS = 'try: open("/proc/self/oom_score_adj", "w").write("0")\nexcept OSError: pass\nwith open("/tmp/full", "ab", 0) as f:\n  while True: f.write(bytes(65536))'
 
     def test_files_that_fill_the_memory_end_no_session(self):
-        facts = self.start_session("--memory", "64M", "--disk", "96M")
+        # Much more disk than memory: where memory is looked at from time to time, the disk must not be full before a look.
+        facts = self.start_session("--memory", "64M", "--disk", "1G")
         for _ in range(6):
             ended = self.sbx_session("exec", "work", "--lang", "python", "-c", self.FILLS)
             if ended.status != 137:
