@@ -169,6 +169,7 @@ Result<ApplyEnd> apply_changes(const workspace::Copy& copy, const workspace::Cha
   }
   SBX_TRY(workspace::check_in_place(copy));  // before the user is asked
   HeldSignals signals;
+  end.was_asked = wish.asks;
   if (wish.asks && !agreed(copy, selection, wish, paint, signals)) {
     end.signal = signals.arrived();
     leave_all(selection, end.signal == 0 ? "the answer was no" : "interrupted", wish.silent,

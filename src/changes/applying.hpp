@@ -24,7 +24,8 @@ struct Wish {
 
 struct ApplyEnd {
   workspace::Applied applied;
-  bool wanted = true;   ///< false: the answer was no
+  bool wanted = true;  ///< false: the answer was no, or the list of changes is not complete
+  bool was_asked = false;
   bool all_met = true;  ///< false: a pattern means no change
   int signal = 0;       ///< the one that stopped it; what it had not reached is in `applied.left`
 

@@ -204,7 +204,9 @@ Status BringOut::apply(const workspace::ChangeSet& changes, const Outcome& outco
                   .silent = silent};
   if (options_.yes && !succeeded(outcome)) {
     const std::string why = ending_words(outcome);
-    if (!silent) write_stderr("sbx: not applied: " + why + "\n");
+    if (!silent)
+      write_stderr("sbx: not applied: " + why +
+                   (done_.kept ? "\n" : "; the changes are gone (--keep NAME keeps them)\n"));
     const workspace::Selection selection =
         workspace::select(copy_, changes, wish.patterns, wish.policy_files);
     done_.applied.emplace(workspace::Applied{.left = selection.left});
@@ -214,10 +216,16 @@ Status BringOut::apply(const workspace::ChangeSet& changes, const Outcome& outco
   }
   ApplyEnd end = SBX_TRY(apply_changes(copy_, changes, wish, paint));
   const bool keeps = end.leaves_something() && !done_.kept;
+  const bool was_no = !end.wanted && end.was_asked && !done_.kept;
   done_.applied = std::move(end.applied);
   done_.signal = end.signal;
   all_met_ = end.all_met;
-  return keeps ? keep_rest(changes, outcome, run, silent) : Status();
+  if (keeps) return keep_rest(changes, outcome, run, silent);
+  if (!was_no) return {};
+  // Whoever said no asked for nothing more: that there is no place to keep it is no failure of the run.
+  if (const Status kept = keep_rest(changes, outcome, run, silent); !kept && !silent)
+    write_stderr("sbx: the changes are gone: " + printable(kept.error().text()) + "\n");
+  return {};
 }
 
 Status BringOut::keep_rest(const workspace::ChangeSet& changes, const Outcome& outcome,
@@ -233,8 +241,10 @@ Status BringOut::keep_rest(const workspace::ChangeSet& changes, const Outcome& o
   const Store store = SBX_TRY(Store::open_or_make(state_folder_));
   done_.kept = SBX_TRY(store.keep(facts_of(outcome, run, kRest), copy_, rest));
   if (!silent)
-    write_stderr(fmt::format("sbx: what was not applied is kept: \"sbx changes apply {}\"\n",
-                             done_.kept->name));
+    write_stderr(
+        fmt::format("sbx: what was not applied is kept: \"sbx changes apply {}\" applies it, "
+                    "\"sbx changes drop {}\" removes it\n",
+                    done_.kept->name, done_.kept->name));
   return {};
 }
 

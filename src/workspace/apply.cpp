@@ -58,7 +58,9 @@ class Application {
     return std::move(applied_.conflicts);
   }
 
-  Applied run(const std::vector<Change>& changes) {
+  Applied run(const Selection& selection) {
+    for (const Left& each : selection.left) spared_.insert(each.path);
+    const std::vector<Change>& changes = selection.changes;
     open_folders(changes);
     plan(changes);
     if (may_go_on()) stage();
@@ -422,8 +424,27 @@ class Application {
     const auto spot = look(step.change->path);
     if (!spot) return is_gone(spot.error()) ? done(step) : failed(step, spot.error().text());
     if (!spot->exists || held::remove_directory(spot->folder, spot->name)) return done(step);
-    if (errno == ENOTEMPTY || errno == EEXIST) return leave(step, "the directory is not empty");
+    if (errno == ENOTEMPTY || errno == EEXIST) return leave_filled(step, *spot);
     failed(step, by_errno("cannot delete"));
+  }
+
+  /// A conflict, unless everything in it stays by a rule: a name that is hidden, protected or not meant.
+  void leave_filled(Step& step, const Spot& spot) {
+    const std::string& path = step.change->path;
+    const auto folder = open_folder(spot.folder, spot.name);
+    const auto entries = folder ? read_folder(folder->get()) : std::unexpected(folder.error());
+    if (!entries || entries->empty()) return conflict(step, "the directory is not empty");
+    const auto stays = [&](const auto& entry) {
+      return spared_.contains(path + "/" + entry.name) ||
+             (copy_.hidden &&
+              copy_.hidden->hides(copy_.folder + "/" + path, entry.name) != nullptr);
+    };
+    const auto other = std::ranges::find_if_not(*entries, stays);
+    if (other != entries->end())
+      return conflict(step,
+                      "the directory is not empty: '" + other->name + "' is in it on the host");
+    spared_.insert(path);
+    leave(step, "the directory is not empty: '" + entries->front().name + "' stays in it");
   }
 
   /// Files that become directories, and directories that become files.
@@ -496,7 +517,7 @@ class Application {
   void settle(Step& step, const std::optional<Left>& answer) {
     if (!answer) return done(step);
     if (answer->failed) return failed(step, answer->why);
-    conflict(step, answer->why.c_str());
+    conflict(step, answer->why);
   }
 
   /// By an O_PATH descriptor, so that no link is followed and a mode of 0000 is no hindrance.
@@ -554,19 +575,19 @@ class Application {
     step.is_over = true;
     applied_.done.push_back(*step.change);
   }
-  void conflict(Step& step, const char* why) {
+  void conflict(Step& step, std::string why) {
     step.is_over = true;
     if (is_folder(*step.change)) conflicting_.insert(step.change->path);
-    applied_.conflicts.push_back({.path = step.change->path, .why = why});
+    applied_.conflicts.push_back({.path = step.change->path, .why = std::move(why)});
   }
   void failed(Step& step, std::string why) {
     step.is_over = true;
     if (is_folder(*step.change)) conflicting_.insert(step.change->path);
     applied_.left.push_back({.path = step.change->path, .why = std::move(why), .failed = true});
   }
-  void leave(Step& step, const char* why) {
+  void leave(Step& step, std::string why) {
     step.is_over = true;
-    applied_.left.push_back({.path = step.change->path, .why = why});
+    applied_.left.push_back({.path = step.change->path, .why = std::move(why)});
   }
   void leave_rest(const char* why) {
     for (Step& step : steps_) {
@@ -593,8 +614,9 @@ class Application {
   const Copy& copy_;
   Applying how_;
   std::vector<Step> steps_;
-  std::vector<std::string> replaced_;    ///< deleted and made anew as something else; by path
-  std::unordered_set<std::string> new_;  ///< directories that are to be made
+  std::vector<std::string> replaced_;       ///< deleted and made anew as something else; by path
+  std::unordered_set<std::string> new_;     ///< directories that are to be made
+  std::unordered_set<std::string> spared_;  ///< what stays by a rule
   std::unordered_set<std::string> conflicting_;                  ///< directories that were not made
   std::unordered_map<std::string, held::Identity> directories_;  ///< by path, as first seen
   const Layer* open_layer_ = nullptr;
@@ -629,7 +651,7 @@ Result<Applied> apply(const Copy& copy, const Selection& selection, const Applyi
   }
   SBX_TRY(check_in_place(copy));  // after the wait, which may have been long
   std::vector<std::string> leftovers = remove_leftovers(how.state_folder);
-  Applied applied = Application(copy, how).run(selection.changes);
+  Applied applied = Application(copy, how).run(selection);
   (void)::flock(folder, LOCK_UN);  // closing it would do the same
   applied.left.insert(applied.left.begin(), selection.left.begin(), selection.left.end());
   std::erase_if(leftovers,

@@ -306,7 +306,28 @@ class Apply(Workspace):
         ended = self.apply("import os; os.rmdir('filled'); os.rmdir('empty')")
         self.assertEqual(os.listdir(self.work), ["filled"], ended)
         self.assertEqual((self.work / "filled/.env").read_text(), "host")
-        self.assertEqual([(each["path"], each["why"]) for each in ended.record["applied"]["left"]], [("filled", "the directory is not empty")])
+        self.assertEqual([(each["path"], each["why"]) for each in ended.record["applied"]["left"]], [("filled", "the directory is not empty: '.env' stays in it")])
+        self.assertEqual(ended.status, 0, "filesystem.deny keeps it there")
+
+    def test_a_deleted_directory_that_the_host_filled_is_a_conflict(self):
+        for name in ("mine/a", "both/inner/a", "rule/.vscode/a"):
+            self.write(name, "text\n")
+        self.overlay("import shutil\nfor name in ('mine', 'both', 'rule'): shutil.rmtree(name)", "--keep", "set")
+
+        def apply():
+            return self.finish(start([SBX, "changes", "apply", "--yes", "set"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                     env=self.environment()), json_record=False)
+
+        self.write("both/inner/new", "host")
+        ended = apply()
+        self.assertEqual(ended.status, 1, ended)
+        self.assertEqual(self.tree(), {"both/inner/new": b"host", "rule/.vscode/a": b"text\n"}, ended)
+        for words in (b"conflict: both: the directory is not empty: 'inner' is in it on the host", b"conflict: both/inner: the directory is not empty: 'new' is in it on the host",
+                      b"not applied: rule: the directory is not empty: '.vscode' stays in it"):
+            self.assertIn(words, ended.err)
+        (self.work / "both/inner/new").unlink()
+        self.assertEqual(apply().status, 0)
+        self.assertEqual((self.tree(), (self.work / "both").exists()), ({"rule/.vscode/a": b"text\n"}, False))
 
     def test_it_asks_on_a_terminal_and_needs_yes_without_one(self):
         self.could_not(self.sbx("--workspace", ".:overlay", "--apply", "true"), "--yes")
@@ -343,6 +364,10 @@ class Apply(Workspace):
                 self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), status, said)
                 self.assertIn(words, said)
                 self.assertEqual(os.listdir(self.work), [])
+                name = said[said.index(b'"sbx changes apply ') + 19:].split(b'"')[0].decode()
+                again = start([SBX, "changes", "apply", "--yes", name], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.environment())
+                self.assertEqual((again.wait(), os.listdir(self.work)), (0, ["made"]))
+                (self.work / "made").unlink()
 
     def test_changes_that_are_not_all_seen_are_not_applied(self):
         """A tree deeper than the longest path: 900 directories of ten letters."""
