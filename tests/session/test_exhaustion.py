@@ -33,14 +33,20 @@ except OSError as error:
 
 
 class Processes(SessionTest):
+    def let_sleep(self, count):
+        """In calls of their own; all of them have begun, because a call that begins takes a process from those before it."""
+        for _ in range(count):
+            self.detach("--", "sleep", "1000")
+        # An init that waits for the next call may be made at any time.
+        wait_until(lambda: self.sbx_session("stats", "work", "--json").json["processes"] == count, f"it counts {count} processes of programs")
+
     def test_one_count_for_all_calls(self):
         """As many as in a run; a program that sleeps in another call takes its part."""
         self.start_session("--processes", "10", "-p", "python", "--workspace", ".:empty")
         alone = int(self.exec_ok("--lang", "python", "-c", CHILDREN).out)
         ran = self.run_sbx("run", "--processes", "10", "-p", "python", "--workspace", ".:empty", "--lang", "python", "-c", CHILDREN)
         self.assertEqual((alone, int(ran.out)), (9, 9))
-        self.detach("--", "sleep", "1000")
-        self.detach("--", "sleep", "1000")
+        self.let_sleep(2)
         self.assertEqual(int(self.exec_ok("--lang", "python", "-c", CHILDREN).out), 7)
 
     def test_what_used_them_up_is_named_and_a_restart_ends_it(self):
@@ -59,8 +65,7 @@ class Processes(SessionTest):
     def test_a_call_that_cannot_begin_says_why(self):
         """Where even the program can't be started, the error has a code of its own; the twin is the call after the restart."""
         self.start_session("--processes", "3", "-p", "shell", "--workspace", ".:empty")
-        numbers = [self.detach("--", "sleep", "1000") for _ in range(3)]
-        self.assertEqual(len(numbers), 3)
+        self.let_sleep(3)
         said = self.sbx_session("exec", "work", "--", "sh", "-c", "true & wait $!")
         self.assertNotEqual(said.status, 0, said)
         self.assertIn("limits.processes of the session (3) is used up", said.err)
@@ -69,9 +74,8 @@ class Processes(SessionTest):
 
     def test_stats_counts_no_process_of_sbx(self):
         self.start_session("-p", "python", "--workspace", ".:empty")
-        self.detach("--", "sleep", "1000")
+        self.let_sleep(1)
         self.exec_ok("true")
-        # An init that waits for the next call may be made at any time.
         wait_until(lambda: self.sbx_session("stats", "work", "--json").json["processes"] == 1, "it counts the one process of a program")
 
 
