@@ -67,7 +67,9 @@ Result<Kept> load(const std::string& name) {
 
 std::string text_of_command(const KeptFacts& facts) {
   constexpr std::size_t kLongest = 200;
-  std::string text = fmt::format("{}", fmt::join(facts.command, " "));
+  std::string text;
+  for (const std::string& word : facts.command)
+    text += (text.empty() ? "" : " ") + shell_word(word);
   if (text.size() > kLongest) text = text.substr(0, kLongest) + " …";
   return printable(text);
 }

@@ -63,6 +63,10 @@ int list_runs(const Invocation& typed) {
         {.kind = ErrorKind::usage, .code = "usage", .message = "\"sbx ps\" takes no operands"});
   const auto runs = run::runs_under_way();
   if (!runs) return complain(typed, runs.error());
+  if (!typed.output.json && runs->empty()) {  // a program that parses stdout then finds no runs
+    write_stderr("no run is under way; \"sbx session list\" lists sessions\n");
+    return kDone;
+  }
   return record::print_answer(typed.output.json ? as_json(*runs) : table(*runs))
              ? kDone
              : exit_status::kCouldNot;

@@ -218,6 +218,8 @@ constexpr auto kCodes = std::to_array<CodeText>({
      "sbx changes drop SET removes it"},
     {"broken-transfer", CodeOf::files, "a transfer between the host and a sandbox ended early, or is none",
      "what was copied is whole; copy the rest again"},
+    {"outputs-exceeded", CodeOf::files, "the paths of \"sbx session get\" hold far more than filesystem.outputs allows",
+     "name less, or raise filesystem.outputs.max_files and max_bytes"},
     {"cannot-lock", CodeOf::files, "the workspace can't be locked while changes are applied",
      "somebody else applies to it: try again"},
     {"cannot-look", CodeOf::files, "a file can't be looked at",

@@ -4,7 +4,9 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <csignal>
 #include <type_traits>
 
 namespace sbx::supervise {
@@ -108,6 +110,13 @@ std::string output_sentence(const Settings& settings, const Measured& measured) 
          ", with output.exceed = \"kill\")";
 }
 
+/// Of other signals the description says what the name says: "killed", "terminated".
+bool explains(int signal) {
+  constexpr auto kExplained = std::to_array(
+      {SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV, SIGPIPE, SIGALRM, SIGXCPU, SIGXFSZ, SIGSYS});
+  return std::ranges::find(kExplained, signal) != kExplained.end();
+}
+
 struct Sentence {
   const Settings& settings;
   const Measured& measured;
@@ -116,7 +125,7 @@ struct Sentence {
     return "the command exited with status " + std::to_string(end.code);
   }
   std::string operator()(const Signaled& end) const {
-    const char* const words = ::sigdescr_np(end.signal);
+    const char* const words = explains(end.signal) ? ::sigdescr_np(end.signal) : nullptr;
     std::string text = "killed by signal " + std::to_string(end.signal);
     const char* const name = ::sigabbrev_np(end.signal);
     if (name != nullptr) text += std::string(", SIG") + name;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/sys.hpp"
+#include "plan/files/path_text.hpp"
 #include "transfer/archive.hpp"
 #include "transfer/pack.hpp"
 #include "workspace/names.hpp"
@@ -125,6 +126,13 @@ Result<std::vector<std::string>> get_arguments(const std::vector<std::string>& p
                                                const workspace::OutLimits& limits,
                                                const std::string& place) {
   SBX_TRY(check_names(paths));
+  for (const std::string& path : paths)
+    if (path.starts_with('/') && plan::normal(path) == "/")
+      return fail(
+          Error{.kind = ErrorKind::usage,
+                .code = "bad-input",
+                .message = "'" + path + "' is the whole sandbox, with the programs of the host",
+                .hint = "name a directory in it, such as /tmp"});
   std::vector<std::string> arguments{"get", std::to_string(limits.max_bytes),
                                      std::to_string(limits.max_depth),
                                      place.empty() ? "/dev/null" : place};

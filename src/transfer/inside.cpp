@@ -83,6 +83,14 @@ class Renaming {
   std::string name_;
 };
 
+/// The path of what arrives, as its target was typed.
+std::string path_at(const std::string& target, const std::string& own_name,
+                    const std::string& name) {
+  if (!own_name.empty()) return target + name.substr(own_name.size());
+  if (target == "." || target == "./") return name;
+  return target + (target.ends_with('/') ? "" : "/") + name;
+}
+
 int put(const std::string& path) {
   // Files are made with their modes: a filter may refuse fchmod(2).
   (void)::umask(0);
@@ -104,9 +112,10 @@ int put(const std::string& path) {
        .open_folder = [root](const std::string& folder) { return open_folder(root, folder); },
        .name_of = Renaming(target->name),
        .refused =
-           [&refused](const std::string& name, int errno_value) {
+           [&](const std::string& name, int errno_value) {
              if (refused.size() < kMostRefused)
-               refused.push_back(fault(name, Reason::cannot_write, errno_value));
+               refused.push_back(
+                   fault(path_at(path, target->name, name), Reason::cannot_write, errno_value));
            }});
   const Unpacked done = unpacker.run();
   for (const Frame& each : refused)

@@ -29,6 +29,14 @@ std::string errno_words(const char* what, int errno_value) {
   return std::string(what) + ": " + ::strerrordesc_np(errno_value);
 }
 
+std::unexpected<Error> too_much() {
+  return fail(Error{.kind = ErrorKind::host,
+                    .code = "outputs-exceeded",
+                    .message = "the paths hold far more than may be brought out",
+                    .hint = "name less, or start the session with larger "
+                            "filesystem.outputs.max_files and filesystem.outputs.max_bytes"});
+}
+
 /// A time to come confuses whoever compares times, make(1) for one.
 timespec not_to_come(timespec time) {
   timespec now{};
@@ -94,7 +102,7 @@ Result<bool> Unpacker::admit(const Frame& frame) {
   }
   // Whatever it is: what is left out costs time too, and nothing else bounds it.
   if (++entries_ > 2 * std::min(how_.limits.max_files, kMostFiles) + kMoreEntries)
-    return broken("too many files");
+    return too_much();
   remembered_ += frame.name.size() + frame.text.size();
   if (remembered_ > kRemembered) return broken("too many long names");
   if (frame.kind == FrameKind::fault) return true;
@@ -207,8 +215,7 @@ Result<bool> Unpacker::take_content(int file, int& errno_value) {
     const Frame frame = SBX_TRY(reader_.next());
     if (file < 0 && how_.trust == Trust::none) {
       skipped_ += kPerFrame + (frame.kind == FrameKind::data ? frame.size : 0);
-      if (skipped_ > std::min(how_.limits.max_bytes, kMostBytes) + kMoreBytes)
-        return broken("too much of what may not be brought out");
+      if (skipped_ > std::min(how_.limits.max_bytes, kMostBytes) + kMoreBytes) return too_much();
     }
     switch (frame.kind) {
       case FrameKind::data: {

@@ -224,7 +224,7 @@ class Application {
         break;
     }
     if (changed_on_host(copy_, change.path, step.before))
-      return "changed on the host since the run began; left as is";
+      return "changed on the host since the run began";
     return std::nullopt;
   }
 

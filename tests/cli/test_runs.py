@@ -54,6 +54,15 @@ class Runs(Waiting):
         process.communicate(b"\n")
         self.assertNotIn(process.pid, self.listed())
 
+    def test_where_nothing_runs_a_sentence_says_so(self):
+        # Names of runs are of a network namespace, as unix(7) says of abstract ones.
+        alone = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--net"]
+        answer = subprocess.run([*alone, SBX, "ps"], env=self.environment(), cwd=self.work, capture_output=True, check=False)
+        self.assertEqual((answer.returncode, answer.stdout), (0, b""), answer)
+        self.assertIn(b'no run is under way; "sbx session list" lists sessions', answer.stderr)
+        answer = subprocess.run([*alone, SBX, "ps", "--json"], env=self.environment(), cwd=self.work, capture_output=True, check=False)
+        self.assertEqual((json.loads(answer.stdout)["runs"], answer.stderr), ([], b""))
+
     def test_the_id_is_the_records(self):
         report = self.tmp / "record.json"
         process = self.waiting("--report", report)

@@ -286,6 +286,21 @@ class GitElsewhere(SbxTest):
         self.assertEqual(set(left), names | hooks | below | {".git/modules/old/what-comes-next"})
         self.assertTrue((self.work / ".git/modules/objects/objects/data").exists())
 
+    def test_of_a_worktrees_submodules_only_data_is_applied(self):
+        """git keeps them in .git/worktrees/NAME/modules."""
+        self.git("clone", "-q", "--bare", ".", "lib.git")
+        self.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", "./lib.git", "sub")
+        self.git("commit", "-qm", "a submodule")
+        self.git("worktree", "add", "-q", "-b", "topic", "tree")
+        self.assertEqual(self.git("-C", "tree", "-c", "protocol.file.allow=always", "submodule", "update", "--init").returncode, 0)
+        modules = ".git/worktrees/tree/modules/sub"
+        id = "git config --global user.name n; git config --global user.email e@example\n"
+        left = self.applied(id + "cd tree/sub; echo two >>file; git commit -qam two; cd ..; git commit -qam 'from the submodule'; cd ..\n"
+                            f"echo x >{modules}/hooks/post-checkout; echo >>{modules}/config; echo x >{modules}/commondir")
+        self.assertEqual(set(left), {f"{modules}/{name}" for name in ("hooks/post-checkout", "config", "commondir")})
+        self.assertEqual((self.git("-C", "tree", "status", "--porcelain").stdout, self.git("-C", "tree", "log", "--format=%s", "-1").stdout), ("", "from the submodule\n"))
+        self.assertEqual(self.git("-C", "tree/sub", "fsck", "--strict").returncode, 0)
+
     def test_a_worktree_is_applied_whole_or_not_at_all(self):
         add = "git worktree add -q -b topic tree; echo more >tree/more"
         left = self.applied(add)

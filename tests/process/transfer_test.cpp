@@ -329,7 +329,7 @@ TEST_F(TransferTest, PutReplacesAFileAndNothingElse) {
   const Put refused = put({"file"}, "d");
   EXPECT_EQ(refused.status, 1);
   ASSERT_TRUE(refused.report);
-  EXPECT_THAT(refused.report->left, ElementsAre(left("file", "Is a directory")));
+  EXPECT_THAT(refused.report->left, ElementsAre(left("d/file", "Is a directory")));
   EXPECT_THAT(names("box"), UnorderedElementsAre("file", "d", "d/file"));
 }
 
@@ -760,7 +760,7 @@ TEST_F(TransferTest, AMillionNamesAreBounded) {
   EXPECT_EQ(names("out").size(), 10U);
   EXPECT_EQ(done.left.size(), kMostLeft);
   ASSERT_TRUE(done.broken);
-  EXPECT_THAT(done.broken->message, HasSubstr("too many files"));
+  EXPECT_EQ(done.broken->code, "outputs-exceeded");
 }
 
 TEST_F(TransferTest, DirectoriesAreBoundedInNumberAndDepth) {
@@ -783,7 +783,7 @@ TEST_F(TransferTest, SizesAreBoundedWhateverIsAnnounced) {
   for (int i = 0; i < 1'100'000; ++i) liar.frame({.kind = FrameKind::hole, .size = 1});
   const Unpacked done = receive(liar.end().fd(), receiving({"."}, limits));
   ASSERT_TRUE(done.broken);
-  EXPECT_THAT(done.broken->message, HasSubstr("too much"));
+  EXPECT_EQ(done.broken->code, "outputs-exceeded");
   EXPECT_THAT(names("out"), IsEmpty());
   Forged sum;
   sum.file("a", std::string(600, 'a')).file("b", std::string(600, 'b')).file("c", "c").end();

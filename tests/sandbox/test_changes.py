@@ -56,7 +56,9 @@ class Kept(Changes):
         shown = self.changes("diff", "set").out.decode()
         places = [shown.index(word) for word in ("deleted   notes.txt", "deleted   src/", "modified  README", "+cleaned")]
         self.assertEqual(places, sorted(places), shown)
-        self.assertNotIn("+cleaned", self.changes("show", "set").out.decode())
+        words = self.changes("show", "set").out.decode()
+        self.assertNotIn("+cleaned", words)
+        self.assertRegex(words, r"(?m)^  kept .* of \S* -c '.* \(the command exited", "the command as a shell takes it")
         self.assertEqual(self.tree(), before)
         applied = self.json_of("apply", "--yes", "set")["applied"]
         self.assertEqual((len(applied["done"]), applied["conflicts"], applied["left"]), (4, [], []))

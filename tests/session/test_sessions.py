@@ -545,6 +545,24 @@ class Files(SessionTest):
         self.assertEqual((self.tmp / "out/r/out").read_text(), "result\n")
         listed = self.sbx_session("ls", "--json", "work", "r").json["entries"]
         self.assertEqual({each["name"]: each["type"] for each in listed}, {"out": "file", "link": "link", "fifo": "fifo", "sub": "directory"})
+        # What could not be put is named by its place there.
+        for words, path in ((("a b.txt", "/etc/x"), "/etc/x"), (("a b.txt", "/etc/"), "/etc/a b.txt"), (("tree", "/tmp/tree/deep/x"), "/tmp/tree/deep/x/deep")):
+            put = self.sbx_session("put", "--json", "work", *words)
+            self.assertEqual(put.status, 125, put)
+            self.assertIn(path, [each["path"] for each in put.json["left"]])
+
+    def test_what_is_far_too_much_is_refused_with_a_cure(self):
+        self.start_session("--set", "filesystem.outputs.max_bytes=\"1M\"")
+        for path in ("/", "//", "/tmp/.."):
+            got = self.sbx_session("get", "work", path)
+            self.assertEqual(got.status, 2, got)
+            self.assertIn("is the whole sandbox", got.err)
+        self.assertEqual(os.listdir(self.work), [])
+        self.exec_ok("--", "sh", "-c", "mkdir d; for i in $(seq 80); do head -c 1000000 /dev/zero >d/$i; done")
+        got = self.sbx_session("get", "work", "d")
+        self.assertEqual(got.status, 125, got)
+        self.assertIn("error[outputs-exceeded]", got.err)
+        self.assertIn("filesystem.outputs.max_bytes", got.err)
 
 
 class Ends(SessionTest):

@@ -39,7 +39,9 @@ TEST(Protected, OfSubmodulesWhatIsNoDataWhateverTheirNames) {
     return !reason_in_modules(above, name, is_folder).empty();
   };
   EXPECT_TRUE(holds_submodules("/x/.git", "Modules"));
+  EXPECT_TRUE(holds_submodules("/x/.git/worktrees/w", "modules"));
   EXPECT_FALSE(holds_submodules("/x", "modules"));
+  EXPECT_FALSE(holds_submodules("/x/worktrees/w", "modules"));
   for (const char* name : {"hooks", "Config", "config.worktree", "commondir", "gitdir"})
     for (const auto& above : {std::vector<std::string>{},
                               {"sub"},

@@ -333,7 +333,7 @@ bool is_dot_git(std::string_view name) {
 }
 
 bool holds_submodules(std::string_view folder, std::string_view name) {
-  return is_dot_git(last_of(folder)) && Folded(name).text() == "modules";
+  return is_repository(path_above(folder), last_of(folder)) && Folded(name).text() == "modules";
 }
 
 std::string_view reason_in_modules(std::span<const std::string> above, std::string_view name,

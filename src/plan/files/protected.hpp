@@ -19,7 +19,7 @@ namespace sbx::plan {
 [[nodiscard]] std::string_view reason_to_guard(std::string_view folder, std::string_view name,
                                                bool is_folder);
 
-/// ".git/modules", in letters of any case.
+/// ".git/modules", or that of a worktree, ".git/worktrees/NAME/modules"; in letters of any case.
 [[nodiscard]] bool holds_submodules(std::string_view folder, std::string_view name);
 /// Why a name below .git/modules is protected, for what leaves a sandbox: live grants seal all of .git/modules. `above`:
 /// the names between "modules" and this one. A submodule may have any name, also one with slashes, so what git would
