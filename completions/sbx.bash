@@ -47,7 +47,7 @@ _sbx_sessions() {
     local i operands=() verb=${COMP_WORDS[2]}
     for ((i = 3; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
-        --lang|-c|--session|--cells|-p|--policy|--set|--require|--timeout|--cpu-time|--cpus|--memory|--processes|--disk|--output|--workspace|--read|--write|--in|--venv|--net|--allow-host|--env|--env-file|--env-fd|--stdin|--out|--collect|--keep|--report|--report-fd|--events-fd|--color|--format|--name|--context|--results) ((i += 1)) ;;
+        --lang|-c|--session|--cells|--parameter|-p|--policy|--set|--require|--timeout|--cpu-time|--cpus|--memory|--processes|--disk|--output|--workspace|--read|--write|--in|--venv|--net|--allow-host|--env|--env-file|--env-fd|--stdin|--out|--collect|--keep|--report|--report-fd|--events-fd|--color|--format|--name|--context|--results) ((i += 1)) ;;
         -*) ;;
         *) operands+=("${COMP_WORDS[i]}") && [[ $verb == exec ]] && break ;;
         esac
@@ -72,6 +72,7 @@ _sbx_value() {
     -c) : ;;
     --session) _sbx_session_names ;;
     --cells) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    --parameter) : ;;
     -p|--policy) _sbx_policies ;;
     --set) _sbx_keys ;;
     --require) _sbx_words "memory.cgroup cpu.cgroup processes.cgroup landlock syscalls.named network.named trusted-policy all" ;;
@@ -115,14 +116,14 @@ _sbx_run() {
         word=${COMP_WORDS[i]}
         case $word in
         --) _sbx_command $((i + 1)); return ;;
-        --lang|-c|--session|--cells|-p|--policy|--set|--require|--timeout|--cpu-time|--cpus|--memory|--processes|--disk|--output|--workspace|--read|--write|--in|--venv|--net|--allow-host|--env|--env-file|--env-fd|--stdin|--out|--collect|--keep|--report|--report-fd|--events-fd|--color) ((i += 2)); continue ;;
+        --lang|-c|--session|--cells|--parameter|-p|--policy|--set|--require|--timeout|--cpu-time|--cpus|--memory|--processes|--disk|--output|--workspace|--read|--write|--in|--venv|--net|--allow-host|--env|--env-file|--env-fd|--stdin|--out|--collect|--keep|--report|--report-fd|--events-fd|--color) ((i += 2)); continue ;;
         -?*) ((i += 1)); continue ;;
         *) _sbx_command $i; return ;;
         esac
     done
     _sbx_value && return
     if [[ $cur == -* ]]; then
-        _sbx_words "--lang -c --session --cells --keep-going -p --policy --set --require --timeout --cpu-time --cpus --memory --processes --disk --output --workspace --read --write --in --venv --net --allow-host --env --env-file --env-fd --stdin -i --interactive --out --collect --diff --apply --yes --keep --json --report --report-fd --events-fd --explain --github --die-with-parent --dry-run --trace-time -q --quiet -v --verbose --color -h --help"
+        _sbx_words "--lang -c --session --cells --keep-going --parameter -p --policy --set --require --timeout --cpu-time --cpus --memory --processes --disk --output --workspace --read --write --in --venv --net --allow-host --env --env-file --env-fd --stdin -i --interactive --out --collect --diff --apply --yes --keep --json --report --report-fd --events-fd --explain --github --die-with-parent --dry-run --trace-time -q --quiet -v --verbose --color -h --help"
     else
         _sbx_command $COMP_CWORD
     fi

@@ -10,7 +10,7 @@ function __sbx_operand
             case --
                 echo (math $i + 1)
                 return 0
-            case --lang -c --session --cells -p --policy --set --require --timeout --cpu-time --cpus --memory --processes --disk --output --workspace --read --write --in --venv --net --allow-host --env --env-file --env-fd --stdin --out --collect --keep --report --report-fd --events-fd --color
+            case --lang -c --session --cells --parameter -p --policy --set --require --timeout --cpu-time --cpus --memory --processes --disk --output --workspace --read --write --in --venv --net --allow-host --env --env-file --env-fd --stdin --out --collect --keep --report --report-fd --events-fd --color
                 set i (math $i + 2)
             case '-*'
                 set i (math $i + 1)
@@ -88,7 +88,7 @@ function __sbx_session_operands
     set -l i 4
     while test $i -le (count $words)
         switch $words[$i]
-            case --lang -c --session --cells -p --policy --set --require --timeout --cpu-time --cpus --memory --processes --disk --output --workspace --read --write --in --venv --net --allow-host --env --env-file --env-fd --stdin --out --collect --keep --report --report-fd --events-fd --color --format --name --context --results
+            case --lang -c --session --cells --parameter -p --policy --set --require --timeout --cpu-time --cpus --memory --processes --disk --output --workspace --read --write --in --venv --net --allow-host --env --env-file --env-fd --stdin --out --collect --keep --report --report-fd --events-fd --color --format --name --context --results
                 set i (math $i + 1)
             case '-*'
             case '*'
@@ -396,6 +396,7 @@ complete -c sbx -n __sbx_run_options -s c -x -d 'Run CODE, a program in the lang
 complete -c sbx -n __sbx_run_options -l session -x -a '(__sbx_session_names)' -d 'Run it as a call of this session, which is started first with this policy if it isn\'t there'
 complete -c sbx -n __sbx_run_options -l cells -r -F -d 'Run the code cells of a notebook, or of a script that is divided by lines # %% (.js: // %%), one after the other in one interpreter'
 complete -c sbx -n __sbx_run_options -l keep-going -d 'With --cells, go on after a cell that raised an error'
+complete -c sbx -n __sbx_run_options -l parameter -x -d 'With --cells, give a variable this value, in a cell after the one that is tagged "parameters"'
 complete -c sbx -n __sbx_run_options -s p -l policy -r -F -a '(__sbx_policies)' -d 'A policy by name, or a policy file'
 complete -c sbx -n __sbx_run_options -l set -x -a '(__sbx_keys)=' -d 'Set one key of the policy, as in --set \'limits.memory="512M"\''
 complete -c sbx -n __sbx_run_options -l require -x -a 'memory.cgroup cpu.cgroup processes.cgroup landlock syscalls.named network.named trusted-policy all' -d 'Refuse to run when this could only be enforced in a weaker way, or not at all.'

@@ -64,11 +64,16 @@ int completions_command(const Invocation& typed) {
   return print(for_program(text, SBX_PROGRAM_NAME));
 }
 
+/// Options that mean nothing without --cells are refused there.
+bool is_of_notebooks(const CellOptions& cell) {
+  return !cell.notebook.empty() || cell.keep_going || !cell.parameters.empty();
+}
+
 int dispatch(const Invocation& typed, const Process& process) {
   if (typed.version) return print("sbx " SBX_VERSION "\n");
   if (typed.help) return print(help_text(describe_tree(), typed.command, sheet_for(typed)));
   if (typed.command.empty()) return print(std::string(kFirstSteps));
-  if (typed.command == "run" && (typed.cell.keep_going || !typed.cell.notebook.empty()))
+  if (typed.command == "run" && is_of_notebooks(typed.cell))
     return cells_command(typed, {.arguments = process.area, .started = process.started});
   if (typed.command == "run" && !typed.session.empty())
     return run_in_session(typed, {.arguments = process.area, .started = process.started});

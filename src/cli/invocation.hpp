@@ -34,6 +34,7 @@ struct CellOptions {
   bool stream = false;      ///< --stream
   std::string notebook;     ///< run --cells, empty if none
   bool keep_going = false;  ///< run --keep-going
+  std::vector<std::pair<std::string, std::string>> parameters;  ///< run --parameter: name, value
 };
 
 struct Invocation {

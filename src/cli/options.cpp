@@ -35,6 +35,10 @@ constexpr OptionRow kRunOptions[] = {
      "With --cells, go on after a cell that raised an error. The exit status is still that of the "
      "first one.",
      sets<&Invocation::cell, &CellOptions::keep_going>},
+    {"--parameter", "NAME=VALUE", kProgram, kEach,
+     "With --cells, give a variable this value, in a cell after the one that is tagged "
+     "\"parameters\". A VALUE that is JSON is that value, any other is text.",
+     take_parameter},
     {"-p,--policy", "POLICY", kPolicy, kEach,
      "A policy by name, or a policy file. May be given several times: later ones win. Without it: "
      "SBX_POLICY, then the policy of ~/.config/sbx/config.toml, then \"default\".",

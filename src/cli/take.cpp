@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/letters.hpp"
+#include "base/text.hpp"
 #include "base/too_large.hpp"
 #include "cli/operand.hpp"
 #include "cli/usage.hpp"
@@ -251,6 +252,25 @@ Status take_cells(Invocation& typed, std::string_view value) {
   if (value.empty())
     return bad_value("--cells needs a notebook", "for example --cells report.ipynb");
   typed.cell.notebook = std::string(value);
+  return {};
+}
+
+/// Names that a language refuses are the notebook's to refuse: only it knows the language.
+Status take_parameter(Invocation& typed, std::string_view value) {
+  constexpr std::string_view kFits =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
+  constexpr const char* kForm = "for example --parameter rows=100";
+  const auto equals = value.find('=');
+  const std::string name(value.substr(0, equals));
+  if (!is_utf8(value)) return bad_value("--parameter takes text that is UTF-8", kForm);
+  if (equals == std::string_view::npos)
+    return bad_value("--parameter needs NAME=VALUE, got \"" + printable(value) + "\"", kForm);
+  if (name.empty() || is_digit(name.front()) || name.find_first_not_of(kFits) != std::string::npos)
+    return bad_value("--parameter: \"" + printable(name) + "\" is not the name of a variable",
+                     kForm);
+  const auto same = [&name](const auto& each) { return each.first == name; };
+  std::erase_if(typed.cell.parameters, same);  // the last one wins
+  typed.cell.parameters.emplace_back(name, value.substr(equals + 1));
   return {};
 }
 

@@ -43,6 +43,7 @@ Take take_stdin;
 Take take_lang;
 Take take_code;
 Take take_cells;
+Take take_parameter;
 Take take_report;
 Take take_report_fd;
 Take take_events_fd;

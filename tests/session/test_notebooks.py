@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import resource
+import shutil
 import signal
 import subprocess
 import unittest
@@ -218,6 +219,51 @@ class Failures(NotebookTest):
         self.assertEqual((self.cells(notebook(tagged, "print(2)"))).status, 0)
         going = self.cells(notebook("1 / 0", "print(2)"), "--keep-going")
         self.assertEqual((going.status, going.out), (1, "2\n"), going)
+
+    def test_a_tagged_cell_is_skipped(self):
+        skipped = code("raise SystemExit('should be skipped')", metadata={"tags": ["skip-execution"]})
+        answer = self.cells(notebook("1", skipped, "2"), "--out", "out")
+        self.assertEqual((answer.status, answer.out), (0, "1\n2\n"), answer)
+        self.assertEqual([each["execution_count"] for each in self.written()["cells"]], [1, None, 2])
+        script = self.cells('# %% tags=["skip-execution", "slow"]\n1 / 0\n# %%\nprint(2)\n', "--out", "out", name="tags.py")
+        self.assertEqual((script.status, script.out), (0, "2\n"), script)
+        self.assertEqual(self.written("tags.ipynb")["cells"][0]["metadata"], {"tags": ["skip-execution", "slow"]})
+
+    def test_parameters_are_set_after_the_tagged_cell(self):
+        defaults = code("n = 1\ntitle = 'none'", metadata={"tags": ["parameters"]})
+        given = ("--parameter", "n=12345678901234567890123", "--parameter", "title=a \"text\"", "--parameter", 'more={"a": [1.50, null, true], "é": "x\\u0000"}')
+        answer = self.cells(notebook("0", defaults, "print(n, title, more)"), *given, "--out", "out")
+        self.assertEqual((answer.status, answer.out.splitlines()), (0, ["0", "12345678901234567890123 a \"text\" {'a': [1.5, None, True], 'é': 'x\\x00'}"]), answer)
+        cell = self.written()["cells"][2]
+        self.assertEqual((cell["id"], cell["metadata"]), ("injected-parameters", {"tags": ["injected-parameters"]}))
+        self.assertIn("n = 12345678901234567890123\n", cell["source"])
+        # A notebook that was written so is run again with others: the last value of a name wins.
+        again = self.cells(json.dumps(self.written()), "--parameter", "n=1", "--parameter", "n=2", "--parameter", "title=[]", "--parameter", "more=", "--json")
+        record = self.record(again)
+        self.assertEqual((record["parameters"], len(record["cells"])), ({"n": "2", "title": "[]", "more": ""}, 4))
+        self.assertEqual(record["cells"][3]["record"]["stdout"]["text"], "2 [] \n")
+
+    def test_parameters_in_each_language(self):
+        value = '{"list": [1, "it\'s", false]}'
+        for name, mark, source, expected in (
+                ("a.js", "//", "const n = 1\n// %%\nn + more.list[1]", "\"5it's\"\n"), ("b.js", "//", "let m = 0, n = 1\n// %%\nn + more.list.length", "8\n"),
+                ("a.R", "#", "n <- 1\n# %%\ncat(n, more$list[[2]], more$list[[3]])", "5 it's FALSE"), ("a.sh", "#", 'n=1\n# %%\necho "$n $more"', f"5 {value}\n")):
+            if name.endswith(".js") and shutil.which("node") is None or name.endswith(".R") and shutil.which("Rscript") is None:
+                continue
+            answer = self.cells(f'{mark} %% tags=["parameters"]\n{source}\n', "--parameter", "n=5", "--parameter", "more=" + value, name=name)
+            self.assertEqual((answer.status, answer.out.replace("'5it\\'s'", "\"5it's\"")), (0, expected), answer)
+
+    def test_bad_parameters_are_refused(self):
+        for typed, word in (("n", "needs NAME=VALUE"), ("=1", '"" is not the name of a variable'), ("a b=1", '"a b" is not the name'), ("1a=1", '"1a" is not the name'),
+                            (os.fsdecode(b"a=\xff"), "UTF-8"), ("a.b=1", '"a.b" is not the name of a variable in python')):
+            self.refused(notebook("1"), word, "--parameter", typed)
+        self.refused("echo", "no NUL character", "--parameter", 'a="\\u0000"', name="a.sh")
+        self.assertIn("--parameter without --cells", self.run_sbx("run", "--parameter", "a=1", "--", "true").err)
+        # Without a cell for them they come first, and that is said; a name that Python refuses fails where it stands.
+        first = self.cells(notebook("a"), "--parameter", "a=text")
+        self.assertEqual((first.status, first.out), (0, "'text'\n"), first)
+        self.assertIn('no cell is tagged "parameters"', first.err)
+        self.assertIn("cell 1 (In [1]), line 2: SyntaxError", self.cells(notebook("a"), "--parameter", "class=1").err)
 
     def test_a_cell_over_its_time_ends_the_run(self):
         answer = self.cells(notebook("print(1)", "while True: pass", "print(3)"), "--timeout", "1s", "--out", "out")

@@ -12,6 +12,7 @@
 #include "cli/notebook/cell_run.hpp"
 #include "cli/notebook/file.hpp"
 #include "cli/notebook/notebook.hpp"
+#include "cli/notebook/parameters.hpp"
 #include "cli/notebook/starter.hpp"
 #include "cli/report.hpp"
 #include "cli/usage.hpp"
@@ -58,7 +59,10 @@ Status check_notebook_options(const Invocation& typed) {
       {typed.output.dry_run, "--dry-run"},
       {typed.output.trace_time, "--trace-time"}};
   if (typed.cell.notebook.empty())
-    return usage("usage", "--keep-going without --cells has no effect", "--cells FILE");
+    return usage("usage",
+                 fmt::format("{} without --cells has no effect",
+                             typed.cell.keep_going ? "--keep-going" : "--parameter"),
+                 "--cells FILE");
   for (const auto& [is_given, option] : unfit)
     if (is_given) return excluded(option);
   if (!collect.empty() && folder.empty())
@@ -104,6 +108,7 @@ class CellsCommand {
     notebook_ = SBX_TRY(read_notebook(file_));
     language_ = SBX_TRY(choose_language());
     name_language(notebook_, language_);
+    SBX_TRY(give_parameters());
     if (!typed_.bring_out.folder.empty())
       target_.emplace(SBX_TRY(NotebookTarget::prepare(typed_.bring_out.folder, file_)));
     if (std::ranges::any_of(notebook_.cells, &NotebookCell::runs))
@@ -115,6 +120,16 @@ class CellsCommand {
     is_written_ = true;
     if (!typed_.output.quiet)
       write_stderr("sbx: the notebook is in " + printable(target_->shown()) + "\n");
+    return {};
+  }
+
+  Status give_parameters() {
+    const auto& given = typed_.cell.parameters;
+    if (given.empty()) return {};
+    const bool has_place = SBX_TRY(set_parameters(notebook_, language_, given));
+    if (!has_place && !is_silent())
+      write_stderr(
+          "sbx: no cell is tagged \"parameters\": the parameters are in a new first cell\n");
     return {};
   }
 
@@ -337,6 +352,9 @@ class CellsCommand {
     if (error_) outcome["code"] = error_->code;
     if (error_ && !error_->hint.empty()) outcome["hint"] = lossy_utf8(error_->hint);
     json["outcome"] = std::move(outcome);
+    Json parameters = Json::object();
+    for (const auto& [name, value] : typed_.cell.parameters) parameters[name] = value;
+    json["parameters"] = std::move(parameters);
     json["cells"] = cells_;
     json["not_run"] = not_run_;
     if (is_written_)

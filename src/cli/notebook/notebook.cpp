@@ -108,16 +108,6 @@ bool is_attachments(const NotebookJson& value) {
          });
 }
 
-bool is_tags(const NotebookJson& value) {
-  if (!value.is_array()) return false;
-  std::set<std::string> seen;
-  return std::ranges::all_of(value, [&seen](const NotebookJson& tag) {
-    return tag.is_string() && !tag.get_ref<const std::string&>().empty() &&
-           tag.get_ref<const std::string&>().find(',') == std::string::npos &&
-           seen.insert(tag.get<std::string>()).second;
-  });
-}
-
 bool is_name(const NotebookJson& value) {
   return value.is_string() && !value.get_ref<const std::string&>().empty();
 }
@@ -277,8 +267,7 @@ class Reader {
       cell.metadata = SBX_TRY(object(*metadata, place() + ": \"metadata\""));
     SBX_TRY(check(cell.metadata, kCellMetadata, place() + ": metadata"));
     cell.metadata.erase("execution");  // times of an earlier run
-    if (const auto* const tags = member(cell.metadata, "tags"))
-      cell.may_raise = std::ranges::find(*tags, "raises-exception") != tags->end();
+    cell.heed_tags();
     if (const auto* const id = member(json, "id"); id != nullptr && id->is_string())
       cell.id = id->get<std::string>();
     const auto* const attachments = member(json, "attachments");
@@ -330,8 +319,26 @@ void fill(NotebookJson& object, const char* key, const char* value) {
 
 }  // namespace
 
+void NotebookCell::heed_tags() {
+  const auto* const tags = member(metadata, "tags");
+  if (tags == nullptr) return;
+  constexpr std::pair<const char*, bool NotebookCell::*> kTags[] = {
+      {"raises-exception", &NotebookCell::may_raise},
+      {"skip-execution", &NotebookCell::is_skipped},
+      {"parameters", &NotebookCell::has_parameters},
+      {"injected-parameters", &NotebookCell::has_given_parameters}};
+  for (const auto& [tag, member_of_cell] : kTags)
+    this->*member_of_cell = std::ranges::find(*tags, tag) != tags->end();
+}
+
+std::string free_cell_id(const std::vector<NotebookCell>& cells, std::string wanted) {
+  while (std::ranges::find(cells, wanted, &NotebookCell::id) != cells.end()) wanted += "-a";
+  return wanted;
+}
+
 bool NotebookCell::runs() const {
-  return kind == Kind::code && source.find_first_not_of(" \t\r\n\f\v") != std::string::npos;
+  return kind == Kind::code && !is_skipped &&
+         source.find_first_not_of(" \t\r\n\f\v") != std::string::npos;
 }
 
 Result<Notebook> parse_notebook(std::string_view text, const std::string& shown) {
@@ -353,6 +360,16 @@ void name_language(Notebook& notebook, const std::string& language) {
     info["mimetype"] = each.mime;
     return;
   }
+}
+
+bool is_tags(const NotebookJson& value) {
+  if (!value.is_array()) return false;
+  std::set<std::string> seen;
+  return std::ranges::all_of(value, [&seen](const NotebookJson& tag) {
+    return tag.is_string() && !tag.get_ref<const std::string&>().empty() &&
+           tag.get_ref<const std::string&>().find(',') == std::string::npos &&
+           seen.insert(tag.get<std::string>()).second;
+  });
 }
 
 bool holds_json(std::string_view mime) {

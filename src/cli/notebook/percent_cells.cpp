@@ -59,10 +59,11 @@ class Script {
     const auto tags = mark.find("tags=[");
     const auto end = mark.find(']', tags == std::string_view::npos ? 0 : tags);
     if (tags == std::string_view::npos || end == std::string_view::npos) return;
-    const std::string_view list = mark.substr(tags + 5, end - tags - 4);
-    if (list.find("\"raises-exception\"") == std::string_view::npos) return;
-    cell_.may_raise = true;
-    cell_.metadata["tags"] = {"raises-exception"};
+    const auto list = NotebookJson::parse(mark.substr(tags + 5, end - tags - 4), nullptr,
+                                          /*allow_exceptions=*/false);
+    if (!is_tags(list)) return;
+    cell_.metadata["tags"] = list;
+    cell_.heed_tags();
   }
 
   void end_cell() {
