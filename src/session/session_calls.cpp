@@ -210,6 +210,9 @@ void Session::answer_question(Call& call) {
                          {{"refused", denials_to_json(call.refused)},
                           {"failed", failures_to_json(new_failures(call.failed_before, now))}});
     call.refused.clear();  // a context asks after each cell
+    // What failed meanwhile is of a call that did something: a context that waits has no part in it.
+    for (const auto& [number, other] : calls_.all())
+      if (!does_something(*other)) other->failed_before = now;
     call.failed_before = std::move(now);
     return;
   }

@@ -55,6 +55,8 @@ namespace sbx::child {
   X(overlay, construction, "a granted directory is in the new root, copy-on-write or read-only") \
   X(device, construction, "a harmless device is in the new root")                                \
   X(proc, construction, "/proc shows the sandbox only")                                          \
+  X(processes, construction,                                                                     \
+    "the supervisor has a procfs of the sandbox's own, where the host's hides processes")        \
   X(nested_namespaces, protection, "no user namespace can be made inside")                       \
   X(devpts, construction, "pseudo-terminals are the sandbox's own")                              \
   X(mask, protection, "dangerous files of /proc are hidden")                                     \

@@ -281,13 +281,14 @@ Status Spawning::Build::clone() {
   request_.stamp("grants");
   const UniqueFd tree = SBX_TRY(disk_tree(request_.disk, request_.identity));
   const Block block =
-      pack(request_.plan, {.role = request_.role,
-                           .network = request_.network,
-                           .sources = sources,
-                           .disk = request_.disk.folder,
-                           .waits_for_copies = static_cast<bool>(request_.disk.fill),
-                           .list_processes = !host::lists_processes(),
-                           .window = window_of(request_.plan)});
+      pack(request_.plan,
+           {.role = request_.role,
+            .network = request_.network,
+            .sources = sources,
+            .disk = request_.disk.folder,
+            .waits_for_copies = static_cast<bool>(request_.disk.fill),
+            .list_processes = !host::lists_processes() && SBX_TRY(passes(fault_, Stage::processes)),
+            .window = window_of(request_.plan)});
   const UniqueFd sealed = SBX_TRY(block.seal());
   channels_ = SBX_TRY(make_channels());
   child::Start start{.block = sealed.get(),

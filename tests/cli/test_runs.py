@@ -136,6 +136,28 @@ class Runs(Waiting):
         self.assertNotIn(pids[0], listed)
         self.assertIn(pids[1], listed, "the twin: the name itself is well formed")
 
+    def test_a_name_that_a_program_of_a_sandbox_holds_is_not_listed(self):
+        """With the host's network its abstract names are the host's too, unix(7)."""
+        code = ("import os, socket, sys; s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
+                "name = 'r_%016x' % int.from_bytes(os.urandom(8), 'big')\n"
+                "s.bind('\\0sbx-run-' + name + '-forged'); s.listen(); print(name, flush=True); input(); print('went on')")
+        inside = self.start_sbx("--set", 'network.mode="host"', "--lang", "python", "-c", code, json_record=False, stdin=subprocess.PIPE)
+        self.addCleanup(self.end, inside)
+        forged = inside.stdout.readline().decode().strip()
+        outside = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        sbxtest.known_children().add(outside.pid)
+        self.addCleanup(self.end, outside)
+        twin = outside.stdout.readline().decode().strip()
+        self.assertRegex(forged + twin, "^r_[0-9a-f]{16}r_[0-9a-f]{16}$")
+        listed = {run["id"]: pid for pid, run in self.listed().items()}
+        self.assertIn(inside.pid, listed.values(), "the run itself")
+        self.assertNotIn(forged, listed)
+        self.assertEqual(listed[twin], outside.pid, "the name itself is well formed")
+        answer = self.ask("stop", forged)
+        self.assertEqual(answer.returncode, 2, answer)
+        self.assertIn(self.error("no-such-run"), answer.stderr)
+        self.assertIn(b"went on", inside.communicate(b"\n")[0])
+
     def test_a_sandbox_does_not_see_runs(self):
         process = self.waiting()
         self.assertIn(process.pid, self.listed())

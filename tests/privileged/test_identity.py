@@ -1,6 +1,7 @@
 """Root's runs: a uid of their own on the host, and granted files that behave as for their owner."""
 
 import fcntl
+import json
 import os
 import pathlib
 import resource
@@ -97,6 +98,35 @@ class Identity(SbxTest):
             self.addCleanup(each.stdin.close)
             self.assertEqual(each.stdout.readline(), b"bound\n")
         self.exited(self.sbx("--", "true"))
+
+    def test_a_home_of_another_user_is_not_taken_for_roots(self):
+        """As sudo -E leaves HOME: root's files are not made there, and what its owner wrote there decides nothing."""
+        theirs = self.tmp / "theirs"
+        passwd = self.write("passwd", f"root:x:0:0:root:{self.home}:/bin/sh\nnobody:x:65534:65534:nobody:{theirs}:/bin/sh\n", folder=self.tmp)
+        for home, policy in ((theirs, "strict"), (self.home, "shell")):
+            (home / ".config/sbx").mkdir(parents=True)
+            (home / ".config/sbx/config.toml").write_text(f'policy = "{policy}"\n')
+        for each in (theirs, *theirs.rglob("*")):
+            os.chown(each, 65534, 65534)
+        before = sorted((str(each), each.stat().st_mtime_ns) for each in theirs.rglob("*"))
+
+        def sbx(*words):
+            ended = subprocess.run(["unshare", "--mount", "--propagation", "private", "sh", "-c", 'mount --bind "$0" /etc/passwd && exec "$@"', str(passwd), sbxtest.SBX, *words],
+                                   env=self.environment({"HOME": str(theirs), "SUDO_USER": "nobody", "SUDO_UID": "65534"}), cwd=self.work,
+                                   stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+            self.assertEqual(ended.returncode, 0, ended)
+            return ended.stdout
+        record = json.loads(sbx("run", "--json", "--keep", "set", "--", "sh", "-c", "echo made >made"))
+        self.assertEqual(record["policy"]["name"], "shell", "of root's own configuration")
+        self.assertTrue((self.home / ".local/state/sbx/changes/set").is_dir())
+        sbx("changes", "apply", "--yes", "set")
+        self.assertEqual((self.work / "made").read_text(), "made\n")
+        sbx("session", "start", "sudo-test")
+        try:
+            self.assertEqual(sbx("session", "exec", "sudo-test", "--", "cat", "made"), "made\n")
+        finally:
+            sbx("session", "stop", "sudo-test")
+        self.assertEqual(sorted((str(each), each.stat().st_mtime_ns) for each in theirs.rglob("*")), before)
 
     def test_no_group_of_the_caller_is_kept(self):
         ended = self.python("import os; print(os.getgroups(), os.getgid())")

@@ -20,11 +20,11 @@ class HiddenProcesses(SbxTest):
         for folder in (self.tmp, self.home, self.work):
             os.chown(folder, NOBODY, NOBODY)
 
-    def hidden(self, hidepid, *words):
+    def hidden(self, hidepid, *words, env=None):
         """Runs sbx as nobody, who sees a new /proc with that option."""
         script = 'mount -t proc -o "hidepid=$0" sbx-test /proc && exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"'
-        process = sbxtest.start(["unshare", "--mount", "--propagation", "private", "sh", "-c", script, str(hidepid), SBX, *map(str, words)],
-                                env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = sbxtest.start(["unshare", "--mount", "--propagation", "private", "sh", "-c", script, str(hidepid),
+                                 sbxtest.binary_for(env or {}), *map(str, words)], env=self.environment(env), cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         out, err = process.communicate(timeout=HANG)
         return process.returncode, out, err
 
@@ -58,6 +58,24 @@ class HiddenProcesses(SbxTest):
             self.assertEqual(session("exec", "work", "--", "echo", "lives")[:2], (0, b"lives\n"))
         finally:
             self.assertEqual(session("stop", "work")[0], 0)
+
+    def test_where_nothing_shows_them_it_is_refused(self):
+        """Without a procfs of the sandbox's own nobody could see that a budget is exceeded."""
+        marker = self.work / "ran"
+        words = ("run", "--json", "--workspace", f"{self.work}:read-write", "--", "touch", marker)
+        for fault, code in (({"SBX_TEST_SKIP": "processes"}, "processes-hidden"), ({"SBX_TEST_FAIL": "processes:EIO"}, "setup-processes")):
+            with self.subTest(fault=fault):
+                status, out, err = self.hidden(2, *words, env=fault)
+                outcome = json.loads(out)["outcome"]
+                self.assertEqual((status, outcome["status"], outcome["code"]), (125, "setup-failed", code), err)
+                self.assertFalse(marker.exists())
+                status, out, err = self.hidden(2, "session", "start", "work", "--json", env=fault)
+                self.assertEqual((status, json.loads(out)["error"]["code"]), (125, code), err)
+                self.assertEqual(json.loads(self.hidden(2, "session", "list", "--json")[1])["sessions"], [])
+        self.assertEqual(self.hidden(2, *words)[0], 0)
+        self.assertTrue(marker.exists())
+        # Nothing is hidden: the stage is not entered.
+        self.assertEqual(self.hidden(0, *words, env={"SBX_TEST_SKIP": "processes"})[0], 0)
 
     def test_doctor_says_which(self):
         facts = {}

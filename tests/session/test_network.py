@@ -1,5 +1,7 @@
 """Refusals of a session's network: each call and cell hears of its own, each time."""
 
+import json
+import socket
 
 import sessiontest
 from sessiontest import SessionTest
@@ -43,6 +45,34 @@ class Refusals(SessionTest):
         self.assertEqual(self.cell("1", "idle"), {})
         self.called(ASK.format(name="calls.example.org"))
         self.assertEqual(self.cell("1", "idle"), {})
+
+    def test_an_allowed_destination_that_fails_is_told_as_a_run_tells_it(self):
+        with socket.socket() as server:
+            server.bind(("127.0.0.1", 0))  # it does not listen: whoever connects is refused
+            allowed = f"host.sbx.internal:{server.getsockname()[1]}"
+            code = f"import socket\ntry: socket.create_connection(('host.sbx.internal', {server.getsockname()[1]}), 60).close()\nexcept OSError: pass\n"
+            run = self.finish(self.start_sbx("--json", "--allow-host", allowed, "--lang", "python", "-c", code, json_record=False), json_record=False)
+            failed = json.loads(run.out)["network"]["failed"]
+            self.assertEqual([(each["what"], each["count"]) for each in failed], [(allowed, 1)], run)
+            self.start_session("--allow-host", allowed)
+
+            def called(*options):
+                return self.sbx_session("exec", "work", *options, "--", "/usr/bin/python3", "-c", code)
+
+            def cell(*options):
+                return self.sbx_session("eval", "work", *options, "-c", code)
+            self.sbx_session("eval", "work", "--context", "idle", "-c", "1")
+            for ask in (called, cell, called, cell):
+                self.assertEqual(ask("--json").record["network"]["failed"], failed)
+                self.assertIn(f"network: {allowed}: refused by ", ask().err)
+            # It is told once, and to whom it failed.
+            self.assertEqual(self.exec_json("--", "true").record["network"]["failed"], [])
+            for context in ("python", "idle"):
+                self.assertEqual(self.sbx_session("eval", "work", "--context", context, "--json", "-c", "1").record["network"]["failed"], [])
+            server.listen()
+            for ask in (called, cell):
+                self.assertEqual(ask("--json").record["network"]["failed"], [])
+                self.assertNotIn("network:", ask().err)
 
     def test_what_a_cell_left_behind_asks_is_told_by_the_next(self):
         self.start_session("--allow-host", "allowed.example.org:443")
