@@ -10,6 +10,8 @@ namespace {
 constexpr std::size_t kMostNamed = 1000;  ///< values left out of one cell's answer
 constexpr std::size_t kMostForms = 100;   ///< of one value
 constexpr std::size_t kLongestMime = 200;
+constexpr std::size_t kLongestDisplay = 200;  ///< the name of a display
+constexpr std::size_t kMostErrors = 100;      ///< that are told of one cell; a driver reports one
 constexpr std::size_t kLongestText = std::size_t{512} << 10;  ///< of an error's parts
 /// What a result or a value without content takes here all the same.
 constexpr std::uint64_t kOfResult = 100;
@@ -27,6 +29,11 @@ std::string bounded_text(const Json& object, const char* key) {
   std::string text = found->get<std::string>();
   if (text.size() > kLongestText) text = lossy_utf8(std::string_view(text).substr(0, kLongestText));
   return text;
+}
+
+std::string display_of(const Json& message) {
+  std::string name = bounded_text(message, "display");
+  return name.size() > kLongestDisplay ? std::string() : name;
 }
 
 std::uint64_t number_of(const Json& object, const char* key) {
@@ -61,6 +68,8 @@ CellAnswer::Said CellAnswer::take(const Json& message) {
   if (done_ || bounded_text(message, "nonce") != nonce_) return Said::other;
   const std::string event = bounded_text(message, "event");
   if (event == "result") return take_result(message);
+  if (event == "clear") return take_clear(message);
+  if (event == "place") return take_place(message);
   if (event == "error") return take_error(message);
   if (event == "done") return take_done(message);
   return Said::other;
@@ -106,11 +115,43 @@ CellAnswer::Said CellAnswer::take_result(const Json& message) {
   left_ -= kOfResult;
   last_ = {{"main", *main}, {"data", std::move(kept)}, {"file", nullptr}};
   if (!left_out.empty()) last_["left_out"] = std::move(left_out);
-  results_.push_back(last_);
+  keep(message, last_);
   return Said::result;
 }
 
+/// Where a display of this cell has the same name, an update takes its place: so a notebook shows it.
+void CellAnswer::keep(const Json& message, Json result) {
+  const std::string display = display_of(message);
+  if (display.empty()) return results_.push_back({{}, std::move(result)});
+  const Json* const update = member(message, "update");
+  last_["display_id"] = display;
+  if (update == nullptr || *update != true) return results_.push_back({display, std::move(result)});
+  last_["update"] = true;
+  const auto earlier = std::ranges::find(results_, display, &Result::display);
+  if (earlier == results_.end()) return results_.push_back({display, last_});
+  for (Result& each : results_)
+    if (each.display == display) each.json = result;
+}
+
+CellAnswer::Said CellAnswer::take_clear(const Json& message) {
+  if (left_ < kOfResult) return Said::other;
+  left_ -= kOfResult;
+  const Json* const wait = member(message, "wait");
+  last_ = {{"wait", wait != nullptr && *wait == true}};
+  return Said::clear;
+}
+
+CellAnswer::Said CellAnswer::take_place(const Json& message) {
+  const std::string display = display_of(message);
+  if (left_ < kOfResult || display.empty()) return Said::other;
+  left_ -= kOfResult;
+  last_ = {{"display_id", display}};
+  results_.push_back({display, nullptr});
+  return Said::place;
+}
+
 CellAnswer::Said CellAnswer::take_error(const Json& message) {
+  if (++errors_ > kMostErrors) return Said::other;
   const Json* const line = member(message, "line");
   error_ = {{"name", bounded_text(message, "name")},
             {"value", bounded_text(message, "value")},
@@ -133,8 +174,11 @@ CellAnswer::Said CellAnswer::take_done(const Json& message) {
 
 Json CellAnswer::json() const {
   if (!done_ && results_.empty() && error_.is_null()) return nullptr;
+  Json results = Json::array();
+  for (const Result& each : results_)
+    if (!each.json.is_null()) results.push_back(each.json);
   Json answer{{"ok", done_ && ok_},
-              {"results", results_},
+              {"results", std::move(results)},
               {"error", error_},
               {"exit", exit_},
               {"count", count_}};

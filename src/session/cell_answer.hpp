@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include <sbx/units.hpp>
 
@@ -19,13 +20,15 @@ class CellAnswer {
   enum class Said : std::uint8_t {
     other,    ///< nothing about this cell
     result,   ///< `last()` is what is kept of it
+    clear,    ///< the same: what the cell showed goes
+    place,    ///< the same: the result of this name, which comes later, belongs here
     error,    ///< the same
     done,     ///< the cell is over
     garbled,  ///< no message of a driver's
   };
   Said take(const Json& message);
 
-  /// The result or error that take() has just kept; null: nothing.
+  /// What take() has just kept, for those who follow the cell; null: nothing.
   [[nodiscard]] const Json& last() const { return last_; }
   [[nodiscard]] bool is_done() const { return done_; }
   [[nodiscard]] bool ok() const { return ok_; }
@@ -34,6 +37,9 @@ class CellAnswer {
 
  private:
   Said take_result(const Json& message);
+  Said take_clear(const Json& message);
+  Said take_place(const Json& message);
+  void keep(const Json& message, Json result);
   Said take_error(const Json& message);
   Said take_done(const Json& message);
   void leave_out(Json& names, const std::string& mime, std::uint64_t bytes);
@@ -41,9 +47,15 @@ class CellAnswer {
   std::string nonce_;
   std::uint64_t count_;
   std::uint64_t left_;  ///< bytes for more values
+  std::size_t errors_ = 0;
   std::size_t named_ = 0;
   std::uint64_t unnamed_ = 0;  ///< values that are left out and not even named
-  Json results_ = Json::array();
+  /// A result, or the place of one that has not come; its name is kept beside it, empty: none.
+  struct Result {
+    std::string display;
+    Json json;
+  };
+  std::vector<Result> results_;
   Json error_;
   Json exit_;
   Json last_;

@@ -216,6 +216,10 @@ class ContextWorker {
     switch (current_->said->take(message)) {
       case CellAnswer::Said::result:
         return current_->tell("result", current_->said->last(), position);
+      case CellAnswer::Said::clear:
+        return current_->tell("clear", current_->said->last(), position);
+      case CellAnswer::Said::place:
+        return current_->tell("place", current_->said->last(), position);
       case CellAnswer::Said::error:
         return current_->tell("error", current_->said->last(), position);
       case CellAnswer::Said::done:

@@ -129,6 +129,32 @@ class Cells(NotebookTest):
                     for each in self.written()["cells"][0]["outputs"]]
             self.assertEqual(made, expected, options)
 
+    def shown_in(self, name="book.ipynb"):
+        """The outputs of each cell: text of a stream, or the forms of a value."""
+        return [["".join(each["text"]) if each["output_type"] == "stream" else {mime: "".join(form) for mime, form in each["data"].items()}
+                 for each in cell["outputs"]] for cell in self.written(name)["cells"]]
+
+    def test_what_was_shown_is_cleared_and_updated(self):
+        cells = ("from IPython.display import clear_output, update_display\nprint('gone')\nfor i in range(3): clear_output(wait=True); print('step', i)",
+                 "print('kept'); clear_output(wait=True)",
+                 "print('gone'); display('gone'); clear_output(); print('stays')",
+                 "h = display('a', display_id=True); print('x'); h.update('b'); display('one', display_id='k'); display('two', display_id='k'); None",
+                 "update_display('later', display_id='k'); update_display('nowhere', display_id='none')")
+        for options in ((), ("--json",)):
+            answer = self.cells(notebook(*cells), "--out", "out", *options)
+            self.assertEqual(answer.status, 0, answer)
+            later = {"text/plain": "'later'"}
+            self.assertEqual(self.shown_in(), [["step 2\n"], ["kept\n"], ["stays\n"], [{"text/plain": "'b'"}, "x\n", later, later], []], options)
+        values = self.record(answer)["cells"][4]["record"]["answer"]["results"]
+        self.assertEqual([(each["display_id"], each["update"]) for each in values], [("k", True), ("none", True)])
+
+    @unittest.skipUnless(shutil.which("Rscript"), "R is not installed")
+    def test_plots_of_r_stand_where_they_were_drawn(self):
+        drawn = "print(1); plot(1:3); lines(1:3); print(2); par(mfrow = c(1, 2)); plot(1); plot(2); cat('3\\n')\nfor (i in 4:5) { par(mfrow = c(1, 1)); plot(i); cat(i, '\\n') }\n6"
+        self.assertEqual(self.cells(f"# %%\n{drawn}\n# %%\npdf('own.pdf'); plot(1); invisible(dev.off()); cat('none\\n')\n", "--out", "out", name="plots.R").status, 0)
+        shown = [["picture" if isinstance(each, dict) and "image/png" in each else each for each in cell] for cell in self.shown_in("plots.ipynb")]
+        self.assertEqual(shown, [["[1] 1\n", "picture", "[1] 2\n", "picture", "3\n", "picture", "4 \n", "picture", "5 \n", {"text/plain": "[1] 6"}], ["none\n"]])
+
     @unittest.skipUnless(has_nbformat(), "python3-nbformat is not installed")
     def test_debians_nbformat_accepts_what_is_written(self):
         self.assertEqual(self.cells(notebook("1"), "--out", "out").status, 0)

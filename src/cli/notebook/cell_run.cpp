@@ -186,7 +186,9 @@ class NotebookCellRun {
     err_.stream().deliver_until(member_or(event, "after_err", std::uint64_t{0}));
     keep(event);
     const Json& what = part(event, "what");
-    if (member_or(event, "event", "") == "error") return tell_error(what);
+    const std::string kind = member_or(event, "event", "");
+    if (kind == "error") return tell_error(what);
+    if (kind != "result") return;
     const char* const cure =
         typed_.bring_out.folder.empty() ? "--out DIR saves it in the notebook" : "";
     if (out_.failure()) return;  // that is said once
@@ -212,8 +214,12 @@ class NotebookCellRun {
   }
 
   void keep(const Json& event) {
-    if (member_or(event, "event", "") == "error") return outputs_.add_error(part(event, "what"));
-    outputs_.add_result(part(event, "what"));
+    const Json& what = part(event, "what");
+    const std::string kind = member_or(event, "event", "");
+    if (kind == "error") return outputs_.add_error(what);
+    if (kind == "clear") return outputs_.clear(member_or(what, "wait", false));
+    if (kind == "place") return outputs_.add_place(member_or(what, "display_id", ""));
+    outputs_.add_result(what);
   }
 
   const Invocation& typed_;

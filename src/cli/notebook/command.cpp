@@ -232,7 +232,7 @@ class CellsCommand {
     if (end.error) return could_not_run(cell, end);
     const bool answered = member_or(part(end.record, "outcome"), "status", "") == "answered";
     if (!answered) end.outputs.add_end(end.record["outcome"]);
-    cell.outputs = end.outputs.take();
+    keep_outputs(cell, end.outputs);
     const bool is_right = end.status == 0 || (answered && cell.may_raise);
     cells_.push_back(cell_entry(cell, end.record, is_right));
     if (!is_silent()) tell_denials(end.record, kCures, paint());
@@ -249,10 +249,21 @@ class CellsCommand {
     if (raised_ && typed_.cell.keep_going) stops_ = false;
   }
 
+  /// A cell may give new data to what an earlier one displayed.
+  void keep_outputs(NotebookCell& cell, NotebookOutputs& outputs) {
+    auto [made, displays, updates] = outputs.take();
+    for (const auto& [display, data] : updates)
+      for (const Display& each : displays_)
+        if (each.name == display) each.cell->outputs[each.number]["data"] = data;
+    cell.outputs = std::move(made);
+    for (auto& [display, number] : displays)
+      displays_.push_back({std::move(display), &cell, number});
+  }
+
   void could_not_run(NotebookCell& cell, EndedCell& end) {
     const Error& error = *end.error;
     end.outputs.add_end({{"status", "setup-failed"}, {"detail", error.text()}});
-    cell.outputs = end.outputs.take();
+    keep_outputs(cell, end.outputs);
     if (!end.record.empty()) cells_.push_back(cell_entry(cell, end.record, false));
     stops_ = true;
     if (failed_cell_ == 0) failed_cell_ = cell.number;
@@ -384,6 +395,13 @@ class CellsCommand {
   std::string session_;
   std::uint64_t count_ = 0;
   Json cells_ = Json::array();
+  /// An output that later cells can change by its name.
+  struct Display {
+    std::string name;
+    NotebookCell* cell;
+    std::size_t number;
+  };
+  std::vector<Display> displays_;
   std::size_t not_run_ = 0;
   bool stops_ = false;
   bool raised_ = false;  ///< the last cell that ran raised an error

@@ -38,21 +38,45 @@ NotebookJson error_output(const std::string& name, const std::string& value, Not
 
 }  // namespace
 
+void NotebookOutputs::clear(bool waits) {
+  clears_next_ = waits;
+  if (waits) return;
+  parts_.clear();
+  for (std::uint64_t* const counts : {kept_, left_out_}) std::fill_n(counts, 2, 0);
+}
+
+void NotebookOutputs::clear_if_due() {
+  if (clears_next_) clear(false);
+}
+
+void NotebookOutputs::add(Part part) {
+  clear_if_due();
+  parts_.push_back(std::move(part));
+}
+
 void NotebookOutputs::write(const std::string& name, std::string_view bytes) {
+  if (bytes.empty()) return;
+  clear_if_due();
   const std::size_t side = name == "stdout" ? 0 : 1;
   const std::size_t kept =
       std::min<std::uint64_t>(bytes.size(), kMostKept - std::min(kMostKept, kept_[side]));
   kept_[side] += kept;
   left_out_[side] += bytes.size() - kept;
   if (kept == 0) return;
-  if (parts_.empty() || parts_.back().stream != name) parts_.push_back({name, {}, {}});
+  if (parts_.empty() || parts_.back().stream != name) parts_.push_back({.stream = name});
   parts_.back().bytes += bytes.substr(0, kept);
+}
+
+void NotebookOutputs::add_place(const std::string& display) {
+  add({.display = display});
 }
 
 void NotebookOutputs::add_result(const Json& result) {
   NotebookJson data = NotebookJson::object();
   for (const auto& [mime, value] : part(result, "data").items()) data[mime] = value_of(mime, value);
   if (data.empty()) return;
+  const std::string display = member_or(result, "display_id", "");
+  if (member_or(result, "update", false)) return update(display, data);
   NotebookJson output{{"output_type", "display_data"},
                       {"data", std::move(data)},
                       {"metadata", NotebookJson::object()}};
@@ -60,7 +84,19 @@ void NotebookOutputs::add_result(const Json& result) {
     output["output_type"] = "execute_result";
     output["execution_count"] = count_;
   }
-  parts_.push_back({{}, {}, std::move(output)});
+  add({.output = std::move(output), .display = display});
+}
+
+/// Displays of this name may stand in earlier cells too.
+void NotebookOutputs::update(const std::string& display, const NotebookJson& data) {
+  for (Part& each : parts_) {
+    if (each.display != display) continue;
+    if (each.output.is_null())
+      each.output = {{"output_type", "display_data"}, {"metadata", NotebookJson::object()}};
+    each.output["data"] = data;
+  }
+  std::erase_if(updates_, [&display](const auto& each) { return each.first == display; });
+  updates_.emplace_back(display, data);
 }
 
 void NotebookOutputs::add_error(const Json& error) {
@@ -70,10 +106,8 @@ void NotebookOutputs::add_error(const Json& error) {
     if (line.ends_with('\n')) line.remove_suffix(1);
     lines.push_back(line);
   }
-  parts_.push_back({{},
-                    {},
-                    error_output(member_or(error, "name", ""), member_or(error, "value", ""),
-                                 std::move(lines))});
+  add({.output = error_output(member_or(error, "name", ""), member_or(error, "value", ""),
+                              std::move(lines))});
 }
 
 void NotebookOutputs::add_captured(const Json& record) {
@@ -92,30 +126,30 @@ void NotebookOutputs::add_captured(const Json& record) {
 void NotebookOutputs::add_end(const Json& outcome) {
   const std::string status = member_or(outcome, "status", "");
   const std::string detail = member_or(outcome, "detail", "");
-  parts_.push_back(
-      {{},
-       {},
-       error_output("sbx: " + status, detail,
-                    NotebookJson::array({fmt::format("sbx: {}: {}", status, detail)}))});
+  add({.output = error_output("sbx: " + status, detail,
+                              NotebookJson::array({fmt::format("sbx: {}: {}", status, detail)}))});
 }
 
-NotebookJson NotebookOutputs::take() {
+NotebookOutputs::Taken NotebookOutputs::take() {
   for (std::size_t side = 0; side < 2; ++side)
     if (left_out_[side] > 0)
-      parts_.push_back({side == 0 ? "stdout" : "stderr",
-                        fmt::format("\n[sbx: {} more bytes are not kept here]\n", left_out_[side]),
-                        {}});
-  NotebookJson outputs = NotebookJson::array();
+      parts_.push_back(
+          {.stream = side == 0 ? "stdout" : "stderr",
+           .bytes = fmt::format("\n[sbx: {} more bytes are not kept here]\n", left_out_[side])});
+  Taken taken;
   for (Part& part : parts_) {
-    if (part.stream.empty())
-      outputs.push_back(std::move(part.output));
-    else
-      outputs.push_back({{"output_type", "stream"},
-                         {"name", part.stream},
-                         {"text", lines_of(lossy_utf8(part.bytes))}});
+    if (!part.stream.empty())
+      taken.outputs.push_back({{"output_type", "stream"},
+                               {"name", part.stream},
+                               {"text", lines_of(lossy_utf8(part.bytes))}});
+    else if (!part.output.is_null()) {
+      if (!part.display.empty()) taken.displays.emplace_back(part.display, taken.outputs.size());
+      taken.outputs.push_back(std::move(part.output));
+    }
   }
   parts_.clear();
-  return outputs;
+  taken.updates = std::move(updates_);
+  return taken;
 }
 
 }  // namespace sbx::cli

@@ -230,9 +230,14 @@
 
   const here = () => createRequire(path.join(process.cwd(), 'cell.js'));
 
-  const importModule = async (name, options) => {
+  // wanted: the names that an import statement takes from the module.
+  const importModule = async (name, options, wanted = []) => {
     try {
-      return await find(String(name), options);
+      const found = await find(String(name), options);
+      for (const each of wanted) {
+        if (!(each in found)) throw new SyntaxError(`The requested module '${name}' does not provide an export named '${each}'`);
+      }
+      return found;
     } catch (error) {
       if (error?.code === 'ERR_MODULE_NOT_FOUND') {
         for (const part of ['message', 'stack']) error[part] = error[part].replace(/ imported from .*/, '');
@@ -257,10 +262,26 @@
     }
   };
 
-  // Replaces the word in import(...), for which an evaluated script has no loader.
+  // import d, { a as b } from "y" with { ... }: default name, name of all, the others, the module, the options.
+  const STATEMENT = /import\s*(?:([\p{ID_Continue}$]+)(?:\s*,\s*|\s+))??(?:(?:\*\s*as\s+([\p{ID_Continue}$]+)|\{([^}]*)\})\s*)?(?<!import\s*)from\s*('[^'\n]*'|"[^"\n]*")(?:\s*(?:with|assert)\s*(\{[^}]*\}))?/uy;
+  const BARE = /import\s*()()()('[^'\n]*'|"[^"\n]*")(?:\s*(?:with|assert)\s*(\{[^}]*\}))?/uy;
+
+  // An import statement as declarations of the same names, on as many lines.
+  const asDeclaration = (found) => {
+    const [text, standard, all, list, module, attributes] = found;
+    const pairs = (list ?? '').replace(/\/\/.*|\/\*[^]*?\*\//g, '').split(',').map((each) => each.trim().split(/\s+as\s+/)).filter(([name]) => name);
+    if (standard) pairs.unshift(['default', standard]);
+    const wanted = pairs.map(([name]) => (/^['"]/.test(name) ? name : `'${name}'`));
+    const imported = `await __sbx_import__(${module}, ${attributes ? `{ with: ${attributes}, assert: ${attributes} }` : 'undefined'}, [${wanted}])`;
+    const names = `{ ${pairs.map(([name, own]) => (own ? `${name}: ${own}` : name)).join(', ')} }`;
+    const declared = all ? `const ${all} = ${imported}${standard ? `, ${names} = ${all}` : ''}` : pairs.length ? `const ${names} = ${imported}` : `void ${imported}`;
+    return `${declared};${'\n'.repeat(text.split('\n').length - 1)}`;
+  };
+
+  // Replaces the word in import(...), for which an evaluated script has no loader, and import statements.
   const withImports = (code) => {
-    if (!/\bimport\s*\(/.test(code)) return code;
-    const piece = /\/\/.*|\/\*[^]*?\*\/|'(?:\\[^]|[^'\\\n])*'|"(?:\\[^]|[^"\\\n])*"|[`{}]|\/|\bimport(?=\s*\()|[\w$.)\]]+|\S/g;
+    if (!/\bimport\b/.test(code)) return code;
+    const piece = /\/\/.*|\/\*[^]*?\*\/|'(?:\\[^]|[^'\\\n])*'|"(?:\\[^]|[^"\\\n])*"|[`{}]|\/|\bimport(?![\w$])|[\w$.)\]]+|\S/g;
     const templates = []; // depth of braces in each template literal around
     let out = '';
     let at = 0;
@@ -290,7 +311,10 @@
         regexp.lastIndex = piece.lastIndex;
         if (regexp.test(code)) piece.lastIndex = regexp.lastIndex;
       } else if (text === 'import' && !previous.endsWith('.')) {
-        out += code.slice(at, found.index) + '__sbx_import__';
+        const statement = [STATEMENT, BARE].map((form) => { form.lastIndex = found.index; return form.exec(code); }).find((each) => each);
+        if (!statement && !/\s*\(/y.test(code.slice(piece.lastIndex))) continue;
+        out += code.slice(at, found.index) + (statement ? asDeclaration(statement) : '__sbx_import__');
+        if (statement) piece.lastIndex = found.index + statement[0].length;
         at = piece.lastIndex;
       }
       previous = text;
@@ -479,7 +503,8 @@
     return { atEnd: details.lineNumber > code.split('\n').length, words: details.exception?.description ?? '' };
   };
 
-  const completeness = (code) => {
+  const completeness = (typed) => {
+    const code = withImports(typed);
     let error = errorOf;
     // Without the closing line it compiles only where the code closes the function itself.
     if (error(code) !== null && /\bawait\b/.test(code) && compileError(`async () => {\n${code}`) !== null) error = errorInFunction;

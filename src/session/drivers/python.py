@@ -553,8 +553,9 @@ def form_as_json(mime, form):
     return text, len(whole) if whole.isascii() else len(whole.encode("utf-8", "surrogatepass"))
 
 
-def send_forms(forms, main=False, ends=False):
-    """One result: each value within its cap and within the cell's, the others named. ends: the cell ends with it."""
+def send_forms(forms, main=False, ends=False, display_id=None, update=False):
+    """One result: each value within its cap and within the cell's, the others named. ends: the cell ends with it.
+    display_id: the name of the display; update: a display of this name has other forms now."""
     cell = current
     if cell is None or not forms or not channel.is_ours():
         return  # a thread that outlived its cell
@@ -578,12 +579,14 @@ def send_forms(forms, main=False, ends=False):
         return
     send_in_order(
         cell,
-        '{"event":"result","nonce":%s,"main":%s,"data":{%s}%s}'
+        '{"event":"result","nonce":%s,"main":%s,"data":{%s}%s%s%s}'
         % (
             to_json(cell.nonce),
             "true" if main else "false",
             ",".join(values),
             ',"left_out":' + to_json(left_out, ensure_ascii=False) if left_out else "",
+            ',"display":' + to_json(str(display_id)) if display_id else "",
+            ',"update":true' if display_id and update else "",
         ),
         ends,
     )
@@ -594,24 +597,35 @@ class DisplayHandle:
         self.display_id = display_id or base64.b16encode(os.urandom(8)).decode().lower()
 
     def display(self, value, **named):
-        display(value, **named)
+        display(value, display_id=self.display_id, **named)
 
     def update(self, value, **named):
-        display(value, **named)
+        update_display(value, display_id=self.display_id, **named)
 
 
-def display(*values, include=None, exclude=None, metadata=None, transient=None, display_id=None, raw=False, clear=False, **_):
+def display(*values, include=None, exclude=None, metadata=None, transient=None, display_id=None, raw=False, clear=False, update=False, **_):
     """Shows values in their rich forms."""
+    if clear:
+        clear_output(wait=True)
+    display_id = display_id or (transient or {}).get("display_id")
+    handle = DisplayHandle(None if display_id is True else str(display_id)) if display_id else None
     for value in values:
         forms = select(value, include, exclude) if raw and isinstance(value, dict) else forms_of(value, include, exclude)
-        send_forms(forms)
-    if display_id:
-        return DisplayHandle(None if display_id is True else display_id)
-    return None
+        send_forms(forms, display_id=handle and handle.display_id, update=update)
+    return handle
+
+
+def update_display(value, *, display_id, **named):
+    """Gives the displays of this name the forms of another value."""
+    named["update"] = True
+    display(value, display_id=display_id, **named)
 
 
 def clear_output(wait=False):
-    """Accepted: what a cell showed stays in its answer."""
+    """What the cell showed goes from a notebook, with wait=True when something new comes."""
+    cell = current
+    if cell is not None and channel.is_ours():
+        send_in_order(cell, '{"event":"clear","nonce":%s,"wait":%s}' % (to_json(cell.nonce), "true" if wait else "false"), False)
 
 
 def show_value(value):
@@ -747,7 +761,7 @@ def hook_spawn(spawn):
 
 def hook_display(module):
     """IPython.display where IPython is importable but its shell is not used."""
-    for name, function in (("display", display), ("update_display", display), ("clear_output", clear_output)):
+    for name, function in (("display", display), ("update_display", update_display), ("clear_output", clear_output)):
         setattr(module, name, function)
 
 
@@ -893,7 +907,7 @@ def fill_display(module):
     only("display_svg", "image/svg+xml", "_repr_svg_")
     only("display_json", "application/json", "_repr_json_")
     module.DisplayObject, module.Image, module.IFrame, module.DisplayHandle = DisplayObject, Image, IFrame, DisplayHandle
-    module.display, module.update_display, module.clear_output = display, display, clear_output
+    module.display, module.update_display, module.clear_output = display, update_display, clear_output
 
 
 # Errors.
@@ -1860,11 +1874,11 @@ def make_ipython():
             self.is_active = False
 
     class Publisher(displaypub.DisplayPublisher):
-        def publish(self, data, *_, **__):
-            send_forms(data)
+        def publish(self, data, metadata=None, source=None, *, transient=None, update=False, **_):
+            send_forms(data, display_id=(transient or {}).get("display_id"), update=update)
 
         def clear_output(self, wait=False):
-            pass
+            clear_output(wait)
 
     class Compiler(CachingCompiler):
         def get_code_name(self, raw_code, transformed_code, number):

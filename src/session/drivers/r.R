@@ -117,7 +117,7 @@ local({
   sent <- 0
 
   # `data` is a list of JSON texts by MIME type, `sizes` their sizes in bytes.
-  send_result <- function(data, sizes, main) {
+  send_result <- function(data, sizes, main, display = NULL) {
     kept <- character()
     left <- character()
     for (mime in names(data)) {
@@ -130,7 +130,8 @@ local({
     }
     if (length(kept) + length(left) == 0) return(invisible())
     send(paste0("{\"event\":\"result\",\"nonce\":\"", nonce, "\",\"main\":", if (main) "true" else "false", ",\"data\":{", paste(kept, collapse = ","), "}",
-      if (length(left)) paste0(",\"left_out\":[", paste(left, collapse = ","), "]"), "}"))
+      if (length(left)) paste0(",\"left_out\":[", paste(left, collapse = ","), "]"),
+      if (!is.null(display)) sprintf(",\"display\":\"%s\",\"update\":true", display), "}"))
   }
 
   cut_text <- function(text) {
@@ -204,9 +205,21 @@ local({
     send_result(data, sizes, TRUE)
   }
 
-  # Plots: a device opens when something is drawn, and closes with the cell.
+  # Plots: a device opens when something is drawn, and closes with the cell. A picture is whole only then, but belongs where its
+  # page began.
 
   pictures <- NULL
+  pages <- 0
+  begin_page <- function() {
+    if (is.null(nonce) || (!is.null(device) && grDevices::dev.cur() != device)) return(invisible())
+    pages <<- pages + 1
+    flush(stdout())
+    flush(stderr())
+    send(sprintf("{\"event\":\"place\",\"nonce\":\"%s\",\"display\":\"plot-%.0f-%d\"}", nonce, count, pages))
+  }
+  # par() opens a device where there is none, as the plot is about to.
+  setHook("before.plot.new", function(...) if (graphics::par("page")) begin_page(), "append")
+  setHook("before.grid.newpage", function(...) begin_page(), "append")
   device <- NULL
   open_device <- function() {
     pictures <<- tempfile("plot")
@@ -218,11 +231,13 @@ local({
     if (is.null(device)) return(invisible())
     if (device %in% grDevices::dev.list()) grDevices::dev.off(device)
     device <<- NULL
+    page <- 0
     for (file in sort(Sys.glob(paste0(pictures, "-*.png")))) {
+      page <- page + 1
       bytes <- readBin(file, "raw", file.size(file))
       unlink(file)
       text <- base64(bytes)
-      send_result(list("image/png" = paste0("\"", text, "\"")), list("image/png" = nchar(text)), FALSE)
+      send_result(list("image/png" = paste0("\"", text, "\"")), list("image/png" = nchar(text)), FALSE, if (page <= pages) sprintf("plot-%.0f-%d", count, page))
     }
   }
 
@@ -395,6 +410,7 @@ local({
     nonce <- gsub("[^0-9A-Za-z]", "", request$nonce)
     count <- request$count
     sent <- 0
+    pages <- 0
     ok <- tryCatch(allowInterrupts(run(request$code)), error = function(e) {
       send_error("Error", conditionMessage(e), conditionMessage(e), NA)
       FALSE
