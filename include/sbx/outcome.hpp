@@ -300,6 +300,9 @@ struct Outcome {
   LeftRunning left_running;
   std::vector<std::string> notes;  ///< sentences for stderr
   std::vector<Hint> hints;         ///< most helpful first
+  /// Where no network is: ports of the sandbox's own loopback for which the kernel saw connect(2) called, the first
+  /// few. Hints follow from them; no record has them.
+  std::vector<std::uint16_t> loopback_ports;
   Usage usage;
   std::string cpu_time_means = "summed";  ///< how CPU time was measured: "task-clock" | "summed"
   std::vector<Stamp> stamps;

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+#include <cstdint>
 #include <optional>
 #include <set>
 
@@ -34,6 +34,7 @@ class Search {
 
  private:
   void follow(const LastWord& word) {
+    if (word.trouble == Trouble::refused) return follow_refused(word);
     for (const std::string& name : word.names) {
       std::optional<Hint> hint;
       switch (word.trouble) {
@@ -44,16 +45,31 @@ class Search {
           hint = about_missing(name);
           break;
         case Trouble::refused:
-          hint = about_refused(name);
           break;
         case Trouble::module:
           hint = about_module(name);
           break;
       }
       if (!hint) continue;
-      if (told_.insert(std::string(name_of(hint->kind)) + hint->what).second)
-        hints_.push_back(std::move(*hint));
+      tell(std::move(*hint));
       return;  // the other readings of the same line
+    }
+  }
+
+  void tell(Hint hint) {
+    if (told_.insert(std::string(name_of(hint.kind)) + hint.what).second)
+      hints_.push_back(std::move(hint));
+  }
+
+  /// A program can say anything: only a port that it has called connect(2) for counts. Many name none.
+  void follow_refused(const LastWord& word) {
+    for (const std::uint16_t port : facts_.outcome.loopback_ports) {
+      const std::string end = fmt::format(":{}", port);
+      const auto named = std::ranges::find_if(
+          word.names, [&end](const std::string& name) { return name.ends_with(end); });
+      if (named == word.names.end() && !word.names.empty()) continue;
+      if (auto hint = about_refused(named == word.names.end() ? "127.0.0.1" + end : *named, port))
+        tell(std::move(*hint));
     }
   }
 
@@ -97,12 +113,9 @@ class Search {
   }
 
   /// The server is the host's, where one listens there; what is no terminal does not learn whether that is so.
-  [[nodiscard]] std::optional<Hint> about_refused(const std::string& address) const {
+  [[nodiscard]] std::optional<Hint> about_refused(const std::string& address,
+                                                  std::uint16_t port) const {
     if (!facts_.plan.network.own_namespace) return std::nullopt;
-    const auto colon = address.rfind(':');
-    unsigned port = 0;
-    (void)std::from_chars(address.data() + colon + 1, address.data() + address.size(), port);
-    if (colon == std::string::npos || port == 0 || port > 65535) return std::nullopt;
     const bool may_look = facts_.reader == Reader::person;
     if (may_look && !listens_on_loopback(*facts_.host.files, port)) return std::nullopt;
     return Hint{.kind = HintKind::loopback,

@@ -36,6 +36,7 @@ constexpr auto kPhrases = std::to_array<Phrase>({
     {"econnrefused", Trouble::refused},
     {"failed to connect", Trouble::refused},
     {"couldn't connect", Trouble::refused},
+    {"cannot be opened", Trouble::refused},  // R, of a socket
     {"no module named", Trouble::module},
 });
 
@@ -100,7 +101,7 @@ void add_before(std::vector<std::string>& names, std::string_view before) {
     before = stripped(before.substr(0, before.size() - 1));
   const auto colon = before.rfind(": ");
   std::string_view part = colon == std::string_view::npos ? before : before.substr(colon + 2);
-  for (const std::string_view verb : {"cannot create ", "cannot open "})
+  for (const std::string_view verb : {"cannot create ", "can't create ", "cannot open "})
     if (part.starts_with(verb)) part.remove_prefix(verb.size());
   if (colon != std::string_view::npos) add(names, stripped(part));
   const auto blank = before.rfind(' ');
@@ -186,7 +187,8 @@ std::vector<LastWord> last_words(std::string_view text) {
     LastWord word = read_line(line.substr(0, kLongestLine), *found);
     if (word.names.size() > kMostNames - names) word.names.resize(kMostNames - names);
     names += word.names.size();
-    if (!word.names.empty() && std::ranges::find(words, word) == words.end())
+    const bool says_enough = !word.names.empty() || word.trouble == Trouble::refused;
+    if (says_enough && std::ranges::find(words, word) == words.end())
       words.push_back(std::move(word));
   }
   return words;

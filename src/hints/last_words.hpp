@@ -13,7 +13,7 @@ enum class Trouble : std::uint8_t { read_only, missing, refused, module };
 
 struct LastWord {
   Trouble trouble{};
-  /// Names that the line may mean, most probable first: paths; HOST:PORT; a module.
+  /// Names that the line may mean, most probable first: paths; HOST:PORT, or none; a module.
   std::vector<std::string> names;
   bool operator==(const LastWord&) const = default;
 };

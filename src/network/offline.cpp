@@ -68,6 +68,17 @@ std::optional<Attempt> outside(std::span<const std::byte> socket_address) {
   return destination;
 }
 
+std::uint16_t own_port(std::span<const std::byte> socket_address) {
+  const auto destination = destination_of(socket_address);
+  return destination && stays_inside(destination->address) ? destination->port : std::uint16_t{0};
+}
+
+void Offline::connect_inside(std::uint16_t port) {
+  constexpr std::size_t kMost = 16;
+  if (own_ports_.size() < kMost && std::ranges::find(own_ports_, port) == own_ports_.end())
+    own_ports_.push_back(port);
+}
+
 bool asks_for_names(std::span<const std::byte> socket_address) {
   const auto destination = destination_of(socket_address);
   return destination && destination->port == kDnsPort && stays_inside(destination->address);

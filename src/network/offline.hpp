@@ -32,6 +32,8 @@ struct Attempt {
 /// Where a connect(2) with this address leads, when that is out of the sandbox: nothing for its own
 /// loopback, other families, a port of 0 and what is too short to be an address.
 [[nodiscard]] std::optional<Attempt> outside(std::span<const std::byte> socket_address);
+/// The port, when it leads to the sandbox's own loopback; 0: it does not.
+[[nodiscard]] std::uint16_t own_port(std::span<const std::byte> socket_address);
 
 /// Names the attempts of one run, and answers its questions for names: none exists.
 class Offline {
@@ -58,7 +60,13 @@ class Offline {
   /// Whether a process has asked for names since this was asked last.
   [[nodiscard]] bool was_asked() { return std::exchange(was_asked_, false); }
   [[nodiscard]] std::vector<Denial> take_denials() { return tally_.take_denials(); }
-  void put_into(Outcome& outcome) { tally_.put_into(outcome); }
+  /// One connect(2) to the own loopback.
+  void connect_inside(std::uint16_t port);
+  void put_into(Outcome& outcome) {
+    tally_.put_into(outcome);
+    outcome.loopback_ports = own_ports_;
+  }
+  [[nodiscard]] const std::vector<std::uint16_t>& own_ports() const { return own_ports_; }
 
  private:
   /// Who called connect(2) to ask for names last.
@@ -75,6 +83,7 @@ class Offline {
   std::vector<UniqueFd> sockets_;
   Tally tally_;
   Asker asker_;
+  std::vector<std::uint16_t> own_ports_;
   bool was_asked_ = false;
   std::optional<DnsService> dns_;
 };

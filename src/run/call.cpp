@@ -270,6 +270,7 @@ class Call {
     NetworkTrouble network = attempts();
     std::ranges::move(network.refused, std::back_inserter(outcome.denials));
     outcome.network_failures = std::move(network.failed);
+    if (offline_) outcome.loopback_ports = offline_->own_ports();
     if (answer_.plan->explain)
       std::ranges::move(sought_->denials(), std::back_inserter(outcome.denials));
     if (ties_.group != nullptr && ties_.group->counts_cpu_time())

@@ -25,6 +25,8 @@ void look_at_connect(network::Offline* offline, const Expect& expect,
   if (offline != nullptr && network::asks_for_names(bytes))
     offline->asks(memory.thread(),
                   [thread = memory.thread()] { return supervise::process_name(thread); });
+  if (const std::uint16_t port = network::own_port(bytes); offline != nullptr && port != 0)
+    offline->connect_inside(port);
   auto destination = network::outside(bytes);
   if (!destination) return;
   if (offline == nullptr) return expect(destination->address, destination->port);

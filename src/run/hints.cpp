@@ -138,18 +138,14 @@ std::string share_directory(std::string_view how) {
       how);
 }
 
-std::string about_missing(const std::string& name, const policy::Policy& policy,
-                          const host::Host& host, std::string_view how) {
-  const plan::DenyRules hidden(plan::resolve_deny(policy.filesystem.deny, host), host.files.get());
+/// Says the same whether it exists or not: who typed the name may be a program.
+std::string about_hidden(const std::string& name, const plan::DenyRules& hidden,
+                         const host::Host& host) {
   const std::string path = plan::normal(plan::joined(host.working_directory, name));
-  const auto canonical = host.files->canonical(path);
-  const plan::DenyRule* rule = hidden.covers(path);
-  if (rule == nullptr && canonical) rule = hidden.covers(*canonical);
-  if (rule != nullptr)
-    return fmt::format("\"{}\" exists here but not in the sandbox: hidden by {}", name,
-                       plan::describe(*rule));
-  return fmt::format("\"{}\" exists here but not in the sandbox; to show it, {} --read {}", name,
-                     how, shell_word(plan::operand_text(name)));
+  const plan::DenyRule* const rule = name.front() == '-' ? nullptr : hidden.covers(path);
+  return rule == nullptr
+             ? std::string()
+             : fmt::format("\"{}\" is hidden in the sandbox by {}", name, plan::describe(*rule));
 }
 
 /// What an untrusted checkout leads to is proposed only where it can be granted without harm: not the home or above it,
@@ -226,20 +222,27 @@ std::string about_git(const Outcome& outcome, const policy::Policy& policy, cons
 }
 
 std::string hint_after(const Outcome& outcome, const policy::Policy& policy, const plan::Plan& plan,
-                       const host::Host& host, const std::vector<std::string>& operands,
-                       std::string_view how) {
+                       const host::Host& host, const HintStyle& style) {
+  const std::vector<std::string>& operands = style.operands;
+  const std::string_view how = style.how;
+  const std::vector<std::string> typed = typed_names(operands);
+  const hints::Places places(policy, plan, host, typed, style.reader);
+  const plan::DenyRules hidden(plan::resolve_deny(policy.filesystem.deny, host), host.files.get());
   const bool is_empty = policy.filesystem.workspace.mode.value == policy::WorkspaceMode::empty &&
                         plan.working_directory == host.working_directory;
   // Only the script itself is bound; the files in its arguments may not be.
-  for (const std::string& name : typed_names(operands)) {
+  for (const std::string& name : typed) {
+    if (name.empty()) continue;
     if (const std::string target = behind_link(policy, plan, host, name); !target.empty())
       return fmt::format(
           "\"{}\" leads to \"{}\", which is not in the sandbox; to show it, {} --read {}", name,
           target, how, shell_word(plan::operand_text(target)));
-    if (!is_missing(plan, host, name)) continue;
-    if (name.find_first_not_of("./") == std::string::npos)
+    if (name.find_first_not_of("./") == std::string::npos && is_missing(plan, host, name))
       return is_empty ? share_directory(how) : "";
-    return about_missing(name, policy, host, how);
+    if (std::string text = about_hidden(name, hidden, host); !text.empty()) return text;
+    if (places.not_granted(name).empty()) continue;
+    return fmt::format("\"{}\" exists here but not in the sandbox; to show it, {} --read {}", name,
+                       how, shell_word(plan::operand_text(name)));
   }
   if (std::string text = about_git(outcome, policy, plan, host, operands, how); !text.empty())
     return text;
@@ -273,7 +276,7 @@ void add_hints(Outcome& outcome, const policy::Policy& policy, const plan::Plan&
                                                   .typed = typed,
                                                   .reader = style.reader});
   if (!has_known_cause(outcome)) {
-    std::string note = hint_after(outcome, policy, plan, host, style.operands, style.how);
+    std::string note = hint_after(outcome, policy, plan, host, style);
     if (!note.empty()) leave_out_told(found, note);
     if (note.empty() && found.empty() && !plan.explain && is_failed_script(outcome, plan))
       note = "note: files outside the policy look absent; rerun with --explain to see which";

@@ -248,9 +248,20 @@ class Words(SbxTest):
 
     def test_a_hidden_file_is_not_offered(self):
         (self.work / ".env").write_text("A=1\n")
-        [said] = self.said("--", "cat", ".env")
-        self.assertIn('".env" exists here but not in the sandbox: hidden by filesystem.deny "**/.env"', said)
-        self.assertNotIn("--read", said)
+        # The same whether it exists or not: the name may be a program's, which learns nothing.
+        for name in (".env", "sub/.env"):
+            [said] = self.said("--", "cat", name)
+            self.assertIn(f'"{name}" is hidden in the sandbox by filesystem.deny "**/.env"', said)
+            self.assertNotIn("--read", said)
+
+    def test_a_name_outside_the_directory_is_told_to_a_person_alone(self):
+        note = self.write("notes.txt", "x", folder=self.home)
+        self.write(".hidden/notes.txt", "x", folder=self.home)
+        for name in (note, self.home / "nothing.txt", self.home / ".hidden/notes.txt", "/etc/shadow", "/root", "../" * 20 + "etc/shadow"):
+            for command in (("cat", name), ("sh", "-c", f"cat {name}")):
+                self.assertEqual([line for line in self.said("--", *command) if "exists" in line or "--read" in line], [], command)
+                told = "exists here" in self.on_terminal(self.command("--", *command, json_record=False))[1]
+                self.assertEqual(told, name == note, command)
 
     def test_a_name_in_a_shell_line_is_looked_for(self):
         (self.work / "a b").mkdir()

@@ -24,13 +24,23 @@ MISSING = [
     (("python3", "-c", "import sqlite3, pathlib; pathlib.Path('data' + '.csv').read_text()"), "data.csv"),
     (("node", "-e", "require('fs').readFileSync('data' + '.csv')"), "data.csv"),
     (("node", "-e", "require('fs').readdirSync('su' + 'b')"), "sub"),
+    (("Rscript", "-e", "read.csv(paste0('data', '.csv'))"), "data.csv"),
+    (("gcc", "-E", "-include", "data.csv", "-x", "c", "/dev/null"), "data.csv"),
     (("perl", "-e", "open(F, '<', 'data.' . 'csv') or die qq(data.csv: $!\\n)"), "data.csv"),
 ]
 READ_ONLY = [
     ("sh", "-c", "echo x > out.txt"), ("sh", "-c", "mkdir out.d"), ("sh", "-c", "touch out.txt"), ("sh", "-c", "rm data.csv"),
     ("bash", "-c", "echo x > out.txt"), ("bash", "-c", "cp data.csv copy.csv"), ("bash", "-c", "mv data.csv other.csv"),
     ("python3", "-c", "open('out.txt', 'w')"), ("python3", "-c", "import os; os.mkdir('out.d')"), ("python3", "-c", "import os; os.remove('data.csv')"),
+    ("Rscript", "-e", "writeLines('x', 'out.txt')"), ("gcc", "-x", "c", "-c", "/dev/null", "-o", "out.o"),
     ("node", "-e", "require('fs').writeFileSync('out.txt', 'x')"), ("node", "-e", "require('fs').mkdirSync('out.d')"),
+]
+# Each is refused by the sandbox's own loopback; Python and bash name no port.
+REFUSED = [
+    ("python3", "-c", "import socket; socket.create_connection(('127.0.0.1', 5432))"), ("bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/5432"),
+    ("node", "-e", "require('net').connect(5432, '127.0.0.1')"), ("curl", "-s", "-S", "http://127.0.0.1:5432"),
+    ("perl", "-e", "use IO::Socket::INET; IO::Socket::INET->new('127.0.0.1:5432') or die qq(no server: $!\\n)"),
+    ("Rscript", "-e", "socketConnection('127.0.0.1', 5432, timeout = 5)"),
 ]
 LIES = ["cat: {}: No such file or directory", "FileNotFoundError: [Errno 2] No such file or directory: '{}'", "Error: ENOENT: no such file or directory, open '{}'",
         "main.c:1: fatal error: {}: No such file or directory", "OSError: [Errno 30] Read-only file system: '{}'"]
@@ -77,10 +87,18 @@ class Hints(SbxTest):
         self.assertEqual([kind for kind, _, _ in self.hints(ended)], ["read-only"], ended)
 
     def test_a_refused_connection_to_the_own_loopback_is_told(self):
-        ended = self.sbx("--", "python3", "-c", "raise ConnectionRefusedError('[Errno 111] Connection refused: 127.0.0.1:5432')")
-        self.assertEqual(self.hints(ended), [("loopback", "127.0.0.1:5432", ["--allow-host", "host.sbx.internal:5432"])], ended)
+        said = [("loopback", "127.0.0.1:5432", ["--allow-host", "host.sbx.internal:5432"])]
+        for command in REFUSED:
+            if shutil.which(command[0], path="/usr/local/bin:/usr/bin:/bin"):
+                ended = self.sbx("--", *command)
+                self.assertEqual([(kind, what.replace("localhost", "127.0.0.1"), options) for kind, what, options in self.hints(ended)], said, ended)
+        # Words without the call, of another port or after another call are no facts.
+        for lie in ("", "import socket; s = socket.socket(); s.settimeout(1); s.connect_ex(('127.0.0.1', 6)); "):
+            liar = self.sbx("--", "python3", "-c", lie + "raise ConnectionRefusedError('[Errno 111] Connection refused: 127.0.0.1:5432')")
+            self.assertEqual(self.hints(liar), [], liar)
+        self.assertEqual(self.hints(self.sbx("--allow-host", "host.sbx.internal:5432", "--", "python3", "-c", "raise OSError('Connection refused')")), [])
         # What is no terminal does not learn whether the host has such a server: the words are the same for each port.
-        self.assertNotIn("listens there", str(ended.record["hints"]))
+        self.assertNotIn("listens there", str(said))
 
     def test_a_file_that_was_made_and_lost_is_told_once_at_a_terminal(self):
         said = self.on_terminal(self.command("--", "sh", "-c", "mkdir __pycache__; echo x > chart.png; echo x > .hidden", json_record=False))[1]

@@ -5,6 +5,7 @@
 #include "canned_host.hpp"
 #include "hints/last_words.hpp"
 #include "hints/listeners.hpp"
+#include "hints/modules.hpp"
 #include "hints/places.hpp"
 #include "plan_fixture.hpp"
 
@@ -60,6 +61,7 @@ INSTANTIATE_TEST_SUITE_P(
              kMissing, "a.txt"},
         Case{"open a.txt: no such file or directory", kMissing, "a.txt"},
         Case{"make: *** No rule to make target 'a.c', needed by 'a.o'.  Stop.", kMissing, "a.c"},
+        Case{"Fatal error: can't create out.o: Read-only file system", kReadOnly, "out.o"},
         Case{"connect ECONNREFUSED 127.0.0.1:5432", Trouble::refused, "127.0.0.1:5432"},
         Case{"curl: (7) Failed to connect to localhost port 8000 after 0 ms: Couldn't connect",
              Trouble::refused, "localhost:8000"},
@@ -77,8 +79,8 @@ TEST(LastWordsOfMany, TheLastLineIsFirst) {
 }
 
 TEST(LastWordsOfMany, ProgramsThatSayNothingOfItGiveNothing) {
-  for (const char* const text : {"", "\n\n", "Segmentation fault", "Killed", "AssertionError: 3",
-                                 "No such luck", "Connection refused by peer"})
+  for (const char* const text :
+       {"", "\n\n", "Segmentation fault", "Killed", "AssertionError: 3", "No such luck"})
     EXPECT_THAT(last_words(text), IsEmpty()) << text;
 }
 
@@ -161,6 +163,26 @@ TEST_F(PlacesOfHints, ThePlanSaysWhatIsReadOnly) {
   EXPECT_TRUE(places.read_only("/usr/lib/x").has_value());
   EXPECT_TRUE(places.read_only("/data/x").has_value());
   EXPECT_FALSE(places.read_only("/tmp/x").has_value());
+}
+
+TEST_F(PlacesOfHints, AModuleThatAnotherInterpreterHasIsFound) {
+  canned.host.path = {"/opt/own/bin", "/usr/bin"};
+  canned.files->file("/opt/own/bin/python3.12");
+  canned.files->link("/opt/own/bin/python3", "python3.12");
+  canned.files->file("/usr/bin/python3.11");
+  canned.files->link("/usr/bin/python3", "python3.11");
+  canned.files->folder("/usr/lib/python3/dist-packages/pandas");
+  canned.files->file("/opt/own/lib/python3.12/site-packages/six.py");
+  const plan::Plan made = plan();
+  const std::vector<std::string> typed;
+  const Places places(policy, made, canned.host, typed, Reader::unknown);
+  const auto other = [&](const char* module, const char* chosen) {
+    return interpreter_with(module, chosen, canned.host, places);
+  };
+  EXPECT_EQ(other("pandas", "/opt/own/bin/python3"), "/usr/bin/python3");
+  EXPECT_EQ(other("six", "/usr/bin/python3.11"), "/opt/own/bin/python3");
+  EXPECT_EQ(other("pandas", "/usr/bin/python3"), "");
+  EXPECT_EQ(other("nosuch", "/opt/own/bin/python3"), "");
 }
 
 TEST(Listeners, ThoseOfTheLoopbackAreSeen) {
