@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/beneath.hpp"
+#include "base/entries.hpp"
 #include "base/sys.hpp"
 
 namespace sbx::held {
@@ -46,26 +47,13 @@ bool is_symlink(int file) {
   return ::fstat(file, &facts) == 0 && S_ISLNK(facts.st_mode);
 }
 
-struct DirectoryEntry {
-  std::uint64_t inode;
-  std::int64_t offset;
-  std::uint16_t size;
-  std::uint8_t type;
-  char name[1];
-};
-
-/// Two entries fit into the first block, "." and "..": any third is another name.
 bool is_empty(int directory) {
-  alignas(DirectoryEntry) std::array<char, 1024> block{};
-  const long size = ::syscall(SYS_getdents64, directory, block.data(), block.size());
-  if (size < 0) return false;
-  for (long at = 0; at < size;) {
-    const auto* entry = reinterpret_cast<const DirectoryEntry*>(block.data() + at);
-    const std::string_view name(static_cast<const char*>(entry->name));
-    if (name != "." && name != "..") return false;
-    at += entry->size;
-  }
-  return ::lseek(directory, 0, SEEK_SET) == 0;
+  bool found = false;
+  const bool is_read = sys::read_entries<1024>(directory, [&](const dirent64&) {
+    found = true;
+    return false;
+  });
+  return is_read && !found && ::lseek(directory, 0, SEEK_SET) == 0;
 }
 
 /// A process that can write to the directory may have put another one in the place of the one that was made. It can't empty

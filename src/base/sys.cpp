@@ -180,33 +180,20 @@ Result<UniqueFd> in_memory(std::string_view bytes) {
   return file;
 }
 
-pid_t pid_of(int pidfd) {
-  constexpr std::string_view kField = "\nPid:\t";  // proc_pid_fdinfo(5)
-  const auto text = read_file("/proc/self/fdinfo/" + std::to_string(pidfd), 4096);
-  const std::size_t at = text ? text->find(kField) : std::string::npos;
-  pid_t pid = -1;
-  if (at != std::string::npos)
-    std::from_chars(text->data() + at + kField.size(), text->data() + text->size(), pid);
-  return pid;
-}
-
-UniqueFd peer_process(int socket) {
-  constexpr int kPeerPidfd = 77;  // SO_PEERPIDFD
-  int pidfd = -1;
-  socklen_t size = sizeof pidfd;
-  if (::getsockopt(socket, SOL_SOCKET, kPeerPidfd, &pidfd, &size) == 0) return UniqueFd(pidfd);
-  ucred peer{};
-  size = sizeof peer;
-  if (errno != ENOPROTOOPT || ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
-      peer.pid <= 0)
-    return UniqueFd();
-  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0)));
-}
-
 mode_t file_mode_mask() {
   const mode_t mask = ::umask(077);
   ::umask(mask);
   return mask;
+}
+
+void sleep_1ms() {
+  constexpr timespec kStep{.tv_sec = 0, .tv_nsec = 1'000'000};
+  (void)::nanosleep(&kStep, nullptr);
+}
+
+std::uint64_t page_size() {
+  static const auto size = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return size;
 }
 
 std::uint64_t now_microseconds() {

@@ -46,15 +46,14 @@ struct Pipe {
 /// The bytes in a file in memory, at its beginning: packets are limited in size. Errors: host.
 [[nodiscard]] Result<UniqueFd> in_memory(std::string_view bytes);
 
-/// The process of a pidfd, in this PID namespace; -1 where it has ended or is in none below.
-[[nodiscard]] pid_t pid_of(int pidfd);
-
-/// The pidfd of the process that connected to a unix socket, or that listens on the one it is connected to. Before Linux 6.5
-/// by its number, which another process may have by now. Invalid when the process was reaped.
-[[nodiscard]] UniqueFd peer_process(int socket);
-
 /// The process's umask(2). Only for a process with one thread: for a moment it is another.
 [[nodiscard]] mode_t file_mode_mask();
+
+/// Or shorter, after a signal.
+void sleep_1ms();
+
+/// The size of a page of memory in bytes.
+[[nodiscard]] std::uint64_t page_size();
 
 /// Microseconds on CLOCK_MONOTONIC.
 [[nodiscard]] std::uint64_t now_microseconds();

@@ -1,4 +1,5 @@
 #include "cgroup/outliving.hpp"
+#include "base/process.hpp"
 
 #include <sched.h>
 #include <signal.h>
@@ -31,8 +32,7 @@ void do_outliving(const std::function<void()>& work) {
   const pid_t pid = ::clone(run_work, stack.get() + kStack / sizeof(std::max_align_t),
                             CLONE_VM | CLONE_VFORK | CLONE_FILES | CLONE_FS, argument);
   if (pid < 0) work();
-  while (pid > 0 && ::waitpid(pid, nullptr, __WALL) < 0 && errno == EINTR) {
-  }
+  if (pid > 0) process::wait_for(pid, __WALL);
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
 }
 

@@ -42,11 +42,6 @@ bool is_marked(int folder) {
   return false;
 }
 
-void one_millisecond() {
-  constexpr timespec kStep{.tv_sec = 0, .tv_nsec = 1'000'000};
-  (void)::nanosleep(&kStep, nullptr);  // shorter is fine
-}
-
 void remove_if_left(int parent, const char* name) {
   const UniqueFd folder(::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!folder.valid() || !is_marked(folder.get())) return;
@@ -101,7 +96,7 @@ bool OwnedFolder::remove() {
       ::open(path_.substr(0, slash + 1).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   bool removed = holder.valid() && held::remove_directory(holder.get(), name);
   for (int step = 0; !removed && errno == EBUSY && step < kRemovalSteps; ++step) {
-    one_millisecond();
+    sys::sleep_1ms();
     removed = held::remove_directory(holder.get(), name);
   }
   removed = removed || errno == ENOENT;

@@ -1,12 +1,13 @@
 #include "cli/parent.hpp"
 
-#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/process.hpp"
 
 namespace sbx::cli {
 
 UniqueFd open_parent() {
-  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, ::getppid(), 0)));
+  return process::open(::getppid());
 }
 
 }  // namespace sbx::cli

@@ -2,12 +2,12 @@
 
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 
+#include "base/process.hpp"
 #include "base/sys.hpp"
 
 namespace sbx::doctor {
@@ -65,8 +65,7 @@ Texts ask_child(const std::function<Texts()>& attempt) {
   const std::string bytes = read_in_time(pipe->read.get());
   // It has answered or never will: its attempt may have left it stuck.
   ::kill(pid, SIGKILL);
-  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  process::wait_for(pid);
   return divided(bytes);
 }
 

@@ -13,7 +13,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -23,6 +22,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/process.hpp"
 #include "base/sys.hpp"
 #include "doctor/child.hpp"
 
@@ -82,8 +82,7 @@ Answer inside(Answer (*probe)()) {
   pipe->write = UniqueFd();
   Answer answer{};
   const bool answered = ::read(pipe->read.get(), &answer, sizeof answer) == sizeof answer;
-  while (::waitpid(static_cast<pid_t>(pid), nullptr, 0) < 0 && errno == EINTR) {
-  }
+  process::wait_for(static_cast<pid_t>(pid));
   return answered ? answer : Answer{kInside, EIO};
 }
 

@@ -5,7 +5,6 @@
 #include <linux/openat2.h>
 #include <linux/stat.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "base/beneath.hpp"
+#include "base/entries.hpp"
 #include "base/sys.hpp"
 
 namespace sbx::host {
@@ -53,7 +53,6 @@ class Walker {
       return {};
     }
     top_ = std::move(*top);
-    buffer_ = std::make_unique_for_overwrite<char[]>(kBuffer);
     SBX_TRY(list(top_.get(), {}));
     while (!waiting_.empty() && !ended_) {
       const std::string folder = std::move(waiting_.back());
@@ -83,29 +82,18 @@ class Walker {
   }
 
   Status list(int fd, const std::string& folder) {
-    for (;;) {
-      const long got = ::syscall(SYS_getdents64, fd, buffer_.get(), kBuffer);
-      if (got == 0) return {};
-      if (got < 0 && errno == EACCES) {
-        shut_(folder);
-        return {};
-      }
-      if (got < 0) return refused(folder, errno);
-      for (long at = 0; at < got && !ended_;) {
-        const auto* entry = reinterpret_cast<const dirent64*>(buffer_.get() + at);
-        at += entry->d_reclen;
-        if (!look(fd, folder, entry->d_name)) {
-          shut_(folder);
-          return {};
-        }
-      }
-      if (ended_) return {};
-    }
+    bool may_enter = true;
+    const bool is_read = sys::read_entries<kBuffer>(fd, [&](const dirent64& entry) {
+      may_enter = look(fd, folder, entry.d_name);
+      return may_enter && !ended_;
+    });
+    if (!is_read && errno != EACCES) return refused(folder, errno);
+    if (!is_read || !may_enter) shut_(folder);
+    return {};
   }
 
   /// False if the directory's mode lets the caller list it but not enter it.
   bool look(int fd, const std::string& folder, const char* name) {
-    if (std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0) return true;
     struct statx seen{};
     if (::statx(fd, name, kHow, kWanted, &seen) != 0) return errno != EACCES;  // gone meanwhile
     const FileFacts facts = facts_of(seen);
@@ -130,7 +118,6 @@ class Walker {
   std::vector<std::string> waiting_;
   bool ended_ = false;
   static constexpr std::size_t kBuffer = 32'768;
-  std::unique_ptr<char[]> buffer_;
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "network/space.hpp"
+#include "base/process.hpp"
 
 #include <linux/nsfs.h>
 #include <sched.h>
@@ -74,8 +75,7 @@ Result<std::vector<UniqueFd>> Space::make(const SocketWish& wish, std::size_t co
   const pid_t pid = ::clone(make_sockets, stack.get() + kStack / sizeof(std::max_align_t),
                             CLONE_VM | CLONE_VFORK | CLONE_FILES, &task);
   if (pid < 0) task.error = errno;
-  while (pid > 0 && ::waitpid(pid, nullptr, __WALL) < 0 && errno == EINTR) {
-  }
+  if (pid > 0) process::wait_for(pid, __WALL);
   std::vector<UniqueFd> sockets;
   for (std::size_t i = 0; i < task.made; ++i) sockets.emplace_back(task.fds[i]);
   if (sockets.empty())

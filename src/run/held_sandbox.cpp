@@ -3,9 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/epoll.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +13,7 @@
 #include <set>
 #include <utility>
 
+#include "base/process.hpp"
 #include "base/sys.hpp"
 #include "run/settings.hpp"
 #include "run/weaker_plan.hpp"
@@ -32,12 +31,8 @@ Budgets with_inits(Budgets budgets, std::uint64_t calls) {
 
 void kill_and_reap(const spawn::Sandbox& sandbox) {
   if (!sandbox.pid1.valid()) return;
-  // It may already be dead.
-  (void)::syscall(SYS_pidfd_send_signal, sandbox.pid1.get(), SIGKILL, nullptr, 0);
-  siginfo_t ignored{};
-  while (::waitid(P_PIDFD, static_cast<id_t>(sandbox.pid1.get()), &ignored, WEXITED) < 0 &&
-         errno == EINTR) {
-  }
+  process::kill(sandbox.pid1.get());
+  process::reap(sandbox.pid1.get());
 }
 
 /// A session's own budgets: calls have those of time and output.
@@ -181,20 +176,10 @@ bool HeldSandbox::memory_is_full() const {
 
 namespace {
 
-/// The number that a process of the sandbox has in the PID namespace of the sandbox: the second of "NSpid:" in what the
-/// kernel tells of a pidfd, pidfd_open(2). 0: it has ended.
+/// The number that a process of the sandbox has in the PID namespace of the sandbox. 0: it has ended.
 pid_t number_inside(pid_t process) {
-  const UniqueFd handle(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
-  if (!handle.valid()) return 0;
-  const auto facts = sys::read_file("/proc/self/fdinfo/" + std::to_string(handle.get()), 4096);
-  constexpr std::string_view kKey = "NSpid:\t";
-  const std::size_t at = facts ? facts->find(kKey) : std::string::npos;
-  if (at == std::string::npos) return 0;
-  const std::size_t second = facts->find_first_of("\t\n", at + kKey.size());
-  pid_t number = 0;
-  if (second != std::string::npos)
-    std::from_chars(facts->data() + second + 1, facts->data() + facts->size(), number);
-  return number;
+  const std::vector<pid_t> numbers = process::numbers(process::open(process).get());
+  return numbers.size() < 2 ? 0 : numbers[1];
 }
 
 }  // namespace
@@ -282,11 +267,6 @@ std::unexpected<Error> not_stopped() {
             .hint = "try again, or end the call that the kernel holds up: sbx session calls"});
 }
 
-void one_millisecond() {
-  constexpr timespec kStep{.tv_sec = 0, .tv_nsec = 1'000'000};
-  (void)::nanosleep(&kStep, nullptr);  // shorter is fine
-}
-
 /// Field 3 of proc_pid_stat(5): 'T' for stopped, 'R' for running; 0 if it has ended.
 char state_of(const supervise::ProcessList& processes,
               const supervise::ProcessList::Process& process) {
@@ -309,7 +289,7 @@ Status HeldSandbox::stop_calls() {
   const std::uint64_t until = sys::now_microseconds() + kStopsWithin;
   is_frozen_ = group_ != nullptr && group_->freeze(true);
   if (is_frozen_) {
-    while (!group_->is_frozen() && sys::now_microseconds() < until) one_millisecond();
+    while (!group_->is_frozen() && sys::now_microseconds() < until) sys::sleep_1ms();
     if (!group_->is_frozen() || is_told_not_to_stop()) return not_stopped();
     return {};
   }
@@ -327,7 +307,7 @@ Status HeldSandbox::stop_calls() {
     all = std::ranges::all_of(processes.all(), [&](const auto& process) {
       return has_stopped(state_of(processes, process));
     });
-    if (!all) one_millisecond();
+    if (!all) sys::sleep_1ms();
   }
   if (!all || is_told_not_to_stop()) return not_stopped();
   return {};

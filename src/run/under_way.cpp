@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/process.hpp"
 #include "base/sys.hpp"
 #include "host/parse.hpp"
 
@@ -32,7 +32,7 @@ constexpr int kWaiting = 8;  ///< backlog: the kernel answers that many until th
 constexpr auto kPause = std::chrono::milliseconds(100);
 constexpr timeval kAnswersWithin{.tv_sec = 1, .tv_usec = 0};
 /// A cancelled run has 2 s of grace; a process in uninterruptible sleep takes longer.
-constexpr int kEndsWithin = 10'000;
+constexpr std::chrono::seconds kEndsWithin{10};
 
 struct Address {
   sockaddr_un value{};
@@ -87,7 +87,7 @@ std::optional<Listener> listener_of(std::string_view name) {
           0 ||
       ::getsockopt(asking.get(), SOL_SOCKET, SO_PEERCRED, &listener.facts, &size) != 0)
     return std::nullopt;
-  listener.process = sys::peer_process(asking.get());
+  listener.process = process::of_peer(asking.get());
   if (is_sandboxed(listener)) return std::nullopt;
   return listener;
 }
@@ -225,16 +225,11 @@ Status end_run(const UnderWay& run) {
       listener->facts.uid != ::geteuid())
     return gone(run);
   const int process = listener->process.get();
-  if (::syscall(SYS_pidfd_send_signal, process, SIGTERM, nullptr, 0) != 0) {
+  if (!process::send_signal(process, SIGTERM)) {
     if (errno == ESRCH) return gone(run);
     return fail_errno(ErrorKind::host, "not-ended", "the run \"" + run.id + "\" can't be stopped");
   }
-  pollfd ended{.fd = process, .events = POLLIN, .revents = 0};
-  int ready = 0;
-  do {
-    ready = ::poll(&ended, 1, kEndsWithin);
-  } while (ready < 0 && errno == EINTR);
-  if (ready > 0) return {};
+  if (process::has_ended(process, kEndsWithin)) return {};
   return fail(Error{.kind = ErrorKind::host,
                     .code = "not-ended",
                     .message = "the run \"" + run.id + "\" has not ended within 10 s"});

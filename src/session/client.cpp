@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -12,6 +11,7 @@
 
 #include <sbx/outcome.hpp>
 
+#include "base/process.hpp"
 #include "protocol/packet.hpp"
 #include "session/json.hpp"
 #include "session/link.hpp"
@@ -56,7 +56,7 @@ class Forwarding {
 
   /// Waits until the socket has something, passing on what comes meanwhile. `worker`: -1: over the socket.
   void wait_for_end(pid_t worker) {
-    if (worker >= 0) process_ = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, worker, 0)));
+    if (worker >= 0) process_ = process::open(worker);
     for (;;) {
       std::array watched = waits_for();
       if (::poll(watched.data(), watched.size(), -1) < 0) continue;
@@ -76,7 +76,7 @@ class Forwarding {
 
   void send_on(int signal) const {
     if (process_.valid())
-      (void)::syscall(SYS_pidfd_send_signal, process_.get(), signal, nullptr, 0);
+      (void)process::send_signal(process_.get(), signal);
     else
       (void)protocol::send(socket_, {{"signal", signal}});  // fails where the call is over
   }
@@ -199,7 +199,7 @@ UniqueFd Client::peer() const {
   ucred peer{};
   socklen_t size = sizeof peer;
   (void)::getsockopt(socket_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size);
-  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, peer.pid, 0)));
+  return process::open(peer.pid);
 }
 
 Status Client::ask_to_end(const Json& wish) {

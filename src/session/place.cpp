@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/held.hpp"
+#include "base/process.hpp"
 #include "base/random.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
@@ -300,7 +301,7 @@ bool may_use(int connection) {
   if (peer.uid == 0 || ::geteuid() == 0) return peer.uid == 0;
   if (peer.uid != ::geteuid() || peer.pid <= 0) return false;
   // Not by /proc/PID/status, which hidepid hides.
-  const UniqueFd process = sys::peer_process(connection);
+  const UniqueFd process = process::of_peer(connection);
   if (!process.valid()) return false;
   const auto facts = sys::read_file("/proc/self/fdinfo/" + std::to_string(process.get()), 65536);
   return facts && host::is_of_this_pid_namespace(*facts, peer.pid);

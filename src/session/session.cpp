@@ -4,14 +4,13 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 
+#include "base/process.hpp"
 #include "base/random.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
@@ -153,8 +152,7 @@ void Session::bring_out(protocol::Packet packet, UniqueFd connection) {
     return;
   }
   const pid_t session = ::getpid();
-  const pid_t pid = ::fork();
-  if (pid == 0) {
+  auto reader = process::fork([&]() -> int {
     socket_.reset();
     place_.forget_lock();
     bring_out_and_answer({.held = *held_,
@@ -164,22 +162,17 @@ void Session::bring_out(protocol::Packet packet, UniqueFd connection) {
                           .fds = std::move(packet.fds),
                           .client = std::move(connection),
                           .session = session});
-  }
-  if (pid > 0) reader_ = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (!reader_.valid())
-    return refuse(
-        connection.get(),
-        {.kind = ErrorKind::host, .code = "cannot-clone", .message = "cannot start a process"});
+  });
+  if (!reader) return refuse(connection.get(), reader.error());
+  reader_ = std::move(reader->process);
   (void)loop_.watch(reader_.get(), EPOLLIN, [this](std::uint32_t) { reader_ended(); });
 }
 
 void Session::reader_ended() {
   loop_.forget(reader_.get());
-  siginfo_t end{};
-  while (::waitid(P_PIDFD, static_cast<id_t>(reader_.get()), &end, WEXITED) < 0 && errno == EINTR) {
-  }
+  const bool exited = process::reap(reader_.get());
   reader_.reset();
-  if (end.si_code != CLD_EXITED) held_->continue_calls();  // killed, it woke nobody
+  if (!exited) held_->continue_calls();  // killed, it woke nobody
   note_use();
   for (auto& [packet, client] : std::exchange(deferred_, {}))
     handle(std::move(packet), std::move(client));

@@ -2,14 +2,13 @@
 
 #include <poll.h>
 #include <sys/epoll.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <utility>
 
+#include "base/process.hpp"
 #include "base/sys.hpp"
 #include "session/session.hpp"
 #include "session/worker_process.hpp"
@@ -41,33 +40,24 @@ Result<Worker> Session::fork_worker(Task task, void (*work)(Task)) {
   auto ask = SBX_TRY(sys::make_packet_pair());
   task.link = std::move(link.second);
   task.ask = std::move(ask.second);
-  const pid_t pid = ::fork();
-  if (pid == 0) {
+  auto child = process::fork([&]() -> int {
     std::vector<int> kept = held_->descriptors_for_calls();
     kept.insert(kept.end(), {task.link.get(), task.ask.get()});
-    keep_only(std::move(kept));
+    process::keep_only(std::move(kept));
     work(std::move(task));
-  }
-  Worker worker{
-      .pid = pid, .process = {}, .link = std::move(link.first), .ask = std::move(ask.first)};
-  if (pid > 0) worker.process = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (!worker.process.valid()) {
-    const int error = errno;
-    // It ends when it finds the link closed.
-    worker.link.reset();
-    while (pid > 0 && ::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-    }
-    errno = error;
-    return fail_errno(ErrorKind::host, "cannot-clone", "no process can be started for the call");
-  }
-  return worker;
+    return 0;
+  });
+  if (!child)
+    return fail_errno(ErrorKind::host, "cannot-clone", "no process can be started for the call",
+                      child.error().errno_value);
+  return Worker{.pid = child->pid,
+                .process = std::move(child->process),
+                .link = std::move(link.first),
+                .ask = std::move(ask.first)};
 }
 
 void Session::reap(const Worker& worker) {
-  siginfo_t ignored{};
-  while (::waitid(P_PIDFD, static_cast<id_t>(worker.process.get()), &ignored, WEXITED) < 0 &&
-         errno == EINTR) {
-  }
+  process::reap(worker.process.get());
 }
 
 void Session::keep_waiting(Worker worker) {

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include "base/event_loop.hpp"
+#include "base/process.hpp"
 #include "base/sys.hpp"
 #include "host/host.hpp"
 #include "protocol/packet.hpp"
@@ -110,16 +110,11 @@ int cancelled_by(int ready, const HeldSignals& signals) {
 
 /// Ends a session's process that is starting, or has just started.
 void end_start(pid_t pid) {
-  constexpr int kEndsWithin = 5000;  // ms; as a session that is stopped
-  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  constexpr std::chrono::seconds kEndsWithin{5};  // as a session that is stopped
+  const UniqueFd process = process::open(pid);
   (void)::kill(pid, SIGTERM);
-  pollfd ended{.fd = process.get(), .events = POLLIN, .revents = 0};
-  int done = 0;
-  while ((done = ::poll(&ended, 1, kEndsWithin)) < 0 && errno == EINTR) {
-  }
-  if (done != 1) (void)::kill(pid, SIGKILL);
-  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  if (!process::has_ended(process.get(), kEndsWithin)) (void)::kill(pid, SIGKILL);
+  process::wait_for(pid);
 }
 
 /// What the session's process `pid` says once it takes calls, or when it can't.
@@ -135,9 +130,7 @@ StartAnswer take_answer(int ready, pid_t pid, const HeldSignals& signals, const 
     return started;
   }
   if (answer) started.error = protocol::error_from(answer->body["error"]);
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
+  const int status = process::wait_for(pid);
   started.status =
       WIFEXITED(status) && WEXITSTATUS(status) != 0 ? WEXITSTATUS(status) : exit_status::kCouldNot;
   if (started.error) return started;
@@ -158,28 +151,23 @@ StartAnswer start(std::string name, run::Request request, const run::Sinks& sink
     return {.status = exit_status_of(right.error()), .error = right.error()};
   }
   const HeldSignals signals;
-  auto pair = sys::make_packet_pair();
-  const pid_t pid = pair ? ::fork() : -1;
-  if (pid < 0) {
-    const Error error = pair ? Error{.kind = ErrorKind::host,
-                                     .code = "cannot-clone",
-                                     .message = "cannot start a process",
-                                     .errno_value = errno}
-                             : pair.error();
+  const auto refused = [&](const Error& error) -> StartAnswer {
     tell({error});
     return {.status = exit_status::kCouldNot, .error = error};
-  }
-  if (pid == 0) {
+  };
+  auto pair = sys::make_packet_pair();
+  if (!pair) return refused(pair.error());
+  const auto child = process::fork([&] {
     signals.let_through();
     pair->first.reset();
     (void)::setsid();
     UniqueFd owner(std::exchange(request.parent, -1));
-    keep_only({pair->second.get(), owner.get()});  // nothing of its starter's
-    const int status = serve(name, request, sinks, tell, std::move(pair->second), std::move(owner));
-    ::_exit(status);
-  }
+    process::keep_only({pair->second.get(), owner.get()});  // nothing of its starter's
+    return serve(name, request, sinks, tell, std::move(pair->second), std::move(owner));
+  });
+  if (!child) return refused(child.error());
   pair->second.reset();
-  return take_answer(pair->first.get(), pid, signals, tell);
+  return take_answer(pair->first.get(), child->pid, signals, tell);
 }
 
 }  // namespace sbx::session

@@ -15,18 +15,6 @@
 
 namespace sbx::session {
 
-void keep_only(std::vector<int> kept) {
-  std::ranges::sort(kept);
-  unsigned next = STDERR_FILENO + 1U;
-  for (const int each : kept) {
-    if (each <= STDERR_FILENO) continue;
-    const auto own = static_cast<unsigned>(each);
-    if (own > next) (void)::close_range(next, own - 1, 0);
-    next = own + 1;
-  }
-  (void)::close_range(next, ~0U, 0);
-}
-
 void take_default_signals() {
   for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGCHLD})
     (void)std::signal(signal, SIG_DFL);

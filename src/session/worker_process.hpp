@@ -14,9 +14,6 @@
 
 namespace sbx::session {
 
-/// Closes every descriptor but the standard streams and those of `kept` (-1: none).
-void keep_only(std::vector<int> kept);
-
 /// In a process that was forked from the session's: that ignores or collects what ends a call.
 void take_default_signals();
 

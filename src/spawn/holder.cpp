@@ -9,6 +9,7 @@
 
 #include "base/control.hpp"
 #include "base/message.hpp"
+#include "base/process.hpp"
 #include "base/sys.hpp"
 #include "host/process_view.hpp"
 #include "spawn/failure.hpp"
@@ -74,7 +75,7 @@ Result<WaitingInit> make_waiting_init(const plan::Plan& plan, int holder,
   WaitingInit init{.control = std::move(control), .errors = std::move(errors), .pidfd = {}};
   if (!placement.move) return init;
   init.pidfd = SBX_TRY(take_init(init.control.get()));
-  SBX_TRY(placement.move(sys::pid_of(init.pidfd.get())));
+  SBX_TRY(placement.move(process::number(init.pidfd.get())));
   SBX_TRY(send_order(init.control.get(), control::FromSupervisor::go));
   return init;
 }

@@ -8,7 +8,6 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include "base/held.hpp"
+#include "base/process.hpp"
 #include "base/sys.hpp"
 #include "host/state.hpp"
 
@@ -189,8 +189,7 @@ Result<UniqueFd> make_map_namespace(const std::string& uids, const std::string& 
     return sys::open_at(AT_FDCWD, "/proc/" + std::to_string(pid) + "/ns/user", O_RDONLY);
   }();
   ::kill(pid, SIGKILL);
-  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  process::wait_for(pid);
   return space;
 }
 

@@ -8,13 +8,13 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <span>
 
 #include "base/control.hpp"
 #include "base/message.hpp"
+#include "base/process.hpp"
 #include "base/sys.hpp"
 #include "host/process_view.hpp"
 #include "spawn/failure.hpp"
@@ -42,10 +42,10 @@ struct Channels {
 Result<Channels> make_channels() {
   auto [control, child_control] = SBX_TRY(sys::make_packet_pair());
   auto [errors, child_errors] = SBX_TRY(sys::make_pipe());
-  const long self = ::syscall(SYS_pidfd_open, ::getpid(), 0);
-  if (self < 0) return fail_errno(ErrorKind::setup, "no-pidfd", "cannot open a pidfd");
+  UniqueFd self = process::open_self();
+  if (!self.valid()) return fail_errno(ErrorKind::setup, "no-pidfd", "cannot open a pidfd");
   return Channels{std::move(control), std::move(child_control), std::move(errors),
-                  std::move(child_errors), UniqueFd(static_cast<int>(self))};
+                  std::move(child_errors), std::move(self)};
 }
 
 std::uint64_t namespace_flags(const plan::Plan& plan) {
@@ -91,17 +91,9 @@ void take_descriptors(Sandbox& sandbox, ReceivedReport received) {
       *places[i] = std::move(*next++);
 }
 
-void kill(const Clone& clone) {
-  (void)::syscall(SYS_pidfd_send_signal, clone.pidfd.get(), SIGKILL, nullptr,
-                  0);  // it may already be dead
-}
-
 void kill_and_reap(const Clone& clone) {
-  kill(clone);
-  siginfo_t ignored{};
-  while (::waitid(P_PIDFD, static_cast<id_t>(clone.pidfd.get()), &ignored, WEXITED) < 0 &&
-         errno == EINTR) {
-  }
+  process::kill(clone.pidfd.get());
+  process::reap(clone.pidfd.get());
 }
 
 /// Enters a stage of the parent: false if a test skips it, an error if a test makes it fail.
@@ -237,7 +229,7 @@ class Spawning::Build {
   ~Build() {
     if (clone_.pid <= 0) return;
     if (request_.role == child::Role::call)
-      kill(clone_);  // the holder reaps
+      process::kill(clone_.pidfd.get());  // the holder reaps
     else
       kill_and_reap(clone_);
   }
@@ -356,7 +348,7 @@ Status Spawning::Build::take_call() {
   if (!init_.pidfd.valid()) init_.pidfd = SBX_TRY(take_init(channels_.control.get()));
   request_.stamp("clone");
   clone_.pidfd = std::move(init_.pidfd);
-  clone_.pid = sys::pid_of(clone_.pidfd.get());
+  clone_.pid = process::number(clone_.pidfd.get());
   return {};
 }
 
@@ -497,7 +489,7 @@ Status Spawning::Build::take_listener() {
 
 /// What the child said before it died, if that is why the parent's own step failed; else `error`.
 Error Spawning::Build::explain_early_end(Error error) {
-  (void)::syscall(SYS_pidfd_send_signal, clone_.pidfd.get(), SIGKILL, nullptr, 0);
+  process::kill(clone_.pidfd.get());
   Progress record{};
   ssize_t got = 0;
   do {  // killed, it leaves the pipe to nobody

@@ -1,15 +1,14 @@
 #include "supervise/foreground.hpp"
 
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <charconv>
-#include <csignal>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/process.hpp"
 #include "base/sys.hpp"
 #include "base/unique_fd.hpp"
 #include "supervise/meters/process_list.hpp"
@@ -64,10 +63,10 @@ void kill_foreground(pid_t init, std::uint64_t since_microseconds) {
   for (const ProcessList::Process& each : processes.all()) {
     if (each.number == main) continue;
     // Held before it is looked at: the number can't be another process's by then.
-    const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, each.number, 0)));
+    const UniqueFd process = process::open(each.number);
     const auto facts = facts_of(each.number);
     if (!process.valid() || !facts || facts->group != main || facts->began < since) continue;
-    (void)::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
+    process::kill(process.get());
   }
 }
 

@@ -16,6 +16,7 @@
 
 #include "base/control.hpp"
 #include "base/event_loop.hpp"
+#include "base/process.hpp"
 #include "base/resident.hpp"
 #include "base/sys.hpp"
 #include "supervise/foreground.hpp"
@@ -394,7 +395,7 @@ void Supervisor::Impl::kill() {
   killed_ = true;
   // Later only PID 1's own times are readable: processes that die with it are not added to them.
   if (decided_) budgets_.note_before_kill();
-  ::syscall(SYS_pidfd_send_signal, sandbox_.pid1, SIGKILL, nullptr, 0);
+  process::kill(sandbox_.pid1);
   if (sandbox_.group != nullptr) (void)sandbox_.group->kill();  // the same, in one operation
   loop_.after(kUnkillable, [this] {
     if (reaped_) return;

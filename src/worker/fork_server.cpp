@@ -11,6 +11,7 @@
 #include <span>
 
 #include "base/message.hpp"
+#include "base/process.hpp"
 #include "base/sys.hpp"
 #include "record/record.hpp"
 #include "worker/message.hpp"
@@ -108,19 +109,16 @@ bool take_streams(std::vector<UniqueFd>& sent) {
 
 Result<ForkServer> ForkServer::start(ArgumentArea arguments) {
   auto pair = SBX_TRY(sys::make_packet_pair());
-  const pid_t pid = ::fork();
-  if (pid < 0) return fail_errno(ErrorKind::host, "worker-lost", "cannot fork the fork server");
-  if (pid > 0) return ForkServer(std::move(pair.first));
-  pair.first = UniqueFd();
-  // Signals from the terminal go to the front end, which cancels workers if it wants to.
-  (void)::setsid();
-  const auto own = static_cast<unsigned>(pair.second.get());
-  if (own > STDERR_FILENO + 1U) (void)::close_range(STDERR_FILENO + 1U, own - 1, 0);
-  (void)::close_range(own + 1, ~0U, 0);  // closes the front end's other descriptors
-  if (!fill_standard_descriptors()) ::_exit(exit_status::kCouldNot);
-  take_errors_for_signals();
-  raise_descriptor_limit();
-  serve(pair.second.get(), arguments);
+  (void)SBX_TRY(process::fork([&]() -> int {
+    // Signals from the terminal go to the front end, which cancels workers if it wants to.
+    (void)::setsid();
+    process::keep_only({pair.second.get()});
+    if (!fill_standard_descriptors()) return exit_status::kCouldNot;
+    take_errors_for_signals();
+    raise_descriptor_limit();
+    serve(pair.second.get(), arguments);
+  }));
+  return ForkServer(std::move(pair.first));
 }
 
 Result<Worker> ForkServer::launch(run::Request request, Streams streams) const {

@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -19,6 +18,7 @@
 #include <vector>
 
 #include "base/held.hpp"
+#include "base/process.hpp"
 #include "base/random.hpp"
 #include "base/sys.hpp"
 #include "workspace/state.hpp"
@@ -147,7 +147,7 @@ bool has_live_processes(int lock) {
   pid_t pid = 0;
   if (!text || std::from_chars(text->data(), text->data() + text->size(), pid).ec != std::errc())
     return false;
-  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  const UniqueFd process = process::open(pid);
   if (!process.valid()) return false;
   // Another process may have the number now; if that one is a PID 1 of a namespace too, the next sweep looks again.
   const auto facts = sys::read_file("/proc/self/fdinfo/" + std::to_string(process.get()), 4096);

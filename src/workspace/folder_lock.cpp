@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/process.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
@@ -64,7 +64,7 @@ std::optional<Holder> holder_of(int folder) {
 /// Another sbx of this system, not a sandboxed program that calls itself so: that lives in a PID namespace below.
 bool is_sbx(const Holder& holder) {
   if (!holder.command.starts_with("sbx") && holder.command != command_of("self")) return false;
-  const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, holder.pid, 0)));
+  const UniqueFd process = process::open(holder.pid);
   const auto facts =
       sys::read_file("/proc/self/fdinfo/" + std::to_string(process.get()), kSmallFile);
   return facts && host::is_of_this_pid_namespace(*facts, holder.pid);

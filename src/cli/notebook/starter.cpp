@@ -1,12 +1,11 @@
 #include "cli/notebook/starter.hpp"
 
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <utility>
 
+#include "base/process.hpp"
 #include "base/sys.hpp"
 #include "cli/session_start.hpp"
 #include "protocol/packet.hpp"
@@ -35,14 +34,13 @@ using session::part;
 
 Result<Starter> Starter::fork(const Invocation& typed, const OwnProcess& process) {
   auto [own, other] = SBX_TRY(sys::make_packet_pair());
-  const UniqueFd self(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
-  const pid_t pid = self.valid() ? ::fork() : -1;
-  if (pid < 0) return fail_errno(ErrorKind::host, "cannot-clone", "cannot start a process");
-  if (pid == 0) {
+  const UniqueFd self = process::open_self();
+  if (!self.valid()) return fail_errno(ErrorKind::host, "cannot-clone", "cannot start a process");
+  const process::Child child = SBX_TRY(process::fork([&]() -> int {
     own.reset();
     start_when_told(typed, process, other.get(), self.get());
-  }
-  return Starter(std::move(own), pid);
+  }));
+  return Starter(std::move(own), child.pid);
 }
 
 Starter::Starter(Starter&& other) noexcept
@@ -54,8 +52,7 @@ Starter::~Starter() {
 
 void Starter::end() {
   socket_.reset();
-  while (pid_ > 0 && ::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  if (pid_ > 0) process::wait_for(pid_);
   pid_ = -1;
 }
 

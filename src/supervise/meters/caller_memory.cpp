@@ -5,7 +5,6 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "base/process.hpp"
 #include "base/sys.hpp"
 #include "base/unique_fd.hpp"
 
@@ -40,12 +40,12 @@ bool CallerMemory::read(std::uint64_t address, std::span<std::byte> into) const 
 }
 
 std::optional<std::string> CallerMemory::text(std::uint64_t address, std::size_t limit) const {
-  static const auto kPage = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const std::uint64_t page = sys::page_size();
   std::string result;
   std::array<std::byte, 256> piece;
   while (result.size() < limit) {
     // Never across the end of a page: the next one may be unmapped.
-    const std::uint64_t in_page = kPage - address % kPage;
+    const std::uint64_t in_page = page - address % page;
     const std::size_t wanted =
         std::min({piece.size(), limit - result.size(), static_cast<std::size_t>(in_page)});
     const std::size_t got = copy(address, std::span(piece).first(wanted));
@@ -77,14 +77,13 @@ pid_t first_thread(std::uint32_t thread) {
 /// normally share its descriptors, so the result is checked to be the same file.
 UniqueFd descriptor_of(std::uint32_t thread, int fd) {
   constexpr unsigned kThread = O_EXCL;  // PIDFD_THREAD, Linux 6.9
-  UniqueFd caller(static_cast<int>(::syscall(SYS_pidfd_open, thread, kThread)));
-  if (caller.valid())
-    return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_getfd, caller.get(), fd, 0)));
+  UniqueFd caller = process::open(static_cast<pid_t>(thread), kThread);
+  if (caller.valid()) return process::take_descriptor(caller.get(), fd);
   const pid_t first = first_thread(thread);
   if (first <= 0) return {};
-  caller = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, first, 0)));
+  caller = process::open(first);
   if (!caller.valid()) return {};
-  UniqueFd file(static_cast<int>(::syscall(SYS_pidfd_getfd, caller.get(), fd, 0)));
+  UniqueFd file = process::take_descriptor(caller.get(), fd);
   struct stat held{};
   struct stat named{};
   const std::string place = "/proc/" + std::to_string(thread) + "/fd/" + std::to_string(fd);

@@ -4,15 +4,14 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "base/beneath.hpp"
+#include "base/entries.hpp"
 #include "base/sys.hpp"
 
 namespace sbx::supervise {
@@ -73,23 +72,17 @@ void DiskMeter::look_into(const std::string& folder) {
     closed_ = closed_ || opened.error().errno_value != ENOENT;
     return;
   }
-  alignas(dirent64) std::array<char, 16'384> buffer;
-  for (;;) {
-    const long got = ::syscall(SYS_getdents64, opened->get(), buffer.data(), buffer.size());
-    if (got <= 0) return;
-    for (long at = 0; at < got;) {
-      const auto* entry = reinterpret_cast<const dirent64*>(buffer.data() + at);
-      at += entry->d_reclen;
-      if (std::strcmp(entry->d_name, ".") == 0 || std::strcmp(entry->d_name, "..") == 0) continue;
-      struct stat facts{};
-      ++looked_;
-      if (::fstatat(opened->get(), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0) continue;
-      ++counting_files_;
-      counting_bytes_ += static_cast<std::uint64_t>(facts.st_blocks) * 512 /
-                         (S_ISDIR(facts.st_mode) ? 1 : std::max<nlink_t>(facts.st_nlink, 1));
-      if (S_ISDIR(facts.st_mode)) waiting_.push_back(folder + "/" + entry->d_name);
-    }
-  }
+  // What can't be read on is counted as far as it was read.
+  (void)sys::read_entries<16'384>(opened->get(), [&](const dirent64& entry) {
+    struct stat facts{};
+    ++looked_;
+    if (::fstatat(opened->get(), entry.d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0) return true;
+    ++counting_files_;
+    counting_bytes_ += static_cast<std::uint64_t>(facts.st_blocks) * 512 /
+                       (S_ISDIR(facts.st_mode) ? 1 : std::max<nlink_t>(facts.st_nlink, 1));
+    if (S_ISDIR(facts.st_mode)) waiting_.push_back(folder + "/" + entry.d_name);
+    return true;
+  });
 }
 
 }  // namespace sbx::supervise

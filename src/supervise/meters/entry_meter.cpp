@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "base/beneath.hpp"
+#include "base/entries.hpp"
 #include "base/sys.hpp"
 
 namespace sbx::supervise {
@@ -107,20 +107,14 @@ void EntryMeter::look_into(const CountedDirectory& place) {
     if (error != ENOENT && error != ENOTDIR && error != ELOOP && error != EXDEV) note_closed(place);
     return;
   }
-  alignas(dirent64) std::array<char, 32'768> buffer;
-  for (;;) {
-    const long got = ::syscall(SYS_getdents64, opened->get(), buffer.data(), buffer.size());
-    if (got <= 0 || counting_ > enough_) return;
-    for (long at = 0; at < got;) {
-      const auto* entry = reinterpret_cast<const dirent64*>(buffer.data() + at);
-      at += entry->d_reclen;
-      if (std::strcmp(entry->d_name, ".") == 0 || std::strcmp(entry->d_name, "..") == 0) continue;
-      ++looked_;
-      ++counting_;
-      if (is_folder(opened->get(), *entry))
-        waiting_.push_back({place.top, place.path + "/" + entry->d_name});
-    }
-  }
+  // What can't be read on is counted as far as it was read.
+  (void)sys::read_entries<32'768>(opened->get(), [&](const dirent64& entry) {
+    ++looked_;
+    ++counting_;
+    if (is_folder(opened->get(), entry))
+      waiting_.push_back({place.top, place.path + "/" + entry.d_name});
+    return counting_ <= enough_;
+  });
 }
 
 }  // namespace sbx::supervise

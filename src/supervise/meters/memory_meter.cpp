@@ -34,7 +34,7 @@ Pages pages_in(std::string_view statm) {
     statm.remove_prefix(static_cast<std::size_t>(end - statm.data()));
     statm.remove_prefix(std::min(statm.find_first_not_of(' '), statm.size()));
   }
-  static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const std::uint64_t page = sys::page_size();
   return {.size = fields[0] * page,
           .anonymous = fields[1] > fields[2] ? (fields[1] - fields[2]) * page : 0,
           .shared = fields[2] * page};
@@ -74,7 +74,7 @@ bool same_memory(pid_t one, pid_t other) {
 std::uint64_t counter_error() {
   static const auto cpus =
       static_cast<std::uint64_t>(std::max(::sysconf(_SC_NPROCESSORS_CONF), 1L));
-  static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const std::uint64_t page = sys::page_size();
   return std::max<std::uint64_t>(2 * cpus, 32) * cpus * page;
 }
 
@@ -315,7 +315,7 @@ MemoryMeter::Memory MemoryMeter::memory_of(ProcessList::Process& process) {
 /// The last walk plus what may have been added since: each page that is new to a process, or newly copied, was a
 /// fault of that process. A huge page is a single fault, so the walk is repeated now and then.
 std::uint64_t MemoryMeter::since_walk(std::uint64_t rest) {
-  static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const std::uint64_t page = sys::page_size();
   const std::uint64_t scratch = scratch_used();
   std::uint64_t used =
       walk_->used + std::max(rest > walk_->rest ? rest - walk_->rest : 0,

@@ -86,7 +86,7 @@ Item take(std::vector<Item>& before, pid_t number) {
 
 /// The second field of /proc/PID/statm, in pages: proc(5).
 std::uint64_t resident_bytes(std::string_view statm) {
-  static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const std::uint64_t page = sys::page_size();
   statm.remove_prefix(std::min(statm.find(' '), statm.size()));
   statm.remove_prefix(std::min(statm.find_first_not_of(' '), statm.size()));
   std::uint64_t pages = 0;
