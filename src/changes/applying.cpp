@@ -2,15 +2,14 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <pthread.h>
 #include <strings.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <csignal>
 
+#include "base/signals.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "changes/words.hpp"
@@ -18,43 +17,26 @@
 namespace sbx::changes {
 namespace {
 
-constexpr std::array kHeldBack = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 constexpr std::size_t kLongestAnswer = 100;
 
-/// Signals that would end the process are noted instead; those that the caller ignores stay ignored.
+/// Signals that would end the process are noted instead; one that comes after all is done is too late to matter.
 class HeldSignals {
  public:
-  HeldSignals() {
-    sigset_t held;
-    sigemptyset(&held);
-    for (const int signal : kHeldBack) {
-      struct sigaction now{};
-      const bool ignored = ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
-      if (!ignored) sigaddset(&held, signal);
-    }
-    fd_ = UniqueFd(::signalfd(-1, &held, SFD_CLOEXEC | SFD_NONBLOCK));
-    if (fd_.valid()) ::pthread_sigmask(SIG_BLOCK, &held, &before_);
-  }
+  HeldSignals() = default;
   HeldSignals(const HeldSignals&) = delete;
   HeldSignals& operator=(const HeldSignals&) = delete;
-  ~HeldSignals() {
-    if (!fd_.valid()) return;
-    (void)arrived();  // one that comes now is too late to matter
-    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
+  ~HeldSignals() { held_.drop(); }
 
-  [[nodiscard]] int fd() const { return fd_.get(); }
+  [[nodiscard]] int fd() const { return held_.fd(); }
   /// The first that came, 0 for none.
   int arrived() {
-    signalfd_siginfo info{};
-    while (::read(fd_.get(), &info, sizeof info) == sizeof info)
-      if (first_ == 0) first_ = static_cast<int>(info.ssi_signo);
+    while (const int signal = held_.next())
+      if (first_ == 0) first_ = signal;
     return first_;
   }
 
  private:
-  UniqueFd fd_;
-  sigset_t before_{};
+  signals::Held held_;
   int first_ = 0;
 };
 

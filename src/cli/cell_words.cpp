@@ -1,12 +1,12 @@
 #include "cli/cell_words.hpp"
 
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <csignal>
 
 #include <sbx/units.hpp>
 
+#include "base/signals.hpp"
 #include "base/text.hpp"
 #include "record/network_words.hpp"
 #include "record/parts.hpp"
@@ -41,17 +41,7 @@ bool has_picture(const Json& data) {
 }
 
 Result<UniqueFd> take_ending_signals() {
-  sigset_t taken;
-  ::sigemptyset(&taken);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
-    struct sigaction now{};
-    if (::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN) continue;
-    ::sigaddset(&taken, signal);
-  }
-  ::sigprocmask(SIG_BLOCK, &taken, nullptr);
-  UniqueFd signals(::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (signals.valid()) return signals;
-  return fail_errno(ErrorKind::internal, "no-signalfd", "cannot receive signals");
+  return signals::take();
 }
 
 bool show_result(const Json& result, bool quiet, const std::string& cure) {

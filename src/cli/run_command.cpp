@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <optional>
 
+#include "base/signals.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
 #include "cli/github.hpp"
@@ -36,10 +37,7 @@ namespace {
 /// Blocks signals once the record is complete: a later signal must not change the exit status that the record
 /// reports. They stay unblocked before a write that may wait for its reader, so that sbx can still be ended.
 void hold_signals() {
-  sigset_t ending;
-  ::sigemptyset(&ending);
-  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) ::sigaddset(&ending, signal);
-  ::sigprocmask(SIG_BLOCK, &ending, nullptr);
+  (void)signals::take();  // nobody reads them
 }
 
 std::string stage_lines(const std::vector<Stamp>& stamps) {

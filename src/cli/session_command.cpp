@@ -12,6 +12,7 @@
 #include <csignal>
 #include <utility>
 
+#include "base/signals.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "changes/applying.hpp"
@@ -55,24 +56,6 @@ Result<int> signal_of(std::string_view typed) {
   return usage("usage", fmt::format("\"{}\" is no signal", printable(typed)),
                "for example INT, TERM or 9");
 }
-
-/// Signals that would end this process wait while it lives. apply_changes() takes them; one that comes before or after
-/// does not keep the snapshot from being dropped.
-class HeldSignals {
- public:
-  HeldSignals() {
-    sigset_t held;
-    ::sigemptyset(&held);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::sigaddset(&held, signal);
-    ::sigprocmask(SIG_BLOCK, &held, &before_);
-  }
-  HeldSignals(const HeldSignals&) = delete;
-  HeldSignals& operator=(const HeldSignals&) = delete;
-  ~HeldSignals() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_{};
-};
 
 /// A connection that asks nothing: it closes when the session ends.
 class SessionLife {
@@ -558,7 +541,8 @@ class SessionCommand {
       if (!typed_.output.json) write_stderr("sbx: nothing was changed, so nothing is applied\n");
       return applied({{"applied", nullptr}, {"incomplete", !patterns.empty()}});
     }
-    const HeldSignals held;
+    // Signals wait: apply_changes() takes them; one that comes before or after keeps no snapshot from being dropped.
+    const signals::Held held(signals::kEnding, signals::Ignored::is_taken_too);
     const Snapshot snapshot = SBX_TRY(Snapshot::of(made));
     changes::Kept kept = SBX_TRY(snapshot.load());
     SBX_TRY(changes::open_folders(kept));

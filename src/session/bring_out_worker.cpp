@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/random.hpp"
+#include "base/signals.hpp"
 #include "base/tell.hpp"
 #include "base/text.hpp"
 #include "changes/bring_out.hpp"
@@ -216,10 +217,7 @@ void bring_out_and_answer(BringOutTask task) {
   // A session that is killed takes its processes with it. It may be dead already.
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != task.session) ::_exit(1);
   // Whoever asked may cancel it, and its end must wake the calls: not even SIGKILL of the client does without that.
-  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) (void)std::signal(signal, SIG_DFL);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  signals::take_defaults();
   // From here on the client passes signals on. Said by the session, it could come after the answer.
   (void)protocol::send(task.client.get(), {{"pid", ::getpid()}});
   for (std::size_t fd = 0; fd < task.fds.size() && fd < 3; ++fd)

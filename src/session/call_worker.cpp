@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/message.hpp"
+#include "base/signals.hpp"
 #include "base/sys.hpp"
 #include "protocol/packet.hpp"
 #include "record/event_writer.hpp"
@@ -261,7 +262,7 @@ void forget_call(Task& task) {
 }  // namespace
 
 void work(Task task) {
-  take_default_signals();
+  signals::take_defaults();
   const UniqueFd null(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));  // the session's own input
   while (take_call(task)) {
     CallWorker(task).run(null.get());

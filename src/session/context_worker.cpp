@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/message.hpp"
+#include "base/signals.hpp"
 #include "base/sys.hpp"
 #include "protocol/packet.hpp"
 #include "record/words.hpp"
@@ -604,7 +605,7 @@ class ContextWorker {
 }  // namespace
 
 void work_as_context(Task task) {
-  take_default_signals();
+  signals::take_defaults();
   task.group = task.held.make_call_group();
   ContextWorker(task).run();
   task.group.reset();

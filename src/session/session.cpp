@@ -2,16 +2,17 @@
 
 #include <fcntl.h>
 #include <sys/epoll.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 
 #include "base/process.hpp"
 #include "base/random.hpp"
+#include "base/signals.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "policy/write.hpp"
@@ -57,13 +58,8 @@ Status Session::begin(UniqueFd owner) {
                     stops_ = true;
                     end_when_calls_have();
                   }}));
-  sigset_t taken;
-  ::sigemptyset(&taken);
-  for (const int number : {SIGTERM, SIGINT, SIGQUIT}) ::sigaddset(&taken, number);
-  signals_ = UniqueFd(::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!signals_.valid())
-    return fail_errno(ErrorKind::internal, "no-signalfd", "cannot receive signals");
-  ::sigprocmask(SIG_BLOCK, &taken, nullptr);
+  constexpr std::array kEnd{SIGTERM, SIGINT, SIGQUIT};
+  signals_ = SBX_TRY(signals::take(kEnd, signals::Ignored::is_taken_too));
   (void)std::signal(SIGHUP, SIG_IGN);  // of the terminal that it was started at
   SBX_TRY(loop_.watch(signals_.get(), EPOLLIN, [this](std::uint32_t) { handle_signals(); }));
   SBX_TRY(loop_.watch(socket_.get(), EPOLLIN, [this](std::uint32_t) { accept_all(); }));
@@ -265,8 +261,7 @@ void Session::look_for_place() {
 }
 
 void Session::handle_signals() {
-  signalfd_siginfo info{};
-  while (::read(signals_.get(), &info, sizeof info) == sizeof info) stop(UniqueFd());
+  while (signals::next(signals_.get()) != 0) stop(UniqueFd());
 }
 
 void Session::stop(UniqueFd connection, EndCause cause) {

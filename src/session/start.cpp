@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 
 #include "base/event_loop.hpp"
 #include "base/process.hpp"
+#include "base/signals.hpp"
 #include "base/sys.hpp"
 #include "host/host.hpp"
 #include "protocol/packet.hpp"
@@ -63,47 +63,13 @@ int serve(const std::string& name, const run::Request& request, const run::Sinks
   return 0;
 }
 
-/// Signals that would end this process, held back: a session of which nobody knows would live on. Ignored ones stay
-/// ignored.
-class HeldSignals {
- public:
-  HeldSignals() {
-    ::sigemptyset(&held_);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
-      struct sigaction now{};
-      if (::sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN)
-        ::sigaddset(&held_, signal);
-    }
-    ::sigprocmask(SIG_BLOCK, &held_, &before_);
-    fd_ = UniqueFd(::signalfd(-1, &held_, SFD_CLOEXEC | SFD_NONBLOCK));
-  }
-  HeldSignals(const HeldSignals&) = delete;
-  HeldSignals& operator=(const HeldSignals&) = delete;
-  ~HeldSignals() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
-
-  [[nodiscard]] int fd() const { return fd_.get(); }
-  /// One that came; 0 for none.
-  [[nodiscard]] int arrived() const {
-    signalfd_siginfo info{};
-    if (::read(fd_.get(), &info, sizeof info) != sizeof info) return 0;
-    return static_cast<int>(info.ssi_signo);
-  }
-  /// In the session's process, which is told its end by a signal.
-  void let_through() const { ::sigprocmask(SIG_UNBLOCK, &held_, nullptr); }
-
- private:
-  sigset_t held_{};
-  sigset_t before_{};
-  UniqueFd fd_;
-};
-
 /// The signal that came before the session had said anything; 0 if it has said something.
-int cancelled_by(int ready, const HeldSignals& signals) {
+int cancelled_by(int ready, const signals::Held& signals) {
   for (;;) {
     std::array<pollfd, 2> sources{{{.fd = ready, .events = POLLIN, .revents = 0},
                                    {.fd = signals.fd(), .events = POLLIN, .revents = 0}}};
     if (::poll(sources.data(), sources.size(), -1) < 0) continue;
-    if (const int signal = signals.arrived(); signal != 0) return signal;
+    if (const int signal = signals.next(); signal != 0) return signal;
     if (sources[0].revents != 0) return 0;
   }
 }
@@ -118,7 +84,7 @@ void end_start(pid_t pid) {
 }
 
 /// What the session's process `pid` says once it takes calls, or when it can't.
-StartAnswer take_answer(int ready, pid_t pid, const HeldSignals& signals, const Tell& tell) {
+StartAnswer take_answer(int ready, pid_t pid, const signals::Held& signals, const Tell& tell) {
   if (const int signal = cancelled_by(ready, signals); signal != 0) {
     end_start(pid);
     return {.status = exit_status_of(Cancelled{signal})};
@@ -150,7 +116,8 @@ StartAnswer start(std::string name, run::Request request, const run::Sinks& sink
     tell({right.error()});
     return {.status = exit_status_of(right.error()), .error = right.error()};
   }
-  const HeldSignals signals;
+  // A signal that ended this process now would leave a session of which nobody knows.
+  const signals::Held signals;
   const auto refused = [&](const Error& error) -> StartAnswer {
     tell({error});
     return {.status = exit_status::kCouldNot, .error = error};

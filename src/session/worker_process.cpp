@@ -15,14 +15,6 @@
 
 namespace sbx::session {
 
-void take_default_signals() {
-  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGCHLD})
-    (void)std::signal(signal, SIG_DFL);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-}
-
 void ToSession::note(Note::What what, std::int32_t value) const {
   const Note note{what, value};
   (void)::send(link_.get(), &note, sizeof note, MSG_NOSIGNAL);

@@ -14,9 +14,6 @@
 
 namespace sbx::session {
 
-/// In a process that was forked from the session's: that ignores or collects what ends a call.
-void take_default_signals();
-
 /// A worker's side of link.hpp.
 class ToSession {
  public:

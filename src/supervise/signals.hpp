@@ -2,10 +2,8 @@
 
 #include <signal.h>
 
-#include <optional>
-
 #include "base/result.hpp"
-#include "base/unique_fd.hpp"
+#include "base/signals.hpp"
 
 namespace sbx::supervise {
 
@@ -22,18 +20,17 @@ class SignalScope {
   SignalScope& operator=(SignalScope&&) = delete;
   ~SignalScope();
 
-  [[nodiscard]] int fd() const { return fd_.get(); }
-  /// The next pending signal; empty if there is none.
-  [[nodiscard]] std::optional<int> next() const;
+  [[nodiscard]] int fd() const { return held_.fd(); }
+  /// The next pending signal; 0 if there is none.
+  [[nodiscard]] int next() const { return held_.next(); }
   /// Stops this process as SIGTSTP would, and returns when it continues. If stopping is impossible (an orphaned
   /// process group), the kernel ignores it and this returns at once.
   void stop_here() const;
 
  private:
-  SignalScope() = default;
+  SignalScope();
 
-  UniqueFd fd_;
-  sigset_t mask_before_{};
+  signals::Held held_;
   struct sigaction pipe_before_{};
   struct sigaction child_before_{};
   bool active_ = false;

@@ -302,8 +302,8 @@ void Supervisor::Impl::read_control() {
 }
 
 void Supervisor::Impl::handle_signals() {
-  while (const std::optional<int> signal = cancellation_.signals->next()) {
-    switch (*signal) {
+  while (const int signal = cancellation_.signals->next()) {
+    switch (signal) {
       case SIGTSTP:
         stop_all();
         break;
@@ -314,7 +314,7 @@ void Supervisor::Impl::handle_signals() {
         if (terminal_) terminal_->copy_size_to(sandbox_.terminal);
         break;
       default:
-        cancel(*signal);
+        cancel(signal);
     }
   }
 }
