@@ -19,7 +19,7 @@ namespace sbx::cli {
 /// reaches its destination.
 [[nodiscard]] Invocation salvage_output(std::span<const char* const> arguments);
 
-/// The tree as plain data, for help, man pages and completions.
+/// The tree as plain data, for help and man pages.
 struct OptionDoc {
   std::string short_name;  ///< "-p", may be empty
   std::string long_name;   ///< "--policy", may be empty

@@ -11,6 +11,7 @@
 #include "cli/app.hpp"
 #include "cli/changes_command.hpp"
 #include "cli/complaint.hpp"
+#include "cli/completions/complete.hpp"
 #include "cli/completions/completions.hpp"
 #include "cli/doctor_command.hpp"
 #include "cli/guide.hpp"
@@ -54,7 +55,7 @@ int help_command(const Invocation& typed) {
 
 int completions_command(const Invocation& typed) {
   const std::string shell = typed.operands.size() == 1 ? typed.operands.front() : "";
-  const std::string text = completion_script(describe_tree(), shell);
+  const std::string_view text = completion_script(shell);
   if (text.empty())
     return complain(
         typed,
@@ -98,6 +99,8 @@ int main_of(const Process& process) {
   if (arguments.size() == 1 && std::string_view(arguments[0]) == "--list-stages")
     return print(run::stage_table());
 #endif
+  if (!arguments.empty() && std::string_view(arguments[0]) == "__complete")
+    return print(completion::complete({arguments.begin() + 1, arguments.end()}));
   const auto typed = parse_command_line(arguments);
   if (typed) return dispatch(*typed, process);
   if (is_run(arguments)) return refuse_run(salvage_output(arguments), typed.error());

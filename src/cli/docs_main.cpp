@@ -34,8 +34,7 @@ constexpr Document kDocuments[] = {
 
 Result<std::string> made(const Document& document, const std::string& current) {
   if (document.shell != nullptr && *document.shell == '\0') return sbx::cli::policy_schema();
-  if (document.shell != nullptr)
-    return sbx::cli::completion_script(sbx::cli::describe_tree(), document.shell);
+  if (document.shell != nullptr) return std::string(sbx::cli::completion_script(document.shell));
   return sbx::cli::with_generated_regions(current);
 }
 

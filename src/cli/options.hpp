@@ -6,8 +6,8 @@
 #include "base/result.hpp"
 #include "cli/invocation.hpp"
 
-/// Options and commands as rows. cli/app builds the CLI11 tree from them; help, man pages and completions walk that
-/// tree.
+/// Options and commands as rows. cli/app builds the CLI11 tree from them; help and man pages walk that tree, and completions
+/// walk the rows.
 namespace sbx::cli {
 
 enum class Repeat : std::uint8_t { last_wins, each_counts };

@@ -193,14 +193,19 @@ Result<int> get_files(const Invocation& typed, const host::Host& host) {
                            .failed = got->has_failures || status != kDone});
 }
 
+Result<SessionListing> list_directory(const host::Host& host, const std::string& session,
+                                      const std::string& path) {
+  OwnCall call = SBX_TRY(OwnCall::begin(host, session, transfer::ls_arguments(path), "ls"));
+  call.close_to();
+  SessionListing answer{.listing = SBX_TRY(transfer::read_listing(call.from()))};
+  answer.status = SBX_TRY(call.end());
+  return answer;
+}
+
 Result<int> list_files(const Invocation& typed, const host::Host& host) {
   if (typed.operands.size() > 2) return wrong_operands(typed, "lists one directory");
   const std::string path = typed.operands.size() > 1 ? typed.operands[1] : ".";
-  OwnCall call =
-      SBX_TRY(OwnCall::begin(host, typed.operands.front(), transfer::ls_arguments(path), "ls"));
-  call.close_to();
-  const transfer::Listing listing = SBX_TRY(transfer::read_listing(call.from()));
-  const int status = SBX_TRY(call.end());
+  const auto [listing, status] = SBX_TRY(list_directory(host, typed.operands.front(), path));
   const Extent done{
       .all = status == kDone, .any = !listing.entries.empty(), .failed = status != kDone};
   if (typed.output.json) {

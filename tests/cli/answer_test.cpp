@@ -277,7 +277,7 @@ TEST(Completions, OfAProgramWithAnotherNameCallAndCompleteThatOne) {
       "#compdef gaol-run\n_gaol_run() { x=$(gaol-run list); cat /etc/sbx/y; }\n"
       "complete -F _gaol_run gaol-run\n");
   for (const char* shell : {"bash", "zsh", "fish"}) {
-    const std::string script = completion_script(describe_tree(), shell);
+    const std::string script(completion_script(shell));
     EXPECT_EQ(for_program(script, "sbx"), script);
     EXPECT_THAT(for_program(script, "other"), Not(HasSubstr("_sbx")));
     EXPECT_THAT(for_program(script, "other"), Not(HasSubstr(" sbx ")));

@@ -31,6 +31,9 @@ EXPECTED = [
     (["sbx", "run", "--lang", "py"], {"python"}, {"node"}),
     (["sbx", "policy", "explain", "over-b"], {"over-budget"}, {"exited"}),
     (["sbx", "completions", ""], {"bash", "zsh", "fish"}, {"run"}),
+    (["sbx", "help", "session", "ex"], {"exec", "extend"}, {"start"}),
+    (["sbx", "session", "eval", "s", "--lang", ""], {"python", "javascript", "r", "bash"}, {"go"}),
+    (["sbx", "session", "st"], {"start", "stop", "stats"}, {"exec"}),
 ]
 
 
@@ -38,6 +41,12 @@ class Completions(SbxTest):
     def setUp(self):
         super().setUp()
         self.write(".config/sbx/policies/mine.toml", "schema = 1\n", folder=self.home)
+        self.path = f"{os.path.dirname(SBX)}:/usr/local/bin:/usr/bin:/bin"
+
+    def offered(self, *words):
+        done = subprocess.run([SBX, "__complete", *words], env=self.environment(), cwd=self.work, capture_output=True, text=True, check=True)
+        how, *lines = done.stdout.splitlines()
+        return how, {line.split("\t")[0] for line in lines}
 
     def shell(self, name):
         program = shutil.which(name, path="/usr/local/bin:/usr/bin:/bin")
@@ -60,7 +69,7 @@ class Completions(SbxTest):
             array = " ".join(f"'{word}'" for word in words)
             done = subprocess.run([program, "--norc", "-c", f"source {path}; COMP_WORDS=({array}); COMP_CWORD={len(words) - 1}; _sbx; "
                                    "printf '%s\\n' \"${COMPREPLY[@]}\"; complete -p sbx"],
-                                  env=self.environment(), cwd=self.work, capture_output=True, text=True, timeout=120)
+                                  env=self.environment({"PATH": self.path}), cwd=self.work, capture_output=True, text=True, timeout=120)
             self.assertEqual((done.returncode, done.stderr), (0, ""), words)
             lines = done.stdout.splitlines()
             self.assertIn("-F _sbx sbx", lines.pop())
@@ -70,6 +79,11 @@ class Completions(SbxTest):
         self.write("data.csv", "")
         self.assertNotIn("--json", offered(["sbx", "run", "cat", "--js"]))
         self.assertIn("data.csv", offered(["sbx", "run", "cat", "dat"]))
+        # bash divides words at "=" and completes what follows.
+        self.assertEqual(offered(["sbx", "run", "--policy", "=", "str"]), {"strict"})
+        self.assertEqual(offered(["sbx", "run", "--require", "="]), offered(["sbx", "run", "--require", ""]))
+        self.assertEqual(offered(["sbx", "run", "--set", "network.mode", "=", ""]), {r"\"none\"", r"\"allow-list\"", r"\"host\""})
+        self.assertIn("data.csv", offered(["sbx", "run", "--policy", "=", "strict", "cat", "dat"]))
 
     def test_fish(self):
         program, script = self.shell("fish")
@@ -78,17 +92,30 @@ class Completions(SbxTest):
         def offered(words):
             line = " ".join(words).replace("'", "\\'")
             done = subprocess.run([program, "--no-config", "-c", f"source {path}; complete -C '{line}'"],
-                                  env=self.environment({"XDG_CONFIG_HOME": str(self.home / ".config")}), cwd=self.work, capture_output=True,
+                                  env=self.environment({"PATH": self.path}), cwd=self.work, capture_output=True,
                                   text=True, timeout=120)
             self.assertEqual((done.returncode, done.stderr), (0, ""), words)
             return {line.split("\t")[0] for line in done.stdout.splitlines()}
         self.expect(offered)
         self.assertNotIn("--json", offered(["sbx", "run", "cat", "--js"]))
 
+    def test_what_no_shell_knows(self):
+        """Where a program's words begin, what takes files, and an option's value behind "=", or its letter."""
+        self.assertEqual(self.offered("run", "-qp", "str"), ("files", {"strict"}))
+        self.assertEqual(self.offered("run", "--policy=str"), ("files", {"--policy=strict"}))
+        self.assertEqual(self.offered("run", "--set", "limits.memory"), ("nospace", {"limits.memory="}))
+        self.assertEqual(self.offered("run", "-p", "strict", "--", ""), ("program 5", set()))
+        self.assertEqual(self.offered("run", "cat", "--js"), ("program 2", set()))
+        self.assertEqual(self.offered("session", "exec", "s", "-q", "cat", "x"), ("program 5", set()))
+        self.assertEqual(self.offered("run", "--out", ""), ("directories", set()))
+        for words in (["unknown", ""], ["session", "unknown", ""], ["run", "--unknown="], ["session", "keep", "s", ""], ["session", "eval", "--context", ""]):
+            self.assertEqual(self.offered(*words), ("", set()), words)
+        self.assertEqual(self.offered()[1], self.offered("")[1])
+
     def test_zsh(self):
         program, script = self.shell("zsh")
         self.write("functions/_sbx", script)
-        terminal = Terminal([program, "-f"], self.environment({"TERM": "dumb", "PS1": "", "PROMPT": ""}), self.work)
+        terminal = Terminal([program, "-f"], self.environment({"TERM": "dumb", "PS1": "", "PROMPT": "", "PATH": self.path}), self.work)
         self.addCleanup(terminal.close)
         # Watches compadd: zsh would show what a completion function passes to it.
         terminal.say(f"fpath=({self.work}/functions $fpath); autoload -Uz compinit; compinit -u -D; zstyle ':completion:*' menu no; "
