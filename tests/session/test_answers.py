@@ -221,9 +221,11 @@ class Interrupts(AnswersTest):
 
     def test_code_that_swallows_one_interrupt_gets_another(self):
         self.start_session()
-        record = self.cell("import time\nheard = 0\nfor i in range(3):\n try: time.sleep(1000)\n except KeyboardInterrupt: heard += 1", "--timeout", "100ms")
-        self.assertEqual((record["outcome"]["reason"], record["state"]), ("wall_time", "new"), record)
-        self.assertEqual(self.eval("heard").out, "3\n")
+        # It counts them from its first line on, however soon its time is over on a busy machine.
+        self.eval("import signal\nheard = 0\ndef count(*_):\n  global heard\n  heard += 1\n  if heard > 3: raise KeyboardInterrupt")
+        record = self.cell("signal.signal(signal.SIGINT, count)\nwhile True: signal.pause()", "--timeout", "1s")
+        self.assertEqual((record["outcome"]["reason"], record["state"]), ("wall_time", "kept"), record)
+        self.assertEqual(self.eval("heard").out, "4\n")
 
     def test_the_next_cell_hears_why_variables_were_lost(self):
         self.start_session()
@@ -277,7 +279,7 @@ class Places(AnswersTest):
 
     def test_one_that_nobody_finds_any_more_ends(self):
         facts = self.start_session()
-        shutil.rmtree(self.folder() / "work")
+        shutil.rmtree(self.folder() / "work", ignore_errors=True)  # as soon as a part is gone, the session removes the rest
         wait_until(lambda: not sessiontest.process_lives(facts["pid"]), 60, "the session ends")
         self.start_session()
 
