@@ -2,15 +2,99 @@
 
 #include <fmt/format.h>
 #include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
 
 #include <sbx/outcome.hpp>
 
+#include "base/tell.hpp"
 #include "record/words.hpp"
 
 namespace sbx::cli {
 
 int print(const std::string& text) {
   return record::print_answer(text) ? kDone : exit_status::kCouldNot;
+}
+
+namespace {
+
+/// Where the next letter of a terminal begins: after an escape sequence, or a letter of several bytes.
+struct Step {
+  std::size_t bytes = 1;
+  std::size_t width = 1;
+};
+Step step_at(std::string_view text) {
+  if (text.starts_with("\033[")) {
+    const auto end = text.find('m');
+    return {end == std::string_view::npos ? text.size() : end + 1, 0};
+  }
+  std::size_t bytes = 1;
+  while (bytes < text.size() && (static_cast<unsigned char>(text[bytes]) & 0xC0U) == 0x80) ++bytes;
+  return {bytes, 1};
+}
+
+std::size_t width_of(std::string_view text) {
+  std::size_t width = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto [bytes, taken] = step_at(text.substr(at));
+    at += bytes;
+    width += taken;
+  }
+  return width;
+}
+
+/// The width of what stands before the last column.
+std::size_t hanging_indent(std::string_view line, std::size_t columns) {
+  std::size_t indent = 0;
+  for (auto at = line.find("  "); at != std::string_view::npos; at = line.find("  ", at)) {
+    at = std::min(line.find_first_not_of(' ', at), line.size());
+    const std::size_t width = width_of(line.substr(0, at));
+    if (width > columns / 2 || at == line.size()) break;
+    indent = width;
+  }
+  return indent;
+}
+
+void add_fitted(std::string& out, std::string_view line, std::size_t columns) {
+  const std::size_t indent = hanging_indent(line, columns);
+  std::size_t width = 0;
+  while (!line.empty()) {
+    const std::size_t blanks = std::min(line.find_first_not_of(' '), line.size());
+    const std::string_view word = line.substr(0, std::min(line.find(' ', blanks), line.size()));
+    const std::size_t takes = width_of(word);
+    if (width > indent && width + takes > columns) {
+      out += "\n" + std::string(indent, ' ');
+      width = indent + takes - blanks;
+      out += word.substr(blanks);
+    } else {
+      width += takes;
+      out += word;
+    }
+    line.remove_prefix(word.size());
+  }
+}
+
+}  // namespace
+
+std::string fitted(std::string_view text, std::size_t columns) {
+  std::string out;
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    if (width_of(line) <= columns)
+      out += line;
+    else
+      add_fitted(out, line, columns);
+    if (end < text.size()) out += '\n';
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+int print_fitted(const std::string& text) {
+  if (::isatty(STDOUT_FILENO) != 1) return print(text);
+  return print(fitted(text, terminal_columns(STDOUT_FILENO)));
 }
 
 std::string time_text(std::int64_t seconds) {

@@ -70,10 +70,13 @@ bool show_result(const Json& result, bool quiet, const std::string& cure) {
   return printed;
 }
 
-void tell_error(const Json& error) {
+void tell_error(const Json& error, const Paint& paint) {
   std::string text = member_or(error, "traceback", "");
   if (text.empty()) text = member_or(error, "name", "") + ": " + member_or(error, "value", "");
-  write_stderr(made_safe(text + "\n", STDERR_FILENO));
+  text = made_safe(text, STDERR_FILENO);
+  // The last line says what it was; the colours are ours, as a cell's own never reach a terminal.
+  const auto last = text.rfind('\n', text.empty() ? 0 : text.size() - 1) + 1;
+  write_stderr(text.substr(0, last) + paint.red(text.substr(last)) + "\n");
 }
 
 std::string end_words(const Json& record) {

@@ -19,7 +19,7 @@ namespace sbx::cli {
 /// is saved nowhere; empty: nothing is said. False where stdout can't be written.
 [[nodiscard]] bool show_result(const Json& result, bool quiet, const std::string& cure);
 /// The traceback of an error.
-void tell_error(const Json& error);
+void tell_error(const Json& error, const Paint& paint);
 /// What need not be said: at a prompt it was said before, or is what the person has just done.
 struct Known {
   bool lost_state = false;

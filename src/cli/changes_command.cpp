@@ -127,7 +127,7 @@ int list_sets(const Invocation& typed) {
     write_stderr("nothing is kept; \"sbx run --keep NAME\" keeps the changes of a run\n");
     return kDone;
   }
-  if (!typed.output.json) return print(list_words(*sets));
+  if (!typed.output.json) return print_fitted(list_words(*sets));
   Json json = head_json();
   json["sets"] = Json::array();
   for (const KeptFacts& each : *sets) json["sets"].push_back(facts_json(each));

@@ -67,9 +67,7 @@ int list_runs(const Invocation& typed) {
     write_stderr("no run is under way; \"sbx session list\" lists sessions\n");
     return kDone;
   }
-  return record::print_answer(typed.output.json ? as_json(*runs) : table(*runs))
-             ? kDone
-             : exit_status::kCouldNot;
+  return typed.output.json ? print(as_json(*runs)) : print_fitted(table(*runs));
 }
 
 /// The run for an id, a prefix of one, or a process id.

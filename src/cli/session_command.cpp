@@ -234,7 +234,7 @@ class SessionCommand {
                           time_text(member_or(each, "expires", std::int64_t{0})),
                           printable(member_or(part(each, "policy"), "name", "")),
                           printable(member_or(each, "directory", "")));
-    return print(text);
+    return print_fitted(text);
   }
 
   /// A typing error must stop nothing.
@@ -318,7 +318,7 @@ class SessionCommand {
     for (const Json& each : part(facts, "degraded"))
       text += fmt::format("  weaker     {}: {}\n", printable(member_or(each, "what", "")),
                           printable(member_or(each, "why", "")));
-    return print(text);
+    return print_fitted(text);
   }
 
   static std::string budget_lines(const Json& facts) {
@@ -386,7 +386,7 @@ class SessionCommand {
           status == each.end() || status->is_null() ? "" : std::to_string(status->get<int>()),
           time_text(member_or(each, "since", std::int64_t{0})), member_or(each, "command", ""));
     }
-    return print(text);
+    return print_fitted(text);
   }
 
   // --- contexts
@@ -403,7 +403,7 @@ class SessionCommand {
                       member_or(each, "language", ""), member_or(each, "state", ""),
                       member_or(each, "cells", 0), member_or(each, "waiting", 0),
                       time_text(member_or(each, "since", std::int64_t{0})));
-    return print(text);
+    return print_fitted(text);
   }
 
   /// The one that is named, or all.

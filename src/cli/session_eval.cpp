@@ -365,7 +365,8 @@ class Eval {
       run_.count = member_or(answer, "count", std::uint64_t{0});
       for (const Json& each : part(answer, "results"))
         printed = show_result(each, typed_.output.quiet, cure) && printed;
-      if (const Json& error = part(answer, "error"); error.is_object()) tell_error(error);
+      if (const Json& error = part(answer, "error"); error.is_object())
+        tell_error(error, paint(typed_));
     }
     run_.lost_state = member_or(record, "state", "") == "lost";
     run_.ended_context = run_.lost_state && !record.contains("lost_because");

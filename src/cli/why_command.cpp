@@ -47,7 +47,7 @@ int why_command(const Invocation& typed) {
   if (!record) return complain(record.error());
   const auto words = record::why_words(*record, paint_for(typed.output.color, STDOUT_FILENO));
   if (!words) return complain(words.error());
-  return record::print_answer(*words) ? 0 : exit_status::kCouldNot;
+  return print_fitted(*words);
 }
 
 }  // namespace sbx::cli

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 
 import sbxtest
@@ -33,6 +34,21 @@ class Why(SbxTest):
         text = self.explained(self.sbx("--output", "1K", "--", "seq", "10000"))
         for part in ("stdout was cut", "1 KiB kept", "to allow   --output 2K"):
             self.assertIn(part, text)
+
+    def test_what_a_person_reads_fits_the_terminal(self):
+        ended = self.sbx("--", "sh", "-c", "curl https://example.com; python3 -c '" + TRACE_ME + "'; exit 3 # " + "a long line " * 9)
+        (self.work / "record.json").write_text(json.dumps(ended.record))
+        for words in (("why", "record.json"), ("policy", "list")):
+            piped = subprocess.run([SBX, *words], env=self.environment(), cwd=self.work, capture_output=True, text=True, check=True).stdout
+            status, shown = self.on_terminal([SBX, *words])
+            plain = re.sub(r"\x1b\[[0-9;]*m", "", shown.replace("\r", ""))
+            self.assertEqual(status, 0, shown)
+            # No word is lost or broken; only one that is wider than a line may be.
+            self.assertEqual(plain.split(), piped.split())
+            self.assertEqual([line for line in plain.splitlines() if len(line) > 80], [])
+            self.assertTrue(any(len(line) > 80 for line in piped.splitlines()), piped)
+        hanging = [line for line in self.on_terminal([SBX, "policy", "list"])[1].replace("\r", "").splitlines() if line.startswith(" ")]
+        self.assertTrue(hanging and all(line.startswith(" " * 28) or not line.startswith(" " * 27) for line in hanging), hanging)
 
     def test_what_is_suggested_is_enough(self):
         ended = self.sbx("--memory", "60M", "--lang", "python", "-c", "x = bytearray(100 << 20)")

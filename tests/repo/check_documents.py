@@ -3,8 +3,10 @@
 check_tested.py."""
 
 import json
+import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -84,6 +86,19 @@ def check_lint(source):
     problems.extend(lint.stdout.splitlines())
 
 
+def check_width(source):
+    """At 80 columns no line of a page is cut or runs over: code and tables are narrow enough."""
+    if shutil.which("man") is None:
+        print("man is not installed: the width of the pages is not looked at")
+        return
+    narrow = {**os.environ, "MANWIDTH": "80", "MAN_KEEP_FORMATTING": "", "LC_ALL": "C.UTF-8", "GROFF_NO_SGR": "1"}
+    for page in sorted((source / "man").glob("*.[0-9]")):
+        shown = subprocess.run(["man", "-l", page], env=narrow, capture_output=True, text=True, check=True)
+        for line in re.sub(".\b", "", shown.stdout).expandtabs().splitlines():
+            expect(len(line) <= 80, f"{page.name}: wider than 80 columns: {line}")
+        expect("break line" not in shown.stderr, f"{page.name}: {shown.stderr.splitlines()[:1]}")
+
+
 def main():
     source, sbx = pathlib.Path(sys.argv[1]), sys.argv[2]
     check_options(source, sbx)
@@ -91,6 +106,7 @@ def main():
     check_groups(source, sbx)
     check_form(source)
     check_lint(source)
+    check_width(source)
     print("\n".join(problems) or "every option, field and group is documented and completed")
     sys.exit(1 if problems else 0)
 

@@ -328,6 +328,13 @@ class Failures(NotebookTest):
         self.assertEqual(written, [["\x1b]0;title\x07\x1b[31mred"]] * 2)
         self.assertEqual(self.cells(notebook(code)).out, "\x1b]0;title\x07\x1b[31mred")
 
+    def test_what_failed_is_marked_on_a_terminal(self):
+        self.write_notebook("def f():\n    raise ValueError('first\\nlast')\nf()\n", "fails.py")
+        command = [SBX, "run", "-p", "python", "--color", "always", "--cells", "fails.py"]
+        self.assertIn("\x1b[1;31mlast\x1b[0m", self.on_terminal(command)[1])
+        command[4:6] = []
+        self.assertNotIn("\x1b", subprocess.run(command, cwd=self.work, env=self.environment(), capture_output=True, text=True).stderr)
+
     def test_a_flood_does_not_hold_up_an_interrupt(self):
         self.write_notebook(notebook("import os\nwhile True: os.write(1, b'x' * 65536)"))
         client = sbxtest.start([SBX, "run", "-p", "python", "--set", 'output.passed="1T"', "--cells", "book.ipynb"], env=self.environment(), cwd=self.work,

@@ -187,7 +187,7 @@ class NotebookCellRun {
     keep(event);
     const Json& what = part(event, "what");
     const std::string kind = member_or(event, "event", "");
-    if (kind == "error") return tell_error(what);
+    if (kind == "error") return tell_error(what, paint_for(typed_.output.color, STDERR_FILENO));
     if (kind != "result") return;
     const char* const cure =
         typed_.bring_out.folder.empty() ? "--out DIR saves it in the notebook" : "";

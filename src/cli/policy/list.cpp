@@ -53,7 +53,7 @@ int list(const Invocation& typed) {
   }
   for (const std::string& folder : place->context.policy_folders)
     append_folder(text, folder, *place);
-  return print(text);
+  return print_fitted(text);
 }
 
 }  // namespace sbx::cli::policy_verb
