@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/progress.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
 #include "changes/json.hpp"
@@ -77,6 +78,10 @@ void tell_left(const std::vector<workspace::Left>& left, std::uint64_t more) {
   if (more > 0) write_stderr(fmt::format("sbx: left out: {} more; --json lists them\n", more));
 }
 
+transfer::Passed shown_by(Progress& progress) {
+  return [&progress](std::uint64_t bytes) { progress.tick(describe(Bytes{bytes}) + " copied"); };
+}
+
 /// How much of what was asked for a command did.
 struct Extent {
   bool all = false;
@@ -133,7 +138,9 @@ Result<int> put_files(const Invocation& typed, const host::Host& host) {
   }
   std::vector<std::string> words = SBX_TRY(transfer::put_arguments(sources, target));
   OwnCall call = SBX_TRY(OwnCall::begin(host, typed.operands.front(), std::move(words), "put"));
-  const transfer::Sent sent = transfer::send_files(call.to(), sources);
+  Progress progress(STDERR_FILENO, typed.output.quiet || typed.output.json);
+  const transfer::Sent sent = transfer::send_files(call.to(), sources, shown_by(progress));
+  progress.clear();
   call.close_to();
   const auto report = transfer::read_report(call.from());
   const int status = SBX_TRY(call.end());
@@ -171,9 +178,14 @@ Result<int> get_files(const Invocation& typed, const host::Host& host) {
   for (const Json& each : part(facts, "policy_files"))
     policy_files.push_back(
         host.files->canonical(session::text_of(each)).value_or(session::text_of(each)));
-  auto got = transfer::receive_files(
-      call.from(), target.get(),
-      {.paths = paths, .limits = limits, .place = place, .policy_files = std::move(policy_files)});
+  Progress progress(STDERR_FILENO, typed.output.quiet || typed.output.json);
+  auto got = transfer::receive_files(call.from(), target.get(),
+                                     {.paths = paths,
+                                      .limits = limits,
+                                      .place = place,
+                                      .policy_files = std::move(policy_files),
+                                      .passed = shown_by(progress)});
+  progress.clear();
   if (!got) return fail(std::move(got).error());
   const int status = SBX_TRY(call.end());
   const int told =

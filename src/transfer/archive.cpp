@@ -224,7 +224,7 @@ std::unexpected<Error> broken(std::string why, int errno_value) {
                     .errno_value = errno_value});
 }
 
-Writer::Writer(int fd) : fd_(fd), pending_(kMagic) {
+Writer::Writer(int fd, Passed passed) : fd_(fd), passed_(std::move(passed)), pending_(kMagic) {
   (void)::fcntl(fd, F_SETPIPE_SZ,
                 static_cast<int>(kChunk));  // smaller or no pipe: slower, that's all
 }
@@ -283,6 +283,7 @@ Result<Writer::Read> Writer::bytes_of(int file, off_t at, std::uint64_t size) {
     if (got < 0) read.errno_value = errno;
     if (got <= 0) break;
     read.bytes += static_cast<std::uint64_t>(got);
+    if (passed_) passed_(sent_ += static_cast<std::uint64_t>(got));
   }
   const std::string zeros(std::min<std::uint64_t>(size - read.bytes, kGathered), '\0');
   for (std::uint64_t left = size - read.bytes; left > 0;) {
@@ -300,7 +301,7 @@ Status Writer::flush() {
   return {};
 }
 
-Reader::Reader(int fd) : fd_(fd), buffer_(kBuffer) {
+Reader::Reader(int fd, Passed passed) : fd_(fd), passed_(std::move(passed)), buffer_(kBuffer) {
   (void)::fcntl(fd, F_SETPIPE_SZ,
                 static_cast<int>(kChunk));  // smaller or no pipe: slower, that's all
 }
@@ -398,6 +399,7 @@ Result<Reader::Written> Reader::take(int file) {
         if (got > 0) {
           rest_of_data_ -= static_cast<std::uint64_t>(got);
           received_ += static_cast<std::uint64_t>(got);
+          if (passed_) passed_(received_);
           continue;
         }
         if (got == 0) return broken("the transfer ended early");
@@ -417,6 +419,7 @@ Result<Reader::Written> Reader::take(int file) {
     begin_ += count;
     rest_of_data_ -= count;
     received_ += count;
+    if (passed_) passed_(received_);
   }
   return written;
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -85,11 +86,14 @@ struct Frame {
 /// The code "broken-transfer": the other end is gone, or what it sent is no archive.
 [[nodiscard]] std::unexpected<Error> broken(std::string why, int errno_value = 0);
 
+/// Hears how many bytes of data have passed so far.
+using Passed = std::function<void(std::uint64_t bytes)>;
+
 /// Writes frames. Small ones are gathered: flush() before waiting for an answer. The descriptor should be a pipe;
 /// SIGPIPE must be ignored.
 class Writer {
  public:
-  explicit Writer(int fd);
+  explicit Writer(int fd, Passed passed = {});
 
   [[nodiscard]] Status put(const Frame& frame);
   /// The bytes of the `data` frame before.
@@ -104,6 +108,8 @@ class Writer {
 
  private:
   int fd_;
+  Passed passed_;
+  std::uint64_t sent_ = 0;
   bool may_splice_ = true;
   std::string pending_;
   std::vector<char> block_;
@@ -112,7 +118,7 @@ class Writer {
 /// Reads frames.
 class Reader {
  public:
-  explicit Reader(int fd);
+  explicit Reader(int fd, Passed passed = {});
 
   /// Bytes of a data frame that were not taken are skipped. Errors: host "broken-transfer".
   [[nodiscard]] Result<Frame> next();
@@ -133,6 +139,7 @@ class Reader {
   [[nodiscard]] Status check_order(const Frame& frame);
 
   int fd_;
+  Passed passed_;
   bool may_splice_ = true;
   bool begun_ = false;
   bool ended_ = false;

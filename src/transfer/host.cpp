@@ -144,9 +144,9 @@ std::vector<std::string> ls_arguments(const std::string& path) {
   return {"ls", path.empty() ? "." : path};
 }
 
-Sent send_files(int to, const std::vector<std::string>& sources) {
+Sent send_files(int to, const std::vector<std::string>& sources, Passed passed) {
   Sent sent;
-  Writer writer(to);
+  Writer writer(to, std::move(passed));
   Packer packer(writer,
                 {.links = Links::inside,
                  .leave = [&](const std::string& path, Reason reason, std::uint32_t number) {
@@ -191,7 +191,7 @@ Result<Unpacked> receive_files(int from, int target, const Receiving& what) {
     return fail_errno(ErrorKind::host, "cannot-put", "cannot look at the directory of --out");
   SBX_TRY(workspace::lock_folder(target, what.waiting));
   const Gate gate(what);
-  Reader reader(from);
+  Reader reader(from, what.passed);
   Unpacker unpacker(
       reader,
       {.trust = Trust::none,

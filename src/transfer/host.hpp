@@ -41,7 +41,7 @@ struct Sent {
 };
 /// `put`: files and directories of the host, named by the user. A link that is named is followed; one in a directory is
 /// sent if it leads to something in that directory. Close `to` afterwards, then read the report.
-[[nodiscard]] Sent send_files(int to, const std::vector<std::string>& sources);
+[[nodiscard]] Sent send_files(int to, const std::vector<std::string>& sources, Passed passed = {});
 
 /// What the sandbox's end says that it wrote.
 struct Report {
@@ -59,6 +59,7 @@ struct Receiving {
   std::string place;                      ///< canonical path of the target
   std::vector<std::string> policy_files;  ///< canonical: never replaced
   workspace::Waiting waiting;             ///< while another sbx brings files out there
+  Passed passed{};
 };
 /// `get`: writes what arrives into an open directory, workspace::prepare_target(), by the rules of `--out`. Protected
 /// names are left out unless `paths` names the file itself. A link is made when it leads to something that was brought

@@ -14,6 +14,7 @@ import sbxtest
 from harness import HANG
 from sbxtest import SBX, SOURCE
 from sessiontest import SessionTest, wait_until
+from terminaltest import Person
 
 try:
     import jsonschema
@@ -327,6 +328,15 @@ class Failures(NotebookTest):
         written = [each["text"] for each in self.written()["cells"][0]["outputs"]]
         self.assertEqual(written, [["\x1b]0;title\x07\x1b[31mred"]] * 2)
         self.assertEqual(self.cells(notebook(code)).out, "\x1b]0;title\x07\x1b[31mred")
+
+    def test_a_long_cell_is_told_on_a_terminal(self):
+        """The cell waits for what comes when the line was seen: no time is measured."""
+        self.write_notebook("# %%\nprint('one')\n# %%\nimport os, time\nwhile not os.path.exists('seen'): time.sleep(0.05)\nprint('two')\n", "long.py")
+        person = Person(self, [SBX, "run", "-p", "python", "--workspace", ".:read-write", "--cells", "long.py"])
+        person.expect(r"sbx: cell 2 of 2, \d+ s")
+        (self.work / "seen").touch()
+        self.assertEqual(person.end(), 0, person.text)
+        self.assertRegex(person.text, "\\r\x1b\\[Ktwo")
 
     def test_what_failed_is_marked_on_a_terminal(self):
         self.write_notebook("def f():\n    raise ValueError('first\\nlast')\nf()\n", "fails.py")

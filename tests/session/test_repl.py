@@ -91,7 +91,7 @@ class Prompt(ReplTest):
         person = self.person()
         self.assertEqual(person.answer("x = 40"), "x = 40\n")
         self.assertEqual(person.answer("x + 2"), "x + 2\n42\n")
-        self.assertIn("ZeroDivisionError: division by zero\n", person.answer("1 / 0"))
+        self.assertIn("\x1b[1;31mZeroDivisionError: division by zero\x1b[0m\n", person.answer("1 / 0"))
         self.assertEqual(person.answer("None"), "None\n")
         person.leave()
         self.assertIn("In [5]: ", person.text)

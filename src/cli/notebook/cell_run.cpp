@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -31,8 +32,8 @@ using session::part;
 /// One stream of a cell: printed while it comes, and kept for the notebook.
 class NotebookStream {
  public:
-  NotebookStream(const char* name, int to, NotebookOutputs& outputs)
-      : name_(name), to_(to), outputs_(outputs) {
+  NotebookStream(const char* name, int to, NotebookOutputs& outputs, Progress& progress)
+      : name_(name), to_(to), outputs_(outputs), progress_(progress) {
     if (::isatty(to) == 1) terminal_.emplace();
   }
 
@@ -56,7 +57,8 @@ class NotebookStream {
 
  private:
   void print(std::string_view text) {
-    if (failure_) return;
+    if (failure_ || text.empty()) return;
+    if (terminal_) progress_.clear(!text.ends_with('\n'));
     if (Status written = sys::write_all(to_, text); !written) {
       failure_ = std::move(written).error();
       failure_->message = std::string("cannot write to ") + name_;
@@ -66,6 +68,7 @@ class NotebookStream {
   const char* name_;
   int to_;
   NotebookOutputs& outputs_;
+  Progress& progress_;
   std::optional<run::TerminalText> terminal_;
   CellStream stream_;
   std::optional<Error> failure_;
@@ -102,12 +105,14 @@ class NotebookCellRun {
       : typed_(typed),
         place_(place),
         outputs_(count),
-        out_("stdout", STDOUT_FILENO, outputs_),
-        err_("stderr", STDERR_FILENO, outputs_) {}
+        out_("stdout", STDOUT_FILENO, outputs_, place.progress),
+        err_("stderr", STDERR_FILENO, outputs_, place.progress) {}
 
   EndedCell run(const Json& wish) {
+    place_.progress.begin();
     Status done = begin(wish);
     while (done && !ended_) done = loop_->run_once();
+    place_.progress.clear();
     out_.finish();
     err_.finish();
     EndedCell end{.record = part(last_, "cell"),
@@ -146,7 +151,15 @@ class NotebookCellRun {
       SBX_TRY(loop_->watch(each->stream().fd(), EPOLLIN,
                            [this, &stream = each->stream()](std::uint32_t) { read(stream); }));
     SBX_TRY(loop_->watch(place_.signals, EPOLLIN, [this](std::uint32_t) { pass_signal_on(); }));
+    if (place_.progress.is_shown()) tick_later();
     return loop_->watch(client_->fd(), EPOLLIN, [this](std::uint32_t) { hear_all(); });
+  }
+
+  void tick_later() {
+    loop_->after(std::chrono::seconds(1), [this] {
+      place_.progress.tick(place_.words);
+      tick_later();
+    });
   }
 
   void pass_signal_on() {
@@ -187,6 +200,7 @@ class NotebookCellRun {
     keep(event);
     const Json& what = part(event, "what");
     const std::string kind = member_or(event, "event", "");
+    place_.progress.clear();
     if (kind == "error") return tell_error(what, paint_for(typed_.output.color, STDERR_FILENO));
     if (kind != "result") return;
     const char* const cure =

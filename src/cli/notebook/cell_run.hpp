@@ -5,6 +5,7 @@
 
 #include <sbx/error.hpp>
 #include "base/json.hpp"
+#include "base/progress.hpp"
 #include "cli/invocation.hpp"
 #include "cli/notebook/outputs.hpp"
 #include "host/host.hpp"
@@ -26,6 +27,8 @@ struct CellPlace {
   const std::string& session;
   int signals;    ///< a signalfd: what arrives there cancels the cell
   bool captures;  ///< the record holds the streams, and nothing is printed
+  Progress& progress;
+  std::string words;  ///< of the progress: "cell 2 of 9"
 };
 
 /// Runs one cell as a client of the session: `session eval` with its outputs in their order. `count` is its number there.

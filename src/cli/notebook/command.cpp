@@ -75,7 +75,10 @@ Status check_notebook_options(const Invocation& typed) {
 class CellsCommand {
  public:
   CellsCommand(const Invocation& typed, const OwnProcess& process)
-      : typed_(typed), process_(process), file_(typed.cell.notebook) {}
+      : typed_(typed),
+        process_(process),
+        file_(typed.cell.notebook),
+        progress_(STDERR_FILENO, typed.output.quiet) {}
 
   int run() {
     auto targets = ReportTargets::prepare(typed_.output);
@@ -223,7 +226,13 @@ class CellsCommand {
 
   void run_one(NotebookCell& cell) {
     const CellPlace place{
-        .host = host_, .session = session_, .signals = signals_.get(), .captures = targets_.any()};
+        .host = host_,
+        .session = session_,
+        .signals = signals_.get(),
+        .captures = targets_.any(),
+        .progress = progress_,
+        .words = fmt::format("cell {} of {}", *cell.count,
+                             std::ranges::count_if(notebook_.cells, &NotebookCell::runs))};
     EndedCell end = run_notebook_cell(typed_, place, wish_for(cell), *cell.count);
     if (end.unwritten && !cannot_print_) {
       cannot_print_ = true;
@@ -385,6 +394,7 @@ class CellsCommand {
   const Invocation& typed_;
   OwnProcess process_;
   const std::string& file_;
+  Progress progress_;
   ReportTargets targets_;
   Notebook notebook_;
   std::string language_;

@@ -1,0 +1,53 @@
+#include "base/progress.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/tell.hpp"
+
+namespace sbx {
+namespace {
+
+constexpr std::uint64_t kFirst = 1'000'000;
+constexpr std::uint64_t kBetween = 100'000;
+constexpr const char* kErase = "\r\033[K";
+
+}  // namespace
+
+Progress::Progress(int descriptor, bool quiet, Clock now)
+    : descriptor_(descriptor),
+      is_shown_(!quiet && ::isatty(descriptor) == 1),
+      now_(std::move(now)) {
+  if (is_shown_) began_ = now_();
+}
+
+void Progress::begin() {
+  clear();
+  if (is_shown_) began_ = now_();
+}
+
+void Progress::tick(const std::string& words) {
+  if (!is_shown_ || in_line_) return;
+  const std::uint64_t now = now_();
+  if (now < began_ + kFirst || (painted_ != 0 && now < painted_ + kBetween)) return;
+  std::string line = fmt::format("sbx: {}, {} s", words, (now - began_) / 1'000'000);
+  const std::size_t columns = terminal_columns(descriptor_);
+  if (line.size() >= columns) line.resize(columns - 1);  // a full line would scroll
+  write(kErase + line);
+  painted_ = now;
+}
+
+void Progress::clear(bool in_line) {
+  if (painted_ != 0) write(kErase);
+  painted_ = 0;
+  in_line_ = in_line;
+}
+
+// What can't be written can be told nowhere.
+void Progress::write(const std::string& text) const {
+  (void)sys::write_all(descriptor_, text);
+}
+
+}  // namespace sbx
