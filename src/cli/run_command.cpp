@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <functional>
 #include <optional>
 
 #include "base/signals.hpp"
@@ -60,17 +61,25 @@ class RunCommand {
   }
 
   int refuse(const Error& error) {
-    if (const auto prepared = prepare_report(); !prepared)
-      (void)tell(prepared.error());  // the first error decides
-    return could_not(error);
+    const auto refusal = [&] {
+      if (const auto prepared = prepare_report(); !prepared)
+        (void)tell(prepared.error());  // the first error decides
+      return could_not(error);
+    };
+    return typed_.output.github && !typed_.output.json ? fenced(refusal) : refusal();
   }
 
   int run() {
     if (!typed_.output.github) return steps();
     if (typed_.output.json) return refuse(json_with_github());
+    return fenced([this] { return steps(); });
+  }
+
+ private:
+  int fenced(const std::function<int()>& act) {
     auto fence = GithubFence::raise();
     if (!fence) return could_not(fence.error());
-    const int status = steps();
+    const int status = act();
     // Everything that quotes the program has been printed within the fence.
     // stderr is the same stream: nobody can be told why.
     const Status lowered = fence->lower();
@@ -79,7 +88,6 @@ class RunCommand {
     return status;
   }
 
- private:
   int steps() {
     if (typed_.die_with_parent) parent_ = open_parent();
     // First, so that the record includes every later error.

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/event_loop.hpp"
+#include "base/letters.hpp"
 #include "base/read_stream.hpp"
 #include "base/sys.hpp"
 #include "base/text.hpp"
@@ -89,13 +90,14 @@ Paint paint(const Invocation& typed) {
   return paint_for(typed.output.color, STDERR_FILENO);
 }
 
+constexpr std::size_t kLongestFirstLine = 256;  ///< as the kernel reads of it, execve(2)
+
 /// Of a script's "#!" line; empty: it has none, or one of something else.
 std::string language_of_first_line(const std::string& file) {
-  constexpr std::size_t kLongest = 256;  // as the kernel reads of it, execve(2)
   const auto open = sys::open_to_read(file);
   struct stat facts{};
   if (!open || ::fstat(open->get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return {};
-  const auto head = sys::read_all(open->get(), kLongest);
+  const auto head = sys::read_all(open->get(), kLongestFirstLine);
   const auto line = head ? plan::read_shebang(*head) : std::nullopt;
   if (!line) return {};
   const auto command = plan::env_command(*line);
@@ -177,9 +179,18 @@ class Eval {
     const std::string file = typed_.operands.size() > 1 ? typed_.operands[1] : "-";
     if (typed_.operands.size() < 2 && ::isatty(STDIN_FILENO) == 1)
       return usage("no-command", "there is no cell to run",
-                   "-c CODE, a file, or - for standard input");
+                   "-i for a prompt, -c CODE, a file, or - for standard input");
     std::string text =
         SBX_TRY(file == "-" ? read_code(STDIN_FILENO, "standard input") : read_file_of_code(file));
+    if (file != "-" && language(typed_).empty() && text.starts_with("#!"))
+      return usage("no-context-language",
+                   fmt::format("'{}' is a script for {}, and no interpreter keeps its state",
+                               printable(file),
+                               printable(trimmed(std::string_view(text).substr(
+                                   2, std::min(text.find('\n'), kLongestFirstLine) - 2)))),
+                   "cells run in " + session::languages_of_cells() +
+                       "; a whole program: sbx session exec NAME -- ./FILE; to run it all the "
+                       "same: --lang");
     constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
     if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
     return text;

@@ -131,12 +131,30 @@ class Search {
     const std::string& chosen = facts_.plan.interpreter.path;
     if (chosen.empty()) return std::nullopt;
     const std::string other = interpreter_with(name, chosen, facts_.host, places_);
-    if (other.empty()) return std::nullopt;
+    if (other.empty()) return about_dependencies(name);
     return Hint{.kind = HintKind::module,
                 .what = name,
                 .text = fmt::format("\"{}\" has no module {}, which {} has: sbx run ... {} {}",
                                     chosen, name, other, other,
                                     facts_.typed.empty() ? "script.py" : facts_.typed.front())};
+  }
+
+  /// PEP 723: a script's comments can list what it needs, and other programs install that.
+  [[nodiscard]] std::optional<Hint> about_dependencies(const std::string& module) const {
+    constexpr std::size_t kHead = 1 << 16;
+    if (facts_.typed.empty()) return std::nullopt;
+    const std::string& script = facts_.typed.front();
+    const auto seen = places_.look(plan::joined(facts_.host.working_directory, script));
+    if (!seen || seen->type != host::FileType::regular) return std::nullopt;
+    const auto head = facts_.host.files->read_head(seen->path, kHead);
+    if (!head || !("\n" + *head).contains("\n# /// script\n")) return std::nullopt;
+    return Hint{
+        .kind = HintKind::module,
+        .what = module,
+        .text = fmt::format("\"{}\" lists its dependencies in a \"# /// script\" block, and sbx "
+                            "installs none; install them into an environment outside",
+                            script),
+        .options = {"--venv", "DIR"}};
   }
 
   const Facts& facts_;

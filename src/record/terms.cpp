@@ -12,6 +12,7 @@ namespace {
 
 constexpr auto kStatus = TermKind::status;
 constexpr auto kKey = TermKind::record_key;
+constexpr auto kMode = TermKind::workspace_mode;
 constexpr auto kExit = TermKind::exit_status;
 
 const char* kind_text(TermKind kind) {
@@ -22,6 +23,8 @@ const char* kind_text(TermKind kind) {
       return "record key";
     case TermKind::exit_status:
       return "exit status";
+    case TermKind::workspace_mode:
+      return "mode of filesystem.workspace";
   }
   return "";
 }
@@ -38,6 +41,21 @@ constexpr auto kTerms = std::to_array<Term>({
      "The sandbox's first process was killed from outside after the command began: how the command "
      "ended is not "
      "known, and it may have had effects."},
+    {"answered", kStatus,
+     "Of a cell: its code came to its end, or raised an error, which \"answer\" has. \"success\" "
+     "is "
+     "true where it raised none."},
+    {"died", kStatus,
+     "Of a cell: its interpreter ended, with all variables. \"detail\" says how; the next cell "
+     "starts a new one."},
+    {"interrupted", kStatus,
+     "Of a cell: \"sbx session interrupt\" ended it; the interpreter and its variables stay."},
+    {"overlay", kMode,
+     "The program sees the directory and changes a copy: --diff shows what it changed, --apply and "
+     "--out keep it."},
+    {"read-only", kMode, "The program sees the directory and can't write to it."},
+    {"read-write", kMode, "The program changes the directory itself, while it runs."},
+    {"empty", kMode, "The program begins in an empty directory, and what it writes is gone."},
     {"setup-failed", kStatus, "Nothing ran. \"code\" and \"detail\" say why."},
     {"success", kKey, "True when the command exited with 0."},
     {"limits_met", kKey,

@@ -8,7 +8,7 @@
 /// The terms used in records and exit statuses, for `sbx policy explain`.
 namespace sbx::record {
 
-enum class TermKind : std::uint8_t { status, record_key, exit_status };
+enum class TermKind : std::uint8_t { status, record_key, exit_status, workspace_mode };
 
 /// Text is stored in place: pointers would need relocations at start.
 struct Term {

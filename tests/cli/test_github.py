@@ -96,8 +96,22 @@ class Github(SbxTest):
             self.assertEqual((status, "after" in out), (expected, expected == 0), (shell, line, out))
             self.assertEqual(outputs["exit-code"], str(expected))
         status, out, outputs, _ = self.step("run", SBX_RUN="false", SBX_SHELL="fish")
-        self.assertEqual((status, outputs), (125, {}))
+        failed = {"status": "setup-failed", "exit-code": "125"}
+        self.assertEqual((status, outputs), (125, failed))
         self.assertIn("::error title=sbx::unknown shell", out)
+        for empty in ("", " \n\t"):
+            status, out, outputs, _ = self.step("run", SBX_RUN=empty, SBX_SHELL="bash")
+            self.assertEqual((status, outputs), (125, failed))
+            self.assertIn("::error title=sbx::there is nothing to run", out)
+        status, out, outputs, _ = self.step("run", SBX_RUN="true", SBX_OPTIONS="--nosuch")
+        self.assertEqual((status, outputs["status"], outputs["exit-code"]), (125, "setup-failed", "125"))
+        self.assertRegex(out, "::error title=sbx::.*--nosuch")
+
+    def test_python_is_found_and_the_summary_has_lines(self):
+        status, out, _, summary = self.step("run", SBX_RUN="import sys\nsys.exit(3)", SBX_SHELL="python", SBX_POLICY_NAME="default", PATH="/usr/bin:/bin")
+        self.assertEqual(status, 3, out)
+        self.assertIn("import sys sys.exit(3)", summary)
+        self.assertNotIn("x0a", summary)
 
     def test_action_options_are_words(self):
         """A star is a word: the action must not expand it to a matching policy file."""

@@ -231,7 +231,8 @@ action = "deny"
 
     @unittest.skipIf(jsonschema is None, "python3-jsonschema is not installed")
     def test_explain_knows_the_words_of_records_and_exit_statuses(self):
-        for name, said in (("degraded", "weaker mechanism"), ("denials", "refused"), ("over-budget", "budget was spent"), ("lost", "not known"),
+        for name, said in (("degraded", "weaker mechanism"), ("denials", "refused"), ("over-budget", "budget was spent"), ("lost", "not known"), ("answered", "came to its end"), ("died", "interpreter ended"), ("interrupted", "variables stay"),
+                           ("overlay", "changes a copy"), ("read-only", "can't write"), ("read-write", "directory itself"), ("empty", "is gone"),
                            ("137", "limits.memory"), ("125", "nothing ran"), ("143", "SIGTERM"), ("129", "Signal 1,")):
             self.assertIn(said, self.call("explain", name), name)
         self.call("explain", "193", status=2)

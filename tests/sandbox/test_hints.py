@@ -86,6 +86,12 @@ class Hints(SbxTest):
         ended = self.sbx("--read", self.tmp / "granted", "--", "python3", "-c", f"open('{self.tmp}/granted/y', 'w')")
         self.assertEqual([kind for kind, _, _ in self.hints(ended)], ["read-only"], ended)
 
+    def test_a_script_that_lists_its_dependencies_is_told_the_way(self):
+        self.write("needs.py", "# /// script\n# dependencies = ['nosuchmodule']\n# ///\nimport nosuchmodule\n")
+        self.assertEqual(self.hints(self.sbx("needs.py")), [("module", "nosuchmodule", ["--venv", "DIR"])])
+        self.write("plain.py", "import nosuchmodule\n")
+        self.assertEqual(self.hints(self.sbx("plain.py")), [])
+
     def test_a_refused_connection_to_the_own_loopback_is_told(self):
         said = [("loopback", "127.0.0.1:5432", ["--allow-host", "host.sbx.internal:5432"])]
         for command in REFUSED:

@@ -453,6 +453,15 @@ class Ends(EvalTest):
         self.ended(json.loads(second.communicate(timeout=HANG)[0]), "cancelled", "lost")
         self.answered(self.cell("1"), "new")
 
+    def test_a_script_of_another_language_is_refused(self):
+        self.start_session()
+        (self.work / "tool").write_text("#!/usr/bin/env perl\nprint 4\n")
+        self.refused("no-context-language", "tool")
+        self.refused("no-context-language", "tool", "--context", "python")
+        self.assertEqual(self.sbx_session("eval", "work", "--lang", "bash", "tool", "--json").record["outcome"]["status"], "answered")
+        (self.work / "tool").write_text("#!/usr/bin/env -S python3 -u\nprint(4)\n")
+        self.assertEqual(self.sbx_session("eval", "work", "tool").out, "4\n")
+
     def test_r_is_interrupted_as_a_cell_begins(self):
         """R drops a signal that comes then."""
         if shutil.which("Rscript", path="/usr/local/bin:/usr/bin:/bin") is None:
