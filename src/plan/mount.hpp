@@ -29,6 +29,13 @@ struct Veil {
   std::string content{};
 };
 
+/// Which file it is, under whatever name.
+struct FileId {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  auto operator<=>(const FileId&) const = default;
+};
+
 /// A file or directory of the host, as it was when the plan was made: if it is another one at set-up, the run fails
 /// with "changed during set-up".
 struct HostSource {

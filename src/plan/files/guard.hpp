@@ -14,14 +14,6 @@
 /// Hides and seals names within granted directories.
 namespace sbx::plan {
 
-/// A granted directory, or a mount in one, and the step that shows it.
-struct Shown {
-  Grant grant;
-  std::size_t step = 0;  ///< index into the list of steps
-  bool layered = false;  ///< through overlayfs: a layer on top hides names
-  std::optional<Survey> survey{};
-};
-
 /// The lists that a guard adds to.
 struct Guarded {
   std::vector<Mount>& steps;

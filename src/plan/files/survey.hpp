@@ -1,21 +1,16 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "plan/files/deny.hpp"
 #include "plan/files/grants.hpp"
+#include "plan/mount.hpp"
 
 /// One walk through a granted directory that collects everything needed before it is shown.
 namespace sbx::plan {
-
-/// The identity of a file, independent of its name.
-struct FileId {
-  std::uint64_t device = 0;
-  std::uint64_t inode = 0;
-  auto operator<=>(const FileId&) const = default;
-};
 
 /// A name below the surveyed directory, relative to it.
 struct Hidden {
@@ -41,6 +36,14 @@ struct Survey {
   std::string foreign;  ///< a name whose owner or group has no id inside; empty if none
   std::uint64_t entries = 0;
   std::uint64_t bytes = 0;  ///< stored
+};
+
+/// A granted directory, or a mount in one, and the step that shows it.
+struct Shown {
+  Grant grant;
+  std::size_t step = 0;  ///< index into the list of steps
+  bool layered = false;  ///< through overlayfs: a layer on top hides names
+  std::optional<Survey> survey{};
 };
 
 /// Walks through the source of a directory grant, without submounts. Directories that belong to the caller and that
