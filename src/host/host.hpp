@@ -39,6 +39,7 @@ struct FileFacts {
   std::uint32_t links = 1;          ///< names of the file
   std::uint64_t stored = 0;         ///< bytes that it takes up
   std::int64_t changed = 0;         ///< st_ctime in nanoseconds
+  std::int64_t modified = 0;        ///< st_mtime in nanoseconds
 };
 
 /// One name in a directory.

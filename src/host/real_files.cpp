@@ -50,7 +50,8 @@ class RealFiles final : public Files {
                      .device_number = static_cast<std::uint32_t>(facts.st_rdev),
                      .links = static_cast<std::uint32_t>(facts.st_nlink),
                      .stored = static_cast<std::uint64_t>(facts.st_blocks) * 512,
-                     .changed = facts.st_ctim.tv_sec * 1'000'000'000 + facts.st_ctim.tv_nsec};
+                     .changed = facts.st_ctim.tv_sec * 1'000'000'000 + facts.st_ctim.tv_nsec,
+                     .modified = facts.st_mtim.tv_sec * 1'000'000'000 + facts.st_mtim.tv_nsec};
   }
 
   Result<std::string> canonical(const std::string& path) const override {

@@ -21,7 +21,7 @@ namespace sbx::host {
 namespace {
 
 constexpr unsigned kWanted = STATX_TYPE | STATX_MODE | STATX_NLINK | STATX_UID | STATX_GID |
-                             STATX_INO | STATX_SIZE | STATX_BLOCKS | STATX_CTIME;
+                             STATX_INO | STATX_SIZE | STATX_BLOCKS | STATX_CTIME | STATX_MTIME;
 constexpr int kHow = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
 
 FileFacts facts_of(const struct statx& seen) {
@@ -36,7 +36,8 @@ FileFacts facts_of(const struct statx& seen) {
               static_cast<std::uint32_t>(makedev(seen.stx_rdev_major, seen.stx_rdev_minor)),
           .links = seen.stx_nlink,
           .stored = seen.stx_blocks * 512,
-          .changed = seen.stx_ctime.tv_sec * 1'000'000'000 + seen.stx_ctime.tv_nsec};
+          .changed = seen.stx_ctime.tv_sec * 1'000'000'000 + seen.stx_ctime.tv_nsec,
+          .modified = seen.stx_mtime.tv_sec * 1'000'000'000 + seen.stx_mtime.tv_nsec};
 }
 
 class Walker {

@@ -50,6 +50,7 @@ const std::string& Mount::source() const {
 void become_copy(Mount& step) {
   if (auto* overlay = step.as<mount::Overlay>())
     step.payload = mount::Copy{static_cast<mount::Layered&&>(*overlay)};
+  if (mount::Layered* layered = step.layered()) layered->linked.clear();  // a copy links all names
 }
 
 }  // namespace sbx::plan

@@ -36,6 +36,16 @@ struct FileId {
   auto operator<=>(const FileId&) const = default;
 };
 
+/// A file with several names in a directory. An overlay copies a file under one name when it is written: the other names
+/// would keep the old one.
+struct LinkedFile {
+  FileId file;
+  std::uint64_t links = 0;  ///< all of them, elsewhere too
+  std::uint64_t size = 0;
+  std::int64_t modified = 0;       ///< st_mtime in nanoseconds
+  std::vector<std::string> names;  ///< below the source
+};
+
 /// A file or directory of the host, as it was when the plan was made: if it is another one at set-up, the run fails
 /// with "changed during set-up".
 struct HostSource {
@@ -73,6 +83,9 @@ struct Layered {
   std::uint64_t bytes = 0;    ///< what a copy of the source takes
   std::uint64_t entries = 0;
   std::uint32_t disk_place = 0;  ///< number of its directory on the private disk
+  /// Of a writable overlay: copied up at the start, so that their names stay those of one file.
+  std::vector<LinkedFile> linked{};
+  std::vector<FileId> unlinked{};  ///< whose names don't stay so; sorted
 };
 struct Overlay : Layered {};
 struct Copy : Layered {};

@@ -127,5 +127,52 @@ TEST_F(PlanTest, AGuardHidesByALayerOrByMasks) {
   EXPECT_THAT(decided.live.front().guarded, ElementsAre("src/.env", "src/.ssh"));
 }
 
+/// What an overlay copies up, or can't: by their names.
+std::vector<std::string> names_of_linked(const Plan& decided) {
+  std::vector<std::string> all;
+  for (const LinkedFile& file : step_at(decided, "/home/me/project")->layered()->linked)
+    all.insert(all.end(), file.names.begin(), file.names.end());
+  return all;
+}
+std::vector<std::string> reasons_of_unlinked(const Plan& decided) {
+  std::vector<std::string> all;
+  for (const Degraded& each : decided.degraded)
+    if (each.why.contains("several names")) all.push_back(each.why);
+  return all;
+}
+
+TEST_F(PlanTest, NamesOfOneFileStayTogetherInAWritableOverlay) {
+  const std::string work = "/home/me/project/";
+  canned.files->folder(work + "d");
+  canned.files->file(work + "a", "x").hard_link(work + "d/b", work + "a");
+  canned.files->file(work + ".env", "s").hard_link(work + "d/c", work + ".env");
+  canned.files->file("/srv/store", "x").hard_link(work + "stored", "/srv/store");
+  for (const char* mode : {"\"read-only\"", "\"read-write\"", "\"overlay\""}) {
+    set("filesystem.workspace.mode", mode);
+    const Plan decided = plan();
+    EXPECT_THAT(reasons_of_unlinked(decided), IsEmpty()) << mode;
+    if (const Mount* step = step_at(decided, "/home/me/project"); step->layered() != nullptr) {
+      if (step->read_only)
+        EXPECT_THAT(names_of_linked(decided), IsEmpty());
+      else
+        EXPECT_THAT(names_of_linked(decided), ElementsAre("a", "d/b"));
+    }
+  }
+}
+
+TEST_F(PlanTest, WhatCantStayTogetherIsNamed) {
+  const std::string work = "/home/me/project/";
+  canned.files->file(work + "s", "x", 04755).hard_link(work + "s2", work + "s");
+  canned.files->file(work + "t", "x").hard_link(work + "t2", work + "t");
+  canned.files->file(work + "u", "x").hard_link(work + "u2", work + "u").shut(work + "u");
+  set("filesystem.workspace.mode", "\"overlay\"");
+  const Plan decided = plan();
+  EXPECT_THAT(names_of_linked(decided), ElementsAre("t", "t2"));
+  EXPECT_EQ(step_at(decided, "/home/me/project")->layered()->unlinked.size(), 2U);
+  EXPECT_THAT(reasons_of_unlinked(decided),
+              ElementsAre(testing::AllOf(testing::HasSubstr("'s' has several names"),
+                                         testing::HasSubstr("the same holds for 1 more"))));
+}
+
 }  // namespace
 }  // namespace sbx::plan

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "host/state.hpp"
+#include "plan/files/links.hpp"
 #include "plan/files/path_text.hpp"
 #include "plan/files/protected.hpp"
 #include "plan/program/lookup.hpp"
@@ -57,6 +58,7 @@ Status Guard::run(std::vector<Shown>& shown) {
   }
   follow_links(shown);
   SBX_TRY(find_other_names(shown));
+  find_names_of_settings(shown);
   SBX_TRY(check_files());
   for (Shown& each : shown) {
     Mount& step = guarded_.steps[each.step];
@@ -70,6 +72,7 @@ Status Guard::run(std::vector<Shown>& shown) {
     note_live(each);
     tell(each);
   }
+  keep_linked_files(shown);
   seal_way_to_state();
   return {};
 }
@@ -190,6 +193,25 @@ Status Guard::find_other_names(std::vector<Shown>& shown) {
   return {};
 }
 
+/// Git settings that are shown as a copy without credentials, or hidden: no other name shows them.
+void Guard::find_names_of_settings(std::vector<Shown>& shown) {
+  std::vector<FileId> files;
+  std::set<std::pair<const Shown*, std::string>> names;
+  for (const Shown& each : shown) {
+    if (each.survey->linked.empty()) continue;
+    for (const std::string& path : each.survey->git_settings)
+      if (const auto settings = settings_of(each, path)) {
+        const auto facts = host_.files->look(joined(each.grant.source, settings->name));
+        if (facts && facts->links > 1) files.push_back({facts->device, facts->inode});
+        names.emplace(&each, settings->name);
+      }
+  }
+  for (Shown& each : shown)
+    for (const Linked& name : each.survey->linked)
+      if (std::ranges::find(files, name.file) != files.end() && !names.contains({&each, name.path}))
+        each.survey->hidden.push_back({.path = name.path});
+}
+
 /// A file granted on its own that is a hard link of a hidden one.
 Status Guard::check_files() const {
   for (const Grant& grant : grants_) {
@@ -259,22 +281,55 @@ void Guard::add_veil(const Shown& shown, Veil veil) {
   veils.push_back(std::move(veil));
 }
 
-/// A repository's own settings may contain a password in a URL or a token in a header.
-void Guard::clean_settings(const Shown& shown, const std::string& path) {
-  const std::string file = joined(shown.grant.source, path);
-  const auto real = host_.files->canonical(file);
-  if (!real || !is_within(*real, shown.grant.source)) return;  // the link leads outside
-  const std::string name = relative(*real, shown.grant.source);
+/// Where settings must not be shown as they are: a repository's own may contain a password in a URL or a token in a header.
+std::optional<Guard::Settings> Guard::settings_of(const Shown& shown,
+                                                  const std::string& path) const {
+  const auto real = host_.files->canonical(joined(shown.grant.source, path));
+  if (!real || !is_within(*real, shown.grant.source)) return {};  // the link leads outside
+  Settings settings{.name = relative(*real, shown.grant.source)};
   const auto text = host_.files->read_head(*real, kMostSettings + 1);
-  if (!text || text->size() > kMostSettings) return hide(shown, {.path = name});
-  auto clean = without_credentials(*text);
-  if (!clean || is_covered(shown, inside_path(shown, name))) return;
+  if (!text || text->size() > kMostSettings) return settings;
+  settings.content = without_credentials(*text);
+  return settings.content ? std::optional(std::move(settings)) : std::nullopt;
+}
+
+void Guard::clean_settings(const Shown& shown, const std::string& path) {
+  auto settings = settings_of(shown, path);
+  if (!settings) return;
+  if (!settings->content) return hide(shown, {.path = settings->name});
+  const std::string inside = inside_path(shown, settings->name);
+  if (is_covered(shown, inside)) return;
   if (shown.layered)
-    add_veil(shown, {.kind = VeilKind::content, .path = name, .content = std::move(*clean)});
+    add_veil(shown, {.kind = VeilKind::content,
+                     .path = settings->name,
+                     .content = std::move(*settings->content)});
   else
-    protect(inside_path(shown, name), mount::Content{std::move(*clean)}, shown.grant.origin);
-  guarded_.explanations.push_back("'" + inside_path(shown, name) +
-                                  "' is shown as a copy without credentials");
+    protect(inside, mount::Content{std::move(*settings->content)}, shown.grant.origin);
+  guarded_.explanations.push_back("'" + inside + "' is shown as a copy without credentials");
+}
+
+/// No veil and no other mount is over the name. The veils are sorted.
+bool Guard::shows_hosts_file(const Shown& shown, const std::string& name) const {
+  const mount::Layered* layered = guarded_.steps[shown.step].layered();
+  for (std::string place = name; !place.empty();
+       place.resize(place.rfind('/') == std::string::npos ? 0 : place.rfind('/'))) {
+    const auto veil = std::ranges::lower_bound(layered->veils, place, {}, &Veil::path);
+    if (veil != layered->veils.end() && veil->path == place && veil->kind != VeilKind::folder)
+      return false;
+  }
+  return !is_covered(shown, inside_path(shown, name));
+}
+
+void Guard::keep_linked_files(const std::vector<Shown>& shown) {
+  constexpr std::uint64_t kShare = 8;
+  if (std::ranges::all_of(shown, [](const Shown& each) { return each.survey->linked.empty(); }))
+    return;
+  keep_links(
+      host_, shown,
+      {.bytes = policy_.limits.disk.value.count / kShare,
+       .names = policy_.limits.disk_files.value / kShare},
+      [&](const Shown& each, const std::string& name) { return shows_hosts_file(each, name); },
+      guarded_.steps, guarded_.degraded);
 }
 
 /// Only what is there can be sealed: of the names in a .git by which git is led elsewhere, sbx makes those that are

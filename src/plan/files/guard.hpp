@@ -42,6 +42,7 @@ class Guard {
 
  private:
   Status find_other_names(std::vector<Shown>& shown);
+  void find_names_of_settings(std::vector<Shown>& shown);
   Status check_files() const;
   void follow_links(std::vector<Shown>& shown) const;
   void add_literals(Shown& shown) const;
@@ -51,7 +52,15 @@ class Guard {
   void copy_instead(const Shown& shown);
   void hide_all(Shown& shown);
   void hide(const Shown& shown, const Hidden& name);
+  struct Settings {
+    std::string name;                      ///< below the source
+    std::optional<std::string> content{};  ///< what is shown; none: it is hidden
+  };
+  [[nodiscard]] std::optional<Settings> settings_of(const Shown& shown,
+                                                    const std::string& path) const;
   void clean_settings(const Shown& shown, const std::string& path);
+  void keep_linked_files(const std::vector<Shown>& shown);
+  [[nodiscard]] bool shows_hosts_file(const Shown& shown, const std::string& name) const;
   void seal_names(Shown& shown);
   void add_placeholders(Shown& shown);
   void note_live(const Shown& shown);

@@ -80,10 +80,21 @@ class Surveyor {
     if (found_.foreign.empty() && !has_ids_inside(host_, grant_.facts, seen.facts))
       found_.foreign = path_of(seen);
     if (!is_folder && seen.facts.links > 1 && seen.facts.type == host::FileType::regular)
-      found_.linked.push_back({path_of(seen), {seen.facts.device, seen.facts.inode}});
+      note_linked(seen);
     if (seen.facts.type == host::FileType::socket) found_.sockets.push_back(path_of(seen));
     note_special(seen);
     return host::Walk::into;
+  }
+
+  void note_linked(const host::Seen& seen) {
+    const host::FileFacts& facts = seen.facts;
+    found_.linked.push_back({.path = path_of(seen),
+                             .file = {facts.device, facts.inode},
+                             .links = facts.links,
+                             .size = facts.size,
+                             .stored = facts.stored,
+                             .modified = facts.modified,
+                             .mode = facts.mode});
   }
 
   void tell_if_long() {

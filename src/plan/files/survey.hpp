@@ -22,6 +22,11 @@ struct Hidden {
 struct Linked {
   std::string path;
   FileId file;
+  std::uint64_t links = 0;
+  std::uint64_t size = 0;
+  std::uint64_t stored = 0;  ///< bytes that it takes up
+  std::int64_t modified = 0;
+  mode_t mode = 0;
 };
 
 struct Survey {
