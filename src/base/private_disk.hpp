@@ -16,5 +16,8 @@ inline constexpr const char* kOverlays = "over";
 inline constexpr const char* kUpper = "upper";  ///< what the program writes; the files of a copy
 inline constexpr const char* kVeil = "veil";    ///< whiteouts of what filesystem.deny hides
 inline constexpr const char* kOverlayWork = "work";
+/// Made when the names of each file were linked, and before the program starts: older files of the upper directory, by
+/// ctime, are as they were copied. Absent: none were linked.
+inline constexpr const char* kLinked = "linked";
 
 }  // namespace sbx::private_disk

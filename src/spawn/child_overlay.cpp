@@ -1,6 +1,7 @@
 // Granted directories through overlayfs: a private layer for writes, one for hidden names, and below both the host's
 // directory.
 
+#include <time.h>
 #include <cstring>
 #include <initializer_list>
 
@@ -99,6 +100,92 @@ void fill_veil(Builder& builder, int layer, int source, const Step& step) {
   builder.stage = Stage::overlay;
 }
 
+/// A directory through the overlay; -1 if it is gone, or not one any more.
+int open_merged(int overlay, const char* path, std::uint64_t flags) {
+  return open_beneath(overlay, path, flags | O_DIRECTORY | O_NOFOLLOW,
+                      RESOLVE_BENEATH | RESOLVE_NO_XDEV | kNoLinks);
+}
+
+/// O_PATH of a name, if it is still one of that file. As long as it is open, the overlay finds this file under the name,
+/// whatever the host puts there. What is not written yet has the inode number of the layer below.
+int open_linked(int folder, const LinkedName& name) {
+  const int file = ::openat(folder, name.name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  struct stat facts;
+  if (file < 0) return -1;
+  if (::fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_ino == name.inode &&
+      (facts.st_mode & (S_ISUID | S_ISGID)) == 0)
+    return file;
+  ::close(file);
+  return -1;
+}
+
+/// Making names changes the times of their directories.
+void put_times_back(int overlay, int source, const Step& step) {
+  const char* last = nullptr;
+  for (std::size_t i = 0; i < step.linked_count; ++i) {
+    const char* path = step.linked[i].folder;
+    if (path == last) continue;
+    last = path;
+    const int folder = open_merged(overlay, path, O_RDONLY);
+    const int below = open_merged(source, path, O_PATH);
+    struct stat facts;
+    if (folder >= 0 && below >= 0 && ::fstat(below, &facts) == 0) {
+      const timespec times[2] = {facts.st_atim, facts.st_mtim};
+      (void)::utimensat(folder, ".", times, 0);  // times only
+    }
+    for (const int fd : {folder, below})
+      if (fd >= 0) ::close(fd);
+  }
+}
+
+/// Nothing that is made from now on has a ctime of before: file systems stamp by this clock's ticks.
+void wait_for_tick() {
+  timespec before;
+  timespec now;
+  const timespec pause = {0, 1'000'000};
+  (void)call(SYS_clock_gettime, CLOCK_REALTIME_COARSE, &before);
+  do {
+    (void)call(SYS_nanosleep, &pause, nullptr);
+    (void)call(SYS_clock_gettime, CLOCK_REALTIME_COARSE, &now);
+  } while (now.tv_sec == before.tv_sec && now.tv_nsec == before.tv_nsec);
+}
+
+/// An overlay copies a file up under one name, and the others keep the old one. So the others are removed, and made names
+/// of the copy. All of it is done through the overlay: what is hidden is not found, the kernel copies attributes and
+/// directories, and holes stay holes. A name that another process of the host takes meanwhile is left as it is.
+void link_names(const Builder& builder, int overlay, int source, int place, const Step& step) {
+  int first_folder = -1;
+  int first_file = -1;
+  const LinkedName* first = nullptr;
+  const auto forget_first = [&] {
+    if (first == nullptr) return;
+    ::close(first_folder);
+    ::close(first_file);
+    first = nullptr;
+  };
+  for (std::size_t i = 0; i < step.linked_count; ++i) {
+    const LinkedName& name = step.linked[i];
+    if (name.is_first) forget_first();
+    const int folder = open_merged(overlay, name.folder, O_PATH);
+    const int file = folder < 0 ? -1 : open_linked(folder, name);
+    if (file >= 0 && first == nullptr) {
+      first = &name;
+      first_folder = folder;
+      first_file = file;
+      continue;
+    }
+    // An immutable file has no other name removed, and can't be written either.
+    if (file >= 0 && ::unlinkat(folder, name.name, 0) == 0)
+      builder.must(::linkat(first_folder, first->name, folder, name.name, 0));
+    for (const int fd : {file, folder})
+      if (fd >= 0) ::close(fd);
+  }
+  forget_first();
+  put_times_back(overlay, source, step);
+  wait_for_tick();
+  builder.must(::mkdirat(place, private_disk::kLinked, 0700));
+}
+
 }  // namespace
 
 void add_overlay(Builder& builder, const Step& step) {
@@ -151,6 +238,7 @@ void add_overlay(Builder& builder, const Step& step) {
   const int tree = make_file_system(builder, "overlay", options, step.attributes);
   attach(builder, tree, target);
   remember_own(builder, tree);
+  if (step.linked_count > 0 && !step.read_only) link_names(builder, tree, source, folder, step);
   for (const int fd : {tree, upper, veil, work, folder, target})
     if (fd >= 0) ::close(fd);
   if (source != target) ::close(source);

@@ -31,6 +31,14 @@ struct Veil {
   std::uint64_t content_size;
 };
 
+/// A name of a file with several, plan::LinkedFile. Those of one file stand one behind the other.
+struct LinkedName {
+  Text folder;  ///< below the source; "." is the source
+  Text name;
+  std::uint64_t inode;
+  bool is_first;
+};
+
 /// One step of building the root; plan::Mount explains the members.
 struct Step {
   MountKind kind;
@@ -50,6 +58,8 @@ struct Step {
   std::uint64_t content_size;
   Relative<const Veil> veils;
   std::uint64_t veil_count;
+  Relative<const LinkedName> linked;
+  std::uint64_t linked_count;
 };
 
 struct Limit {

@@ -1,6 +1,7 @@
 #include "spawn/pack.hpp"
 
 #include <algorithm>
+#include <map>
 #include <type_traits>
 #include <variant>
 
@@ -39,6 +40,31 @@ void pack_veils(Block& block, Placed<child::Step> step, const std::vector<plan::
   }
 }
 
+/// Names of one directory share its text.
+void pack_linked(Block& block, Placed<child::Step> step,
+                 const std::vector<plan::LinkedFile>& files) {
+  std::size_t count = 0;
+  for (const plan::LinkedFile& file : files) count += file.names.size();
+  if (count == 0) return;
+  const auto first = block.place<child::LinkedName>(count);
+  block.link(step, &child::Step::linked, first);
+  block[step].linked_count = count;
+  std::map<std::string_view, Placed<char>> folders;
+  std::size_t i = 0;
+  for (const plan::LinkedFile& file : files)
+    for (const std::string_view path : file.names) {
+      const auto slash = path.rfind('/');
+      const auto folder = slash == path.npos ? "." : path.substr(0, slash);
+      auto known = folders.find(folder);
+      if (known == folders.end()) known = folders.emplace(folder, block.copy(folder)).first;
+      const auto place = first.at(i++);
+      block.link(place, &child::LinkedName::folder, known->second);
+      block.text(place, &child::LinkedName::name, path.substr(slash == path.npos ? 0 : slash + 1));
+      block[place].inode = file.file.inode;
+      block[place].is_first = path == file.names.front();
+    }
+}
+
 /// What a step has by its kind: a kind that is forgotten does not compile.
 struct PayloadPacker {
   Block& block;
@@ -61,6 +87,7 @@ struct PayloadPacker {
     pack_source(layered.source);
     block[step].disk_place = layered.disk_place;
     pack_veils(block, step, layered.veils);
+    pack_linked(block, step, layered.linked);
   }
   void operator()(const plan::mount::Device& device) const {
     block[step].device_number = device.number;

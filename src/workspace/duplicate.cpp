@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <ranges>
 #include <utility>
 
@@ -187,7 +188,11 @@ class Filling {
       if (from.error().errno_value == EACCES) leave(path, "can't be read");
       return {};
     }
+    struct stat facts{};
+    const bool has_more_names =
+        root == source_.get() && ::fstat(from->get(), &facts) == 0 && facts.st_nlink > 1;
     const MadeFor made(uid_, gid_);
+    if (has_more_names && add_name(held::identity_of(facts), to, entry.name)) return {};
     const UniqueFd copy(::openat(to, entry.name.c_str(),
                                  O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!copy.valid() && errno == EEXIST) return {};  // something is mounted there
@@ -202,7 +207,16 @@ class Filling {
     if (!held::set_times(copy.get(), times) ||
         !held::set_mode(copy.get(), entry.facts.st_mode & 07777))
       return not_copied(path_ + "/" + path);
+    if (has_more_names) linked_.emplace(std::pair(facts.st_dev, facts.st_ino), path);
     return {};
+  }
+
+  /// Names of one file stay so. False: it is the first of them.
+  bool add_name(held::Identity file, int to, const std::string& name) {
+    const auto known = linked_.find({file.device, file.inode});
+    if (known == linked_.end()) return false;
+    const auto first = held::open_beneath(target_.get(), known->second, O_PATH);
+    return first && held::link_file(first->get(), to, name);
   }
 
   const std::string& path_;  ///< of the source, for messages
@@ -212,7 +226,8 @@ class Filling {
   uid_t uid_;
   gid_t gid_;
   std::vector<Left>& left_;
-  bool lost_attributes_ = false;  ///< reported once
+  bool lost_attributes_ = false;                           ///< reported once
+  std::map<std::pair<dev_t, ino_t>, std::string> linked_;  ///< first names of files with several
   std::vector<std::string> waiting_;
   std::vector<Folder> folders_;
 };
