@@ -252,7 +252,13 @@ struct Stamp {
   std::uint64_t microseconds = 0;  ///< since sbx started
 };
 
-enum class ChangeKind : std::uint8_t { created, modified, deleted, mode };
+enum class ChangeKind : std::uint8_t {
+  created,
+  modified,
+  deleted,
+  mode,   ///< the permissions only
+  links,  ///< not its content: it became a name of another file, or of one of its own
+};
 enum class FileType : std::uint8_t { file, folder, link, fifo, socket, device };
 
 /// What a run did to one name of its copy-on-write workspace, relative to the directory on the host.

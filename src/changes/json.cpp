@@ -15,6 +15,8 @@ const char* change_name(ChangeKind kind) {
       return "deleted";
     case ChangeKind::mode:
       return "mode";
+    case ChangeKind::links:
+      return "links";
   }
   return "modified";
 }

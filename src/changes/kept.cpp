@@ -155,7 +155,8 @@ std::optional<Noted> note(const Copy& copy, const Change& change) {
 }
 
 bool has_content(const Change& change) {
-  return (change.change == ChangeKind::created || change.change == ChangeKind::modified) &&
+  return (change.change == ChangeKind::created || change.change == ChangeKind::modified ||
+          change.change == ChangeKind::links) &&
          (change.type == FileType::file || change.type == FileType::link);
 }
 

@@ -11,7 +11,8 @@ namespace sbx::changes {
 namespace {
 
 constexpr std::string_view kSchema = "sbx.changes/1";
-constexpr std::array<std::string_view, 4> kChanges = {"created", "modified", "deleted", "mode"};
+constexpr std::array<std::string_view, 5> kChanges = {"created", "modified", "deleted", "mode",
+                                                      "links"};
 constexpr std::array<std::string_view, 6> kTypes = {"file", "folder", "link",
                                                     "fifo", "socket", "device"};
 constexpr std::string_view kNone = "-";

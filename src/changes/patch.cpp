@@ -56,6 +56,7 @@ class Writer {
     }
     if (change.type != FileType::file && change.type != FileType::link)
       return leave(change, workspace::describe(change.type));
+    if (change.change == ChangeKind::links) return leave(change, "git keeps no hard links");
     std::string why;
     std::optional<Blob> before;
     std::optional<Blob> after;
@@ -178,8 +179,8 @@ std::string git_name(const std::string& name) {
 
 Patch make_patch(const Copy& copy, const std::vector<Change>& changes) {
   Writer writer(copy);
-  for (const ChangeKind kind :
-       {ChangeKind::deleted, ChangeKind::created, ChangeKind::modified, ChangeKind::mode})
+  for (const ChangeKind kind : {ChangeKind::deleted, ChangeKind::created, ChangeKind::modified,
+                                ChangeKind::mode, ChangeKind::links})
     for (const Change& change : changes)
       if (change.change == kind) writer.add(change);
   return writer.take();

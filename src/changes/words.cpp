@@ -161,6 +161,14 @@ class Listing {
     end();
   }
 
+  void links(const std::vector<Change>& changes) {
+    begin();
+    for (const Change& change : changes)
+      if (change.change == ChangeKind::links && !is_full())
+        line("links   ", change, "the same content; its other names are not those of before");
+    end();
+  }
+
   [[nodiscard]] std::string take() { return std::move(text_); }
 
  private:
@@ -237,13 +245,13 @@ void append_list(std::string& text, const char* what, const std::vector<workspac
 }  // namespace
 
 std::string tally_words(const std::vector<Change>& changes) {
-  constexpr std::array<const char*, 4> kNames = {"created", "modified", "deleted", "mode"};
-  std::array<std::uint64_t, 4> counts{};
+  constexpr std::array<const char*, 5> kNames = {"created", "modified", "deleted", "mode", "links"};
+  std::array<std::uint64_t, kNames.size()> counts{};
   for (const Change& change : changes) ++counts[static_cast<std::size_t>(change.change)];
   std::string text = plural(changes.size(), "change");
   const char* between = ": ";
-  for (const ChangeKind kind :
-       {ChangeKind::deleted, ChangeKind::modified, ChangeKind::created, ChangeKind::mode}) {
+  for (const ChangeKind kind : {ChangeKind::deleted, ChangeKind::modified, ChangeKind::created,
+                                ChangeKind::mode, ChangeKind::links}) {
     const auto at = static_cast<std::size_t>(kind);
     if (counts[at] == 0) continue;
     text += fmt::format("{}{} {}", between, counts[at], kNames[at]);
@@ -264,6 +272,7 @@ std::string listing_words(const workspace::Copy& copy, const workspace::ChangeSe
   listing.modifications(shown, texts);
   listing.creations(shown);
   listing.modes(shown);
+  listing.links(shown);
   return listing.take() + bookkeeping_words(bookkeeping, rest);
 }
 

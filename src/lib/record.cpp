@@ -39,7 +39,7 @@ Enum word(const Json& object, const char* key, const std::array<const char*, Siz
 }
 
 constexpr std::array kEvidence = {"kernel-counter", "signal", "sampled"};
-constexpr std::array kChanges = {"created", "modified", "deleted", "mode"};
+constexpr std::array kChanges = {"created", "modified", "deleted", "mode", "links"};
 constexpr std::array kTypes = {"file", "directory", "link", "fifo", "socket", "device"};
 
 std::optional<Verdict> verdict_of(const Json& outcome) {

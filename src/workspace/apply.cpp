@@ -214,6 +214,7 @@ class Application {
         if (is_folder(change)) return "something else is there on the host";
         return "created on the host too since the run began";
       case ChangeKind::modified:
+      case ChangeKind::links:
         if (!step.exists) return "deleted on the host since the run began";
         break;
       case ChangeKind::mode:

@@ -129,7 +129,8 @@ void note_held(const Copy& copy, ChangeSet& changes) {
     }
   }
   for (const Change& change : changes.changes)
-    if (change.change == ChangeKind::created || change.change == ChangeKind::modified)
+    if (change.change == ChangeKind::created || change.change == ChangeKind::modified ||
+        change.change == ChangeKind::links)
       copies.add_brought_out(change.path, change.bytes);
   std::vector<const Change*> deleted;
   for (const Change& change : changes.changes)
