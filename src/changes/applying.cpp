@@ -79,7 +79,7 @@ bool agreed(const workspace::Copy& copy, const workspace::Selection& selection, 
     text =
         changes_words(copy, {.changes = selection.changes},
                       wish.preview == Preview::everything ? Texts::shown : Texts::left_out, paint);
-  text += conflict_words(workspace::conflicts_now(copy, selection.changes));
+  text += conflict_words(workspace::conflicts_now(copy, selection.changes, selection.links));
   text += left_words(selection.left);
   text += fmt::format("sbx: apply {} to {}? [y/N] ", tally_words(selection.changes),
                       printable(copy.folder));

@@ -151,6 +151,7 @@ std::optional<Noted> note(const Copy& copy, const Change& change) {
                .bytes = static_cast<std::uint64_t>(now.st_size),
                .modified = now.st_mtim,
                .changed = now.st_ctim,
+               .links = now.st_nlink,
                .disturbed = changed_on_host(copy, change.path, now)};
 }
 
@@ -196,6 +197,7 @@ Result<Manifest> write_contents(KeptFacts facts, const Copy& copy, const ChangeS
   manifest.facts.count = changes.changes.size();
   manifest.facts.folder = copy.folder;
   manifest.held = changes.held;
+  manifest.links = changes.links;
   for (const workspace::Layer& layer : copy.layers) {
     struct stat lower{};
     if (::fstat(layer.lower.get(), &lower) != 0) return not_kept("the workspace");
@@ -335,6 +337,7 @@ Result<Kept> Store::load(const std::string& name) const {
   }
   std::ranges::stable_sort(kept.changes.changes, {}, &Change::path);
   kept.changes.held = std::move(manifest.held);
+  kept.changes.links = std::move(manifest.links);
   kept.copy.stored = std::move(stored);
   return kept;
 }

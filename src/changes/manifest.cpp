@@ -16,6 +16,8 @@ constexpr std::array<std::string_view, 5> kChanges = {"created", "modified", "de
 constexpr std::array<std::string_view, 6> kTypes = {"file", "folder", "link",
                                                     "fifo", "socket", "device"};
 constexpr std::string_view kNone = "-";
+constexpr std::string_view kNoPath = ".";
+constexpr std::string_view kDisturbed = "disturbed";
 
 std::string escaped(std::string_view bytes) {
   static constexpr char kDigits[] = "0123456789ABCDEF";
@@ -60,8 +62,10 @@ std::string time_text(const timespec& time) {
 
 std::string before_text(const std::optional<Noted>& before) {
   if (!before) return std::string(kNone);
-  return fmt::format("{}:{}:{}:{}{}", before->inode, before->bytes, time_text(before->modified),
-                     time_text(before->changed), before->disturbed ? ":disturbed" : "");
+  return fmt::format("{}:{}:{}:{}{}{}", before->inode, before->bytes, time_text(before->modified),
+                     time_text(before->changed),
+                     before->links > 1 ? fmt::format(":{}", before->links) : "",
+                     before->disturbed ? ":disturbed" : "");
 }
 
 template <class Number>
@@ -89,7 +93,8 @@ bool parse_before(std::string_view text, std::optional<Noted>& before) {
   const bool good =
       number(next(text, ':'), before->inode) && number(next(text, ':'), before->bytes) &&
       parse_time(next(text, ':'), before->modified) && parse_time(next(text, ':'), before->changed);
-  before->disturbed = text == "disturbed";
+  if (!text.empty() && text != kDisturbed && !number(next(text, ':'), before->links)) return false;
+  before->disturbed = text == kDisturbed;
   return good && (text.empty() || before->disturbed);
 }
 
@@ -176,6 +181,7 @@ class Reader {
     if (word == "bytes") return number(text, facts.bytes);
     if (word == "layer") return layer(text);
     if (word == "held") return held(text);
+    if (word == "linked") return linked(text);
     auto value = unescaped(text);
     if (!value) return false;
     if (word == "folder") return assign(facts.folder, std::move(*value));
@@ -212,6 +218,19 @@ class Reader {
     auto holder = unescaped(text);
     if (!path || !is_inner(*path) || !holder) return false;
     manifest_.held.push_back({.path = std::move(*path), .why = std::move(*holder)});
+    return true;
+  }
+
+  bool linked(std::string_view text) {
+    workspace::Linked linked;
+    if (!number(next(text, ' '), linked.file) || !number(next(text, ' '), linked.names) ||
+        !parse_flag(next(text, ' '), linked.is_split))
+      return false;
+    auto path = unescaped(next(text, ' '));
+    auto to = unescaped(text);
+    if (!path || !is_inner(*path) || !to || !(*to == kNoPath || is_inner(*to))) return false;
+    if (*to != kNoPath) linked.to = std::move(*to);
+    manifest_.links.insert_or_assign(std::move(*path), std::move(linked));
     return true;
   }
 
@@ -255,6 +274,10 @@ std::string write_manifest(const Manifest& manifest) {
     text += fmt::format("layer {} {}\n", layer.inode, escaped(layer.prefix));
   for (const workspace::Left& each : manifest.held)
     text += fmt::format("held {} {}\n", escaped(each.path), escaped(each.why));
+  for (const auto& [path, linked] : manifest.links)
+    text += fmt::format("linked {} {} {} {} {}\n", linked.file, linked.names,
+                        linked.is_split ? "yes" : "no", escaped(path),
+                        linked.to.empty() ? std::string(kNoPath) : escaped(linked.to));
   for (const Line& line : manifest.lines) {
     const Change& change = line.change;
     text +=

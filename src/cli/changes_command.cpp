@@ -161,7 +161,8 @@ int show(const Invocation& typed, changes::Texts texts) {
   if (!kept) return changes_failed(typed, kept.error());
   const Status there = changes::open_folders(*kept);
   std::vector<workspace::Left> conflicts;
-  if (there) conflicts = workspace::conflicts_now(kept->copy, kept->changes.changes);
+  if (there)
+    conflicts = workspace::conflicts_now(kept->copy, kept->changes.changes, kept->changes.links);
   if (typed.output.json) {
     Json json = head_json();
     json.update(facts_json(kept->facts));
@@ -197,7 +198,8 @@ int patch(const Invocation& typed) {
   selection.left.insert(selection.left.end(), made.left.begin(), made.left.end());
   for (const workspace::Left& each : selection.left)
     write_stderr("sbx: not in the patch: " + printable(each.path) + ": " + each.why + "\n");
-  write_stderr(changes::conflict_words(workspace::conflicts_now(kept->copy, selection.changes)));
+  write_stderr(changes::conflict_words(
+      workspace::conflicts_now(kept->copy, selection.changes, selection.links)));
   return printed != kDone || selection.left.empty() ? printed : kFindings;
 }
 

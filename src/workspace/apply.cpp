@@ -46,8 +46,9 @@ struct Spot {
 
 class Application {
  public:
-  Application(const Copy& copy, Applying how)
+  Application(const Copy& copy, const Links& links, Applying how)
       : copy_(copy),
+        links_(links),
         how_(std::move(how)),
         notes_(Notes::begin(how_.state_folder,
                             copy.stored ? Notes::Content::elsewhere : Notes::Content::here_only)),
@@ -108,7 +109,96 @@ class Application {
         note_new(change);
       else
         look_at(step);
+      note_file(step);
     }
+  }
+
+  // --- files with several names
+
+  [[nodiscard]] const Linked& linked(const Change& change) const {
+    static const Linked none;
+    const auto found = links_.find(change.path);
+    return found == links_.end() ? none : found->second;
+  }
+
+  /// What the names of one file get, whichever of them is written first.
+  struct File {
+    mode_t before = 0;            ///< permissions of what is replaced
+    const Step* model = nullptr;  ///< the first that replaces a file
+    std::optional<std::optional<Owner>> owner{};
+    std::string done{};  ///< a name that an application which was killed wrote
+    std::uint64_t done_names = 0;
+  };
+  void note_file(const Step& step) {
+    const std::uint64_t number = linked(*step.change).file;
+    if (number == 0 || step.is_over || !replaces_file(step) || !S_ISREG(step.before.st_mode))
+      return;
+    File& file = files_[number];
+    file.before |= step.before.st_mode & 0777;
+    if (file.model == nullptr) file.model = &step;
+  }
+
+  void note_done(const Change& change) {
+    const std::uint64_t number = linked(change).file;
+    if (number == 0 || change.type != FileType::file) return;
+    File& file = files_[number];
+    file.done = change.path;
+    ++file.done_names;
+  }
+
+  /// A file of the host that is to get more names.
+  struct Stays {
+    std::optional<held::Identity> identity{};  ///< none: it is not what it was
+    std::uint64_t links = 0;
+    std::uint64_t added = 0;  ///< names that it has from an application that was killed
+  };
+  Stays& stays(const Change& change, const std::string& path) {
+    const auto [place, is_new] = stays_.try_emplace(path);
+    const auto spot = is_new ? look(path) : std::unexpected(Error{});
+    if (!spot || !spot->exists || !S_ISREG(spot->facts.st_mode) ||
+        (spot->facts.st_mode & (S_ISUID | S_ISGID)) != 0)
+      return place->second;
+    if (!changed_on_host(copy_, path, spot->facts) || holds_the_same(change, *spot))
+      place->second = {.identity = held::identity_of(spot->facts), .links = spot->facts.st_nlink};
+    return place->second;
+  }
+
+  [[nodiscard]] bool holds_the_same(const Change& change, const Spot& spot) const {
+    if (static_cast<std::uint64_t>(spot.facts.st_size) != change.bytes ||
+        (spot.facts.st_mode & 0777) != (change.mode & 0777))
+      return false;
+    const auto here = open_file(spot.folder, spot.name);
+    const auto content = open_content(copy_, change);
+    return here && content && same_content(here->get(), content->get(), spot.facts.st_size);
+  }
+
+  /// It is a name of the file already that it is to become a name of.
+  [[nodiscard]] bool is_linked_already(const Step& step) {
+    const Linked& link = linked(*step.change);
+    if (link.to.empty() || step.change->change == ChangeKind::deleted) return false;
+    Stays& file = stays(*step.change, link.to);
+    if (!step.exists || file.identity != held::identity_of(step.before)) return false;
+    ++file.added;
+    return true;
+  }
+
+  /// A name of a file of the host that stays as it is, or was written before, where all its names are in the workspace.
+  /// False: it gets a file of its own.
+  Result<bool> add_name(const Step& step) {
+    const Linked& link = linked(*step.change);
+    std::string to = link.to;
+    std::uint64_t names = link.names;
+    if (const auto known = files_.find(link.file); to.empty() && known != files_.end()) {
+      to = known->second.done;
+      names = known->second.done_names;
+    }
+    if (to.empty()) return false;
+    const Stays& file = stays(*step.change, to);
+    if (!file.identity || file.links > names + file.added) return false;
+    const Spot spot = SBX_TRY(look(to));
+    const auto opened = held::open_name(spot.folder, spot.name, O_PATH);
+    if (!opened || held::identity_of(opened->get()) != file.identity) return false;
+    return staging_.add_name(*step.change, opened->get());
   }
 
   void look_at(Step& step) {
@@ -125,8 +215,12 @@ class Application {
     const bool is_there = spot->exists;
     if (change.change == ChangeKind::deleted && (!is_there || is_replaced_already(step)))
       return done(step);
-    const auto why = conflict_of(step);
-    if (why && is_done(step, *spot)) return done(step);
+    if (is_linked_already(step)) return done(step);
+    const auto why = linked(change).is_split ? std::optional(kSplit) : conflict_of(step);
+    if (why && is_done(step, *spot)) {
+      note_done(change);
+      return done(step);
+    }
     if (why) return conflict(step, *why);
     if (change.change == ChangeKind::created && is_folder(change)) {
       if (is_there && S_ISDIR(step.before.st_mode)) return done(step);  // its mode comes last
@@ -258,9 +352,11 @@ class Application {
     return step.change->change == ChangeKind::mode && S_ISREG(step.before.st_mode) &&
            step.before.st_nlink > 1;
   }
-  static bool has_content(const Step& step) {
+  [[nodiscard]] bool has_content(const Step& step) const {
     return step.change->change == ChangeKind::created ||
-           step.change->change == ChangeKind::modified || is_mode_of_one_name(step);
+           step.change->change == ChangeKind::modified ||
+           step.change->change == ChangeKind::links || is_mode_of_one_name(step) ||
+           (step.change->change == ChangeKind::mode && !linked(*step.change).to.empty());
   }
 
   void stage() {
@@ -280,7 +376,8 @@ class Application {
 
   Status stage(const Step& step) {
     const Change& change = *step.change;
-    const std::optional<Owner> owner = SBX_TRY(owner_of(step));
+    if (SBX_TRY(add_name(step))) return {};
+    const std::optional<Owner> owner = SBX_TRY(owner_of_file(step));
     if (is_folder(change)) return staging_.add_folder(change, owner);
     if (change.type == FileType::link)
       return staging_.add_link(change, SBX_TRY(link_content(copy_, change)), owner);
@@ -291,7 +388,7 @@ class Application {
     } else {
       source = SBX_TRY(open_content(copy_, change));
     }
-    return staging_.add_file(change, source.get(), mode_of(step), owner);
+    return staging_.add_file(change, source.get(), mode_of(step), owner, linked(change).file);
   }
 
   /// Who may write to the file of another account may replace it too, and only root can give the new one to that
@@ -304,6 +401,15 @@ class Application {
   }
   static bool replaces_file(const Step& step) {
     return step.exists && !is_folder(*step.change) && !S_ISDIR(step.before.st_mode);
+  }
+
+  /// The same for all names of a file.
+  Result<std::optional<Owner>> owner_of_file(const Step& step) {
+    const std::uint64_t number = linked(*step.change).file;
+    if (number == 0) return owner_of(step);
+    File& file = files_[number];
+    if (!file.owner) file.owner = SBX_TRY(owner_of(file.model == nullptr ? step : *file.model));
+    return *file.owner;
   }
 
   /// Of the file that is replaced; of a new one, as its directory has it.
@@ -322,6 +428,8 @@ class Application {
     return change.mode & 0777 & (~umask_ | before);
   }
   [[nodiscard]] mode_t mode_of(const Step& step) const {
+    if (const auto file = files_.find(linked(*step.change).file); file != files_.end())
+      return permissions(*step.change, file->second.before);
     const bool has_mode = replaces_file(step) && S_ISREG(step.before.st_mode);
     return permissions(*step.change, has_mode ? step.before.st_mode : 0);
   }
@@ -612,7 +720,11 @@ class Application {
     applied_.left.erase(std::ranges::unique(applied_.left, same).begin(), applied_.left.end());
   }
 
+  static constexpr const char* kSplit =
+      "it has other names in the workspace, which did not stay those of one file in the sandbox";
+
   const Copy& copy_;
+  const Links& links_;
   Applying how_;
   std::vector<Step> steps_;
   std::vector<std::string> replaced_;       ///< deleted and made anew as something else; by path
@@ -624,6 +736,8 @@ class Application {
   std::string open_path_;
   UniqueFd open_;
   ReplacedFiles old_;
+  std::unordered_map<std::uint64_t, File> files_;  ///< by Linked::file
+  std::unordered_map<std::string, Stays> stays_;   ///< by path
   const mode_t umask_ = sys::file_mode_mask();
   Applied applied_;
   Notes notes_;
@@ -652,7 +766,7 @@ Result<Applied> apply(const Copy& copy, const Selection& selection, const Applyi
   }
   SBX_TRY(check_in_place(copy));  // after the wait, which may have been long
   std::vector<std::string> leftovers = remove_leftovers(how.state_folder);
-  Applied applied = Application(copy, how).run(selection);
+  Applied applied = Application(copy, selection.links, how).run(selection);
   (void)::flock(folder, LOCK_UN);  // closing it would do the same
   applied.left.insert(applied.left.begin(), selection.left.begin(), selection.left.end());
   std::erase_if(leftovers,
@@ -661,9 +775,10 @@ Result<Applied> apply(const Copy& copy, const Selection& selection, const Applyi
   return applied;
 }
 
-std::vector<Left> conflicts_now(const Copy& copy, const std::vector<Change>& changes) {
+std::vector<Left> conflicts_now(const Copy& copy, const std::vector<Change>& changes,
+                                const Links& links) {
   if (copy.layers.empty() || !copy.layers.front().lower.valid()) return {};
-  return Application(copy, {}).conflicts(changes);
+  return Application(copy, links, {}).conflicts(changes);
 }
 
 }  // namespace sbx::workspace

@@ -39,6 +39,7 @@ struct Applying {
                                     const Applying& how = {});
 
 /// What would be a conflict now. Nothing is written.
-[[nodiscard]] std::vector<Left> conflicts_now(const Copy& copy, const std::vector<Change>& changes);
+[[nodiscard]] std::vector<Left> conflicts_now(const Copy& copy, const std::vector<Change>& changes,
+                                              const Links& links);
 
 }  // namespace sbx::workspace

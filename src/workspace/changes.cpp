@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "workspace/names.hpp"
 #include "workspace/tree.hpp"
 
 namespace sbx::workspace {
@@ -31,7 +32,13 @@ bool is_opaque(int folder) {
 class Comparison {
  public:
   Comparison(const Layer& layer, const Copy& copy, std::size_t most, ChangeSet& found)
-      : layer_(layer), hidden_(*copy.hidden), filled_(copy.filled), most_(most), found_(found) {}
+      : layer_(layer),
+        folder_(copy.folder),
+        hidden_(*copy.hidden),
+        untouched_before_(layer.is_whole ? copy.filled : layer.linked_at),
+        most_(most),
+        found_(found),
+        names_(layer.unlinked) {}
 
   Status run() {
     struct stat upper{};
@@ -46,6 +53,7 @@ class Comparison {
       waiting_.pop_back();
       compare(next);
     }
+    note_links();
     note_made();
     return {};
   }
@@ -120,13 +128,16 @@ class Comparison {
       return;
     }
     found_.changes.push_back(
-        {.path = layer_.prefix == "." ? path
-                 : path == "."        ? layer_.prefix
-                                      : join(layer_.prefix, path),
+        {.path = in_workspace(path),
          .change = kind,
          .type = type_of(facts.st_mode),
          .bytes = S_ISREG(facts.st_mode) ? static_cast<std::uint64_t>(facts.st_size) : 0,
          .mode = permissions(facts)});
+  }
+
+  [[nodiscard]] std::string in_workspace(const std::string& path) const {
+    if (layer_.prefix == ".") return path;
+    return path == "." ? layer_.prefix : join(layer_.prefix, path);
   }
 
   void unread(const std::string& path, const Error& error) {
@@ -175,13 +186,33 @@ class Comparison {
       if (is_folder) made_.push_back({path, now});
       return;
     }
-    if (is_folder != was_folder && before != nullptr) {
-      gone(path, *before);
-      return note(path, ChangeKind::created, now);
-    }
-    if (before == nullptr) return note(path, ChangeKind::created, now);
-    if (!is_folder && differs(path, now, *seen)) return note(path, ChangeKind::modified, now);
-    if (!S_ISLNK(now.st_mode) && mode_differs(now, *before)) note(path, ChangeKind::mode, now);
+    const bool is_exchanged = is_folder != was_folder && before != nullptr;
+    if (is_exchanged) gone(path, *before);
+    const auto change = is_exchanged ? ChangeKind::created : change_of(path, now, seen);
+    if (change) note(path, *change, now);
+    // What a veil showed is not the host's file.
+    if (LinkedNames::may_matter(now, before) && (change || !seen->from_veil))
+      names_.add({.path = path,
+                  .now = now,
+                  .before = before == nullptr ? std::nullopt : std::optional(*before),
+                  .change = change});
+  }
+
+  std::optional<ChangeKind> change_of(const std::string& path, const struct stat& now,
+                                      const std::optional<Before>& seen) {
+    if (!seen) return ChangeKind::created;
+    if (is_untouched(now)) return std::nullopt;
+    if (!S_ISDIR(now.st_mode) && differs(path, now, *seen)) return ChangeKind::modified;
+    if (!S_ISLNK(now.st_mode) && mode_differs(now, seen->facts)) return ChangeKind::mode;
+    return std::nullopt;
+  }
+
+  /// Nobody can set ctime back: what is older than the start was copied by sbx. Then the host's file may have changed since,
+  /// not this one.
+  [[nodiscard]] bool is_untouched(const struct stat& now) const {
+    return !S_ISLNK(now.st_mode) &&
+           std::pair(now.st_ctim.tv_sec, now.st_ctim.tv_nsec) <
+               std::pair(untouched_before_.tv_sec, untouched_before_.tv_nsec);
   }
 
   bool differs(const std::string& path, const struct stat& now, const Before& seen) {
@@ -193,10 +224,6 @@ class Comparison {
       return !here || !there || *here != *there;
     }
     if (!S_ISREG(now.st_mode)) return false;
-    // Nobody can set ctime back: before the end of the filling nothing but the filling wrote.
-    if (layer_.is_whole && std::pair(now.st_ctim.tv_sec, now.st_ctim.tv_nsec) <
-                               std::pair(filled_.tv_sec, filled_.tv_nsec))
-      return false;
     if (now.st_size != before.st_size) return true;
     // Times prove nothing: the program can set them.
     const auto here = open_private_file(layer_.upper.get(), path);
@@ -231,9 +258,28 @@ class Comparison {
     }
   }
 
+  void note_gone(const std::string& path, const struct stat& facts) {
+    note(path, ChangeKind::deleted, facts);
+    names_.add_gone(path, facts);
+  }
+
+  /// Names whose file is another one than on the host have changed too.
+  void note_links() {
+    const auto is_fixed = [&](const std::string& path) {
+      return !reason_to_protect(folder_, in_workspace(path), FileType::file).empty();
+    };
+    Links links;
+    for (const SeenFile* each : names_.relate(links, found_.linked_files, is_fixed))
+      note(each->path, ChangeKind::links, each->now);
+    for (auto& [path, linked] : links) {
+      if (!linked.to.empty()) linked.to = in_workspace(linked.to);
+      found_.links.emplace(in_workspace(path), std::move(linked));
+    }
+  }
+
   /// What was below and everything in it.
   void gone(const std::string& path, const struct stat& facts) {
-    note(path, ChangeKind::deleted, facts);
+    note_gone(path, facts);
     if (!S_ISDIR(facts.st_mode)) return;
     std::vector<std::string> folders{path};
     while (!folders.empty()) {
@@ -251,19 +297,21 @@ class Comparison {
       }
       for (const Entry& entry : *entries) {
         if (is_hidden(below, entry.name)) continue;
-        note(join(folder, entry.name), ChangeKind::deleted, entry.facts);
+        note_gone(join(folder, entry.name), entry.facts);
         if (S_ISDIR(entry.facts.st_mode)) folders.push_back(join(folder, entry.name));
       }
     }
   }
 
   const Layer& layer_;
+  const std::string& folder_;  ///< the workspace
   const plan::DenyRules& hidden_;
-  timespec filled_;
+  timespec untouched_before_;
   std::size_t most_;
   ChangeSet& found_;
   std::vector<Folder> waiting_;
   std::vector<Entry> made_;  ///< directories that sbx made; the names are paths
+  LinkedNames names_;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "base/result.hpp"
 #include "workspace/copy.hpp"
+#include "workspace/links.hpp"
 
 namespace sbx::workspace {
 
@@ -29,6 +30,8 @@ struct ChangeSet {
   std::vector<Left> hidden;     ///< made under names that filesystem.deny hides: the sandbox's own
   /// Deleted files of which only a hidden name has what they held; `why` is that name.
   std::vector<Left> held;
+  Links links;                     ///< of changed names
+  std::uint64_t linked_files = 0;  ///< numbers given to Linked::file
 };
 
 inline constexpr std::size_t kMostChanges = 500'000;

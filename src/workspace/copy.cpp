@@ -38,6 +38,17 @@ std::optional<std::string> below(const std::string& path, const std::string& fol
   return path.substr(folder.size() + 1);
 }
 
+/// A file that lost names since the start and nothing else: an application that was killed took them. The loss moves ctime.
+bool has_only_lost_names(const Copy& copy, const std::string& path, const struct stat& now) {
+  const Layer* layer = place_of(copy, path).layer;
+  if (layer == nullptr || !S_ISREG(now.st_mode)) return false;
+  const std::int64_t modified = now.st_mtim.tv_sec * 1'000'000'000 + now.st_mtim.tv_nsec;
+  return std::ranges::any_of(layer->linked, [&](const plan::LinkedFile& was) {
+    return was.file == plan::FileId{now.st_dev, now.st_ino} && now.st_nlink < was.links &&
+           was.size == static_cast<std::uint64_t>(now.st_size) && was.modified == modified;
+  });
+}
+
 /// A file that was copied in before the start is as it was then, or gone.
 bool is_as_made(int upper, const std::string& path, const plan::mount::File& made) {
   const auto place = held::open_beneath(upper, path, O_PATH);
@@ -146,6 +157,14 @@ Result<Copy> open_copy(const plan::Plan& plan, int scratch, timespec started,
                                                                        : private_disk::kWorkspace))
                       .release();
     layer.made = made_in(plan, mount.target, layer.upper.get());
+    if (over != nullptr) {
+      layer.linked = over->linked;
+      layer.unlinked = over->unlinked;
+      struct stat marker{};
+      if (::fstatat(scratch, (own + private_disk::kLinked).c_str(), &marker, AT_SYMLINK_NOFOLLOW) ==
+          0)
+        layer.linked_at = marker.st_ctim;
+    }
     if (over != nullptr && !over->veils.empty())
       layer.veil = SBX_TRY(open_private_folder(scratch, own + private_disk::kVeil)).release();
     layer.lower = std::move(below_it);
@@ -194,7 +213,8 @@ bool changed_on_host(const Copy& copy, const std::string& path, const struct sta
   const auto is_later = [](const timespec& one, const timespec& other) {
     return std::pair(one.tv_sec, one.tv_nsec) > std::pair(other.tv_sec, other.tv_nsec);
   };
-  if (!copy.stored) return is_later(now.st_ctim, copy.started);
+  if (!copy.stored)
+    return is_later(now.st_ctim, copy.started) && !has_only_lost_names(copy, path, now);
   const auto found = copy.stored->before.find(path);
   if (found == copy.stored->before.end()) return true;
   const Noted& was = found->second;
@@ -203,7 +223,7 @@ bool changed_on_host(const Copy& copy, const std::string& path, const struct sta
   };
   return was.disturbed || now.st_ino != was.inode ||
          static_cast<std::uint64_t>(now.st_size) != was.bytes || !same(now.st_mtim, was.modified) ||
-         !same(now.st_ctim, was.changed);
+         (!same(now.st_ctim, was.changed) && now.st_nlink >= was.links);
 }
 
 timespec file_clock() {

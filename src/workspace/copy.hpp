@@ -35,7 +35,10 @@ struct Layer {
   /// names in it that sbx made, no work of the program: places to mount on, files copied in and
   /// left as they were
   std::vector<std::string> made;
-  ino_t inode = 0;  ///< of a kept set: the inode that the lower directory must have
+  std::vector<plan::LinkedFile> linked;  ///< of an overlay: copied up when it was made
+  std::vector<plan::FileId> unlinked;    ///< of `lower`: whose names did not stay those of one file
+  timespec linked_at{};  ///< files of `upper` with an older ctime are as they were copied; 0: none
+  ino_t inode = 0;       ///< of a kept set: the inode that the lower directory must have
 };
 
 /// A file of the host as it was when changes to it were kept.
@@ -44,6 +47,7 @@ struct Noted {
   std::uint64_t bytes = 0;
   timespec modified{};
   timespec changed{};
+  std::uint64_t links = 1;
   bool disturbed = false;  ///< it had changed already since the run began
 };
 

@@ -177,6 +177,10 @@ Selection select(const Copy& copy, const ChangeSet& changes,
     selection.left.push_back(std::move(left));
   }
   hold_last_copies(copy, changes, left_out, selection);
+  selection.links = changes.links;
+  for (auto& [path, linked] : selection.links)
+    if (std::ranges::find(policy_files, join(copy.folder, linked.to)) != policy_files.end())
+      linked.to.clear();
   return selection;
 }
 

@@ -11,6 +11,7 @@ namespace sbx::workspace {
 struct Selection {
   std::vector<Change> changes;
   std::vector<Left> left;
+  Links links;  ///< of all changes; none leads to a policy file
 };
 /// No patterns mean everything. Protected names must be named one by one.
 [[nodiscard]] Selection select(const Copy& copy, const ChangeSet& changes,

@@ -4,8 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <utility>
-
 #include "base/random.hpp"
 #include "workspace/tree.hpp"
 
@@ -97,14 +95,10 @@ Status Staging::add_link(const Change& change, const std::string& text,
   return {};
 }
 
-Status Staging::add_file(const Change& change, int source, mode_t mode,
-                         std::optional<Owner> owner) {
+Status Staging::add_file(const Change& change, int source, mode_t mode, std::optional<Owner> owner,
+                         std::uint64_t number) {
   const int directory = SBX_TRY(directory_for(change));
-  struct stat from{};
-  if (::fstat(source, &from) != 0) return could_not("read", change.path);
-  const bool has_more_names = from.st_nlink > 1 && change.change != ChangeKind::mode;
-  if (has_more_names && add_name(change, directory, held::identity_of(from), mode, owner))
-    return {};
+  if (number != 0 && add_known(change, directory, number)) return {};
   const UniqueFd file(::openat(directory, name_of(change.path).c_str(),
                                O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file.valid()) return could_not("write", change.path);
@@ -114,28 +108,25 @@ Status Staging::add_file(const Change& change, int source, mode_t mode,
   const bool has_mode = ::fstat(file.get(), &facts) == 0 && (facts.st_mode & 07777) == mode;
   if (!has_mode && !held::set_mode(file.get(), mode))
     return could_not("set the mode of", change.path);
-  if (has_more_names)
-    known_.emplace(std::pair(from.st_dev, from.st_ino),
+  if (number != 0)
+    known_.emplace(number,
                    Known{.path = change.path,
-                         .place = {.path = open_place_, .identity = held::identity_of(directory)},
-                         .mode = mode,
-                         .owner = owner});
+                         .place = {.path = open_place_, .identity = held::identity_of(directory)}});
   return {};
 }
 
-bool Staging::add_name(const Change& change, int directory, held::Identity source, mode_t mode,
-                       std::optional<Owner> owner) {
-  const auto found = known_.find({source.device, source.inode});
+bool Staging::add_known(const Change& change, int directory, std::uint64_t number) {
+  const auto found = known_.find(number);
   if (found == known_.end()) return false;
   const Known& first = found->second;
-  const bool same_owner =
-      first.owner.has_value() == owner.has_value() &&
-      (!owner || (first.owner->uid == owner->uid && first.owner->gid == owner->gid));
-  if (first.mode != mode || !same_owner) return false;
   const auto folder = open_folder(place_of(copy_, first.path).layer->lower.get(), first.place.path);
   if (!folder || held::identity_of(folder->get()) != first.place.identity) return false;
   const auto file = held::open_name(folder->get(), name_of(first.path), O_PATH);
   return file && held::link_file(file->get(), directory, name_of(change.path));
+}
+
+Result<bool> Staging::add_name(const Change& change, int file) {
+  return held::link_file(file, SBX_TRY(directory_for(change)), name_of(change.path));
 }
 
 Result<held::Name> Staging::waiting(const Change& change) {

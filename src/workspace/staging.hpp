@@ -1,10 +1,9 @@
 #pragma once
 
-#include <map>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <utility>
 
 #include "workspace/changes.hpp"
 #include "workspace/leftovers.hpp"
@@ -30,9 +29,12 @@ class Staging {
   [[nodiscard]] Status add_folder(const Change& change, std::optional<Owner> owner);
   [[nodiscard]] Status add_link(const Change& change, const std::string& text,
                                 std::optional<Owner> owner);
-  /// `source`: what it holds. Names of one file of the program become names of one file. Errors: host.
+  /// `source`: what it holds. `number`: names of one file have the same, other than 0, the same mode and the same owner;
+  /// they become names of one file. Errors: host.
   [[nodiscard]] Status add_file(const Change& change, int source, mode_t mode,
-                                std::optional<Owner> owner);
+                                std::optional<Owner> owner, std::uint64_t number);
+  /// A name of an open file of the host. False: the kernel refuses it, as on another file system. Errors: host.
+  [[nodiscard]] Result<bool> add_name(const Change& change, int file);
   /// Who gets what is made in a new directory.
   [[nodiscard]] std::optional<Owner> owner_in_new(const Change& change) const;
 
@@ -63,17 +65,13 @@ class Staging {
   const Copy& copy_;
   Notes& notes_;
   /// Another name for a file that waits already; false where that can't be.
-  bool add_name(const Change& change, int directory, held::Identity source, mode_t mode,
-                std::optional<Owner> owner);
+  bool add_known(const Change& change, int directory, std::uint64_t number);
 
   struct Known {
     std::string path;  ///< its first name
     Place place;
-    mode_t mode = 0;
-    std::optional<Owner> owner;
   };
-  std::map<std::pair<dev_t, ino_t>, Known>
-      known_;  ///< files with several names, by what was copied
+  std::unordered_map<std::uint64_t, Known> known_;  ///< files with several names, by number
   std::unordered_map<std::string, NewFolder> new_;  ///< by path below the workspace
   std::unordered_map<std::string, Place> beside_;   ///< by directory: its temporary one
   const Layer* open_layer_ = nullptr;               ///< of the directory that is open

@@ -48,11 +48,13 @@ TEST(Manifest, WhatIsWrittenIsRead) {
                                             .bytes = 3,
                                             .modified = {.tv_sec = 10, .tv_nsec = 5},
                                             .changed = {.tv_sec = 11, .tv_nsec = 999'999'999},
+                                            .links = 4,
                                             .disturbed = true}});
   manifest.lines.push_back(
       {.change = {.path = ".", .change = ChangeKind::mode, .type = FileType::folder, .mode = 0700},
        .content = {},
        .before = std::nullopt});
+  manifest.links["a b"] = {.file = 3, .to = "c\nd", .names = 2, .is_split = true};
   const auto read = parse_manifest("once", write_manifest(manifest), Part::everything);
   ASSERT_TRUE(read) << read.error().text();
   EXPECT_EQ(read->facts.folder, "/home/me/a b");
@@ -69,9 +71,16 @@ TEST(Manifest, WhatIsWrittenIsRead) {
   EXPECT_EQ(read->lines[0].before->inode, 9U);
   EXPECT_EQ(read->lines[0].before->modified.tv_nsec, 5);
   EXPECT_EQ(read->lines[0].before->changed.tv_nsec, 999'999'999);
+  EXPECT_EQ(read->lines[0].before->links, 4U);
   EXPECT_TRUE(read->lines[0].before->disturbed);
   EXPECT_EQ(read->lines[1].change, manifest.lines[1].change);
   EXPECT_FALSE(read->lines[1].before);
+  ASSERT_TRUE(read->links.contains("a b"));
+  const workspace::Linked& linked = read->links.at("a b");
+  EXPECT_EQ(linked.file, 3U);
+  EXPECT_EQ(linked.to, "c\nd");
+  EXPECT_EQ(linked.names, 2U);
+  EXPECT_TRUE(linked.is_split);
   EXPECT_EQ(write_manifest(*read), write_manifest(manifest));
 }
 
