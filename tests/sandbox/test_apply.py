@@ -343,7 +343,7 @@ class Oracle(Changes):
             folder = dice.choice(("d", "d/e", "f", "a", "f/g"))
             code.append(dice.choice((
                 f"do(write, {one!r}, '{seed} {number}\\n', 'w')", f"do(write, {one!r}, '{number}\\n', 'a')", f"do(os.truncate, {one!r}, {dice.randrange(9)})",
-                f"do(move, {one!r}, {other!r})", f"do(os.remove, {one!r})", f"do(os.symlink, {other!r}, {one!r})",
+                f"do(move, {one!r}, {other!r})", f"do(os.remove, {one!r})", f"do(os.link, {one!r}, {other!r})", f"do(os.symlink, {other!r}, {one!r})",
                 f"do(chmod, {one!r}, 0o{dice.choice(('644', '600', '755', '700', '444'))})", f"do(os.mkdir, {folder!r})", f"do(os.rmdir, {folder!r})",
                 f"do(move, {folder!r}, {dice.choice(names)!r})")))
         return "\n".join(code)
@@ -355,6 +355,8 @@ class Oracle(Changes):
             path.parent.mkdir(exist_ok=True)
             path.write_text(f"{name} {'y' * dice.randrange(50)}\n")
         os.symlink("a", top / "c")
+        for one, other in (("a", "d/h"), ("a", "f/h"), ("d/a", "d/g"), ("f/b", "h")):  # f/b stays untouched in some
+            os.link(top / one, top / other)
 
     def compare(self, seed, count, bits=0o755, owner=None):
         trees = []
