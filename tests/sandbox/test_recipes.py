@@ -26,6 +26,23 @@ RECIPES = {("README.md", "A script that would have deleted your work"): {}, ("RE
            ("sessions.md", "Notebooks"): {}, ("policies.md", "A policy of your own"): {}}
 
 
+FETCH = """import socket
+try:
+    socket.create_connection(("other.example.org", 443))
+except OSError:
+    print("no other host")
+"""
+# The single commands of the README, and what each prints.
+LINES = {
+    'echo "$code" | sbx run --json --lang python -': r'^\{.*"status":"exited".*"text":"42\\n"',
+    'sbx run --session work -p agent -- sh -c "$command"': r"^in /.*/project\n",
+    "sbx run -p ci-untrusted pytest -q": "1 passed",
+    "sbx run -p web-fetch --allow-host data.example.org fetch.py": r"(?s)no other host\n.*denied: name other\.example\.org",
+    "sbx run -p python --cells report.ipynb --out results": r"the notebook is in results/report\.ipynb",
+    "sbx run -p python --keep monday cleanup.py": "monday",
+}
+
+
 def recipes(page):
     """{title: [(command, the output that the page shows)]} of what has commands; a title is a heading or bold."""
     found, title = {}, ""
@@ -129,6 +146,32 @@ class Recipes(SbxTest):
     def test_each_recipe_is_followed(self):
         shown = {(page.name, title) for page in PAGES for title in recipes(page)}
         self.assertEqual(shown, set(RECIPES))
+
+    def test_each_line_of_the_recipes(self):
+        """The README's block of single commands: each does what its comment says."""
+        self.root = self.home / "project"
+        self.root.mkdir()
+        for name, text in (("test_it.py", "def test_it(): assert 6 * 7 == 42\n"), ("fetch.py", FETCH), ("cleanup.py", "open('made', 'w').write('x')\n"),
+                           ("report.ipynb", json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))):
+            (self.root / name).write_text(text)
+        block = (SOURCE / "README.md").read_text().split("\n## Recipes\n")[1].split("\n## ")[0]
+        lines = [line.strip().partition("  #")[0].strip() for line in block.splitlines() if line.startswith("    ")]
+        self.assertEqual(sorted(lines), sorted(LINES))
+        self.addCleanup(lambda: self.typed("sbx session stop work"))
+        for line in lines:
+            if "pytest" in line and shutil.which("pytest", path="/usr/bin:/bin") is None:
+                continue
+            status, said = self.typed(line)
+            self.assertEqual(status, 0, f"{line}: {said}")
+            self.assertRegex(said, LINES[line], line)
+        self.assertIn("made", self.typed("sbx changes diff monday")[1])
+        self.assertTrue((self.root / "results/report.ipynb").exists())
+        self.assertFalse((self.root / "made").exists())
+
+    def typed(self, line):
+        done = subprocess.run(["bash", "-c", line], cwd=self.root, env=self.environment({"PATH": self.path, "code": "print(6 * 7)", "command": "echo in $PWD"}),
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=100)
+        return done.returncode, done.stdout.decode()
 
     def test_the_lines_for_those_who_come_from_elsewhere(self):
         (self.root / "app.py").write_text("print('app')\n")
