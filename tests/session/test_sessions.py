@@ -277,6 +277,24 @@ class Workspace(SessionTest):
         self.assertEqual((self.work / "kept.txt").read_text(), "before\n")
         self.assertTrue((self.work / "gone.txt").exists())
 
+    def test_names_of_one_file_stay_so_between_calls(self):
+        """`get` writes a file for each."""
+        self.stop_session()
+        self.write("a", "old\n")
+        (self.work / "d").mkdir()
+        os.link(self.work / "a", self.work / "d/b")
+        self.start_session("--workspace", f"{self.work}:overlay")
+        self.exec_ok("--", "sh", "-c", "echo new >a; ln a c")
+        self.assertEqual(self.exec_ok("--", "stat", "-c", "%h", "d/b").out, "3\n")
+        out = self.tmp / "out"
+        out.mkdir()
+        self.assertEqual(self.sbx_session("get", "--out", out, "work", "a", "c").status, 0)
+        self.assertEqual([(out / name).stat().st_nlink for name in "ac"], [1, 1])
+        self.assertEqual(self.sbx_session("apply", "--yes", "work").status, 0)
+        self.assertEqual({((self.work / name).stat().st_ino, (self.work / name).read_text()) for name in ("a", "c", "d/b")},
+                         {((self.work / "a").stat().st_ino, "new\n")})
+        self.assertEqual((self.work / "a").stat().st_nlink, 3)
+
     def test_a_patch_goes_through_git_apply(self):
         patch = self.sbx_session("diff", "--patch", "work")
         subprocess.run(["git", "init", "-q", "."], cwd=self.work, check=True)
