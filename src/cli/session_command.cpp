@@ -28,6 +28,7 @@
 #include "cli/usage.hpp"
 #include "host/state.hpp"
 #include "policy/values.hpp"
+#include "protocol/packet.hpp"
 #include "record/words.hpp"
 #include "run/launch.hpp"
 #include "run/terminal_text.hpp"
@@ -213,7 +214,10 @@ class SessionCommand {
       auto client = session::Client::connect(each);
       if (!client) continue;  // it has just ended
       auto facts = client->ask_soon({{"op", "info"}});
-      if (!facts && facts.error().code == "session-silent") (void)tell(facts.error());
+      if (!facts && facts.error().code != "session-gone") {
+        facts.error().message = "\"" + each.name + "\": " + facts.error().message;
+        (void)tell(facts.error());
+      }
       if (!facts) continue;
       widest = std::max(widest, each.name.size());
       sessions.push_back(std::move(*facts));
@@ -383,7 +387,9 @@ class SessionCommand {
               (member_or(each, "background", false) && member_or(each, "state", "") == "running"
                    ? " &"
                    : ""),
-          status == each.end() || status->is_null() ? "" : std::to_string(status->get<int>()),
+          status == each.end() || status->is_null()
+              ? ""
+              : std::to_string(member_or(each, "exit_status", 0)),
           time_text(member_or(each, "since", std::int64_t{0})), member_or(each, "command", ""));
     }
     return print_fitted(text);
@@ -449,6 +455,7 @@ class SessionCommand {
       if (!answer && has_begun && is_gone(answer.error())) return kDone;  // and the call with it
       if (!answer) return fail(answer.error());
       const Json& log = *answer;
+      if (!log.contains("ended")) return protocol::garbled();
       for (const auto& [key, fd] :
            {std::pair("stdout", STDOUT_FILENO), std::pair("stderr", STDERR_FILENO)})
         SBX_TRY(write_to(fd, key, made_safe(session::binary_of(log, key), fd)));
@@ -489,6 +496,7 @@ class SessionCommand {
     const std::uint64_t call = SBX_TRY(call_number());
     const Json ended = SBX_TRY(
         ask(operands_.front(), {{"op", "wait"}, {"call", call}, {"record", typed_.output.json}}));
+    if (!part(ended, "status").is_number_integer()) return protocol::garbled();
     const int status = member_or(ended, "status", exit_status::kCouldNot);
     if (!typed_.output.json) return status;
     return print(member_or(ended, "record", "")) == kDone ? status : exit_status::kCouldNot;

@@ -322,6 +322,7 @@ class Eval {
     // Nothing ran, and it was not its context that said so.
     if (error != last_.end() && !last_.contains("cell")) return fail(protocol::error_from(*error));
     Json record = part(last_, "cell");
+    if (!record.is_object()) return protocol::garbled();
     const bool is_saved = save(record);
     int status = member_or(last_, "status", exit_status::kCouldNot);
     if (!is_saved) status = exit_status::kCouldNot;

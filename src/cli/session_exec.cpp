@@ -11,6 +11,7 @@
 #include "cli/parent.hpp"
 #include "cli/report.hpp"
 #include "cli/usage.hpp"
+#include "protocol/packet.hpp"
 #include "record/record.hpp"
 #include "record/words.hpp"
 #include "run/call.hpp"
@@ -102,7 +103,8 @@ class Exec {
   int detach(session::Client& client, const Json& wish, const std::vector<int>& fds) const {
     const auto begun = client.ask(wish, fds);
     if (!begun) return tell(begun.error());
-    const std::uint64_t call = begun->value("call", std::uint64_t{0});
+    const auto call = session::member_or(*begun, "call", std::uint64_t{0});
+    if (call == 0) return tell(protocol::garbled().error());
     const Json json = session::headed({{"session", name_}, {"call", call}});
     if (record::print_answer(typed_.output.json ? dump(json) : std::to_string(call) + "\n"))
       return 0;

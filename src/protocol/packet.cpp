@@ -30,13 +30,6 @@ Status not_sent() {
   return fail(sys::send_failure(gone()));
 }
 
-std::unexpected<Error> garbled() {
-  return fail(Error{.kind = ErrorKind::internal,
-                    .code = "bad-message",
-                    .message = "the session speaks another language than this sbx",
-                    .hint = "it may have been started by another version: stop it with that one"});
-}
-
 /// A record holds values of an interpreter, some levels down.
 constexpr JsonLimits kLimits{.depth = 600, .values = 4'000'000};
 
@@ -47,6 +40,13 @@ Result<Json> from_bytes(std::string_view bytes) {
 }
 
 }  // namespace
+
+std::unexpected<Error> garbled() {
+  return fail(Error{.kind = ErrorKind::internal,
+                    .code = "bad-message",
+                    .message = "the session speaks another language than this sbx",
+                    .hint = "it may have been started by another version: stop it with that one"});
+}
 
 Status send(int socket, const Json& body, std::span<const int> fds) {
   std::string packet(1, static_cast<char>(kVersion));

@@ -22,6 +22,9 @@ struct Packet {
 /// Waits for the next packet. Errors: host "session-gone" (end of file), internal "bad-message".
 [[nodiscard]] Result<Packet> receive(int socket);
 
+/// Of an answer that lacks what it must have.
+[[nodiscard]] std::unexpected<Error> garbled();
+
 /// An error for the other side, and back.
 [[nodiscard]] Json error_json(const Error& error);
 [[nodiscard]] Error error_from(const Json& json);

@@ -178,7 +178,7 @@ Result<Json> Client::ask_worker(const Json& wish, std::span<const int> fds, int 
   forwarding.wait_for_begin();
   const auto begun = answer();
   if (!begun) return fail(blamed(begun.error()));
-  forwarding.wait_for_end(begun->value("pid", -1));
+  forwarding.wait_for_end(member_or(*begun, "pid", pid_t{-1}));
   auto ended = answer();
   if (!ended) return fail(blamed(ended.error()));
   return ended;
@@ -222,9 +222,10 @@ Status Client::ask_to_end(const Json& wish) {
 
 namespace {
 
-CallAnswer call_answer(const Json& ended) {
-  return {.status = member_or(ended, "status", exit_status::kCouldNot),
-          .record = member_or(ended, "record", "")};
+Result<CallAnswer> call_answer(const Json& ended) {
+  if (!part(ended, "status").is_number_integer()) return protocol::garbled();
+  return CallAnswer{.status = member_or(ended, "status", exit_status::kCouldNot),
+                    .record = member_or(ended, "record", "")};
 }
 
 }  // namespace

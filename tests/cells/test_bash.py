@@ -104,14 +104,14 @@ CELLS = [
 DAMAGES = [
     ("builtin() { :; }", False),
     ("enable -n read", False),
-    ("exec 233<&-", False),
-    ("exec 234>&-", False),
+    ("exec 123<&-", False),
+    ("exec 124>&-", False),
     ("kill -9 $$", False),
     ("kill -TERM $$", False),
     ("exec true", False),
     ("readonly LC_ALL=POSIX", False),
     ("readonly __sbx_open", False),
-    ("exec 231>&- 232>&-", True),
+    ("exec 121>&- 122>&-", True),
     ("exec 0<&- 1>&- 2>&- 3<&- 4<&- 5<&-", True),
     ("unset PROMPT_COMMAND; PROMPT_COMMAND=false", True),
     ("__sbx_next() { :; }", True),
@@ -211,7 +211,7 @@ class Bash(CellTest):
         context = self.bash()
         self.assertEqual(bytes(context.cell("ls /proc/self/fd").out), b"0\n1\n2\n3\n", "3 is the directory that ls reads")
         self.assertEqual(bytes(context.cell("readlink /proc/self/fd/0").out), b"/dev/null\n")
-        self.assertIn(b"channel", context.cell("[[ -e /proc/$$/fd/233 && -e /proc/$$/fd/234 ]] && echo channel").out, "the twin: the shell has it")
+        self.assertIn(b"channel", context.cell("[[ -e /proc/$$/fd/123 && -e /proc/$$/fd/124 ]] && echo channel").out, "the twin: the shell has it")
         for code in ("echo x >&3", "echo x >&4", "read v <&5"):
             self.assertIn(b"Bad file descriptor", context.cell(code).err)
 
@@ -290,7 +290,7 @@ class Bash(CellTest):
         text, settles = (DRIVERS / "bash.sh").read_text(), "  \\__sbx_settle\n"
         self.assertEqual(text.count(settles), 1)
         driver = pathlib.Path(self.directory(), "slow.sh")
-        driver.write_text(text.replace(settles, settles + "  [[ $__sbx_code != slow:* ]] || { printf x >&231; \\builtin eval \"${__sbx_code#slow:}\"; }\n"))
+        driver.write_text(text.replace(settles, settles + "  [[ $__sbx_code != slow:* ]] || { printf x >&121; \\builtin eval \"${__sbx_code#slow:}\"; }\n"))
         context = self.bash(driver)
         context.repeats = True  # as sbx does
         # From shortly before its exec(2) on SIGINT is ignored there.

@@ -8,8 +8,10 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import termios
+import threading
 import unittest
 
 import sessiontest
@@ -60,7 +62,7 @@ class Output(AnswersTest):
         self.sbx_session("wait", "work", call)
         record = self.run_sbx("run", "--json", "--", "true").out.encode()
         self.eval("1")
-        for words in (["--version"], ["help"], ["run", "--help"], ["completions", "bash"], ["ps"], ["ps", "--json"], ["why", "-"],
+        for words in (["--version"], ["help"], ["run", "--help"], ["completions", "bash"], ["ps", "--json"], ["why", "-"],
                       ["policy", "list"], ["policy", "show", "default"], ["policy", "explain", "limits.memory"], ["policy", "diff", "default", "strict"],
                       ["policy", "schema"], ["policy", "audit", "default"], ["policy", "check", "policy.toml"], ["policy", "check", "--format", "json", "policy.toml"],
                       ["run", "--dry-run", "--", "true"], ["run", "--json", "--", "true"], ["run", "--", "echo", "hi"], ["changes", "list", "--json"],
@@ -234,6 +236,82 @@ class Interrupts(AnswersTest):
         self.assertEqual(self.cell("1")["lost_because"], "the interpreter did not stop within 2 s after a cell had spent its wall_time")
 
 
+# Packets: a version, and CBOR (RFC 8949). Of this version, and of none.
+UNREADABLE = {"words": b"hello", "no-cbor": b"\2\xff\xff", "list": b"\2\x80", "no-file": b"\2", "older": b"\1\xa0", "newer": b"\3\xa0", "deep": b"\2" + b"\x81" * 4000,
+              "odd-error": b"\2\xa1eerror\1"}
+INCOMPLETE = {"empty": b"\2\xa0", "pid-of-text": b"\2\xa1cpidax", "odd": b"\2\xa7cpid\x80fstatus\xa0frecord\1ecalls\xf6dcall\x80dcell\1hcontexts\1"}
+
+
+class ForeignAnswers(AnswersTest):
+    """Something else of this user listens where a session did: another version of sbx, or a program. Each command ends, with a reason."""
+    COMMANDS = (("exec", "NAME", "--", "true"), ("exec", "NAME", "--json", "--", "true"), ("exec", "-d", "NAME", "--", "true"), ("eval", "NAME", "-c", "1"),
+                ("eval", "NAME", "--json", "-c", "1"), ("eval", "NAME", "--stream", "-c", "1"), ("wait", "NAME", "1"), ("logs", "-f", "NAME", "1"), ("put", "NAME", "file"),
+                ("get", "NAME", "file"), ("ls", "NAME"))
+    ASKING = (("calls", "NAME"), ("contexts", "NAME"), ("show", "NAME"), ("stats", "NAME", "--json"), ("diff", "NAME"), ("apply", "NAME", "--yes"), ("keep", "NAME", "set"), ("kill", "NAME", "1"),
+              ("interrupt", "NAME", "python"), ("restart", "NAME"), ("extend", "NAME", "1h"), ("stop", "NAME"))
+
+    def serve(self, name, answer):
+        folder = self.folder() / name
+        folder.mkdir(mode=0o700, parents=True)
+        folder.parent.chmod(0o700)
+        lock = open(folder / "lock", "w")
+        self.addCleanup(lock.close)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.addCleanup(server.close)
+        server.bind(str(folder / "socket"))
+        server.listen()
+
+        def answer_one(connection):
+            with connection:
+                try:
+                    if connection.recv(1 << 16):
+                        connection.send(answer)
+                        connection.send(answer)
+                except OSError:  # it has left
+                    pass
+
+        def answer_all():
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:  # the test's end
+                    return
+                threading.Thread(target=answer_one, args=(connection,), daemon=True).start()
+        thread = threading.Thread(target=answer_all, daemon=True)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(server.shutdown, socket.SHUT_RDWR)
+
+    def ask(self, name, words):
+        answer = self.sbx_session(*(name if word == "NAME" else word for word in words))
+        self.assertNotIn(answer.status, (-6, -11, 134, 139), answer)
+        return answer
+
+    def test_what_can_not_be_read_is_an_error(self):
+        self.write("file", "x")
+        for name, answer in UNREADABLE.items():
+            self.serve(name, answer)
+            for words in self.COMMANDS if name != "words" else (*self.COMMANDS, *self.ASKING):
+                answered = self.ask(name, words)
+                self.assertEqual(answered.status, 125, answered)
+                self.assertIn("bad-message", answered.err + answered.out)
+        listed = self.sbx_session("list")
+        for name in UNREADABLE:
+            self.assertIn(f'"{name}"', listed.err)
+
+    def test_what_lacks_its_parts_is_an_error(self):
+        self.write("file", "x")
+        for name, answer in INCOMPLETE.items():
+            self.serve(name, answer)
+            for words in self.COMMANDS:
+                answered = self.ask(name, words)
+                self.assertEqual(answered.status, 125, answered)
+                self.assertRegex(answered.err + answered.out, "bad-message|broken-transfer")
+            for words in self.ASKING:
+                self.ask(name, words)
+
+
 class Places(AnswersTest):
     def setUp(self):
         super().setUp()
@@ -324,6 +402,46 @@ class Starts(AnswersTest):
 
 
 class Small(AnswersTest):
+    def test_a_command_that_is_missing_is_told_in_the_background_too(self):
+        self.start_session()
+        call = self.detach("nosuch")
+        self.assertEqual(self.sbx_session("wait", "work", call).status, 127)
+        self.assertEqual(self.sbx_session("wait", "--json", "work", call).record["outcome"]["code"], "command-not-found")
+        self.assertIn("error[command-not-found]: no command 'nosuch' on PATH", self.sbx_session("logs", "work", call).err)
+
+    def test_a_file_too_large_to_put_names_its_limit(self):
+        self.start_session("--set", 'limits.file_size="1M"')
+        (self.work / "large").write_bytes(bytes(2 << 20))
+        (self.work / "small").write_bytes(bytes(1 << 19))
+        put = self.sbx_session("put", "work", "large")
+        self.assertEqual(put.status, 125, put)
+        self.assertIn("large: cannot write: File too large; limits.file_size bounds each file: sbx session start --set", put.err)
+        self.assertEqual(self.sbx_session("put", "work", "small").status, 0)
+
+    def test_where_nothing_is_kept_the_option_that_keeps_is_named(self):
+        self.start_session()
+        for words in (("diff", "work"), ("keep", "work", "set"), ("apply", "work", "--yes"), ("stop", "--keep", "set", "work")):
+            answer = self.sbx_session(*words)
+            self.assertEqual(answer.status, 2, answer)
+            self.assertIn("not copy-on-write", answer.err)
+            self.assertIn("sbx session start --workspace .:overlay", answer.err)
+        self.exec_ok("--", "true")
+
+    def test_bash_keeps_its_state_under_strict_and_its_refusal_is_named(self):
+        """It allows 128 descriptors and no new process."""
+        self.start_session("-p", "strict")
+        self.assertEqual([self.eval(code, "--lang", "bash").out for code in ("x=41", "echo $((x + 1))")], ["", "42\n"])
+        refused = self.eval("echo $(echo $x)", "--lang", "bash")
+        self.assertIn("denied: clone (a new process) by bash", refused.err)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to become two users")
+    def test_a_policy_has_the_same_sum_for_every_user(self):
+        sums = [json.loads(subprocess.run([*become, SBX, "run", "--json", "-p", name, "--", "true"], env=self.environment({"HOME": "/nonexistent"}), cwd="/", stdin=subprocess.DEVNULL,
+                                          capture_output=True, check=True).stdout)["policy"]["sha256"]
+                for name in ("default", "agent") for become in ([], ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"])]
+        self.assertEqual((sums[0], sums[2]), (sums[1], sums[3]))
+        self.assertNotEqual(sums[0], sums[2])
+
     def test_carets_stand_below_what_failed(self):
         self.start_session()
         for code in ("1/0", "1/0\n", "x = 1\ny = x / 0"):

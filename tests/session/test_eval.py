@@ -732,7 +732,7 @@ class BashCells(EvalTest):
         self.assertEqual(self.out(record), "0\n1\n2\n3\n1 []\n0\n1\n1\n", "3 is the directory that ls reads")
 
     #: say TEXT writes a message to the channel, of which the driver's own process can find the number.
-    SAY = "say() { printf '%d\\n%s' ${#1} \"$1\" >&234; }; "
+    SAY = "say() { printf '%d\\n%s' ${#1} \"$1\" >&124; }; "
 
     def test_twin_a_result_that_bash_forges_is_the_cells_own(self):
         self.start_session()
@@ -759,8 +759,8 @@ class BashCells(EvalTest):
     def test_garbage_and_a_closed_channel_end_the_context_of_bash(self):
         self.start_session()
         self.assertEqual(self.out(self.answered(self.bash("x=7; echo $x", "--context", "other"), "new")), "7\n")
-        for code, detail in (("echo hello >&234; sleep 1000", "no messages"), ("exec 233<&- 234>&-; while :; do :; done", "closed the channel"),
-                             ("exec 234>&-", "status 1"), ("builtin() { :; }", "status 0"), ("readonly __sbx_open", "status 0")):
+        for code, detail in (("echo hello >&124; sleep 1000", "no messages"), ("exec 123<&- 124>&-; while :; do :; done", "closed the channel"),
+                             ("exec 124>&-", "status 1"), ("builtin() { :; }", "status 0"), ("readonly __sbx_open", "status 0")):
             with self.subTest(code=code):
                 record = self.ended(self.bash(code), "died", "lost")
                 self.assertIn(detail, record["outcome"]["detail"])

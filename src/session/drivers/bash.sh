@@ -20,11 +20,11 @@ unset -v PS1 PS2 HISTFILE MAILCHECK TMOUT
 declare +x PROMPT_COMMAND
 
 # What bash saves for a redirection it puts at 10, close-on-exec, and copies of that are so too; there is no other way to
-# say it. The streams get high numbers, as the channel does: from here on 0 to 2 are the null device but while a cell runs.
-exec 0>&1; { exec 231>&10; } 0</dev/null
-exec 0>&6 6>&-; { exec 232>&10; } 0</dev/null
-exec 0<&3 3<&-; { exec 233<&10; } 0</dev/null
-exec 0>&4 4>&-; { exec 234>&10; } 0</dev/null
+# say it. The streams get high numbers, as the channel does, which fit limits.open_files of "strict": from here on 0 to 2 are the null device but while a cell runs.
+exec 0>&1; { exec 121>&10; } 0</dev/null
+exec 0>&6 6>&-; { exec 122>&10; } 0</dev/null
+exec 0<&3 3<&-; { exec 123<&10; } 0</dev/null
+exec 0>&4 4>&-; { exec 124>&10; } 0</dev/null
 exec 0</dev/null 1>/dev/null 5<&-
 
 readonly __sbx_pid=$BASHPID
@@ -42,7 +42,7 @@ __sbx_revived= # the shell was about to end
 
 __sbx_send() {
   \builtin local LC_ALL=C
-  \builtin printf '%d\n%s' "${#1}" "$1" >&234 || \builtin exit 1
+  \builtin printf '%d\n%s' "${#1}" "$1" >&124 || \builtin exit 1
 }
 
 # Sets __sbx_quoted to the text as a string of JSON, cut.
@@ -88,12 +88,12 @@ __sbx_answer() {
 __sbx_receive() {
   \builtin local LC_ALL=C __sbx_size= __sbx_char= __sbx_head
   [[ $LC_ALL == C ]] || return # else characters would be counted
-  while \builtin read -r -N 1 -u 233 __sbx_char && [[ $__sbx_char == [0-9] ]]; do
+  while \builtin read -r -N 1 -u 123 __sbx_char && [[ $__sbx_char == [0-9] ]]; do
     __sbx_size+=$__sbx_char
   done
   [[ $__sbx_size$__sbx_char ]] || \builtin exit 0 # the end of the requests
   [[ $__sbx_char == $'\n' ]] || return
-  \builtin read -r -N "$__sbx_size" -u 233 __sbx_code || return
+  \builtin read -r -N "$__sbx_size" -u 123 __sbx_code || return
   ((${#__sbx_code} == __sbx_size)) || return
   __sbx_head=${__sbx_code%%$'\n'*}
   __sbx_code=${__sbx_code#*$'\n'}
@@ -117,7 +117,7 @@ __sbx_parse() {
     [[ $__sbx_first ]] && \builtin shopt -u extglob
     return 1
   }
-  __sbx_text=$'\n{ case 1 in 1) '"$__sbx_first$__sbx_code$__sbx_last"' 0</dev/null 1>&231 2>&232 235<&233
+  __sbx_text=$'\n{ case 1 in 1) '"$__sbx_first$__sbx_code$__sbx_last"' 0</dev/null 1>&121 2>&122 125<&123
 __sbx_status=$?'
 }
 
@@ -562,7 +562,7 @@ __sbx_failed() {
 __sbx_leave() {
   [[ $__sbx_open && $BASHPID == "$__sbx_pid" ]] || return
   __sbx_status=$1 __sbx_why=exit
-  if { :; } 0<&235 && [[ -o errtrace && $(\builtin trap -p ERR) == *__sbx_failed* ]]; then
+  if { :; } 0<&125 && [[ -o errtrace && $(\builtin trap -p ERR) == *__sbx_failed* ]]; then
     __sbx_why=failed __sbx_revived=1
     \__sbx_throw
   fi
