@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "base/random.hpp"
 #include "workspace/tree.hpp"
 
@@ -12,6 +14,14 @@ namespace {
 
 std::unexpected<Error> could_not(const std::string& what, const std::string& name) {
   return fail_errno(ErrorKind::host, "cannot-put", "cannot " + what + " '" + name + "'");
+}
+
+/// False: the file can't have a further name there. A disk that fails or is full is an error: the names would come apart.
+Result<bool> link_name(const Change& change, int file, int directory) {
+  if (held::link_file(file, directory, name_of(change.path))) return true;
+  if (errno == EIO || errno == ENOSPC || errno == EDQUOT)
+    return could_not("make another name of a file of", change.path);
+  return false;
 }
 
 }  // namespace
@@ -98,7 +108,7 @@ Status Staging::add_link(const Change& change, const std::string& text,
 Status Staging::add_file(const Change& change, int source, mode_t mode, std::optional<Owner> owner,
                          std::uint64_t number) {
   const int directory = SBX_TRY(directory_for(change));
-  if (number != 0 && add_known(change, directory, number)) return {};
+  if (number != 0 && SBX_TRY(add_known(change, directory, number))) return {};
   const UniqueFd file(::openat(directory, name_of(change.path).c_str(),
                                O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file.valid()) return could_not("write", change.path);
@@ -115,18 +125,18 @@ Status Staging::add_file(const Change& change, int source, mode_t mode, std::opt
   return {};
 }
 
-bool Staging::add_known(const Change& change, int directory, std::uint64_t number) {
+Result<bool> Staging::add_known(const Change& change, int directory, std::uint64_t number) {
   const auto found = known_.find(number);
   if (found == known_.end()) return false;
   const Known& first = found->second;
   const auto folder = open_folder(place_of(copy_, first.path).layer->lower.get(), first.place.path);
   if (!folder || held::identity_of(folder->get()) != first.place.identity) return false;
   const auto file = held::open_name(folder->get(), name_of(first.path), O_PATH);
-  return file && held::link_file(file->get(), directory, name_of(change.path));
+  return file && SBX_TRY(link_name(change, file->get(), directory));
 }
 
 Result<bool> Staging::add_name(const Change& change, int file) {
-  return held::link_file(file, SBX_TRY(directory_for(change)), name_of(change.path));
+  return link_name(change, file, SBX_TRY(directory_for(change)));
 }
 
 Result<held::Name> Staging::waiting(const Change& change) {

@@ -65,7 +65,7 @@ class Staging {
   const Copy& copy_;
   Notes& notes_;
   /// Another name for a file that waits already; false where that can't be.
-  bool add_known(const Change& change, int directory, std::uint64_t number);
+  Result<bool> add_known(const Change& change, int directory, std::uint64_t number);
 
   struct Known {
     std::string path;  ///< its first name

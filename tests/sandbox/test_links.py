@@ -128,23 +128,34 @@ class Together(Links):
         self.changes("apply", "--yes", "set")
         self.assertEqual(self.files(), [(["a"], 1), (["b"], 1), (["one", "two"], 2), (["other"], 1)])
 
-    def test_an_application_that_was_killed_is_completed(self):
-        """Whichever names had the new file already. Twin: nobody is killed."""
+    def completed_after(self, damage):
+        """An application of each directory that is damaged one call later, and then one that is not."""
         for i in range(60):
             self.link(f"c{i}/a", f"c{i}/b", f"c{i}/d/c")
             self.link(f"c{i}/x", text="x")
         self.keep("import os\nfor i in range(60):\n    os.chdir(f'c{i}'); open('b', 'w').write('new'); os.link('x', 'd/y'); os.chdir('..')")
         whole = [(["a", "b", "d/c"], 3), (["d/y", "x"], 2)]
+        calls = []
         for i in range(59):
-            call = traced.killed_before([sbxtest.SBX, "changes", "apply", "--yes", "set", f"c{i}/**"], i + 1, self.environment())
+            call, status = damage([sbxtest.SBX, "changes", "apply", "--yes", "set", f"c{i}/**"], i + 1, self.environment())
             if call is None:
                 break
-            self.changes("apply", "--yes", "set", f"c{i}/**")
+            calls.append(call)
+            if status != 0:
+                self.changes("apply", "--yes", "set", f"c{i}/**")
             below = [([name.removeprefix(f"c{i}/") for name in names], count) for names, count in self.files() if names[0].startswith(f"c{i}/")]
-            self.assertEqual(below, whole, (i, call))
+            self.assertEqual(below, whole, (i, call, status))
             self.assertEqual([(self.work / f"c{i}" / name).read_text() for name in ("a", "b", "d/c", "d/y")], ["new"] * 3 + ["x"])
         else:
             self.fail("more calls than directories")
+        self.assertLessEqual({"linkat", "renameat2"}, set(calls))
+
+    def test_an_application_that_was_killed_is_completed(self):
+        """Whichever names had the new file already. Twin: nobody is killed."""
+        self.completed_after(lambda *asked: (traced.killed_before(*asked), None))
+
+    def test_an_application_in_which_a_call_failed_is_completed(self):
+        self.completed_after(traced.failed_at)
 
 
 class Apart(Links):
