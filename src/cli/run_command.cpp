@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 
+#include "base/progress.hpp"
 #include "base/signals.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
@@ -102,16 +103,17 @@ class RunCommand {
 
   run::Sinks sinks() {
     return {.ended = [this](const run::Answer& answer) { describe(answer); },
-            .long_walk = [this](const std::string& directory) { tell_long_walk(directory); },
+            .walk = [this](const std::string& directory,
+                           std::uint64_t entries) { tell_walk(directory, entries); },
             .silent = silent_,
             .paint = paint_};
   }
 
-  /// For a person who waits; not for a log.
-  void tell_long_walk(const std::string& directory) const {
-    if (silent_ || ::isatty(STDERR_FILENO) != 1) return;
-    write_stderr("sbx: looking through " + printable(directory) +
-                 " for names that must stay hidden (filesystem.scan) ...\n");
+  void tell_walk(const std::string& directory, std::uint64_t entries) {
+    if (!progress_) progress_.emplace(STDERR_FILENO, silent_);
+    if (entries == 0) return progress_->clear();
+    progress_->tick(fmt::format("looking through {} for names that must stay hidden, {} entries",
+                                printable(directory), entries));
   }
 
   void complete_request() {
@@ -230,6 +232,7 @@ class RunCommand {
   std::optional<LiveDenials> live_;
   run::Request request_;
   run::Answer answer_;
+  std::optional<Progress> progress_;
   std::string annotation_;  ///< --github: the failure in one message
 };
 

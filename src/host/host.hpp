@@ -165,8 +165,9 @@ struct Host {
   std::map<int, Rlimit> rlimits;  ///< by RLIMIT_*
   ControlGroup control_group;
   std::shared_ptr<const Files> files;
-  /// Called once when a walk takes longer than 2 s; may be empty.
-  std::function<void(const std::string& directory)> on_long_walk;
+  /// Called now and then during a walk through a directory with the number of entries so far, and at its end with 0; may
+  /// be empty.
+  std::function<void(const std::string& directory, std::uint64_t entries)> on_walk;
 };
 
 /// What is mounted, in the order of /proc/self/mountinfo. Not part of a Host: reading it costs 0.1 ms,

@@ -80,7 +80,7 @@ class Launch {
     auto host = host::probe();
     if (!host) return fails(std::move(host).error());
     host_ = std::move(*host);
-    host_.on_long_walk = sinks_.long_walk;
+    host_.on_walk = sinks_.walk;
     answer_.state_folder = host::state_folder(host_);
     stamp("host");
     if (!load_policy()) return false;

@@ -77,8 +77,8 @@ struct Answer {
 struct Sinks {
   /// The command has ended; its changes are examined next.
   std::function<void(const Answer&)> ended;
-  /// The search for hidden names in this directory takes long.
-  std::function<void(const std::string& directory)> long_walk;
+  /// host::Host::on_walk: the search for hidden names goes on.
+  std::function<void(const std::string& directory, std::uint64_t entries)> walk;
   bool silent = false;  ///< nothing about the changes brought out goes to stderr
   Paint paint;          ///< of those messages
 };

@@ -92,6 +92,18 @@ TEST_F(Deny, ASurveyNamesAForeignOwnerAndWhatItCannotLookInto) {
   EXPECT_THAT(names(found), ElementsAre("closed"));
 }
 
+TEST_F(Deny, ASurveyTellsHowFarItIs) {
+  for (int i = 0; i < 2100; ++i) canned.files->file("/home/me/project/f" + std::to_string(i), "");
+  std::vector<std::uint64_t> told;
+  canned.host.on_walk = [&told](const std::string& directory, std::uint64_t entries) {
+    EXPECT_EQ(directory, kFolder);
+    told.push_back(entries);
+  };
+  const Grant grant{.source = kFolder, .target = kFolder, .facts = *canned.files->look(kFolder)};
+  EXPECT_TRUE(survey(canned.host, grant, DenyRules({}), {.value = 4000}).has_value());
+  EXPECT_THAT(told, ElementsAre(1024, 2048, 0));
+}
+
 TEST_F(Deny, ASurveyEndsWithAnErrorBeyondItsMost) {
   for (int i = 0; i < 5; ++i) canned.files->file("/home/me/project/f" + std::to_string(i), "");
   const Grant grant{.source = kFolder, .target = kFolder, .facts = *canned.files->look(kFolder)};

@@ -1,7 +1,6 @@
 #include "plan/files/survey.hpp"
 
 #include <cerrno>
-#include <chrono>
 
 #include "plan/files/path_text.hpp"
 #include "plan/files/protected.hpp"
@@ -10,8 +9,7 @@ namespace sbx::plan {
 namespace {
 
 constexpr uid_t kMappedIds = 65'536;
-constexpr std::uint64_t kLookAtClock = 1024;  // entries
-constexpr auto kLong = std::chrono::seconds(2);
+constexpr std::uint64_t kBetweenCalls = 1024;  // entries
 
 std::unexpected<Error> too_many(const std::string& folder,
                                 const policy::Sourced<std::uint64_t>& most, const Origin& origin) {
@@ -47,6 +45,7 @@ class Surveyor {
     const host::Visit visit = [this](const host::Seen& seen) { return look(seen); };
     const host::Shut shut = [this](const std::string& folder) { closed(folder); };
     auto walked = host_.files->walk(grant_.source, visit, shut);
+    if (host_.on_walk) host_.on_walk(grant_.source, 0);
     if (!walked) {
       Error error = std::move(walked).error();
       error.kind = ErrorKind::policy;
@@ -68,7 +67,8 @@ class Surveyor {
  private:
   host::Walk look(const host::Seen& seen) {
     if (++found_.entries > most_.value) return host::Walk::end;
-    if (found_.entries % kLookAtClock == 0) tell_if_long();
+    if (found_.entries % kBetweenCalls == 0 && host_.on_walk)
+      host_.on_walk(grant_.source, found_.entries);
     const bool is_folder = seen.facts.type == host::FileType::directory;
     const std::string_view above = absolute(seen.folder);
     if (denials_.hides(above, seen.name) != nullptr) {
@@ -95,13 +95,6 @@ class Surveyor {
                              .stored = facts.stored,
                              .modified = facts.modified,
                              .mode = facts.mode});
-  }
-
-  void tell_if_long() {
-    if (is_told_ || !host_.on_long_walk || std::chrono::steady_clock::now() - began_ < kLong)
-      return;
-    is_told_ = true;
-    host_.on_long_walk(grant_.source);
   }
 
   void note_special(const host::Seen& seen) {
@@ -163,8 +156,6 @@ class Surveyor {
   const policy::Sourced<std::uint64_t>& most_;
   Survey found_;
   bool top_is_closed_ = false;
-  bool is_told_ = false;
-  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::string last_folder_;
   std::string last_absolute_;
 };
