@@ -35,6 +35,10 @@ std::string ending_words(const Outcome& outcome) {
   return outcome.detail;
 }
 
+bool is_protected(const workspace::Left& left) {
+  return !left.guard.empty();
+}
+
 bool succeeded(const Outcome& outcome) {
   const auto* exited = std::get_if<Exited>(&outcome.verdict);
   return exited != nullptr && exited->code == 0;
@@ -215,7 +219,9 @@ Status BringOut::apply(const workspace::ChangeSet& changes, const Outcome& outco
     return {};
   }
   ApplyEnd end = SBX_TRY(apply_changes(copy_, changes, wish, paint));
-  const bool keeps = end.leaves_something() && !done_.kept;
+  const bool keeps =
+      !done_.kept && (end.leaves_something() ||
+                      (end.wanted && std::ranges::any_of(end.applied.left, is_protected)));
   const bool was_no = !end.wanted && end.was_asked && !done_.kept;
   done_.applied = std::move(end.applied);
   done_.signal = end.signal;
@@ -240,11 +246,17 @@ Status BringOut::keep_rest(const workspace::ChangeSet& changes, const Outcome& o
   if (rest.changes.empty()) return {};
   const Store store = SBX_TRY(Store::open_or_make(state_folder_));
   done_.kept = SBX_TRY(store.keep(facts_of(outcome, run, kRest), copy_, rest));
+  // No more than was asked for: the set has the other changes too, and protected names are applied by name.
+  std::string names;
+  for (const std::string& pattern : options_.patterns) names += " " + shell_word(pattern);
+  if (names.empty() && std::ranges::all_of(done_.applied->left, is_protected) &&
+      !done_.applied->left.empty())
+    names = " NAME";
   if (!silent)
     write_stderr(
-        fmt::format("sbx: what was not applied is kept: \"sbx changes apply {}\" applies it, "
-                    "\"sbx changes drop {}\" removes it\n",
-                    done_.kept->name, done_.kept->name));
+        fmt::format("sbx: what was not applied is kept: \"sbx changes apply {0}{1}\" applies it, "
+                    "\"sbx changes drop {0}\" removes it\n",
+                    done_.kept->name, names));
   return {};
 }
 

@@ -103,6 +103,8 @@ class BroughtOut(SbxTest):
         ended = self.applied(code)
         self.assertEqual(sorted(os.listdir(self.work)), [".git", "a"], ended)
         self.assertEqual(os.listdir(self.work / ".git"), [])
+        again = sbxtest.start([sbxtest.SBX, "changes", "apply", "--yes", ended.record["kept"]["name"], ".bashrc"], env=self.environment(), cwd=self.work, stdin=subprocess.DEVNULL)
+        self.assertEqual((again.wait(), sorted(os.listdir(self.work))), (0, [".bashrc", ".git", "a"]))
 
     def test_protected_names_come_when_they_are_named(self):
         code = "open('.bashrc', 'w').write('x')"

@@ -345,7 +345,7 @@ class Apply(Workspace):
             self.assertEqual(os.listdir(self.work), there)
 
     def test_an_interrupt_at_the_question_is_no_answer(self):
-        command = [SBX, "run", "--workspace", ".:overlay", "--apply", "--", "touch", "made"]
+        command = [SBX, "run", "--workspace", ".:overlay", "--apply=made", "--", "touch", "made", "other"]
         for keys, status, words in ((b"\x03", 130, b"\nsbx: not applied: interrupted"), (b"n\n", 0, b"\nsbx: not applied: the answer was no"),
                                     (b"\x04", 0, b"\nsbx: not applied: the answer was no")):
             with self.subTest(keys):
@@ -364,8 +364,8 @@ class Apply(Workspace):
                 self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), status, said)
                 self.assertIn(words, said)
                 self.assertEqual(os.listdir(self.work), [])
-                name = said[said.index(b'"sbx changes apply ') + 19:].split(b'"')[0].decode()
-                again = start([SBX, "changes", "apply", "--yes", name], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.environment())
+                operands = said[said.index(b'"sbx changes apply ') + 19:].split(b'"')[0].decode().split()
+                again = start([SBX, "changes", "apply", "--yes", *operands], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.environment())
                 self.assertEqual((again.wait(), os.listdir(self.work)), (0, ["made"]))
                 (self.work / "made").unlink()
 
