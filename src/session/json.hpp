@@ -43,6 +43,8 @@ template <class Value>
 
 /// A member that holds others; null where it is absent, or the object is none.
 [[nodiscard]] const Json& part(const Json& object, const char* key);
+/// It would be gone in the first turn of a loop over it: GCC 12 ends temporaries of a range-based for before the loop.
+const Json& part(const Json&& object, const char* key) = delete;
 /// The text of an element; empty where it is none.
 [[nodiscard]] std::string text_of(const Json& element);
 

@@ -68,7 +68,9 @@ class HiddenProcesses(SbxTest):
                 status, out, err = self.hidden(2, *words, env=fault)
                 outcome = json.loads(out)["outcome"]
                 self.assertEqual((status, outcome["status"], outcome["code"]), (125, "setup-failed", code), err)
-                self.assertFalse(marker.exists())
+                if code == "setup-processes":
+                    self.assertFalse(marker.exists())
+                marker.unlink(missing_ok=True)  # a stage that is left out is missed only when the budgets begin to be watched
                 status, out, err = self.hidden(2, "session", "start", "work", "--json", env=fault)
                 self.assertEqual((status, json.loads(out)["error"]["code"]), (125, code), err)
                 self.assertEqual(json.loads(self.hidden(2, "session", "list", "--json")[1])["sessions"], [])

@@ -45,7 +45,7 @@ open('moved/deep/made', 'w').write('x'); os.chmod('moved/inner', 0o600)
 """
 
 LISTED = {
-    "via": "modified", "second": "modified", "third": "deleted", "gone": "deleted", "fifo-gone": "deleted", "suid": "modified", "attr": "modified",
+    "via": "modified", "plain": "modified", "second": "modified", "third": "deleted", "gone": "deleted", "fifo-gone": "deleted", "suid": "modified", "attr": "modified",
     "absolute": "modified", "dangling": "modified", "loop": ["deleted", "created"], "empty": ["deleted", "created"], "sub": "deleted",
     "sub/inner": "deleted", "sub/deep": "deleted", "sub/deep/er": "deleted", "moved": "created", "moved/inner": "created", "moved/deep": "created",
     "moved/deep/er": "created", "moved/deep/made": "created", "sparse": "modified", "new\nline": "modified", "\ufffd\ufffd": "modified",
@@ -135,7 +135,7 @@ class Matrix(Place):
         for name in ("gone", "third", "fifo-gone", "sub", "sub/inner", "esc\x1b[31m", "made-fifo", "made-socket"):
             self.assertNotIn(f"./{name}", now)
         self.assertEqual([text(name) for name in ("via", "second", "plain", "same", "absolute", "dangling", "moved/deep/er", "search/made", "new\nline")],
-                         ["via\nmore", "plain\nmore", "plain\n", "same\n", "/etc/group", "a file now", "sub/deep/er\n", "x", "oddmore"])
+                         ["via\nmore", "plain\nmore", "plain\nmore", "same\n", "/etc/group", "a file now", "sub/deep/er\n", "x", "oddmore"])
         self.assertEqual([now[f"./{name}"][0] for name in ("suid", "moved/inner", "search", "loop", "empty", "fifo", "socket")],
                          ["0o100755", "0o100600", "0o40711", "0o40755", "0o100644", before["./fifo"][0], before["./socket"][0]])
         self.assertEqual(now["./sparse"][1], 100 << 30)

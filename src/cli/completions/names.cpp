@@ -71,7 +71,8 @@ Offers explained() {
 
 Offers languages() {
   Offers found;
-  for (const std::string_view each : policy::split(plan::language_names(), ','))
+  const std::string names = plan::language_names();
+  for (const std::string_view each : policy::split(names, ','))
     found.push_back({std::string(trimmed(each))});
   return found;
 }
@@ -109,7 +110,8 @@ Offers sessions() {
 
 Offers contexts(const std::string& session) {
   Offers found;
-  for (const Json& each : part(answer_of(session, "contexts"), "contexts"))
+  const Json answer = answer_of(session, "contexts");
+  for (const Json& each : part(answer, "contexts"))
     found.push_back({member_or(each, "context", ""),
                      member_or(each, "language", "") + ", " + member_or(each, "state", "")});
   return found;
@@ -117,7 +119,8 @@ Offers contexts(const std::string& session) {
 
 Offers calls(const std::string& session, Which which) {
   Offers found;
-  for (const Json& each : part(answer_of(session, "calls"), "calls")) {
+  const Json answer = answer_of(session, "calls");
+  for (const Json& each : part(answer, "calls")) {
     const std::string state = member_or(each, "state", "");
     if (which != Which::background && state != "running") continue;
     if (which != Which::running && !member_or(each, "background", false)) continue;
