@@ -35,6 +35,7 @@ class Comparison {
       : layer_(layer),
         folder_(copy.folder),
         hidden_(*copy.hidden),
+        began_(copy.started),
         untouched_before_(layer.is_whole ? copy.filled : layer.linked_at),
         most_(most),
         found_(found),
@@ -238,14 +239,24 @@ class Comparison {
     if (!before) return unread(path, before.error());
     for (const Entry& entry : *before)
       if (!std::ranges::binary_search(present, entry.name, {}, &Entry::name) &&
-          !is_hidden(below, entry.name) && was_shown(entry))
+          !is_hidden(below, entry.name) && was_shown(below, entry))
         gone(join(path, entry.name), entry.facts);
   }
 
-  /// Devices and sockets are not copied.
-  [[nodiscard]] bool was_shown(const Entry& entry) const {
+  /// Not copied are devices, sockets, what the caller can't read, and what the host has made, moved or changed since:
+  /// nothing of that is deleted because a copy lacks it.
+  [[nodiscard]] bool was_shown(const Below& below, const Entry& entry) const {
+    if (!layer_.is_whole) return true;
     const FileType type = type_of(entry.facts.st_mode);
-    return !layer_.is_whole || (type != FileType::device && type != FileType::socket);
+    if (type == FileType::device || type == FileType::socket) return false;
+    const timespec& changed = entry.facts.st_ctim;
+    if (began_.tv_sec != 0 &&
+        std::pair(changed.tv_sec, changed.tv_nsec) > std::pair(began_.tv_sec, began_.tv_nsec))
+      return false;
+    if (type != FileType::file && type != FileType::folder) return true;
+    const int wanted = type == FileType::folder ? R_OK | X_OK : R_OK;
+    return ::faccessat(below.lower.get(), entry.name.c_str(), wanted,
+                       AT_EACCESS | AT_SYMLINK_NOFOLLOW) == 0;
   }
 
   /// A directory that sbx made counts as a change if it holds files of the program.
@@ -296,7 +307,7 @@ class Comparison {
         continue;
       }
       for (const Entry& entry : *entries) {
-        if (is_hidden(below, entry.name)) continue;
+        if (is_hidden(below, entry.name) || !was_shown(below, entry)) continue;
         note_gone(join(folder, entry.name), entry.facts);
         if (S_ISDIR(entry.facts.st_mode)) folders.push_back(join(folder, entry.name));
       }
@@ -306,6 +317,7 @@ class Comparison {
   const Layer& layer_;
   const std::string& folder_;  ///< the workspace
   const plan::DenyRules& hidden_;
+  timespec began_;
   timespec untouched_before_;
   std::size_t most_;
   ChangeSet& found_;

@@ -136,6 +136,22 @@ class Foreign(Copies):
         self.keeps_and_applies(*Folder.FOLDER)
         self.assertEqual(self.disks(), [])
 
+    def test_what_the_copy_never_had_is_not_deleted(self):
+        """What the caller can't read, and what the host makes meanwhile. Twin: what the program deletes."""
+        for name in ("secret", "gone"):
+            self.write(name, "x")
+        (self.work / "secret").chmod(0o000)
+        (self.work / "shut").mkdir(mode=0o000)
+        process = self.start_sbx("--workspace", ".:overlay", "--apply", "--yes", "--", "sh", "-c", "rm gone; echo; read line", stdin=subprocess.PIPE,
+                                 json_record=False)
+        self.assertEqual(process.stdout.readline(), b"\n")
+        (self.work / "later").mkdir()
+        self.write("later/file", "x")
+        self.write("later-file", "x")
+        ended = self.finish(process, data=b"\n", json_record=False)
+        self.assertIn(b"applied 1 change", ended.err)
+        self.assertEqual(sorted(os.listdir(self.work)), ["later", "later-file", "mine", "secret", "shut", "sub", "theirs"])
+
     def test_hidden_names_are_not_in_the_copy(self):
         self.write(".env", "s3cr3t")
         self.write(".git/config", '[remote "o"]\n\turl = https://u:pass@example.org/x\n')
