@@ -100,7 +100,9 @@ def boot(name, cache, job, files, source, timeout, memory="3072", echo=None):
                 with open(part, "rb") as data:
                     shutil.copyfileobj(data, initrd, 1 << 20)
         *drive, form = emulator.drive
-        command = [*emulator.command, "-accel", "tcg,thread=multi", "-smp", "2", "-m", memory,
+        # Both CPUs take turns in one thread: in two, a CPU may run into the breakpoint by which the kernel changes its own code
+        # (text_poke_bp) after that has been undone, and panics.
+        command = [*emulator.command, "-accel", "tcg,thread=single", "-smp", "2", "-m", memory,
                    "-nodefaults", "-display", "none", "-serial", "stdio", "-no-reboot", "-nic", "none",
                    *drive, f"{form}file={disk},format=raw{options}", "-kernel", kernel.image, "-initrd", folder / "initrd",
                    "-append", f"{COMMAND_LINE} {emulator.command_line} {wish(job, 'kernel')}"]
