@@ -50,7 +50,9 @@ class Refusals(SessionTest):
         with socket.socket() as server:
             server.bind(("127.0.0.1", 0))  # it does not listen: whoever connects is refused
             allowed = f"host.sbx.internal:{server.getsockname()[1]}"
-            code = f"import socket\ntry: socket.create_connection(('host.sbx.internal', {server.getsockname()[1]}), 60).close()\nexcept OSError: pass\n"
+            def connects(then):
+                return f"import socket\ntry:\n  with socket.create_connection(('host.sbx.internal', {server.getsockname()[1]}), 60) as to: {then}\nexcept OSError: pass\n"
+            code = connects("to.recv(1)")  # waits for its end, because sbx accepts it before it knows that it is refused
             run = self.finish(self.start_sbx("--json", "--allow-host", allowed, "--lang", "python", "-c", code, json_record=False), json_record=False)
             failed = json.loads(run.out)["network"]["failed"]
             self.assertEqual([(each["what"], each["count"]) for each in failed], [(allowed, 1)], run)
@@ -70,6 +72,7 @@ class Refusals(SessionTest):
             for context in ("python", "idle"):
                 self.assertEqual(self.sbx_session("eval", "work", "--context", context, "--json", "-c", "1").record["network"]["failed"], [])
             server.listen()
+            code = connects("pass")
             for ask in (called, cell):
                 self.assertEqual(ask("--json").record["network"]["failed"], [])
                 self.assertNotIn("network:", ask().err)
