@@ -231,12 +231,12 @@ class Eval {
       return usage("bad-code", "the cell is not UTF-8", "convert it: iconv -t utf-8 FILE");
     request.overrides = typed_.named;
     request.capture = typed_.output.json;
-    Json wish{{"op", "eval"},
-              {"language", language(typed_)},
-              {"context", typed_.cell.context},
-              {"follow", typed_.cell.stream}};
-    session::put_binary(wish, "request", worker::pack(request));
-    return wish;
+    Json message{{"op", "eval"},
+                 {"language", language(typed_)},
+                 {"context", typed_.cell.context},
+                 {"follow", typed_.cell.stream}};
+    session::put_binary(message, "request", worker::pack(request));
+    return message;
   }
 
   Status begin(const Json& wish) {

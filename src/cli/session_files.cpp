@@ -43,10 +43,10 @@ class OwnCall {
     request.id = run::make_run_id();
     request.program.operands = {"sbx-inside"};
     request.program.operands.insert(request.program.operands.end(), words.begin(), words.end());
-    Json wish{{"op", "call"}, {"own", true}, {"title", title}};
-    session::put_binary(wish, "request", worker::pack(request));
+    Json message{{"op", "call"}, {"own", true}, {"title", title}};
+    session::put_binary(message, "request", worker::pack(request));
     const int fds[] = {in.read.get(), out.write.get(), STDERR_FILENO};
-    SBX_TRY(call.client_.begin_call(wish, fds));
+    SBX_TRY(call.client_.begin_call(message, fds));
     call.to_ = std::move(in.write);
     call.from_ = std::move(out.read);
     return call;

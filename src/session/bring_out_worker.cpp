@@ -105,7 +105,7 @@ Result<Json> view(BringOutTask& task) {
     changes = SBX_TRY(workspace::read_changes(copy));
   }
   Json json{{"changes", changes::changes_json(changes.changes)}, {"left_out", changes.left_out}};
-  const std::string form = member_or(task.wish, "view", "");
+  const std::string form = member_or(task.body, "view", "");
   const auto texts = form == "diff" ? changes::Texts::shown : changes::Texts::left_out;
   const std::string rest = "sbx session changes --json " + task.name;
   if (form == "patch") {
@@ -116,7 +116,7 @@ Result<Json> view(BringOutTask& task) {
     put_binary(
         json, "text",
         changes::tally_words(changes.changes) + "\n" +
-            changes::listing_words(copy, changes, texts, paint_of(task.wish, STDOUT_FILENO), rest));
+            changes::listing_words(copy, changes, texts, paint_of(task.body, STDOUT_FILENO), rest));
   }
   return json;
 }
@@ -139,7 +139,7 @@ Result<std::pair<changes::BroughtOut, Outcome>> keep_in(BringOutTask& task,
   SBX_TRY(Status(stopped.status()));
   *copy = SBX_TRY(task.held.copy());
   Outcome outcome;
-  const Status done = work.finish(outcome, task.id, silent, paint_of(task.wish, STDERR_FILENO));
+  const Status done = work.finish(outcome, task.id, silent, paint_of(task.body, STDERR_FILENO));
   if (!done && !options.keep.empty()) return fail(not_kept(done.error(), state_folder));
   SBX_TRY(Status(done));
   return std::pair(work.take(), std::move(outcome));
@@ -159,9 +159,9 @@ void tell_collected(const BringOutTask& task, const changes::BringOutOptions& op
 }
 
 Result<Json> bring_out(BringOutTask& task) {
-  const changes::BringOutOptions options = options_of(task.wish);
-  const bool silent = member_or(task.wish, "silent", false);
-  const bool beside = member_or(task.wish, "beside", false);
+  const changes::BringOutOptions options = options_of(task.body);
+  const bool silent = member_or(task.body, "silent", false);
+  const bool beside = member_or(task.body, "beside", false);
   const auto [out, outcome] =
       SBX_TRY(keep_in(task, options, task.held.state_folder(), silent || beside));
   if (beside && !silent) tell_collected(task, options, out);
@@ -186,8 +186,8 @@ Result<Json> take_snapshot(BringOutTask& task) {
 }
 
 Result<Json> do_task(BringOutTask& task) {
-  if (task.wish.contains("view")) return view(task);
-  return member_or(task.wish, "snapshot", false) ? take_snapshot(task) : bring_out(task);
+  if (task.body.contains("view")) return view(task);
+  return member_or(task.body, "snapshot", false) ? take_snapshot(task) : bring_out(task);
 }
 
 /// Whoever made it has ended, or nobody can tell.

@@ -16,7 +16,7 @@ struct BringOutTask {
   run::HeldSandbox& held;
   std::string name;
   std::string id;
-  Json wish;
+  Json body;
   std::vector<UniqueFd> fds;  ///< the client's standard streams
   UniqueFd client;
   pid_t session;  ///< whose end ends this process

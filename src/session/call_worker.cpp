@@ -50,7 +50,7 @@ class CallWorker {
   void run(int null) {
     request_.call = task_.name;
     request_.started_microseconds = sys::now_microseconds();
-    const bool silent = member_or(task_.wish, "silent", false);
+    const bool silent = member_or(task_.body, "silent", false);
     if (task_.fds.size() > 3)
       request_.events = &events_.emplace(task_.fds[3].get(), request_.started_microseconds);
     run::Answer answer = run::call(task_.held, request_, ties(), {.silent = silent});
@@ -69,11 +69,11 @@ class CallWorker {
 
  private:
   [[nodiscard]] bool needs_record() const {
-    return !task_.client.valid() || member_or(task_.wish, "record", false);
+    return !task_.client.valid() || member_or(task_.body, "record", false);
   }
 
   [[nodiscard]] Paint paint() const {
-    const int color = member_or(task_.wish, "color", 0);
+    const int color = member_or(task_.body, "color", 0);
     return paint_for(static_cast<Color>(std::min(std::max(color, 0), 2)), STDERR_FILENO);
   }
 
@@ -86,7 +86,7 @@ class CallWorker {
   void tell(const run::Answer& answer) const {
     if (!answer.errors.empty()) return write_stderr(record::findings_text(answer.errors, paint()));
     write_stderr(record::outcome_words(*answer.plan, *answer.outcome,
-                                       member_or(task_.wish, "verbose", false), paint(),
+                                       member_or(task_.body, "verbose", false), paint(),
                                        &task_.held.plan().budgets));
   }
 
@@ -229,7 +229,7 @@ bool take_call(Task& task) {
   if (!await_call(task.link.get(), descriptors)) return false;
   auto packet = protocol::receive(task.link.get());
   if (!packet) return false;
-  task.wish = std::move(packet->body);
+  task.body = std::move(packet->body);
   task.fds = std::move(packet->fds);
   for (auto [bit, place] : {std::pair(CallDescriptors::kImage, &task.image),
                             std::pair(CallDescriptors::kClient, &task.client)}) {
@@ -239,8 +239,8 @@ bool take_call(Task& task) {
   }
   // Where memory ran out, the kernel may have killed the init that waits.
   if (!task.ahead.init.lives()) make_ahead(task);
-  task.name.number = member_or(task.wish, "call", std::uint64_t{0});
-  auto request = worker::unpack(binary_of(task.wish, "request"));
+  task.name.number = member_or(task.body, "call", std::uint64_t{0});
+  auto request = worker::unpack(binary_of(task.body, "request"));
   if (request && take_streams(task.fds)) {
     task.request = std::move(*request);
     return true;

@@ -17,7 +17,7 @@ struct Task {
   run::CallName name;
   UniqueFd link;
   UniqueFd ask;
-  Json wish{};  ///< what the client asks for
+  Json body{};  ///< what the client asks for
   std::unique_ptr<cgroup::Group> group{};
   // Of a call:
   run::Request request{};  ///< the program and its options

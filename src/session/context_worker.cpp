@@ -55,9 +55,9 @@ class ContextWorker {
  public:
   explicit ContextWorker(Task& task)
       : task_(task),
-        language_(member_or(task.wish, "language", "")),
-        was_lost_(member_or(task.wish, "lost", false)),
-        lost_because_(member_or(task.wish, "lost_because", "")) {}
+        language_(member_or(task.body, "language", "")),
+        was_lost_(member_or(task.body, "lost", false)),
+        lost_because_(member_or(task.body, "lost_because", "")) {}
 
   void run() {
     const run::Answer answer = interpret();
@@ -263,7 +263,7 @@ class ContextWorker {
 
   void name(OpenCell& cell) const {
     cell.record.name = task_.name;
-    cell.record.context = member_or(task_.wish, "context", "");
+    cell.record.context = member_or(task_.body, "context", "");
     cell.record.language = language_;
     cell.record.degraded = task_.held.plan().degraded;
     name_state(cell);
@@ -306,7 +306,7 @@ class ContextWorker {
 
   void answer_question(Inspection& question) {
     question.answer({{"language", language_},
-                     {"context", member_or(task_.wish, "context", "")},
+                     {"context", member_or(task_.body, "context", "")},
                      {"count", count_}});
     session_.note(Note::What::answered);
   }

@@ -154,7 +154,7 @@ void Session::bring_out(protocol::Packet packet, UniqueFd connection) {
     bring_out_and_answer({.held = *held_,
                           .name = place_.name(),
                           .id = id_,
-                          .wish = std::move(packet.body),
+                          .body = std::move(packet.body),
                           .fds = std::move(packet.fds),
                           .client = std::move(connection),
                           .session = session});

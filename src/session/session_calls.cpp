@@ -122,8 +122,8 @@ Status Session::start_call(Json wish, std::vector<UniqueFd>& fds, UniqueFd& conn
   fds.clear();
   connection.reset();
   // What lists show is made while the worker works.
-  const auto request = worker::unpack(binary_of(wish, "request"));
-  call.command = own || !request ? member_or(wish, "title", "files") : line_of(request->program);
+  const auto asked = worker::unpack(binary_of(wish, "request"));
+  call.command = own || !asked ? member_or(wish, "title", "files") : line_of(asked->program);
   return {};
 }
 

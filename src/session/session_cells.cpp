@@ -103,7 +103,7 @@ Status Session::start_context(Context& context) {
   call.began_microseconds = sys::now_microseconds();
   auto worker = fork_worker({.held = *held_,
                              .name = {place_.name(), id_, call.number},
-                             .wish = {{"language", context.language},
+                             .body = {{"language", context.language},
                                       {"context", context.name},
                                       {"lost", context.was_lost},
                                       {"lost_because", context.lost_because}}},

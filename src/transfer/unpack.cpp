@@ -132,7 +132,7 @@ std::string Unpacker::reason_against(const Frame& frame) const {
     return "the name was sent twice";
   const workspace::OutSum so_far =
       frame.kind == FrameKind::directory
-          ? workspace::OutSum{.bytes = done_.sum.bytes, .files = folders_}
+          ? workspace::OutSum{.bytes = done_.sum.bytes, .files = directory_count_}
           : workspace::OutSum{.bytes = done_.sum.bytes, .files = done_.sum.files + links_.size()};
   return workspace::reason_beyond(how_.limits, so_far, frame.name,
                                   frame.kind == FrameKind::file ? frame.size : 0);
@@ -244,7 +244,7 @@ Result<bool> Unpacker::take_content(int file, int& errno_value) {
 }
 
 Status Unpacker::take_directory(const Frame& frame) {
-  ++folders_;
+  ++directory_count_;
   const auto folder = folder_of(frame.name);
   if (!folder) {
     leave(frame.name, folder.error());

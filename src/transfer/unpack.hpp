@@ -123,7 +123,7 @@ class Unpacker {
   std::uint64_t entries_ = 0;
   std::uint64_t remembered_ = 0;
   std::uint64_t skipped_ = 0;
-  std::uint64_t folders_ = 0;
+  std::uint64_t directory_count_ = 0;
 };
 
 }  // namespace sbx::transfer

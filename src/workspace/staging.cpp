@@ -125,14 +125,14 @@ Status Staging::add_file(const Change& change, int source, mode_t mode, std::opt
   return {};
 }
 
-Result<bool> Staging::add_known(const Change& change, int directory, std::uint64_t number) {
+Result<bool> Staging::add_known(const Change& change, int into, std::uint64_t number) {
   const auto found = known_.find(number);
   if (found == known_.end()) return false;
   const Known& first = found->second;
   const auto folder = open_folder(place_of(copy_, first.path).layer->lower.get(), first.place.path);
   if (!folder || held::identity_of(folder->get()) != first.place.identity) return false;
   const auto file = held::open_name(folder->get(), name_of(first.path), O_PATH);
-  return file && SBX_TRY(link_name(change, file->get(), directory));
+  return file && SBX_TRY(link_name(change, file->get(), into));
 }
 
 Result<bool> Staging::add_name(const Change& change, int file) {
@@ -159,10 +159,10 @@ void Staging::clear() {
     const LayerPath path = place_of(copy_, join(folder, name));
     const auto above = open_folder(path.layer->lower.get(), folder_of(place.path));
     if (above && held::remove_directory(above->get(), name)) continue;
-    const auto directory = above ? held::open_name(above->get(), name, O_RDONLY | O_DIRECTORY)
-                                 : std::unexpected(above.error());
-    is_clear = directory && held::identity_of(directory->get()) == place.identity &&
-               remove_contents(directory->get()) && held::remove_directory(above->get(), name) &&
+    const auto staged = above ? held::open_name(above->get(), name, O_RDONLY | O_DIRECTORY)
+                              : std::unexpected(above.error());
+    is_clear = staged && held::identity_of(staged->get()) == place.identity &&
+               remove_contents(staged->get()) && held::remove_directory(above->get(), name) &&
                is_clear;
   }
   if (!is_clear) notes_.leave_for_next();

@@ -219,9 +219,9 @@ class CellsCommand {
     request.id = run::make_run_id();
     request.program.code = cell.source;
     request.capture = targets_.any();
-    Json wish{{"op", "eval"}, {"language", language_}, {"context", ""}, {"follow", true}};
-    session::put_binary(wish, "request", worker::pack(request));
-    return wish;
+    Json message{{"op", "eval"}, {"language", language_}, {"context", ""}, {"follow", true}};
+    session::put_binary(message, "request", worker::pack(request));
+    return message;
   }
 
   void run_one(NotebookCell& cell) {

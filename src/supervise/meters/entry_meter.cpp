@@ -24,7 +24,7 @@ constexpr unsigned kWalksToBeSure = 8;
 constexpr int kHow = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
 /// Mounts below are grants of their own.
 
-bool is_folder(int holder, const dirent64& entry) {
+bool names_directory(int holder, const dirent64& entry) {
   if (entry.d_type != DT_UNKNOWN) return entry.d_type == DT_DIR;
   struct stat facts{};
   return ::fstatat(holder, entry.d_name, &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -111,7 +111,7 @@ void EntryMeter::look_into(const CountedDirectory& place) {
   (void)sys::read_entries<32'768>(opened->get(), [&](const dirent64& entry) {
     ++looked_;
     ++counting_;
-    if (is_folder(opened->get(), entry))
+    if (names_directory(opened->get(), entry))
       waiting_.push_back({place.top, place.path + "/" + entry.d_name});
     return counting_ <= enough_;
   });
