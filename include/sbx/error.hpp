@@ -5,14 +5,15 @@
 #include <string>
 #include <vector>
 
-/// A failure before or around a run. Misbehaviour of the program is not an Error but a Verdict (outcome.hpp).
+/// A failure before or around a run. Misbehaviour of the program is not an Error but a Verdict
+/// (outcome.hpp).
 namespace sbx {
 
 /// The origin of a value, weakest layer first (sbx-policy(5), "Merge").
 enum class Layer : std::uint8_t { key_default, builtin, file, command_line };
 
-/// The position of a value: a file with line and column, or a command-line option. Lines and columns count from 1; 0
-/// means unknown.
+/// The position of a value: a file with line and column, or a command-line option. Lines and
+/// columns count from 1; 0 means unknown.
 struct Origin {
   /// "data-analysis.toml", "/home/me/p.toml", "--set", "--read"; empty for a key's own default
   std::string file;
@@ -35,7 +36,8 @@ enum class ErrorKind : std::uint8_t {
   not_executable,  ///< the command can't be run (exit 126)
 };
 
-/// What a run can do instead after a failed set-up step, with an entry in `degraded`. Of use to sbx itself only.
+/// What a run can do instead after a failed set-up step, with an entry in `degraded`. Of use to sbx
+/// itself only.
 enum class Retry : std::uint8_t {
   none,              ///< nothing
   with_copies,       ///< a writable overlay is impossible here

@@ -56,7 +56,8 @@ struct Cancelled {
   int signal = 0;
   bool operator==(const Cancelled&) const = default;
 };
-/// The sandbox's init was killed from outside after the command began, so the command's own end is unknown.
+/// The sandbox's init was killed from outside after the command began, so the command's own end is
+/// unknown.
 struct Lost {
   bool operator==(const Lost&) const = default;
 };
@@ -108,7 +109,8 @@ enum class DenialKind : std::uint8_t { syscall, network, path };
     if (name == name_of(static_cast<DenialKind>(i))) return static_cast<DenialKind>(i);
   return std::nullopt;
 }
-/// Something was refused. Else --explain saw that it was looked for, which a program can fake and often does in vain.
+/// Something was refused. Else --explain saw that it was looked for, which a program can fake and
+/// often does in vain.
 [[nodiscard]] constexpr bool is_refusal(DenialKind kind) {
   switch (kind) {
     case DenialKind::syscall:
@@ -135,8 +137,9 @@ struct Denial {
   bool during_call = false;
 };
 
-/// What a hint is about: a place that the policy makes read-only; a name that is here and was not granted; a server of the
-/// host on a port of the loopback; a file that the run made and that is gone; a module that another interpreter has.
+/// What a hint is about: a place that the policy makes read-only; a name that is here and was not
+/// granted; a server of the host on a port of the loopback; a file that the run made and that is
+/// gone; a module that another interpreter has.
 enum class HintKind : std::uint8_t { read_only, not_granted, loopback, lost_file, module };
 /// As in the record: "read-only". Empty for other values.
 [[nodiscard]] constexpr const char* name_of(HintKind kind) {
@@ -179,7 +182,8 @@ struct NetworkFailure {
   std::uint64_t count = 0;
 };
 
-/// What a policy or sbx promises and a machine may keep with a weaker means. X(enumerator, name in the record).
+/// What a policy or sbx promises and a machine may keep with a weaker means. X(enumerator, name in
+/// the record).
 #define SBX_PROMISES(X)                          \
   X(landlock, "landlock")                        \
   X(trusted_policy, "trusted-policy")            \
@@ -261,7 +265,8 @@ enum class ChangeKind : std::uint8_t {
 };
 enum class FileType : std::uint8_t { file, folder, link, fifo, socket, device };
 
-/// What a run did to one name of its copy-on-write workspace, relative to the directory on the host.
+/// What a run did to one name of its copy-on-write workspace, relative to the directory on the
+/// host.
 struct Change {
   std::string path;  ///< below the workspace, as bytes; "." is the workspace itself
   ChangeKind change{};
@@ -274,13 +279,13 @@ struct Change {
 /// A guarded name that appeared in a live directory during the run and still exists at its end.
 struct Appeared {
   std::string path;  ///< on the host, as bytes
-  /// True: it matches filesystem.deny, and the program could see it. False: a name by which programs of the host are
-  /// made to run or trust something.
+  /// True: it matches filesystem.deny, and the program could see it. False: a name by which
+  /// programs of the host are made to run or trust something.
   bool is_hidden = false;
 };
 
-/// Something in a live grant that is dangerous for programs of the host: new or changed since the run began, whoever
-/// made it.
+/// Something in a live grant that is dangerous for programs of the host: new or changed since the
+/// run began, whoever made it.
 struct Hazard {
   std::string path;  ///< on the host, as bytes
   std::string why;   ///< "a link out of the granted directory"
@@ -306,8 +311,8 @@ struct Outcome {
   LeftRunning left_running;
   std::vector<std::string> notes;  ///< sentences for stderr
   std::vector<Hint> hints;         ///< most helpful first
-  /// Where no network is: ports of the sandbox's own loopback for which the kernel saw connect(2) called, the first
-  /// few. Hints follow from them; no record has them.
+  /// Where no network is: ports of the sandbox's own loopback for which the kernel saw connect(2)
+  /// called, the first few. Hints follow from them; no record has them.
   std::vector<std::uint16_t> loopback_ports;
   Usage usage;
   std::string cpu_time_means = "summed";  ///< how CPU time was measured: "task-clock" | "summed"

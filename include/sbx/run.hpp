@@ -6,8 +6,8 @@
 
 #include <sbx/record.hpp>
 
-/// Runs programs under a policy by starting the installed `sbx`. Only that process clones, so the sandbox gets none
-/// of the calling program's memory or threads. Needs no other library.
+/// Runs programs under a policy by starting the installed `sbx`. Only that process clones, so the
+/// sandbox gets none of the calling program's memory or threads. Needs no other library.
 namespace sbx {
 
 struct RunOptions {
@@ -43,8 +43,8 @@ struct RunAnswer {
   RunError error;  ///< if there is no result
 };
 
-/// Waits for the end of the run. Standard input is the caller's. Thread-safe. The run is cancelled when the calling
-/// process ends.
+/// Waits for the end of the run. Standard input is the caller's. Thread-safe. The run is cancelled
+/// when the calling process ends.
 [[nodiscard]] RunAnswer run_program(const RunOptions& options);
 
 }  // namespace sbx

@@ -8,8 +8,9 @@
 #include <sbx/outcome.hpp>
 #include <sbx/run.hpp>
 
-/// Sessions, sbx-session(1): a sandbox that stays, for any number of calls and cells. Each member function starts the
-/// installed `sbx`; it waits for the end of that process and is thread-safe. Needs no other library.
+/// Sessions, sbx-session(1): a sandbox that stays, for any number of calls and cells. Each member
+/// function starts the installed `sbx`; it waits for the end of that process and is thread-safe.
+/// Needs no other library.
 namespace sbx {
 
 struct SessionOptions {
@@ -54,7 +55,8 @@ struct CellResult {
   std::string state;     ///< of the interpreter: "new", "kept", "lost"
   Stream out;
   Stream err;
-  /// Each value that the cell showed, by media type: {"text/plain": "42"}. Pictures are in base64. Untrusted.
+  /// Each value that the cell showed, by media type: {"text/plain": "42"}. Pictures are in base64.
+  /// Untrusted.
   std::vector<std::map<std::string, std::string>> values;
   std::optional<CellError> raised;
   std::optional<Error> error;  ///< why no cell ran
@@ -78,9 +80,11 @@ struct SessionAnswer;
 
 class Session {
  public:
-  /// Starts one, which ends with this object. If the calling process is killed, it ends at its policy's session.idle.
+  /// Starts one, which ends with this object. If the calling process is killed, it ends at its
+  /// policy's session.idle.
   [[nodiscard]] static SessionAnswer start(const SessionOptions& options);
-  /// One that somebody else has started; it outlives this object. Whether it lives shows at the first use.
+  /// One that somebody else has started; it outlives this object. Whether it lives shows at the
+  /// first use.
   [[nodiscard]] static Session named(std::string name, std::string program = {});
 
   Session(Session&& other) noexcept;
@@ -95,7 +99,8 @@ class Session {
   /// Runs code in an interpreter that keeps its state. The code passes through no command line.
   /// Cancelled as exec() is.
   [[nodiscard]] CellAnswer eval(const CellOptions& options) const;
-  /// `sbx session WORD NAME --json OPERANDS`: command("put", {"data.csv"}), command("changes"), command("interrupt").
+  /// `sbx session WORD NAME --json OPERANDS`: command("put", {"data.csv"}), command("changes"),
+  /// command("interrupt").
   [[nodiscard]] CommandAnswer command(const std::string& word,
                                       const std::vector<std::string>& operands = {}) const;
   /// Ends it and everything in it, whoever started it.

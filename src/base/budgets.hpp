@@ -6,11 +6,12 @@
 
 #include <sbx/units.hpp>
 
-/// The budgets of one run. This list is the only one: the policy's `limits`, the plan, the control group, the supervisor
-/// and the record's `limits` are made from it, so that none of them can forget a budget.
+/// The budgets of one run. This list is the only one: the policy's `limits`, the plan, the control
+/// group, the supervisor and the record's `limits` are made from it, so that none of them can
+/// forget a budget.
 ///
-/// X(name, type, initial, form): `limits.name` of the policy, of `type`; `initial` is what a run without a policy has;
-/// `form` is how the record shows it (src/record/record.cpp).
+/// X(name, type, initial, form): `limits.name` of the policy, of `type`; `initial` is what a run
+/// without a policy has; `form` is how the record shows it (src/record/record.cpp).
 #define SBX_BUDGETS(X)                                                   \
   X(wall_time, Milliseconds, {}, time_or_null)                           \
   X(cpu_time, Milliseconds, {}, time)                                    \
@@ -24,8 +25,8 @@
 
 namespace sbx {
 
-/// 0 means unlimited, but for `file_size`: there 0 lets no file grow. `cpus` counts CPUs. `grace` is the time between
-/// SIGTERM and SIGKILL at the end of `wall_time`.
+/// 0 means unlimited, but for `file_size`: there 0 lets no file grow. `cpus` counts CPUs. `grace`
+/// is the time between SIGTERM and SIGKILL at the end of `wall_time`.
 struct Budgets {
 #define SBX_BUDGET(name, type, initial, form) type name = initial;
   SBX_BUDGETS(SBX_BUDGET)

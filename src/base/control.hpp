@@ -4,15 +4,17 @@
 
 #include <cstdint>
 
-/// Messages between the supervisor and PID 1 over one SOCK_SEQPACKET pair, each a whole struct. PID 1 is the only peer:
-/// the payload never holds this socket. The death of the other side is an ordinary answer: end of file.
+/// Messages between the supervisor and PID 1 over one SOCK_SEQPACKET pair, each a whole struct. PID
+/// 1 is the only peer: the payload never holds this socket. The death of the other side is an
+/// ordinary answer: end of file.
 ///
-/// A held sandbox (a session) has one more pair for each call: its PID 1, the holder, clones an init for the call, and
-/// both report to the call's supervisor on that pair.
+/// A held sandbox (a session) has one more pair for each call: its PID 1, the holder, clones an
+/// init for the call, and both report to the call's supervisor on that pair.
 namespace sbx::control {
 
-/// The fourth register of the payload's own execve, which the kernel does not look at, execve(2). A filter that notifies
-/// execve lets this one pass: PID 1 sleeps until it is done (vfork), so no process could answer its notification.
+/// The fourth register of the payload's own execve, which the kernel does not look at, execve(2). A
+/// filter that notifies execve lets this one pass: PID 1 sleeps until it is done (vfork), so no
+/// process could answer its notification.
 inline constexpr std::uint64_t kOwnExec = 0x7362'7865'7865'6331;
 
 enum class FromSupervisor : std::uint32_t {
@@ -24,12 +26,13 @@ enum class FromSupervisor : std::uint32_t {
   network_ready,  ///< the gateway answers: the command may start
   filled,         ///< copied directories hold their files
   reap,           ///< what ended has been counted: wait for it
-  /// To a holder, with CallOrder; SCM_RIGHTS: a program's block, of which the mounts count, the call's control socket and
-  /// error pipe (PID 1's ends), and files of control groups to write "0" to. The new init makes its mounts and waits for
-  /// begin_call.
+  /// To a holder, with CallOrder; SCM_RIGHTS: a program's block, of which the mounts count, the
+  /// call's control socket and error pipe (PID 1's ends), and files of control groups to write "0"
+  /// to. The new init makes its mounts and waits for begin_call.
   start_call,
-  /// To the init of a call, with CallProgram; SCM_RIGHTS: the block of its program, the program's three streams where
-  /// `streams` is set, the program itself where `image` is set, and `kept` descriptors that it gets from 3 on
+  /// To the init of a call, with CallProgram; SCM_RIGHTS: the block of its program, the program's
+  /// three streams where `streams` is set, the program itself where `image` is set, and `kept`
+  /// descriptors that it gets from 3 on
   begin_call,
 };
 struct Order {
@@ -60,7 +63,8 @@ inline constexpr unsigned kMostCallDescriptors = 1 + 3 + 1 + kMostKept;
 static_assert(3 + kMostGroupFiles <= kMostCallDescriptors);
 
 enum class FromPid1 : std::uint32_t {
-  /// SCM_RIGHTS: scratch, processes, terminal, the mount namespace of a call (in this order; `value` is a bit set of
+  /// SCM_RIGHTS: scratch, processes, terminal, the mount namespace of a call (in this order;
+  /// `value` is a bit set of
   /// those present, 1 2 4 8)
   descriptors = 1,
   listener,  ///< SCM_RIGHTS: the seccomp listener
@@ -71,7 +75,8 @@ enum class FromPid1 : std::uint32_t {
   /// not the main process; it is waited for at Order reap (only where no group counts processes)
   child_ended,
   main_ended,  ///< `value` is the wait status
-  /// `value` other processes were there at that moment, including zombies; `running` of them had not ended, and one of
+  /// `value` other processes were there at that moment, including zombies; `running` of them had
+  /// not ended, and one of
   /// these is `comm`. The last message. With `own_peak`
   left_behind,
   /// main_ended and left_behind in one: no other process is left. With `own_peak`

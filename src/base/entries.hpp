@@ -8,11 +8,13 @@
 #include <cstddef>
 #include <string_view>
 
-/// The entries of an open directory, read by getdents64(2): readdir(3) would allocate for each directory.
+/// The entries of an open directory, read by getdents64(2): readdir(3) would allocate for each
+/// directory.
 namespace sbx::sys {
 
-/// Calls `each` with every entry (a dirent64), until it returns false; `.` and `..` are left out. `kRoom`: bytes that one
-/// call of the kernel may fill. Returns false with errno where the directory can't be read on.
+/// Calls `each` with every entry (a dirent64), until it returns false; `.` and `..` are left out.
+/// `kRoom`: bytes that one call of the kernel may fill. Returns false with errno where the
+/// directory can't be read on.
 template <std::size_t kRoom, typename Each>
 [[nodiscard]] bool read_entries(int directory, Each&& each) {
   alignas(dirent64) std::array<char, kRoom> buffer;

@@ -28,8 +28,9 @@ class EventLoop {
   EventLoop& operator=(EventLoop&&) noexcept = default;
 
   /// Calls back, level-triggered unless `events` has EPOLLET, for `events` (EPOLLIN, EPOLLOUT,
-  /// EPOLLRDHUP) and always for EPOLLHUP and EPOLLERR. What epoll can't watch (regular files, /dev/null: EPERM) counts as always ready.
-  /// With `events` 0 the descriptor is known but nothing is reported: see set_events.
+  /// EPOLLRDHUP) and always for EPOLLHUP and EPOLLERR. What epoll can't watch (regular files,
+  /// /dev/null: EPERM) counts as always ready. With `events` 0 the descriptor is known but nothing
+  /// is reported: see set_events.
   [[nodiscard]] Status watch(int fd, std::uint32_t events, FdCallback callback);
   /// Changes what is reported. 0 takes the descriptor out of epoll altogether, because epoll
   /// reports a hang-up even if no event is requested.

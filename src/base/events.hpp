@@ -15,8 +15,9 @@ struct Started {
   std::vector<std::string> command;
 };
 
-/// Receives the events of a run while it goes on (--events-fd). A repeated event is reported again: the receiver decides
-/// whether it is new. Called from the supervisor's loop: a receiver must not block.
+/// Receives the events of a run while it goes on (--events-fd). A repeated event is reported again:
+/// the receiver decides whether it is new. Called from the supervisor's loop: a receiver must not
+/// block.
 class Events {
  public:
   Events() = default;

@@ -27,13 +27,14 @@
 ///     const Json json = write_fields(call, Form::document);
 ///     const Call call = SBX_TRY(read_fields<Call>(std::move(json)));
 ///
-/// A field is a bool, a number, a chrono duration (its count), a string, an enum, a Json, a struct with fields, a pair, a
-/// vector, a std::optional (null where it is empty) or an IfAny (absent where it is empty). An enum has the names that
-/// name_of(value) gives, for the values from 0 until the first empty name.
+/// A field is a bool, a number, a chrono duration (its count), a string, an enum, a Json, a struct
+/// with fields, a pair, a vector, a std::optional (null where it is empty) or an IfAny (absent
+/// where it is empty). An enum has the names that name_of(value) gives, for the values from 0 until
+/// the first empty name.
 namespace sbx {
 
-/// Names the members of an aggregate without bases, all of them and in order: one that is forgotten does not compile. Stands
-/// in the struct's namespace, at namespace scope.
+/// Names the members of an aggregate without bases, all of them and in order: one that is forgotten
+/// does not compile. Stands in the struct's namespace, at namespace scope.
 #define SBX_FIELDS(Struct, ...)                                                                   \
   template <class SbxSelf>                                                                        \
     requires std::same_as<std::remove_const_t<SbxSelf>, Struct>                                   \
@@ -49,7 +50,8 @@ namespace sbx {
   std::tuple<> fields_of(SbxSelf& /*value*/) {                  \
     return {};                                                  \
   }
-/// The string fields whose bytes matter where they are not UTF-8, such as paths: in a document, NAME_b64 then has them.
+/// The string fields whose bytes matter where they are not UTF-8, such as paths: in a document,
+/// NAME_b64 then has them.
 #define SBX_EXACT(Struct, ...)                                   \
   constexpr std::string_view exact_of(const Struct& /*value*/) { \
     return #__VA_ARGS__;                                         \
@@ -74,8 +76,8 @@ struct IfAny : std::optional<Value> {
   }
 };
 
-/// Where JSON goes. Strings are bytes in both: a packet (CBOR) has those that are not UTF-8 as byte strings; a document has a
-/// lossy string, and with SBX_EXACT the bytes in base64 beside it.
+/// Where JSON goes. Strings are bytes in both: a packet (CBOR) has those that are not UTF-8 as byte
+/// strings; a document has a lossy string, and with SBX_EXACT the bytes in base64 beside it.
 enum class Form : std::uint8_t { packet, document };
 
 /// How to read, and what the error of a misread value is.
@@ -176,7 +178,8 @@ concept Pair = requires(Value& value) {
 // ---- writing ----
 
 [[nodiscard]] Json text_to_json(const std::string& text, Form form);
-/// The exact bytes of a string, or of a vector of strings, under `name`_b64 where they are not UTF-8.
+/// The exact bytes of a string, or of a vector of strings, under `name`_b64 where they are not
+/// UTF-8.
 void put_exact(Json& object, std::string_view name, const std::string& text);
 void put_exact(Json& object, std::string_view name, const std::vector<std::string>& list);
 

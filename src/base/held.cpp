@@ -56,8 +56,8 @@ bool is_empty(int directory) {
   return is_read && !found && ::lseek(directory, 0, SEEK_SET) == 0;
 }
 
-/// A process that can write to the directory may have put another one in the place of the one that was made. It can't empty
-/// one that is not its own, and its own it may have as well.
+/// A process that can write to the directory may have put another one in the place of the one that
+/// was made. It can't empty one that is not its own, and its own it may have as well.
 bool is_as_made(int directory, int made) {
   struct stat above{};
   struct stat facts{};
@@ -136,7 +136,8 @@ Result<UniqueFd> open_or_make_path(const std::string& path, mode_t mode) {
     const std::string name = path.substr(begin, end - begin);
     begin = end + 1;
     if (name.empty() || name == ".") continue;
-    // Made only where it is missing: for what is there, a read-only file system says EROFS and not EEXIST.
+    // Made only where it is missing: for what is there, a read-only file system says EROFS and not
+    // EEXIST.
     UniqueFd next(::openat(at.get(), name.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (!next.valid() && errno == ENOENT && name != "..") {
       if (::mkdirat(at.get(), name.c_str(), mode) != 0 && errno != EEXIST)
@@ -167,7 +168,8 @@ bool make_whiteout(int directory, const std::string& name) {
 
 bool link_file(int file, int directory, const std::string& name) {
   if (::linkat(file, "", directory, one(name), AT_EMPTY_PATH) == 0) return true;
-  // ENOENT: the capability is missing, open(2), "O_TMPFILE". A link that is held would be followed by the other way.
+  // ENOENT: the capability is missing, open(2), "O_TMPFILE". A link that is held would be followed
+  // by the other way.
   if (errno != ENOENT || is_symlink(file)) return false;
   const UniqueFd descriptors = own_descriptors();
   return descriptors.valid() && ::linkat(descriptors.get(), std::to_string(file).c_str(), directory,

@@ -48,7 +48,8 @@ void put_names(Json& object, const std::string& key, const std::vector<std::stri
 
 namespace {
 
-/// DEL, C1 controls, and marks that reorder or divide lines: a terminal obeys them, and a program may have written them.
+/// DEL, C1 controls, and marks that reorder or divide lines: a terminal obeys them, and a program
+/// may have written them.
 bool is_for_terminals(std::uint32_t letter) {
   const auto within = [letter](std::uint32_t first, std::uint32_t last) {
     return letter >= first && letter <= last;
@@ -57,7 +58,8 @@ bool is_for_terminals(std::uint32_t letter) {
          within(0x2028, 0x202E) || within(0x2066, 0x2069);
 }
 
-/// Their escapes instead: the same value to whoever reads JSON. They stand in strings only, in UTF-8 of at most three bytes.
+/// Their escapes instead: the same value to whoever reads JSON. They stand in strings only, in
+/// UTF-8 of at most three bytes.
 std::string escaped(std::string text) {
   if (text.find_first_of("\x7F\xC2\xD8\xE2") == std::string::npos) return text;
   std::string safe;

@@ -5,8 +5,9 @@
 
 #include "base/json.hpp"
 
-/// Reads JSON and CBOR of which the sender is not trusted: depth and number of values are bounded, and the time is linear in
-/// the size. The library's own readers search each object for each new name, and recurse for each level of CBOR.
+/// Reads JSON and CBOR of which the sender is not trusted: depth and number of values are bounded,
+/// and the time is linear in the size. The library's own readers search each object for each new
+/// name, and recurse for each level of CBOR.
 namespace sbx {
 
 struct JsonLimits {
@@ -16,7 +17,8 @@ struct JsonLimits {
   std::size_t values = 1'000'000;
 };
 
-/// Discarded where `text` is no JSON or beyond the limits. An object may have a name twice: find() finds the first.
+/// Discarded where `text` is no JSON or beyond the limits. An object may have a name twice: find()
+/// finds the first.
 [[nodiscard]] Json read_json(std::string_view text, JsonLimits limits = {});
 /// The same for CBOR.
 [[nodiscard]] Json read_cbor(std::string_view bytes, JsonLimits limits = {});

@@ -19,8 +19,8 @@ struct Message {
 
 /// The most descriptors that one message carries here.
 inline constexpr std::size_t kMostDescriptors = 32;
-/// Sends one packet with descriptors; false with errno (EPIPE: the peer is gone; ETOOMANYREFS: too many descriptors of
-/// this user are in flight, unix(7)).
+/// Sends one packet with descriptors; false with errno (EPIPE: the peer is gone; ETOOMANYREFS: too
+/// many descriptors of this user are in flight, unix(7)).
 [[nodiscard]] bool send_message(int socket, std::span<const std::byte> body,
                                 std::span<const int> descriptors);
 

@@ -4,9 +4,9 @@
 
 namespace sbx {
 
-/// One step of building the new root; the second word is its name in `--dry-run --json`, the third its
-/// type in plan/mount.hpp. The plan, the child and the
-/// record share this list: a kind that one of them forgets does not compile.
+/// One step of building the new root; the second word is its name in `--dry-run --json`, the third
+/// its type in plan/mount.hpp. The plan, the child and the record share this list: a kind that one
+/// of them forgets does not compile.
 #define SBX_MOUNT_KINDS(KIND)                                                                     \
   KIND(directory, "directory", Directory) /* mkdir -p target, mode `mode` */                      \
   KIND(symlink, "symlink", Symlink)       /* target -> source (text) */                           \

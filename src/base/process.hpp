@@ -17,8 +17,9 @@ namespace sbx::process {
 [[nodiscard]] UniqueFd open(pid_t pid, unsigned flags = 0);
 /// The caller's own.
 [[nodiscard]] UniqueFd open_self();
-/// The pidfd of the process that connected to a unix socket, or that listens on the one it is connected to. Before Linux 6.5
-/// by its number, which another process may have by now. Invalid when the process was reaped.
+/// The pidfd of the process that connected to a unix socket, or that listens on the one it is
+/// connected to. Before Linux 6.5 by its number, which another process may have by now. Invalid
+/// when the process was reaped.
 [[nodiscard]] UniqueFd of_peer(int socket);
 /// False with errno (ESRCH: it has ended, EPERM).
 [[nodiscard]] bool send_signal(int pidfd, int signal);
@@ -29,7 +30,8 @@ void kill(int pidfd);
 
 /// Its number in this PID namespace; -1 where it has ended or is in none below.
 [[nodiscard]] pid_t number(int pidfd);
-/// Its numbers from this PID namespace down to its own, "NSpid" of proc_pid_fdinfo(5). Empty where it has ended.
+/// Its numbers from this PID namespace down to its own, "NSpid" of proc_pid_fdinfo(5). Empty where
+/// it has ended.
 [[nodiscard]] std::vector<pid_t> numbers(int pidfd);
 
 /// Waits; false where it lives on.
@@ -43,7 +45,8 @@ struct Child {
   pid_t pid = -1;
   UniqueFd process;  ///< a pidfd
 };
-/// Forks. The child calls `work` and exits with its answer, without destructors. Errors: host "cannot-clone".
+/// Forks. The child calls `work` and exits with its answer, without destructors. Errors: host
+/// "cannot-clone".
 [[nodiscard]] Result<Child> fork(const std::function<int()>& work);
 
 /// Closes every descriptor but the standard streams and those of `kept` (-1: none).

@@ -8,8 +8,8 @@
 
 namespace sbx {
 
-/// One line on a terminal about work that takes longer than a second. A pipe never sees it. Whoever else writes to the
-/// terminal clears it first.
+/// One line on a terminal about work that takes longer than a second. A pipe never sees it. Whoever
+/// else writes to the terminal clears it first.
 class Progress {
  public:
   using Clock = std::function<std::uint64_t()>;  ///< microseconds
@@ -25,8 +25,8 @@ class Progress {
   void begin();
   /// "sbx: WORDS, 12 s", once a second has passed; at most ten times a second.
   void tick(const std::string& words);
-  /// Takes the line away, for other output. `in_line`: that does not end with a line feed, and nothing is shown until
-  /// other output does.
+  /// Takes the line away, for other output. `in_line`: that does not end with a line feed, and
+  /// nothing is shown until other output does.
   void clear(bool in_line = false);
 
  private:

@@ -36,8 +36,8 @@ T take(Result<T>& result) {
 
 }  // namespace sbx
 
-/// The value of a Result, or return its error from the enclosing function. A GNU statement expression, so that it can
-/// stand inside an initialiser.
+/// The value of a Result, or return its error from the enclosing function. A GNU statement
+/// expression, so that it can stand inside an initialiser.
 #define SBX_TRY(...)                                                          \
   __extension__({                                                             \
     auto sbx_result_ = (__VA_ARGS__);                                         \

@@ -9,8 +9,8 @@
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 
-/// Signals of this process, blocked and read from a descriptor: no handler of ours ever runs. Children inherit mask and
-/// dispositions.
+/// Signals of this process, blocked and read from a descriptor: no handler of ours ever runs.
+/// Children inherit mask and dispositions.
 namespace sbx::signals {
 
 /// Those that end a process from outside.
@@ -26,7 +26,8 @@ enum class Ignored : std::uint8_t { stays_ignored, is_taken_too };
                                     Ignored ignored = Ignored::stays_ignored);
 /// The next that came through such a descriptor; 0 for none.
 [[nodiscard]] int next(int fd);
-/// In a child: the signals that end or stop a process, and SIGCHLD, have their default action, and none is blocked.
+/// In a child: the signals that end or stop a process, and SIGCHLD, have their default action, and
+/// none is blocked.
 void take_defaults();
 
 /// Blocked while it lives. A signal that came and was not read acts when this ends.

@@ -82,7 +82,8 @@ Result<std::pair<UniqueFd, UniqueFd>> make_packet_pair() {
 
 namespace {
 
-/// The caller's descriptor may be non-blocking; its flags are not ours to change. An error shows in the next call.
+/// The caller's descriptor may be non-blocking; its flags are not ours to change. An error shows in
+/// the next call.
 void wait_for(int fd, short events) {
   pollfd wait{.fd = fd, .events = events, .revents = 0};
   (void)retry_interrupted([&] { return ::poll(&wait, 1, -1); });

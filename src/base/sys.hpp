@@ -30,8 +30,8 @@ struct Pipe {
 /// A SOCK_SEQPACKET pair.
 [[nodiscard]] Result<std::pair<UniqueFd, UniqueFd>> make_packet_pair();
 
-/// Opens what a caller has named, for reading. Never waits for the writer of a FIFO: a named one that
-/// no process has open for writing is an error. Errors: host "no-writer".
+/// Opens what a caller has named, for reading. Never waits for the writer of a FIFO: a named one
+/// that no process has open for writing is an error. Errors: host "no-writer".
 [[nodiscard]] Result<UniqueFd> open_to_read(const std::string& path);
 /// The whole of a (small or /proc) file, at most `limit` bytes.
 [[nodiscard]] Result<std::string> read_file(const std::string& path, std::size_t limit);

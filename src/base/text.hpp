@@ -14,11 +14,11 @@ namespace sbx {
 /// Nothing where the text is not base64; line feeds in it are allowed.
 [[nodiscard]] std::optional<std::string> base64_bytes(std::string_view text);
 /// For messages: control characters (C0, DEL, C1), characters that reorder the text around them and
-/// bytes that are not UTF-8 as \xNN, so that no text from inside the sandbox can steer a terminal or
-/// fake a line of ours.
+/// bytes that are not UTF-8 as \xNN, so that no text from inside the sandbox can steer a terminal
+/// or fake a line of ours.
 [[nodiscard]] std::string printable(std::string_view bytes);
-/// At most `most` bytes (100 at least) where one long word makes it longer: the middle of that is left out. What is
-/// more than twice as long is cut whatever its words.
+/// At most `most` bytes (100 at least) where one long word makes it longer: the middle of that is
+/// left out. What is more than twice as long is cut whatever its words.
 [[nodiscard]] std::string shortened(std::string text, std::size_t most);
 /// Length of the valid UTF-8 sequence at the start of `bytes`, 0 if there is none.
 [[nodiscard]] std::size_t sequence_length(std::string_view bytes);

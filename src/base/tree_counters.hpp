@@ -29,8 +29,8 @@ class TreeCounters {
   virtual void quiet_alarm() = 0;
   /// Processes that the kernel killed for lack of memory, whichever limit was reached.
   [[nodiscard]] virtual std::uint64_t memory_kills() const = 0;
-  /// How often a process was killed because the group's own limit was reached; 0 after a kill: a limit
-  /// further out, or the host itself, was the cause.
+  /// How often a process was killed because the group's own limit was reached; 0 after a kill: a
+  /// limit further out, or the host itself, was the cause.
   [[nodiscard]] virtual std::uint64_t memory_limit_met() const = 0;
   [[nodiscard]] virtual std::uint64_t memory_used() const = 0;
   [[nodiscard]] virtual std::uint64_t memory_peak() const = 0;

@@ -35,7 +35,8 @@ class Acquisition {
   std::string why_;  ///< not empty: polled, because of this
 };
 
-/// Removes the groups that a dead sbx left where this one would make its own. What can't be removed stays.
+/// Removes the groups that a dead sbx left where this one would make its own. What can't be removed
+/// stays.
 void sweep_left_groups();
 
 }  // namespace sbx::cgroup

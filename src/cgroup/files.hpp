@@ -7,7 +7,8 @@
 
 #include "base/result.hpp"
 
-/// Reads and writes the files of a control group. `folder` is a descriptor, or AT_FDCWD with a path in `name`.
+/// Reads and writes the files of a control group. `folder` is a descriptor, or AT_FDCWD with a path
+/// in `name`.
 namespace sbx::cgroup {
 
 /// Of a quota of CPU time, in microseconds: its period, and the shortest that the kernel accepts.

@@ -20,8 +20,8 @@ namespace sbx::cgroup {
 class Group : public TreeCounters {
  public:
   /// Errors: setup (a file that was writable refuses the value).
-  /// Of `budgets`: memory (tmpfs, page tables and what else the kernel holds for the tree included; swap 0), processes
-  /// (tasks, PID 1 of the sandbox not counted), cpus.
+  /// Of `budgets`: memory (tmpfs, page tables and what else the kernel holds for the tree included;
+  /// swap 0), processes (tasks, PID 1 of the sandbox not counted), cpus.
   [[nodiscard]] virtual Status limit(const Budgets& budgets) = 0;
 
   /// The directory for CLONE_INTO_CGROUP; -1: PID 1 joins after the clone.
@@ -32,17 +32,18 @@ class Group : public TreeCounters {
   /// 6.18 against 0.1 ms). Empty where the clone does it.
   [[nodiscard]] virtual std::vector<int> joins() const = 0;
 
-  /// Call it before limit() and before the sandbox starts: groups can then be made inside, one for each call. A kill for
-  /// lack of memory ends one call, not the sandbox. Errors: setup.
+  /// Call it before limit() and before the sandbox starts: groups can then be made inside, one for
+  /// each call. A kill for lack of memory ends one call, not the sandbox. Errors: setup.
   [[nodiscard]] virtual Status hold() = 0;
-  /// A group inside a held one, without limits of its own. It must be destroyed first. Errors: host.
+  /// A group inside a held one, without limits of its own. It must be destroyed first. Errors:
+  /// host.
   [[nodiscard]] virtual Result<std::unique_ptr<Group>> make_inner() = 0;
   /// Borrowed: what a process that makes groups inside needs of this one.
   [[nodiscard]] virtual std::vector<int> descriptors() const = 0;
   /// Removes the groups inside that a dead process made and left.
   virtual void sweep_inner() = 0;
-  /// Bytes that the kernel can't take back without ending a process: memory of processes, files in memory, and what the
-  /// kernel holds for them.
+  /// Bytes that the kernel can't take back without ending a process: memory of processes, files in
+  /// memory, and what the kernel holds for them.
   [[nodiscard]] virtual std::uint64_t memory_held() const = 0;
   /// Moves a process into this group; only where joins() is empty (cgroup v2). Errors: setup.
   [[nodiscard]] virtual Status move(pid_t pid) = 0;

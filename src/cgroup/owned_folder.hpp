@@ -8,13 +8,15 @@
 
 namespace sbx::cgroup {
 
-/// A control group that sbx made: its directory, held by a descriptor, and removed by the destructor.
+/// A control group that sbx made: its directory, held by a descriptor, and removed by the
+/// destructor.
 ///
-/// An extended attribute marks the group as sbx's: another program could use the same name. An flock(2) on the directory
-/// shows that its supervisor lives, because it ends with the supervisor's descriptor: pids are reused and mean nothing in another PID namespace, while
-/// every mount of a hierarchy, in whatever namespace, shows the same inodes and so the same lock.
-/// sbx locks a group before it marks it, and examines marked groups only, so that no other sbx
-/// removes a group that is just being made.
+/// An extended attribute marks the group as sbx's: another program could use the same name. An
+/// flock(2) on the directory shows that its supervisor lives, because it ends with the supervisor's
+/// descriptor: pids are reused and mean nothing in another PID namespace, while every mount of a
+/// hierarchy, in whatever namespace, shows the same inodes and so the same lock. sbx locks a group
+/// before it marks it, and examines marked groups only, so that no other sbx removes a group that
+/// is just being made.
 class OwnedFolder {
  public:
   OwnedFolder() = default;

@@ -9,8 +9,8 @@
 #include "base/result.hpp"
 #include "cgroup/hierarchies.hpp"
 
-/// A systemd scope with a delegated group, made by the caller's own manager: for a user at a terminal, because the group
-/// of a login session is not delegated.
+/// A systemd scope with a delegated group, made by the caller's own manager: for a user at a
+/// terminal, because the group of a login session is not delegated.
 namespace sbx::cgroup {
 
 /// Whether the group `path` (as in /proc/self/cgroup) is a login session of `uid` or an application

@@ -194,7 +194,8 @@ class UnifiedGroup final : public Group {
   [[nodiscard]] int folder() const override { return held_ ? init_.fd() : folder_.fd(); }
   [[nodiscard]] std::vector<int> joins() const override { return {}; }
 
-  /// A group whose children have controllers has no processes itself (cgroups(7)): PID 1 gets a group of its own.
+  /// A group whose children have controllers has no processes itself (cgroups(7)): PID 1 gets a
+  /// group of its own.
   Status hold() override {
     init_ = SBX_TRY(make_marked(folder_.path()));
     held_ = true;
@@ -221,8 +222,8 @@ class UnifiedGroup final : public Group {
   [[nodiscard]] Alarm memory_alarm() const override { return {events_.get(), EPOLLPRI}; }
   /// Reading is what makes it quiet: kernfs notes what this descriptor has seen.
   void quiet_alarm() override { (void)events(); }
-  /// memory.events counts kills in the groups below too. A call's group ends the call, which says so itself; the
-  /// group around it counts its own processes only.
+  /// memory.events counts kills in the groups below too. A call's group ends the call, which says
+  /// so itself; the group around it counts its own processes only.
   [[nodiscard]] std::uint64_t memory_kills() const override {
     if (held_)
       return number_of(read_text(folder_.fd(), "memory.events.local").value_or(""), "oom_kill");

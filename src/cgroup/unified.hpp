@@ -46,8 +46,8 @@ struct Caller {
 /// Errors: host; the message names the reason.
 [[nodiscard]] Result<Spot> find_spot(const GroupPath& own, const Caller& caller);
 
-/// True if the whole hierarchy has no memory controller: the kernel was booted without. False in a cgroup namespace, which
-/// doesn't show it.
+/// True if the whole hierarchy has no memory controller: the kernel was booted without. False in a
+/// cgroup namespace, which doesn't show it.
 [[nodiscard]] bool lacks_memory_controller(const GroupPath& own);
 
 /// The limits of the groups from `own` up to what is mounted.

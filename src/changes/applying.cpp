@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::size_t kLongestAnswer = 100;
 
-/// Signals that would end the process are noted instead; one that comes after all is done is too late to matter.
+/// Signals that would end the process are noted instead; one that comes after all is done is too
+/// late to matter.
 class HeldSignals {
  public:
   HeldSignals() = default;
@@ -87,7 +88,8 @@ bool agreed(const workspace::Copy& copy, const workspace::Selection& selection, 
   return answered_yes(signals);
 }
 
-/// A directory that could not be looked into, and the kernel's answer. A tree that is nested too deep to be opened has a path of several pages.
+/// A directory that could not be looked into, and the kernel's answer. A tree that is nested too
+/// deep to be opened has a path of several pages.
 std::string unread_words(const workspace::Left& unread) {
   constexpr std::size_t kShown = 100;
   const std::string& path = unread.path;

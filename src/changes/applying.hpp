@@ -7,8 +7,8 @@
 #include "base/unique_fd.hpp"
 #include "workspace/apply.hpp"
 
-/// The conversation around an application: preview, question, words; shared by `sbx run --apply` and
-/// `sbx changes apply`.
+/// The conversation around an application: preview, question, words; shared by `sbx run --apply`
+/// and `sbx changes apply`.
 namespace sbx::changes {
 
 enum class Preview : std::uint8_t { none, names, everything };

@@ -228,7 +228,8 @@ Status BringOut::apply(const workspace::ChangeSet& changes, const Outcome& outco
   all_met_ = end.all_met;
   if (keeps) return keep_rest(changes, outcome, run, silent);
   if (!was_no) return {};
-  // Whoever said no asked for nothing more: that there is no place to keep it is no failure of the run.
+  // Whoever said no asked for nothing more: that there is no place to keep it is no failure of the
+  // run.
   if (const Status kept = keep_rest(changes, outcome, run, silent); !kept && !silent)
     write_stderr("sbx: the changes are gone: " + printable(kept.error().text()) + "\n");
   return {};
@@ -246,7 +247,8 @@ Status BringOut::keep_rest(const workspace::ChangeSet& changes, const Outcome& o
   if (rest.changes.empty()) return {};
   const Store store = SBX_TRY(Store::open_or_make(state_folder_));
   done_.kept = SBX_TRY(store.keep(facts_of(outcome, run, kRest), copy_, rest));
-  // No more than was asked for: the set has the other changes too, and protected names are applied by name.
+  // No more than was asked for: the set has the other changes too, and protected names are applied
+  // by name.
   std::string names;
   for (const std::string& pattern : options_.patterns) names += " " + shell_word(pattern);
   if (names.empty() && std::ranges::all_of(done_.applied->left, is_protected) &&

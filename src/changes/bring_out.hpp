@@ -46,14 +46,14 @@ class BringOut {
            std::string state_folder)
       : options_(options), policy_(policy), plan_(plan), state_folder_(std::move(state_folder)) {}
 
-  /// Call it before the run, so that a mistake ends it early. Makes the directory of --out and that of --keep.
-  /// Errors: usage, policy, host.
+  /// Call it before the run, so that a mistake ends it early. Makes the directory of --out and that
+  /// of --keep. Errors: usage, policy, host.
   [[nodiscard]] Status prepare();
   /// Where the run leaves its private workspace; null if it is not needed.
   [[nodiscard]] workspace::Copy* copy(bool for_record);
 
-  /// Call it after the run: does what was requested and reports it on stderr. `run`: the id of the record. Continues
-  /// after a failure. Errors: host, the first.
+  /// Call it after the run: does what was requested and reports it on stderr. `run`: the id of the
+  /// record. Continues after a failure. Errors: host, the first.
   [[nodiscard]] Status finish(Outcome& outcome, const std::string& run, bool silent,
                               const Paint& paint);
 

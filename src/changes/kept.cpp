@@ -76,7 +76,8 @@ void remove_set(int store, const std::string& name) {
   (void)held::remove_directory(store, name);  // what is left is looked at next time
 }
 
-/// A set that is being written: a locked directory with a temporary name, removed unless it is finished.
+/// A set that is being written: a locked directory with a temporary name, removed unless it is
+/// finished.
 class Draft {
  public:
   static Result<Draft> make(int store) {

@@ -31,8 +31,8 @@ class Store {
   [[nodiscard]] static Result<Store> open(const std::string& state_folder);
 
   [[nodiscard]] bool has(const std::string& name) const;
-  /// Writes a set under `facts.name`, or under "NAME-2" and so on where that came to be taken, in one
-  /// step; gives what is known of it then. Errors: host (no room).
+  /// Writes a set under `facts.name`, or under "NAME-2" and so on where that came to be taken, in
+  /// one step; gives what is known of it then. Errors: host (no room).
   [[nodiscard]] Result<KeptFacts> keep(KeptFacts facts, const Copy& copy,
                                        const ChangeSet& changes) const;
   /// Newest last. A set that can't be read has only a name and `outcome`, the reason.

@@ -35,8 +35,8 @@ struct Manifest {
 [[nodiscard]] std::string write_manifest(const Manifest& manifest);
 
 enum class Part : bool { facts, everything };
-/// `name`: the set's, for messages. Errors: host "broken-set", with the number of the line: no path in it leads out of the
-/// workspace, no content out of the set.
+/// `name`: the set's, for messages. Errors: host "broken-set", with the number of the line: no path
+/// in it leads out of the workspace, no content out of the set.
 [[nodiscard]] Result<Manifest> parse_manifest(const std::string& name, std::string_view text,
                                               Part part);
 

@@ -14,8 +14,8 @@ using workspace::Left;
 
 struct Patch {
   std::string text;
-  /// what the patch can't hold: binary files, files over 1 MiB, modes that git does not keep, and what
-  /// comes after kLongestPatch
+  /// what the patch can't hold: binary files, files over 1 MiB, modes that git does not keep, and
+  /// what comes after kLongestPatch
   std::vector<Left> left;
 };
 

@@ -84,8 +84,8 @@ std::vector<Group> grouped(const std::vector<Change>& changes, ChangeKind kind) 
   return groups;
 }
 
-/// Files that every git command rewrites and no user reads: objects, logs, the index. Not hooks, settings and branches,
-/// which control git.
+/// Files that every git command rewrites and no user reads: objects, logs, the index. Not hooks,
+/// settings and branches, which control git.
 bool is_git_bookkeeping(const Change& change) {
   constexpr auto kDirectories = std::to_array<std::string_view>({"objects", "logs"});
   constexpr auto kFiles =

@@ -14,13 +14,14 @@ namespace sbx::changes {
 
 enum class Texts : bool { left_out, shown };
 
-/// `--diff` and the preview of `--apply`, headed "sbx: 3 changes … in DIRECTORY". `rest` says where what
-/// is beyond the caps can be read.
+/// `--diff` and the preview of `--apply`, headed "sbx: 3 changes … in DIRECTORY". `rest` says where
+/// what is beyond the caps can be read.
 [[nodiscard]] std::string changes_words(const workspace::Copy& copy,
                                         const workspace::ChangeSet& changes, Texts texts,
                                         const Paint& paint,
                                         const std::string& rest = "--report FILE");
-/// The same without the head, for an answer on stdout. `stale`: names that the host has changed since the run.
+/// The same without the head, for an answer on stdout. `stale`: names that the host has changed
+/// since the run.
 [[nodiscard]] std::string listing_words(const workspace::Copy& copy,
                                         const workspace::ChangeSet& changes, Texts texts,
                                         const Paint& paint, const std::string& rest,

@@ -19,7 +19,8 @@ int print(const std::string& text) {
 
 namespace {
 
-/// Where the next letter of a terminal begins: after an escape sequence, or a letter of several bytes.
+/// Where the next letter of a terminal begins: after an escape sequence, or a letter of several
+/// bytes.
 struct Step {
   std::size_t bytes = 1;
   std::size_t width = 1;

@@ -29,12 +29,14 @@ void add_option(CLI::App& app, const OptionRow& row) {
     if (value.starts_with('[')) option->expected(0, 1);
   }
   option->group(row.group);
-  // The raw results are read below, so CLI11 must not reduce or split them: "[a,b]" stays one value.
+  // The raw results are read below, so CLI11 must not reduce or split them: "[a,b]" stays one
+  // value.
   option->allow_extra_args(false);
   option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
-/// The words of a closed choice, lower case and separated by bars: "none|host", but not "inherit|null|FILE".
+/// The words of a closed choice, lower case and separated by bars: "none|host", but not
+/// "inherit|null|FILE".
 std::vector<std::string> choices_of(std::string_view value) {
   std::vector<std::string> choices;
   const bool closed = value.find('|') != std::string_view::npos &&
@@ -196,7 +198,8 @@ Status parse_options(const CommandRow& row, std::span<const char* const> argumen
   try {
     CLI::App app;
     app.set_help_flag();
-    // Declaring all options of `run` would cost 85 us a start: CLI11 compares each new name with all others.
+    // Declaring all options of `run` would cost 85 us a start: CLI11 compares each new name with
+    // all others.
     for (const OptionRow* used : split.used) add_option(app, *used);
     std::reverse(split.own.begin(), split.own.end());  // CLI11 takes its vector from the back
     app.parse(std::move(split.own));

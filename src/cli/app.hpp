@@ -11,12 +11,12 @@
 /// Parses the command line. CLI11 is included only by app.cpp.
 namespace sbx::cli {
 
-/// Takes argv without its first element. Keeps everything from the first operand of `run` on byte for byte. Errors:
-/// usage, with a suggestion if a similar name exists.
+/// Takes argv without its first element. Keeps everything from the first operand of `run` on byte
+/// for byte. Errors: usage, with a suggestion if a similar name exists.
 [[nodiscard]] Result<Invocation> parse_command_line(std::span<const char* const> arguments);
 
-/// For a command that writes a record, with an invalid command line: the readable output options, so that the record
-/// reaches its destination.
+/// For a command that writes a record, with an invalid command line: the readable output options,
+/// so that the record reaches its destination.
 [[nodiscard]] Invocation salvage_output(std::span<const char* const> arguments);
 
 /// The tree as plain data, for help and man pages.

@@ -14,8 +14,8 @@ class CellResults {
   /// Makes the directory where there is none. Errors: usage "out-unusable" (a symbolic link too).
   [[nodiscard]] static Result<CellResults> open(const std::string& folder);
 
-  /// Writes the values of a record and names their files in it. Never over a file that is there, and 1,000 files
-  /// at most. Errors: host (some are not written).
+  /// Writes the values of a record and names their files in it. Never over a file that is there,
+  /// and 1,000 files at most. Errors: host (some are not written).
   Status save(Json& record, bool pictures_only = false) const;
 
  private:

@@ -10,9 +10,9 @@
 
 namespace sbx::cli {
 
-/// One stream of a cell, read by its client in step with the cell's events, each of which names how much of the stream
-/// comes before it. The session sends an event before it passes on what was written later: whoever has read the stream
-/// looks for events before delivering.
+/// One stream of a cell, read by its client in step with the cell's events, each of which names how
+/// much of the stream comes before it. The session sends an event before it passes on what was
+/// written later: whoever has read the stream looks for events before delivering.
 class CellStream {
  public:
   using Deliver = std::function<void(std::string_view bytes)>;
@@ -25,7 +25,8 @@ class CellStream {
   bool read();
   /// True if something is read and not delivered.
   [[nodiscard]] bool has_some() const { return !read_.empty(); }
-  /// Delivers what was written before an event, to the byte `position`; waits for it a moment where it is on its way.
+  /// Delivers what was written before an event, to the byte `position`; waits for it a moment where
+  /// it is on its way.
   void deliver_until(std::uint64_t position);
   /// Delivers what has been read.
   void deliver();

@@ -7,16 +7,19 @@
 #include "base/tell.hpp"
 #include "base/unique_fd.hpp"
 
-/// What `session eval` and `run --cells` have in common: a cell's answer in words, and the signals that end them.
+/// What `session eval` and `run --cells` have in common: a cell's answer in words, and the signals
+/// that end them.
 namespace sbx::cli {
 
-/// Takes the signals that end this process, except ignored ones: the cell is told first. Errors: internal.
+/// Takes the signals that end this process, except ignored ones: the cell is told first. Errors:
+/// internal.
 [[nodiscard]] Result<UniqueFd> take_ending_signals();
 
 /// Of a value: its data, by media type.
 [[nodiscard]] bool has_picture(const Json& data);
-/// Prints a value of a cell's answer, and what was left out of it. `cure`: the end of the sentence about a picture that
-/// is saved nowhere; empty: nothing is said. False where stdout can't be written.
+/// Prints a value of a cell's answer, and what was left out of it. `cure`: the end of the sentence
+/// about a picture that is saved nowhere; empty: nothing is said. False where stdout can't be
+/// written.
 [[nodiscard]] bool show_result(const Json& result, bool quiet, const std::string& cure);
 /// The traceback of an error.
 void tell_error(const Json& error, const Paint& paint);

@@ -6,8 +6,8 @@
 #include "cli/options.hpp"
 #include "cli/take.hpp"
 
-/// Every command. options.cpp has the options of `run`. The rows of other commands are made on demand, so that a run
-/// doesn't pay for them.
+/// Every command. options.cpp has the options of `run`. The rows of other commands are made on
+/// demand, so that a run doesn't pay for them.
 namespace sbx::cli {
 namespace {
 

@@ -16,7 +16,8 @@ struct CommandRow {
   const char* text;
   Standing standing;
   std::span<const OptionRow> (*options)();
-  /// Operands of its own before a program's words, which are taken byte for byte; -1: it starts no program.
+  /// Operands of its own before a program's words, which are taken byte for byte; -1: it starts no
+  /// program.
   int before_program = -1;
 };
 

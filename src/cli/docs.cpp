@@ -73,8 +73,8 @@ std::string argument(std::string_view text) {
   return result;
 }
 
-/// True for literal text: "sbx", "limits.disk_on", "--lang", "sbx-run(1)". Prose begins with letters and hyphens
-/// only.
+/// True for literal text: "sbx", "limits.disk_on", "--lang", "sbx-run(1)". Prose begins with
+/// letters and hyphens only.
 bool is_literal(std::string_view word) {
   while (word.ends_with(',') || word.ends_with(':') || word.ends_with(';')) word.remove_suffix(1);
   return word == "sbx" || !std::all_of(word.begin(), word.end(), [](unsigned char c) {
@@ -150,8 +150,8 @@ std::vector<OptionDoc> own_options(const CommandDoc& doc) {
   return own;
 }
 
-/// "Nm sbx Cm policy show Oo Fl \-origin Oc Ar POLICY": brackets around each option, or "options" for many. (Op would
-/// take the rest of the line.)
+/// "Nm sbx Cm policy show Oo Fl \-origin Oc Ar POLICY": brackets around each option, or "options"
+/// for many. (Op would take the rest of the line.)
 std::string synopsis(const CommandDoc& doc, const std::vector<OptionDoc>& options) {
   constexpr std::size_t kShown = 5;
   std::string text = fmt::format("Nm sbx Cm {}", doc.name);
@@ -367,7 +367,8 @@ constexpr std::array kRegions{
     Region{"system call groups", groups},     Region{"built-in policies", builtin_policies},
     Region{"error codes", error_codes},       Region{"session commands", session_commands}};
 
-/// Sets the line ".Os" to the product and its version: otherwise a page's footer names the system that formats it.
+/// Sets the line ".Os" to the product and its version: otherwise a page's footer names the system
+/// that formats it.
 std::string with_version(std::string page) {
   constexpr std::string_view kLine = "\n.Os";
   const auto begin = page.find(kLine);

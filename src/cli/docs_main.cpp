@@ -10,9 +10,9 @@
 #include "cli/docs.hpp"
 #include "cli/policy/schema.hpp"
 
-// sbx-docs write|check TREE: generates the documents of a source tree, or reports those that are out of date.
-// sbx-docs list: everything a user can type or read, one kind and name per line, for the test that looks each up in
-// pages, policies and tests.
+// sbx-docs write|check TREE: generates the documents of a source tree, or reports those that are
+// out of date. sbx-docs list: everything a user can type or read, one kind and name per line, for
+// the test that looks each up in pages, policies and tests.
 namespace {
 
 using sbx::Result;

@@ -4,10 +4,12 @@
 #include <string>
 #include <string_view>
 
-/// What people type out of habit with docker, E2B, Jupyter and bubblewrap, and the form that does it here.
+/// What people type out of habit with docker, E2B, Jupyter and bubblewrap, and the form that does
+/// it here.
 namespace sbx::cli {
 
-/// A command line of sbx for words that name no command, such as "exec box ls"; empty if it is no known habit.
+/// A command line of sbx for words that name no command, such as "exec box ls"; empty if it is no
+/// known habit.
 [[nodiscard]] std::string command_habit(std::span<const char* const> arguments);
 
 /// What does here what an option of another tool does there; empty if it is no known habit.

@@ -16,8 +16,9 @@ struct Sheet {
   std::size_t width = 80;
 };
 
-/// Help for one command: options by group, examples, exit statuses. "" is the program itself, with all commands by
-/// group; the first word of several commands lists these. Empty if there is no such command.
+/// Help for one command: options by group, examples, exit statuses. "" is the program itself, with
+/// all commands by group; the first word of several commands lists these. Empty if there is no such
+/// command.
 [[nodiscard]] std::string help_text(const std::vector<CommandDoc>& tree, std::string_view command,
                                     const Sheet& sheet);
 

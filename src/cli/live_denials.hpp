@@ -7,8 +7,8 @@
 
 namespace sbx::cli {
 
-/// Tells a person at a terminal the first refusal of each kind when it happens: a program that tries again for a minute
-/// would hide the reason until its end. Passes every event on.
+/// Tells a person at a terminal the first refusal of each kind when it happens: a program that
+/// tries again for a minute would hide the reason until its end. Passes every event on.
 class LiveDenials : public Events {
  public:
   /// `next` is borrowed and may be null.

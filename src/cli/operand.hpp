@@ -16,8 +16,9 @@ struct PathOperand {
 
 enum class Target : std::uint8_t { absolute, anywhere };
 
-/// PATH[:TARGET], split at the first colon. A colon in a name is written `\:`, and a backslash before it `\\`. Never
-/// consults the file system: the same text always means the same. Errors: usage.
+/// PATH[:TARGET], split at the first colon. A colon in a name is written `\:`, and a backslash
+/// before it `\\`. Never consults the file system: the same text always means the same. Errors:
+/// usage.
 [[nodiscard]] Result<PathOperand> split_path_operand(std::string_view text, std::string_view option,
                                                      Target target = Target::absolute);
 

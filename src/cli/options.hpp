@@ -6,8 +6,8 @@
 #include "base/result.hpp"
 #include "cli/invocation.hpp"
 
-/// Options and commands as rows. cli/app builds the CLI11 tree from them; help and man pages walk that tree, and completions
-/// walk the rows.
+/// Options and commands as rows. cli/app builds the CLI11 tree from them; help and man pages walk
+/// that tree, and completions walk the rows.
 namespace sbx::cli {
 
 enum class Repeat : std::uint8_t { last_wins, each_counts };
@@ -15,7 +15,8 @@ inline constexpr auto kOnce = Repeat::last_wins;
 
 struct OptionRow {
   const char* names;  ///< CLI11 form: "-p,--policy"
-  /// Empty for a switch; "a|b" (lower case) for a closed choice; in brackets if the value is optional.
+  /// Empty for a switch; "a|b" (lower case) for a closed choice; in brackets if the value is
+  /// optional.
   const char* value;
   const char* group;
   Repeat repeat;

@@ -115,7 +115,8 @@ Status ReportTargets::prepare_file(const std::string& path) {
     return unwritable(path, EISDIR);
   folder_ = UniqueFd(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder_.valid()) return unwritable(path, errno);
-  // By the effective ids: a rename needs write and search permission on the directory, not on the file.
+  // By the effective ids: a rename needs write and search permission on the directory, not on the
+  // file.
   if (::faccessat(folder_.get(), ".", W_OK | X_OK, AT_EACCESS) != 0) return unwritable(path, errno);
   return {};
 }

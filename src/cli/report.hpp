@@ -11,8 +11,8 @@
 
 namespace sbx::cli {
 
-/// The destinations of the record. Prepared before the run, so that an unwritable one is reported before anything
-/// happens.
+/// The destinations of the record. Prepared before the run, so that an unwritable one is reported
+/// before anything happens.
 class ReportTargets {
  public:
   /// Errors: usage (no such directory, not writable, descriptor not open for writing). Creates
@@ -23,13 +23,14 @@ class ReportTargets {
   [[nodiscard]] bool any() const {
     return to_stdout_ || descriptor_ >= 0 || !file_name_.empty() || device_.valid();
   }
-  /// True if every destination can take that many bytes without waiting for its reader: a pipe that is ready has room
-  /// for PIPE_BUF, pipe(7).
+  /// True if every destination can take that many bytes without waiting for its reader: a pipe that
+  /// is ready has room for PIPE_BUF, pipe(7).
   [[nodiscard]] bool take_at_once(std::size_t size) const;
-  /// The pipes and sockets, if all destinations are such: when all their readers have left, nobody waits for the
-  /// record.
+  /// The pipes and sockets, if all destinations are such: when all their readers have left, nobody
+  /// waits for the record.
   [[nodiscard]] std::vector<int> readers() const;
-  /// Writes the record to every destination, even after an error. Errors: host (disk full, reader gone).
+  /// Writes the record to every destination, even after an error. Errors: host (disk full, reader
+  /// gone).
   [[nodiscard]] Status write(std::string_view record) const;
 
  private:

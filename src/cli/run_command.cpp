@@ -36,8 +36,9 @@ namespace {
           .hint = "write the record beside the log: --report FILE"};
 }
 
-/// Blocks signals once the record is complete: a later signal must not change the exit status that the record
-/// reports. They stay unblocked before a write that may wait for its reader, so that sbx can still be ended.
+/// Blocks signals once the record is complete: a later signal must not change the exit status that
+/// the record reports. They stay unblocked before a write that may wait for its reader, so that sbx
+/// can still be ended.
 void hold_signals() {
   (void)signals::take();  // nobody reads them
 }
@@ -49,7 +50,8 @@ std::string stage_lines(const std::vector<Stamp>& stamps) {
   return text;
 }
 
-/// One `sbx run`: turns the command line into a request, and the answer into messages, record and exit status.
+/// One `sbx run`: turns the command line into a request, and the answer into messages, record and
+/// exit status.
 class RunCommand {
  public:
   RunCommand(const Invocation& typed, const OwnProcess& process)
@@ -186,7 +188,8 @@ class RunCommand {
     return report(status);
   }
 
-  /// The record is part of the job: failure to deliver it is a failure of sbx, unless sbx had already failed.
+  /// The record is part of the job: failure to deliver it is a failure of sbx, unless sbx had
+  /// already failed.
   int report(int status) {
     const bool keeps = keeps_record();
     if (events_) {

@@ -17,8 +17,8 @@ struct OwnProcess {
 /// `sbx run`. Returns its exit status.
 [[nodiscard]] int run_command(const Invocation& typed, const OwnProcess& process);
 
-/// Handles an invalid command line of `sbx run`: reports the error on stderr and, if `typed` still requests one, in a
-/// record.
+/// Handles an invalid command line of `sbx run`: reports the error on stderr and, if `typed` still
+/// requests one, in a record.
 [[nodiscard]] int refuse_run(const Invocation& typed, const Error& error);
 
 }  // namespace sbx::cli

@@ -64,8 +64,9 @@ class SessionLife {
   static Result<SessionLife> watch(const host::Host& host, const std::string& name) {
     return SessionLife(SBX_TRY(session::connect_to(host, name)));
   }
-  /// From here on the end of the session is SIGHUP to this process, which is as if the user's terminal were gone. It is
-  /// sent by the kernel, so nothing that is typed after the end comes before it.
+  /// From here on the end of the session is SIGHUP to this process, which is as if the user's
+  /// terminal were gone. It is sent by the kernel, so nothing that is typed after the end comes
+  /// before it.
   Status hang_up_at_its_end() {
     (void)std::signal(SIGHUP, SIG_DFL);  // nohup is for what asks nobody
     const int flags = ::fcntl(socket_.get(), F_GETFL);
@@ -537,8 +538,8 @@ class SessionCommand {
     return printed != kDone || part(seen, "left").empty() ? printed : kFindings;
   }
 
-  /// The session only makes a snapshot, and its calls go on. This process asks and applies: nothing is left to answer
-  /// once it has ended.
+  /// The session only makes a snapshot, and its calls go on. This process asks and applies: nothing
+  /// is left to answer once it has ended.
   Result<int> apply() const {
     const bool asks = !typed_.bring_out.yes;
     SBX_TRY(changes::check_asking(asks));
@@ -549,7 +550,8 @@ class SessionCommand {
       if (!typed_.output.json) write_stderr("sbx: nothing was changed, so nothing is applied\n");
       return applied({{"applied", nullptr}, {"incomplete", !patterns.empty()}});
     }
-    // Signals wait: apply_changes() takes them; one that comes before or after keeps no snapshot from being dropped.
+    // Signals wait: apply_changes() takes them; one that comes before or after keeps no snapshot
+    // from being dropped.
     const signals::Held held(signals::kEnding, signals::Ignored::is_taken_too);
     const Snapshot snapshot = SBX_TRY(Snapshot::of(made));
     changes::Kept kept = SBX_TRY(snapshot.load());

@@ -44,7 +44,8 @@ class Exec {
     return deliver(answer->record, answer->status);
   }
 
-  /// For what keeps the call from being asked for: says it, and writes the record where one is wanted.
+  /// For what keeps the call from being asked for: says it, and writes the record where one is
+  /// wanted.
   int refuse(const Error& error, Told told) {
     (void)prepare();
     return told == Told::now ? could_not(error) : note_failure(error);

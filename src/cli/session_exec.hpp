@@ -8,10 +8,12 @@
 
 namespace sbx::cli {
 
-/// Runs what was typed as a call in the session NAME, and delivers its record. Returns the exit status.
+/// Runs what was typed as a call in the session NAME, and delivers its record. Returns the exit
+/// status.
 [[nodiscard]] int session_exec(const Invocation& typed, const host::Host& host,
                                const std::string& name);
-/// For what keeps that from being asked for: says `error`, and writes the record where one is wanted.
+/// For what keeps that from being asked for: says `error`, and writes the record where one is
+/// wanted.
 enum class Told : std::uint8_t { now, already };
 [[nodiscard]] int refuse_exec(const Invocation& typed, const host::Host& host,
                               const std::string& name, const Error& error, Told told = Told::now);

@@ -87,7 +87,8 @@ std::string difference(const policy::Policy& theirs, const policy::Policy& wante
   return {};
 }
 
-/// `run --session` with a policy other than that of the session that lives would run under less than was asked for.
+/// `run --session` with a policy other than that of the session that lives would run under less
+/// than was asked for.
 Status check_same_policy(const Invocation& start, const host::Host& host, const Json& facts) {
   const auto named = host.environment.find("SBX_POLICY");
   const bool is_named = named != host.environment.end() && !named->second.empty();
@@ -117,7 +118,8 @@ Status check_same_policy(const Invocation& start, const host::Host& host, const 
                            fmt::join(causes, " and "), start.session));
 }
 
-/// Relative paths, of the command and of the policy, mean the directory in which the session was started.
+/// Relative paths, of the command and of the policy, mean the directory in which the session was
+/// started.
 Status check_same_directory(const host::Host& host, const Json& facts) {
   const auto exact = [](const Json& names, const char* key) {
     return member_or(names, (std::string(key) + "_b64").c_str(), member_or(names, key, ""));
@@ -179,8 +181,8 @@ void tell_notes(const Json& facts) {
     write_stderr("sbx: " + printable(session::text_of(each)) + "\n");
 }
 
-/// In the session of that name, which is started where it does not live. Several commands may do so at once: one starts it,
-/// and the others wait for that and find it.
+/// In the session of that name, which is started where it does not live. Several commands may do so
+/// at once: one starts it, and the others wait for that and find it.
 struct Joined {
   std::optional<session::StartAnswer> started{};  ///< by this command, or in vain
   std::optional<session::Client> client{};        ///< it lived

@@ -11,8 +11,8 @@
 
 namespace sbx::cli {
 
-/// argv in two parts: sbx's own, with an option and its value as two strings, and the program's, byte for byte. CLI11
-/// 2.1 would reorder and drop arguments of the program, so it gets only `own`.
+/// argv in two parts: sbx's own, with an option and its value as two strings, and the program's,
+/// byte for byte. CLI11 2.1 would reorder and drop arguments of the program, so it gets only `own`.
 struct Split {
   std::vector<std::string> own;
   std::vector<const OptionRow*> used;  ///< each row that occurs in `own`, once

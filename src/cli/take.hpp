@@ -5,8 +5,8 @@
 #include "base/result.hpp"
 #include "cli/invocation.hpp"
 
-/// The action of each option of `run`: checks the form of the value and stores it. Its meaning is left to the
-/// policy's own parsers.
+/// The action of each option of `run`: checks the form of the value and stores it. Its meaning is
+/// left to the policy's own parsers.
 namespace sbx::cli {
 
 /// Errors: usage, "bad-value" and similar, with the option and the expected form.

@@ -10,8 +10,8 @@
 #include "host/host.hpp"
 #include "policy/policy.hpp"
 
-/// What this machine can enforce, determined by trying it in a child process, never by comparing versions. Trials
-/// leave nothing behind.
+/// What this machine can enforce, determined by trying it in a child process, never by comparing
+/// versions. Trials leave nothing behind.
 namespace sbx::doctor {
 
 enum class State : std::uint8_t { ok, weaker, missing };
@@ -40,7 +40,8 @@ struct Finding {
 /// Runs `true` under a policy, in the current directory, as `sbx run` would.
 [[nodiscard]] Finding try_policy(const host::Host& host, const policy::Policy& policy);
 
-/// The budgets and protections of runs, each with its usual or a weaker mechanism, from the trials of the policies.
+/// The budgets and protections of runs, each with its usual or a weaker mechanism, from the trials
+/// of the policies.
 [[nodiscard]] std::vector<Finding> examine_means(const std::vector<Finding>& policies);
 
 /// "ok", "weaker", "missing".

@@ -56,7 +56,8 @@ bool map_ids(uid_t uid, gid_t gid) {
          sys::write_file("/proc/self/gid_map", line(gid));
 }
 
-/// Runs `probe` in the new namespaces. A pipe carries the answer, because an exit status can't hold step times 256.
+/// Runs `probe` in the new namespaces. A pipe carries the answer, because an exit status can't hold
+/// step times 256.
 Answer inside(Answer (*probe)()) {
   auto pipe = sys::make_pipe();
   if (!pipe) return {kClone, errno};

@@ -52,7 +52,8 @@ std::string_view cure_of(const Degraded& item) {
   return {};
 }
 
-/// The command to run: one that ends at once. A policy that allows only some commands is tried with one of those.
+/// The command to run: one that ends at once. A policy that allows only some commands is tried with
+/// one of those.
 plan::RunRequest request_of(const host::Host& host, const policy::Policy& policy) {
   plan::RunRequest request;
   request.after_dashes = true;

@@ -61,7 +61,8 @@ class Search {
       hints_.push_back(std::move(hint));
   }
 
-  /// A program can say anything: only a port that it has called connect(2) for counts. Many name none.
+  /// A program can say anything: only a port that it has called connect(2) for counts. Many name
+  /// none.
   void follow_refused(const LastWord& word) {
     for (const std::uint16_t port : facts_.outcome.loopback_ports) {
       const std::string end = fmt::format(":{}", port);
@@ -112,7 +113,8 @@ class Search {
                 .options = {"--read", std::move(operand)}};
   }
 
-  /// The server is the host's, where one listens there; what is no terminal does not learn whether that is so.
+  /// The server is the host's, where one listens there; what is no terminal does not learn whether
+  /// that is so.
   [[nodiscard]] std::optional<Hint> about_refused(const std::string& address,
                                                   std::uint16_t port) const {
     if (!facts_.plan.network.own_namespace) return std::nullopt;

@@ -21,7 +21,8 @@ struct Facts {
   Reader reader = Reader::unknown;
 };
 
-/// Follows the last words of a program that failed, as far as facts bear them out. Changes nothing and waits for nothing.
+/// Follows the last words of a program that failed, as far as facts bear them out. Changes nothing
+/// and waits for nothing.
 [[nodiscard]] std::vector<Hint> after_failure(const Facts& facts);
 
 /// The files that a run made in its working directory and that went with it.

@@ -94,7 +94,8 @@ std::string_view stripped(std::string_view text) {
   return text;
 }
 
-/// "cat: NAME: No such…", "cannot create NAME: Read-only…", "open NAME: no such…": what stands before the phrase.
+/// "cat: NAME: No such…", "cannot create NAME: Read-only…", "open NAME: no such…": what stands
+/// before the phrase.
 void add_before(std::vector<std::string>& names, std::string_view before) {
   before = stripped(before);
   while (!before.empty() && (before.back() == ':' || before.back() == '(' || before.back() == ','))

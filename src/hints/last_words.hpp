@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-/// What a failed program wrote last, as far as it tells of a refusal. A program can write anything: this only says
-/// where to look.
+/// What a failed program wrote last, as far as it tells of a refusal. A program can write anything:
+/// this only says where to look.
 namespace sbx::hints {
 
 enum class Trouble : std::uint8_t { read_only, missing, refused, module };
@@ -18,8 +18,8 @@ struct LastWord {
   bool operator==(const LastWord&) const = default;
 };
 
-/// Reads the lines of `text`, the last one first, in the forms of shells, Python, Node, R, gcc and others. At most 16
-/// names in all.
+/// Reads the lines of `text`, the last one first, in the forms of shells, Python, Node, R, gcc and
+/// others. At most 16 names in all.
 [[nodiscard]] std::vector<LastWord> last_words(std::string_view text);
 
 }  // namespace sbx::hints

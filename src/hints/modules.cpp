@@ -8,7 +8,8 @@
 namespace sbx::hints {
 namespace {
 
-/// Where an interpreter keeps packages: PREFIX/lib/python3.N/site-packages; Debian's has /usr/lib/python3 too.
+/// Where an interpreter keeps packages: PREFIX/lib/python3.N/site-packages; Debian's has
+/// /usr/lib/python3 too.
 std::vector<std::string> package_folders(const std::string& python) {
   const std::string prefix = plan::parent_of(plan::parent_of(python));
   std::vector<std::string> folders;

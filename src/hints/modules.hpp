@@ -7,8 +7,8 @@
 
 namespace sbx::hints {
 
-/// Another python3 of the caller's PATH whose directories of packages have this module; empty if there is none. Runs
-/// nothing: it looks for the module's directory or file.
+/// Another python3 of the caller's PATH whose directories of packages have this module; empty if
+/// there is none. Runs nothing: it looks for the module's directory or file.
 [[nodiscard]] std::string interpreter_with(const std::string& module, const std::string& chosen,
                                            const host::Host& host, const Places& places);
 

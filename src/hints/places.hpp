@@ -11,12 +11,12 @@
 #include "plan/plan.hpp"
 #include "policy/policy.hpp"
 
-/// What of the host a hint may speak of. A hostile program chooses its last words, so a hint must not tell it, or whoever
-/// reads for it, what is there.
+/// What of the host a hint may speak of. A hostile program chooses its last words, so a hint must
+/// not tell it, or whoever reads for it, what is there.
 namespace sbx::hints {
 
-/// Who reads the hints. What is no terminal may be read by a model for the program: it learns nothing about what is not
-/// below the working directory.
+/// Who reads the hints. What is no terminal may be read by a model for the program: it learns
+/// nothing about what is not below the working directory.
 enum class Reader : std::uint8_t { person, unknown };
 
 class Places {
@@ -28,21 +28,22 @@ class Places {
   /// The path inside that a name means.
   [[nodiscard]] std::string inside(std::string_view name) const;
 
-  /// The path on the host that would have to be shown: it is a regular file or a directory there, is not in the
-  /// sandbox, and may be spoken of. Empty otherwise. Follows links by itself and enters only mounts that mountinfo
-  /// shows as local, so that nothing blocks.
+  /// The path on the host that would have to be shown: it is a regular file or a directory there,
+  /// is not in the sandbox, and may be spoken of. Empty otherwise. Follows links by itself and
+  /// enters only mounts that mountinfo shows as local, so that nothing blocks.
   [[nodiscard]] std::string not_granted(std::string_view name) const;
 
   /// Why and how a path inside is read-only. Empty if it is not. Looks at the plan alone.
   struct ReadOnly {
     bool is_workspace = false;
-    std::string
-        grant;  ///< the host path of the grant that shows it; empty: the system, or nothing shows it
+    std::string grant;  ///< the host path of the grant that shows it; empty: the system, or nothing
+                        ///< shows it
     std::string target;
   };
   [[nodiscard]] std::optional<ReadOnly> read_only(const std::string& path_inside) const;
 
-  /// What a path leads to, by the rule of not_granted(); nothing if it can't be said without blocking.
+  /// What a path leads to, by the rule of not_granted(); nothing if it can't be said without
+  /// blocking.
   struct Seen {
     std::string path;  ///< without links
     host::FileType type{};

@@ -57,7 +57,8 @@ struct Seen {
 };
 enum class Walk : std::uint8_t { into, past, end };
 using Visit = std::function<Walk(const Seen&)>;
-/// Called with a directory, relative to the root, that the caller may not list; empty: the root itself.
+/// Called with a directory, relative to the root, that the caller may not list; empty: the root
+/// itself.
 using Shut = std::function<void(const std::string& folder)>;
 /// Asked of a name, before anything else is known of it; an empty one wants all.
 using Wanted = std::function<bool(std::string_view name)>;
@@ -80,8 +81,8 @@ class Files {
   [[nodiscard]] Result<std::vector<Entry>> list(const std::string& path) const {
     return list(path, nullptr);
   }
-  /// Visits every name below a directory, in no order. Follows no link and enters no mount below it. Enters a directory
-  /// if `visit` returns `into`. Errors: host.
+  /// Visits every name below a directory, in no order. Follows no link and enters no mount below
+  /// it. Enters a directory if `visit` returns `into`. Errors: host.
   [[nodiscard]] virtual Status walk(const std::string& root, const Visit& visit,
                                     const Shut& shut) const = 0;
   /// Whether a tmpfs of this kernel has extended attributes of users (since Linux 6.6).
@@ -149,7 +150,8 @@ struct Host {
   gid_t gid = 0;
   std::vector<gid_t> groups;  ///< supplementary
   mode_t umask = 022;
-  /// CAP_SYS_ADMIN, CAP_SETUID and CAP_SETGID over the initial user namespace: idmapped mounts and a uid of its own.
+  /// CAP_SYS_ADMIN, CAP_SETUID and CAP_SETGID over the initial user namespace: idmapped mounts and
+  /// a uid of its own.
   bool privileged = false;
   std::string
       /// $HOME if an absolute directory owned by the caller, else of the passwd entry; may be empty
@@ -158,23 +160,25 @@ struct Host {
   std::map<std::string, std::string> environment;
   std::vector<std::string> path;  ///< PATH, absolute entries only
   int landlock_abi = 0;           ///< 0: no Landlock
-  /// An emulator of single programs (qemu-user) answers system calls, and lacks those that sandboxes need.
+  /// An emulator of single programs (qemu-user) answers system calls, and lacks those that
+  /// sandboxes need.
   bool emulated = false;
   std::vector<int> cpus;  ///< the caller's affinity
   std::uint64_t memory_available_bytes = 0;
   std::map<int, Rlimit> rlimits;  ///< by RLIMIT_*
   ControlGroup control_group;
   std::shared_ptr<const Files> files;
-  /// Called now and then during a walk through a directory with the number of entries so far, and at its end with 0; may
-  /// be empty.
+  /// Called now and then during a walk through a directory with the number of entries so far, and
+  /// at its end with 0; may be empty.
   std::function<void(const std::string& directory, std::uint64_t entries)> on_walk;
 };
 
-/// What is mounted, in the order of /proc/self/mountinfo. Not part of a Host: reading it costs 0.1 ms,
-/// and only grants of directories need it. Errors: host.
+/// What is mounted, in the order of /proc/self/mountinfo. Not part of a Host: reading it costs 0.1
+/// ms, and only grants of directories need it. Errors: host.
 [[nodiscard]] Result<std::vector<MountPoint>> mounts(const Files& files);
 
-/// Looks at the caller alone: ids, environment and directories. Enough to reach a session. Errors: host (no /proc).
+/// Looks at the caller alone: ids, environment and directories. Enough to reach a session. Errors:
+/// host (no /proc).
 [[nodiscard]] Result<Host> probe_caller();
 /// Looks at the machine too. Errors: host (no /proc). Needs no privileges.
 [[nodiscard]] Result<Host> probe();

@@ -18,9 +18,9 @@ namespace sbx::host {
 [[nodiscard]] std::vector<std::string> absolute_entries(std::string_view path);
 /// MemAvailable of /proc/meminfo in bytes; 0 when it is missing.
 [[nodiscard]] std::uint64_t memory_available(std::string_view meminfo);
-/// True if /proc/self/fdinfo/N of a pidfd shows the process `pid` of this PID namespace itself. "NSpid:" has a number for
-/// each namespace from this one down to the process's own; -1 once the process is reaped, 0 for one that is not below this
-/// namespace, pidfd_open(2).
+/// True if /proc/self/fdinfo/N of a pidfd shows the process `pid` of this PID namespace itself.
+/// "NSpid:" has a number for each namespace from this one down to the process's own; -1 once the
+/// process is reaped, 0 for one that is not below this namespace, pidfd_open(2).
 [[nodiscard]] bool is_of_this_pid_namespace(std::string_view pidfd_facts, pid_t pid);
 /// Mount points of /proc/self/mountinfo in its order, with \040 and its like decoded.
 [[nodiscard]] std::vector<MountPoint> mounts_in(std::string_view mountinfo);

@@ -86,8 +86,8 @@ int landlock_abi() {
   return abi > 0 ? static_cast<int>(abi) : 0;
 }
 
-/// Every kernel that sbx supports has these calls, and refuses the arguments. A filter around sbx may answer ENOSYS for new
-/// calls, but seccomp(2) is older than such filters.
+/// Every kernel that sbx supports has these calls, and refuses the arguments. A filter around sbx
+/// may answer ENOSYS for new calls, but seccomp(2) is older than such filters.
 bool is_emulated() {
   const auto is_absent = [](long result) { return result == -1 && errno == ENOSYS; };
   return is_absent(::syscall(SYS_openat2, -1, nullptr, nullptr, 0)) &&

@@ -16,8 +16,8 @@ bool traces_all() {
          (sets[CAP_TO_INDEX(CAP_SYS_PTRACE)].effective & CAP_TO_MASK(CAP_SYS_PTRACE)) != 0;
 }
 
-/// Shown by the init of this PID namespace, which belongs to somebody else. Where it is the caller's own, as it may be in
-/// a container, nobody can tell.
+/// Shown by the init of this PID namespace, which belongs to somebody else. Where it is the
+/// caller's own, as it may be in a container, nobody can tell.
 bool shows_others() {
   struct stat facts{};
   return ::stat("/proc/1/task", &facts) == 0 && facts.st_uid != ::geteuid();

@@ -11,19 +11,20 @@ namespace sbx::host {
 /// ~/.local/state/sbx. Empty when the caller has no home. Nothing is made.
 [[nodiscard]] std::string state_folder(const Host& host);
 
-/// That, and where it is without XDG_STATE_HOME: what is kept in either is to be trusted by a later run. Empty when the
-/// caller has no home.
+/// That, and where it is without XDG_STATE_HOME: what is kept in either is to be trusted by a later
+/// run. Empty when the caller has no home.
 [[nodiscard]] std::vector<std::string> state_folders(const Host& host);
 
 /// "/home/me/x" below "/home/me"; a path with ".." in it lies nowhere.
 [[nodiscard]] bool lies_below(const std::string& path, const std::string& folder);
 
-/// What sessions are kept in: $XDG_RUNTIME_DIR/sbx where that is an absolute directory of the caller's own, closed to
-/// others; else state_folder(). Empty: neither.
+/// What sessions are kept in: $XDG_RUNTIME_DIR/sbx where that is an absolute directory of the
+/// caller's own, closed to others; else state_folder(). Empty: neither.
 [[nodiscard]] std::string runtime_folder(const Host& host);
 
-/// Where sessions of the caller can be, the directory for new ones first: runtime_folder(), state_folder(), and the runtime
-/// directory that a command of another environment has used, as cron and a terminal do.
+/// Where sessions of the caller can be, the directory for new ones first: runtime_folder(),
+/// state_folder(), and the runtime directory that a command of another environment has used, as
+/// cron and a terminal do.
 [[nodiscard]] std::vector<std::string> session_folders(const Host& host);
 /// A link in state_folder() to the last runtime directory that a session was started in.
 inline constexpr const char* kRuntimeLink = "runtime";

@@ -8,7 +8,8 @@
 
 #include <sbx/outcome.hpp>
 
-/// Members of a record. It is untrusted input: a member that is missing or of another type has its default.
+/// Members of a record. It is untrusted input: a member that is missing or of another type has its
+/// default.
 namespace sbx::lib {
 
 using Json = nlohmann::json;

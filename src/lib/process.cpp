@@ -37,7 +37,8 @@ class SpawnActions {
   SpawnActions& operator=(const SpawnActions&) = delete;
   ~SpawnActions() { ::posix_spawn_file_actions_destroy(&actions_); }
   [[nodiscard]] posix_spawn_file_actions_t* get() { return &actions_; }
-  /// dup2 to the same number only clears close-on-exec (posix_spawn_file_actions_adddup2(3), glibc 2.29).
+  /// dup2 to the same number only clears close-on-exec (posix_spawn_file_actions_adddup2(3),
+  /// glibc 2.29).
   void put(const Descriptor& from, int to) {
     ::posix_spawn_file_actions_adddup2(&actions_, from.get(), to);
   }

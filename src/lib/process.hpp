@@ -4,7 +4,8 @@
 #include <string_view>
 #include <vector>
 
-/// One process of the installed sbx, and what it wrote. Not installed: the bodies of <sbx/run.hpp> and <sbx/session.hpp>.
+/// One process of the installed sbx, and what it wrote. Not installed: the bodies of <sbx/run.hpp>
+/// and <sbx/session.hpp>.
 namespace sbx::lib {
 
 /// Of sbx's record pipe, above the standard streams, which belong to the caller.

@@ -19,7 +19,8 @@ using policy::Family;
 using policy::Transport;
 
 constexpr int kDnsBacklog = 128;
-/// What stands for a name never changes in a run; short, because programs outlive runs in snapshots.
+/// What stands for a name never changes in a run; short, because programs outlive runs in
+/// snapshots.
 constexpr std::uint32_t kTtlSeconds = 60;
 
 SocketWish gateway_socket(int domain, int type, int protocol = 0) {
@@ -154,7 +155,8 @@ void Gateway::detach() {
   served_.reset();
 }
 
-/// Records a connection or datagram that the kernel refused, by name. One that has a listener was not refused.
+/// Records a connection or datagram that the kernel refused, by name. One that has a listener was
+/// not refused.
 void Gateway::seen(const Attempts::Packet& packet) {
   const auto& [transport, address, port] = packet.to;
   const bool awaited = listeners_.has(transport, address, port);

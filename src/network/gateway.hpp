@@ -18,8 +18,9 @@
 #include "plan/plan.hpp"
 
 /// The gateway of a sandbox whose network.mode is "allow-list". Its namespace is joined to the
-/// sandbox's; every address there is local, so that every connection and datagram ends in a socket of
-/// the supervisor or is refused by the kernel. The supervisor, in the host's namespaces, connects it to its destination.
+/// sandbox's; every address there is local, so that every connection and datagram ends in a socket
+/// of the supervisor or is refused by the kernel. The supervisor, in the host's namespaces,
+/// connects it to its destination.
 namespace sbx::network {
 
 class Gateway {
@@ -43,12 +44,13 @@ class Gateway {
   /// `events` receives refused destinations.
   void tell(Events* events) { tally_.tell(events); }
   void tell_each(HearsRefusals hears) { tally_.tell_each(std::move(hears)); }
-  /// The program may have ended, but something that it sent is still on its way out: the loop passes it on.
+  /// The program may have ended, but something that it sent is still on its way out: the loop
+  /// passes it on.
   [[nodiscard]] bool sends();
   /// Before the loop ends: everything is closed.
   void detach();
-  /// The program is about to reach this place: what a rule with many ports allows is opened. Nothing
-  /// is decided by it.
+  /// The program is about to reach this place: what a rule with many ports allows is opened.
+  /// Nothing is decided by it.
   void expect(const policy::Address& address, std::uint16_t port);
   /// What was used and refused.
   void put_into(Outcome& outcome) { tally_.put_into(outcome); }

@@ -22,11 +22,13 @@ struct Listener {
   std::uint16_t port = 0;
   const Name* name = nullptr;                ///< the name whose address it is on
   const policy::PlacedRule* rule = nullptr;  ///< null: each destination decides
-  /// Of one that came during the run: it takes datagrams from this moment on, in nanoseconds of CLOCK_REALTIME.
+  /// Of one that came during the run: it takes datagrams from this moment on, in nanoseconds of
+  /// CLOCK_REALTIME.
   std::uint64_t opened_at = 0;
 };
 
-/// The sockets on which the gateway listens. The kernel refuses every other destination at once (ECONNREFUSED).
+/// The sockets on which the gateway listens. The kernel refuses every other destination at once
+/// (ECONNREFUSED).
 ///
 /// A rule with more ports than policy::kMostPortsFromStart has no listeners of its own from the
 /// start: one is opened for each place that the program is about to reach, and the one that was

@@ -123,8 +123,8 @@ void Offline::asks(std::uint32_t thread, std::function<std::string()> process_na
       .thread = thread, .since = now, .alone = alone, .process_name = std::move(process_name)};
 }
 
-/// A DNS query does not name its process. It is the process that just opened a connection to a DNS server, if only one
-/// did.
+/// A DNS query does not name its process. It is the process that just opened a connection to a DNS
+/// server, if only one did.
 std::string Offline::asker() const {
   const bool known =
       asker_.alone && sys::now_microseconds() - asker_.since <= kQuestionMicroseconds;

@@ -85,7 +85,8 @@ struct Library {
   bool ready = false;
 };
 
-/// The stronger of two answers about one name: "no such name" holds for the name, "no address" only for one family.
+/// The stronger of two answers about one name: "no such name" holds for the name, "no address" only
+/// for one family.
 int weightier(int one, int other) {
   const auto rank = [](int status) {
     return status == ARES_ENOTFOUND ? 3

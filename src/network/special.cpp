@@ -44,7 +44,8 @@ bool is_host_loopback(const Address& address) {
   return address == Address::v4(127, 0, 0, 1) || address == *policy::parse_v6("::1");
 }
 
-/// Refused, with the rule that would allow it; without one where no rule can (sbx-policy(5), "Rules").
+/// Refused, with the rule that would allow it; without one where no rule can (sbx-policy(5),
+/// "Rules").
 Refused refused_but_for(std::string why, const Address& address, const NetworkRule& rule,
                         std::uint16_t port) {
   NetworkRule one{.transport = rule.transport, .ports = {{port, port}}};

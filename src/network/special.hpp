@@ -43,8 +43,8 @@ struct Refused {
                                              const policy::Address& address, std::uint16_t port,
                                              const HostAddresses& host);
 
-/// What is left of a lookup's answer. An address that one of `rules` names exactly is left too: the program may
-/// connect to it anyway.
+/// What is left of a lookup's answer. An address that one of `rules` names exactly is left too: the
+/// program may connect to it anyway.
 struct Usable {
   std::vector<policy::Address> addresses;
   /// When none is left: "leads only to private addresses (10.1.2.3)", "leads only to addresses of

@@ -14,12 +14,14 @@
 
 namespace sbx::network {
 
-/// Who hears of each refused attempt. `count`: how many it adds; 0: part of an attempt that has been told.
+/// Who hears of each refused attempt. `count`: how many it adds; 0: part of an attempt that has
+/// been told.
 using ProcessName = std::function<std::string()>;
 using HearsRefusals =
     std::function<void(const Denial& denial, std::uint64_t count, const ProcessName& process_name)>;
 
-/// Collects the network part of a record. Bounded: after kMostNames different names, one entry counts all others.
+/// Collects the network part of a record. Bounded: after kMostNames different names, one entry
+/// counts all others.
 class Tally {
  public:
   using UseId = std::size_t;

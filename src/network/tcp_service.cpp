@@ -28,9 +28,9 @@ constexpr int kBacklog = 4096;  ///< more can't wait at a listener
 constexpr auto kHelloTime = 10s;
 constexpr auto kRest = 50ms;
 constexpr std::uint16_t kTlsPort = 443;
-/// Bytes for each of the four socket buffers of a connection. No budget of the sandbox counts them, so they are bounded
-/// here. The first connections get buffers as large as the kernel makes them; many get less, so that all together stay
-/// below 2 GiB (the kernel allocates twice the value).
+/// Bytes for each of the four socket buffers of a connection. No budget of the sandbox counts them,
+/// so they are bounded here. The first connections get buffers as large as the kernel makes them;
+/// many get less, so that all together stay below 2 GiB (the kernel allocates twice the value).
 struct Share {
   std::size_t from;  ///< so many connections
   int bytes;         ///< 0: the kernel's own bounds

@@ -105,8 +105,9 @@ bool UdpService::datagram(Listener& listener) {
   DatagramMessage message(bytes);
   const ssize_t got = ::recvmsg(listener.socket.get(), message.header(), MSG_DONTWAIT);
   if (got < 0) return errno == EINTR;
-  // What came before `opened_at` is taken from the raw socket, which sees each datagram too. The kernel gives
-  // a datagram one time for both; the bind came before that moment, so both may have it.
+  // What came before `opened_at` is taken from the raw socket, which sees each datagram too. The
+  // kernel gives a datagram one time for both; the bind came before that moment, so both may have
+  // it.
   if (message.came_at() < listener.opened_at) return true;
   if (const auto to = message.destination())
     take(listener, message.peer(), *to, bytes.first(static_cast<std::size_t>(got)));

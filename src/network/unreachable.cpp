@@ -100,7 +100,8 @@ int Unreachable::socket_for(Family family) {
                      .loopback_port = 0},
                     1);
     socket.emplace(made ? std::move(made->front()) : UniqueFd());
-    // What comes is not read. In IPv6 every address is not "local" enough to send from, see listeners.cpp.
+    // What comes is not read. In IPv6 every address is not "local" enough to send from, see
+    // listeners.cpp.
     (void)set_option(socket->get(), SOL_SOCKET, SO_RCVBUF, 0);
     (void)set_option(socket->get(), SOL_IPV6, IPV6_FREEBIND, 1);
   }

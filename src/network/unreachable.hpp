@@ -8,14 +8,15 @@
 
 namespace sbx::network {
 
-/// Reports to a program that a datagram was not delivered, as the destination's own host would: ICMP "port
-/// unreachable", which its socket reports as ECONNREFUSED.
+/// Reports to a program that a datagram was not delivered, as the destination's own host would:
+/// ICMP "port unreachable", which its socket reports as ECONNREFUSED.
 class Unreachable {
  public:
   /// `space` is the gateway's; borrowed.
   explicit Unreachable(const Space& space) : space_(space) {}
 
-  /// About a datagram from `client` to `to`. If the report fails, the program waits as for any lost datagram.
+  /// About a datagram from `client` to `to`. If the report fails, the program waits as for any lost
+  /// datagram.
   void tell(const SocketAddress& client, const SocketAddress& to);
 
  private:

@@ -133,7 +133,8 @@ bool shows_files(const Policy& policy) {
          !policy.filesystem.read.empty() || !policy.filesystem.write.empty();
 }
 
-/// Compares with the deny list of the built-in `default`. Only patterns count: "~" may be another user's home here.
+/// Compares with the deny list of the built-in `default`. Only patterns count: "~" may be another
+/// user's home here.
 Opening deny(const Policy& policy) {
   if (!shows_files(policy)) return {0, "no directory is shown that could hold credentials"};
   const auto usual = policy::load({{"default"}}, {}, {.home = "/home/user"});
@@ -349,7 +350,8 @@ Opening cpu_of_all(const Policy& policy) {
   return limit(most, kUsual, said, "session.lifetime times limits.cpus for all calls together");
 }
 
-/// What every session shares that two runs don't. Not graded: it does not depend on the policy how much it is.
+/// What every session shares that two runs don't. Not graded: it does not depend on the policy how
+/// much it is.
 std::string shared_by_calls(const Policy& policy) {
   const bool own_network = policy.network.mode.value != policy::NetworkMode::host;
   const bool files = policy.filesystem.workspace.mode.value > policy::WorkspaceMode::read_only;

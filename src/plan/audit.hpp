@@ -6,8 +6,8 @@
 
 #include "policy/policy.hpp"
 
-/// Grades what a policy leaves open, item by item, in the manner of systemd-analyze security. It reads the policy
-/// alone: it doesn't know what a grant contains or what the program does.
+/// Grades what a policy leaves open, item by item, in the manner of systemd-analyze security. It
+/// reads the policy alone: it doesn't know what a grant contains or what the program does.
 namespace sbx::plan {
 
 /// One thing that a policy may leave open.

@@ -30,8 +30,8 @@ Status note_paths(Plan& plan) {
 
 namespace {
 
-/// Copying takes as long as it takes, and ends with its client. The calls that sbx needs for it are those of the base
-/// "default", whatever the policy leaves to programs.
+/// Copying takes as long as it takes, and ends with its client. The calls that sbx needs for it are
+/// those of the base "default", whatever the policy leaves to programs.
 Status suit_own_program(Plan& plan) {
   plan.budgets.wall_time = {};
   plan.denied = policy::DeniedCall::errno_;
@@ -41,7 +41,8 @@ Status suit_own_program(Plan& plan) {
   return {};
 }
 
-/// An interpreter's times are those of its cells. The kernel would count its CPU time since its start.
+/// An interpreter's times are those of its cells. The kernel would count its CPU time since its
+/// start.
 void stay(Plan& plan) {
   plan.budgets.wall_time = {};
   std::erase_if(plan.process_limits,

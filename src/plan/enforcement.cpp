@@ -77,7 +77,8 @@ bool is_live(const Mount& mount) {
   return mount.kind() == MountKind::bind && !mount.read_only;
 }
 
-/// A Landlock rule holds for a directory wherever it is mounted: /tmp and /var/tmp can be the same one.
+/// A Landlock rule holds for a directory wherever it is mounted: /tmp and /var/tmp can be the same
+/// one.
 bool shows_the_same(const Mount& mount, const Mount& other) {
   return mount.target == other.target ||
          (mount.kind() == MountKind::scratch && other.kind() == MountKind::scratch &&

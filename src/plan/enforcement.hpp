@@ -12,7 +12,8 @@ namespace sbx::plan {
 /// Landlock's scopes for signals and abstract sockets came with ABI 6 (Linux 6.12).
 inline constexpr int kLandlockScopes = 6;
 
-/// Why memory is polled where the kernel was booted without its controller, as Raspberry Pi OS does.
+/// Why memory is polled where the kernel was booted without its controller, as Raspberry Pi OS
+/// does.
 inline constexpr std::string_view kMemoryIsOff =
     "the kernel's memory controller is switched off (\"memory\" is not in the root's "
     "cgroup.controllers)";
@@ -20,12 +21,14 @@ inline constexpr std::string_view kMemoryIsOff =
 /// True if the program writes into directories of the host.
 [[nodiscard]] bool has_live_grant(const Plan& plan);
 
-/// Withdraws the right to make FIFOs and sockets from every mount that contains a live grant without `special`.
-/// Landlock rules add up on the way from the root: what is allowed above is allowed below.
+/// Withdraws the right to make FIFOs and sockets from every mount that contains a live grant
+/// without `special`. Landlock rules add up on the way from the root: what is allowed above is
+/// allowed below.
 void keep_special_files_out(Plan& plan);
 /// Moves TMPDIR out of /tmp if /tmp allows no sockets: programs make theirs there.
 void move_temporary_files(Plan& plan);
-/// True if there is a live grant without `special` and Landlock can't keep FIFOs and sockets out of it.
+/// True if there is a live grant without `special` and Landlock can't keep FIFOs and sockets out of
+/// it.
 [[nodiscard]] bool special_files_reach_host(const Plan& plan);
 
 /// Adds to `degraded` the second lines of defence that this machine lacks.

@@ -11,21 +11,23 @@ namespace sbx::plan {
 namespace {
 
 constexpr std::uint64_t kDefaultStack = std::uint64_t{8} << 20;
-// With an unlimited stack the kernel uses the legacy layout: mmap grows upwards from a fixed base, with less
-// randomness.
+// With an unlimited stack the kernel uses the legacy layout: mmap grows upwards from a fixed base,
+// with less randomness.
 constexpr std::uint64_t kLargestStack = std::uint64_t{1} << 30;
 constexpr std::uint64_t kLockedMemory = std::uint64_t{64} << 10;
 constexpr std::uint64_t kQueuedSignals = 1024;
 constexpr std::uint64_t kQueuedSignalsEach = 4;  ///< for each process
-/// Descriptors in flight in unix sockets count for the user, and each sender compares the sum with its own
-/// RLIMIT_NOFILE (too_many_unix_fds): so many more must be left for sbx than a program can send.
+/// Descriptors in flight in unix sockets count for the user, and each sender compares the sum with
+/// its own RLIMIT_NOFILE (too_many_unix_fds): so many more must be left for sbx than a program can
+/// send.
 constexpr std::uint64_t kDescriptorsOfSbx = 512;
 
 class ProcessLimits {
  public:
   ProcessLimits(const host::Host& host, Plan& plan) : host_(host), plan_(plan) {}
 
-  /// Sets soft and hard limit, at most the caller's hard limit. `promise` is reported as weaker if it is lowered.
+  /// Sets soft and hard limit, at most the caller's hard limit. `promise` is reported as weaker if
+  /// it is lowered.
   void add(int resource, std::uint64_t value, Promise promise, const Origin& origin) {
     const std::uint64_t allowed = std::min(value, hard(resource));
     if (allowed < value)
@@ -76,9 +78,10 @@ class ProcessLimits {
   Plan& plan_;
 };
 
-/// Where a cgroup counts tasks, its limit must be reached first: only the cgroup counts refusals, and fork(2) checks
-/// RLIMIT_NPROC before it. Not in a held sandbox, whose group has room for the inits of calls: programs must not take
-/// that, so each gets a limit that counts the inits that there are (spawn/payload.cpp).
+/// Where a cgroup counts tasks, its limit must be reached first: only the cgroup counts refusals,
+/// and fork(2) checks RLIMIT_NPROC before it. Not in a held sandbox, whose group has room for the
+/// inits of calls: programs must not take that, so each gets a limit that counts the inits that
+/// there are (spawn/payload.cpp).
 std::uint64_t nproc_limit(const Plan& plan) {
   const std::uint64_t with_init = plan.budgets.processes + 1;  // PID 1 has the same uid
   if (plan.calls > 0) return with_init;
@@ -92,17 +95,18 @@ void add_process_limits(const policy::Limits& limits, const host::Host& host, Pl
   list.add_open_files(limits);
   list.add(RLIMIT_FSIZE, limits.file_size.value.count, Promise::file_size, limits.file_size.origin);
   list.add(RLIMIT_NPROC, nproc_limit(plan), Promise::processes, limits.processes.origin);
-  // Higher than the budget, so that the supervisor's sum over the tree decides: the kernel counts whole ticks here
-  // and on a busy machine may charge them to the wrong task.
+  // Higher than the budget, so that the supervisor's sum over the tree decides: the kernel counts
+  // whole ticks here and on a busy machine may charge them to the wrong task.
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(limits.cpu_time.value).count();
   list.add(RLIMIT_CPU, static_cast<std::uint64_t>(seconds + seconds / 8 + 1), Promise::cpu_time,
            limits.cpu_time.origin);
-  // Not RLIMIT_DATA or RLIMIT_AS: both count address space that a program only reserves, and the sanitizers of
-  // compilers, Go, Java and node reserve terabytes.
+  // Not RLIMIT_DATA or RLIMIT_AS: both count address space that a program only reserves, and the
+  // sanitizers of compilers, Go, Java and node reserve terabytes.
   const std::uint64_t stack = list.soft(RLIMIT_STACK);
   list.add_quiet(RLIMIT_STACK, stack > kLargestStack ? kDefaultStack : stack, RLIM_INFINITY);
   list.add_quiet(RLIMIT_MEMLOCK, kLockedMemory, kLockedMemory);
-  // The kernel counts queued signals and timers for the caller too: without a limit one program takes all of them.
+  // The kernel counts queued signals and timers for the caller too: without a limit one program
+  // takes all of them.
   const std::uint64_t signals = kQueuedSignals + kQueuedSignalsEach * plan.budgets.processes;
   list.add_quiet(RLIMIT_SIGPENDING, signals, signals);
 }
@@ -110,7 +114,8 @@ void add_process_limits(const policy::Limits& limits, const host::Host& host, Pl
 /// Uniform but for a negligible bias of 2^-32.
 std::uint32_t random_below(std::uint32_t bound) {
   std::uint32_t number = 0;
-  // Up to 256 bytes, after boot, this neither blocks nor is interrupted. If it fails, the first CPUs are taken.
+  // Up to 256 bytes, after boot, this neither blocks nor is interrupted. If it fails, the first
+  // CPUs are taken.
   (void)!::getrandom(&number, sizeof number, GRND_NONBLOCK);
   return static_cast<std::uint32_t>((std::uint64_t{number} * bound) >> 32U);
 }
@@ -127,7 +132,8 @@ std::vector<int> chosen_cpus(std::vector<int> usable, double cpus) {
   return usable;
 }
 
-/// The supervisor and the sandbox stay in the cgroup that sbx was started in, so its smaller limits apply.
+/// The supervisor and the sandbox stay in the cgroup that sbx was started in, so its smaller limits
+/// apply.
 void take_granted(const host::ControlGroup::Granted& granted, Plan& plan) {
   const auto note = [&](Promise promise, const std::string& has, const std::string& wanted) {
     plan.degraded.push_back({.promise = promise,
@@ -151,8 +157,8 @@ void take_granted(const host::ControlGroup::Granted& granted, Plan& plan) {
   }
 }
 
-/// 0 means no limit: at a terminal, a limit that nobody chose (the key's default, or that of the policy "default")
-/// doesn't apply.
+/// 0 means no limit: at a terminal, a limit that nobody chose (the key's default, or that of the
+/// policy "default") doesn't apply.
 Milliseconds wall_time_of(const policy::Limits& limits, bool interactive) {
   const Origin& origin = limits.wall_time.origin;
   const bool chosen = origin.layer != Layer::key_default &&

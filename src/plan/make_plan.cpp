@@ -135,7 +135,8 @@ void decide_network(const policy::Network& network, NetworkPlan& plan) {
 Status decide_filter(const policy::Policy& policy, const host::Host& host, Plan& plan) {
   FilterContext context;
   if (plan.explain) context.noted = calls_with_paths();
-  // With the host's network the program sees its abstract sockets; only Landlock's scope can block them.
+  // With the host's network the program sees its abstract sockets; only Landlock's scope can block
+  // them.
   context.unix_sockets = plan.network.own_namespace || host.landlock_abi >= kLandlockScopes;
   // A cgroup enforces its CPU quota on any CPU, and charges memory wherever it is mapped.
   context.affinity_is_budget = host.control_group.cpus == host::Means::none;

@@ -36,8 +36,8 @@ struct FileId {
   auto operator<=>(const FileId&) const = default;
 };
 
-/// A file with several names in a directory. An overlay copies a file under one name when it is written: the other names
-/// would keep the old one.
+/// A file with several names in a directory. An overlay copies a file under one name when it is
+/// written: the other names would keep the old one.
 struct LinkedFile {
   FileId file;
   std::uint64_t links = 0;  ///< all of them, elsewhere too
@@ -46,8 +46,8 @@ struct LinkedFile {
   std::vector<std::string> names;  ///< below the source
 };
 
-/// A file or directory of the host, as it was when the plan was made: if it is another one at set-up, the run fails
-/// with "changed during set-up".
+/// A file or directory of the host, as it was when the plan was made: if it is another one at
+/// set-up, the run fails with "changed during set-up".
 struct HostSource {
   std::string path;  ///< canonical
   std::uint64_t device = 0;
@@ -55,7 +55,8 @@ struct HostSource {
   bool is_folder = false;
   uid_t owner_uid = 0;  ///< decides the idmap
   gid_t owner_gid = 0;
-  /// The sandbox's uid can't access the grant's files without an idmapped mount (privileged callers only).
+  /// The sandbox's uid can't access the grant's files without an idmapped mount (privileged callers
+  /// only).
   bool needs_idmap = false;
 };
 
@@ -137,8 +138,8 @@ struct Mount {
   /// Of a bind, overlay or copy, else null.
   [[nodiscard]] const HostSource* host_source() const;
   [[nodiscard]] HostSource* host_source();
-  /// What the step shows, as messages and the record name it: a path of the host, the text of a link, a directory of the
-  /// private disk; empty for what the kernel or sbx makes.
+  /// What the step shows, as messages and the record name it: a path of the host, the text of a
+  /// link, a directory of the private disk; empty for what the kernel or sbx makes.
   [[nodiscard]] const std::string& source() const;
 };
 

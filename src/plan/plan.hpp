@@ -20,8 +20,8 @@
 #include "policy/network_rules.hpp"
 #include "policy/policy.hpp"
 
-/// Everything that is decided before anything is done. `--dry-run` prints a Plan; later steps take no policy
-/// decisions.
+/// Everything that is decided before anything is done. `--dry-run` prints a Plan; later steps take
+/// no policy decisions.
 namespace sbx::plan {
 
 /// A directory of the host that the program writes to directly, as the survey found it.
@@ -31,7 +31,8 @@ struct LiveFolder {
   bool special = false;              ///< FIFOs and sockets are allowed in it
 };
 
-/// A file or directory that sbx makes in a .git of a live grant while the sandbox is there, protected.hpp.
+/// A file or directory that sbx makes in a .git of a live grant while the sandbox is there,
+/// protected.hpp.
 struct PlannedPlaceholder {
   std::string folder;  ///< the .git
   std::uint64_t device = 0;
@@ -83,7 +84,8 @@ struct NetworkPlan {
 
   /// The network is closed, and the program's attempts are reported.
   [[nodiscard]] bool names_attempts() const { return own_namespace && !allow_list && named; }
-  /// The rule with so many ports that each is opened only when connect(2) is called for it; null if there is none.
+  /// The rule with so many ports that each is opened only when connect(2) is called for it; null if
+  /// there is none.
   [[nodiscard]] const policy::PlacedRule* wide_rule() const {
     for (const policy::PlacedRule& placed : rules)
       if (placed.rule.is_wide()) return &placed;
@@ -114,7 +116,8 @@ inline constexpr std::uint64_t kInitsAhead = 4;
 struct Plan {
   std::vector<std::string> command;  ///< argv of the main process
   std::string executable;            ///< absolute path inside
-  /// Of a call: tried before `executable`, because only the sandbox knows whether this file is there.
+  /// Of a call: tried before `executable`, because only the sandbox knows whether this file is
+  /// there.
   std::optional<Executable> first;
   std::vector<std::string> environment;  ///< NAME=VALUE
   std::string working_directory;         ///< inside
@@ -143,7 +146,8 @@ struct Plan {
   /// Live grants, and mounts in them, on a tmpfs of the host: limits.disk bounds its growth.
   std::vector<std::string> live_in_memory;
   std::vector<std::string> live_on_overlay;  ///< possibly; found out by trying
-  /// Directories of sbx's own state in live grants. They are created before the mounts so that they can be masked.
+  /// Directories of sbx's own state in live grants. They are created before the mounts so that they
+  /// can be masked.
   std::vector<std::string> state_folders;
   std::vector<PlannedPlaceholder> placeholders;
   std::uint64_t most_entries = 0;      ///< filesystem.scan

@@ -8,7 +8,8 @@
 #include <utility>
 #include <vector>
 
-/// One run's request besides the policy: the command and its connections. Filled by cli, read by plan.
+/// One run's request besides the policy: the command and its connections. Filled by cli, read by
+/// plan.
 namespace sbx::plan {
 
 enum class StdinMode : std::uint8_t { inherit, null, file };
@@ -20,7 +21,8 @@ struct Input {
 };
 
 struct RunRequest {
-  /// All words from the first operand on, byte for byte. With `code` or `code_from_stdin`: the program's arguments.
+  /// All words from the first operand on, byte for byte. With `code` or `code_from_stdin`: the
+  /// program's arguments.
   std::vector<std::string> operands;
   /// A sandbox that stays, for calls: no command, interpreters of all languages are shown.
   bool hold = false;

@@ -48,7 +48,8 @@ struct Prefix {
 /// The address with everything after its first `length` bits 0.
 [[nodiscard]] Address masked(const Address& address, unsigned length);
 /// The v4 address that a v6 one leads to or stands for: v4-mapped (::ffff:a.b.c.d), v4-compatible
-/// (::a.b.c.d), NAT64 (64:ff9b::a.b.c.d, 64:ff9b:1::a.b.c.d), 6to4 (2002:…) and Teredo's client (2001:0:…).
+/// (::a.b.c.d), NAT64 (64:ff9b::a.b.c.d, 64:ff9b:1::a.b.c.d), 6to4 (2002:…) and Teredo's client
+/// (2001:0:…).
 [[nodiscard]] std::optional<Address> embedded_v4(const Address& address);
 
 }  // namespace sbx::policy

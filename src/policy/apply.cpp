@@ -122,7 +122,8 @@ std::optional<T> read_item(const Key& key, const Node& node, Reading& reading) {
   if constexpr (std::is_same_v<T, SyscallRule>) return read_rule(node, reading);
 }
 
-/// Two entries of a list that name the same thing: a repeated grant replaces its `optional` and `special`.
+/// Two entries of a list that name the same thing: a repeated grant replaces its `optional` and
+/// `special`.
 template <class T>
 bool same_entry(const T& left, const T& right) {
   if constexpr (std::is_same_v<T, PathGrant>)
@@ -146,8 +147,8 @@ std::string index_of(const SyscallRule& rule) {
   return text;
 }
 
-/// Finds the same entry in a list that grows at its end. A long one is not looked through for each new
-/// entry, a short one is not worth an index.
+/// Finds the same entry in a list that grows at its end. A long one is not looked through for each
+/// new entry, a short one is not worth an index.
 template <class T>
 class SameEntry {
  public:

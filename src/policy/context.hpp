@@ -5,7 +5,8 @@
 
 #include "base/result.hpp"
 
-/// What surrounds the reading of policies: where they are looked for, what the command line adds, what is wrong with them.
+/// What surrounds the reading of policies: where they are looked for, what the command line adds,
+/// what is wrong with them.
 namespace sbx::policy {
 
 /// Everything that is wrong, in the order of the text. Never empty when returned.
@@ -15,8 +16,8 @@ using Findings = std::vector<Error>;
 struct LoadContext {
   std::string home;               ///< for "~"; empty when the caller has none
   std::string working_directory;  ///< for paths typed on the command line
-  /// Directories of named policies, after the built-ins: {"/etc/sbx/policies", "~/.config/sbx/policies"
-  /// resolved}.
+  /// Directories of named policies, after the built-ins: {"/etc/sbx/policies",
+  /// "~/.config/sbx/policies" resolved}.
   std::vector<std::string> policy_folders;
   /// The default policy named in ~/.config/sbx/config.toml; empty for "default".
   std::string default_policy;

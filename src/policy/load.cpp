@@ -107,8 +107,8 @@ class Merger {
                      : "its text is shown only of files called NAME.toml";
   }
 
-  /// Another user may have chosen the file that `extends` names: it must look like a policy and belong to the caller or
-  /// root.
+  /// Another user may have chosen the file that `extends` names: it must look like a policy and
+  /// belong to the caller or root.
   static Status check_parent(const PolicyText& text) {
     const auto refuse = [&](std::string why, std::string hint) {
       return fail({.kind = ErrorKind::policy,
@@ -124,8 +124,8 @@ class Merger {
     return {};
   }
 
-  /// Without a parent a policy begins with the keys' defaults. The list of credentials stands in the
-  /// policy "default", for people to read.
+  /// Without a parent a policy begins with the keys' defaults. The list of credentials stands in
+  /// the policy "default", for people to read.
   void begin_with_defaults() {
     if (has_defaults_) return;
     has_defaults_ = true;
@@ -200,8 +200,8 @@ class Merger {
                             {"extends-cycle", "extends goes in a circle: " + cycle + (*first)->name,
                              "take one of them out"});
     }
-    // A parent of several policies is one layer, at its weakest place: applied again, it would undo the settings of the
-    // policies that extend it.
+    // A parent of several policies is one layer, at its weakest place: applied again, it would undo
+    // the settings of the policies that extend it.
     if (std::ranges::find(applied_, text->identity) != applied_.end()) return;
     text->typed = false;
     add_text(std::move(*text));

@@ -22,8 +22,8 @@ namespace sbx::policy {
                                                    const std::vector<Override>& overrides,
                                                    const LoadContext& context);
 
-/// The policy with overrides that only narrow it, as below a locked one. `sealed_by` names in messages what a wider
-/// value would have to be changed for.
+/// The policy with overrides that only narrow it, as below a locked one. `sealed_by` names in
+/// messages what a wider value would have to be changed for.
 [[nodiscard]] std::expected<Policy, Findings> narrow(const Policy& policy,
                                                      const std::vector<Override>& overrides,
                                                      const std::string& sealed_by);

@@ -32,8 +32,9 @@ struct PolicyText {
 
 /// Whether a file may be a policy: its resolved name ends in ".toml".
 [[nodiscard]] bool has_policy_name(const PolicyText& text);
-/// Whether lines and words of the text may be shown: of a file that the caller did not name himself, only if it says of
-/// itself that it is a policy. One in a pull request may be a link to a file with secrets, or extend one.
+/// Whether lines and words of the text may be shown: of a file that the caller did not name
+/// himself, only if it says of itself that it is a policy. One in a pull request may be a link to a
+/// file with secrets, or extend one.
 [[nodiscard]] bool may_be_quoted(const PolicyText& text);
 
 /// Where a NAME or FILE is looked for.

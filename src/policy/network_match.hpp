@@ -27,8 +27,8 @@ struct PlacedRule {
 [[nodiscard]] const PlacedRule* rule_for_name(std::span<const PlacedRule> rules,
                                               Transport transport, std::string_view canonical,
                                               std::uint16_t port);
-/// The narrowest prefix rule that has address and port, or null. network/special decides whether such a
-/// destination may be reached.
+/// The narrowest prefix rule that has address and port, or null. network/special decides whether
+/// such a destination may be reached.
 [[nodiscard]] const PlacedRule* rule_for_address(std::span<const PlacedRule> rules,
                                                  Transport transport, const Address& address,
                                                  std::uint16_t port);

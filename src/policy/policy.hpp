@@ -10,7 +10,8 @@
 #include <sbx/units.hpp>
 
 #include "base/budgets.hpp"
-/// A policy after all layers are merged: plain data that does not change. Only src/policy reads TOML.
+/// A policy after all layers are merged: plain data that does not change. Only src/policy reads
+/// TOML.
 namespace sbx::policy {
 
 /// A value and the place that set it.

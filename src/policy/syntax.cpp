@@ -23,8 +23,8 @@
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #pragma GCC diagnostic ignored "-Wshadow"
 #pragma GCC diagnostic ignored "-Wundef"
-// Its tables of whitespace and letters call characters unreachable that are only none of them ("ν" in
-// place of a key): there every text can lead.
+// Its tables of whitespace and letters call characters unreachable that are only none of them ("ν"
+// in place of a key): there every text can lead.
 #include <toml++/impl/preprocessor.h>
 #pragma push_macro("TOML_UNREACHABLE")
 #undef TOML_UNREACHABLE

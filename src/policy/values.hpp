@@ -13,7 +13,8 @@ namespace sbx::policy {
 template <class T>
 [[nodiscard]] std::optional<T> read_value(const Key& key, const Node& node, Reading& reading);
 
-/// Guesses the size in "512MB", "512 MiB" or "1g", in the form of a policy; nothing if that is not possible.
+/// Guesses the size in "512MB", "512 MiB" or "1g", in the form of a policy; nothing if that is not
+/// possible.
 [[nodiscard]] std::optional<std::string> meant_size(std::string_view text);
 /// "30", "30 sec", "1 hour", "1m30s": the same for a time.
 [[nodiscard]] std::optional<std::string> meant_duration(std::string_view text);

@@ -19,8 +19,8 @@ struct Warning {
   Weight weight = Weight::always_told;
 };
 
-/// Live grants of the system, of the home or of the policy's own directory; credentials that are not
-/// hidden; an allow-list that nothing reads.
+/// Live grants of the system, of the home or of the policy's own directory; credentials that are
+/// not hidden; an allow-list that nothing reads.
 [[nodiscard]] std::vector<Warning> warnings(const Policy& policy, const std::string& home);
 
 }  // namespace sbx::policy

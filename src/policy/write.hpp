@@ -10,8 +10,8 @@ namespace sbx::policy {
 /// The policy as complete TOML, every key written; `parse_text(write(p))` has the same rules.
 [[nodiscard]] std::string write(const Policy& policy);
 
-/// What `write` gives, with "~" for the home directory where the policy default is a part of it: the same for every
-/// account, so that its hash names the rules.
+/// What `write` gives, with "~" for the home directory where the policy default is a part of it:
+/// the same for every account, so that its hash names the rules.
 [[nodiscard]] std::string write_for_hash(const Policy& policy);
 
 /// One entry of a list as TOML.

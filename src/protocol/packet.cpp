@@ -68,7 +68,8 @@ Result<Packet> receive(int socket) {
     return Packet{
         .body = SBX_TRY(from_bytes(std::string_view(bytes.data(), message.length).substr(1))),
         .fds = std::move(message.fds)};
-  // Only a file in memory has seals: to read another one, a pipe say, might take as long as its owner likes.
+  // Only a file in memory has seals: to read another one, a pipe say, might take as long as its
+  // owner likes.
   if (message.fds.empty() || ::fcntl(message.fds.front().get(), F_GET_SEALS) < 0) return garbled();
   const std::string text = SBX_TRY(sys::read_all(message.fds.front().get(), kLargestBody));
   Packet packet{.body = SBX_TRY(from_bytes(text)), .fds = std::move(message.fds)};

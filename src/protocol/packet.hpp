@@ -8,8 +8,8 @@
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 
-/// What a session and its clients say to each other: one packet each with descriptors; a large body is in a
-/// file in memory.
+/// What a session and its clients say to each other: one packet each with descriptors; a large body
+/// is in a file in memory.
 namespace sbx::protocol {
 
 struct Packet {

@@ -72,8 +72,8 @@ std::uint64_t value_of(const Cell& cell, Budget budget) {
   return 0;
 }
 
-/// What would have let the cell go on. Empty where its budget is not the key that the sentence names: one of the session,
-/// or one outside of sbx.
+/// What would have let the cell go on. Empty where its budget is not the key that the sentence
+/// names: one of the session, or one outside of sbx.
 std::string cure_of_budget(const Cell& cell, Budget budget) {
   const std::string name = sbx::name_of(budget);
   const bool is_output = budget == Budget::output;

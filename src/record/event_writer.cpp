@@ -26,9 +26,9 @@ void put_short(Json& json, const char* key, const std::string& text) {
   json[key] = lossy_utf8(shortened(text, kLongestName));
 }
 
-/// O_NONBLOCK belongs to the open file description, which the caller shares; opening a pipe or terminal again gives a
-/// new one. Fails if it belongs to another user; then poll(2) alone decides: a pipe that is ready accepts PIPE_BUF
-/// bytes.
+/// O_NONBLOCK belongs to the open file description, which the caller shares; opening a pipe or
+/// terminal again gives a new one. Fails if it belongs to another user; then poll(2) alone decides:
+/// a pipe that is ready accepts PIPE_BUF bytes.
 UniqueFd open_again(int descriptor) {
   const std::string path = fmt::format("/proc/self/fd/{}", descriptor);
   return UniqueFd(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
@@ -120,7 +120,8 @@ void EventWriter::note_failure(int error) {
   fd_.reset();
 }
 
-/// True if nothing is left to write. SIGPIPE is ignored: without a reader write(2) fails with EPIPE.
+/// True if nothing is left to write. SIGPIPE is ignored: without a reader write(2) fails with
+/// EPIPE.
 bool EventWriter::flush() {
   while (fd_.valid() && !rest_.empty()) {
     pollfd ready{.fd = fd_.get(), .events = POLLOUT, .revents = 0};

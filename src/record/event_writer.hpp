@@ -13,12 +13,14 @@
 /// `--events-fd`: one JSON object per line, schema "sbx.events/1", sbx-record(5), "EVENTS".
 namespace sbx::record {
 
-/// Writes to a descriptor and never waits for its reader: a line that doesn't fit is dropped, and the next line gives
-/// the number dropped. A reader that leaves doesn't end the run. Nothing is reported twice. Where a line can't be written
-/// for any other reason, a full disk say, none follows: failure().
+/// Writes to a descriptor and never waits for its reader: a line that doesn't fit is dropped, and
+/// the next line gives the number dropped. A reader that leaves doesn't end the run. Nothing is
+/// reported twice. Where a line can't be written for any other reason, a full disk say, none
+/// follows: failure().
 class EventWriter : public Events {
  public:
-  /// `descriptor` belongs to the caller and stays open; `began` is in microseconds on CLOCK_MONOTONIC; 0 means now.
+  /// `descriptor` belongs to the caller and stays open; `began` is in microseconds on
+  /// CLOCK_MONOTONIC; 0 means now.
   EventWriter(int descriptor, std::uint64_t began);
 
   void started(const Started& run) override;

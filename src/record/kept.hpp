@@ -9,7 +9,8 @@
 /// readable by its owner only.
 namespace sbx::record {
 
-/// Replaces the kept record in one step. Creates `folder` with mode 0700 if it is missing. Errors: host.
+/// Replaces the kept record in one step. Creates `folder` with mode 0700 if it is missing. Errors:
+/// host.
 [[nodiscard]] Status keep_record(const std::string& folder, std::string_view record);
 
 /// The kept record. Errors: usage ("no-record-kept", with the fix), host.

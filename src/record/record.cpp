@@ -77,7 +77,8 @@ struct OutcomeJson {
   }
 };
 
-/// Advice against retrying: the policy would refuse the same again. Paths don't count: they are reported only with
+/// Advice against retrying: the policy would refuse the same again. Paths don't count: they are
+/// reported only with
 /// --explain, and may not be why the command failed.
 std::string with_advice(const Outcome& outcome) {
   constexpr std::size_t kMostNames = 3;

@@ -82,7 +82,8 @@ class Teller {
                                  : fmt::format(", under {} ({})", name, text(policy, "source")));
   }
 
-  /// One that did not begin has no context if none was named, and no session if none of that name could be.
+  /// One that did not begin has no context if none was named, and no session if none of that name
+  /// could be.
   [[nodiscard]] std::string cell_words() const {
     const Json& session = part(record_, "session");
     std::string of = text(session, "context");

@@ -209,8 +209,8 @@ std::uint64_t count_of(Number value) {
   return static_cast<std::uint64_t>(value);
 }
 
-/// What would have let the run continue. Empty if no option would: a limit outside sbx, or usage that can't be
-/// measured.
+/// What would have let the run continue. Empty if no option would: a limit outside sbx, or usage
+/// that can't be measured.
 std::string cure_of_verdict(const plan::Plan& plan, const Outcome& outcome) {
   const auto* over = std::get_if<OverBudget>(&outcome.verdict);
   if (over == nullptr) return {};

@@ -10,7 +10,8 @@
 #include "plan/plan.hpp"
 #include "policy/load.hpp"
 
-/// sbx's messages for people. Every function returns whole lines, prefixed with "sbx: " if they go to stderr.
+/// sbx's messages for people. Every function returns whole lines, prefixed with "sbx: " if they go
+/// to stderr.
 namespace sbx::record {
 
 /// "SIGINT", or "signal 40".
@@ -20,8 +21,8 @@ namespace sbx::record {
 [[nodiscard]] std::string error_text(const Error& error, const Paint& paint);
 [[nodiscard]] std::string findings_text(const policy::Findings& findings, const Paint& paint);
 
-/// Everything worth reporting after a run; empty if it was uneventful. `session`: the budgets of the session whose call
-/// it was, which is to be started with what would allow more.
+/// Everything worth reporting after a run; empty if it was uneventful. `session`: the budgets of
+/// the session whose call it was, which is to be started with what would allow more.
 [[nodiscard]] std::string outcome_words(const plan::Plan& plan, const Outcome& outcome,
                                         bool verbose, const Paint& paint,
                                         const Budgets* session = nullptr);
@@ -36,8 +37,8 @@ namespace sbx::record {
 /// `--dry-run` for people.
 [[nodiscard]] std::string plan_words(const policy::Policy& policy, const plan::Plan& plan);
 
-/// Prints a command's answer on stdout. False if the write failed; the error is reported on stderr, unless the reader
-/// went away (EPIPE).
+/// Prints a command's answer on stdout. False if the write failed; the error is reported on stderr,
+/// unless the reader went away (EPIPE).
 [[nodiscard]] bool print_answer(const std::string& text);
 
 }  // namespace sbx::record

@@ -62,7 +62,8 @@ class Call {
     return {};
   }
 
-  /// What a call can't have for itself it must not seem to get: the rest is made when the session starts.
+  /// What a call can't have for itself it must not seem to get: the rest is made when the session
+  /// starts.
   [[nodiscard]] Status check_keys() const {
     constexpr std::string_view kOwn[] = {"limits.wall_time", "limits.cpu_time", "limits.file_size",
                                          "limits.open_files", "output"};
@@ -234,8 +235,8 @@ class Call {
     return ties_.interpreter != nullptr && ties_.interpreter->delivers();
   }
 
-  /// To reach a network, refused since the last time. The session knows those of its gateway, and the names that
-  /// somebody asked for; the rest is the call's own.
+  /// To reach a network, refused since the last time. The session knows those of its gateway, and
+  /// the names that somebody asked for; the rest is the call's own.
   [[nodiscard]] NetworkTrouble attempts() {
     NetworkTrouble all;
     if (offline_) all.refused = offline_->take_denials();

@@ -10,12 +10,14 @@
 
 namespace sbx::run {
 
-/// A call whose program is an interpreter that stays. `request.program` has its language and arguments.
+/// A call whose program is an interpreter that stays. `request.program` has its language and
+/// arguments.
 struct Interpreter {
   std::vector<int> descriptors;  ///< that it gets from 3 on
   /// Who reads what it writes, in place of the supervisor: its output belongs to cells.
   std::function<void(UniqueFd out, UniqueFd err)> take_output;
-  /// Whether its output is still being delivered, after its end; called each turn of the loop from then on.
+  /// Whether its output is still being delivered, after its end; called each turn of the loop from
+  /// then on.
   std::function<bool()> delivers;
 };
 
@@ -45,11 +47,12 @@ struct CallTies {
   cgroup::Group* group = nullptr;  ///< the call's own; null: counted by process
   /// What was made ahead; taken. Null: it is made now.
   CallAhead* ahead = nullptr;
-  /// sbx's own program for what runs inside as code of its own (inside.hpp): the words of `program` are its arguments;
-  /// -1: none.
+  /// sbx's own program for what runs inside as code of its own (inside.hpp): the words of `program`
+  /// are its arguments; -1: none.
   int image = -1;
   const Interpreter* interpreter = nullptr;
-  /// Its output goes to the session's log, which keeps a part: no cap, unless output.exceed ends the call.
+  /// Its output goes to the session's log, which keeps a part: no cap, unless output.exceed ends
+  /// the call.
   bool is_logged = false;
   /// Called when its init exists, with the init's pid.
   std::function<void(pid_t init)> began;
@@ -67,15 +70,16 @@ struct CallTies {
   std::function<MostProcesses()> most_processes;
 };
 
-/// For the client of a call, whose working directory decides what --stdin FILE names: opens it, and makes `program` read
-/// descriptor 0, which is then to be sent as that. Invalid without --stdin FILE. Errors: usage, host.
+/// For the client of a call, whose working directory decides what --stdin FILE names: opens it, and
+/// makes `program` read descriptor 0, which is then to be sent as that. Invalid without --stdin
+/// FILE. Errors: usage, host.
 [[nodiscard]] Result<UniqueFd> open_stdin(plan::RunRequest& program);
 
 [[nodiscard]] CallAhead make_ahead(const HeldSandbox& held, cgroup::Group* group);
 
-/// Runs one call in a held sandbox and supervises it to its end. The process is the call's, as with launch(): forked
-/// from the session's, which made the sandbox. Of `request` it uses overrides (which may only narrow), program,
-/// capture, id, readers, parent, cancel and events.
+/// Runs one call in a held sandbox and supervises it to its end. The process is the call's, as with
+/// launch(): forked from the session's, which made the sandbox. Of `request` it uses overrides
+/// (which may only narrow), program, capture, id, readers, parent, cancel and events.
 [[nodiscard]] Answer call(const HeldSandbox& held, const Request& request, const CallTies& ties,
                           const Sinks& sinks = {});
 

@@ -12,7 +12,8 @@ namespace {
 using namespace std::chrono_literals;
 using supervise::OutputRelay;
 
-/// A thread that goes on writing never leaves the pipes empty. What was there when the cell was done is read long before.
+/// A thread that goes on writing never leaves the pipes empty. What was there when the cell was
+/// done is read long before.
 constexpr auto kPatience = 200ms;
 
 UniqueFd copy_of(const UniqueFd& pipe) {

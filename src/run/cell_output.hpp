@@ -22,8 +22,9 @@ struct OutputPosition {
   std::uint64_t err = 0;
 };
 
-/// What an interpreter writes to its standard streams, divided among cells: everything that is in the pipes when a cell is
-/// done is the cell's; what comes between two cells is kept for the next one, as much as kMostLate of it.
+/// What an interpreter writes to its standard streams, divided among cells: everything that is in
+/// the pipes when a cell is done is the cell's; what comes between two cells is kept for the next
+/// one, as much as kMostLate of it.
 class CellOutput {
  public:
   CellOutput(EventLoop& loop, UniqueFd out, UniqueFd err)
@@ -65,7 +66,8 @@ class CellOutput {
   struct Side {
     UniqueFd pipe;
     std::unique_ptr<supervise::OutputRelay> relay;
-    /// Takes the relay's place where that ended early: the interpreter must not wait for a reader that is gone.
+    /// Takes the relay's place where that ended early: the interpreter must not wait for a reader
+    /// that is gone.
     std::unique_ptr<supervise::OutputRelay> drain;
   };
   Status begin(Side& side, int sink, supervise::OutputRelay::Options options);

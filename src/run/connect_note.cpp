@@ -12,8 +12,8 @@
 namespace sbx::run {
 namespace {
 
-/// Reads the address passed to connect(2). The program may change it before the kernel reads it, so it is only used
-/// to report or expect a connection and decides nothing.
+/// Reads the address passed to connect(2). The program may change it before the kernel reads it, so
+/// it is only used to report or expect a connection and decides nothing.
 void look_at_connect(network::Offline* offline, const Expect& expect,
                      const supervise::NotedCall& call, const supervise::CallerMemory& memory) {
   std::array<std::byte, sizeof(sockaddr_storage)> room;

@@ -176,7 +176,8 @@ bool HeldSandbox::memory_is_full() const {
 
 namespace {
 
-/// The number that a process of the sandbox has in the PID namespace of the sandbox. 0: it has ended.
+/// The number that a process of the sandbox has in the PID namespace of the sandbox. 0: it has
+/// ended.
 pid_t number_inside(pid_t process) {
   const std::vector<pid_t> numbers = process::numbers(process::open(process).get());
   return numbers.size() < 2 ? 0 : numbers[1];
@@ -246,7 +247,8 @@ namespace {
 
 constexpr std::uint64_t kStopsWithin = 5'000'000;  // microseconds
 
-/// A hook for tests: calls do not stop, which no program can bring about, or stay stopped until the test opens a FIFO.
+/// A hook for tests: calls do not stop, which no program can bring about, or stay stopped until the
+/// test opens a FIFO.
 bool is_told_not_to_stop() {
 #ifdef SBX_FAULTS
   if (const char* const gate = std::getenv("SBX_TEST_CALLS_STAY_STOPPED"))

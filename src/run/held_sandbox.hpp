@@ -26,13 +26,14 @@
 
 namespace sbx::run {
 
-/// A sandbox that stays, without a command: its PID 1 makes calls (call.hpp). What calls share belongs to it: files,
-/// network, and the budgets of memory, processes, disk and CPUs. The process that starts it is the session's; it must be
-/// single-threaded and know nothing else, because PID 1 is a copy of it. Destroying it ends all its processes.
+/// A sandbox that stays, without a command: its PID 1 makes calls (call.hpp). What calls share
+/// belongs to it: files, network, and the budgets of memory, processes, disk and CPUs. The process
+/// that starts it is the session's; it must be single-threaded and know nothing else, because PID 1
+/// is a copy of it. Destroying it ends all its processes.
 class HeldSandbox {
  public:
-  /// Reads the policy, looks at the machine, makes the plan, builds the sandbox. Of `request` it uses policies,
-  /// overrides, `program` (with `hold`) and variables.
+  /// Reads the policy, looks at the machine, makes the plan, builds the sandbox. Of `request` it
+  /// uses policies, overrides, `program` (with `hold`) and variables.
   [[nodiscard]] static std::expected<std::unique_ptr<HeldSandbox>, policy::Findings> start(
       const Request& request, const Sinks& sinks);
   HeldSandbox(const HeldSandbox&) = delete;
@@ -59,7 +60,8 @@ class HeldSandbox {
   void rest() { budgets_->rest(); }
   void resume() { budgets_->resume(); }
 
-  /// Borrowed: what a process forked from this one needs to run calls. It may close everything else.
+  /// Borrowed: what a process forked from this one needs to run calls. It may close everything
+  /// else.
   [[nodiscard]] std::vector<int> descriptors_for_calls() const;
   /// A control group for one call; null where there is none to be had.
   [[nodiscard]] std::unique_ptr<cgroup::Group> make_call_group() const;
@@ -92,9 +94,10 @@ class HeldSandbox {
   /// What the calls have written over the workspace. Call it while they are stopped. Errors: host.
   [[nodiscard]] Result<workspace::Copy> copy() const;
 
-  /// Stops every process of every call, and returns when all have stopped; one in an uninterruptible system call stops when
-  /// that is over. By the freezer of a control group, else by SIGSTOP. Errors: host, also "calls-not-stopped" after 5 s.
-  /// continue_calls() follows in either case.
+  /// Stops every process of every call, and returns when all have stopped; one in an
+  /// uninterruptible system call stops when that is over. By the freezer of a control group, else
+  /// by SIGSTOP. Errors: host, also "calls-not-stopped" after 5 s. continue_calls() follows in
+  /// either case.
   [[nodiscard]] Status stop_calls();
   /// Wakes them. What had stopped by itself before stays stopped.
   void continue_calls();

@@ -116,7 +116,8 @@ bool looked_here(const Outcome& outcome, const std::string& directory) {
   });
 }
 
-/// Something else may have made the command fail. Denied paths don't count: programs look for many paths in vain.
+/// Something else may have made the command fail. Denied paths don't count: programs look for many
+/// paths in vain.
 bool has_known_cause(const Outcome& outcome) {
   const bool refused = std::ranges::any_of(
       outcome.denials, [](const Denial& denial) { return is_refusal(denial.kind); });
@@ -124,7 +125,8 @@ bool has_known_cause(const Outcome& outcome) {
          !outcome.notes.empty();
 }
 
-/// An interpreter that printed something and exited with a failure, as most scripts do that miss a file.
+/// An interpreter that printed something and exited with a failure, as most scripts do that miss a
+/// file.
 bool is_failed_script(const Outcome& outcome, const plan::Plan& plan) {
   const auto* exited = std::get_if<Exited>(&outcome.verdict);
   return exited != nullptr && exited->code == 1 && !plan.interpreter.path.empty() &&
@@ -148,8 +150,8 @@ std::string about_hidden(const std::string& name, const plan::DenyRules& hidden,
              : fmt::format("\"{}\" is hidden in the sandbox by {}", name, plan::describe(*rule));
 }
 
-/// What an untrusted checkout leads to is proposed only where it can be granted without harm: not the home or above it,
-/// nor what is denied.
+/// What an untrusted checkout leads to is proposed only where it can be granted without harm: not
+/// the home or above it, nor what is denied.
 bool may_be_proposed(const policy::Policy& policy, const host::Host& host,
                      const std::string& place) {
   const std::string home =
@@ -159,7 +161,8 @@ bool may_be_proposed(const policy::Policy& policy, const host::Host& host,
   return hidden.covers(place) == nullptr;
 }
 
-/// A file or directory to which a name of the sandbox leads by a link, and which is not there; empty if that is not so.
+/// A file or directory to which a name of the sandbox leads by a link, and which is not there;
+/// empty if that is not so.
 std::string behind_link(const policy::Policy& policy, const plan::Plan& plan,
                         const host::Host& host, std::string_view name) {
   if (name.empty() || name.front() == '-') return {};

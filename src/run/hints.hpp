@@ -19,7 +19,8 @@ struct HintStyle {
   hints::Reader reader = hints::Reader::unknown;
 };
 
-/// After a failure: what the program may have met, with the option that would let it go on, as notes and hints.
+/// After a failure: what the program may have met, with the option that would let it go on, as
+/// notes and hints.
 void add_hints(Outcome& outcome, const policy::Policy& policy, const plan::Plan& plan,
                const host::Host& host, const HintStyle& style);
 

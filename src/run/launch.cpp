@@ -19,7 +19,8 @@ namespace {
 
 constexpr int kNotAllApplied = 1;  // as for `sbx changes apply`; the command's own failure wins
 
-/// An empty workspace has no changes to show, apply or keep. A user who typed "empty" gets an error.
+/// An empty workspace has no changes to show, apply or keep. A user who typed "empty" gets an
+/// error.
 void imply_overlay(policy::Policy& policy, const changes::BringOutOptions& wish) {
   auto& mode = policy.filesystem.workspace.mode;
   const char* const option = wish.apply           ? "--apply"

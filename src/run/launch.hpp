@@ -23,7 +23,8 @@
 #include "policy/policy.hpp"
 #include "run/variables.hpp"
 
-/// The entry point for everything that starts a sandbox: `sbx run`, `sbx doctor`, workers. Read this first.
+/// The entry point for everything that starts a sandbox: `sbx run`, `sbx doctor`, workers. Read
+/// this first.
 namespace sbx::run {
 
 /// Which call of which session a record is of.
@@ -44,7 +45,8 @@ struct Request {
   bool for_person = false;     ///< a person reads the hints: hints::Reader
   bool capture = false;        ///< keep the program's output for the answer
   bool lists_changes = false;  ///< the answer lists the changes, whatever `bring_out` says
-  /// A run to find out what is `degraded`: measurements that a short run would not reach start at once.
+  /// A run to find out what is `degraded`: measurements that a short run would not reach start at
+  /// once.
   bool trial = false;
   std::string id;  ///< run id, also its name in `sbx ps`; empty: not listed
   /// The run is cancelled when the other ends of all these pipes are closed.
@@ -60,8 +62,8 @@ struct Request {
 
 /// The result. Fields of steps that the run did not reach are empty.
 struct Answer {
-  /// Why nothing ran, or what failed after the command had ended (then `outcome` is set too). A policy may have
-  /// several mistakes; any other failure is one entry.
+  /// Why nothing ran, or what failed after the command had ended (then `outcome` is set too). A
+  /// policy may have several mistakes; any other failure is one entry.
   policy::Findings errors;
   /// `record = "keep"` in the user's config.toml; empty: not read.
   std::optional<bool> keeps_record;
@@ -83,9 +85,10 @@ struct Sinks {
   Paint paint;          ///< of those messages
 };
 
-/// Reads the policy, looks at the machine, makes the plan, runs it and brings out what is asked. The process is the
-/// run's: one at a time, from the main thread, with the descriptors 0 to 2 as the program's streams; several at once:
-/// worker/fork_server.hpp. Works as root and as an ordinary user.
+/// Reads the policy, looks at the machine, makes the plan, runs it and brings out what is asked.
+/// The process is the run's: one at a time, from the main thread, with the descriptors 0 to 2 as
+/// the program's streams; several at once: worker/fork_server.hpp. Works as root and as an ordinary
+/// user.
 [[nodiscard]] Answer launch(const Request& request, const Sinks& sinks = {});
 
 /// What a run or a held sandbox is built from.

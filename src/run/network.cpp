@@ -16,8 +16,8 @@ namespace {
 
 constexpr unsigned kInside = 1000;  ///< the sandbox's uid and gid, in its own user namespace
 
-/// Each connection takes two of the supervisor's descriptors, and up to four while it buffers data. The command's own
-/// limit comes from the policy.
+/// Each connection takes two of the supervisor's descriptors, and up to four while it buffers data.
+/// The command's own limit comes from the policy.
 Status allow_many_descriptors() {
   constexpr rlim_t kLeast = 40;  // for start-up and one connection
   rlimit files{};

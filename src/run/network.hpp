@@ -14,8 +14,8 @@
 
 namespace sbx::run {
 
-/// The network of one run, from before the sandbox exists to its record. It connects spawn (namespaces), network
-/// (sockets) and supervise (event loop).
+/// The network of one run, from before the sandbox exists to its record. It connects spawn
+/// (namespaces), network (sockets) and supervise (event loop).
 class RunNetwork {
  public:
   /// Borrows the plan. `counts_sockets`: measure the memory of its sockets.

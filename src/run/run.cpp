@@ -75,7 +75,8 @@ void list_in(supervise::Settings& settings, Announcement& announcement) {
   };
 }
 
-/// PID 1 is dead, so the program's files no longer change. A copy that can't be read doesn't fail the run.
+/// PID 1 is dead, so the program's files no longer change. A copy that can't be read doesn't fail
+/// the run.
 void keep_copy(const plan::Plan& plan, const spawn::Sandbox& sandbox, timespec started,
                Result<std::vector<UniqueFd>> lowers, workspace::Copy& copy, Outcome& outcome) {
   auto opened = lowers
@@ -98,8 +99,8 @@ void tell_lost_files(const plan::Plan& plan, const spawn::Sandbox& sandbox, Outc
     outcome.hints.push_back(hints::about_lost_files(lost.names, lost.are_all));
 }
 
-/// Never later than the time stamp of a file written from now on: those use this clock, or a finer one since Linux
-/// 6.13.
+/// Never later than the time stamp of a file written from now on: those use this clock, or a finer
+/// one since Linux 6.13.
 std::int64_t coarse_clock_nanoseconds() {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME_COARSE, &now);

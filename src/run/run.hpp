@@ -34,13 +34,15 @@ struct Options {
   Events* events = nullptr;                ///< receives events; may be null
   std::uint64_t started_microseconds = 0;  ///< CLOCK_MONOTONIC time at which stamps begin
   bool tells_lost_files = false;           ///< where the private workspace goes with the run
-  /// A run to find out what is `degraded`: measurements that a short run would not reach start at once.
+  /// A run to find out what is `degraded`: measurements that a short run would not reach start at
+  /// once.
   bool trial = false;
 };
 
-/// Runs a plan to its end. If this machine can't do a part of it and a weaker way exists, a weaker plan replaces
-/// `plan`, which is then the one that ran. A sandbox that could not be built is an Error; whatever the program did is
-/// an Outcome. Call from the main thread of a single-threaded process. Works as root and as an ordinary user.
+/// Runs a plan to its end. If this machine can't do a part of it and a weaker way exists, a weaker
+/// plan replaces `plan`, which is then the one that ran. A sandbox that could not be built is an
+/// Error; whatever the program did is an Outcome. Call from the main thread of a single-threaded
+/// process. Works as root and as an ordinary user.
 [[nodiscard]] Result<Outcome> run(plan::Plan& plan, const host::Host& host, const Options& options);
 
 }  // namespace sbx::run

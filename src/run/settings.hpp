@@ -6,7 +6,8 @@
 #include "supervise/settings.hpp"
 #include "supervise/streams/streams.hpp"
 
-/// plan, cgroup, spawn and supervise don't know each other: what one decides, in the terms of another.
+/// plan, cgroup, spawn and supervise don't know each other: what one decides, in the terms of
+/// another.
 namespace sbx::run {
 
 /// How the front end wants to be told.
@@ -27,7 +28,8 @@ struct Telling {
 [[nodiscard]] spawn::Placement placement_in(const cgroup::Group* group);
 /// Sources of the plan's live grants.
 [[nodiscard]] std::vector<std::string> live_folders(const plan::Plan& plan);
-/// If the memory budget is too small for the sandbox itself, the run ends before the command starts.
+/// If the memory budget is too small for the sandbox itself, the run ends before the command
+/// starts.
 [[nodiscard]] Error explain_small_memory(Error error, const plan::Plan& plan,
                                          const cgroup::Group* group);
 

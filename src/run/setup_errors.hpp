@@ -14,8 +14,8 @@ namespace sbx::run {
 /// A procfs of the new PID namespace could not be mounted.
 [[nodiscard]] Error no_procfs(int errno_value);
 
-/// For the mutation tests: every set-up stage known to SBX_TEST_FAIL and SBX_TEST_SKIP, one per line: name, kind and
-/// meaning, separated by tabs.
+/// For the mutation tests: every set-up stage known to SBX_TEST_FAIL and SBX_TEST_SKIP, one per
+/// line: name, kind and meaning, separated by tabs.
 [[nodiscard]] std::string stage_table();
 
 }  // namespace sbx::run

@@ -10,9 +10,9 @@
 #include "plan/plan.hpp"
 #include "supervise/settings.hpp"
 
-/// --explain: of the paths that the program looked for, reports those that exist on the host and were not granted.
-/// Only for reports: sbx reads the program's memory while the call waits, the program can change it before the kernel
-/// reads it again, and nothing is decided by it.
+/// --explain: of the paths that the program looked for, reports those that exist on the host and
+/// were not granted. Only for reports: sbx reads the program's memory while the call waits, the
+/// program can change it before the kernel reads it again, and nothing is decided by it.
 namespace sbx::run {
 
 class Sought {
@@ -22,7 +22,8 @@ class Sought {
 
   /// The supervisor's action for each call that takes a path.
   [[nodiscard]] std::vector<supervise::Note> notes();
-  /// After the run, when no program waits for sbx: the paths that exist on the host. Denials of kind "path".
+  /// After the run, when no program waits for sbx: the paths that exist on the host. Denials of
+  /// kind "path".
   [[nodiscard]] std::vector<Denial> denials() const;
 
  private:

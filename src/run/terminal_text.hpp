@@ -7,8 +7,8 @@
 
 namespace sbx::run {
 
-/// What a program writes, piece by piece, for a terminal: escape sequences other than colours are made visible. A sequence
-/// that is not complete yet is held back.
+/// What a program writes, piece by piece, for a terminal: escape sequences other than colours are
+/// made visible. A sequence that is not complete yet is held back.
 class TerminalText {
  public:
   [[nodiscard]] std::string add(std::string_view piece);

@@ -61,11 +61,12 @@ bool is_id(std::string_view text) {
 /// The process that listens on a name.
 struct Listener {
   ucred facts{};
-  UniqueFd
-      process;  ///< its pidfd; invalid where it is in a PID namespace that this process does not see
+  UniqueFd process;  ///< its pidfd; invalid where it is in a PID namespace that this process does
+                     ///< not see
 };
 
-/// With network.mode = "host" a program of a sandbox can take a name too. It lives in a PID namespace below.
+/// With network.mode = "host" a program of a sandbox can take a name too. It lives in a PID
+/// namespace below.
 bool is_sandboxed(const Listener& listener) {
   if (listener.facts.pid <= 0) return false;
   const auto facts =
@@ -110,8 +111,8 @@ std::vector<std::string> listening_names(std::string_view table) {
   return names;
 }
 
-/// The kernel returns the table page by page and finds its position again by counting, so a socket that closes
-/// meanwhile hides another one. Two reads are unlikely to miss the same one.
+/// The kernel returns the table page by page and finds its position again by counting, so a socket
+/// that closes meanwhile hides another one. Two reads are unlikely to miss the same one.
 Result<std::vector<std::string>> listening_names() {
   std::vector<std::string> names;
   for (int look = 0; look < 2; ++look)

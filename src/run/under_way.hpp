@@ -10,10 +10,11 @@
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 
-/// The runs of one user that are under way. Each run holds a listening socket with an abstract name, unix(7). The
-/// kernel removes it when the process ends, however it ends, so nothing stale is left behind. The name contains the
-/// id; SO_PEERCRED gives the process and its user, which another user can't forge. Abstract names belong to a network
-/// namespace: a run in another one is not seen, and a sandbox with a network namespace of its own sees none.
+/// The runs of one user that are under way. Each run holds a listening socket with an abstract
+/// name, unix(7). The kernel removes it when the process ends, however it ends, so nothing stale is
+/// left behind. The name contains the id; SO_PEERCRED gives the process and its user, which another
+/// user can't forge. Abstract names belong to a network namespace: a run in another one is not
+/// seen, and a sandbox with a network namespace of its own sees none.
 namespace sbx::run {
 
 struct UnderWay {
@@ -41,8 +42,8 @@ class Announcement {
 /// The runs of the caller's user, by start time. Errors: host (no /proc).
 [[nodiscard]] Result<std::vector<UnderWay>> runs_under_way();
 
-/// Asks a run to end, as SIGTERM does, and waits for its process. Errors: host "not-ended" (it is still there), usage
-/// "no-such-run" (it had already ended).
+/// Asks a run to end, as SIGTERM does, and waits for its process. Errors: host "not-ended" (it is
+/// still there), usage "no-such-run" (it had already ended).
 [[nodiscard]] Status end_run(const UnderWay& run);
 
 }  // namespace sbx::run

@@ -15,9 +15,9 @@ struct UserSettings {
 };
 [[nodiscard]] Result<UserSettings> user_settings(const host::Host& host);
 
-/// Where named policies are searched, and the default policy of ~/.config/sbx/config.toml. XDG_CONFIG_HOME counts
-/// only if it lies below the home directory: an environment set by somebody else must not choose the policy. Errors:
-/// policy (config.toml).
+/// Where named policies are searched, and the default policy of ~/.config/sbx/config.toml.
+/// XDG_CONFIG_HOME counts only if it lies below the home directory: an environment set by somebody
+/// else must not choose the policy. Errors: policy (config.toml).
 [[nodiscard]] Result<policy::LoadContext> load_context(const host::Host& host);
 
 }  // namespace sbx::run

@@ -19,7 +19,8 @@ Status check_denied(const plan::Plan& plan) {
                        "fail: syscalls.denied = \"errno\""});
 }
 
-/// An outer listener (of a container manager, of WSL2) excludes another one: denials are then reported without names.
+/// An outer listener (of a container manager, of WSL2) excludes another one: denials are then
+/// reported without names.
 Result<plan::Plan> without_listener(const plan::Plan& plan) {
   SBX_TRY(check_denied(plan));
   if (const policy::PlacedRule* const wide = plan.network.wide_rule())
@@ -56,7 +57,8 @@ Result<plan::Plan> with_copies(const plan::Plan& plan, const host::Host& host, c
   return copied;
 }
 
-/// If the file system can't hold whiteouts, a run that hides names can't have its private disk there.
+/// If the file system can't hold whiteouts, a run that hides names can't have its private disk
+/// there.
 Result<plan::Plan> without_folder(const plan::Plan& plan, const Error& error) {
   plan::Plan in_memory = plan;
   in_memory.disk_in_folder = false;

@@ -5,7 +5,8 @@
 
 namespace sbx::run {
 
-/// Replaces what this machine can't do by a weaker way, reported as degraded. Returns the error if there is none.
+/// Replaces what this machine can't do by a weaker way, reported as degraded. Returns the error if
+/// there is none.
 [[nodiscard]] Result<plan::Plan> weaker_plan(const plan::Plan& plan, const host::Host& host,
                                              const Error& error);
 

@@ -168,8 +168,9 @@ Result<Json> bring_out(BringOutTask& task) {
   return answer_of(out, outcome);
 }
 
-/// For `apply`. A stopped process can be woken from inside, by a timer of its own for one, and a person takes time to
-/// answer. So what is shown and what is applied is a copy: the client asks and applies, while the calls go on.
+/// For `apply`. A stopped process can be woken from inside, by a timer of its own for one, and a
+/// person takes time to answer. So what is shown and what is applied is a copy: the client asks and
+/// applies, while the calls go on.
 Result<Json> take_snapshot(BringOutTask& task) {
   sweep_snapshots(task.held.state_folder());
   ucred client{};
@@ -216,7 +217,8 @@ void sweep_snapshots(const std::string& state_folder) {
 void bring_out_and_answer(BringOutTask task) {
   // A session that is killed takes its processes with it. It may be dead already.
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != task.session) ::_exit(1);
-  // Whoever asked may cancel it, and its end must wake the calls: not even SIGKILL of the client does without that.
+  // Whoever asked may cancel it, and its end must wake the calls: not even SIGKILL of the client
+  // does without that.
   signals::take_defaults();
   // From here on the client passes signals on. Said by the session, it could come after the answer.
   (void)protocol::send(task.client.get(), {{"pid", ::getpid()}});

@@ -22,12 +22,13 @@ struct BringOutTask {
   pid_t session;  ///< whose end ends this process
 };
 
-/// Lists, shows, applies, collects or keeps what the calls have written over the workspace, as the options of `sbx run`
-/// do after a run, or makes a snapshot of it for `apply`. The calls are stopped meanwhile.
+/// Lists, shows, applies, collects or keeps what the calls have written over the workspace, as the
+/// options of `sbx run` do after a run, or makes a snapshot of it for `apply`. The calls are
+/// stopped meanwhile.
 [[noreturn]] void bring_out_and_answer(BringOutTask task);
 
-/// Where snapshots are: a store of change sets that no other command shows. The client that asked for one drops it; its
-/// name begins with the client's pid.
+/// Where snapshots are: a store of change sets that no other command shows. The client that asked
+/// for one drops it; its name begins with the client's pid.
 [[nodiscard]] std::string snapshot_folder(const std::string& state_folder);
 /// Drops snapshots of clients that were killed.
 void sweep_snapshots(const std::string& state_folder);

@@ -202,7 +202,8 @@ class CallWorker {
   bool is_told_ = false;
 };
 
-/// Waits until the session sends a call; what came late for the one before is left aside. False: the session is gone.
+/// Waits until the session sends a call; what came late for the one before is left aside. False:
+/// the session is gone.
 bool await_call(int link, std::int32_t& descriptors) {
   for (;;) {
     Note note{};

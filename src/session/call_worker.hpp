@@ -29,8 +29,8 @@ struct Task {
   UniqueFd image{};        ///< of sbx itself: the call runs code of sbx's own
 };
 
-/// Takes calls from the session, one after another: runs each, supervises it, answers its client and reports to the
-/// session. Ends when the session closes the link. `task` begins without a call.
+/// Takes calls from the session, one after another: runs each, supervises it, answers its client
+/// and reports to the session. Ends when the session closes the link. `task` begins without a call.
 [[noreturn]] void work(Task task);
 
 }  // namespace sbx::session

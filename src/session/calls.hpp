@@ -75,7 +75,8 @@ class Calls {
   [[nodiscard]] std::map<std::uint64_t, std::unique_ptr<Call>>& all() { return all_; }
   /// True if there was one of that number.
   [[nodiscard]] bool had(std::uint64_t number) const { return number > 0 && number <= last_; }
-  /// Forgets the oldest ended calls beyond what is kept: 64 of the background, 64 others, 64 MiB of logs.
+  /// Forgets the oldest ended calls beyond what is kept: 64 of the background, 64 others, 64 MiB of
+  /// logs.
   void forget_old();
 
  private:

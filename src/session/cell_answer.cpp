@@ -119,7 +119,8 @@ CellAnswer::Said CellAnswer::take_result(const Json& message) {
   return Said::result;
 }
 
-/// Where a display of this cell has the same name, an update takes its place: so a notebook shows it.
+/// Where a display of this cell has the same name, an update takes its place: so a notebook shows
+/// it.
 void CellAnswer::keep(const Json& message, Json result) {
   const std::string display = display_of(message);
   if (display.empty()) return results_.push_back({{}, std::move(result)});

@@ -11,7 +11,8 @@
 
 namespace sbx::session {
 
-/// What the driver says about one cell, gathered until it is done. Untrusted: each part is checked for its type and size.
+/// What the driver says about one cell, gathered until it is done. Untrusted: each part is checked
+/// for its type and size.
 class CellAnswer {
  public:
   CellAnswer(std::string nonce, std::uint64_t count, Bytes cap)

@@ -25,7 +25,8 @@ bool is_ignored(int signal) {
   return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
-/// While it lives, signals to this process are passed on: to a process, or to a call over its connection.
+/// While it lives, signals to this process are passed on: to a process, or to a call over its
+/// connection.
 class Forwarding {
  public:
   Forwarding(int socket, int parent) : socket_(socket), parent_(parent) {
@@ -39,8 +40,8 @@ class Forwarding {
   Forwarding& operator=(const Forwarding&) = delete;
   ~Forwarding() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
 
-  /// Waits for the first answer, which says who takes signals. What comes earlier is kept for it, but not for long: the
-  /// session may be stopped, and nobody can then be asked.
+  /// Waits for the first answer, which says who takes signals. What comes earlier is kept for it,
+  /// but not for long: the session may be stopped, and nobody can then be asked.
   void wait_for_begin() const {
     constexpr int kAnswersWithin = 2000;  // ms
     for (;;) {
@@ -54,7 +55,8 @@ class Forwarding {
     }
   }
 
-  /// Waits until the socket has something, passing on what comes meanwhile. `worker`: -1: over the socket.
+  /// Waits until the socket has something, passing on what comes meanwhile. `worker`: -1: over the
+  /// socket.
   void wait_for_end(pid_t worker) {
     if (worker >= 0) process_ = process::open(worker);
     for (;;) {
@@ -184,7 +186,8 @@ Result<Json> Client::ask_worker(const Json& wish, std::span<const int> fds, int 
   return ended;
 }
 
-/// The worker holds the connection: its end is the worker's end, and that of the session only if the session is gone.
+/// The worker holds the connection: its end is the worker's end, and that of the session only if
+/// the session is gone.
 Error Client::blamed(const Error& error) const {
   const UniqueFd session = peer();
   pollfd ended{session.get(), POLLIN, 0};
@@ -194,7 +197,8 @@ Error Client::blamed(const Error& error) const {
           .message = "the process that did this for the session was killed"};
 }
 
-/// A pidfd of the session's process: of a connected socket the credentials are those of the process that listened.
+/// A pidfd of the session's process: of a connected socket the credentials are those of the process
+/// that listened.
 UniqueFd Client::peer() const {
   ucred peer{};
   socklen_t size = sizeof peer;

@@ -29,12 +29,14 @@ class Client {
   [[nodiscard]] Status ask_to_end(const Json& wish);
   /// The same where the answer must not take long. Errors: host "session-silent" too, after 2 s.
   [[nodiscard]] Result<Json> ask_soon(const Json& wish);
-  /// Starts a call and waits for its end. Signals to this process go to the call: it is cancelled as a run is, or stopped
-  /// and continued. `parent`: a pidfd of whoever started this process, whose end cancels the call; -1: nobody's does.
-  /// Errors: those of the session, host "call-lost" (the call's worker was killed).
+  /// Starts a call and waits for its end. Signals to this process go to the call: it is cancelled
+  /// as a run is, or stopped and continued. `parent`: a pidfd of whoever started this process,
+  /// whose end cancels the call; -1: nobody's does. Errors: those of the session, host "call-lost"
+  /// (the call's worker was killed).
   [[nodiscard]] Result<CallAnswer> call(const Json& wish, std::span<const int> fds,
                                         int parent = -1);
-  /// Both halves, for a client that feeds the call meanwhile. A signal that ends this process ends the call.
+  /// Both halves, for a client that feeds the call meanwhile. A signal that ends this process ends
+  /// the call.
   [[nodiscard]] Status begin_call(const Json& wish, std::span<const int> fds);
   [[nodiscard]] Result<CallAnswer> end_call();
   /// Sends a request that more than one packet answers; also what belongs to it and comes later.
@@ -45,7 +47,8 @@ class Client {
   [[nodiscard]] bool has_more() const;
   /// Errors: as call().
   [[nodiscard]] Result<Json> next();
-  /// The same with what else the session says where it answers with an error, which is then a member "error".
+  /// The same with what else the session says where it answers with an error, which is then a
+  /// member "error".
   [[nodiscard]] Result<Json> next_whole();
   /// Like call(), for work whose answer is JSON instead of a record: reading changes.
   [[nodiscard]] Result<Json> ask_worker(const Json& wish, std::span<const int> fds,

@@ -193,7 +193,8 @@ class ContextWorker {
     supervisor_->end(Cancelled{SIGTERM});
   }
 
-  /// Only the supervisor knows whether the interpreter is dead. One that merely closed the channel is of no use.
+  /// Only the supervisor knows whether the interpreter is dead. One that merely closed the channel
+  /// is of no use.
   void broken(const std::string& why) {
     if (!why.empty()) return give_up({.how = How::died, .detail = why});
     loop_->after(kGrace, [this] {
@@ -232,8 +233,9 @@ class ContextWorker {
     }
   }
 
-  /// The output before a message. That of the first one read was counted before the reading, because its driver may
-  /// have gone on since. A driver that did not wait has several read at once: the best that is known is now.
+  /// The output before a message. That of the first one read was counted before the reading,
+  /// because its driver may have gone on since. A driver that did not wait has several read at
+  /// once: the best that is known is now.
   run::OutputPosition position_of_message() {
     const auto counted = std::exchange(position_, std::nullopt);
     return counted ? *counted : output_->delivered();
@@ -311,7 +313,8 @@ class ContextWorker {
     session_.note(Note::What::answered);
   }
 
-  /// The client does without. The next cell goes ahead after the grace: if it is not answered either, its own end decides.
+  /// The client does without. The next cell goes ahead after the grace: if it is not answered
+  /// either, its own end decides.
   void stop_inspecting() {
     questions_.front().answer({{"language", language_}, {"count", count_}});
     interrupt();
@@ -546,7 +549,8 @@ class ContextWorker {
     return all;
   }
 
-  /// A cell that ends with its interpreter. One that waited for the interpreter to start ended by the same cause.
+  /// A cell that ends with its interpreter. One that waited for the interpreter to start ended by
+  /// the same cause.
   void end(OpenCell& cell, const run::Answer& answer) {
     const bool was_its_own = cell.said || !ready_;
     if (!answer.errors.empty()) return cell.answer(answer.errors.front());

@@ -30,7 +30,8 @@ struct Context {
 
 class Contexts {
  public:
-  /// The name of the context of a request, of which it may give the language only. Errors: usage "bad-context-name".
+  /// The name of the context of a request, of which it may give the language only. Errors: usage
+  /// "bad-context-name".
   [[nodiscard]] static Result<std::string> name_of(const Json& wish, const std::string& language);
 
   [[nodiscard]] Context* find(const std::string& name);

@@ -21,10 +21,12 @@ namespace {
 constexpr std::size_t kLargestMessage = std::size_t{64} << 20;
 constexpr std::size_t kMostDigits = 8;
 constexpr std::size_t kReadAtOnce = std::size_t{256} << 10;
-/// Before the loop serves others: reads, and microseconds of CPU time, which one large message may exceed.
+/// Before the loop serves others: reads, and microseconds of CPU time, which one large message may
+/// exceed.
 constexpr int kReads = 8;
 constexpr std::uint64_t kTurn = 10'000;
-/// No budget counts what messages cost here. A thread that goes on sending them gets a part of the time, in microseconds.
+/// No budget counts what messages cost here. A thread that goes on sending them gets a part of the
+/// time, in microseconds.
 constexpr std::uint64_t kShare = 10;
 constexpr std::uint64_t kAtOnce = 500'000;  ///< more than the largest answer takes
 
@@ -43,7 +45,8 @@ Result<DriverChannel> DriverChannel::make(uid_t owner) {
   sys::Pipe requests = SBX_TRY(sys::make_pipe());
   sys::Pipe replies = SBX_TRY(sys::make_pipe());
   constexpr auto kLeave = static_cast<uid_t>(-1);
-  // Interpreters open their ends again through /proc/self/fd, which asks for the owner, proc_pid_fd(5).
+  // Interpreters open their ends again through /proc/self/fd, which asks for the owner,
+  // proc_pid_fd(5).
   for (const int fd : {requests.read.get(), replies.write.get()})
     if (owner != kLeave && !held::set_owner(fd, owner, static_cast<gid_t>(-1)))
       return fail_errno(ErrorKind::host, "no-stream", "cannot make a context's channel its own");

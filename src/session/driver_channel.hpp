@@ -13,11 +13,13 @@
 
 namespace sbx::session {
 
-/// The two pipes between the worker of a context and its driver. Everything that comes from the driver may be forged: sizes,
-/// depth, number of values and time are limited, and anything that is no message breaks the channel for good.
+/// The two pipes between the worker of a context and its driver. Everything that comes from the
+/// driver may be forged: sizes, depth, number of values and time are limited, and anything that is
+/// no message breaks the channel for good.
 class DriverChannel {
  public:
-  /// `owner`: the uid on the host of the sandbox's processes, which may reopen their ends; -1: the caller's. Errors: host.
+  /// `owner`: the uid on the host of the sandbox's processes, which may reopen their ends; -1: the
+  /// caller's. Errors: host.
   [[nodiscard]] static Result<DriverChannel> make(uid_t owner);
 
   /// The driver's ends: descriptors 3 and 4 of its program.
@@ -27,7 +29,8 @@ class DriverChannel {
   void close_driver_ends();
 
   struct Hooks {
-    /// Bytes are there and not yet read. A driver may wait for the reading, so what it does next can't have begun.
+    /// Bytes are there and not yet read. A driver may wait for the reading, so what it does next
+    /// can't have begun.
     std::function<void()> arrived;
     std::function<void(const Json& message)> message;
     /// Once: nothing more will come. `why` is empty at end of file.

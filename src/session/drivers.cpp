@@ -46,7 +46,8 @@ const std::vector<Driver>& drivers() {
        .inspects = true,
        .from_file = true,
        .reads_plain = true,
-       // The words of an interactive bash about its terminal are for nobody; descriptor 6 keeps its standard error.
+       // The words of an interactive bash about its terminal are for nobody; descriptor 6 keeps its
+       // standard error.
        .arguments = {
            "-c",
            "PROMPT_COMMAND='. /proc/self/fd/5; eval \"$PROMPT_COMMAND\"' exec -a bash \"$BASH\" "

@@ -23,8 +23,8 @@ std::unexpected<Error> no_image(const char* what) {
   return fail_errno(ErrorKind::host, "cannot-write", what);
 }
 
-/// Without F_SEAL_EXEC the program inside, which has the file's uid, could take the execute permission away. A kernel
-/// that doesn't know that seal (EINVAL) takes the others.
+/// Without F_SEAL_EXEC the program inside, which has the file's uid, could take the execute
+/// permission away. A kernel that doesn't know that seal (EINVAL) takes the others.
 bool seal(int file) {
   const int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
   return ::fcntl(file, F_ADD_SEALS, seals | F_SEAL_EXEC) == 0 ||

@@ -14,7 +14,8 @@
 /// Parts of messages, and what `sbx session` prints with --json.
 namespace sbx::session {
 
-/// A member of a message, whose sender may be no sbx: `otherwise` where it is absent, of another type or out of range.
+/// A member of a message, whose sender may be no sbx: `otherwise` where it is absent, of another
+/// type or out of range.
 template <class Value>
 [[nodiscard]] Value member_or(const Json& object, const char* key, Value otherwise) {
   const auto found = object.find(key);
@@ -43,7 +44,8 @@ template <class Value>
 
 /// A member that holds others; null where it is absent, or the object is none.
 [[nodiscard]] const Json& part(const Json& object, const char* key);
-/// It would be gone in the first turn of a loop over it: GCC 12 ends temporaries of a range-based for before the loop.
+/// It would be gone in the first turn of a loop over it: GCC 12 ends temporaries of a range-based
+/// for before the loop.
 const Json& part(const Json&& object, const char* key) = delete;
 /// The text of an element; empty where it is none.
 [[nodiscard]] std::string text_of(const Json& element);

@@ -6,16 +6,18 @@
 #include "base/unique_fd.hpp"
 #include "policy/addresses.hpp"
 
-/// Between the session's process and the worker of one call, which it forked: packets over two socket pairs. On `link`
-/// each side sends what happens; on `ask` the worker asks and waits for the answer.
+/// Between the session's process and the worker of one call, which it forked: packets over two
+/// socket pairs. On `link` each side sends what happens; on `ask` the worker asks and waits for the
+/// answer.
 namespace sbx::session {
 
 struct Note {
   enum class What : std::uint32_t {
     // the worker's
     began,  ///< `value`: the pid of the call's init
-    ended,  ///< `value`: the exit status; with a file in memory: the record, or a context's end in words
-    ready,     ///< of a context: it has something to remember
+    ended,  ///< `value`: the exit status; with a file in memory: the record, or a context's end in
+            ///< words
+    ready,  ///< of a context: it has something to remember
     answered,  ///< of a context: one more cell
     // the session's, to a worker that waits for a call
     call,  ///< a packet (message.hpp) with the client's request follows; `value`: CallDescriptors
@@ -24,7 +26,8 @@ struct Note {
     signal,  ///< `value`: for the main process
     cancel,  ///< as after SIGTERM to sbx; `value`: an EndCause
     // the session's, to a context
-    cell,  ///< a packet (message.hpp) with the request, the client's connection and its descriptors follows
+    cell,  ///< a packet (message.hpp) with the request, the client's connection and its descriptors
+           ///< follows
     interrupt,  ///< the cell that runs
     end,        ///< it is no longer wanted
   };
@@ -40,11 +43,12 @@ enum class EndCause : std::int32_t {
   owner,     ///< the process for which the session was made has ended
 };
 
-/// Signals that a client passes on to its call's worker, over the connection: {"signal": number}. Not by kill(2): the
-/// worker may have gone on to another call.
+/// Signals that a client passes on to its call's worker, over the connection: {"signal": number}.
+/// Not by kill(2): the worker may have gone on to another call.
 inline constexpr int kForwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH};
 
-/// Which descriptors come with a call, after its standard streams and one for events: bits of Note::value.
+/// Which descriptors come with a call, after its standard streams and one for events: bits of
+/// Note::value.
 struct CallDescriptors {
   static constexpr std::int32_t kClient = 1;  ///< the connection; without it: a background call
   static constexpr std::int32_t kImage = 2;   ///< sbx itself, which the call runs
@@ -52,8 +56,9 @@ struct CallDescriptors {
 
 struct Question {
   enum class What : std::uint32_t {
-    expect,  ///< open this place for a rule with many ports; answered with the same bytes
-    trouble,  ///< what the network refused, or did not reach, since the call began; answered by message.hpp
+    expect,   ///< open this place for a rule with many ports; answered with the same bytes
+    trouble,  ///< what the network refused, or did not reach, since the call began; answered by
+              ///< message.hpp
     most_processes,  ///< whose processes use up limits.processes; answered by message.hpp
   };
   What what;

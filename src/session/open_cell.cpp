@@ -54,8 +54,8 @@ run::CellOutput::Target OpenCell::target(std::function<void()> exceeded,
 }
 
 std::string OpenCell::begin(std::uint64_t count, const Driver& driver) {
-  // Tells the answers to different requests apart. Code in the interpreter can find it: it protects from accidents and
-  // from processes that outlive their cell, not from a cell's own code.
+  // Tells the answers to different requests apart. Code in the interpreter can find it: it protects
+  // from accidents and from processes that outlive their cell, not from a cell's own code.
   const std::string nonce = random_hex();
   said.emplace(nonce, count, record.policy->output.results.value);
   began_microseconds = sys::now_microseconds();

@@ -19,7 +19,8 @@ namespace sbx::session {
 /// A cell in the worker of its context: from the client's request to the record.
 class OpenCell {
  public:
-  /// `wish`: what the request says. `fds`: the request, the client's connection, and its standard output and error. Errors: internal "bad-message".
+  /// `wish`: what the request says. `fds`: the request, the client's connection, and its standard
+  /// output and error. Errors: internal "bad-message".
   [[nodiscard]] static Result<OpenCell> receive(const Json& wish, std::vector<UniqueFd> fds);
 
   [[nodiscard]] int client() const { return client_.get(); }
@@ -35,7 +36,8 @@ class OpenCell {
   /// The first reason counts; false: there was one.
   bool decide(record::CellEnd end);
   [[nodiscard]] bool is_decided() const { return decided_; }
-  /// Passes on what the driver has just said, for a client that follows: it comes after so many bytes of stdout and stderr.
+  /// Passes on what the driver has just said, for a client that follows: it comes after so many
+  /// bytes of stdout and stderr.
   void tell(const char* event, const Json& what, const run::OutputPosition& after);
   /// The last word to the client.
   void answer();

@@ -40,7 +40,8 @@ bool is_name_letter(char letter) {
   return (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9');
 }
 
-/// Paths of sockets are at most 107 bytes: a long one is reached through a descriptor of its directory.
+/// Paths of sockets are at most 107 bytes: a long one is reached through a descriptor of its
+/// directory.
 struct Address {
   sockaddr_un value{};
   socklen_t size = sizeof(sockaddr_un);
@@ -191,8 +192,8 @@ Result<Place> Place::make(const host::Host& host, const std::string& name) {
     if (!held::make_directory(parent.get(), name, 0700) && errno != EEXIST) break;
     UniqueFd folder = open_folder(parent.get(), name);
     if (!folder.valid()) continue;
-    // Held during a start: who starts the same one meanwhile waits for its end, and finds a session that answers. The
-    // kernel releases it where the start is killed.
+    // Held during a start: who starts the same one meanwhile waits for its end, and finds a session
+    // that answers. The kernel releases it where the start is killed.
     if (::flock(folder.get(), LOCK_EX) != 0) continue;
     UniqueFd lock = open_lock(folder.get());
     if (!lock.valid()) continue;

@@ -9,8 +9,9 @@
 #include "base/unique_fd.hpp"
 #include "host/host.hpp"
 
-/// Where sessions are: a directory for each, named as the session, with its socket and its lock. The session's process
-/// holds the lock as long as it lives; the kernel releases it however that ends.
+/// Where sessions are: a directory for each, named as the session, with its socket and its lock.
+/// The session's process holds the lock as long as it lives; the kernel releases it however that
+/// ends.
 namespace sbx::session {
 
 /// [a-z0-9][a-z0-9-]{0,62}. Errors: usage "bad-session-name".
@@ -21,8 +22,8 @@ namespace sbx::session {
 /// A session's directory, made and locked by its process. Its destructor removes it.
 class Place {
  public:
-  /// Removes what a dead session of this name left, and waits while one starts. Errors: usage "session-exists" (it lives),
-  /// host.
+  /// Removes what a dead session of this name left, and waits while one starts. Errors: usage
+  /// "session-exists" (it lives), host.
   [[nodiscard]] static Result<Place> make(const host::Host& host, const std::string& name);
   Place(Place&&) noexcept = default;
   Place& operator=(Place&&) noexcept = default;
@@ -32,12 +33,14 @@ class Place {
   void end_start() const;
   /// A listening SOCK_SEQPACKET socket in it. Errors: host.
   [[nodiscard]] Result<UniqueFd> listen() const;
-  /// Readable when something has been removed from it; invalid where the kernel has no room for that.
+  /// Readable when something has been removed from it; invalid where the kernel has no room for
+  /// that.
   [[nodiscard]] UniqueFd watch_removal() const;
   /// False where commands can't find it any more.
   [[nodiscard]] bool is_there() const;
   [[nodiscard]] const std::string& name() const { return name_; }
-  /// In a fork of the session's process: the lock must not outlive the session, nor the directory end with the fork.
+  /// In a fork of the session's process: the lock must not outlive the session, nor the directory
+  /// end with the fork.
   void forget_lock() {
     lock_.reset();
     folder_.reset();
@@ -55,7 +58,8 @@ class Place {
   UniqueFd lock_;
 };
 
-/// A connection to a live session. Errors: usage "no-such-session" (with the most similar name), "session-twice", host.
+/// A connection to a live session. Errors: usage "no-such-session" (with the most similar name),
+/// "session-twice", host.
 [[nodiscard]] Result<UniqueFd> connect_to(const host::Host& host, const std::string& name);
 
 struct LiveSession {
@@ -69,8 +73,8 @@ struct LiveSession {
 /// The line for a person who sees none.
 [[nodiscard]] std::string no_sessions(const host::Host& host);
 
-/// Whether the other end of a connection may use the session, or be one: the same user or root, and no process of a sandbox, which
-/// has the same uid on the host but lives in a PID namespace below.
+/// Whether the other end of a connection may use the session, or be one: the same user or root, and
+/// no process of a sandbox, which has the same uid on the host but lives in a PID namespace below.
 [[nodiscard]] bool may_use(int connection);
 
 }  // namespace sbx::session

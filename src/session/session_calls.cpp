@@ -75,7 +75,8 @@ Result<int> Session::image() {
   return image_.get();
 }
 
-/// The session reads what a background call writes. Its client ends: of that only a standard input that was named stays.
+/// The session reads what a background call writes. Its client ends: of that only a standard input
+/// that was named stays.
 Status Session::log_output(Call& call, std::vector<UniqueFd>& fds, bool keeps_stdin) {
   sys::Pipe out = SBX_TRY(sys::make_pipe());
   sys::Pipe err = SBX_TRY(sys::make_pipe());
@@ -116,7 +117,8 @@ Status Session::start_call(Json wish, std::vector<UniqueFd>& fds, UniqueFd& conn
     calls_.all().erase(call.number);
     return begun;
   }
-  // A foreground call's client hears that from the worker, so that its answers can't overtake each other.
+  // A foreground call's client hears that from the worker, so that its answers can't overtake each
+  // other.
   if (call.is_background)
     (void)protocol::send(connection.get(), {{"call", call.number}, {"pid", call.worker.pid}});
   fds.clear();
@@ -210,7 +212,8 @@ void Session::answer_question(Call& call) {
                          {{"refused", denials_to_json(call.refused)},
                           {"failed", failures_to_json(new_failures(call.failed_before, now))}});
     call.refused.clear();  // a context asks after each cell
-    // What failed meanwhile is of a call that did something: a context that waits has no part in it.
+    // What failed meanwhile is of a call that did something: a context that waits has no part in
+    // it.
     for (const auto& [number, other] : calls_.all())
       if (!does_something(*other)) other->failed_before = now;
     call.failed_before = std::move(now);
@@ -294,7 +297,8 @@ Worker Session::leave(Call& call) {
   return std::exchange(call.worker, {});
 }
 
-/// A context's has done what it was for; one of a call was killed, and the call with it, unless that had just ended.
+/// A context's has done what it was for; one of a call was killed, and the call with it, unless
+/// that had just ended.
 void Session::worker_ended(Call& call) {
   while (call.runs() && hear(call)) {  // its last words may still be unread
   }

@@ -1,4 +1,5 @@
-// What the session's process does about contexts: it starts them, passes cells on to them, and hears of their ends.
+// What the session's process does about contexts: it starts them, passes cells on to them, and
+// hears of their ends.
 
 #include <sys/ioctl.h>
 #include <sys/socket.h>

@@ -46,7 +46,8 @@ void Session::drop_oldest() {
   clients_.erase(clients_.begin());
 }
 
-/// One that can't be accepted would wake the loop again and again, and its client would wait for good.
+/// One that can't be accepted would wake the loop again and again, and its client would wait for
+/// good.
 void Session::turn_one_away() {
   if (!clients_.empty()) drop_oldest();
   spare_.reset();

@@ -1,4 +1,5 @@
-// The processes that supervise calls: forked when one is needed, kept for the next call, ended when none comes.
+// The processes that supervise calls: forked when one is needed, kept for the next call, ended when
+// none comes.
 
 #include <poll.h>
 #include <sys/epoll.h>
@@ -33,8 +34,8 @@ void Session::sweep_groups() {
     loop_.after(delay, [this] { held_->sweep_call_groups(); });
 }
 
-/// The copy keeps no descriptor but those that calls need: connections of clients and of the network would stay open
-/// with it, and it may outlive them.
+/// The copy keeps no descriptor but those that calls need: connections of clients and of the
+/// network would stay open with it, and it may outlive them.
 Result<Worker> Session::fork_worker(Task task, void (*work)(Task)) {
   auto link = SBX_TRY(sys::make_packet_pair());
   auto ask = SBX_TRY(sys::make_packet_pair());

@@ -6,7 +6,8 @@
 
 namespace sbx::session {
 
-/// A process that supervises calls, or a context, as the session's process knows it, which forked it.
+/// A process that supervises calls, or a context, as the session's process knows it, which forked
+/// it.
 struct Worker {
   pid_t pid = -1;
   UniqueFd process;  ///< pidfd

@@ -12,8 +12,9 @@
 #include "base/unique_fd.hpp"
 #include "spawn/relative.hpp"
 
-/// Bytes that can be moved as a whole: objects are placed one behind the other and refer to each other by Relative. An
-/// object is named by its offset, because the bytes move while the block grows.
+/// Bytes that can be moved as a whole: objects are placed one behind the other and refer to each
+/// other by Relative. An object is named by its offset, because the bytes move while the block
+/// grows.
 namespace sbx::spawn {
 
 template <class T>
@@ -70,8 +71,8 @@ class Block {
 
   [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
 
-  /// A sealed file in memory: nobody changes the bytes any more. Errors: setup "setup-program" (the caller's limit of
-  /// file sizes, RLIMIT_FSIZE, or no memory).
+  /// A sealed file in memory: nobody changes the bytes any more. Errors: setup "setup-program" (the
+  /// caller's limit of file sizes, RLIMIT_FSIZE, or no memory).
   [[nodiscard]] Result<UniqueFd> seal() const;
 
  private:

@@ -1,5 +1,6 @@
-// PID 1 of the sandbox, from clone3 to its last report. It allocates nothing, throws nothing and takes no lock. It
-// runs for the whole run as the init that reaps, obeys orders and dies with the supervisor.
+// PID 1 of the sandbox, from clone3 to its last report. It allocates nothing, throws nothing and
+// takes no lock. It runs for the whole run as the init that reaps, obeys orders and dies with the
+// supervisor.
 
 #include <fcntl.h>
 #include <grp.h>
@@ -50,7 +51,8 @@ Program& map_program(const Start& start) {
   none.channels = start.channels;
   none.fault = start.fault;
   if (!enter(none, Stage::program)) ::_exit(125);
-  // A private copy: what the child writes into it is its own. All pages at once, instead of one fault for each.
+  // A private copy: what the child writes into it is its own. All pages at once, instead of one
+  // fault for each.
   void* const block = ::mmap(nullptr, start.size, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_POPULATE, start.block, 0);
   must(none, Stage::program, 0, reinterpret_cast<long>(block));  // MAP_FAILED is -1
@@ -69,8 +71,8 @@ Program& map_program(const Start& start) {
 
 namespace {
 
-/// PID 1 is a copy of the supervisor: while it holds the supervisor's end of the control socket it would never see that
-/// the supervisor is gone.
+/// PID 1 is a copy of the supervisor: while it holds the supervisor's end of the control socket it
+/// would never see that the supervisor is gone.
 void drop_supervisor_ends(const Program& program) {
   for (const int fd : program.channels.supervisor_ends)
     if (fd >= 0) ::close(fd);
@@ -78,15 +80,16 @@ void drop_supervisor_ends(const Program& program) {
 
 void take_identity(const Program& program) {
   if (!program.change_ids || !enter(program, Stage::identity)) return;
-  // Without NO_SETUID_FIXUP the change of uid would drop the capabilities that the mounts need, capabilities(7).
+  // Without NO_SETUID_FIXUP the change of uid would drop the capabilities that the mounts need,
+  // capabilities(7).
   must(program, Stage::identity, 0, ::prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP));
   must(program, Stage::identity, 1, call(SYS_setgroups, 0, nullptr));
   must(program, Stage::identity, 2, call(SYS_setresgid, program.gid, program.gid, program.gid));
   must(program, Stage::identity, 3, call(SYS_setresuid, program.uid, program.uid, program.uid));
 }
 
-/// /proc/1/cmdline is world-readable even for a non-dumpable process. Since the clone the pages are this process's
-/// own.
+/// /proc/1/cmdline is world-readable even for a non-dumpable process. Since the clone the pages are
+/// this process's own.
 void wipe_arguments(const Program& program) {
   if (!enter(program, Stage::wipe)) return;
   static constexpr char kName[] = "sbx-init";
@@ -104,8 +107,9 @@ void refuse_dumps(const Program& program) {
   must(program, Stage::non_dumpable, 0, ::prctl(PR_SET_DUMPABLE, 0));
 }
 
-/// Called first, and again after the change of ids, which clears the parent-death signal, prctl(2). In a new PID
-/// namespace getppid() is always 0, so only the pidfd shows a supervisor that is already dead.
+/// Called first, and again after the change of ids, which clears the parent-death signal, prctl(2).
+/// In a new PID namespace getppid() is always 0, so only the pidfd shows a supervisor that is
+/// already dead.
 void die_with_supervisor(const Program& program) {
   if (!enter(program, Stage::parent_death)) return;
   must(program, Stage::parent_death, 0, ::prctl(PR_SET_PDEATHSIG, SIGKILL));
@@ -113,7 +117,8 @@ void die_with_supervisor(const Program& program) {
   if (::poll(&supervisor, 1, 0) != 0) ::_exit(125);
 }
 
-/// PID 1 moves itself, as the only thread of its process: a move by another process waits for an RCU grace period.
+/// PID 1 moves itself, as the only thread of its process: a move by another process waits for an
+/// RCU grace period.
 void join_groups(const Program& program) {
   for (std::size_t i = 0; i < program.channels.group_task_count; ++i) {
     must(program, Stage::group, i, ::write(program.channels.group_tasks[i], "0", 1));
@@ -173,8 +178,8 @@ namespace {
 
 pid_t start_payload(Program& program) {
   if (!enter(program, Stage::payload)) ::_exit(125);
-  // vfork semantics: PID 1 continues when the payload has executed or died. CLONE_FILES leaves the listener, which
-  // the payload creates, in this table; execve unshares the payload's.
+  // vfork semantics: PID 1 continues when the payload has executed or died. CLONE_FILES leaves the
+  // listener, which the payload creates, in this table; execve unshares the payload's.
   const int pid = ::clone(run_payload, payload_stack + kPayloadStack,
                           CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, &program);
   return static_cast<pid_t>(must(program, Stage::payload, 0, pid));
@@ -186,8 +191,8 @@ void hand_over_listener(Program& program) {  // meeting point 5
   ::close(program.listener);
 }
 
-/// Closes everything that serving doesn't need: the payload's pipes must reach end of file when the payload closes
-/// them.
+/// Closes everything that serving doesn't need: the payload's pipes must reach end of file when the
+/// payload closes them.
 void keep_only_channels(const Program& program, int signals) {
   int keep[2] = {program.channels.control, signals};
   if (keep[0] > keep[1]) {
@@ -208,7 +213,8 @@ struct Service {
   bool asked;  ///< Report child_ended awaits its answer
 };
 
-/// The payload's peak starts at this value: execve(2) keeps the peak of the replaced memory, which is PID 1's.
+/// The payload's peak starts at this value: execve(2) keeps the peak of the replaced memory, which
+/// is PID 1's.
 std::int32_t own_peak() {
   rusage used{};
   (void)call(SYS_getrusage, RUSAGE_SELF, &used);
@@ -228,9 +234,9 @@ void read_comm(pid_t pid, char (&comm)[sizeof control::Report::comm]) {
   if (got > 0) comm[got - 1] = '\0';  // instead of the newline
 }
 
-/// Kills and counts the remaining processes; without this the kernel would kill them uncounted when PID 1 ends. A
-/// program that was refused one more process may be gone before the supervisor has looked.
-/// `count` of them are reaped already.
+/// Kills and counts the remaining processes; without this the kernel would kill them uncounted when
+/// PID 1 ends. A program that was refused one more process may be gone before the supervisor has
+/// looked. `count` of them are reaped already.
 [[noreturn]] void end_all(const Program& program, std::int32_t count) {
   ::kill(-1, SIGKILL);
   control::Report report{control::FromPid1::left_behind, count};
@@ -265,8 +271,9 @@ void read_comm(pid_t pid, char (&comm)[sizeof control::Report::comm]) {
   end_all(program, zombies);
 }
 
-/// PTRACE_TRACEME, where the policy allows it, makes PID 1 the tracer of its children, and of processes that lost their
-/// parent: wait(2) then tells each of their signals. PID 1 traces nobody, and hands the signal on.
+/// PTRACE_TRACEME, where the policy allows it, makes PID 1 the tracer of its children, and of
+/// processes that lost their parent: wait(2) then tells each of their signals. PID 1 traces nobody,
+/// and hands the signal on.
 bool was_stop(pid_t pid, int status) {
   if (!WIFSTOPPED(status)) return false;
   const int signal = WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
@@ -284,7 +291,8 @@ void reap(const Program& program, pid_t main) {
   }
 }
 
-/// Orders come only from the supervisor: PID 1 has no handlers, so signals from the payload have no effect.
+/// Orders come only from the supervisor: PID 1 has no handlers, so signals from the payload have no
+/// effect.
 void obey(const Program& program, Service& service) {
   control::Order order{};
   const ssize_t got = ::recv(program.channels.control, &order, sizeof order, MSG_DONTWAIT);
@@ -318,8 +326,8 @@ void obey(const Program& program, Service& service) {
   }
 }
 
-/// Lets the supervisor count tasks before reaping: a program that was refused a process tends to end next, and a
-/// reaped slot can be reused immediately.
+/// Lets the supervisor count tasks before reaping: a program that was refused a process tends to
+/// end next, and a reaped slot can be reused immediately.
 void child_ended(const Program& program, Service& service) {
   if (!program.asks_before_reaping) return reap(program, service.main);
   int status = 0;
@@ -375,8 +383,9 @@ void raise_own_capabilities(const Program& program) {
   set_effective(program, true);
 }
 
-/// The permitted set stays full, so that the payload, with the same uid, can't reschedule PID 1: it may only
-/// reschedule processes whose permitted set is a subset of its own, capabilities(7) CAP_SYS_NICE.
+/// The permitted set stays full, so that the payload, with the same uid, can't reschedule PID 1: it
+/// may only reschedule processes whose permitted set is a subset of its own, capabilities(7)
+/// CAP_SYS_NICE.
 void lower_own_capabilities(const Program& program) {
   if (enter(program, Stage::init_capabilities)) set_effective(program, false);
 }
@@ -437,7 +446,8 @@ void run_command(Program& program) {
   ::sigemptyset(&child_ended);
   ::sigaddset(&child_ended, SIGCHLD);
   sigset_t waiting = child_ended;
-  // A terminal sends these to the caller's process group, and the command belongs to it until it has its own session.
+  // A terminal sends these to the caller's process group, and the command belongs to it until it
+  // has its own session.
   constexpr int kOfGroup[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
   for (const int signal : kOfGroup) ::sigaddset(&waiting, signal);
   ::sigprocmask(SIG_SETMASK, &waiting, nullptr);

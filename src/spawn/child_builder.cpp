@@ -152,7 +152,8 @@ int open_target(Builder& builder, const char* path, bool is_folder) {
   return open_name(builder, folder, name, is_folder);
 }
 
-/// The new target is no link, and nobody else works in the new root: attaching by name is safe and saves opening it.
+/// The new target is no link, and nobody else works in the new root: attaching by name is safe and
+/// saves opening it.
 void place(Builder& builder, int tree, const char* path, bool is_folder) {
   const char* name = nullptr;
   const int folder = parent_folder(builder, path, &name);

@@ -8,12 +8,13 @@
 #include "base/private_disk.hpp"
 #include "spawn/child_calls.hpp"
 
-// glibc 2.36 declares these in <sys/mount.h>, which clashes with <linux/mount.h>, so only one can be included.
+// glibc 2.36 declares these in <sys/mount.h>, which clashes with <linux/mount.h>, so only one can
+// be included.
 extern "C" int mount(const char*, const char*, const char*, unsigned long, const void*) noexcept;
 extern "C" int umount2(const char*, int) noexcept;
 
-/// Shared by the child's mount code: the builder's state, targets created without following links, new file systems.
-/// All child-safe.
+/// Shared by the child's mount code: the builder's state, targets created without following links,
+/// new file systems. All child-safe.
 namespace sbx::child {
 
 inline constexpr unsigned long kMsPrivate = 1 << 18;  // MS_PRIVATE
@@ -37,8 +38,8 @@ struct Builder {
   int covered = -1;       ///< the directory below the sandbox's procfs: empty, and stays so
   int empty_folder = -1;  ///< mask for directories, created on first use
   int empty_file = -1;    ///< mask for files
-  /// Ids of the sandbox's own mounts: missing targets may only be created there. Device numbers don't identify them:
-  /// a private disk in a directory shares its device with live grants.
+  /// Ids of the sandbox's own mounts: missing targets may only be created there. Device numbers
+  /// don't identify them: a private disk in a directory shares its device with live grants.
   std::uint64_t own[kOwnMounts] = {};
   std::size_t own_count = 0;
   OpenFolder folder;
@@ -58,8 +59,8 @@ struct Builder {
 int open_beneath(int folder, const char* path, std::uint64_t flags, std::uint64_t resolve);
 /// From now on missing targets may be created in the mount of `fd`.
 void remember_own(Builder& builder, int fd);
-/// The directory of `path` (relative to the root), created if missing; `*name` is the last component. The descriptor
-/// belongs to the builder and is valid until the next call.
+/// The directory of `path` (relative to the root), created if missing; `*name` is the last
+/// component. The descriptor belongs to the builder and is valid until the next call.
 int parent_folder(Builder& builder, const char* path, const char** name);
 /// The same without creating anything; -1 if there is no such directory.
 int existing_parent(Builder& builder, const char* path, const char** name);
@@ -76,8 +77,8 @@ void forget_folder(Builder& builder, const char* path);
 /// Sets MOUNT_ATTR_* and makes the tree private.
 void set_attributes(const Builder& builder, int tree, std::uint64_t attributes, bool recursive);
 
-/// Opens the source in this mount namespace: the parent's descriptors belong to another one, where open_tree(CLONE)
-/// fails with EINVAL. Device and inode must be those that the plan recorded.
+/// Opens the source in this mount namespace: the parent's descriptors belong to another one, where
+/// open_tree(CLONE) fails with EINVAL. Device and inode must be those that the plan recorded.
 int open_source(const Builder& builder, const Step& step);
 /// open_tree(CLONE) of a source, in one step. Device and inode must be what the parent decided on.
 int clone_source(Builder& builder, const char* path, bool recursive, std::uint64_t device,

@@ -1,5 +1,5 @@
-// The init of one call in a held sandbox. It makes the mounts that its PID namespace needs, waits for its program, which may
-// come much later, and runs it. Child-safe: see child.cpp.
+// The init of one call in a held sandbox. It makes the mounts that its PID namespace needs, waits
+// for its program, which may come much later, and runs it. Child-safe: see child.cpp.
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -13,9 +13,10 @@ namespace {
 /// From here on; what is below belongs to the program's streams and to what it is given.
 constexpr int kFirstOwn = 3 + static_cast<int>(control::kMostKept);
 
-/// Where memory runs out, the kernel ends a call before the holder, with which every call would end; it may be files of
-/// ended calls that fill the memory. The program can lower its own score, but not this process's. Only a dumpable
-/// process owns its files in /proc; nobody in the sandbox sees this one.
+/// Where memory runs out, the kernel ends a call before the holder, with which every call would
+/// end; it may be files of ended calls that fill the memory. The program can lower its own score,
+/// but not this process's. Only a dumpable process owns its files in /proc; nobody in the sandbox
+/// sees this one.
 void come_before_holder() {
   (void)::prctl(PR_SET_DUMPABLE, 1);
   const int score = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -31,14 +32,16 @@ int move_up(int fd) {
   return static_cast<int>(moved);
 }
 
-/// A process that holds the last reference to a mount namespace waits for an RCU grace period (0.3 ms) when it exits,
-/// before its parent hears of it. So the supervisor takes a reference, and gives it up when it has answered.
+/// A process that holds the last reference to a mount namespace waits for an RCU grace period (0.3
+/// ms) when it exits, before its parent hears of it. So the supervisor takes a reference, and gives
+/// it up when it has answered.
 void hold_mounts(Program& program) {
   const long space = ::open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
   program.mount_space = move_up(static_cast<int>(must(program, Stage::descriptors, 1, space)));
 }
 
-/// Gives descriptors the numbers that the program knows them by. `from` is the index of the first in `received`.
+/// Gives descriptors the numbers that the program knows them by. `from` is the index of the first
+/// in `received`.
 bool place_kept(Received& received, unsigned from, unsigned kept) {
   for (unsigned i = 0; i < received.count && kept > 0; ++i) {
     received.fds[i] = move_up(received.fds[i]);
@@ -52,7 +55,8 @@ bool place_kept(Received& received, unsigned from, unsigned kept) {
   return true;
 }
 
-/// Waits for the program. Ends this process where the supervisor has gone, or has no use for it any more.
+/// Waits for the program. Ends this process where the supervisor has gone, or has no use for it any
+/// more.
 Program& await_program(const Program& mounts) {
   control::CallProgram order{};
   Received received;
@@ -83,8 +87,8 @@ Program& await_program(const Program& mounts) {
 
 }  // namespace
 
-/// The supervisor of a call is no ancestor of its init, which dies with the holder; the end of the supervisor is end of
-/// file on the control socket.
+/// The supervisor of a call is no ancestor of its init, which dies with the holder; the end of the
+/// supervisor is end of file on the control socket.
 void run_call(const Start& start, bool waits) {
   Start own = start;
   int* const held[] = {&own.block, &own.channels.control, &own.channels.errors};

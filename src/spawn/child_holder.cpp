@@ -1,5 +1,6 @@
-// PID 1 of a held sandbox, from the moment its root stands: for each call it clones an init in a PID namespace and a
-// mount namespace of its own, reports its end, and otherwise waits. Child-safe: see child.cpp.
+// PID 1 of a held sandbox, from the moment its root stands: for each call it clones an init in a
+// PID namespace and a mount namespace of its own, reports its end, and otherwise waits. Child-safe:
+// see child.cpp.
 
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -41,7 +42,8 @@ struct Asked {
   Received with;
 };
 
-/// Descriptors 0 to 2 stay taken: one that arrives as 0 would be in the way of the command's streams.
+/// Descriptors 0 to 2 stay taken: one that arrives as 0 would be in the way of the command's
+/// streams.
 void keep_only_control(const Program& program) {
   const auto control = static_cast<unsigned>(program.channels.control);
   for (int fd = 0; fd <= 2; ++fd) {
@@ -119,7 +121,8 @@ bool is_complete(const Asked& asked) {
   return asked.with.count >= 3 && asked.with.count <= 3 + control::kMostGroupFiles;
 }
 
-/// The clone needs CAP_SYS_ADMIN in the sandbox's user namespace. The new init has it effective too: it mounts.
+/// The clone needs CAP_SYS_ADMIN in the sandbox's user namespace. The new init has it effective
+/// too: it mounts.
 void start_call(Holder& holder, const Asked& asked) {
   const int control = asked.with.fds[1];
   Call* place = holder.calls;
@@ -171,7 +174,8 @@ void reap_calls(Holder& holder) {
   }
 }
 
-/// Stops or wakes all calls, their inits included; nothing of this namespace reaches those otherwise.
+/// Stops or wakes all calls, their inits included; nothing of this namespace reaches those
+/// otherwise.
 void obey_supervisor(Holder& holder, const Asked& asked) {
   switch (asked.order.what) {
     case control::FromSupervisor::start_call:

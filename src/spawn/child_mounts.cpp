@@ -39,7 +39,8 @@ void add_bind(Builder& builder, const Step& step) {
   place(builder, tree, step.target, step.is_folder);
 }
 
-/// Without NODEV, which would make opening the device fail. Refuses a file of that name that is another device.
+/// Without NODEV, which would make opening the device fail. Refuses a file of that name that is
+/// another device.
 int clone_device(Builder& builder, const char* path, std::uint32_t number) {
   struct stat facts;
   const int tree = clone_path(builder, path, false, facts);
@@ -69,7 +70,8 @@ struct UserLimit {
   const char* value;
 };
 
-/// Each level of user namespaces counts them, the caller's too: without a limit one program takes all of the caller's.
+/// Each level of user namespaces counts them, the caller's too: without a limit one program takes
+/// all of the caller's.
 constexpr UserLimit kInotify[] = {{"sys/user/max_inotify_instances", "64"},
                                   {"sys/user/max_inotify_watches", "32768"}};
 
@@ -84,8 +86,8 @@ void set_user_limit(const Builder& builder, int proc, const UserLimit& limit) {
 void add_proc(Builder& builder, const Step& step) {
   Program& program = builder.program;
   constexpr std::uint64_t kAttributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
-  if (program
-          .list_processes) {  // hidepid would hide a non-dumpable payload from the supervisor's measurements
+  if (program.list_processes) {  // hidepid would hide a non-dumpable payload from the supervisor's
+                                 // measurements
     const Option plain[] = {{nullptr, nullptr}};
     const int whole = make_file_system(builder, "proc", plain, kAttributes);
     program.processes =
@@ -208,7 +210,8 @@ void add_pinned(Builder& builder, const Step& step) {
   ::close(target);
 }
 
-/// Shows synthetic content in place of a file: created on the private tmpfs, reachable only through this mount.
+/// Shows synthetic content in place of a file: created on the private tmpfs, reachable only through
+/// this mount.
 void add_content(Builder& builder, const Step& step) {
   const int target = open_masked(builder, step);
   if (target < 0) return;

@@ -1,5 +1,5 @@
-// The part of the sandbox's network that is created inside: namespaces, and sockets that the supervisor uses from
-// outside. Child-safe: see child.cpp.
+// The part of the sandbox's network that is created inside: namespaces, and sockets that the
+// supervisor uses from outside. Child-safe: see child.cpp.
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -35,8 +35,8 @@ long open_network_space() {
   return ::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
 }
 
-/// /proc/sys/net shows the settings of the reader's network namespace, so this changes nothing on the host. If
-/// /proc/sys is read-only (containers) it changes nothing at all.
+/// /proc/sys/net shows the settings of the reader's network namespace, so this changes nothing on
+/// the host. If /proc/sys is read-only (containers) it changes nothing at all.
 void set_network(const char* setting, char value) {
   const int fd = ::open(setting, O_WRONLY | O_CLOEXEC);
   if (fd < 0) return;
@@ -50,8 +50,8 @@ void ignore_echo() {
   set_network("/proc/sys/net/ipv6/icmp/echo_ignore_all", '1');
 }
 
-/// Lets servers bind to 80 and 443 without CAP_NET_BIND_SERVICE: the sandbox shares these ports with no other
-/// program.
+/// Lets servers bind to 80 and 443 without CAP_NET_BIND_SERVICE: the sandbox shares these ports
+/// with no other program.
 void open_low_ports() {
   set_network("/proc/sys/net/ipv4/ip_unprivileged_port_start", '0');
 }
@@ -76,7 +76,8 @@ void make_sockets(const Program& program, Stage stage, bool in_gateway, Handed& 
       handed.add(make_socket(program, stage, i, program.sockets[i]));
 }
 
-/// The gateway's half comes first, because the clone starts in its namespace and need not return to it.
+/// The gateway's half comes first, because the clone starts in its namespace and need not return to
+/// it.
 void make_gateway(const Program& program, Handed& handed) {
   if (!enter(program, Stage::gateway)) return;
   handed.add(must(program, Stage::gateway, 0, open_netlink()));

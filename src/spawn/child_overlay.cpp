@@ -1,5 +1,5 @@
-// Granted directories through overlayfs: a private layer for writes, one for hidden names, and below both the host's
-// directory.
+// Granted directories through overlayfs: a private layer for writes, one for hidden names, and
+// below both the host's directory.
 
 #include <time.h>
 #include <cstring>
@@ -33,8 +33,8 @@ void imitate(const Builder& builder, int layer, int source) {
   builder.must(::utimensat(layer, ".", times, 0));
 }
 
-/// Copies mode, owner and times of a name below. If the name is gone, or has no id here, the new one stays as
-/// created.
+/// Copies mode, owner and times of a name below. If the name is gone, or has no id here, the new
+/// one stays as created.
 void imitate_below(const Builder& builder, int layer, int source, const char* path) {
   const int below =
       open_beneath(source, path, O_PATH | O_NOFOLLOW, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
@@ -48,9 +48,9 @@ void imitate_below(const Builder& builder, int layer, int source, const char* pa
   builder.must(::utimensat(layer, path, times, AT_SYMLINK_NOFOLLOW));
 }
 
-/// The marker for a hidden name. In an overlay layer it is a whiteout: since Linux 5.8 the device 0:0 needs no
-/// privilege, mknod(2). Beside a copy, which only sbx reads, it is a FIFO: the private disk may lie on an overlay
-/// then, which holds no whiteouts before Linux 6.7.
+/// The marker for a hidden name. In an overlay layer it is a whiteout: since Linux 5.8 the device
+/// 0:0 needs no privilege, mknod(2). Beside a copy, which only sbx reads, it is a FIFO: the private
+/// disk may lie on an overlay then, which holds no whiteouts before Linux 6.7.
 mode_t hiding(const Step& step) {
   return step.kind == MountKind::copy ? S_IFIFO : S_IFCHR;
 }
@@ -85,8 +85,8 @@ int make_place(Builder& builder, const Step& step) {
   return folder;
 }
 
-/// Fills the hiding layer with whiteouts, and the directories above them. Unlike a mask mounted over the name, it
-/// hides the name whatever the host puts there.
+/// Fills the hiding layer with whiteouts, and the directories above them. Unlike a mask mounted
+/// over the name, it hides the name whatever the host puts there.
 void fill_veil(Builder& builder, int layer, int source, const Step& step) {
   builder.stage = Stage::veil;
   if (enter(builder.program, Stage::veil, builder.index)) {
@@ -106,8 +106,9 @@ int open_merged(int overlay, const char* path, std::uint64_t flags) {
                       RESOLVE_BENEATH | RESOLVE_NO_XDEV | kNoLinks);
 }
 
-/// O_PATH of a name, if it is still one of that file. As long as it is open, the overlay finds this file under the name,
-/// whatever the host puts there. What is not written yet has the inode number of the layer below.
+/// O_PATH of a name, if it is still one of that file. As long as it is open, the overlay finds this
+/// file under the name, whatever the host puts there. What is not written yet has the inode number
+/// of the layer below.
 int open_linked(int folder, const LinkedName& name) {
   const int file = ::openat(folder, name.name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
   struct stat facts;
@@ -138,7 +139,8 @@ void put_times_back(int overlay, int source, const Step& step) {
   }
 }
 
-/// Nothing that is made from now on has a ctime of before: file systems stamp by this clock's ticks.
+/// Nothing that is made from now on has a ctime of before: file systems stamp by this clock's
+/// ticks.
 void wait_for_tick() {
   timespec before;
   timespec now;
@@ -150,9 +152,10 @@ void wait_for_tick() {
   } while (now.tv_sec == before.tv_sec && now.tv_nsec == before.tv_nsec);
 }
 
-/// An overlay copies a file up under one name, and the others keep the old one. So the others are removed, and made names
-/// of the copy. All of it is done through the overlay: what is hidden is not found, the kernel copies attributes and
-/// directories, and holes stay holes. A name that another process of the host takes meanwhile is left as it is.
+/// An overlay copies a file up under one name, and the others keep the old one. So the others are
+/// removed, and made names of the copy. All of it is done through the overlay: what is hidden is
+/// not found, the kernel copies attributes and directories, and holes stay holes. A name that
+/// another process of the host takes meanwhile is left as it is.
 void link_names(const Builder& builder, int overlay, int source, int place, const Step& step) {
   int first_folder = -1;
   int first_file = -1;

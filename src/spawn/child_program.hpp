@@ -16,8 +16,9 @@
 
 /// Everything the child needs, as plain data made before the clone: after it nothing is allocated.
 ///
-/// What follows from the plan is one block of bytes, the Program: it has no pointer and no descriptor in it, lies in a
-/// sealed file in memory, and PID 1 maps a private copy of it. What belongs to one pair of processes is in Channels.
+/// What follows from the plan is one block of bytes, the Program: it has no pointer and no
+/// descriptor in it, lies in a sealed file in memory, and PID 1 maps a private copy of it. What
+/// belongs to one pair of processes is in Channels.
 namespace sbx::child {
 
 using Text = Relative<const char>;
@@ -68,7 +69,8 @@ struct Limit {
   std::uint64_t hard;
 };
 
-/// One path-beneath rule of Landlock, with rights already reduced to those of the ABI and the type of the path.
+/// One path-beneath rule of Landlock, with rights already reduced to those of the ABI and the type
+/// of the path.
 struct LandlockRule {
   Text path;
   std::uint64_t rights;
@@ -81,7 +83,8 @@ struct Words {
   std::uint64_t count;
 };
 
-/// What a parent and its child hold of each other. Descriptors are those of the table that the clone copies.
+/// What a parent and its child hold of each other. Descriptors are those of the table that the
+/// clone copies.
 struct Channels {
   int control;  ///< SOCK_SEQPACKET to the supervisor
   int errors;   ///< error pipe, write end
@@ -177,8 +180,8 @@ struct Start {
 
 /// The child after clone3: maps its program and runs it. Never returns.
 [[noreturn]] void run_init(const Start& start);
-/// The same for the init of a call, which a holder has cloned: `start` has its mounts, and its program comes later.
-/// `waits`: for Order go, before it does anything.
+/// The same for the init of a call, which a holder has cloned: `start` has its mounts, and its
+/// program comes later. `waits`: for Order go, before it does anything.
 [[noreturn]] void run_call(const Start& start, bool waits);
 
 // ---- between the child's own files ----
@@ -210,19 +213,22 @@ long send_report(const Program& program, control::Report report, const int* fds,
 void wait_for_order(const Program& program, control::FromSupervisor expected);
 /// Builds the root and enters it: meeting point 3.
 void build_root(Program& program);
-/// For a call: mounts what each PID namespace needs for itself over the held sandbox's: /proc with its masks, /dev/pts.
+/// For a call: mounts what each PID namespace needs for itself over the held sandbox's: /proc with
+/// its masks, /dev/pts.
 void renew_mounts(Program& program);
-/// A holder after its root stands: makes calls until the supervisor is gone. Keeps only `program.channels.control`
-/// open.
+/// A holder after its root stands: makes calls until the supervisor is gone. Keeps only
+/// `program.channels.control` open.
 [[noreturn]] void serve_calls(Program& program);
 /// Makes all permitted capabilities effective, or none.
 void raise_own_capabilities(const Program& program);
 void lower_own_capabilities(const Program& program);
-/// The payload, in the address space and descriptor table of PID 1 until execve: meeting point 4. Never returns.
+/// The payload, in the address space and descriptor table of PID 1 until execve: meeting point 4.
+/// Never returns.
 int run_payload(void* program);
 /// The Landlock ruleset of the payload: its descriptor; -1: none is wanted.
 int make_second_wall(const Program& program);
-/// Drops every capability from the bounding set, for this process and those that it makes. Needs CAP_SETPCAP.
+/// Drops every capability from the bounding set, for this process and those that it makes. Needs
+/// CAP_SETPCAP.
 void empty_bounding_set(const Program& program);
 
 }  // namespace sbx::child

@@ -1,5 +1,5 @@
-// The new root: created under the old one, filled by child_mounts.cpp, then entered. Creating targets follows no
-// links, so a link planted by an earlier run has no effect.
+// The new root: created under the old one, filled by child_mounts.cpp, then entered. Creating
+// targets follows no links, so a link planted by an earlier run has no effect.
 
 #include <initializer_list>
 
@@ -22,8 +22,8 @@ void make_root(Builder& builder) {
   const Option options[] = {{"mode", "0755"}, {"size", "16m"}, {"nr_inodes", "20000"}};
   builder.root = make_file_system(builder, "tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
   remember_own(builder, builder.root);
-  // Attached on top of "/": lookups from this process's root don't see it, so every host path stays reachable
-  // meanwhile.
+  // Attached on top of "/": lookups from this process's root don't see it, so every host path stays
+  // reachable meanwhile.
   builder.must(call(SYS_move_mount, builder.root, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH));
   builder.must(::mkdirat(builder.root, "proc", 0555));
   builder.covered = static_cast<int>(
@@ -66,9 +66,9 @@ void make_scratch(Builder& builder) {
   builder.must(::mkdirat(program.scratch, private_disk::kWorkspace, 0755));
 }
 
-/// Moves the scratch mount into the old root, which is unmounted as a whole: a separate unmount would wait for
-/// another RCU grace period. It goes onto the host's /proc, which exists (host::probe() read it) and is no longer
-/// needed.
+/// Moves the scratch mount into the old root, which is unmounted as a whole: a separate unmount
+/// would wait for another RCU grace period. It goes onto the host's /proc, which exists
+/// (host::probe() read it) and is no longer needed.
 void hide_scratch(Builder& builder) {
   builder.stage = Stage::scratch_hidden;
   if (!enter(builder.program, Stage::scratch_hidden)) return;
@@ -92,8 +92,8 @@ void enter_root(Builder& builder) {
   ::close(builder.root);
 }
 
-/// Masks of the held sandbox's /proc serve once more: they stay attached, though the new procfs covers them, and only an
-/// attached mount can be cloned.
+/// Masks of the held sandbox's /proc serve once more: they stay attached, though the new procfs
+/// covers them, and only an attached mount can be cloned.
 void find_masks(Builder& builder) {
   const Program& program = builder.program;
   builder.stage = Stage::mask;

@@ -122,8 +122,8 @@ Error explain_exec(const plan::Plan& plan, int error) {
   return result;
 }
 
-/// A user namespace without privileges inside: AppArmor's restriction (Ubuntu since 23.10), or a filter that allows
-/// creating namespaces but nothing in them.
+/// A user namespace without privileges inside: AppArmor's restriction (Ubuntu since 23.10), or a
+/// filter that allows creating namespaces but nothing in them.
 Error explain_no_rights(Error error) {
   error.kind = ErrorKind::host;
   error.code = "no-rights-in-namespace";
@@ -135,8 +135,8 @@ Error explain_no_rights(Error error) {
   return error;
 }
 
-/// True if "/" is a directory of a mount and not its root: in such a chroot no user namespace can be created,
-/// user_namespaces(7). Then no mount is listed at "/".
+/// True if "/" is a directory of a mount and not its root: in such a chroot no user namespace can
+/// be created, user_namespaces(7). Then no mount is listed at "/".
 bool in_chroot() {
   const auto text = sys::read_file("/proc/self/mountinfo", std::size_t{4} << 20);
   // "36 35 98:0 /mnt1 /mnt2 rw,noatime": the fifth field is the mount point, proc(5).
@@ -245,8 +245,8 @@ Error explain_clone_failure(int errno_value) {
               .code = "no-user-namespace",
               .message = "this machine refuses to make user namespaces",
               .errno_value = errno_value};
-  // No kernel with user namespaces returns this, whatever its settings; Docker's filter does for clone3, and so does
-  // sbx's own.
+  // No kernel with user namespaces returns this, whatever its settings; Docker's filter does for
+  // clone3, and so does sbx's own.
   if (errno_value == ENOSYS)
     error.hint = filter_in_the_way();
   else if (setting_is("/proc/sys/kernel/unprivileged_userns_clone", '0'))

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-/// The hook by which tests make a set-up stage fail or skip it. Compiles to nothing in release builds.
+/// The hook by which tests make a set-up stage fail or skip it. Compiles to nothing in release
+/// builds.
 namespace sbx::spawn {
 
 struct StageFacts {

@@ -11,21 +11,23 @@
 ///   3 PID 1   own lock-down, mounts, new root, then Report descriptors; wait for network_ready
 ///             and for filled (where directories are copied: the parent fills them)
 ///   4 payload limits, privileges, Landlock, filter, then Progress ready on the error pipe, execve
-///   5 PID 1   Report listener, then serve: reap, forward, Report main_ended, then left_behind last;
+///   5 PID 1   Report listener, then serve: reap, forward, Report main_ended, then left_behind
+///   last;
 ///             where nobody else counts processes: Report child_ended and reap at Order reap
 ///
-/// A session's sandbox is held: its PID 1 (the holder) makes no payload but sends Progress ready after 3. A call begins
-/// there with Order start_call on the holder's socket instead of 1 and 2; the holder clones an init for it, and sends Report
-/// call_ended on the call's own socket when it has reaped it. The call's init sends Report call_began with its pidfd,
-/// mounts its own /proc and /dev/pts for 3, then goes on with 4 and 5.
+/// A session's sandbox is held: its PID 1 (the holder) makes no payload but sends Progress ready
+/// after 3. A call begins there with Order start_call on the holder's socket instead of 1 and 2;
+/// the holder clones an init for it, and sends Report call_ended on the call's own socket when it
+/// has reaped it. The call's init sends Report call_began with its pidfd, mounts its own /proc and
+/// /dev/pts for 3, then goes on with 4 and 5.
 ///
-/// The error pipe is close-on-exec. "ready" followed by end of file means started; end of file without "ready" means
-/// that the child died during set-up; any other record names the stage that failed. base/control.hpp has the orders
-/// and reports.
+/// The error pipe is close-on-exec. "ready" followed by end of file means started; end of file
+/// without "ready" means that the child died during set-up; any other record names the stage that
+/// failed. base/control.hpp has the orders and reports.
 namespace sbx::child {
 
-/// Every stage, in order: name, kind, what is true afterwards. If a `protection` is skipped, an escape test must fail
-/// (tests/escape/test_mutation.py).
+/// Every stage, in order: name, kind, what is true afterwards. If a `protection` is skipped, an
+/// escape test must fail (tests/escape/test_mutation.py).
 #define SBX_STAGES(X)                                                                            \
   X(clone, construction, "PID 1 exists in namespaces of its own")                                \
   X(held, construction, "a call's init exists in the held sandbox")                              \

@@ -5,10 +5,12 @@
 #include "plan/plan.hpp"
 #include "spawn/placement.hpp"
 
-/// What is asked of a holder, PID 1 of a held sandbox, over its control socket: inits for calls, and to stop them all.
+/// What is asked of a holder, PID 1 of a held sandbox, over its control socket: inits for calls,
+/// and to stop them all.
 namespace sbx::spawn {
 
-/// The init of a call that waits for its program, in a control group and with its mounts. It ends when this is let go.
+/// The init of a call that waits for its program, in a control group and with its mounts. It ends
+/// when this is let go.
 struct WaitingInit {
   UniqueFd control;
   UniqueFd errors;
@@ -17,16 +19,18 @@ struct WaitingInit {
   [[nodiscard]] bool lives() const;
 };
 
-/// Asks a holder for one. Of `plan` the mounts that are a call's own count, which are the same for all calls of a
-/// session. Returns before it is ready; with `placement.move` it waits until the holder has cloned the init, because only the
-/// caller can move it. Errors: host (the session is gone), setup.
+/// Asks a holder for one. Of `plan` the mounts that are a call's own count, which are the same for
+/// all calls of a session. Returns before it is ready; with `placement.move` it waits until the
+/// holder has cloned the init, because only the caller can move it. Errors: host (the session is
+/// gone), setup.
 [[nodiscard]] Result<WaitingInit> make_waiting_init(const plan::Plan& plan, int holder,
                                                     const Placement& placement);
 /// The first message of a call's init: its pidfd. Waits for it. Errors: host.
 [[nodiscard]] Result<UniqueFd> take_init(int control);
 
-/// Stops every process of a held sandbox but its holder, or wakes them. Returns when the holder has sent the signals: a
-/// process in the middle of a system call stops when that is over. Errors: host (the sandbox is gone).
+/// Stops every process of a held sandbox but its holder, or wakes them. Returns when the holder has
+/// sent the signals: a process in the middle of a system call stops when that is over. Errors: host
+/// (the sandbox is gone).
 [[nodiscard]] Status stop_calls(int holder);
 [[nodiscard]] Status continue_calls(int holder);
 

@@ -88,8 +88,9 @@ Result<UniqueFd> open_locks_in(const std::string& path) {
   return fail_errno(ErrorKind::host, "no-uid-locks", "cannot write to '" + path + "/uids'");
 }
 
-/// The file whose locks reserve bases: one byte for each. It stays, because who removed it might take it from another run
-/// that has just opened it. Not an abstract socket: any user can bind those. Errors: host (no place for it).
+/// The file whose locks reserve bases: one byte for each. It stays, because who removed it might
+/// take it from another run that has just opened it. Not an abstract socket: any user can bind
+/// those. Errors: host (no place for it).
 Result<UniqueFd> open_locks(const std::string& state) {
   std::string reasons;
   for (const std::string& place : {std::string("/run/sbx"), state}) {
@@ -103,8 +104,8 @@ Result<UniqueFd> open_locks(const std::string& state) {
                     .message = "cannot reserve user ids: " + reasons});
 }
 
-/// True if no other run holds the base. The lock belongs to the open file, so it lasts as long as the descriptor or a
-/// copy of it: fcntl(2), "Open file description locks".
+/// True if no other run holds the base. The lock belongs to the open file, so it lasts as long as
+/// the descriptor or a copy of it: fcntl(2), "Open file description locks".
 bool lock_base(int locks, uid_t base) {
   struct flock lock{};
   lock.l_type = F_WRLCK;
@@ -124,8 +125,8 @@ Result<MappedIdentity> claim_base(const std::string& state) {
     std::uint16_t random = 0;
     (void)!::getrandom(&random, sizeof random,
                        0);  // blocks only before the pool is ready
-    // Blocks 16 to 32,000 of 65,536 ids: above the ids of system and people, below 2^31, which some programs treat as
-    // signed.
+    // Blocks 16 to 32,000 of 65,536 ids: above the ids of system and people, below 2^31, which some
+    // programs treat as signed.
     const uid_t base = (16 + static_cast<uid_t>(random) % 32'000) * kRange;
     if (std::ranges::any_of(taken, [&](const IdRange& range) { return range.overlaps(base); }))
       continue;
@@ -168,14 +169,16 @@ Status write_maps(pid_t pid, const std::string& uids, const std::string& gids) {
   return sys::write_file(folder + "gid_map", gids);
 }
 
-/// Dies with its parent. Gets the parent's pid as argument, because the parent may die before the signal is set.
+/// Dies with its parent. Gets the parent's pid as argument, because the parent may die before the
+/// signal is set.
 [[noreturn]] int park(void* maker) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != *static_cast<const pid_t*>(maker)) ::_exit(0);
   for (;;) ::pause();
 }
 
-/// A process that only holds a user namespace; it shares this process's memory and is killed immediately afterwards.
+/// A process that only holds a user namespace; it shares this process's memory and is killed
+/// immediately afterwards.
 Result<UniqueFd> make_map_namespace(const std::string& uids, const std::string& gids) {
   alignas(16) std::array<char, 16'384> stack;  // used only by that process, which just pauses
   pid_t maker = ::getpid();
@@ -203,8 +206,8 @@ Result<MappedIdentity> acquire_identity(const host::Host& host) {
 Status write_id_maps(pid_t pid, const MappedIdentity& identity, const host::Host& host) {
   if (identity.changes_ids)
     return write_maps(pid, map_line(0, identity.base, kRange), map_line(0, identity.base, kRange));
-  // user_namespaces(7): without CAP_SETGID in the parent namespace, gid_map is writable only after setgroups is
-  // denied
+  // user_namespaces(7): without CAP_SETGID in the parent namespace, gid_map is writable only after
+  // setgroups is denied
   SBX_TRY(sys::write_file("/proc/" + std::to_string(pid) + "/setgroups", "deny"));
   return write_maps(pid, map_line(kInside, host.uid, 1), map_line(kInside, host.gid, 1));
 }

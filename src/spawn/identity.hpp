@@ -10,9 +10,9 @@
 #include "base/unique_fd.hpp"
 #include "host/host.hpp"
 
-/// The sandbox's identity on the host. For an ordinary caller: the caller's own. For a caller with root's privileges:
-/// R = base + 1000, a uid that nothing else uses, so that the sandbox gets neither root's files nor root's exemptions
-/// (RLIMIT_NPROC, sysctls).
+/// The sandbox's identity on the host. For an ordinary caller: the caller's own. For a caller with
+/// root's privileges: R = base + 1000, a uid that nothing else uses, so that the sandbox gets
+/// neither root's files nor root's exemptions (RLIMIT_NPROC, sysctls).
 namespace sbx::spawn {
 
 struct MappedIdentity {
@@ -30,13 +30,13 @@ struct MappedIdentity {
 [[nodiscard]] Status write_id_maps(pid_t pid, const MappedIdentity& identity,
                                    const host::Host& host);
 
-/// User namespaces that exist only as maps for idmapped mounts: from ids on disk to ids of the sandbox, where the
-/// owner of the granted directory becomes 1000. One per owner.
+/// User namespaces that exist only as maps for idmapped mounts: from ids on disk to ids of the
+/// sandbox, where the owner of the granted directory becomes 1000. One per owner.
 class IdMaps {
  public:
   explicit IdMaps(uid_t base) : base_(base) {}
-  /// The namespace's descriptor for files owned by uid:gid. Errors: setup. Needs CAP_SETUID over the initial user
-  /// namespace.
+  /// The namespace's descriptor for files owned by uid:gid. Errors: setup. Needs CAP_SETUID over
+  /// the initial user namespace.
   [[nodiscard]] Result<int> for_owner(uid_t uid, gid_t gid);
 
  private:

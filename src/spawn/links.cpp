@@ -34,8 +34,8 @@ std::unexpected<Error> out_of_memory() {
                .errno_value = ENOMEM});
 }
 
-/// Configures one namespace through a socket that was opened inside: the socket determines the namespace, wherever it
-/// is used.
+/// Configures one namespace through a socket that was opened inside: the socket determines the
+/// namespace, wherever it is used.
 class Netlink {
  public:
   static Result<Netlink> adopt(const UniqueFd& fd) {
@@ -87,17 +87,17 @@ bool append(const Message& message, const Header& header) {
                                               sizeof header, NLMSG_ALIGNTO) == 0;
 }
 
-/// Allows segments of more than 64 KiB between the two ends ("BIG TCP"), which means fewer segments. Kernels before
-/// 6.3 don't know the attribute and ignore it.
+/// Allows segments of more than 64 KiB between the two ends ("BIG TCP"), which means fewer
+/// segments. Kernels before 6.3 don't know the attribute and ignore it.
 void take_big_segments(nl_msg* message) {
   constexpr int kGsoIpv4MaxSize = 63;  // IFLA_GSO_IPV4_MAX_SIZE, newer than our headers
   constexpr std::uint32_t kBytes = 192 * 1024;
   ::nla_put_u32(message, kGsoIpv4MaxSize, kBytes);
 }
 
-/// Creates both ends at once, with the sandbox's up (the other can't be up before its peer exists: ENOTCONN). The
-/// peer is created in the gateway's namespace: moving it there would cost 30 ms. One queue each, because there is one
-/// supervisor.
+/// Creates both ends at once, with the sandbox's up (the other can't be up before its peer exists:
+/// ENOTCONN). The peer is created in the gateway's namespace: moving it there would cost 30 ms. One
+/// queue each, because there is one supervisor.
 Result<Message> make_pair(int gateway_space) {
   Message message = message_of(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
   const ifinfomsg here{
@@ -163,8 +163,9 @@ struct Route {
   int through;
 };
 
-/// Selects "reno", which every kernel has: packets between the two ends are never lost or reordered. The host's
-/// choice for its networks may send by a timer (bbr), at a rate that it must first measure.
+/// Selects "reno", which every kernel has: packets between the two ends are never lost or
+/// reordered. The host's choice for its networks may send by a timer (bbr), at a rate that it must
+/// first measure.
 void send_without_pacing(nl_msg* message) {
   nlattr* const metrics = ::nla_nest_start(message, RTA_METRICS);
   ::nla_put_string(message, RTAX_CC_ALGO, "reno");
@@ -197,8 +198,9 @@ Status ask(Netlink& netlink, Message message, const char* step) {
   return netlink.ask(std::move(message), step);
 }
 
-/// Delivers every address except the sandbox's own to the gateway. Both routes are in table local, where the longest
-/// prefix wins; otherwise the gateway would drop the sandbox's packets as spoofed.
+/// Delivers every address except the sandbox's own to the gateway. Both routes are in table local,
+/// where the longest prefix wins; otherwise the gateway would drop the sandbox's packets as
+/// spoofed.
 Status take_every_address(Netlink& gateway, int family, const char* sandbox) {
   SBX_TRY(
       ask(gateway,

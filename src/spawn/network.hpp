@@ -23,8 +23,8 @@ struct NetworkRequest {
   bool space = false;    ///< hand over the sandbox's network namespace
   /// Those in the gateway first; at most kMostWishes.
   std::vector<SocketWish> sockets;
-  /// Receives the ends. With a gateway it is called before the command starts, so the command finds every listener
-  /// from the beginning. Its errors fail the run.
+  /// Receives the ends. With a gateway it is called before the command starts, so the command finds
+  /// every listener from the beginning. Its errors fail the run.
   std::function<Status(NetworkEnds)> take;
 };
 

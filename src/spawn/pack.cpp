@@ -79,8 +79,8 @@ struct PayloadPacker {
   }
   void operator()(const plan::mount::Bind& bind) const {
     pack_source(bind.source);
-    // For an ordinary user submounts are locked to their parent: cloning it without them fails with EINVAL,
-    // mount_namespaces(7).
+    // For an ordinary user submounts are locked to their parent: cloning it without them fails with
+    // EINVAL, mount_namespaces(7).
     block[step].recursive = bind.recursive || (bind.source.is_folder && !privileged);
   }
   void operator()(const plan::mount::Layered& layered) const {

@@ -12,8 +12,8 @@
 /// A Plan as the flat bytes that the child runs on.
 namespace sbx::spawn {
 
-/// A directory of the host that serves as the private disk instead of a tmpfs: empty, and writable for
-/// the sandbox's uid.
+/// A directory of the host that serves as the private disk instead of a tmpfs: empty, and writable
+/// for the sandbox's uid.
 struct DiskPlace {
   std::string path;  ///< canonical
   std::uint64_t device = 0;

@@ -1,5 +1,5 @@
-// The command's process from its creation to execve: it drops privileges, in an order that matters. It shares PID 1's
-// memory and descriptors until execve, so it writes only `listener` and errno.
+// The command's process from its creation to execve: it drops privileges, in an order that matters.
+// It shares PID 1's memory and descriptors until execve, so it writes only `listener` and errno.
 
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -35,8 +35,9 @@ void handle_by(int signal, unsigned long handler) {
   (void)call(SYS_rt_sigaction, signal, &action, nullptr, sizeof action.mask);
 }
 
-/// Leaves the caller's process group. The supervisor handles signals sent to that group so far (Ctrl-C at a
-/// terminal). Ignoring a signal discards pending instances; otherwise they would kill the command without a verdict.
+/// Leaves the caller's process group. The supervisor handles signals sent to that group so far
+/// (Ctrl-C at a terminal). Ignoring a signal discards pending instances; otherwise they would kill
+/// the command without a verdict.
 void own_session(const Program& program) {
   if (!enter(program, Stage::session)) return;
   must(program, Stage::session, 0, ::setsid());
@@ -54,8 +55,8 @@ void connect_streams(const Program& program) {
   if (program.interactive) must(program, Stage::stdio, 3, ::ioctl(0, TIOCSCTTY, 0));
 }
 
-/// Sets close-on-exec instead of closing: until execve PID 1 shares the table. What the program gets besides its streams
-/// has its numbers already, become_call().
+/// Sets close-on-exec instead of closing: until execve PID 1 shares the table. What the program
+/// gets besides its streams has its numbers already, become_call().
 void mark_descriptors(const Program& program) {
   if (!enter(program, Stage::close_fds)) return;
   const unsigned kept = program.channels.kept;
@@ -108,7 +109,8 @@ void set_limits(const Program& program) {
   for (std::size_t i = 0; i < program.limit_count; ++i) {
     if (!enter(program, Stage::limits, i)) return;
     const Limit& limit = program.limits[i];
-    // The inits of calls have the program's uid, and come and go: RLIMIT_NPROC counts them, limits.processes does not.
+    // The inits of calls have the program's uid, and come and go: RLIMIT_NPROC counts them,
+    // limits.processes does not.
     const bool counts_inits = limit.resource == RLIMIT_NPROC && program.inits != nullptr;
     const std::uint64_t inits = counts_inits ? __atomic_load_n(program.inits, __ATOMIC_RELAXED) : 0;
     const std::uint64_t pair[2] = {limit.soft + inits, limit.hard + inits};  // struct rlimit64
@@ -145,7 +147,8 @@ int make_second_wall(const Program& program) {
 
 namespace {
 
-/// Only in the payload: if PID 1 were in the same Landlock domain, the scope would not stop kill(1).
+/// Only in the payload: if PID 1 were in the same Landlock domain, the scope would not stop
+/// kill(1).
 void raise_second_wall(const Program& program) {
   const int ruleset =
       program.landlock_ruleset >= 0 ? program.landlock_ruleset : make_second_wall(program);
@@ -154,7 +157,8 @@ void raise_second_wall(const Program& program) {
   ::close(ruleset);
 }
 
-/// The last step before "ready": from here on only write, execve and exit_group are sure to be allowed.
+/// The last step before "ready": from here on only write, execve and exit_group are sure to be
+/// allowed.
 void install_filter(Program& program) {
   if (!enter(program, Stage::seccomp)) return;
   const sock_fprog filter{program.filter_length, program.filter.get()};
@@ -170,7 +174,8 @@ void install_filter(Program& program) {
   if (program.notifies) program.listener = static_cast<int>(listener);
 }
 
-/// Signals that sbx or its caller ignored (SIGPIPE, SIGHUP under nohup) would stay ignored across execve, signal(7).
+/// Signals that sbx or its caller ignored (SIGPIPE, SIGHUP under nohup) would stay ignored across
+/// execve, signal(7).
 void reset_signals() {
   constexpr int kLastSignal = 64;
   constexpr unsigned long kDefault = 0;  // SIG_DFL
@@ -211,7 +216,8 @@ int run_payload(void* argument) {
   }
   if (program.first.get() != nullptr) {
     execute(program, program.first, program.first_argv);
-    // It isn't there, may not be executed, or is a text without a "#!" line: its interpreter takes it.
+    // It isn't there, may not be executed, or is a text without a "#!" line: its interpreter takes
+    // it.
     if (errno != ENOENT && errno != EACCES && errno != ENOEXEC && errno != ENOTDIR)
       give_up(program, Stage::exec, 0, errno);
   }

@@ -3,8 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Child-safe: a pointer within one block of memory, kept as the distance from itself. The block can be copied as a whole,
-/// written to a file and mapped anywhere. A part of it can't be copied alone.
+/// Child-safe: a pointer within one block of memory, kept as the distance from itself. The block
+/// can be copied as a whole, written to a file and mapped anywhere. A part of it can't be copied
+/// alone.
 namespace sbx::child {
 
 template <class T>

@@ -26,7 +26,8 @@ Error about(const Mount& mount, std::string code, std::string message, int error
                .origin = mount.origin};
 }
 
-/// Any uid can read the operating system's files, so the child binds them itself, as for every caller.
+/// Any uid can read the operating system's files, so the child binds them itself, as for every
+/// caller.
 bool parent_opens(const Mount& mount) {
   if (mount.kind() != MountKind::bind && mount.kind() != MountKind::overlay) return false;
   const plan::HostSource& source = *mount.host_source();
@@ -90,7 +91,8 @@ Result<std::string> content_of(const Mount& mount) {
   return text;
 }
 
-/// True if mapped; false if the file system has no idmapped mounts (overlay, proc, and tmpfs before Linux 6.3).
+/// True if mapped; false if the file system has no idmapped mounts (overlay, proc, and tmpfs before
+/// Linux 6.3).
 Result<bool> idmap(const Mount& mount, int tree, IdMaps& maps) {
   mount_attr change{};
   change.attr_set = MOUNT_ATTR_IDMAP;

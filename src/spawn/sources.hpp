@@ -8,9 +8,9 @@
 #include "plan/plan.hpp"
 #include "spawn/identity.hpp"
 
-/// Prepared before the clone by a caller with root's privileges: detached, idmapped mounts of the grants. For an
-/// ordinary user open_tree(CLONE) in the host's mount namespace fails with EPERM, so the child opens every source
-/// itself.
+/// Prepared before the clone by a caller with root's privileges: detached, idmapped mounts of the
+/// grants. For an ordinary user open_tree(CLONE) in the host's mount namespace fails with EPERM, so
+/// the child opens every source itself.
 namespace sbx::spawn {
 
 /// One entry per plan mount.

@@ -178,8 +178,8 @@ std::vector<Expected> messages_of(const SpawnRequest& request) {
   return messages;
 }
 
-/// The private disk in a directory, as the child gets it. Root's directories can't be reached by the sandbox's uid: the
-/// child gets the mount itself.
+/// The private disk in a directory, as the child gets it. Root's directories can't be reached by
+/// the sandbox's uid: the child gets the mount itself.
 Result<UniqueFd> disk_tree(const Disk& disk, const MappedIdentity& identity) {
   if (disk.folder == nullptr || !identity.changes_ids) return UniqueFd();
   UniqueFd tree(static_cast<int>(::syscall(SYS_open_tree, AT_FDCWD, disk.folder->path.c_str(),
@@ -367,10 +367,10 @@ Status Spawning::Build::send_off() {
   if (SBX_TRY(passes(fault_, Stage::id_maps)))
     if (auto mapped = map_ids(clone_.pid, request_.identity, request_.host); !mapped)
       return fail(explain_early_end(std::move(mapped).error()));
-  // The host's memory pressure ends the sandbox before anything else. The program can take that back
-  // as far as oom_score_adj_min, which is mostly 0: CAP_SYS_RESOURCE is needed to go below that, and
-  // only a writer that has it, as root mostly has, moves that up to the 500 (__set_oom_adj). Not a
-  // session's holder: its calls come before it, run_call().
+  // The host's memory pressure ends the sandbox before anything else. The program can take that
+  // back as far as oom_score_adj_min, which is mostly 0: CAP_SYS_RESOURCE is needed to go below
+  // that, and only a writer that has it, as root mostly has, moves that up to the 500
+  // (__set_oom_adj). Not a session's holder: its calls come before it, run_call().
   if (request_.role != child::Role::holder)
     (void)sys::write_file("/proc/" + std::to_string(clone_.pid) + "/oom_score_adj", "500");
   request_.stamp("id_maps");

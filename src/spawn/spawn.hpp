@@ -21,8 +21,8 @@
 #include "spawn/pack.hpp"
 #include "spawn/placement.hpp"
 
-/// Builds the sandbox of a Plan and starts its command. Call it from the process's main thread: the sandbox's
-/// parent-death signal follows the calling thread, prctl(2).
+/// Builds the sandbox of a Plan and starts its command. Call it from the process's main thread: the
+/// sandbox's parent-death signal follows the calling thread, prctl(2).
 namespace sbx::spawn {
 
 /// The child's ends of the standard streams.
@@ -32,7 +32,8 @@ struct ChildStreams {
   UniqueFd err;
 };
 
-/// A running sandbox, or one call in a held sandbox. Killing PID 1 (through `pid1`) ends all its processes.
+/// A running sandbox, or one call in a held sandbox. Killing PID 1 (through `pid1`) ends all its
+/// processes.
 struct Sandbox {
   pid_t pid = -1;     ///< PID 1, in the caller's PID namespace
   UniqueFd pid1;      ///< its pidfd
@@ -41,9 +42,9 @@ struct Sandbox {
   UniqueFd scratch;   ///< the private tmpfs; its fstatfs shows the use of limits.disk
   /// A procfs of the sandbox without hidepid, if the host's /proc doesn't list children.
   UniqueFd processes;
-  UniqueFd terminal;  ///< pty master, with -i
-  UniqueFd
-      mount_space;  ///< of a call: its mount namespace; to close it as the last one takes the kernel 0.3 ms
+  UniqueFd terminal;     ///< pty master, with -i
+  UniqueFd mount_space;  ///< of a call: its mount namespace; to close it as the last one takes the
+                         ///< kernel 0.3 ms
   std::vector<Degraded> degraded;
 };
 
@@ -61,8 +62,9 @@ using StampFunction = std::function<void(const char* stage)>;
 
 /// What a start needs. The plan, the network request and the disk must outlive the Spawning.
 ///
-/// With `role` holder the sandbox is held: no command starts, and `Sandbox::control` takes calls. With `role` call the
-/// plan is that of a call, `holder` is that socket, and of the rest only streams and placement are used.
+/// With `role` holder the sandbox is held: no command starts, and `Sandbox::control` takes calls.
+/// With `role` call the plan is that of a call, `holder` is that socket, and of the rest only
+/// streams and placement are used.
 struct SpawnRequest {
   const plan::Plan& plan;
   const host::Host& host;
@@ -78,17 +80,19 @@ struct SpawnRequest {
   /// Of a call, in place of holder and placement. Taken. Null: one is made.
   WaitingInit* init = nullptr;
   int image = -1;  ///< of a call: executed instead of the plan's executable, execveat(2); -1: none
-  /// Of a call: descriptors that its program gets from 3 on, besides its streams; at most control::kMostKept.
+  /// Of a call: descriptors that its program gets from 3 on, besides its streams; at most
+  /// control::kMostKept.
   std::vector<int> kept{};
 };
 
-/// A sandbox that is being built: start() makes PID 1 and sends it on its way, advance() answers it until the command has
-/// begun. A caller with an event loop waits for fd() there, and then neither of them waits; for a call without `init` whose
-/// placement moves it, start() waits for the holder's clone. Letting go of it kills what was built.
+/// A sandbox that is being built: start() makes PID 1 and sends it on its way, advance() answers it
+/// until the command has begun. A caller with an event loop waits for fd() there, and then neither
+/// of them waits; for a call without `init` whose placement moves it, start() waits for the
+/// holder's clone. Letting go of it kills what was built.
 class Spawning {
  public:
-  /// Errors: setup (each names the stage and, where there is one, the policy line), host (no user namespaces: with the
-  /// cure). On error nothing is left behind.
+  /// Errors: setup (each names the stage and, where there is one, the policy line), host (no user
+  /// namespaces: with the cure). On error nothing is left behind.
   [[nodiscard]] static Result<Spawning> start(SpawnRequest request);
   Spawning(Spawning&&) noexcept;
   Spawning& operator=(Spawning&&) = delete;
@@ -96,8 +100,9 @@ class Spawning {
 
   /// What comes next arrives here: poll(2) with POLLIN. It changes with each advance().
   [[nodiscard]] int fd() const;
-  /// Takes one message from fd(), for which it waits; the sandbox with the last one. Errors: as start(), and not_found and
-  /// not_executable (execve refused); nothing is left behind then, and the Spawning has come to its end.
+  /// Takes one message from fd(), for which it waits; the sandbox with the last one. Errors: as
+  /// start(), and not_found and not_executable (execve refused); nothing is left behind then, and
+  /// the Spawning has come to its end.
   [[nodiscard]] Result<std::optional<Sandbox>> advance();
 
  private:

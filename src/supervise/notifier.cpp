@@ -23,7 +23,8 @@ namespace {
 constexpr std::uint64_t kAtFullSpeed = 1000;
 constexpr int kPerWindow = 16;
 constexpr std::uint64_t kWindowMicroseconds = 1000;
-/// Rest relative to the CPU time spent: 1 in 12, which leaves room for the scheduler's overhead within 1 in 10.
+/// Rest relative to the CPU time spent: 1 in 12, which leaves room for the scheduler's overhead
+/// within 1 in 10.
 constexpr std::uint64_t kRestFactor = 12;
 /// Cost of one call that isn't measured here: the wake-up and the loop.
 constexpr std::uint64_t kUnmeasuredNanoseconds = 3000;
@@ -62,8 +63,8 @@ Notifier::~Notifier() {
 
 Status Notifier::start() {
   if (listener_ < 0) return {};
-  // The caller runs on our CPU as soon as we sleep: 3.4 us a call instead of 15. An older kernel returns EINVAL and
-  // is merely slower.
+  // The caller runs on our CPU as soon as we sleep: 3.4 us a call instead of 15. An older kernel
+  // returns EINVAL and is merely slower.
   (void)::ioctl(listener_, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
   return loop_.watch(listener_, EPOLLIN, [this](std::uint32_t events) { readable(events); });
 }
@@ -109,7 +110,8 @@ std::optional<Notifier::Waiting> Notifier::receive() {
   Call call;
   std::memset(&call, 0, sizeof call);
   if (::ioctl(listener_, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0) {
-    // ENOENT: the caller was killed between the event and this call. EINTR: the call is reported again.
+    // ENOENT: the caller was killed between the event and this call. EINTR: the call is reported
+    // again.
     if (errno != ENOENT && errno != EINTR && errno != EAGAIN) stop();
     return std::nullopt;
   }

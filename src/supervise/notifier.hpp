@@ -18,14 +18,15 @@ struct seccomp_notif;
 
 namespace sbx::supervise {
 
-/// Answers a sandbox's denied system calls with the policy's errno and counts them by name. It never reads the
-/// caller's memory to decide, and never lets a denied call continue, seccomp_unotify(2): a call continues only if the
-/// policy allows its number and registers and the filter notified it for inspection.
+/// Answers a sandbox's denied system calls with the policy's errno and counts them by name. It
+/// never reads the caller's memory to decide, and never lets a denied call continue,
+/// seccomp_unotify(2): a call continues only if the policy allows its number and registers and the
+/// filter notified it for inspection.
 ///
-/// Under a flood it answers late, so that it uses at most a tenth of a CPU; the counts stay exact. Unspent time is
-/// saved for a while for calls that continue, so that honest bursts of them don't wait. Calls are always received at
-/// once: only then does the caller wait killable, so that no signal handler can turn the policy's errno into EINTR
-/// (WAIT_KILLABLE_RECV).
+/// Under a flood it answers late, so that it uses at most a tenth of a CPU; the counts stay exact.
+/// Unspent time is saved for a while for calls that continue, so that honest bursts of them don't
+/// wait. Calls are always received at once: only then does the caller wait killable, so that no
+/// signal handler can turn the policy's errno into EINTR (WAIT_KILLABLE_RECV).
 class Notifier {
  public:
   struct Options {
@@ -87,7 +88,8 @@ class Notifier {
   std::vector<Denial> denials_;
   LastCall last_;
   std::uint64_t received_ = 0;
-  /// One per blocked thread, so limits.processes bounds them; entries of killed threads are swept out.
+  /// One per blocked thread, so limits.processes bounds them; entries of killed threads are swept
+  /// out.
   std::deque<Waiting> waiting_;
   std::size_t sweep_at_ = 0;
   EventLoop::TimerId rest_ = EventLoop::kNoTimer;

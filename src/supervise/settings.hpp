@@ -59,7 +59,8 @@ struct Settings {
   bool in_session = false;         ///< memory and disk are a session's, which watches them
   bool trial = false;              ///< start measurements at once that a short run would not reach
   bool memory_is_granted = false;  ///< the limit of a group around sbx, lower than the policy's
-  /// If memory is polled: a file whose "oom_kill" counts kills in the surrounding group; may be empty.
+  /// If memory is polled: a file whose "oom_kill" counts kills in the surrounding group; may be
+  /// empty.
   std::string outer_events;
   bool disk_is_host_too = false;       ///< writes to the host count against `disk`
   bool disk_in_folder = false;         ///< `Watched::scratch` is a directory on a real file system
@@ -71,8 +72,9 @@ struct Settings {
   ExplainCall explain;
   /// The action for each allowed call that the filter notifies.
   std::vector<Note> notes;
-  /// Other users of the loop: `attach` is called before the first wait, `detach` before the loop ends. `sends` is true while
-  /// they pass on what a program sent that has ended: the loop goes on for a moment. Each may be empty.
+  /// Other users of the loop: `attach` is called before the first wait, `detach` before the loop
+  /// ends. `sends` is true while they pass on what a program sent that has ended: the loop goes on
+  /// for a moment. Each may be empty.
   std::function<Status(EventLoop&)> attach;
   std::function<bool()> sends;
   std::function<void()> detach;

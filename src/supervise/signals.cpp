@@ -37,8 +37,8 @@ SignalScope::SignalScope(SignalScope&& other) noexcept
 
 SignalScope::~SignalScope() {
   if (!active_) return;
-  // Discards pending signals: they were handled or concern a run that is over, and must not end the process before it
-  // has reported the outcome.
+  // Discards pending signals: they were handled or concern a run that is over, and must not end the
+  // process before it has reported the outcome.
   held_.drop();
   ::sigaction(SIGCHLD, &child_before_, nullptr);
   ::sigaction(SIGPIPE, &pipe_before_, nullptr);

@@ -7,10 +7,10 @@
 
 namespace sbx::supervise {
 
-/// During its lifetime, the signals that end or stop a run are blocked and read from a descriptor instead. A signal
-/// that the caller ignores (nohup) stays ignored. SIGPIPE is ignored, so that writing without a reader fails with
-/// EPIPE. Create it before the spawn, on the supervising thread: children inherit mask and dispositions and must
-/// reset both.
+/// During its lifetime, the signals that end or stop a run are blocked and read from a descriptor
+/// instead. A signal that the caller ignores (nohup) stays ignored. SIGPIPE is ignored, so that
+/// writing without a reader fails with EPIPE. Create it before the spawn, on the supervising
+/// thread: children inherit mask and dispositions and must reset both.
 class SignalScope {
  public:
   /// Errors: internal (no descriptor).
@@ -23,8 +23,8 @@ class SignalScope {
   [[nodiscard]] int fd() const { return held_.fd(); }
   /// The next pending signal; 0 if there is none.
   [[nodiscard]] int next() const { return held_.next(); }
-  /// Stops this process as SIGTSTP would, and returns when it continues. If stopping is impossible (an orphaned
-  /// process group), the kernel ignores it and this returns at once.
+  /// Stops this process as SIGTSTP would, and returns when it continues. If stopping is impossible
+  /// (an orphaned process group), the kernel ignores it and this returns at once.
   void stop_here() const;
 
  private:

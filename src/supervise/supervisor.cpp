@@ -207,7 +207,8 @@ Status Supervisor::Impl::watch_everything() {
 
 /// Where nobody waits for the answer any more, the run ends as after a hang-up.
 Status Supervisor::Impl::watch_callers() {
-  // A hang-up is always reported, epoll_ctl(2); edge-triggered, because urgent data is nothing to us.
+  // A hang-up is always reported, epoll_ctl(2); edge-triggered, because urgent data is nothing to
+  // us.
   constexpr std::uint32_t kHangUp = EPOLLERR | EPOLLHUP;
   for (const int reader : cancellation_.readers) {
     const int own = readers_.emplace_back(duplicate(reader)).get();
@@ -409,12 +410,13 @@ void Supervisor::Impl::kill() {
 
 void Supervisor::Impl::pid1_ended() {
   loop_.forget(sandbox_.pid1);
-  // The holder's report follows, unless the holder was killed as well: then `control` is at its end.
+  // The holder's report follows, unless the holder was killed as well: then `control` is at its
+  // end.
   if (sandbox_.is_call) return read_control();
   siginfo_t info{};
   rusage times{};
-  // The pidfd is readable when the PID namespace is empty, because init ends last. glibc's waitid doesn't return the
-  // rusage that the system call provides.
+  // The pidfd is readable when the PID namespace is empty, because init ends last. glibc's waitid
+  // doesn't return the rusage that the system call provides.
   long answer = 0;
   do answer = ::syscall(SYS_waitid, P_PIDFD, sandbox_.pid1, &info, WEXITED, &times);
   while (answer != 0 && errno == EINTR);
@@ -450,8 +452,9 @@ void Supervisor::Impl::reaped(const control::Used& used) {
   });
 }
 
-/// The largest resident set of any process that was waited for, PID 1 included, whose own is no part of the run. Where PID 1 was
-/// killed before it told its own, that is not above ours: it began as a copy of this process.
+/// The largest resident set of any process that was waited for, PID 1 included, whose own is no
+/// part of the run. Where PID 1 was killed before it told its own, that is not above ours: it began
+/// as a copy of this process.
 void Supervisor::Impl::note_resident(long largest_kib) {
   if (pid1_peak_kib_ <= 0) {
     rusage own{};
@@ -467,7 +470,8 @@ void Supervisor::Impl::note_left_running(const control::Report& report) {
                    .process = std::string(comm)};
 }
 
-/// Nothing where it can't be told from what sbx itself needs: a look after the start may have seen a part only.
+/// Nothing where it can't be told from what sbx itself needs: a look after the start may have seen
+/// a part only.
 std::optional<std::uint64_t> Supervisor::Impl::memory_peak() const {
   const BudgetsSeen& seen = budgets_.seen();
   const bool is_counted = sandbox_.group != nullptr && sandbox_.group->limits_memory();
@@ -509,8 +513,8 @@ Usage Supervisor::Impl::usage() const {
 bool Supervisor::Impl::met_file_size(const Verdict& verdict) const {
   const std::uint64_t limit = settings_.budgets.file_size.count;
   if (limit == 0 || verdict == Verdict(Exited{0}) || sandbox_.scratch < 0) return false;
-  // The plan knows the disk's initial contents, while a supervisor that started late sees later ones. For a copy they
-  // are unknown.
+  // The plan knows the disk's initial contents, while a supervisor that started late sees later
+  // ones. For a copy they are unknown.
   const BudgetsSeen& seen = budgets_.seen();
   const std::uint64_t filled = settings_.disk_begins_with_copy ? seen.disk_peak : seen.disk_filled;
   return filled / limit > settings_.full_files_at_start &&
@@ -520,8 +524,8 @@ bool Supervisor::Impl::met_file_size(const Verdict& verdict) const {
 Outcome Supervisor::Impl::outcome() {
   // The kernel may have killed PID 1 or the main process itself.
   if (!decided_ && budgets_.seen().memory_killed) decided_ = OverBudget{Budget::memory};
-  // With polling, an outer limit may have been reached first. Its count includes other processes' kills, so it only
-  // decides together with a SIGKILL that sbx didn't send.
+  // With polling, an outer limit may have been reached first. Its count includes other processes'
+  // kills, so it only decides together with a SIGKILL that sbx didn't send.
   const bool main_was_killed =
       main_status_ && WIFSIGNALED(*main_status_) && WTERMSIG(*main_status_) == SIGKILL;
   if (!decided_ && main_was_killed && budgets_.seen().outer_kill)

@@ -18,13 +18,15 @@
 #include "supervise/signals.hpp"
 #include "supervise/streams/streams.hpp"
 
-/// What watches a running sandbox: pidfd, output pipes, timers, signals, notifications, in one epoll loop and one thread.
-/// supervise may not include plan or spawn: it is handed values and descriptors.
+/// What watches a running sandbox: pidfd, output pipes, timers, signals, notifications, in one
+/// epoll loop and one thread. supervise may not include plan or spawn: it is handed values and
+/// descriptors.
 namespace sbx::supervise {
 
 /// Descriptors of a running sandbox, owned by the caller while supervise() runs.
 struct Watched {
-  /// A call in a held sandbox: PID 1 is no child of this process, and the holder reports its end on `control`.
+  /// A call in a held sandbox: PID 1 is no child of this process, and the holder reports its end on
+  /// `control`.
   bool is_call = false;
   pid_t pid = -1;
   int pid1 = -1;
@@ -57,8 +59,9 @@ struct Cancellation {
   std::vector<int> readers{};
 };
 
-/// Supervises one sandbox in a loop that belongs to the caller and may have others in it. Construct it at `ready`, from
-/// where wall_time counts; the caller has closed its copies of the child's ends. `settings` and `sandbox` must outlive it.
+/// Supervises one sandbox in a loop that belongs to the caller and may have others in it. Construct
+/// it at `ready`, from where wall_time counts; the caller has closed its copies of the child's
+/// ends. `settings` and `sandbox` must outlive it.
 class Supervisor {
  public:
   Supervisor(EventLoop& loop, const Settings& settings, const Watched& sandbox, Sinks sinks,
@@ -92,8 +95,8 @@ class Supervisor {
   void renew_cpu_time();
   /// PID 1 is reaped and all output is delivered.
   [[nodiscard]] bool over() const;
-  /// Once, when it is over(). Everything that a program or user can cause is in the Outcome, also that PID 1 died before
-  /// it reported how the command ended (Lost).
+  /// Once, when it is over(). Everything that a program or user can cause is in the Outcome, also
+  /// that PID 1 died before it reported how the command ended (Lost).
   [[nodiscard]] Outcome finish();
 
  private:
@@ -101,8 +104,8 @@ class Supervisor {
   std::unique_ptr<Impl> impl_;
 };
 
-/// One sandbox in a loop of its own, to its end. Errors: internal (epoll). On return PID 1 is reaped, on an error killed
-/// first.
+/// One sandbox in a loop of its own, to its end. Errors: internal (epoll). On return PID 1 is
+/// reaped, on an error killed first.
 [[nodiscard]] Result<Outcome> supervise(const Settings& settings, const Watched& sandbox,
                                         Sinks sinks, Cancellation cancellation);
 

@@ -26,15 +26,16 @@ bool cpu_time_is_spent(const Settings& settings, CpuTime used) {
   return budget > 0 && used.total() >= budget;
 }
 
-/// The kernel killed a process although the budget was not exhausted: a limit around sbx, or the host, was. Doesn't
-/// apply if the sandbox was seen above its budget: the surrounding group also counts kills of other processes.
+/// The kernel killed a process although the budget was not exhausted: a limit around sbx, or the
+/// host, was. Doesn't apply if the sandbox was seen above its budget: the surrounding group also
+/// counts kills of other processes.
 bool killed_from_outside(const BudgetsSeen& seen) {
   return (seen.outer_kill && !seen.memory_over) || (seen.memory_killed && !seen.memory_limit_met);
 }
 
-/// A fork takes a slot before the process exists, and keeps it even while it is being refused (copy_process() counts
-/// before it checks RLIMIT_NPROC). On a busy machine many are in progress at once, and are refused below the limit
-/// that others can observe.
+/// A fork takes a slot before the process exists, and keeps it even while it is being refused
+/// (copy_process() counts before it checks RLIMIT_NPROC). On a busy machine many are in progress at
+/// once, and are refused below the limit that others can observe.
 bool failed_near_process_limit(const Verdict& verdict, const Settings& settings,
                                const BudgetsSeen& seen) {
   constexpr std::uint64_t kSmallest = 16;  // below this, one process less is nothing unusual

@@ -21,8 +21,8 @@ struct Measured {
   std::string stream;          ///< the stream that exceeded its cap: "stdout"
 };
 
-/// The verdict for a main process that sbx didn't end. SIGXCPU, and the SIGKILL of a hard RLIMIT_CPU, mean that the
-/// CPU budget is exceeded only if that much was really used.
+/// The verdict for a main process that sbx didn't end. SIGXCPU, and the SIGKILL of a hard
+/// RLIMIT_CPU, mean that the CPU budget is exceeded only if that much was really used.
 [[nodiscard]] Verdict verdict_of_status(int wait_status, const Settings& settings, CpuTime used);
 
 /// One sentence for people and agents.

@@ -15,11 +15,13 @@
 
 #include "base/result.hpp"
 
-/// The bytes between the two ends of a transfer: a preamble, then frames. Both ends are the same binary, on the same
-/// machine. The host's end trusts nothing that it reads: whatever is not as this page says ends the transfer.
+/// The bytes between the two ends of a transfer: a preamble, then frames. Both ends are the same
+/// binary, on the same machine. The host's end trusts nothing that it reads: whatever is not as
+/// this page says ends the transfer.
 ///
-/// A `file` announces a name and a size; `data` and `hole` frames follow that add up to it, and `complete`; or, at any
-/// point, a `fault` that takes the file back. A file that changes while it is read so never breaks the stream. `end` is the last frame.
+/// A `file` announces a name and a size; `data` and `hole` frames follow that add up to it, and
+/// `complete`; or, at any point, a `fault` that takes the file back. A file that changes while it
+/// is read so never breaks the stream. `end` is the last frame.
 namespace sbx::transfer {
 
 inline constexpr std::size_t kLongestName = 4096;
@@ -65,16 +67,16 @@ struct Frame {
   std::string text{};
 };
 
-/// Paths of entries: relative, of at most kLongestName bytes, of names with 255 bytes at most, none of them empty, "."
-/// or "..". No byte is 0.
+/// Paths of entries: relative, of at most kLongestName bytes, of names with 255 bytes at most, none
+/// of them empty, "." or "..". No byte is 0.
 [[nodiscard]] bool is_sound_path(std::string_view path);
 
-/// Whether the link at `path` with the text `text` leads to a place in the tree that `path` is relative to, by its
-/// words alone. An absolute one does not.
+/// Whether the link at `path` with the text `text` leads to a place in the tree that `path` is
+/// relative to, by its words alone. An absolute one does not.
 [[nodiscard]] bool stays_inside(std::string_view path, std::string_view text);
 
-/// The name under which what was asked for by `path` arrives: its last part. Empty for ".", "..", "/" and "~": what
-/// is in them arrives without a directory around it.
+/// The name under which what was asked for by `path` arrives: its last part. Empty for ".", "..",
+/// "/" and "~": what is in them arrives without a directory around it.
 [[nodiscard]] std::string root_name(std::string_view path);
 
 /// "cannot read: Permission denied", "a FIFO". Never text from the other end.
@@ -89,8 +91,8 @@ struct Frame {
 /// Hears how many bytes of data have passed so far.
 using Passed = std::function<void(std::uint64_t bytes)>;
 
-/// Writes frames. Small ones are gathered: flush() before waiting for an answer. The descriptor should be a pipe;
-/// SIGPIPE must be ignored.
+/// Writes frames. Small ones are gathered: flush() before waiting for an answer. The descriptor
+/// should be a pipe; SIGPIPE must be ignored.
 class Writer {
  public:
   explicit Writer(int fd, Passed passed = {});
@@ -122,8 +124,8 @@ class Reader {
 
   /// Bytes of a data frame that were not taken are skipped. Errors: host "broken-transfer".
   [[nodiscard]] Result<Frame> next();
-  /// Takes the bytes of the `data` frame before to an open file, or drops them (-1). What can't be written is dropped
-  /// too. Errors: host "broken-transfer".
+  /// Takes the bytes of the `data` frame before to an open file, or drops them (-1). What can't be
+  /// written is dropped too. Errors: host "broken-transfer".
   struct Written {
     int errno_value = 0;
   };

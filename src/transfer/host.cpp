@@ -43,7 +43,8 @@ std::string folder_around(std::string_view path) {
   return is_content ? whole : workspace::folder_of(whole);
 }
 
-/// Rules for what arrives: only what was asked for, and none of the names that make the host run something.
+/// Rules for what arrives: only what was asked for, and none of the names that make the host run
+/// something.
 class Gate {
  public:
   explicit Gate(const Receiving& what) : what_(what) {

@@ -14,17 +14,20 @@
 #include "workspace/changes.hpp"
 #include "workspace/put.hpp"
 
-/// The host's end of a transfer between the host and a live sandbox. These functions wait for the other end, inside_main()
-/// in the sandbox, for as long as it lives: its end is theirs. Descriptors should be pipes that block, and SIGPIPE and
-/// SIGXFSZ must be ignored. Paths in results are bytes from the sandbox: print them with printable().
+/// The host's end of a transfer between the host and a live sandbox. These functions wait for the
+/// other end, inside_main() in the sandbox, for as long as it lives: its end is theirs. Descriptors
+/// should be pipes that block, and SIGPIPE and SIGXFSZ must be ignored. Paths in results are bytes
+/// from the sandbox: print them with printable().
 namespace sbx::transfer {
 
-/// Arguments of inside_main(). Several sources, or one that is the contents of a directory (`dir/.`), go into the
-/// target; an empty target is the working directory. Errors: usage "bad-input", two sources with one name.
+/// Arguments of inside_main(). Several sources, or one that is the contents of a directory
+/// (`dir/.`), go into the target; an empty target is the working directory. Errors: usage
+/// "bad-input", two sources with one name.
 [[nodiscard]] Result<std::vector<std::string>> put_arguments(
     const std::vector<std::string>& sources, const std::string& target);
 /// Errors: usage "bad-input", two paths with one name.
-/// `place`: the canonical path of the target, which is not copied into itself where the sandbox shows it.
+/// `place`: the canonical path of the target, which is not copied into itself where the sandbox
+/// shows it.
 [[nodiscard]] Result<std::vector<std::string>> get_arguments(const std::vector<std::string>& paths,
                                                              const workspace::OutLimits& limits,
                                                              const std::string& place = {});
@@ -39,8 +42,9 @@ struct Sent {
   bool has_failures = false;
   bool is_whole = false;  ///< the other end took it all; if not, read_report() has the reason
 };
-/// `put`: files and directories of the host, named by the user. A link that is named is followed; one in a directory is
-/// sent if it leads to something in that directory. Close `to` afterwards, then read the report.
+/// `put`: files and directories of the host, named by the user. A link that is named is followed;
+/// one in a directory is sent if it leads to something in that directory. Close `to` afterwards,
+/// then read the report.
 [[nodiscard]] Sent send_files(int to, const std::vector<std::string>& sources, Passed passed = {});
 
 /// What the sandbox's end says that it wrote.
@@ -61,9 +65,10 @@ struct Receiving {
   workspace::Waiting waiting;             ///< while another sbx brings files out there
   Passed passed{};
 };
-/// `get`: writes what arrives into an open directory, workspace::prepare_target(), by the rules of `--out`. Protected
-/// names are left out unless `paths` names the file itself. A link is made when it leads to something that was brought
-/// out too. Errors: host, before anything was read; what comes later is in `broken`.
+/// `get`: writes what arrives into an open directory, workspace::prepare_target(), by the rules of
+/// `--out`. Protected names are left out unless `paths` names the file itself. A link is made when
+/// it leads to something that was brought out too. Errors: host, before anything was read; what
+/// comes later is in `broken`.
 [[nodiscard]] Result<Unpacked> receive_files(int from, int target, const Receiving& what);
 
 /// An entry of a directory in the sandbox.

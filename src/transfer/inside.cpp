@@ -51,7 +51,8 @@ struct Target {
   std::string name;  ///< empty: its own
 };
 
-/// Makes each directory of a path that is missing; here links may be followed, they are the sandbox's own.
+/// Makes each directory of a path that is missing; here links may be followed, they are the
+/// sandbox's own.
 Result<UniqueFd> make_folders(const std::string& path) {
   const UniqueFd folder = SBX_TRY(held::open_or_make_path(path, 0755));
   return held::open_again(folder.get(), O_RDONLY | O_DIRECTORY);

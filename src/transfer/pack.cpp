@@ -153,7 +153,8 @@ Status Packer::send_entry(int folder, const std::string& entry, const std::strin
                         .modified = facts.st_mtim,
                         .name = path});
   }
-  // Another file may have taken the name: opening a FIFO this way does not wait, and it is not read.
+  // Another file may have taken the name: opening a FIFO this way does not wait, and it is not
+  // read.
   const UniqueFd file(::openat(folder, entry.c_str(), kToRead));
   if (!file.valid() || ::fstat(file.get(), &facts) != 0)
     return leave(path, Reason::cannot_read, last_errno());
@@ -161,7 +162,8 @@ Status Packer::send_entry(int folder, const std::string& entry, const std::strin
   return send_file(file.get(), facts, path);
 }
 
-/// `whole_root`: the tree has no name of its own, so that its root is the place that links must not leave.
+/// `whole_root`: the tree has no name of its own, so that its root is the place that links must not
+/// leave.
 Status Packer::send_link(int folder, const std::string& entry, const std::string& path,
                          const struct stat& facts, bool whole_root) {
   std::array<char, PATH_MAX> text{};

@@ -11,7 +11,8 @@
 #include "base/unique_fd.hpp"
 #include "transfer/archive.hpp"
 
-/// Sends files and trees. Nothing here waits on a FIFO or opens a device, and below what was named no link is followed.
+/// Sends files and trees. Nothing here waits on a FIFO or opens a device, and below what was named
+/// no link is followed.
 namespace sbx::transfer {
 
 /// Which links are sent.
@@ -25,8 +26,8 @@ struct Packing {
   std::uint64_t max_file_bytes = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t max_depth = std::numeric_limits<std::uint64_t>::max();
   struct stat target{};  ///< a directory that is left out below what is sent: the copy goes there
-  /// Told of what is left out, by the path in the archive or, of a name that can't be opened, as it was given. Empty:
-  /// the other end is told instead.
+  /// Told of what is left out, by the path in the archive or, of a name that can't be opened, as it
+  /// was given. Empty: the other end is told instead.
   std::function<void(const std::string& path, Reason reason, std::uint32_t number)> leave{};
 };
 
@@ -40,8 +41,9 @@ class Packer {
  public:
   Packer(Writer& writer, Packing how) : writer_(writer), how_(std::move(how)) {}
 
-  /// A file, or a directory with everything in it, as `name`; the contents of a directory if `name` is empty. A link
-  /// that is named itself is followed. What can't be read is left out. Errors: host "broken-transfer".
+  /// A file, or a directory with everything in it, as `name`; the contents of a directory if `name`
+  /// is empty. A link that is named itself is followed. What can't be read is left out. Errors:
+  /// host "broken-transfer".
   [[nodiscard]] Status send(const std::string& path, const std::string& name);
   [[nodiscard]] const Packed& sum() const { return sum_; }
 
@@ -64,8 +66,8 @@ class Packer {
   Packed sum_;
 };
 
-/// A directory beneath an open one, without following a link; by single names, as a filter may refuse openat2(2).
-/// Mounts are crossed. Errors: host.
+/// A directory beneath an open one, without following a link; by single names, as a filter may
+/// refuse openat2(2). Mounts are crossed. Errors: host.
 [[nodiscard]] Result<UniqueFd> open_folder(int root, const std::string& path);
 
 }  // namespace sbx::transfer

@@ -18,8 +18,9 @@
 #include "workspace/changes.hpp"
 #include "workspace/put.hpp"
 
-/// Writes what an archive holds below a directory. Each file is its old or its new self at every moment; no link is
-/// followed; links are made last, so that nothing of the archive is written through one.
+/// Writes what an archive holds below a directory. Each file is its old or its new self at every
+/// moment; no link is followed; links are made last, so that nothing of the archive is written
+/// through one.
 namespace sbx::transfer {
 
 /// Something that was written.
@@ -45,7 +46,8 @@ struct Unpacking {
   std::function<std::string(const Frame& entry)> reason_against{};
   /// The path of an entry below the root, by its path in the archive. None: the same.
   std::function<std::string(const std::string& path)> name_of{};
-  /// Told of what can't be written; what the sender left out is the sender's to tell. None: `left` has it all.
+  /// Told of what can't be written; what the sender left out is the sender's to tell. None: `left`
+  /// has it all.
   std::function<void(const std::string& path, int errno_value)> refused{};
 };
 

@@ -140,8 +140,8 @@ Result<Worker> ForkServer::launch(run::Request request, Streams streams) const {
 }
 
 void Worker::cancel() const {
-  // Signals end of file without sending a byte: a byte still unread when the worker ends would lose its reply
-  // (ECONNRESET, unix(7)).
+  // Signals end of file without sending a byte: a byte still unread when the worker ends would lose
+  // its reply (ECONNRESET, unix(7)).
   (void)::shutdown(socket_.get(), SHUT_WR);
 }
 

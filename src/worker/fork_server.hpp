@@ -8,10 +8,11 @@
 #include "base/unique_fd.hpp"
 #include "run/launch.hpp"
 
-/// For a front end that outlives one run, or has several at once. A sandbox's PID 1 is a copy of the process that
-/// clones it, memory included, so a process that holds other runs' output must not clone. Such a front end keeps a
-/// fork server: a process forked before the front end holds any data, which forks one worker for each sandbox. A
-/// worker is `sbx run` without the exec: it launches one request, supervises it and ends.
+/// For a front end that outlives one run, or has several at once. A sandbox's PID 1 is a copy of
+/// the process that clones it, memory included, so a process that holds other runs' output must not
+/// clone. Such a front end keeps a fork server: a process forked before the front end holds any
+/// data, which forks one worker for each sandbox. A worker is `sbx run` without the exec: it
+/// launches one request, supervises it and ends.
 namespace sbx::worker {
 
 /// The program's standard streams; ownership is transferred.
@@ -34,11 +35,11 @@ class Worker {
   [[nodiscard]] int fd() const { return socket_.get(); }
   /// The pid of the supervising process, which is not a child of this one.
   [[nodiscard]] pid_t pid() const { return pid_; }
-  /// Like SIGTERM to `sbx run`: the command gets SIGTERM, and 2 s later all its processes are killed. A run that has
-  /// not begun does not begin.
+  /// Like SIGTERM to `sbx run`: the command gets SIGTERM, and 2 s later all its processes are
+  /// killed. A run that has not begun does not begin.
   void cancel() const;
-  /// Waits for the end. Call it once. Errors: internal "worker-lost" (the worker was killed, and its sandbox with
-  /// it).
+  /// Waits for the end. Call it once. Errors: internal "worker-lost" (the worker was killed, and
+  /// its sandbox with it).
   [[nodiscard]] Result<Finished> wait() const;
 
  private:
@@ -48,16 +49,18 @@ class Worker {
   pid_t pid_;
 };
 
-/// The client of the fork server. The server ends with this object; workers end with their own clients.
+/// The client of the fork server. The server ends with this object; workers end with their own
+/// clients.
 class ForkServer {
  public:
-  /// Forks the server. Call it before the process has threads, secrets or other runs. `arguments`: argument_area() of
-  /// this process, which each sandbox's PID 1 wipes. Errors: host.
+  /// Forks the server. Call it before the process has threads, secrets or other runs. `arguments`:
+  /// argument_area() of this process, which each sandbox's PID 1 wipes. Errors: host.
   [[nodiscard]] static Result<ForkServer> start(ArgumentArea arguments);
 
-  /// Starts one run. Reads the sources of variables here. Ignores `request.policy`, readers, parent, cancel, arguments,
-  /// events, call and started_microseconds: they belong to one process. Relative paths start from the working directory of this process at
-  /// start(). Errors: usage (variables), host (the server is gone, or can't fork).
+  /// Starts one run. Reads the sources of variables here. Ignores `request.policy`, readers,
+  /// parent, cancel, arguments, events, call and started_microseconds: they belong to one process.
+  /// Relative paths start from the working directory of this process at start(). Errors: usage
+  /// (variables), host (the server is gone, or can't fork).
   [[nodiscard]] Result<Worker> launch(run::Request request, Streams streams) const;
 
  private:

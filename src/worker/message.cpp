@@ -9,8 +9,8 @@
 namespace sbx::worker {
 namespace {
 
-// The members of each struct, in order. A structured binding lists all members, so adding one without sending it
-// doesn't compile.
+// The members of each struct, in order. A structured binding lists all members, so adding one
+// without sending it doesn't compile.
 
 template <class Struct>
 auto members(Struct& request)

@@ -9,8 +9,8 @@
 /// Serialises a request for another process.
 namespace sbx::worker {
 
-/// Everything in a request except what belongs to one process: descriptors, the argument area, a policy that is
-/// already parsed and the sources of variables. The sender has already read those.
+/// Everything in a request except what belongs to one process: descriptors, the argument area, a
+/// policy that is already parsed and the sources of variables. The sender has already read those.
 [[nodiscard]] std::string pack(const run::Request& request);
 
 /// Errors: internal "bad-request", for bytes that pack() did not produce.

@@ -182,8 +182,8 @@ class Application {
     return true;
   }
 
-  /// A name of a file of the host that stays as it is, or was written before, where all its names are in the workspace.
-  /// False: it gets a file of its own.
+  /// A name of a file of the host that stays as it is, or was written before, where all its names
+  /// are in the workspace. False: it gets a file of its own.
   Result<bool> add_name(const Step& step) {
     const Linked& link = linked(*step.change);
     std::string to = link.to;
@@ -278,7 +278,8 @@ class Application {
   [[nodiscard]] bool is_replaced(const std::string& path) const {
     return std::ranges::binary_search(replaced_, path);
   }
-  /// A directory in place of the file that goes, or the other way round, from an earlier application.
+  /// A directory in place of the file that goes, or the other way round, from an earlier
+  /// application.
   [[nodiscard]] bool is_replaced_already(const Step& step) const {
     return S_ISDIR(step.before.st_mode) != is_folder(*step.change) &&
            is_replaced(step.change->path);
@@ -391,8 +392,8 @@ class Application {
     return staging_.add_file(change, source.get(), mode_of(step), owner, linked(change).file);
   }
 
-  /// Who may write to the file of another account may replace it too, and only root can give the new one to that
-  /// account.
+  /// Who may write to the file of another account may replace it too, and only root can give the
+  /// new one to that account.
   Result<bool> becomes_callers(const Step& step) {
     if (!replaces_file(step) || ::geteuid() == 0 || step.before.st_uid == ::geteuid()) return false;
     const Spot spot = SBX_TRY(look(step.change->path));
@@ -436,7 +437,8 @@ class Application {
 
   // --- names
 
-  /// What replaces something of another kind comes when it is known that everything else could be done.
+  /// What replaces something of another kind comes when it is known that everything else could be
+  /// done.
   void replace_all() {
     for (Step& step : steps_) {
       const Change& change = *step.change;
@@ -483,7 +485,8 @@ class Application {
     if (is_others) tell_partly(change, "applied, and yours now: it belonged to another account");
   }
 
-  /// A name that was taken from a file with several stamps the file: then the time of its content has to do.
+  /// A name that was taken from a file with several stamps the file: then the time of its content
+  /// has to do.
   static bool is_as_it_was(const Step& step, const Spot& spot) {
     if (!step.exists || !spot.exists) return step.exists == spot.exists;
     const struct stat& was = step.before;
@@ -537,7 +540,8 @@ class Application {
     failed(step, by_errno("cannot delete"));
   }
 
-  /// A conflict, unless everything in it stays by a rule: a name that is hidden, protected or not meant.
+  /// A conflict, unless everything in it stays by a rule: a name that is hidden, protected or not
+  /// meant.
   void leave_filled(Step& step, const Spot& spot) {
     const std::string& path = step.change->path;
     const auto folder = open_folder(spot.folder, spot.name);
@@ -579,7 +583,8 @@ class Application {
     }
   }
 
-  /// A directory takes the name of a file in one step; the file goes with what is left of the staging.
+  /// A directory takes the name of a file in one step; the file goes with what is left of the
+  /// staging.
   bool exchange(Step& deleted, Step& created) {
     const auto spot = look(created.change->path);
     if (deleted.change->path != created.change->path || deleted.is_over || !spot ||
@@ -660,7 +665,8 @@ class Application {
     return std::nullopt;
   }
 
-  /// Says which bits of a mode were not taken; that a new file has no more than the umask leaves goes without saying.
+  /// Says which bits of a mode were not taken; that a new file has no more than the umask leaves
+  /// goes without saying.
   void tell_dropped(const Change& change, mode_t now) {
     if ((change.mode & 07000 & ~now) != 0)
       tell_partly(change, "applied without its set-uid, set-gid or sticky bit");

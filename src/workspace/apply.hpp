@@ -14,7 +14,8 @@ struct Applied {
   std::vector<Change> done;
   std::vector<Left> conflicts;  ///< the host's file changed since the run began: it stays
   std::vector<Left> left;
-  /// Directories with temporary names that a killed application left: nothing else may have what is in them.
+  /// Directories with temporary names that a killed application left: nothing else may have what is
+  /// in them.
   std::vector<std::string> leftovers;
   bool stopped = false;  ///< `stop` returned true: the rest is in `left`
 
@@ -30,10 +31,11 @@ struct Applying {
   std::string state_folder;     ///< where leftovers.hpp notes; empty: nothing is noted
 };
 
-/// All new content is written beside its place first; then it takes its names, and then comes what is deleted. Each file
-/// is its old or its new self at every moment, and what moved is in one of its places. If something can't be written,
-/// nothing is changed; if something is a conflict, nothing is deleted. What is as it should be already is done, so that an
-/// application that was killed can be finished. Waits while another run applies to the same directory; removes what one
+/// All new content is written beside its place first; then it takes its names, and then comes what
+/// is deleted. Each file is its old or its new self at every moment, and what moved is in one of
+/// its places. If something can't be written, nothing is changed; if something is a conflict,
+/// nothing is deleted. What is as it should be already is done, so that an application that was
+/// killed can be finished. Waits while another run applies to the same directory; removes what one
 /// that was killed left. Errors: host (nothing was done).
 [[nodiscard]] Result<Applied> apply(const Copy& copy, const Selection& selection,
                                     const Applying& how = {});

@@ -27,8 +27,8 @@ bool is_opaque(int folder) {
   return ::fgetxattr(folder, "user.overlay.opaque", &value, 1) == 1 && value == 'y';
 }
 
-/// One layer against the directory below it. Directories wait in a list and are opened by their path from
-/// the root, two descriptors at a time, however deep the tree is.
+/// One layer against the directory below it. Directories wait in a list and are opened by their
+/// path from the root, two descriptors at a time, however deep the tree is.
 class Comparison {
  public:
   Comparison(const Layer& layer, const Copy& copy, std::size_t most, ChangeSet& found)
@@ -117,7 +117,8 @@ class Comparison {
 
   static mode_t permissions(const struct stat& facts) { return facts.st_mode & 07777; }
 
-  /// A copy of a directory whose group is none of the caller's loses the set-group-ID bit, chmod(2).
+  /// A copy of a directory whose group is none of the caller's loses the set-group-ID bit,
+  /// chmod(2).
   static bool mode_differs(const struct stat& now, const struct stat& before) {
     const mode_t lost = S_ISDIR(before.st_mode) ? before.st_mode & (S_ISUID | S_ISGID) : 0;
     return (permissions(now) | lost) != permissions(before);
@@ -208,8 +209,8 @@ class Comparison {
     return std::nullopt;
   }
 
-  /// Nobody can set ctime back: what is older than the start was copied by sbx. Then the host's file may have changed since,
-  /// not this one.
+  /// Nobody can set ctime back: what is older than the start was copied by sbx. Then the host's
+  /// file may have changed since, not this one.
   [[nodiscard]] bool is_untouched(const struct stat& now) const {
     return !S_ISLNK(now.st_mode) &&
            std::pair(now.st_ctim.tv_sec, now.st_ctim.tv_nsec) <
@@ -243,8 +244,8 @@ class Comparison {
         gone(join(path, entry.name), entry.facts);
   }
 
-  /// Not copied are devices, sockets, what the caller can't read, and what the host has made, moved or changed since:
-  /// nothing of that is deleted because a copy lacks it.
+  /// Not copied are devices, sockets, what the caller can't read, and what the host has made, moved
+  /// or changed since: nothing of that is deleted because a copy lacks it.
   [[nodiscard]] bool was_shown(const Below& below, const Entry& entry) const {
     if (!layer_.is_whole) return true;
     const FileType type = type_of(entry.facts.st_mode);

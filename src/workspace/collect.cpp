@@ -123,7 +123,8 @@ Result<UniqueFd> prepare_target(const std::string& folder) {
   if (!make_last(path) && errno != EEXIST) return refused(errno);
   struct stat facts{};
   if (::lstat(path.c_str(), &facts) != 0) return refused(errno);
-  // A program of an earlier run may have made the link: what it leads to is not the caller's choice.
+  // A program of an earlier run may have made the link: what it leads to is not the caller's
+  // choice.
   if (S_ISLNK(facts.st_mode))
     return refused(0, ": it is a symbolic link; --out follows none", "name the directory itself");
   auto target = sys::open_at(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);

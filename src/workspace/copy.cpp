@@ -38,7 +38,8 @@ std::optional<std::string> below(const std::string& path, const std::string& fol
   return path.substr(folder.size() + 1);
 }
 
-/// A file that lost names since the start and nothing else: an application that was killed took them. The loss moves ctime.
+/// A file that lost names since the start and nothing else: an application that was killed took
+/// them. The loss moves ctime.
 bool has_only_lost_names(const Copy& copy, const std::string& path, const struct stat& now) {
   const Layer* layer = place_of(copy, path).layer;
   if (layer == nullptr || !S_ISREG(now.st_mode)) return false;
@@ -62,8 +63,8 @@ bool is_as_made(int upper, const std::string& path, const plan::mount::File& mad
   return file && has_content(file->get(), made.content);
 }
 
-/// The names that sbx itself put there, for something to be mounted on or because they were copied in, with the directories
-/// above them.
+/// The names that sbx itself put there, for something to be mounted on or because they were copied
+/// in, with the directories above them.
 std::vector<std::string> made_in(const plan::Plan& plan, const std::string& target, int upper) {
   std::vector<std::string> names;
   for (const Mount& mount : plan.mounts) {

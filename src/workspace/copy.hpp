@@ -19,9 +19,9 @@
 #include "plan/plan.hpp"
 #include "workspace/disk.hpp"
 
-/// What a run wrote into its private workspace. Its directories are on the run's private disk: a tmpfs,
-/// which the descriptors keep alive, or a directory, which is removed with the Copy. Read it after the end of PID 1, when
-/// no process can change it.
+/// What a run wrote into its private workspace. Its directories are on the run's private disk: a
+/// tmpfs, which the descriptors keep alive, or a directory, which is removed with the Copy. Read it
+/// after the end of PID 1, when no process can change it.
 namespace sbx::workspace {
 
 /// One writable layer and the directory of the host below it.
@@ -85,8 +85,8 @@ struct LayerPath {
 [[nodiscard]] Result<UniqueFd> open_content(const Copy& copy, const Change& change);
 /// Where a created or modified link leads now. Errors: host.
 [[nodiscard]] Result<std::string> link_content(const Copy& copy, const Change& change);
-/// A name of the host is not what the run saw under it. A change of the content or of the mode moves
-/// ctime, which no call can set back; a file that replaced another has its own.
+/// A name of the host is not what the run saw under it. A change of the content or of the mode
+/// moves ctime, which no call can set back; a file that replaced another has its own.
 [[nodiscard]] bool changed_on_host(const Copy& copy, const std::string& path,
                                    const struct stat& now);
 
@@ -96,12 +96,12 @@ struct LayerPath {
 
 /// A host directory of a mount as the plan saw it. Errors: host "workspace-replaced".
 [[nodiscard]] Result<UniqueFd> open_lower(const plan::HostSource& source);
-/// Those of all writable overlays, in the order of the mounts. Opened before the run and held, so that
-/// its changes can be read whatever becomes of the path meanwhile. Errors: host.
+/// Those of all writable overlays, in the order of the mounts. Opened before the run and held, so
+/// that its changes can be read whatever becomes of the path meanwhile. Errors: host.
 [[nodiscard]] Result<std::vector<UniqueFd>> open_lowers(const plan::Plan& plan);
 
-/// The directories below the layers are still at their paths: what is applied arrives where the user
-/// looks for it. Errors: host "workspace-gone", "workspace-replaced".
+/// The directories below the layers are still at their paths: what is applied arrives where the
+/// user looks for it. Errors: host "workspace-gone", "workspace-replaced".
 [[nodiscard]] Status check_in_place(const Copy& copy);
 
 /// Opens what is left of a run in its private tmpfs. No layers when the workspace is none of the

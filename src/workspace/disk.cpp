@@ -138,8 +138,9 @@ void DiskFolder::note_init(pid_t pid) const {
 
 namespace {
 
-/// The supervisor's death frees the lock at once and kills PID 1. The kernel then closes PID 1's files, kills its
-/// namespace, waits for each process of it, and makes the pidfd readable last, pid_namespaces(7), zap_pid_ns_processes().
+/// The supervisor's death frees the lock at once and kills PID 1. The kernel then closes PID 1's
+/// files, kills its namespace, waits for each process of it, and makes the pidfd readable last,
+/// pid_namespaces(7), zap_pid_ns_processes().
 bool has_live_processes(int lock) {
   constexpr int kEndsWithin = 1000;  // milliseconds
   ::lseek(lock, 0, SEEK_SET);
@@ -149,7 +150,8 @@ bool has_live_processes(int lock) {
     return false;
   const UniqueFd process = process::open(pid);
   if (!process.valid()) return false;
-  // Another process may have the number now; if that one is a PID 1 of a namespace too, the next sweep looks again.
+  // Another process may have the number now; if that one is a PID 1 of a namespace too, the next
+  // sweep looks again.
   const auto facts = sys::read_file("/proc/self/fdinfo/" + std::to_string(process.get()), 4096);
   if (facts && facts->find("\nNSpid:\t" + std::to_string(pid) + "\t1\n") == std::string::npos)
     return false;
@@ -181,8 +183,9 @@ namespace {
 
 constexpr std::size_t kDeepest = 60;  ///< directories that are open at a time
 
-/// Removes a tree from the top down. The way up is the descriptors of the way down: a directory that another process moved
-/// would make ".." lead out of the tree. A directory that lies too deep for that is moved up to the top first.
+/// Removes a tree from the top down. The way up is the descriptors of the way down: a directory
+/// that another process moved would make ".." lead out of the tree. A directory that lies too deep
+/// for that is moved up to the top first.
 class Removal {
  public:
   explicit Removal(UniqueFd top) { enter({}, std::move(top)); }

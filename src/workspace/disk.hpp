@@ -20,13 +20,14 @@ class DiskFolder {
   DiskFolder& operator=(DiskFolder&&) = delete;
   ~DiskFolder();  ///< removes it and everything in it
 
-  /// Notes PID 1 of the sandbox, a process of this PID namespace, before a program starts: while its namespace lives, no
-  /// sweep removes the directory.
+  /// Notes PID 1 of the sandbox, a process of this PID namespace, before a program starts: while
+  /// its namespace lives, no sweep removes the directory.
   void note_init(pid_t pid) const;
   [[nodiscard]] const std::string& path() const { return path_; }
   /// Whether its file system can hold what an overlay writes: another overlay can't.
   [[nodiscard]] bool takes_overlays() const { return takes_overlays_; }
-  /// Whether it can hold what hides a name in the lower layer of an overlay: before Linux 6.7 another overlay can't.
+  /// Whether it can hold what hides a name in the lower layer of an overlay: before Linux 6.7
+  /// another overlay can't.
   [[nodiscard]] bool takes_whiteouts() const { return takes_whiteouts_; }
   [[nodiscard]] std::uint64_t device() const { return device_; }
   [[nodiscard]] std::uint64_t inode() const { return inode_; }
@@ -43,12 +44,14 @@ class DiskFolder {
   bool takes_whiteouts_ = false;
 };
 
-/// Removes the directories of sandboxes whose supervisor and whose processes are dead. Costs one failed open(2) where there
-/// are none. Waits up to a second for the processes of a supervisor that was killed a moment ago.
+/// Removes the directories of sandboxes whose supervisor and whose processes are dead. Costs one
+/// failed open(2) where there are none. Waits up to a second for the processes of a supervisor that
+/// was killed a moment ago.
 void sweep_disk_folders(const std::string& state);
 
-/// Removes `name` in `folder` and everything below it, however deep, with 64 descriptors at most. What another process moves
-/// about meanwhile stays, or is removed; nothing outside the tree is touched.
+/// Removes `name` in `folder` and everything below it, however deep, with 64 descriptors at most.
+/// What another process moves about meanwhile stays, or is removed; nothing outside the tree is
+/// touched.
 void remove_tree(int folder, const std::string& name);
 
 }  // namespace sbx::workspace

@@ -22,8 +22,9 @@
 namespace sbx::workspace {
 namespace {
 
-/// What is made meanwhile belongs to the sandbox. For root: its own uid has no id in the sandbox, and
-/// making a file there is EOVERFLOW. The rights of root over files come back with it, setfsuid(2).
+/// What is made meanwhile belongs to the sandbox. For root: its own uid has no id in the sandbox,
+/// and making a file there is EOVERFLOW. The rights of root over files come back with it,
+/// setfsuid(2).
 class MadeFor {
  public:
   MadeFor(uid_t uid, gid_t gid) {
@@ -52,7 +53,8 @@ std::unexpected<Error> not_copied(const std::string& source) {
                     .hint = full ? "raise limits.disk and limits.disk_files" : ""});
 }
 
-/// User attributes only: the others are the host's. False: some were not taken, as by a tmpfs before Linux 6.6.
+/// User attributes only: the others are the host's. False: some were not taken, as by a tmpfs
+/// before Linux 6.6.
 bool copy_attributes(int from, int to) {
   bool all = true;
   char names[4096];

@@ -39,8 +39,9 @@ std::string command_of(const std::string& process) {
   return std::move(*text);
 }
 
-/// Who took the lock, by its line in proc_locks(5): "1: FLOCK ADVISORY WRITE PID MAJOR:MINOR:INODE 0 EOF". Empty where the
-/// process is in another PID namespace, or the file system shows other numbers there.
+/// Who took the lock, by its line in proc_locks(5): "1: FLOCK ADVISORY WRITE PID MAJOR:MINOR:INODE
+/// 0 EOF". Empty where the process is in another PID namespace, or the file system shows other
+/// numbers there.
 std::optional<Holder> holder_of(int folder) {
   struct stat facts{};
   const auto locks = sys::read_file("/proc/locks", kLocksLimit);
@@ -61,7 +62,8 @@ std::optional<Holder> holder_of(int folder) {
   return std::nullopt;
 }
 
-/// Another sbx of this system, not a sandboxed program that calls itself so: that lives in a PID namespace below.
+/// Another sbx of this system, not a sandboxed program that calls itself so: that lives in a PID
+/// namespace below.
 bool is_sbx(const Holder& holder) {
   if (!holder.command.starts_with("sbx") && holder.command != command_of("self")) return false;
   const UniqueFd process = process::open(holder.pid);

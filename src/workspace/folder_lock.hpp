@@ -5,7 +5,8 @@
 
 #include "base/result.hpp"
 
-/// The lock of a directory of the host that sbx writes to: flock(2), which goes with the descriptor.
+/// The lock of a directory of the host that sbx writes to: flock(2), which goes with the
+/// descriptor.
 namespace sbx::workspace {
 
 struct Waiting {
@@ -14,9 +15,9 @@ struct Waiting {
   std::chrono::milliseconds patience = std::chrono::seconds(5);  ///< with anyone who is no sbx
 };
 
-/// Waits until no other sbx brings files out to this directory. Anyone who can open the directory can hold its lock, such as a
-/// program in a live grant: that is waited for during `patience` only. Errors: host "cannot-lock", which names the process;
-/// "stopped" when `stop` returned true.
+/// Waits until no other sbx brings files out to this directory. Anyone who can open the directory
+/// can hold its lock, such as a program in a live grant: that is waited for during `patience` only.
+/// Errors: host "cannot-lock", which names the process; "stopped" when `stop` returned true.
 [[nodiscard]] Status lock_folder(int folder, const Waiting& waiting);
 
 }  // namespace sbx::workspace

@@ -44,8 +44,8 @@ void LastCopies::add_left_out(const std::string& path, std::uint64_t bytes, bool
     moved_.push_back({.path = path, .bytes = bytes, .is_new = is_new});
 }
 
-/// An overlay marks what it copied up (fs/overlayfs/copy_up.c, ovl_set_origin). A copied workspace has only files older
-/// than its filling.
+/// An overlay marks what it copied up (fs/overlayfs/copy_up.c, ovl_set_origin). A copied workspace
+/// has only files older than its filling.
 bool LastCopies::is_of_host(const std::string& path, int file) const {
   if (!place_of(copy_, path).layer->is_whole)
     return ::fgetxattr(file, "user.overlay.origin", nullptr, 0) >= 0;

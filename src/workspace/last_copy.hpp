@@ -6,15 +6,16 @@
 
 #include "workspace/changes.hpp"
 
-/// Which deletions would take the last copy of something: a file was moved to a name that is not brought out, and only
-/// the deletion of its old name would be.
+/// Which deletions would take the last copy of something: a file was moved to a name that is not
+/// brought out, and only the deletion of its old name would be.
 namespace sbx::workspace {
 
 class LastCopies {
  public:
   explicit LastCopies(const Copy& copy) : copy_(copy) {}
 
-  /// A file of the program that is not brought out. `is_new`: the host has no file of this name that the program saw.
+  /// A file of the program that is not brought out. `is_new`: the host has no file of this name
+  /// that the program saw.
   void add_left_out(const std::string& path, std::uint64_t bytes, bool is_new);
   /// One that is brought out: what it holds has a copy.
   void add_brought_out(const std::string& path, std::uint64_t bytes) {
@@ -22,9 +23,10 @@ class LastCopies {
   }
   [[nodiscard]] bool empty() const { return left_out_.empty(); }
 
-  /// Of some deleted files of the host, those that must stay, and the name, left out, under which the program has what they
-  /// hold. Where a file was moved and then written to, its beginning tells which one it was; where nothing tells, all stay
-  /// that have no other copy. `others`: deleted files that stay anyway.
+  /// Of some deleted files of the host, those that must stay, and the name, left out, under which
+  /// the program has what they hold. Where a file was moved and then written to, its beginning
+  /// tells which one it was; where nothing tells, all stay that have no other copy. `others`:
+  /// deleted files that stay anyway.
   [[nodiscard]] std::vector<Left> held(const std::vector<const Change*>& deleted,
                                        const std::vector<const Change*>& others = {}) const;
 

@@ -24,8 +24,8 @@ namespace {
 constexpr const char* kFolder = "staged";
 constexpr std::size_t kLargest = std::size_t{64} << 20;
 
-// One note ends with a zero byte, which no path has: "content elsewhere", "make PATH", "made DEVICE INODE PATH",
-// "replace".
+// One note ends with a zero byte, which no path has: "content elsewhere", "make PATH", "made DEVICE
+// INODE PATH", "replace".
 constexpr std::string_view kElsewhere = "content elsewhere";
 constexpr std::string_view kMake = "make ";
 constexpr std::string_view kMade = "made ";

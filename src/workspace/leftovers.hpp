@@ -6,13 +6,13 @@
 #include "base/held.hpp"
 #include "base/unique_fd.hpp"
 
-/// What an application that is killed leaves on the host: directories with temporary names (put.hpp), in which new
-/// content waits for its names. They are noted in the state home while they exist, and the next application removes
-/// them.
+/// What an application that is killed leaves on the host: directories with temporary names
+/// (put.hpp), in which new content waits for its names. They are noted in the state home while they
+/// exist, and the next application removes them.
 namespace sbx::workspace {
 
-/// The notes of one application, locked as long as it lives. Without a state home, or without room in it, nothing is
-/// noted: what a kill leaves then stays.
+/// The notes of one application, locked as long as it lives. Without a state home, or without room
+/// in it, nothing is noted: what a kill leaves then stays.
 class Notes {
  public:
   enum class Content : bool {
@@ -31,7 +31,8 @@ class Notes {
   void about_to_make(const std::string& path);
   void made(const std::string& path, held::Identity identity);
   void about_to_replace();
-  /// Something could not be removed: the notes stay for the next application. Its content is nowhere missed.
+  /// Something could not be removed: the notes stay for the next application. Its content is
+  /// nowhere missed.
   void leave_for_next();
 
  private:
@@ -47,8 +48,8 @@ class Notes {
   std::string name_;
 };
 
-/// Removes the noted directories of applications that are dead, if they are still the same. Gives the paths of those
-/// that stay, because nothing else may have what is in them.
+/// Removes the noted directories of applications that are dead, if they are still the same. Gives
+/// the paths of those that stay, because nothing else may have what is in them.
 [[nodiscard]] std::vector<std::string> remove_leftovers(const std::string& state_folder);
 
 /// Removes what is in a directory that sbx made. False: something stays.

@@ -10,7 +10,8 @@ plan::FileId id_of(const struct stat& facts) {
   return {facts.st_dev, facts.st_ino};
 }
 
-/// The file of the host that most of the unchanged names have which it belongs to; none: it has no such names.
+/// The file of the host that most of the unchanged names have which it belongs to; none: it has no
+/// such names.
 template <class Names, class IsOwn>
 std::optional<plan::FileId> main_file(const Names& names, const IsOwn& is_own) {
   std::map<plan::FileId, std::size_t> counts;
@@ -33,8 +34,8 @@ bool LinkedNames::is_split(const struct stat& before) const {
   return before.st_nlink > 1 && std::ranges::binary_search(unlinked_, id_of(before));
 }
 
-/// A file of the host stays that of one file inside: where the program gave its names to several, of the one that has most
-/// of them.
+/// A file of the host stays that of one file inside: where the program gave its names to several,
+/// of the one that has most of them.
 std::map<plan::FileId, const LinkedNames::Inner*> LinkedNames::owners(
     const std::map<plan::FileId, Inner>& inner) const {
   std::map<plan::FileId, std::pair<const Inner*, std::ptrdiff_t>> best;
@@ -53,7 +54,8 @@ std::map<plan::FileId, const LinkedNames::Inner*> LinkedNames::owners(
   return owners;
 }
 
-/// A changed name is one that the others differ from; a deleted one may have been renamed and then written.
+/// A changed name is one that the others differ from; a deleted one may have been renamed and then
+/// written.
 void LinkedNames::note_split(Links& links) const {
   if (unlinked_.empty()) return;
   std::map<plan::FileId, std::uint64_t> gone;

@@ -51,8 +51,9 @@ class LinkedNames {
   /// A name of the host that is gone.
   void add_gone(const std::string& path, const struct stat& before);
 
-  /// Names whose content is the host's, but which have another file than there. What they are named with, and what is
-  /// known of the changed ones, is in `links` then. `is_fixed`: asked whether no other name may get the file of this one.
+  /// Names whose content is the host's, but which have another file than there. What they are named
+  /// with, and what is known of the changed ones, is in `links` then. `is_fixed`: asked whether no
+  /// other name may get the file of this one.
   [[nodiscard]] std::vector<const SeenFile*> relate(
       Links& links, std::uint64_t& next_number,
       const std::function<bool(const std::string& path)>& is_fixed);

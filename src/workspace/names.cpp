@@ -51,7 +51,8 @@ std::string_view reason_to_protect(std::string_view folder, std::string_view pat
     place += '/';
     place += parts[i];
   }
-  // Reflogs and messages are written through a link: .git/logs/HEAD may lead to a start-up file, with names of branches.
+  // Reflogs and messages are written through a link: .git/logs/HEAD may lead to a start-up file,
+  // with names of branches.
   if (why.empty() && type == FileType::link && is_in_repository(place))
     why = "git reads and writes where it leads";
   return why;

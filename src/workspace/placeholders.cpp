@@ -32,7 +32,8 @@ bool is_current(int folder, const std::string& name, int file) {
          ::fstatat(folder, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 && is_same(held, named);
 }
 
-/// A file that an sbx left when it was killed is known by its content; a directory, or an empty file, is not.
+/// A file that an sbx left when it was killed is known by its content; a directory, or an empty
+/// file, is not.
 bool is_left_behind(const plan::PlannedPlaceholder& planned, int file) {
   struct stat facts{};
   return !planned.content.empty() && ::fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) &&
@@ -88,7 +89,8 @@ Placeholders::Placeholders(plan::Plan& plan) {
     bool is_there = false;
     for (int i = 0; i < kAttempts && made.folder.valid() && !is_there; ++i) {
       if (!make(planned, made) && !open(planned, made)) break;
-      // Another sbx may be removing it: then it is another file, or none, as soon as the lock is had.
+      // Another sbx may be removing it: then it is another file, or none, as soon as the lock is
+      // had.
       is_there = ::flock(made.lock.get(), LOCK_SH) == 0 &&
                  is_current(made.folder.get(), made.name, made.lock.get());
     }

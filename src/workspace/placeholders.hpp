@@ -8,12 +8,13 @@
 
 namespace sbx::workspace {
 
-/// What sbx makes in a .git of a live grant so that there is something to seal, plan/files/protected.hpp. It is removed
-/// with this object, by the last sbx that uses it: a shared lock on each says that one does.
+/// What sbx makes in a .git of a live grant so that there is something to seal,
+/// plan/files/protected.hpp. It is removed with this object, by the last sbx that uses it: a shared
+/// lock on each says that one does.
 class Placeholders {
  public:
-  /// Makes those that the plan names. Where one can't be made, its step is taken out of the plan: the name can appear
-  /// then, as others can.
+  /// Makes those that the plan names. Where one can't be made, its step is taken out of the plan:
+  /// the name can appear then, as others can.
   explicit Placeholders(plan::Plan& plan);
   Placeholders(const Placeholders&) = delete;
   Placeholders& operator=(const Placeholders&) = delete;

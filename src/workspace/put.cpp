@@ -184,8 +184,8 @@ namespace {
 
 constexpr int kMostAttempts = 8;
 
-/// Locks a new file against remove_dead_temporaries(), unless it was removed before that. A file system without locks
-/// keeps the file too.
+/// Locks a new file against remove_dead_temporaries(), unless it was removed before that. A file
+/// system without locks keeps the file too.
 bool is_kept(int file) {
   if (::flock(file, LOCK_SH | LOCK_NB) != 0) return errno != EWOULDBLOCK;
   struct stat facts{};
@@ -275,8 +275,8 @@ void remove_temporaries(int folder) {
   }
 }
 
-/// NewFile holds a lock on its file from the start. A file that has no lock for a moment after it was made is looked at by its
-/// maker once more, see is_kept().
+/// NewFile holds a lock on its file from the start. A file that has no lock for a moment after it
+/// was made is looked at by its maker once more, see is_kept().
 void remove_dead_temporaries(int folder) {
   const auto names = read_names(folder);
   if (!names) return;

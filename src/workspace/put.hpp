@@ -13,8 +13,8 @@
 #include "base/unique_fd.hpp"
 #include "workspace/folder_lock.hpp"
 
-/// Writing into directories of the host: each file is its old or its new self at every moment, and no
-/// link is followed.
+/// Writing into directories of the host: each file is its old or its new self at every moment, and
+/// no link is followed.
 namespace sbx::workspace {
 
 struct Owner {
@@ -22,10 +22,11 @@ struct Owner {
   gid_t gid = 0;
 };
 
-/// Who gets what is made in a directory; none: the caller, as if he had made it himself. Root fills a directory that
-/// is one account's alone as that account would.
+/// Who gets what is made in a directory; none: the caller, as if he had made it himself. Root fills
+/// a directory that is one account's alone as that account would.
 [[nodiscard]] std::optional<Owner> owner_in(const struct stat& folder);
-/// The permissions of a copy of `wanted`: those of the file that it replaces; of a new one, what `umask` leaves.
+/// The permissions of a copy of `wanted`: those of the file that it replaces; of a new one, what
+/// `umask` leaves.
 [[nodiscard]] mode_t mode_in_place(int folder, const std::string& name, mode_t wanted,
                                    mode_t umask);
 
@@ -47,8 +48,8 @@ struct Expected {
 
 class Temporary;
 
-/// A file that is written under a temporary name and renamed when it is whole. Without finish() nothing
-/// is left of it.
+/// A file that is written under a temporary name and renamed when it is whole. Without finish()
+/// nothing is left of it.
 class NewFile {
  public:
   /// In `folder`, which must stay open as long as this. Errors: host.
@@ -58,8 +59,8 @@ class NewFile {
   ~NewFile();
 
   [[nodiscard]] int fd() const { return fd_.get(); }
-  /// Takes the bits of `mode` that are permissions and nothing else. No owner: it stays the caller's.
-  /// Errors: host.
+  /// Takes the bits of `mode` that are permissions and nothing else. No owner: it stays the
+  /// caller's. Errors: host.
   [[nodiscard]] Status finish(mode_t mode, std::optional<Owner> owner,
                               const Expected& expected = {});
 
@@ -70,8 +71,8 @@ class NewFile {
   UniqueFd fd_;
 };
 
-/// A caller who may not change the owner keeps what he made. `name`: for messages. Errors: host, where it had another
-/// owner.
+/// A caller who may not change the owner keeps what he made. `name`: for messages. Errors: host,
+/// where it had another owner.
 [[nodiscard]] Status give_to(int file, Owner owner, const std::string& name);
 
 /// Copies an open regular file to `name` in `folder` under a temporary name, then renames. A new
@@ -81,15 +82,16 @@ class NewFile {
 [[nodiscard]] Status put_link(const std::string& text, int folder, const std::string& name,
                               std::optional<Owner> owner, const Expected& expected = {});
 
-/// ".sbx-" and 16 hexadecimal digits: what put_file and put_link write to first. A program's file of
-/// such a name is never brought out. So in a directory of the host, such a file was left by a killed sbx, or is being
-/// written.
+/// ".sbx-" and 16 hexadecimal digits: what put_file and put_link write to first. A program's file
+/// of such a name is never brought out. So in a directory of the host, such a file was left by a
+/// killed sbx, or is being written.
 [[nodiscard]] bool is_temporary(std::string_view name);
 /// A new one.
 [[nodiscard]] std::string temporary_name();
 [[nodiscard]] bool has_temporary_name(std::string_view path);
 inline constexpr const char* kTemporaryName = "a name that sbx itself uses while it writes";
-/// Removes such files and links from a directory. Only while lock_folder() keeps others from writing.
+/// Removes such files and links from a directory. Only while lock_folder() keeps others from
+/// writing.
 void remove_temporaries(int folder);
 /// Removes such files from a directory without that lock: each whose maker is dead.
 void remove_dead_temporaries(int folder);

@@ -9,8 +9,9 @@
 #include "base/unique_fd.hpp"
 
 /// Files of the host that were replaced or deleted, kept open until many of them can be freed at
-/// once. To free a file is the slow part of replacing it: an ext4 with `discard` and no journal waits
-/// for the disk at each one, and looks in vain at every number that was freed before each new file.
+/// once. To free a file is the slow part of replacing it: an ext4 with `discard` and no journal
+/// waits for the disk at each one, and looks in vain at every number that was freed before each new
+/// file.
 namespace sbx::workspace {
 
 class ReplacedFiles {
@@ -21,8 +22,8 @@ class ReplacedFiles {
   ReplacedFiles& operator=(const ReplacedFiles&) = delete;
   ~ReplacedFiles();
 
-  /// The file that is about to lose its name. Never fails: one that can't be kept open is freed when
-  /// its name is removed.
+  /// The file that is about to lose its name. Never fails: one that can't be kept open is freed
+  /// when its name is removed.
   void keep(int folder, const std::string& name, const struct stat& facts);
   /// Frees them, several at a time. True if there were any.
   bool free_all();

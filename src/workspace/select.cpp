@@ -21,8 +21,8 @@ bool is_meant(const std::vector<std::string>& patterns, const std::string& path)
   return folder != "." && is_meant(patterns, folder);
 }
 
-/// Directories without which what the patterns mean has no place; the protected ones only if something
-/// in them is named.
+/// Directories without which what the patterns mean has no place; the protected ones only if
+/// something in them is named.
 std::unordered_set<std::string> new_folders_above(const ChangeSet& changes,
                                                   const std::vector<std::string>& patterns) {
   std::unordered_set<std::string> folders;
@@ -50,8 +50,8 @@ class Deletions {
     }
   }
 
-  /// The .git that was deleted whole with this path, or is it; empty if none was. Half a repository would be left of it
-  /// if some of it were deleted and some not.
+  /// The .git that was deleted whole with this path, or is it; empty if none was. Half a repository
+  /// would be left of it if some of it were deleted and some not.
   [[nodiscard]] std::string repository_of(const Change& change) const {
     if (repositories_.empty() || change.change != ChangeKind::deleted) return {};
     for (std::string at = change.path; at != "."; at = folder_of(at))
@@ -59,7 +59,8 @@ class Deletions {
     return {};
   }
 
-  /// A pattern names this change, or the worktree that holds it, or the deletion of a directory above it.
+  /// A pattern names this change, or the worktree that holds it, or the deletion of a directory
+  /// above it.
   [[nodiscard]] bool is_named(const std::vector<std::string>& patterns,
                               const Change& change) const {
     if (workspace::is_named(patterns, change.path)) return true;

@@ -16,7 +16,8 @@ std::unexpected<Error> could_not(const std::string& what, const std::string& nam
   return fail_errno(ErrorKind::host, "cannot-put", "cannot " + what + " '" + name + "'");
 }
 
-/// False: the file can't have a further name there. A disk that fails or is full is an error: the names would come apart.
+/// False: the file can't have a further name there. A disk that fails or is full is an error: the
+/// names would come apart.
 Result<bool> link_name(const Change& change, int file, int directory) {
   if (held::link_file(file, directory, name_of(change.path))) return true;
   if (errno == EIO || errno == ENOSPC || errno == EDQUOT)

@@ -9,8 +9,9 @@
 #include "workspace/leftovers.hpp"
 #include "workspace/put.hpp"
 
-/// New content on its way to directories of the host: each name is written whole into a directory with a temporary name
-/// beside its place, and one rename(2) puts it there. A new directory waits with all that is in it.
+/// New content on its way to directories of the host: each name is written whole into a directory
+/// with a temporary name beside its place, and one rename(2) puts it there. A new directory waits
+/// with all that is in it.
 namespace sbx::workspace {
 
 class Staging {
@@ -29,19 +30,20 @@ class Staging {
   [[nodiscard]] Status add_folder(const Change& change, std::optional<Owner> owner);
   [[nodiscard]] Status add_link(const Change& change, const std::string& text,
                                 std::optional<Owner> owner);
-  /// `source`: what it holds. `number`: names of one file have the same, other than 0, the same mode and the same owner;
-  /// they become names of one file. Errors: host.
+  /// `source`: what it holds. `number`: names of one file have the same, other than 0, the same
+  /// mode and the same owner; they become names of one file. Errors: host.
   [[nodiscard]] Status add_file(const Change& change, int source, mode_t mode,
                                 std::optional<Owner> owner, std::uint64_t number);
-  /// A name of an open file of the host. False: the kernel refuses it, as on another file system. Errors: host.
+  /// A name of an open file of the host. False: the kernel refuses it, as on another file system.
+  /// Errors: host.
   [[nodiscard]] Result<bool> add_name(const Change& change, int file);
   /// Who gets what is made in a new directory.
   [[nodiscard]] std::optional<Owner> owner_in_new(const Change& change) const;
 
   /// Of a new directory; nothing for others. It keeps it in its place.
   [[nodiscard]] std::optional<held::Identity> identity_of(const std::string& path) const;
-  /// What waits for its name in a directory of the host. Errors: host (another process took or replaced the temporary
-  /// directory).
+  /// What waits for its name in a directory of the host. Errors: host (another process took or
+  /// replaced the temporary directory).
   [[nodiscard]] Result<held::Name> waiting(const Change& change);
   /// Removes everything that still waits.
   void clear();

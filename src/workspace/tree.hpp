@@ -11,8 +11,8 @@
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 
-/// Reads trees that an untrusted program wrote: by descriptor, beneath a root, never through a link, never into another
-/// mount. Paths are relative to the root; "." is the root.
+/// Reads trees that an untrusted program wrote: by descriptor, beneath a root, never through a
+/// link, never into another mount. Paths are relative to the root; "." is the root.
 namespace sbx::workspace {
 
 struct Entry {
@@ -25,7 +25,8 @@ struct Entry {
 /// A regular file there, for reading. Never waits on a FIFO. Errors: host.
 [[nodiscard]] Result<UniqueFd> open_file(int root, const std::string& path);
 
-/// Lends permissions to a held file, and puts its mode back at the end, unless somebody else has changed it meanwhile.
+/// Lends permissions to a held file, and puts its mode back at the end, unless somebody else has
+/// changed it meanwhile.
 class Lent {
  public:
   Lent() = default;
@@ -42,8 +43,9 @@ class Lent {
   mode_t lent_ = 0;
 };
 
-/// A directory on a sandbox's private disk, readable and searchable as long as this is held, even where the program's mode
-/// closes it to its owner. Then its mode is back: looking at a session changes nothing in it.
+/// A directory on a sandbox's private disk, readable and searchable as long as this is held, even
+/// where the program's mode closes it to its owner. Then its mode is back: looking at a session
+/// changes nothing in it.
 class PrivateFolder {
  public:
   PrivateFolder() = default;
@@ -61,8 +63,9 @@ class PrivateFolder {
   Lent lent_;  ///< given back before fd_ is closed
 };
 
-/// The same of a private disk, where directories on the way may be closed too. A caller with no rights over their owner
-/// is refused. A program that runs meanwhile may move things about: nothing outside `root` is touched. Errors: host.
+/// The same of a private disk, where directories on the way may be closed too. A caller with no
+/// rights over their owner is refused. A program that runs meanwhile may move things about: nothing
+/// outside `root` is touched. Errors: host.
 [[nodiscard]] Result<PrivateFolder> open_private_folder(int root, const std::string& path);
 [[nodiscard]] Result<UniqueFd> open_private_file(int root, const std::string& path);
 [[nodiscard]] Result<std::string> read_private_link(int root, const std::string& path);
@@ -77,7 +80,8 @@ class PrivateFolder {
 [[nodiscard]] Result<std::string> read_link(int root, const std::string& path);
 
 [[nodiscard]] FileType type_of(mode_t mode);
-/// Whether an entry of a veil hides its name: a whiteout, or the FIFO that stands for one beside a copy.
+/// Whether an entry of a veil hides its name: a whiteout, or the FIFO that stands for one beside a
+/// copy.
 [[nodiscard]] bool hides_its_name(const struct stat& facts);
 /// "a/b" and "c" give "a/b/c"; "." and "c" give "c".
 [[nodiscard]] std::string join(const std::string& folder, std::string_view name);

@@ -9,8 +9,8 @@
 namespace sbx::workspace {
 namespace {
 
-/// Where a file .git leads, below the workspace; empty if it leads elsewhere. gitrepository-layout(5): one line,
-/// "gitdir: PATH".
+/// Where a file .git leads, below the workspace; empty if it leads elsewhere.
+/// gitrepository-layout(5): one line, "gitdir: PATH".
 std::string target_of(const Copy& copy, const Change& change) {
   constexpr std::string_view kBegin = "gitdir: ";
   constexpr std::size_t kLongest = 8192;

@@ -12,8 +12,9 @@ namespace sbx::workspace {
 /// The path of a directory .git/worktrees/NAME.
 [[nodiscard]] bool is_worktree(const std::string& path);
 
-/// Linked worktrees of git that a change set adds or removes. What leads git to one is protected and what it holds is
-/// not, so they are brought out whole or not at all: .git/worktrees/NAME, and the directory that it belongs to.
+/// Linked worktrees of git that a change set adds or removes. What leads git to one is protected
+/// and what it holds is not, so they are brought out whole or not at all: .git/worktrees/NAME, and
+/// the directory that it belongs to.
 class Worktrees {
  public:
   /// Those whose .git/worktrees/NAME one of the patterns names stay in.

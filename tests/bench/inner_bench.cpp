@@ -1,5 +1,5 @@
-// The inner parts of a start and of a record, and how their cost grows: `cmake --build build/release --target
-// inner-bench`.
+// The inner parts of a start and of a record, and how their cost grows: `cmake --build
+// build/release --target inner-bench`.
 #include <benchmark/benchmark.h>
 
 #include "network/dns_message.hpp"

@@ -1,6 +1,7 @@
-// list_executed PROGRAM [ARGUMENT...]: lists the addresses of PROGRAM's own instructions in the order of their first
-// execution, one hexadecimal number per line, relative to the load address. Single-steps the program and the
-// processes that it clones until they execute another program; for tests/bench/order_functions. Needs root.
+// list_executed PROGRAM [ARGUMENT...]: lists the addresses of PROGRAM's own instructions in the
+// order of their first execution, one hexadecimal number per line, relative to the load address.
+// Single-steps the program and the processes that it clones until they execute another program; for
+// tests/bench/order_functions. Needs root.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/ptrace.h>

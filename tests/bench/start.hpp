@@ -11,8 +11,8 @@
 #include "policy/load.hpp"
 #include "spawn/pack.hpp"
 
-/// The computation of a start before it has any effect: policy, plan, filter, the child's program; on a host that
-/// exists only in memory.
+/// The computation of a start before it has any effect: policy, plan, filter, the child's program;
+/// on a host that exists only in memory.
 namespace sbx::bench {
 
 inline policy::LoadContext context() {

@@ -1,4 +1,5 @@
-// The computation of one start, to count its instructions under valgrind: tests/bench/count_instructions.
+// The computation of one start, to count its instructions under valgrind:
+// tests/bench/count_instructions.
 #include "start.hpp"
 
 int main() {

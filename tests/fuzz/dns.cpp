@@ -1,5 +1,5 @@
-// Every message from a sandbox is answered, ignored or refused; no answer exceeds the smallest limit, and the name
-// that is compared with the rules is canonical.
+// Every message from a sandbox is answered, ignored or refused; no answer exceeds the smallest
+// limit, and the name that is compared with the rules is canonical.
 
 #include <algorithm>
 #include <span>

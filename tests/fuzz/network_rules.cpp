@@ -1,4 +1,5 @@
-// A valid rule has one text form, which parses back to the same rule; an invalid one gives an error with a fix.
+// A valid rule has one text form, which parses back to the same rule; an invalid one gives an error
+// with a fix.
 
 #include <string>
 #include <string_view>

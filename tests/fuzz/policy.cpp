@@ -1,5 +1,5 @@
-// A valid policy is written as text that parses back to the same rules; an invalid one has findings with positions in
-// the text.
+// A valid policy is written as text that parses back to the same rules; an invalid one has findings
+// with positions in the text.
 
 #include <string>
 #include <string_view>

@@ -1,4 +1,5 @@
-// The verdict on the first bytes of a connection is final unless it is "more", however they are split.
+// The verdict on the first bytes of a connection is final unless it is "more", however they are
+// split.
 
 #include <algorithm>
 #include <span>

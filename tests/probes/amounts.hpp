@@ -12,8 +12,8 @@ inline char block[kMiB];
 
 std::size_t mebibytes(const char* text);
 
-/// Like refused(), after holding its resources for a moment: at the end nothing of them would be visible, and some
-/// limits don't report refusals.
+/// Like refused(), after holding its resources for a moment: at the end nothing of them would be
+/// visible, and some limits don't report refusals.
 int refused_for_a_while();
 
 /// -1 and errno if not all of it could be written.

@@ -1,5 +1,5 @@
-// Programs that use CPU time or processes in one particular way each, in a given amount, so that the same program
-// also tests usage below the budget. They run only under sbx.
+// Programs that use CPU time or processes in one particular way each, in a given amount, so that
+// the same program also tests usage below the budget. They run only under sbx.
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -32,8 +32,8 @@ void spin_for(std::uint64_t milliseconds) {
   }
 }
 
-/// "waited" or "ignored": COUNT children in succession, each of which uses MS of CPU time. With "ignored" nobody
-/// waits for them, so their time is added to no parent.
+/// "waited" or "ignored": COUNT children in succession, each of which uses MS of CPU time. With
+/// "ignored" nobody waits for them, so their time is added to no parent.
 int spin_in_children(Arguments arguments) {
   const bool ignored = std::strcmp(arguments[0], "ignored") == 0;
   if (ignored) signal(SIGCHLD, SIG_IGN);
@@ -51,7 +51,8 @@ int spin_in_children(Arguments arguments) {
   return worked();
 }
 
-/// COUNT processes that use MS of CPU time each, in parallel; with "widen" each first asks for every CPU.
+/// COUNT processes that use MS of CPU time each, in parallel; with "widen" each first asks for
+/// every CPU.
 int spin_side_by_side(Arguments arguments) {
   const long count = number(arguments[0]);
   for (long i = 0; i < count; ++i) {
@@ -104,7 +105,8 @@ int leave_zombies(Arguments arguments) {
   return worked();
 }
 
-/// Forks as often as the kernel allows, in the children too, forever: a fork bomb that doesn't give up.
+/// Forks as often as the kernel allows, in the children too, forever: a fork bomb that doesn't give
+/// up.
 int fork_for_ever(Arguments) {
   for (;;) {
     if (fork() < 0) sched_yield();

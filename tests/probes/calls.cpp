@@ -1,5 +1,5 @@
-// Bare system calls: by number, with bad arguments, in unusual forms. "worked" means that the call reached the
-// kernel's own code; EPERM and ENOSYS, the two answers of a filter, mean "refused".
+// Bare system calls: by number, with bad arguments, in unusual forms. "worked" means that the call
+// reached the kernel's own code; EPERM and ENOSYS, the two answers of a filter, mean "refused".
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -104,8 +104,8 @@ int run_below_listener(Arguments arguments) {
   return unasked("execv");
 }
 
-/// Makes one denied call N times: how many were refused, and with which errno. With "signals" as second argument, a
-/// signal arrives every millisecond.
+/// Makes one denied call N times: how many were refused, and with which errno. With "signals" as
+/// second argument, a signal arrives every millisecond.
 int flood(Arguments arguments) {
   const long count = number(arguments[1]);
   if (arguments[2] != nullptr && std::strcmp(arguments[2], "signals") == 0) {

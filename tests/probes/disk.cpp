@@ -1,5 +1,5 @@
-// Programs that fill a disk in one particular way each, by a given amount, so that the same program also tests usage
-// below the budget. They run only under sbx.
+// Programs that fill a disk in one particular way each, by a given amount, so that the same program
+// also tests usage below the budget. They run only under sbx.
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -59,7 +59,8 @@ void* fill_in_thread(void* words) {
   std::exit(fd < 0 ? refused() : answer(write_fully(fd, mebibytes(arguments[1]))));
 }
 
-/// Writes N MiB to a file from a thread after the first thread has exited: then only root can read its count.
+/// Writes N MiB to a file from a thread after the first thread has exited: then only root can read
+/// its count.
 int fill_without_first(Arguments arguments) {
   pthread_t thread;
   if (pthread_create(&thread, nullptr, fill_in_thread, arguments) != 0)
@@ -209,8 +210,8 @@ constexpr Way kWays[] = {
     {"attributes", by_attributes},
 };
 
-/// Writes N MiB to a file of a directory in one of these ways; "nameless": to an unnamed file; "stay": keeps it
-/// afterwards.
+/// Writes N MiB to a file of a directory in one of these ways; "nameless": to an unnamed file;
+/// "stay": keeps it afterwards.
 int fill_in_a_way(Arguments arguments) {
   const Way* way = kWays;
   while (way != std::end(kWays) && std::strcmp(way->name, arguments[0]) != 0) ++way;

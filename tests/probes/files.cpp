@@ -98,7 +98,8 @@ int remount_writable(Arguments arguments) {
   return answer(mount(nullptr, arguments[0], nullptr, MS_REMOUNT | MS_BIND, nullptr));
 }
 
-/// The classic escape: keep a descriptor of the old root, chroot below it, walk up from the descriptor.
+/// The classic escape: keep a descriptor of the old root, chroot below it, walk up from the
+/// descriptor.
 int leave_chroot(Arguments) {
   const int old_root = open("/", O_RDONLY | O_DIRECTORY);
   if (old_root < 0) return unasked("open /");
@@ -112,8 +113,8 @@ int leave_chroot(Arguments) {
   return answer(chroot("."));
 }
 
-/// "worked" if something is above /: the root's parent is another directory, or the working directory is outside of
-/// it.
+/// "worked" if something is above /: the root's parent is another directory, or the working
+/// directory is outside of it.
 int above_root(Arguments) {
   struct stat root{};
   struct stat parent{};

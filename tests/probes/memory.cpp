@@ -1,5 +1,5 @@
-// Programs that use one kind of memory each, in one particular way and in a given amount, so that the same program
-// also tests usage below the budget. They run only under sbx.
+// Programs that use one kind of memory each, in one particular way and in a given amount, so that
+// the same program also tests usage below the budget. They run only under sbx.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -68,8 +68,8 @@ int hold_in_children(Arguments arguments) {
   return wait_for_children();
 }
 
-/// N MiB that COUNT idle children share since their fork, then M MiB of its own at full speed: the sum over processes
-/// far exceeds the real usage.
+/// N MiB that COUNT idle children share since their fork, then M MiB of its own at full speed: the
+/// sum over processes far exceeds the real usage.
 int hold_after_forks(Arguments arguments) {
   constexpr std::size_t kStep = 4 * kMiB;
   if (!populate(mebibytes(arguments[1]))) return refused();
@@ -102,8 +102,9 @@ int hold_with_borrower(Arguments arguments) {
   return child < 0 ? refused() : 0;
 }
 
-/// Pages that are each a mapping of their own: changing the protection of all takes long, and during that time nobody can
-/// write to the first one. They are fewer than vm.max_map_count and use no memory but the kernel's for the mappings.
+/// Pages that are each a mapping of their own: changing the protection of all takes long, and
+/// during that time nobody can write to the first one. They are fewer than vm.max_map_count and use
+/// no memory but the kernel's for the mappings.
 const auto kPage = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 constexpr std::size_t kMappings = 50'000;
 const std::size_t kSlow = kMappings * kPage;
@@ -122,8 +123,8 @@ int become_holder(void* size) {
   return kRefused;
 }
 
-/// N MiB in a child that has its number long before it can be listed: in between, the kernel writes its descriptor to
-/// a page that another thread keeps locked.
+/// N MiB in a child that has its number long before it can be listed: in between, the kernel writes
+/// its descriptor to a page that another thread keeps locked.
 int hold_in_late_child(Arguments arguments) {
   void* const addresses =
       mmap(nullptr, kSlow, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -148,7 +149,8 @@ void* hold_in_thread(void* arguments) {
   std::exit(hold_anonymous(static_cast<Arguments>(arguments)));
 }
 
-/// N MiB in a thread after the first thread has exited: /proc shows the first thread's memory as that of the process.
+/// N MiB in a thread after the first thread has exited: /proc shows the first thread's memory as
+/// that of the process.
 int hold_without_first(Arguments arguments) {
   pthread_t thread;
   if (pthread_create(&thread, nullptr, hold_in_thread, arguments) != 0)
@@ -178,7 +180,8 @@ int hold_sysv(Arguments arguments) {
   return worked();
 }
 
-/// N MiB of page tables, for memory that is read at one address per page of tables and uses no pages.
+/// N MiB of page tables, for memory that is read at one address per page of tables and uses no
+/// pages.
 int hold_page_tables(Arguments arguments) {
   constexpr std::size_t kRegion = 1024 * kMiB;
   const std::size_t reached = kPage / 8 * kPage;  // covered by one page of tables
@@ -198,7 +201,8 @@ int hold_page_tables(Arguments arguments) {
   return worked();
 }
 
-/// N MiB of shared memory, of which 4 MiB are mapped at a time: the rest persists, resident in no process.
+/// N MiB of shared memory, of which 4 MiB are mapped at a time: the rest persists, resident in no
+/// process.
 int hold_given_up(Arguments arguments) {
   constexpr std::size_t kStep = 4 * kMiB;
   const std::size_t size = mebibytes(arguments[0]);
@@ -213,8 +217,8 @@ int hold_given_up(Arguments arguments) {
   return worked();
 }
 
-/// A file of N MiB, of which M are mapped, and K MiB of memory that COUNT children share with this process, within a
-/// far larger untouched mapping; for 300 ms.
+/// A file of N MiB, of which M are mapped, and K MiB of memory that COUNT children share with this
+/// process, within a far larger untouched mapping; for 300 ms.
 int hold_beside_file(Arguments arguments) {
   constexpr std::size_t kUntouched = 65536 * kMiB;
   constexpr int kAccess = PROT_READ | PROT_WRITE;
@@ -291,7 +295,8 @@ bool connect_on_loopback(int type, int (&ends)[2]) {
   return connected;
 }
 
-/// The sender isn't told when a datagram finds no room, so it sends enough to be sure to fill the buffer.
+/// The sender isn't told when a datagram finds no room, so it sends enough to be sure to fill the
+/// buffer.
 std::size_t fill_with_datagrams(const int (&ends)[2]) {
   int room = kMiB;
   socklen_t size = sizeof room;
@@ -310,9 +315,9 @@ bool make_ends(const char* kind, int (&ends)[2]) {
   return socketpair(AF_UNIX, type, 0, ends) == 0;
 }
 
-/// N MiB in buffers that nobody reads: of unix sockets ("sockets", "datagrams"; with "closed" the senders are
-/// closed), of "tcp" and "udp" on the loopback interface, or of "pipes"; "stay" keeps them. Uses as many children as
-/// the limit of open files requires.
+/// N MiB in buffers that nobody reads: of unix sockets ("sockets", "datagrams"; with "closed" the
+/// senders are closed), of "tcp" and "udp" on the loopback interface, or of "pipes"; "stay" keeps
+/// them. Uses as many children as the limit of open files requires.
 int hold_buffers(Arguments arguments) {
   const char* const kind = arguments[0];
   bool closes = false;
@@ -328,7 +333,8 @@ int hold_buffers(Arguments arguments) {
     int ends[2];
     if (!make_ends(kind, ends)) {
       if (errno != EMFILE) return refused();
-      // The descriptor table is full: a child continues with its own, this process keeps what it has.
+      // The descriptor table is full: a child continues with its own, this process keeps what it
+      // has.
       const pid_t child = fork();
       if (child < 0) return refused();
       if (child > 0) {

@@ -118,7 +118,8 @@ int run_setuid(Arguments arguments) {
   }
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/status", child);
-  // execve changes the name before the ids: so poll until the program sleeps under its new name, or is dead.
+  // execve changes the name before the ids: so poll until the program sleeps under its new name, or
+  // is dead.
   unsigned real = 0;
   unsigned effective = 0;
   char mine[64] = "";

@@ -184,7 +184,8 @@ TEST(TreeClock, FollowsATreeThatForksWhileItIsOpenedAndNeverCountsTwice) {
   supervise::ProcessList processes(::getpid(), -1);
   supervise::TreeClock clock(processes);
   std::uint64_t began = 0;
-  // On a busy machine every look may be too slow for a while: a valid result, but not the one tested here.
+  // On a busy machine every look may be too slow for a while: a valid result, but not the one
+  // tested here.
   do {
     began = own_microseconds(CLOCK_MONOTONIC);
   } while (!clock.open(::getpid()) && clock.why().starts_with("processes were started faster"));

@@ -11,8 +11,8 @@
 #include "base/unique_fd.hpp"
 #include "supervise/supervisor.hpp"
 
-/// A supervised run without a sandbox: a forked supervisor process, a forked PID 1 that implements base/control.hpp,
-/// and a function as the main process.
+/// A supervised run without a sandbox: a forked supervisor process, a forked PID 1 that implements
+/// base/control.hpp, and a function as the main process.
 namespace sbx::test {
 
 inline constexpr int kClosed = -1;
@@ -28,7 +28,8 @@ inline constexpr int kNull = -2;
 
 /// What a supervisor may grow by. The address sanitizer keeps freed memory on top of it.
 /// How much more CPU time it may use: the sanitizer's checks cost as much again. On what ships,
-/// escape.calls.flood_costs_the_supervisor_little compares it with what the program's own calls cost.
+/// escape.calls.flood_costs_the_supervisor_little compares it with what the program's own calls
+/// cost.
 #ifdef SBX_ADDRESS_SANITIZER
 inline constexpr std::int64_t kMostGrowthKib = std::int64_t{64} * 1024;
 inline constexpr int kTimesCpu = 2;

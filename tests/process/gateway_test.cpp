@@ -19,7 +19,8 @@
 #include "network/udp_service.hpp"
 #include "policy/network_match.hpp"
 
-/// The parts of the gateway one by one, in a network namespace of this process: real sockets, and no sandbox.
+/// The parts of the gateway one by one, in a network namespace of this process: real sockets, and
+/// no sandbox.
 namespace sbx::network {
 namespace {
 

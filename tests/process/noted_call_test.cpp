@@ -142,7 +142,8 @@ TEST(NotedCall, AFloodIsSeenExactlyAndCostsLittle) {
   SKIP_WITHOUT_SECCOMP(seen);
   EXPECT_EQ(seen.verdict, "exited 0");
   EXPECT_EQ(looks->count, kCalls);
-  // A tenth of a CPU, plus 100 ms for the first thousand, each of which reads a name, and the start.
+  // A tenth of a CPU, plus 100 ms for the first thousand, each of which reads a name, and the
+  // start.
   EXPECT_LE(seen.cpu_ms, kTimesCpu * (seen.usage.wall_ms / 10 + 100));
 }
 

@@ -67,7 +67,8 @@ TEST(Notifier, KeepsTheNameOfTheProcessThatTriedFirst) {
   EXPECT_NE(seen.denials.find("@tried-it"), std::string::npos) << seen.denials;
 }
 
-/// A tenth of a CPU if others don't evict its caches, plus 60 ms for the first thousand and the start.
+/// A tenth of a CPU if others don't evict its caches, plus 60 ms for the first thousand and the
+/// start.
 std::uint64_t most_cpu_ms(const Seen& seen) {
   return kTimesCpu * (static_cast<std::uint64_t>(seen.usage.wall_ms) / 8 + 60);
 }
@@ -165,7 +166,8 @@ TEST(Notifier, ACallWhoseAnswerIsDelayedIsNotInterruptedByASignal) {
   int sent = 0;
   while (counts->calls < kCalls) {
     ASSERT_TRUE(loop->run_once());
-    // Writable means: a call was received and has no answer yet. Nothing answers it between two rounds.
+    // Writable means: a call was received and has no answer yet. Nothing answers it between two
+    // rounds.
     pollfd listener{.fd = child.listener.get(), .events = POLLOUT};
     if (::poll(&listener, 1, 0) != 1 || (listener.revents & POLLOUT) == 0) continue;
     ASSERT_EQ(::kill(child.pid, SIGUSR1), 0);

@@ -128,7 +128,8 @@ TEST(ProcessList, FindsWhatAThreadMadeAndWhatCameSinceTheLastLook) {
 [[noreturn]] void go_on_in_another_thread(TestPipe& told) {
   static int to = told.write.get();
   std::thread([] {
-    // pthread_join(3) would wait for the address sanitizer's own end of the thread, which a bare exit skips.
+    // pthread_join(3) would wait for the address sanitizer's own end of the thread, which a bare
+    // exit skips.
     while (sys::read_file("/proc/self/stat", 4096).value_or("").find(") Z ") == std::string::npos)
       ::sched_yield();
     (void)!::write(to, "x", 1);

@@ -277,7 +277,8 @@ TEST_F(ResolverTest, EndsWithLookupsUnderWay) {
   EXPECT_FALSE(called);
 }
 
-/// Runs `body` in a mount namespace where /etc/hosts contains `hosts`; returns 77 if that is impossible.
+/// Runs `body` in a mount namespace where /etc/hosts contains `hosts`; returns 77 if that is
+/// impossible.
 int with_hosts(const std::string& hosts, const std::function<int()>& body) {
   const pid_t child = ::fork();
   if (child == 0) {

@@ -76,8 +76,8 @@ class Metered {
   SocketMeter meter_;
 };
 
-/// Runs in a new network namespace with a loopback interface and no sockets but those of the test. Exit status 77:
-/// the kernel permits no such namespace here.
+/// Runs in a new network namespace with a loopback interface and no sockets but those of the test.
+/// Exit status 77: the kernel permits no such namespace here.
 template <typename Test>
 void in_own_network(Test test) {
   const pid_t child = ::fork();
@@ -99,8 +99,8 @@ void in_own_network(Test test) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-/// The expected count for `pair` after `sent` bytes: at least these, and at most the kernel's overhead for small
-/// packets more.
+/// The expected count for `pair` after `sent` bytes: at least these, and at most the kernel's
+/// overhead for small packets more.
 void expect_counted(Metered& metered, std::uint64_t before, std::uint64_t sent) {
   ASSERT_GT(sent, 32'768U);
   const std::uint64_t after = metered.bytes();

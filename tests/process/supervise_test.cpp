@@ -23,7 +23,8 @@ int spin() {
   for (volatile std::uint64_t turn = 0;;) turn = turn + 1;
 }
 
-/// Reports an event of the main process to the test, through a descriptor that doesn't end with the process.
+/// Reports an event of the main process to the test, through a descriptor that doesn't end with the
+/// process.
 void announce(const TestPipe& pipe) {
   (void)!::write(pipe.write.get(), "x", 1);
 }
@@ -381,7 +382,8 @@ TEST(Signals, StopStopsTheCommandFirstAndContinueWakesBoth) {
     char byte = 0;
     return ::read(go.read.get(), &byte, 1) == 1 ? 4 : 5;
   }};
-  // A process group of its own, whose parent is in the same session: otherwise the kernel ignores SIGTSTP.
+  // A process group of its own, whose parent is in the same session: otherwise the kernel ignores
+  // SIGTSTP.
   run.before_supervising = [] { ::setpgid(0, 0); };
   Running running = start(run);
   await(ready);

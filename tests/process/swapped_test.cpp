@@ -28,8 +28,8 @@
 #include "workspace/put.hpp"
 #include "workspace/tree.hpp"
 
-/// What sbx does on the host while somebody swaps names as fast as he can: nothing outside is touched. Each test has a twin
-/// without that process, in which the same is done as a whole.
+/// What sbx does on the host while somebody swaps names as fast as he can: nothing outside is
+/// touched. Each test has a twin without that process, in which the same is done as a whole.
 namespace sbx {
 namespace {
 
@@ -117,8 +117,8 @@ class SwappedTest : public testing::Test {
   UniqueFd directory_;
 };
 
-// The removal of a sandbox's disk. The program moves the directory that is emptied to the caller's home: the names that
-// remain to be removed are those of directories there too.
+// The removal of a sandbox's disk. The program moves the directory that is emptied to the caller's
+// home: the names that remain to be removed are those of directories there too.
 
 void make_disk(const fs::path& disk) {
   std::error_code ignored;  // what the program moves away just now is there the next time
@@ -200,7 +200,8 @@ TEST_F(SwappedTest, ADeepTreeIsRemovedWithFewDescriptors) {
   EXPECT_THAT(names("."), IsEmpty());
 }
 
-/// Stands for a supervisor that is killed: makes a disk and PID 1 of a namespace, and ends. PID 1 keeps no descriptor but one.
+/// Stands for a supervisor that is killed: makes a disk and PID 1 of a namespace, and ends. PID 1
+/// keeps no descriptor but one.
 [[noreturn]] void leave_a_disk(const fs::path& state, int told, int ready) {
   const auto disk = workspace::DiskFolder::make(state, ::geteuid(), ::getegid());
   const int spaces = CLONE_NEWPID | (::geteuid() == 0 ? 0 : CLONE_NEWUSER);
@@ -239,7 +240,8 @@ TEST_F(SwappedTest, ADiskStaysWhileAProcessOfItsSandboxLives) {
   EXPECT_THAT(names("state/disks"), IsEmpty());
 }
 
-// Reading what a program wrote. It closes a directory and puts a link to a file of the caller in its place.
+// Reading what a program wrote. It closes a directory and puts a link to a file of the caller in
+// its place.
 
 TEST_F(SwappedTest, ReadingOpensNothingButWhatTheProgramWrote) {
   write("victim/key", 0400);
@@ -319,7 +321,8 @@ TEST_F(SwappedTest, AModeThatTheProgramSetsMeanwhileStays) {
   EXPECT_EQ(mode_of("file"), 0640U);
 }
 
-// Bringing out into a directory of another user, who exchanges what was made there for a directory of the caller.
+// Bringing out into a directory of another user, who exchanges what was made there for a directory
+// of the caller.
 
 UniqueFd archive_of_a_directory() {
   auto pipe = sys::make_pipe();

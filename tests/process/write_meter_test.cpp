@@ -18,7 +18,8 @@ namespace {
 
 constexpr int kLooks = 20;  // more than make it sure
 
-/// An init in a PID namespace of its own, whose children stay and can't be read, as after PR_SET_DUMPABLE.
+/// An init in a PID namespace of its own, whose children stay and can't be read, as after
+/// PR_SET_DUMPABLE.
 class Unreadable {
  public:
   /// `number`: of the only child that is left, in that namespace.

@@ -17,8 +17,8 @@ struct BpfResult {
   int steps = 0;
 };
 
-/// Rejects what the kernel's checker rejects: a jump out of the program, a load outside the data, an unknown
-/// instruction, a missing return.
+/// Rejects what the kernel's checker rejects: a jump out of the program, a load outside the data,
+/// an unknown instruction, a missing return.
 inline bool is_valid_bpf(const std::vector<sock_filter>& program) {
   if (program.empty() || program.size() > BPF_MAXINSNS) return false;
   for (std::size_t at = 0; at < program.size(); ++at) {

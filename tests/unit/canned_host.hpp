@@ -182,7 +182,8 @@ class CannedFiles final : public Files {
   std::uint64_t inodes_ = 0;
 };
 
-/// A Debian system with a merged /usr, and a caller "me" (1234) whose working directory is /home/me/project.
+/// A Debian system with a merged /usr, and a caller "me" (1234) whose working directory is
+/// /home/me/project.
 struct CannedHost {
   std::shared_ptr<CannedFiles> files = std::make_shared<CannedFiles>();
   Host host;

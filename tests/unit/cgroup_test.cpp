@@ -61,8 +61,8 @@ TEST(BudgetFiles, NumbersOfKeysAreRead) {
   EXPECT_FALSE(has_word("cpuset hugetlb", "cpu"));
 }
 
-/// Directories and files that look like a cgroup file system. They lack what the kernel does by itself: the files of
-/// a new group, removing a group with files.
+/// Directories and files that look like a cgroup file system. They lack what the kernel does by
+/// itself: the files of a new group, removing a group with files.
 class FakeTree : public testing::Test {
  protected:
   void SetUp() override {

@@ -64,7 +64,8 @@ TEST(CompileFilter, AnswersEveryNumberAsTheTableSays) {
   }
 }
 
-// The audited list once more, by name only: so moving a call into or out of a base takes a change in two places.
+// The audited list once more, by name only: so moving a call into or out of a base takes a change
+// in two places.
 TEST(CompileFilter, AdmitsExactlyTheCheckedInLists) {
   const std::pair<SyscallBase, std::string> bases[] = {{SyscallBase::none, "none"},
                                                        {SyscallBase::minimal, "minimal"},

@@ -10,7 +10,8 @@
 
 #include "filter_support.hpp"
 
-// Two independent oracles for the compiled program: libseccomp's compiler, and the decision tree walked in C++.
+// Two independent oracles for the compiled program: libseccomp's compiler, and the decision tree
+// walked in C++.
 namespace sbx::plan {
 namespace {
 

@@ -295,7 +295,8 @@ TEST(FilterRules, RefuseUnknownNamesWithASuggestion) {
   EXPECT_EQ(error.hint, "did you mean \"@debug\"?");
 }
 
-/// Denying `name` alone, or with `also`: on architectures that lack it, C libraries make another call.
+/// Denying `name` alone, or with `also`: on architectures that lack it, C libraries make another
+/// call.
 void expect_no_denial_vanishes(const char* name, const char* successor, const char* also) {
   policy::Syscalls rules = syscalls();
   rules.deny = {item(name, 7)};

@@ -41,7 +41,8 @@ TEST(JsonOfOthers, IsDiscardedBeyondTheLimits) {
   EXPECT_TRUE(read_json(R"({"a":1,"b":2,"c":3,"d":4,"e":5})", limits).is_discarded());
 }
 
-/// The library's reader of CBOR recurses for each level, and reserves room for each size that is announced.
+/// The library's reader of CBOR recurses for each level, and reserves room for each size that is
+/// announced.
 TEST(CborOfOthers, EndsAtTheLimitsBeforeTheStackDoes) {
   EXPECT_TRUE(read_cbor(std::string(2'000'000, '\x81')).is_discarded());
   EXPECT_TRUE(read_cbor(repeated("\xa1\x61x", 1'000'000)).is_discarded());
@@ -49,7 +50,8 @@ TEST(CborOfOthers, EndsAtTheLimitsBeforeTheStackDoes) {
     EXPECT_TRUE(read_cbor(std::string(1, head) + "\x7f" + std::string(7, '\xff')).is_discarded());
 }
 
-/// Each of these took the library's own readers more than ten minutes, and the test would end by its time limit.
+/// Each of these took the library's own readers more than ten minutes, and the test would end by
+/// its time limit.
 TEST(JsonOfOthers, TakesTimeInProportionToItsSize) {
   const JsonLimits limits{.depth = 4, .values = 5'000'000};
   EXPECT_EQ(read_json("[" + repeated("{},", 2'000'000) + "0]", limits).size(), 2'000'001U);

@@ -43,7 +43,8 @@ TEST(PlanAudit, CountsEachOpening) {
   }
 }
 
-/// The session's own keys: nothing at usual values, more for a session that lasts, rests or holds much.
+/// The session's own keys: nothing at usual values, more for a session that lasts, rests or holds
+/// much.
 TEST(PlanAudit, GradesWhatMakesASessionLast) {
   const Audit usual = audited("");
   for (const char* key : {"session.idle", "session.lifetime", "session.calls", "session.cpu_time"})

@@ -121,7 +121,8 @@ TEST_F(PlanTest, AProgramRunsItself) {
   EXPECT_EQ(error({"./b.out"}).kind, ErrorKind::not_executable);
 }
 
-/// The first 64 bytes of an ELF file, elf(5): class 1 or 2, little-endian or big-endian, built for `machine`.
+/// The first 64 bytes of an ELF file, elf(5): class 1 or 2, little-endian or big-endian, built for
+/// `machine`.
 std::string elf_header(int wide, int order, unsigned machine) {
   std::string head(64, '\0');
   head.replace(0, 4,

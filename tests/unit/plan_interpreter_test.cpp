@@ -324,7 +324,8 @@ TEST(RealPyenv, ItsShimIsResolvedByReading) {
   clean.working_directory = "/";
   const auto decided =
       make_plan(policy_with({}), clean, request({root + "/shims/python3", "-c", "1"}));
-  // A path that names a file is a script, and this one begins with "#!", so the shim is called by name.
+  // A path that names a file is a script, and this one begins with "#!", so the shim is called by
+  // name.
   ASSERT_TRUE(decided.has_value()) << decided.error().text();
   clean.path.insert(clean.path.begin(), root + "/shims");
   const auto named = make_plan(policy_with({}), clean, request({"python3", "-c", "1"}));

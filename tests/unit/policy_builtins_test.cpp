@@ -203,7 +203,8 @@ TEST(PolicyBuiltins, WebFetchAllowsNothingUntilItIsEdited) {
   EXPECT_EQ(policy.filesystem.workspace.mode.value, WorkspaceMode::empty);
 }
 
-/// ptrace alone, and only where programs are tested: the leak checker of a sanitizer traces its own process.
+/// ptrace alone, and only where programs are tested: the leak checker of a sanitizer traces its own
+/// process.
 std::vector<std::string> calls_of(const std::string& name) {
   const bool tests_programs = name == "agent" || name == "ci-untrusted" || name == "offline-build";
   return tests_programs ? std::vector<std::string>{"ptrace"} : std::vector<std::string>{};

@@ -163,7 +163,8 @@ TEST_F(PutTest, AWriterWaitsForTheOtherAndCanGiveUp) {
   EXPECT_EQ(begun, 1);
 }
 
-/// "upper" contains what a run wrote, "lower" is the host's directory, and the result goes to "out".
+/// "upper" contains what a run wrote, "lower" is the host's directory, and the result goes to
+/// "out".
 class CollectTest : public PutTest {
  protected:
   CollectTest() {
@@ -250,7 +251,8 @@ TEST_F(CollectTest, AFileThatBecameALinkIsNotReadThroughIt) {
   EXPECT_TRUE(done.left[0].failed);
 }
 
-/// The owner of the host's directories takes the temporary directory away between writing and naming.
+/// The owner of the host's directories takes the temporary directory away between writing and
+/// naming.
 TEST_F(CollectTest, AnApplicationSaysThatItsTemporaryDirectoryWasReplaced) {
   for (const char* each : {"lower/one", "lower/two"}) std::filesystem::create_directory(at(each));
   created("one/a");

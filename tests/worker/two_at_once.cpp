@@ -1,5 +1,5 @@
-// A front end in sixty lines: two sandboxes at once in one process tree, each with its own budgets. The first is
-// cancelled as soon as the second has ended; both are reported.
+// A front end in sixty lines: two sandboxes at once in one process tree, each with its own budgets.
+// The first is cancelled as soon as the second has ended; both are reported.
 #include <fcntl.h>
 #include <unistd.h>
 

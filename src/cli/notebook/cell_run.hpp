@@ -31,7 +31,8 @@ struct CellPlace {
   std::string words;  ///< of the progress: "cell 2 of 9"
 };
 
-/// Runs one cell as a client of the session: `session eval` with its outputs in their order. `count` is its number there.
+/// Runs one cell as a client of the session: `session eval` with its outputs in their order.
+/// `count` is its number there.
 [[nodiscard]] EndedCell run_notebook_cell(const Invocation& typed, const CellPlace& place,
                                           const Json& wish, std::uint64_t count);
 

@@ -5,7 +5,8 @@
 
 namespace sbx::cli {
 
-/// `sbx run --cells FILE`: runs a notebook's cells in a session of its own, which ends with it. Returns the exit status.
+/// `sbx run --cells FILE`: runs a notebook's cells in a session of its own, which ends with it.
+/// Returns the exit status.
 [[nodiscard]] int cells_command(const Invocation& typed, const OwnProcess& process);
 
 }  // namespace sbx::cli

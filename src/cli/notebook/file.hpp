@@ -8,7 +8,8 @@
 
 namespace sbx::cli {
 
-/// An .ipynb file, or a script whose marks divide it into cells. Errors: usage "bad-notebook"; host.
+/// An .ipynb file, or a script whose marks divide it into cells. Errors: usage "bad-notebook";
+/// host.
 [[nodiscard]] Result<Notebook> read_notebook(const std::string& path);
 
 /// The open directory of --out and the name in it.

@@ -48,8 +48,8 @@ struct Notebook {
   std::string language;  ///< that its metadata name, as they do; empty: none
 };
 
-/// A notebook's text. Its outputs are skipped. `shown`: its path, for messages. Errors: usage "bad-notebook",
-/// "old-notebook".
+/// A notebook's text. Its outputs are skipped. `shown`: its path, for messages. Errors: usage
+/// "bad-notebook", "old-notebook".
 [[nodiscard]] Result<Notebook> parse_notebook(std::string_view text, const std::string& shown);
 
 /// An id that no cell has, made from `wanted`: the same in each run.

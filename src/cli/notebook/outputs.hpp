@@ -10,7 +10,8 @@
 
 namespace sbx::cli {
 
-/// The outputs of one cell in the order in which they come, as nbformat has them. Untrusted text in, valid outputs out.
+/// The outputs of one cell in the order in which they come, as nbformat has them. Untrusted text
+/// in, valid outputs out.
 class NotebookOutputs {
  public:
   explicit NotebookOutputs(std::uint64_t count) : count_(count) {}

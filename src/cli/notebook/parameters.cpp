@@ -43,7 +43,8 @@ std::string shell_quoted(const std::string& text) {
   return quoted + "'";
 }
 
-/// Writes a JSON text as a value of a language, part by part: numbers keep the digits that were typed.
+/// Writes a JSON text as a value of a language, part by part: numbers keep the digits that were
+/// typed.
 class ValueWriter : public nlohmann::json_sax<NotebookJson> {
  public:
   explicit ValueWriter(const Syntax& syntax) : syntax_(syntax) {}
@@ -117,8 +118,8 @@ bool is_of_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$';
 }
 
-/// V8 lets a cell declare a name again with the same keyword alone: the last one before the name in the cell that has
-/// its default.
+/// V8 lets a cell declare a name again with the same keyword alone: the last one before the name in
+/// the cell that has its default.
 std::string_view keyword_of(std::string_view defaults, const std::string& name) {
   for (auto at = defaults.find(name); at != std::string_view::npos;
        at = defaults.find(name, at + 1)) {

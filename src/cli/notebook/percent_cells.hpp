@@ -6,8 +6,9 @@
 
 namespace sbx::cli {
 
-/// A script whose cells begin with lines "# %%", or "// %%" where `comment` is "//". Text follows "# %% [markdown]";
-/// tags=["raises-exception"] on such a line are those of the cell. What stands before the first mark is a cell too.
+/// A script whose cells begin with lines "# %%", or "// %%" where `comment` is "//". Text follows
+/// "# %% [markdown]"; tags=["raises-exception"] on such a line are those of the cell. What stands
+/// before the first mark is a cell too.
 [[nodiscard]] Notebook cells_of_script(std::string_view text, std::string_view comment);
 
 }  // namespace sbx::cli

@@ -10,8 +10,8 @@
 
 namespace sbx::cli {
 
-/// Starts a session from a process that was forked before this one read anything: PID 1 of the sandbox is a copy of its
-/// copy. The session ends with this process, however this one ends.
+/// Starts a session from a process that was forked before this one read anything: PID 1 of the
+/// sandbox is a copy of its copy. The session ends with this process, however this one ends.
 class Starter {
  public:
   static Result<Starter> fork(const Invocation& typed, const OwnProcess& process);

@@ -24,7 +24,8 @@ struct Surroundings {
   policy::LoadContext context;
 };
 [[nodiscard]] Result<Surroundings> look();
-/// The policy that an operand names. A finding about the name itself blames no option: none was typed.
+/// The policy that an operand names. A finding about the name itself blames no option: none was
+/// typed.
 [[nodiscard]] std::expected<policy::Policy, policy::Findings> load_operand(
     const std::string& operand, const std::vector<policy::Override>& overrides,
     const policy::LoadContext& context);

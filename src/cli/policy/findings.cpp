@@ -39,7 +39,8 @@ Json finding_json(const Checked& checked, const Error& error) {
 
 // --- SARIF
 
-/// An RFC 3986 reference: keeps the characters that a path may contain and escapes every other byte as %XX.
+/// An RFC 3986 reference: keeps the characters that a path may contain and escapes every other byte
+/// as %XX.
 std::string uri_of(std::string_view path) {
   constexpr std::string_view kPlain = "/-._~!$&'()*+,;=@";
   std::string uri = path.starts_with('/') ? "file://" : "";

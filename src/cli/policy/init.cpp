@@ -10,8 +10,8 @@
 #include "policy/syntax.hpp"
 #include "policy/write.hpp"
 
-/// A starter policy: it contains what was typed and, as comments with the values in force, the settings that people
-/// change most.
+/// A starter policy: it contains what was typed and, as comments with the values in force, the
+/// settings that people change most.
 namespace sbx::cli::policy_verb {
 namespace {
 
@@ -66,7 +66,8 @@ std::string parent_of(const std::string& operand, const Surroundings& place) {
                                                                                       : operand;
 }
 
-/// The installed schema, for editors: found relative to the program, which may be installed anywhere.
+/// The installed schema, for editors: found relative to the program, which may be installed
+/// anywhere.
 std::string schema_file(const Surroundings& place) {
   const auto program = place.host.files->link_target("/proc/self/exe");
   if (!program) return {};

@@ -11,7 +11,8 @@ namespace {
 using policy::Key;
 using policy::Type;
 
-// Spelled out, because JSON Schema patterns can't name their parts. At most three decimal places, as in units.hpp.
+// Spelled out, because JSON Schema patterns can't name their parts. At most three decimal places,
+// as in units.hpp.
 constexpr const char* kSizePattern = "^[0-9]+(\\.[0-9]{1,3})?[BKMGT]$";
 constexpr const char* kDurationPattern = "^[0-9]+(\\.[0-9]{1,3})?(ms|s|m|h)$";
 

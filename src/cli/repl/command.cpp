@@ -77,8 +77,9 @@ std::string without_last_blanks(std::string cell) {
   return cell;
 }
 
-/// Whether a line leaves the prompt: what leaves the language's own one, and what people try who do not know that. As cells they
-/// would disappoint: Python and bash end only the cell, and R loses what it remembers.
+/// Whether a line leaves the prompt: what leaves the language's own one, and what people try who do
+/// not know that. As cells they would disappoint: Python and bash end only the cell, and R loses
+/// what it remembers.
 bool means_leaving(const std::string& line, std::string_view language) {
   const std::string word = without_last_blanks(line);
   if (word == "exit") return true;
@@ -167,7 +168,8 @@ class Repl {
     return editor_->read(cell_.empty() ? prompt : more, indent);
   }
 
-  /// A whole cell; nothing where there is none to run, and where there will be none, with the status to end with.
+  /// A whole cell; nothing where there is none to run, and where there will be none, with the
+  /// status to end with.
   Result<std::optional<std::string>> read_cell() {
     cell_.clear();
     std::string indent;
@@ -231,8 +233,8 @@ class Repl {
     (void)run_one(one);  // whatever became of it, there is a next one
   }
 
-  /// The cell that was asked for by option or operand. Where it can't run the others wouldn't find what it was to define, and a
-  /// script would take their success for its own.
+  /// The cell that was asked for by option or operand. Where it can't run the others wouldn't find
+  /// what it was to define, and a script would take their success for its own.
   void run_first() {
     const CellRun run = run_one(typed_);
     if (!run.error.empty() && !end_) end_ = run.status;

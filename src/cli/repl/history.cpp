@@ -63,7 +63,8 @@ Status History::load() {
   return {};
 }
 
-/// What another prompt adds meanwhile may be lost; a prompt that shortens it too waits for the next time.
+/// What another prompt adds meanwhile may be lost; a prompt that shortens it too waits for the next
+/// time.
 void History::shorten() const {
   const std::string made = file_ + ".new";
   if (::flock(folder_.get(), LOCK_EX | LOCK_NB) != 0) return;

@@ -9,8 +9,8 @@
 
 namespace sbx::cli {
 
-/// The cells that a person has typed in one language: a file in the state directory with a JSON text a line, so that cells of
-/// several lines survive. Several prompts may add to it.
+/// The cells that a person has typed in one language: a file in the state directory with a JSON
+/// text a line, so that cells of several lines survive. Several prompts may add to it.
 class History {
  public:
   /// Reads what there is. Errors: host (there is no place for it).

@@ -43,8 +43,8 @@ constexpr Binding kKeys[] = {
     {L"\\e[1;5D", L"ed-prev-word"},
 };
 
-/// libedit asks the locale which characters are wide and how they are written. Where this machine has none with UTF-8 they are
-/// shown as numbers; what is typed is kept.
+/// libedit asks the locale which characters are wide and how they are written. Where this machine
+/// has none with UTF-8 they are shown as numbers; what is typed is kept.
 void use_utf8() {
   for (const char* const name : {"C.UTF-8", "", "en_US.UTF-8"}) {
     locale_t made = ::newlocale(LC_CTYPE_MASK, name, nullptr);
@@ -217,9 +217,10 @@ class LineEditor::Terminal {
       const ssize_t got = ::read(STDIN_FILENO, &byte, 1);
       if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
       if (got <= 0) return 0;  // EIO: the terminal is gone
-      // Ctrl-D, typed while a cell ran: the terminal still gathered lines, for which it marks the place with NUL (Linux,
-      // drivers/tty/n_tty.c), and that is left when single keys are read. Ctrl-Space is NUL too, so this one can't mean the end;
-      // libedit would take the key after it as it is, as after Ctrl-V.
+      // Ctrl-D, typed while a cell ran: the terminal still gathered lines, for which it marks the
+      // place with NUL (Linux, drivers/tty/n_tty.c), and that is left when single keys are read.
+      // Ctrl-Space is NUL too, so this one can't mean the end; libedit would take the key after it
+      // as it is, as after Ctrl-V.
       if (byte == '\0' && bytes.empty()) continue;
       bytes += byte;
       const bool is_whole = sequence_length(bytes) != 0;
@@ -333,7 +334,8 @@ Line LineEditor::read(const std::string& prompt, const std::string& indent) {
 
 void LineEditor::begin_fresh_line() const {
   if (is_dumb()) return;
-  // If the cursor is not in the first column, a line of blanks ends in the next line; the return leads there.
+  // If the cursor is not in the first column, a line of blanks ends in the next line; the return
+  // leads there.
   emit("\033[0m" + std::string(columns(), ' ') + "\r\033[K");
 }
 

@@ -9,15 +9,17 @@
 
 namespace sbx::cli {
 
-/// What a prompt wants to know of a context, asked for each time over a connection of its own. Answers come from inside the
-/// sandbox; the context's worker lets through what fits into a line of text.
+/// What a prompt wants to know of a context, asked for each time over a connection of its own.
+/// Answers come from inside the sandbox; the context's worker lets through what fits into a line of
+/// text.
 class Questions {
  public:
   /// `interrupts`: a descriptor; once it is readable no answer is waited for.
   Questions(const host::Host& host, std::string session, int interrupts)
       : host_(host), session_(std::move(session)), interrupts_(interrupts) {}
 
-  /// Finds or starts the context, by one or both of these. False: interrupted. Errors: those of the session.
+  /// Finds or starts the context, by one or both of these. False: interrupted. Errors: those of the
+  /// session.
   [[nodiscard]] Result<bool> begin(const std::string& language, const std::string& context);
   [[nodiscard]] const std::string& language() const { return language_; }
   [[nodiscard]] const std::string& context() const { return context_; }

@@ -171,7 +171,8 @@ const DenyRule* DenyRules::hides(std::string_view folder, std::string_view name)
   return first == rules_.size() ? nullptr : &rules_[first];
 }
 
-/// A program can't unhide a directory by adding a pyvenv.cfg: names that match a rule are never brought out.
+/// A program can't unhide a directory by adding a pyvenv.cfg: names that match a rule are never
+/// brought out.
 bool DenyRules::is_environment(const DenyRule& rule, std::string_view folder,
                                std::string_view name) const {
   if (files_ == nullptr || name != ".env" || rule.origin.layer != Layer::builtin) return false;

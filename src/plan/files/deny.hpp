@@ -26,22 +26,23 @@ struct DenyRule {
 [[nodiscard]] std::unexpected<Error> denied_grant(const std::string& doing, const DenyRule& rule,
                                                   const Origin& origin);
 
-/// The rules of a policy with links resolved (if "~/.ssh" is a link to dotfiles/ssh, both are hidden), plus a rule
-/// for sbx's own state: kept changes, records, the private disks of other runs.
+/// The rules of a policy with links resolved (if "~/.ssh" is a link to dotfiles/ssh, both are
+/// hidden), plus a rule for sbx's own state: kept changes, records, the private disks of other
+/// runs.
 [[nodiscard]] std::vector<DenyRule> resolve_deny(const policy::SourcedList<std::string>& deny,
                                                  const host::Host& host);
 
 class DenyRules {
  public:
-  /// With `files`, a directory called ".env" that contains a pyvenv.cfg is recognised as a virtual environment: it
-  /// holds no secrets, and the built-in rule doesn't apply to it.
+  /// With `files`, a directory called ".env" that contains a pyvenv.cfg is recognised as a virtual
+  /// environment: it holds no secrets, and the built-in rule doesn't apply to it.
   explicit DenyRules(std::vector<DenyRule> rules, const host::Files* files = nullptr);
   DenyRules(const DenyRules&) = delete;  // literals_ points into rules_
   DenyRules& operator=(const DenyRules&) = delete;
 
   [[nodiscard]] bool empty() const { return rules_.empty(); }
-  /// The rule that hides `name` in the absolute directory `folder`; null if none does. Doesn't check the directories
-  /// above. Fast enough to call for every entry of a tree.
+  /// The rule that hides `name` in the absolute directory `folder`; null if none does. Doesn't
+  /// check the directories above. Fast enough to call for every entry of a tree.
   [[nodiscard]] const DenyRule* hides(std::string_view folder, std::string_view name) const;
   /// The rule that hides a path or a directory above it.
   [[nodiscard]] const DenyRule* covers(std::string_view path) const;
@@ -52,7 +53,8 @@ class DenyRules {
   [[nodiscard]] const std::vector<const DenyRule*>& literals() const { return literals_; }
   /// Names that a rule of the form "**/NAME" hides everywhere.
   [[nodiscard]] std::vector<std::string> names_anywhere() const;
-  /// Some rule of the form "**/" has a wildcard in its last part, so directories must be listed to find its matches.
+  /// Some rule of the form "**/" has a wildcard in its last part, so directories must be listed to
+  /// find its matches.
   [[nodiscard]] bool needs_lists() const;
 
  private:

@@ -20,15 +20,16 @@ constexpr const char* kPasswd =
     "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n";
 constexpr const char* kGroup = "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n";
 constexpr const char* kHosts = "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost\n";
-// One short attempt: a listener on the sandbox's loopback answers at once, and without one the refusal is immediate.
+// One short attempt: a listener on the sandbox's loopback answers at once, and without one the
+// refusal is immediate.
 constexpr const char* kResolver = "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n";
 constexpr const char* kNameServices = "passwd: files\ngroup: files\nshadow: files\n";
 constexpr const char* kHostLookup = "hosts: files dns\n";
 constexpr std::size_t kTextLimit = std::size_t{256} << 10;
 
-/// Files and directories of /etc that are shown unchanged; '*' matches any text. Programs read them first, at every start:
-/// without them they fail, or behave differently. None is meant to hold a secret, and what others than root may not
-/// read is left out.
+/// Files and directories of /etc that are shown unchanged; '*' matches any text. Programs read them
+/// first, at every start: without them they fail, or behave differently. None is meant to hold a
+/// secret, and what others than root may not read is left out.
 constexpr auto kTaken = std::to_array<std::string_view>({
     "alternatives",
     "ld.so.cache",
@@ -99,8 +100,9 @@ bool matches(std::string_view name, std::string_view pattern) {
   return name.size() >= head.size() + tail.size() && name.starts_with(head) && name.ends_with(tail);
 }
 
-/// The item unchanged: a link into /usr stays a link, a small file is copied, the rest is bound. Files that only root
-/// can read and items that can't be inspected are left out: nobody granted them.
+/// The item unchanged: a link into /usr stays a link, a small file is copied, the rest is bound.
+/// Files that only root can read and items that can't be inspected are left out: nobody granted
+/// them.
 void add_item(const host::Files& files, const std::string& root, const std::string& place,
               std::vector<Mount>& steps) {
   std::string source = root + place;

@@ -30,14 +30,16 @@ bool is_git_folder(const host::Files& files, const std::string& folder) {
          is(files, joined(folder, "refs"), host::FileType::directory);
 }
 
-/// Where a `.git` leads: the canonical path of the directory that git works with; empty if it leads nowhere.
+/// Where a `.git` leads: the canonical path of the directory that git works with; empty if it leads
+/// nowhere.
 std::string git_folder_of(const host::Files& files, const std::string& folder) {
   const std::string dot_git = joined(folder, ".git");
   const std::string named = path_in(files, dot_git, "gitdir: ");
   return files.canonical(named.empty() ? dot_git : joined(folder, named)).value_or("");
 }
 
-/// The directories of objects that a repository borrows, gitrepository-layout(5), "objects/info/alternates".
+/// The directories of objects that a repository borrows, gitrepository-layout(5),
+/// "objects/info/alternates".
 void add_borrowed(const host::Files& files, const std::string& repository,
                   std::vector<std::string>& found) {
   const std::string objects = joined(repository, "objects");

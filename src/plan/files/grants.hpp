@@ -25,22 +25,23 @@ struct Grant {
   bool special = false;        ///< live: FIFOs and sockets are allowed in it
 };
 
-/// Empty for an optional path that is missing. Errors: policy "missing-grant", "forbidden-grant", "not-grantable",
-/// "unreadable-grant".
+/// Empty for an optional path that is missing. Errors: policy "missing-grant", "forbidden-grant",
+/// "not-grantable", "unreadable-grant".
 [[nodiscard]] Result<std::optional<Grant>> resolve_grant(
     const host::Host& host, const policy::Sourced<policy::PathGrant>& grant, Access access);
 
-/// A socket of the host that the program may connect to. Errors: policy, as above and "not-a-socket".
+/// A socket of the host that the program may connect to. Errors: policy, as above and
+/// "not-a-socket".
 [[nodiscard]] Result<Grant> resolve_socket(const host::Host& host,
                                            const policy::Sourced<std::string>& socket);
 
-/// Why `place`, a host path below `top`, can't be created in a private copy of `top`: a link or a file is in the way.
-/// Empty if nothing is.
+/// Why `place`, a host path below `top`, can't be created in a private copy of `top`: a link or a
+/// file is in the way. Empty if nothing is.
 [[nodiscard]] std::string obstacle_on_the_way(const host::Host& host, const std::string& place,
                                               const std::string& top);
 
-/// True for /, /proc, /sys, /dev and everything below the last three: they belong to the kernel and are never
-/// granted.
+/// True for /, /proc, /sys, /dev and everything below the last three: they belong to the kernel and
+/// are never granted.
 [[nodiscard]] bool is_forbidden(const std::string& path);
 
 /// "read-only", "copy-on-write", …

@@ -77,8 +77,8 @@ Status Guard::run(std::vector<Shown>& shown) {
   return {};
 }
 
-/// A path named by a rule stays hidden even if it doesn't exist yet. If a parent is missing, the parent is hidden
-/// instead, so that the path can't appear with it.
+/// A path named by a rule stays hidden even if it doesn't exist yet. If a parent is missing, the
+/// parent is hidden instead, so that the path can't appear with it.
 void Guard::add_literals(Shown& shown) const {
   const auto holds_own_state = [&](const std::string& path) {
     return std::ranges::any_of(denials_.literals(), [&](const DenyRule* rule) {
@@ -98,7 +98,8 @@ void Guard::add_literals(Shown& shown) const {
       const auto facts = host_.files->look(joined(shown.grant.source, place));
       const bool is_folder = facts && facts->type == host::FileType::directory;
       if (is_folder && !rest.empty()) continue;
-      // sbx creates this directory before the mounts; hiding it would also hide what others create there later.
+      // sbx creates this directory before the mounts; hiding it would also hide what others create
+      // there later.
       if (!facts && !shown.layered && !rest.empty() &&
           holds_own_state(joined(shown.grant.source, place)))
         continue;
@@ -111,8 +112,8 @@ void Guard::add_literals(Shown& shown) const {
   }
 }
 
-/// In the top directory of a copy-on-write workspace a denied name stays hidden when the host creates it later. What
-/// is there and shown all the same is a virtual environment.
+/// In the top directory of a copy-on-write workspace a denied name stays hidden when the host
+/// creates it later. What is there and shown all the same is a virtual environment.
 void Guard::add_plain_names(Shown& shown) const {
   constexpr auto kUsual = std::to_array<std::string_view>(
       {".env.local", ".env.development", ".env.production", ".env.test"});
@@ -127,15 +128,16 @@ void Guard::add_plain_names(Shown& shown) const {
   std::ranges::for_each(kUsual, add);
 }
 
-/// Notes a state directory, to be created before the mounts: a missing one can't be masked, so the program could
-/// create it, and a later run would trust its contents.
+/// Notes a state directory, to be created before the mounts: a missing one can't be masked, so the
+/// program could create it, and a later run would trust its contents.
 void Guard::note_state(const Shown& shown, const DenyRule& rule) const {
   const bool known =
       std::ranges::find(guarded_.state_folders, rule.pattern) != guarded_.state_folders.end();
   if (!shown.layered && !known) guarded_.state_folders.push_back(rule.pattern);
 }
 
-/// A link on the way to sbx's own state is made read-only: a program that replaced it could redirect a later run.
+/// A link on the way to sbx's own state is made read-only: a program that replaced it could
+/// redirect a later run.
 void Guard::seal_way_to_state() {
   const Origin origin{.file = "sbx's own state", .layer = Layer::builtin};
   const Lookup lookup(*host_.files, {}, {});
@@ -281,7 +283,8 @@ void Guard::add_veil(const Shown& shown, Veil veil) {
   veils.push_back(std::move(veil));
 }
 
-/// Where settings must not be shown as they are: a repository's own may contain a password in a URL or a token in a header.
+/// Where settings must not be shown as they are: a repository's own may contain a password in a URL
+/// or a token in a header.
 std::optional<Guard::Settings> Guard::settings_of(const Shown& shown,
                                                   const std::string& path) const {
   const auto real = host_.files->canonical(joined(shown.grant.source, path));
@@ -332,8 +335,8 @@ void Guard::keep_linked_files(const std::vector<Shown>& shown) {
       guarded_.steps, guarded_.degraded);
 }
 
-/// Only what is there can be sealed: of the names in a .git by which git is led elsewhere, sbx makes those that are
-/// missing, where the program could.
+/// Only what is there can be sealed: of the names in a .git by which git is led elsewhere, sbx
+/// makes those that are missing, where the program could.
 void Guard::add_placeholders(Shown& shown) {
   std::vector<std::string>& sealed = shown.survey->protected_;
   for (const std::string& folder : shown.survey->repositories) {
@@ -385,8 +388,8 @@ bool Guard::is_mounted(const std::string& target) {
   return mounted_.contains(target);
 }
 
-/// Puts a protection over a path in a live grant and makes each parent a mount point: otherwise the program could rename a
-/// parent and so move the protected name away.
+/// Puts a protection over a path in a live grant and makes each parent a mount point: otherwise the
+/// program could rename a parent and so move the protected name away.
 void Guard::protect(const std::string& inside, mount::Payload protection, const Origin& origin) {
   const Cover* over = view_.over(inside);
   if (over == nullptr) return;

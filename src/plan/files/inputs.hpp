@@ -7,8 +7,8 @@
 #include "plan/files/steps.hpp"
 #include "plan/request.hpp"
 
-/// `--in FILE[:TARGET]`: files that are copied in. The copy belongs to the program: it is writable, and gone after
-/// the run unless it is changed and brought out.
+/// `--in FILE[:TARGET]`: files that are copied in. The copy belongs to the program: it is writable,
+/// and gone after the run unless it is changed and brought out.
 namespace sbx::plan {
 
 /// Limit for all files of one run together: they pass through sbx's memory.
@@ -21,8 +21,8 @@ struct InputPlaces {
   const std::vector<Mount>& steps;       ///< of grants, workspace and program
 };
 
-/// One step for each file, to follow those of `places`. Errors: usage "bad-input", "input-too-large"; policy
-/// "denied-grant", "widens-locked".
+/// One step for each file, to follow those of `places`. Errors: usage "bad-input",
+/// "input-too-large"; policy "denied-grant", "widens-locked".
 [[nodiscard]] Result<std::vector<Mount>> input_steps(const policy::Policy& policy,
                                                      const host::Host& host,
                                                      const std::vector<Input>& inputs,

@@ -53,8 +53,8 @@ Mount device_step(const Device& device) {
       device.path);
 }
 
-// Files that an ordinary uid could read, or that reveal facts about the host; the rest is 0400 root and unreadable in
-// the sandbox.
+// Files that an ordinary uid could read, or that reveal facts about the host; the rest is 0400 root
+// and unreadable in the sandbox.
 constexpr std::array<const char*, 9> kMaskedFiles = {
     "/proc/keys",  "/proc/key-users",     "/proc/timer_list", "/proc/kallsyms",   "/proc/cmdline",
     "/proc/kcore", "/proc/sysrq-trigger", "/proc/kmsg",       "/proc/sched_debug"};

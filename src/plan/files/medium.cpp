@@ -48,7 +48,8 @@ Medium medium_of(const std::string& path, const std::vector<host::MountPoint>& m
     if (mount->type != "overlay") return otherwise;
     place = option(mount->options, "upperdir=");
     if (place.empty()) return otherwise;
-    // The path held when and where the overlay was mounted; on a live system or in a container it no longer does.
+    // The path held when and where the overlay was mounted; on a live system or in a container it
+    // no longer does.
     otherwise = Medium::unseen;
   }
   return otherwise;

@@ -16,7 +16,8 @@ enum class Medium : std::uint8_t {
   uncountable  ///< memory that nothing counts
 };
 
-/// For a canonical `path`: the type of its mount or, for an overlay, of the mount with its upper layer.
+/// For a canonical `path`: the type of its mount or, for an overlay, of the mount with its upper
+/// layer.
 [[nodiscard]] Medium medium_of(const std::string& path,
                                const std::vector<host::MountPoint>& mounts);
 

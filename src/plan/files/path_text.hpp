@@ -41,8 +41,8 @@ namespace sbx::plan {
   return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
 }
 
-/// What follows `folder` in `path`, with its leading slash; empty if they are equal. Requires is_within(path,
-/// directory).
+/// What follows `folder` in `path`, with its leading slash; empty if they are equal. Requires
+/// is_within(path, directory).
 [[nodiscard]] inline std::string_view below(std::string_view path, std::string_view folder) {
   if (folder == "/") return path == "/" ? std::string_view() : path;
   return path.substr(folder.size());
@@ -56,7 +56,8 @@ namespace sbx::plan {
   return depth;
 }
 
-/// Removes ".", "..", doubled and trailing slashes; ".." is resolved as text. Requires an absolute path.
+/// Removes ".", "..", doubled and trailing slashes; ".." is resolved as text. Requires an absolute
+/// path.
 [[nodiscard]] inline std::string normal(std::string_view path) {
   std::string plain;
   while (!path.empty()) {

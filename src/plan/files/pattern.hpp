@@ -4,7 +4,8 @@
 #include <string_view>
 #include <vector>
 
-/// Paths as parts, and patterns of parts: `*`, `?` and `[...]` within one name, `**` for any number of directories.
+/// Paths as parts, and patterns of parts: `*`, `?` and `[...]` within one name, `**` for any number
+/// of directories.
 namespace sbx::plan {
 
 /// "a//b/./c" gives a, b, c.

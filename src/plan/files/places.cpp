@@ -19,8 +19,8 @@
 namespace sbx::plan {
 namespace {
 
-// Synthetic file systems, and those that show other parts of the host: never shown as submounts of a granted
-// directory.
+// Synthetic file systems, and those that show other parts of the host: never shown as submounts of
+// a granted directory.
 constexpr std::array<std::string_view, 17> kKernelTypes = {
     "proc",    "sysfs",    "devtmpfs",    "devpts",  "cgroup", "cgroup2",
     "debugfs", "tracefs",  "securityfs",  "bpf",     "mqueue", "configfs",
@@ -32,8 +32,8 @@ bool usable_by_others(const Grant& grant) {
   return others_may_use(grant.facts);
 }
 
-/// Why a user other than the caller and root can change or replace a file; empty if none can. In a sticky directory
-/// such as /tmp only the owner replaces an entry.
+/// Why a user other than the caller and root can change or replace a file; empty if none can. In a
+/// sticky directory such as /tmp only the owner replaces an entry.
 std::string stranger_over(const host::Host& host, const std::string& file) {
   constexpr mode_t kOthersWrite = 022;
   constexpr mode_t kSticky = 01000;
@@ -150,7 +150,8 @@ Status Placer::check_mount_point(Grant& grant, bool& visible) const {
   const std::string place = over->source + std::string(below(grant.target, over->target));
   const auto real = host_.files->canonical(place);
   if (real && *real != place && !grant.chosen_target) {
-    // The target is a link in a tree that is already visible: the program follows it, so mount where it leads.
+    // The target is a link in a tree that is already visible: the program follows it, so mount
+    // where it leads.
     grant.target = grant.source;
     visible = view_.inside(grant.source) == grant.source && grant.access == Access::read;
     return {};
@@ -180,8 +181,9 @@ Status Placer::read_mounts() {
   return {};
 }
 
-/// Each submount becomes a grant of its own: it isn't part of its parent directory. filesystem.deny hides what lies
-/// below a hidden mount by name, as it does the mount itself if it is bound with its parent.
+/// Each submount becomes a grant of its own: it isn't part of its parent directory. filesystem.deny
+/// hides what lies below a hidden mount by name, as it does the mount itself if it is bound with
+/// its parent.
 Result<Below> Placer::submounts(const Grant& grant) {
   Below found;
   if (grant.facts.type != host::FileType::directory) return found;
@@ -279,9 +281,9 @@ Status Placer::add(const Grant& grant) {
   const Below below_it = SBX_TRY(submounts(grant));
   SBX_TRY(note_medium(grant));
   for (const Grant& submount : below_it.shown) SBX_TRY(note_medium(submount));
-  // For an ordinary user a mount and its submounts form one unit: a user namespace may not reveal what they hide, so
-  // neither a bind nor an overlay of the mount alone is possible (EINVAL). As root each is mounted separately,
-  // because one that can't be idmapped would fail all.
+  // For an ordinary user a mount and its submounts form one unit: a user namespace may not reveal
+  // what they hide, so neither a bind nor an overlay of the mount alone is possible (EINVAL). As
+  // root each is mounted separately, because one that can't be idmapped would fail all.
   const bool as_one = !host_.privileged && !below_it.first.empty();
   const bool copied = as_one && grant.access == Access::copy;
   if (copied) {

@@ -23,8 +23,8 @@ struct Places {
   std::vector<std::string> explanations;
 };
 
-/// Resolves every grant and decides the mount steps. Adds what becomes visible to `view`. Errors: policy (missing,
-/// forbidden, denied or contradicting grants), host.
+/// Resolves every grant and decides the mount steps. Adds what becomes visible to `view`. Errors:
+/// policy (missing, forbidden, denied or contradicting grants), host.
 [[nodiscard]] Result<Places> decide_places(const policy::Policy& policy, const host::Host& host,
                                            const DenyRules& denials, View& view);
 

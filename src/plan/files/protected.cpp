@@ -26,8 +26,8 @@ struct ProtectedName {
   string_view folder{};  ///< the name of the directory that holds it; empty: any
 };
 
-/// What git only reads and writes. Everything else in a .git is protected: its versions add names that lead it
-/// elsewhere or hold commands.
+/// What git only reads and writes. Everything else in a .git is protected: its versions add names
+/// that lead it elsewhere or hold commands.
 constexpr auto kGitData = std::to_array<GitName>({
     {"objects", "content"},
     {"refs", "branches and tags"},
@@ -59,7 +59,8 @@ constexpr auto kOfGit = std::to_array<GitName>({
     {"*", "git may run or follow it"},
 });
 
-/// Names that git takes what to do from, also where a path looks like data: a submodule may be called "x/objects".
+/// Names that git takes what to do from, also where a path looks like data: a submodule may be
+/// called "x/objects".
 constexpr auto kNeverInModules = std::to_array<string_view>(
     {"hooks", "config", "config.worktree", "commondir", "gitdir", "attributes", "grafts"});
 
@@ -157,8 +158,8 @@ constexpr auto kRules = std::to_array<ProtectedName>({
     {"copilot-instructions.md", "an agent does what it says", ".github"},
 });
 
-/// For each first byte of a name, whether a rule may mean it. Bytes beyond ASCII may be left out when names are
-/// compared.
+/// For each first byte of a name, whether a rule may mean it. Bytes beyond ASCII may be left out
+/// when names are compared.
 constexpr auto kBegins = [] {
   std::array<bool, 256> begins{};
   for (std::size_t byte = 0x80; byte < begins.size(); ++byte) begins.at(byte) = true;
@@ -172,9 +173,10 @@ constexpr auto kBegins = [] {
   return begins;
 }();
 
-/// `name` as a file system compares it that takes no notice of case: ASCII letters in lower case, with the two other
-/// characters that fold to one of them, and without the characters that take no room (Documentation/admin-guide/
-/// ext4.rst, "Case-insensitive file name lookups"), nor the dots at its end, which vfat does not store.
+/// `name` as a file system compares it that takes no notice of case: ASCII letters in lower case,
+/// with the two other characters that fold to one of them, and without the characters that take no
+/// room (Documentation/admin-guide/ ext4.rst, "Case-insensitive file name lookups"), nor the dots
+/// at its end, which vfat does not store.
 class Folded {
  public:
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): filled as far as it is used
@@ -203,7 +205,8 @@ class Folded {
   [[nodiscard]] string_view text() const { return {text_.data(), length_}; }
 
  private:
-  /// Of the first character of UTF-8 text, if it has Unicode's property Default_Ignorable_Code_Point; else 0.
+  /// Of the first character of UTF-8 text, if it has Unicode's property
+  /// Default_Ignorable_Code_Point; else 0.
   static std::size_t length_of_ignored(string_view text) {
     struct Range {
       string_view first;
@@ -240,8 +243,8 @@ class Folded {
   std::size_t length_ = 0;
 };
 
-/// Few names of a large tree get past this: those that end as the rules do that begin with a '*', or with what may be
-/// left out.
+/// Few names of a large tree get past this: those that end as the rules do that begin with a '*',
+/// or with what may be left out.
 bool may_match_end(string_view name) {
   const auto last =
       static_cast<unsigned char>(std::tolower(static_cast<unsigned char>(name.back())));
@@ -298,7 +301,8 @@ bool is_secret(std::string_view key) {
       [&](std::string_view word) { return lower.contains(word); });
 }
 
-/// "https://user:word@host/x" becomes "https://host/x"; a user alone ("git@") is no secret and stays.
+/// "https://user:word@host/x" becomes "https://host/x"; a user alone ("git@") is no secret and
+/// stays.
 std::string without_password(std::string_view line) {
   std::string text(line);
   for (auto at = text.find("://"); at != std::string::npos; at = text.find("://", at + 3)) {
@@ -390,8 +394,8 @@ std::string_view reason_to_guard(std::string_view folder, std::string_view name,
 }
 
 std::span<const Placeholder> placeholders() {
-  // git takes "././." for the directory itself; an empty file would be an error to it. The text tells sbx which files
-  // it may remove.
+  // git takes "././." for the directory itself; an empty file would be an error to it. The text
+  // tells sbx which files it may remove.
   static constexpr auto kPlaceholders = std::to_array<Placeholder>(
       {{.name = "commondir", .content = "././.\n"},
        {.name = "config.worktree", .content = "# made by sbx\n", .of_worktree = true},

@@ -30,10 +30,11 @@ class View {
   [[nodiscard]] std::string inside(const std::string& host_path) const;
   /// A link of the system at `place`, "/lib" -> "usr/lib".
   void add_link(std::string place, const std::string& text);
-  /// The path inside with the system's links resolved: mount targets are created without following links.
+  /// The path inside with the system's links resolved: mount targets are created without following
+  /// links.
   [[nodiscard]] std::string settled(const std::string& inside_path) const;
-  /// An error if a canonical host path is hidden. In the system and in interpreters only rules without wildcards
-  /// count. Errors: policy "denied-grant".
+  /// An error if a canonical host path is hidden. In the system and in interpreters only rules
+  /// without wildcards count. Errors: policy "denied-grant".
   [[nodiscard]] Status check_not_hidden(const std::string& doing, const std::string& host_path,
                                         bool literally) const;
   /// The deepest cover over a path inside; null if there is none.
@@ -46,8 +47,8 @@ class View {
   std::vector<std::pair<std::string, std::string>> links_;
 };
 
-/// A bind of `source` with its recorded identity. Directories are bound with their submounts, because in a user
-/// namespace the kernel refuses to reveal what a submount hides (EINVAL).
+/// A bind of `source` with its recorded identity. Directories are bound with their submounts,
+/// because in a user namespace the kernel refuses to reveal what a submount hides (EINVAL).
 [[nodiscard]] Mount bind_step(const std::string& source, const std::string& target,
                               const host::FileFacts& facts);
 [[nodiscard]] Mount directory_step(std::string target, mode_t mode = 0755);
@@ -56,8 +57,8 @@ class View {
 /// A step that is not read-only: a device, a private directory, a procfs and the like.
 [[nodiscard]] Mount plain_step(mount::Payload payload, std::string target);
 
-/// True if the sandbox's uid can read this file, or list this directory, by the "other" permission bits: under root
-/// identity that uid belongs to nobody on the host.
+/// True if the sandbox's uid can read this file, or list this directory, by the "other" permission
+/// bits: under root identity that uid belongs to nobody on the host.
 [[nodiscard]] bool others_may_use(const host::FileFacts& facts);
 
 /// Sorts by depth of the target, stably.

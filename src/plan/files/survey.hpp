@@ -51,19 +51,21 @@ struct Shown {
   std::optional<Survey> survey{};
 };
 
-/// Walks through the source of a directory grant, without submounts. Directories that belong to the caller and that
-/// it can't list count as hidden: the program could chmod them. Errors: policy "too-many-entries",
-/// "unreadable-grant"; host.
+/// Walks through the source of a directory grant, without submounts. Directories that belong to the
+/// caller and that it can't list count as hidden: the program could chmod them. Errors: policy
+/// "too-many-entries", "unreadable-grant"; host.
 [[nodiscard]] Result<Survey> survey(const host::Host& host, const Grant& grant,
                                     const DenyRules& denials,
                                     const policy::Sourced<std::uint64_t>& most);
 
-/// Adds the files with several links in a hidden place, so that their other names can be found. Errors: as survey().
+/// Adds the files with several links in a hidden place, so that their other names can be found.
+/// Errors: as survey().
 [[nodiscard]] Status add_linked_files(const host::Host& host, const std::string& place,
                                       const policy::Sourced<std::uint64_t>& most,
                                       std::vector<FileId>& files);
 
-/// True if files of that owner and group can be changed through a copy-on-write view of a directory.
+/// True if files of that owner and group can be changed through a copy-on-write view of a
+/// directory.
 [[nodiscard]] bool has_ids_inside(const host::Host& host, const host::FileFacts& folder,
                                   const host::FileFacts& file);
 

@@ -79,7 +79,8 @@ WorkspaceChoice fallback(const Origin& origin, std::string note) {
           .note = std::move(note)};
 }
 
-/// The caller's working directory, which nobody named: if it is unfit, the run gets an empty workspace.
+/// The caller's working directory, which nobody named: if it is unfit, the run gets an empty
+/// workspace.
 WorkspaceChoice default_workspace(const host::Host& host, const policy::Workspace& workspace,
                                   const DenyRules& denials) {
   const std::string& folder = host.working_directory;

@@ -9,7 +9,8 @@
 namespace sbx::plan {
 namespace {
 
-// Conditional jump offsets are eight bits wide. Leaves room for two relays in front of the jump itself.
+// Conditional jump offsets are eight bits wide. Leaves room for two relays in front of the jump
+// itself.
 constexpr std::uint32_t kReach = 253;
 
 constexpr bool kLittle = std::endian::native == std::endian::little;

@@ -9,7 +9,8 @@
 
 #include "plan/filter/tree.hpp"
 
-/// Assembles classic BPF from the last instruction to the first: all jumps go forward, so targets are always known.
+/// Assembles classic BPF from the last instruction to the first: all jumps go forward, so targets
+/// are always known.
 namespace sbx::plan {
 
 class Assembler {

@@ -125,7 +125,8 @@ class Compiler {
     }
     const Tree::Id root = ruling_.tree(tree_, *range.call);
     return out_.tree(tree_, root, [&](const Action& action) -> std::uint32_t {
-      // The payload's own execve must pass; a rule on execve's arguments leaves no argument to recognise it by.
+      // The payload's own execve must pass; a rule on execve's arguments leaves no argument to
+      // recognise it by.
       if (range.call->number == SYS_execve && action.kind == Action::Kind::allow)
         return SECCOMP_RET_ALLOW;
       return answers_(*range.call, action);

@@ -21,19 +21,20 @@ struct FilterContext {
   bool affinity_is_budget = true;  ///< no cgroup: sched_setaffinity fails with EPERM, no denial
   /// False: socket(AF_UNIX) is denied (host network without Landlock scopes).
   bool unix_sockets = true;
-  /// memfd_create, shmget, semget and msgget fail with ENOSYS, without a denial, unless granted by name: polling
-  /// doesn't see memory that no process has mapped.
+  /// memfd_create, shmget, semget and msgget fail with ENOSYS, without a denial, unless granted by
+  /// name: polling doesn't see memory that no process has mapped.
   bool memory_is_polled = true;
-  /// Writes into live grants are measured by polling the processes. fallocate and the equivalent ioctls, which no
-  /// process's count includes, fail with EOPNOTSUPP without a denial, and becoming non-dumpable is denied.
+  /// Writes into live grants are measured by polling the processes. fallocate and the equivalent
+  /// ioctls, which no process's count includes, fail with EOPNOTSUPP without a denial, and becoming
+  /// non-dumpable is denied.
   bool writes_are_polled = false;
-  /// There is a live grant. Its mounts are nosuid and nodev only inside, so set-user-ID and set-group-ID modes and
-  /// device nodes are denied.
+  /// There is a live grant. Its mounts are nosuid and nodev only inside, so set-user-ID and
+  /// set-group-ID modes and device nodes are denied.
   bool files_reach_host = false;
   /// Landlock can't keep FIFOs and sockets out of the live grants: mknod is denied altogether.
   bool special_files_reach_host = false;
-  /// Numbers of allowed calls that are notified for the record: the supervisor looks at them and lets them continue.
-  /// Ignored without a listener.
+  /// Numbers of allowed calls that are notified for the record: the supervisor looks at them and
+  /// lets them continue. Ignored without a listener.
   std::vector<int> noted{};
 };
 
@@ -45,8 +46,9 @@ struct Refusal : Denial {
 struct Filter {
   std::vector<sock_filter> program;
   bool notifies = false;  ///< a listener is needed
-  /// Explains the refusal of this call from its number and argument registers alone (memory is never read). Callers
-  /// must bound how many different `what` texts they keep: a program can invent families and options.
+  /// Explains the refusal of this call from its number and argument registers alone (memory is
+  /// never read). Callers must bound how many different `what` texts they keep: a program can
+  /// invent families and options.
   [[nodiscard]] Refusal explain(int number, const std::uint64_t (&arguments)[6]) const;
   /// The errno of explain(), without its texts.
   [[nodiscard]] int refusal_errno(int number, const std::uint64_t (&arguments)[6]) const;
@@ -55,14 +57,14 @@ struct Filter {
   FilterContext context;
 };
 
-/// Compiles the filter. Errors: policy (unknown name, group or symbol; a denied call that sbx needs; a rule on a hot
-/// call, on an argument that the call lacks, or that can never match; rules that exceed 4,096 instructions). Each
-/// error names the rule.
+/// Compiles the filter. Errors: policy (unknown name, group or symbol; a denied call that sbx
+/// needs; a rule on a hot call, on an argument that the call lacks, or that can never match; rules
+/// that exceed 4,096 instructions). Each error names the rule.
 ///
-/// Precedence: syscalls.deny and unconditional deny rules; deny rules that match; the call's own guard; allow. An
-/// allow by the call's name lifts its guard, an allow by group does not. An allow rule with eq or in lifts only the
-/// guard's check of that argument. Never lifted: namespace flags of clone, the guards of ioctl and prlimit64 (by
-/// name), affinity_is_budget, unix_sockets.
+/// Precedence: syscalls.deny and unconditional deny rules; deny rules that match; the call's own
+/// guard; allow. An allow by the call's name lifts its guard, an allow by group does not. An allow
+/// rule with eq or in lifts only the guard's check of that argument. Never lifted: namespace flags
+/// of clone, the guards of ioctl and prlimit64 (by name), affinity_is_budget, unix_sockets.
 [[nodiscard]] Result<Filter> compile_filter(const policy::Syscalls& syscalls,
                                             const FilterContext& context);
 

@@ -54,8 +54,8 @@ bool vouched(const GuardRequest& request, unsigned argument) {
   return (request.vouched >> argument & 1) != 0;
 }
 
-// socket(family, type, protocol): the kernel reads all three as int, and masks SOCK_CLOEXEC and SOCK_NONBLOCK out of
-// the type.
+// socket(family, type, protocol): the kernel reads all three as int, and masks SOCK_CLOEXEC and
+// SOCK_NONBLOCK out of the type.
 Tree::Id internet_socket(Tree& tree, const GuardRequest& request) {
   const Tree::Id admitted = tree.leaf(allow());
   Tree::Id protocol = admitted;
@@ -68,7 +68,8 @@ Tree::Id internet_socket(Tree& tree, const GuardRequest& request) {
                         other);
   }
   if (vouched(request, 1)) return protocol;
-  // The kernel's own answers: EPERM for a raw socket without CAP_NET_RAW, ESOCKTNOSUPPORT for a type it lacks.
+  // The kernel's own answers: EPERM for a raw socket without CAP_NET_RAW, ESOCKTNOSUPPORT for a
+  // type it lacks.
   const Tree::Id other_type =
       tree.branch(word_masked(1, 0xf, SOCK_RAW), tree.leaf(deny(EPERM, Cause::socket_type)),
                   tree.leaf(deny(ESOCKTNOSUPPORT, Cause::socket_type)));
@@ -97,8 +98,8 @@ Tree::Id socket_guard(Tree& tree, const GuardRequest& request) {
     node = tree.any({word_is(0, AF_INET), word_is(0, AF_INET6)}, internet, netlink);
     node = tree.branch(word_is(0, AF_UNIX), tree.leaf(allow()), node);
   }
-  // No rule lifts this one: with the host's network and no Landlock scope it would expose the host's abstract
-  // sockets.
+  // No rule lifts this one: with the host's network and no Landlock scope it would expose the
+  // host's abstract sockets.
   if (!request.context.unix_sockets) {
     node =
         tree.branch(word_is(0, AF_UNIX), tree.leaf(deny(EAFNOSUPPORT, Cause::socket_unix)), node);
@@ -133,8 +134,8 @@ Tree::Id ioctl_guard(Tree& tree, const GuardRequest& request) {
 Tree::Id prctl_guard(Tree& tree, const GuardRequest& request) {
   const Tree::Id admitted = tree.leaf(allow());
   if (vouched(request, 0) || request.by_name) return admitted;
-  // PR_SET_MM forges /proc/self/exe and cmdline. A core-scheduling cookie forces the sibling CPU idle, which no
-  // budget counts. The memory-error policy belongs to the administrator.
+  // PR_SET_MM forges /proc/self/exe and cmdline. A core-scheduling cookie forces the sibling CPU
+  // idle, which no budget counts. The memory-error policy belongs to the administrator.
   const Tree::Id unknown = tree.leaf(refuse_quietly(EINVAL, Cause::quiet_table));
   const Tree::Id named =
       tree.any({word_is(0, PR_SET_PTRACER), word_is(0, PR_SET_VMA), word_is(0, kPrGetAuxv)},
@@ -152,7 +153,8 @@ Tree::Id prctl_guard(Tree& tree, const GuardRequest& request) {
   return tree.branch(word_is(0, PR_SET_DUMPABLE), dumpable, others);
 }
 
-// prlimit64(pid, resource, new, old): lowering RLIMIT_CPU kills another process, PID 1 included, dumpable or not.
+// prlimit64(pid, resource, new, old): lowering RLIMIT_CPU kills another process, PID 1 included,
+// dumpable or not.
 Tree::Id prlimit_guard(Tree& tree, const GuardRequest& request) {
   const Tree::Id admitted = tree.leaf(allow());
   if (vouched(request, 0)) return admitted;
@@ -200,8 +202,8 @@ Tree::Id mode_guard(Tree& tree, const GuardRequest& request, Tree::Id admitted) 
                      tree.leaf(deny(EPERM, Cause::set_id_mode)));
 }
 
-// The kernel ignores the mode unless the call may create a file (build_open_how); otherwise its register is
-// arbitrary, because glibc passes none.
+// The kernel ignores the mode unless the call may create a file (build_open_how); otherwise its
+// register is arbitrary, because glibc passes none.
 Tree::Id new_mode_guard(Tree& tree, const GuardRequest& request) {
   constexpr std::uint64_t kNameless = O_TMPFILE & ~O_DIRECTORY;
   const Tree::Id admitted = tree.leaf(allow());
@@ -221,7 +223,8 @@ Tree::Id node_guard(Tree& tree, const GuardRequest& request) {
   return mode_guard(tree, request, node);
 }
 
-// Leaves a whiteout (device 0:0) behind, unprivileged since Linux 5.8; Landlock treats it as a rename.
+// Leaves a whiteout (device 0:0) behind, unprivileged since Linux 5.8; Landlock treats it as a
+// rename.
 Tree::Id whiteout_guard(Tree& tree, const GuardRequest& request) {
   constexpr unsigned kFlags = 4;
   constexpr std::uint64_t kWhiteout = 4;  // RENAME_WHITEOUT

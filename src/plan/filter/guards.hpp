@@ -12,7 +12,8 @@ namespace sbx::plan {
 struct GuardRequest {
   const Call& call;
   const FilterContext& context;
-  /// Bit k: an allow rule named the exact value of argument k, so the guard skips its own check of it.
+  /// Bit k: an allow rule named the exact value of argument k, so the guard skips its own check of
+  /// it.
   unsigned vouched = 0;
   /// The call was allowed by its own name, not by a group.
   bool by_name = false;

@@ -328,7 +328,8 @@ void Ruling::apply_deny(Standpoint& standpoint, const Call& call) const {
                                   .index = entry.index};
       continue;
     }
-    // A quiet answer already refuses the call; and glibc falls back to clone only if clone3 fails with ENOSYS.
+    // A quiet answer already refuses the call; and glibc falls back to clone only if clone3 fails
+    // with ENOSYS.
     const bool quiet =
         call.decision.standing == Standing::quiet || call.decision.standing == Standing::absent;
     standpoint.action = quiet ? Action{.kind = Action::Kind::quiet,
@@ -378,8 +379,8 @@ Ruling::Verdict Ruling::verdict(const Call& call) const {
   return {.conditional = ruled || guarded, .action = view.action};
 }
 
-/// Arranges the allow rules of one call argument by argument: the rules that matched decide what the guard still
-/// checks.
+/// Arranges the allow rules of one call argument by argument: the rules that matched decide what
+/// the guard still checks.
 struct Ruling::Walk {
   const Ruling& ruling;
   Tree& tree;

@@ -17,15 +17,16 @@ namespace sbx::plan {
 
 class Ruling {
  public:
-  /// Checks every name, group, symbol and argument. Uses only the first `rule_count` of syscalls.rules. Errors:
-  /// policy.
+  /// Checks every name, group, symbol and argument. Uses only the first `rule_count` of
+  /// syscalls.rules. Errors: policy.
   static Result<Ruling> resolve(const policy::Syscalls& syscalls, const FilterContext& context,
                                 std::size_t rule_count = SIZE_MAX);
   /// Resolves a valid policy for one call only: fast enough for a flood of denied calls.
   static Result<Ruling> resolve_one(const policy::Syscalls& syscalls, const FilterContext& context,
                                     const Call& call);
 
-  /// The decision for a call without an argument rule or guard; with one it is `conditional`, and tree() decides.
+  /// The decision for a call without an argument rule or guard; with one it is `conditional`, and
+  /// tree() decides.
   struct Verdict {
     bool conditional = false;
     Action action;
@@ -64,9 +65,11 @@ class Ruling {
   Status add_allow(const policy::Sourced<std::string>& item);
   Status add_deny(const policy::Sourced<std::string>& item, std::uint32_t index);
   Status add_rule(const policy::Sourced<policy::SyscallRule>& item, std::uint32_t index);
-  /// A denial must not vanish where C libraries use another call: whoever denies an absent call must restrict its successor.
+  /// A denial must not vanish where C libraries use another call: whoever denies an absent call
+  /// must restrict its successor.
   [[nodiscard]] Status check_absent() const;
-  /// True if the call is refused, altogether or by a rule, or processes of the "@group" can't be made.
+  /// True if the call is refused, altogether or by a rule, or processes of the "@group" can't be
+  /// made.
   [[nodiscard]] bool restricts(std::string_view name) const;
   [[nodiscard]] Standpoint standpoint(const Call& call) const;
   void apply_allow(Standpoint& standpoint, const Call& call) const;

@@ -150,8 +150,8 @@ constexpr auto kGroups = std::to_array<GroupText>({
 });
 static_assert(kGroups.size() == static_cast<std::size_t>(Group::obsolete) + 1);
 
-// Called for every block, page, lock or clock reading of a program. The kernel's bitmap: seccomp_cache_check_allow in
-// kernel/seccomp.c.
+// Called for every block, page, lock or clock reading of a program. The kernel's bitmap:
+// seccomp_cache_check_allow in kernel/seccomp.c.
 struct HotName {
   char name[16];
 };

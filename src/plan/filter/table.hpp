@@ -22,8 +22,9 @@ inline constexpr std::uint32_t kAuditArch = AUDIT_ARCH_AARCH64;
 #else
 #error "syscalls.def has no numbers for this architecture"
 #endif
-/// The first system call number of x32, the other ABI that reports AUDIT_ARCH_X86_64 (seccomp(2), "Caveats"). No ABI but its own
-/// reports AUDIT_ARCH_AARCH64; the same bound there lets compiled filters differ in numbers only.
+/// The first system call number of x32, the other ABI that reports AUDIT_ARCH_X86_64 (seccomp(2),
+/// "Caveats"). No ABI but its own reports AUDIT_ARCH_AARCH64; the same bound there lets compiled
+/// filters differ in numbers only.
 inline constexpr std::uint32_t kForeignAbiStart = 0x40000000;
 
 /// A call's standing by default (see the head of syscalls.def).
@@ -46,7 +47,8 @@ enum class ArgumentGuard : std::uint8_t {
   mode,           ///< where files reach the host: no set-user-ID or set-group-ID bit
   new_mode,       ///< the same for a file that open(2) makes
   unseen_mode,    ///< denied where files reach the host: the mode is in memory
-  node,  ///< as mode; no devices; FIFOs and sockets only where Landlock keeps them out of live grants
+  node,      ///< as mode; no devices; FIFOs and sockets only where Landlock keeps them out of live
+             ///< grants
   whiteout,  ///< renameat2: no whiteout where files reach the host
 };
 
@@ -122,9 +124,11 @@ struct GroupText {
 /// nullptr for a gap, a negative number, or one above the newest.
 [[nodiscard]] const Call* find_call(int number);
 [[nodiscard]] const Call* find_call(std::string_view name);
-/// The row of a call that other architectures have and this one lacks; it has no number. nullptr for any other name.
+/// The row of a call that other architectures have and this one lacks; it has no number. nullptr
+/// for any other name.
 [[nodiscard]] const Call* find_absent_call(std::string_view name);
-/// What C libraries use in place of an absent call: a call of this architecture, or a "@group"; empty if nothing.
+/// What C libraries use in place of an absent call: a call of this architecture, or a "@group";
+/// empty if nothing.
 [[nodiscard]] std::string_view used_instead(std::string_view name);
 
 [[nodiscard]] const GroupText& text_of(Group group);
@@ -132,14 +136,15 @@ struct GroupText {
 [[nodiscard]] std::optional<Group> find_group(std::string_view name);
 [[nodiscard]] std::size_t group_count();
 
-/// True for calls that must stay on the kernel's always-allow bitmap (Linux 5.11): an argument rule removes a call
-/// from it.
+/// True for calls that must stay on the kernel's always-allow bitmap (Linux 5.11): an argument rule
+/// removes a call from it.
 [[nodiscard]] bool is_hot(const Call& call);
 
 /// Width of an argument in bits; 0 if the call has no such argument.
 [[nodiscard]] int argument_bits(const Call& call, int argument);
 
-/// The known name nearest to a misspelled one (a call, or a group if it begins with '@'); empty if none is near.
+/// The known name nearest to a misspelled one (a call, or a group if it begins with '@'); empty if
+/// none is near.
 [[nodiscard]] std::string_view nearest_name(std::string_view name);
 
 }  // namespace sbx::plan

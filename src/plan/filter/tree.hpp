@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-/// The filter's decision about one call, as a small tree over the argument registers. The assembler turns it into BPF
-/// and explain() walks it in C++, so both follow the same decision.
+/// The filter's decision about one call, as a small tree over the argument registers. The assembler
+/// turns it into BPF and explain() walks it in C++, so both follow the same decision.
 namespace sbx::plan {
 
 /// Why an action was chosen. `Action::index` is the entry or rule, where there is one.

@@ -55,7 +55,8 @@ std::string bytes_of(std::string_view hex) {
   return bytes;
 }
 
-/// Whether an entry of binfmt_misc applies to a file, as in Documentation/admin-guide/binfmt-misc.rst.
+/// Whether an entry of binfmt_misc applies to a file, as in
+/// Documentation/admin-guide/binfmt-misc.rst.
 bool applies(std::string_view entry, std::string_view head) {
   if (!entry.starts_with("enabled")) return false;
   std::size_t offset = 0;

@@ -5,8 +5,8 @@
 
 namespace sbx::plan {
 
-/// The directory that the script of recipe_words() (recipes.hpp) makes, as a name in /tmp; empty if the words of the
-/// command don't come from there.
+/// The directory that the script of recipe_words() (recipes.hpp) makes, as a name in /tmp; empty if
+/// the words of the command don't come from there.
 [[nodiscard]] std::string build_folder_of(const std::vector<std::string>& command);
 
 }  // namespace sbx::plan

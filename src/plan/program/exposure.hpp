@@ -7,7 +7,8 @@
 #include "plan/files/steps.hpp"
 #include "plan/program/lookup.hpp"
 
-/// Shows programs that neither the system directories nor a grant show, with no more than they need to work.
+/// Shows programs that neither the system directories nor a grant show, with no more than they need
+/// to work.
 namespace sbx::plan {
 
 class Exposure {
@@ -17,7 +18,8 @@ class Exposure {
 
   /// One file, alone, read-only at its own path. Returns its path inside.
   Result<std::string> show_file(const std::string& real);
-  /// The directories of the prefix that an interpreter reads. Returns the prefix, empty if it is already visible.
+  /// The directories of the prefix that an interpreter reads. Returns the prefix, empty if it is
+  /// already visible.
   Result<std::string> show_interpreter(const std::string& real);
   /// The parts of a virtual environment that its programs read, and its interpreter.
   Status show_environment(const std::string& folder, const std::string& python);
@@ -39,8 +41,8 @@ class Exposure {
   std::string home_;  ///< canonical
 };
 
-/// The directory of the virtual environment that a python at `path` belongs to; empty if there is none. `path` keeps
-/// its links: python finds the environment by it.
+/// The directory of the virtual environment that a python at `path` belongs to; empty if there is
+/// none. `path` keeps its links: python finds the environment by it.
 [[nodiscard]] std::string environment_of(const host::Files& files, const std::string& path);
 
 }  // namespace sbx::plan

@@ -23,8 +23,8 @@ constexpr Recipe kGo = {
     "code.go",
     R"(case $source in *.go) ;; *) cp "$source" "$build/code.go" && source=$build/code.go || exit ;; esac
 "$compiler" build -o "$build/program" "$source" || exit)"};
-// The java launcher compiles one file in memory (since 11, JEP 330), in half the time of javac plus java. Without
-// MaxRAM it sizes its heap by the host's memory, because there is no /sys inside.
+// The java launcher compiles one file in memory (since 11, JEP 330), in half the time of javac plus
+// java. Without MaxRAM it sizes its heap by the host's memory, because there is no /sys inside.
 constexpr Recipe kJava = {
     "code.java",
     R"(case $source in *.java) ;; *) cp "$source" "$build/code.java" && source=$build/code.java || exit ;; esac

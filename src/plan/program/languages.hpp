@@ -23,7 +23,8 @@ struct Language {
   std::string_view recipe_command = {};
 };
 
-/// Looks a language up by name or alias ("python3", "js", "golang"), ignoring case. Null if there is none.
+/// Looks a language up by name or alias ("python3", "js", "golang"), ignoring case. Null if there
+/// is none.
 [[nodiscard]] const Language* language(std::string_view name);
 /// "python, javascript, …"
 [[nodiscard]] std::string language_names();

@@ -33,8 +33,8 @@ std::unexpected<Error> foreign(const std::string& path, const std::string& built
                         "use a program built for " + own);
 }
 
-/// Keeps the last component unresolved: a virtual environment's python is a link, and python recognises the
-/// environment by it.
+/// Keeps the last component unresolved: a virtual environment's python is a link, and python
+/// recognises the environment by it.
 Result<std::string> with_real_folder(const Lookup& lookup, const std::string& path,
                                      const std::string& real) {
   if (path == real) return path;
@@ -93,8 +93,8 @@ Result<Launch> Launcher::binary(const Unshimmed& found, const std::string& name)
     launch.interpreter.path = launch.real;
     launch.bin = parent_of(launch.executable);
   }
-  // A program outside the system directories must find its own directory by argv[0], whatever PATH contains (python
-  // does).
+  // A program outside the system directories must find its own directory by argv[0], whatever PATH
+  // contains (python does).
   if (interpreter && !in_system && !name.contains('/')) {
     std::string shown = view_.inside(path);
     launch.words = {shown.empty() ? launch.executable : std::move(shown)};

@@ -21,7 +21,8 @@ struct Launch {
   const Language* compiles = nullptr;  ///< set: a compiler of this language, so a recipe runs it
 };
 
-/// Follows shims, links and "#!" lines down to an ELF file, and makes everything on the way visible.
+/// Follows shims, links and "#!" lines down to an ELF file, and makes everything on the way
+/// visible.
 class Launcher {
  public:
   Launcher(const Lookup& lookup, ShimContext context, View& view, Exposure& exposure)

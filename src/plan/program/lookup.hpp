@@ -8,8 +8,8 @@
 
 #include "host/host.hpp"
 
-/// Finds programs by reading the file system. All paths are the host's; those of another system (filesystem.system)
-/// begin with its root.
+/// Finds programs by reading the file system. All paths are the host's; those of another system
+/// (filesystem.system) begin with its root.
 namespace sbx::plan {
 
 /// A symbolic link on the way: its path and its text.
@@ -17,19 +17,20 @@ using Hop = std::pair<std::string, std::string>;
 
 class Lookup {
  public:
-  /// `root` is empty for the host's own system; `path` lists the directories that are searched for names.
+  /// `root` is empty for the host's own system; `path` lists the directories that are searched for
+  /// names.
   Lookup(const host::Files& files, std::string root, std::vector<std::string> path)
       : files_(files), root_(std::move(root)), path_(std::move(path)) {}
 
-  /// Searches `folder` first for python, for programs that the search path lacks, and for programs that are Python
-  /// scripts in `folder` too. So a project can't shadow the caller's `git`.
+  /// Searches `folder` first for python, for programs that the search path lacks, and for programs
+  /// that are Python scripts in `folder` too. So a project can't shadow the caller's `git`.
   void prefer_for_python(std::string folder) { environment_ = std::move(folder); }
 
   [[nodiscard]] const host::Files& files() const { return files_; }
   [[nodiscard]] const std::vector<std::string>& path() const { return path_; }
 
-  /// The path with links resolved; links of another system stay within its root. Asked for the same path again, it
-  /// answers the same: a plan is of one moment.
+  /// The path with links resolved; links of another system stay within its root. Asked for the same
+  /// path again, it answers the same: a plan is of one moment.
   [[nodiscard]] Result<std::string> real(const std::string& path) const;
   /// The same, and lists every link on the way. Slower.
   [[nodiscard]] Result<std::string> walk(const std::string& path, std::vector<Hop>& hops) const;

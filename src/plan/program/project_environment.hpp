@@ -16,12 +16,13 @@ struct ProjectEnvironment {
   std::string note;    ///< why it isn't used, for stderr
 };
 
-/// Looks for `.venv` in the directory of the script, then in the parents, as far up as the workspace is shown. Empty
-/// for an empty workspace, and if the caller has activated an environment.
+/// Looks for `.venv` in the directory of the script, then in the parents, as far up as the
+/// workspace is shown. Empty for an empty workspace, and if the caller has activated an
+/// environment.
 ///
-/// An earlier run may have written what lies in the workspace. So the environment must not widen what this run sees:
-/// its programs must be files of the workspace or links to its interpreter, and its interpreter must belong to the
-/// system, to the caller's PATH or to a version manager.
+/// An earlier run may have written what lies in the workspace. So the environment must not widen
+/// what this run sees: its programs must be files of the workspace or links to its interpreter, and
+/// its interpreter must belong to the system, to the caller's PATH or to a version manager.
 [[nodiscard]] std::optional<ProjectEnvironment> project_environment(const host::Host& host,
                                                                     const RunRequest& request,
                                                                     const Lookup& lookup,

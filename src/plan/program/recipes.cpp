@@ -6,11 +6,12 @@
 namespace sbx::plan {
 namespace {
 
-// A name of its own for each call of a session, which share /tmp. It is hidden, because programs list /tmp, and not in
-// the working directory, which is the caller's.
+// A name of its own for each call of a session, which share /tmp. It is hidden, because programs
+// list /tmp, and not in the working directory, which is the caller's.
 constexpr std::string_view kBuild = "build=/tmp/.sbx-build-";
 constexpr std::size_t kRandom = 16;  ///< letters of random_hex()
-// Without -p mkdir(1) refuses a name that exists, so that no link or directory of another call is used.
+// Without -p mkdir(1) refuses a name that exists, so that no link or directory of another call is
+// used.
 constexpr std::string_view kBegin =
     " compiler=$1\n"
     "shift\n"

@@ -310,7 +310,8 @@ Result<Launch> Resolver::script_launch(const std::string& typed, const std::stri
   return launch_by_extension(typed);
 }
 
-/// An earlier run may have created a link in the project. It must not select a file of the caller's.
+/// An earlier run may have created a link in the project. It must not select a file of the
+/// caller's.
 Status Resolver::check_link(const std::string& typed, const std::string& real) const {
   const std::string& project = host_.working_directory;
   const std::string place = normal(absolute(typed));
@@ -356,7 +357,8 @@ Status Resolver::run_script(const std::string& typed, const std::string& real) {
 bool Resolver::works_as_typed(const std::string& typed, const std::string& real) const {
   if (!typed.starts_with('/') && inside_folder_ != host_.working_directory) return false;
   if (view_.inside(real) != real) return false;
-  // Textual resolution is right only for leading "..": the directory before a later one may not exist inside.
+  // Textual resolution is right only for leading "..": the directory before a later one may not
+  // exist inside.
   const std::size_t named = typed.find_first_not_of(typed.starts_with('/') ? "/" : "./");
   const bool plain = named == std::string::npos || typed.find("/../", named) == std::string::npos;
   if (plain && normal(absolute(typed)) == real) return true;

@@ -58,7 +58,8 @@ Status Resolver::find_in_sandbox(const std::string& operand, std::optional<Execu
   const std::string path = has_path ? operand : "./" + operand;
   if (is_script && !request_.after_dashes) {
     Launch launch = SBX_TRY(launch_by_extension(operand));
-    // interpreters.allow names what may start: then the kernel does not choose by the file's first line.
+    // interpreters.allow names what may start: then the kernel does not choose by the file's first
+    // line.
     if (policy_.interpreters.allow.empty()) first = Executable{path, request_.operands};
     if (const Language* spoken = launch.compiles; spoken != nullptr) {
       first.reset();

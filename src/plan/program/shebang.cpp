@@ -8,7 +8,8 @@ namespace {
 
 constexpr std::string_view kBlanksOfLine = " \t";
 
-/// The words of `env -S`. Quotes group words; empty if there are escapes or variables, which only env interprets.
+/// The words of `env -S`. Quotes group words; empty if there are escapes or variables, which only
+/// env interprets.
 std::optional<std::vector<std::string>> split(std::string_view text) {
   if (text.find_first_of("\\$#") != std::string_view::npos) return std::nullopt;
   std::vector<std::string> words;

@@ -19,8 +19,8 @@ struct Shebang {
 /// Empty if `head` does not begin with "#!" or names no interpreter.
 [[nodiscard]] std::optional<Shebang> read_shebang(std::string_view head);
 
-/// The command that env(1) would run for that line: a name and its arguments. Empty if env has more to do (variables,
-/// options other than -S): then env itself must run inside.
+/// The command that env(1) would run for that line: a name and its arguments. Empty if env has more
+/// to do (variables, options other than -S): then env itself must run inside.
 [[nodiscard]] std::optional<std::vector<std::string>> env_command(const Shebang& shebang);
 
 /// "#!/usr/bin/env" or "#!/usr/bin/env -S".

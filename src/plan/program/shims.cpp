@@ -117,7 +117,8 @@ Choice asdf_version(const std::string& plugin, const Lookup& lookup, const ShimC
   return {{}, path};
 }
 
-/// asdf writes "# asdf-plugin: python 3.11.4" lines into each shim: the versions that provide the program.
+/// asdf writes "# asdf-plugin: python 3.11.4" lines into each shim: the versions that provide the
+/// program.
 Result<std::optional<ShimTarget>> read_asdf_shim(const std::string& path, std::string_view head,
                                                  const Lookup& lookup, const ShimContext& context) {
   constexpr std::string_view kMark = "# asdf-plugin: ";

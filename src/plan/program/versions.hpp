@@ -27,12 +27,14 @@ struct Choice {
 /// A variable of the caller; empty if it is not set.
 [[nodiscard]] std::string variable(const ShimContext& context, std::string_view name);
 
-/// The path and content of the nearest file with one of these names, from the working directory upwards.
+/// The path and content of the nearest file with one of these names, from the working directory
+/// upwards.
 [[nodiscard]] std::optional<std::pair<std::string, std::string>> upward(const host::Files& files,
                                                                         const std::string& start,
                                                                         std::string_view name);
 
-/// A version is a single directory name: "../.." in a file of the working directory must not lead elsewhere.
+/// A version is a single directory name: "../.." in a file of the working directory must not lead
+/// elsewhere.
 [[nodiscard]] bool is_version_name(std::string_view version);
 
 /// The directory of a version below `folder`; "3.11" means the newest 3.11.x, as in pyenv.
@@ -44,9 +46,9 @@ struct Choice {
                                                      std::string_view program,
                                                      const Choice& choice);
 
-/// A line `key = value` of a TOML settings file, with the strings in its value. The tools that wrote the file have
-/// validated it; values of more than one line are skipped.
-/// wrote the file have checked it; whatever is more than one line is passed over.
+/// A line `key = value` of a TOML settings file, with the strings in its value. The tools that
+/// wrote the file have validated it; values of more than one line are skipped. wrote the file have
+/// checked it; whatever is more than one line is passed over.
 struct Setting {
   std::string section;
   std::string key;

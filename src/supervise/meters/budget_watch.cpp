@@ -34,9 +34,11 @@ constexpr std::uint64_t kNearShare = 100;
 constexpr std::uint64_t kCountAtRest = 20'000;
 /// started_since() can miss a start.
 constexpr std::uint64_t kCountAnyway = 100'000;
-/// Memory: 1/100 of the time, as long as that is often enough to catch a program that allocates 1.5 GB/s.
+/// Memory: 1/100 of the time, as long as that is often enough to catch a program that allocates 1.5
+/// GB/s.
 constexpr std::uint64_t kMemoryShare = 100;
-/// Nothing grows for long near its budget, and several processes together take many times as much as one.
+/// Nothing grows for long near its budget, and several processes together take many times as much
+/// as one.
 constexpr std::uint64_t kGrowingShare = 5;
 constexpr auto kLookAround = 50ms;
 /// A full disk may soon have room again, and nothing counts refused writes.
@@ -123,7 +125,8 @@ Status BudgetWatch::start() {
   return {};
 }
 
-/// A run ends with the first budget that is spent. A session goes on: the next look comes when its call had time to end.
+/// A run ends with the first budget that is spent. A session goes on: the next look comes when its
+/// call had time to end.
 void BudgetWatch::exceeded(Budget budget, Look look_again) {
   hooks_.spent(budget);
   if (!hooks_.ended()) look_after(kAfterSpent, look_again);
@@ -170,7 +173,8 @@ bool BudgetWatch::memory_killed() const {
   return group_has_memory() && group_->memory_kills() > kills_answered_;
 }
 
-/// A run ends with it. In a session the kernel ended a process that was in no call's group yet; the next is another.
+/// A run ends with it. In a session the kernel ended a process that was in no call's group yet; the
+/// next is another.
 void BudgetWatch::answer_memory_kill() {
   if (settings_.holds_calls) kills_answered_ = group_->memory_kills();
   hooks_.spent(Budget::memory);
@@ -274,8 +278,8 @@ std::uint64_t BudgetWatch::count_tasks() {
   return tasks_;
 }
 
-/// Skipped if the processes can't have reached the limit since the last count. A scan that races with fork misses
-/// processes; PID 1 is waiting, so it rescans until the count stops growing.
+/// Skipped if the processes can't have reached the limit since the last count. A scan that races
+/// with fork misses processes; PID 1 is waiting, so it rescans until the count stops growing.
 void BudgetWatch::note_before_reaping() {
   if (group_has_processes() || settings_.budgets.processes == 0) return;
   const std::uint64_t passed = sys::now_microseconds() - counted_at_;
@@ -343,7 +347,8 @@ void BudgetWatch::note_entries() {
   seen_.live_files = std::max(seen_.live_files, sandbox_.entries->made());
 }
 
-/// Like check_disk(), with a smaller share of the time: the walk through a large grant hardly ever pauses.
+/// Like check_disk(), with a smaller share of the time: the walk through a large grant hardly ever
+/// pauses.
 void BudgetWatch::check_entries() {
   if (hooks_.ended()) return;
   const Reserve reserve;
@@ -389,8 +394,8 @@ void BudgetWatch::look_around() {
   look_after(step, &BudgetWatch::look_around, step / 2);
 }
 
-/// Does one piece of the walk at a time. Pauses between two walks for as long as the remaining room can't be filled,
-/// and long enough to keep measuring within its share.
+/// Does one piece of the walk at a time. Pauses between two walks for as long as the remaining room
+/// can't be filled, and long enough to keep measuring within its share.
 void BudgetWatch::check_disk() {
   if (hooks_.ended()) return;
   const std::uint64_t before = sys::spent_microseconds();
@@ -462,7 +467,8 @@ void BudgetWatch::note_counters() {
 }
 
 void BudgetWatch::note_at_end(CpuTime of_pid1, std::uint64_t written_by_pid1) {
-  // Counts the writes between the last look and the end: PID 1 at the latest has waited for each process.
+  // Counts the writes between the last look and the end: PID 1 at the latest has waited for each
+  // process.
   if (settings_.disk_is_host_too) note_written(written_by_pid1);
   if (counts_entries()) {
     sandbox_.entries->walk(settings_.budgets.disk_files);

@@ -47,8 +47,8 @@ struct BudgetsSeen {
   Largest largest;  ///< by memory, recorded near the limit
 };
 
-/// Whether a private disk was found full. A call of a session may begin on a full one and make room, which doesn't count:
-/// it counts if it is filled again, or if it never had room.
+/// Whether a private disk was found full. A call of a session may begin on a full one and make
+/// room, which doesn't count: it counts if it is filled again, or if it never had room.
 class Fullness {
  public:
   explicit Fullness(bool at_start = false) : never_had_room_(at_start) {}
@@ -64,9 +64,9 @@ class Fullness {
   bool was_filled_ = false;
 };
 
-/// Watches the budgets of memory, CPU time, processes and disk of one run: by the counters of its control group if it
-/// has one, otherwise by polling its processes. Reports once that a budget is exceeded, and knows nothing of
-/// verdicts.
+/// Watches the budgets of memory, CPU time, processes and disk of one run: by the counters of its
+/// control group if it has one, otherwise by polling its processes. Reports once that a budget is
+/// exceeded, and knows nothing of verdicts.
 class BudgetWatch {
  public:
   struct Sandbox {
@@ -145,7 +145,8 @@ class BudgetWatch {
     return group_ != nullptr && group_->limits_memory();
   }
   [[nodiscard]] bool group_has_processes() const {
-    // Calls share a group that has room for their inits, so that RLIMIT_NPROC refuses first, which counts nothing.
+    // Calls share a group that has room for their inits, so that RLIMIT_NPROC refuses first, which
+    // counts nothing.
     return group_ != nullptr && group_->limits_processes() && !settings_.in_session;
   }
   [[nodiscard]] bool grows() const {

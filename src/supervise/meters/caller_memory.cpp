@@ -73,8 +73,8 @@ pid_t first_thread(std::uint32_t thread) {
   return first;
 }
 
-/// Descriptor `fd` of a thread. Before Linux 6.9 only the first thread of a process has a pidfd; the other threads
-/// normally share its descriptors, so the result is checked to be the same file.
+/// Descriptor `fd` of a thread. Before Linux 6.9 only the first thread of a process has a pidfd;
+/// the other threads normally share its descriptors, so the result is checked to be the same file.
 UniqueFd descriptor_of(std::uint32_t thread, int fd) {
   constexpr unsigned kThread = O_EXCL;  // PIDFD_THREAD, Linux 6.9
   UniqueFd caller = process::open(static_cast<pid_t>(thread), kThread);

@@ -8,11 +8,12 @@
 
 namespace sbx::supervise {
 
-/// The name (comm) of a thread, numbered as in the supervisor's PID namespace. Empty if it has ended.
+/// The name (comm) of a thread, numbered as in the supervisor's PID namespace. Empty if it has
+/// ended.
 [[nodiscard]] std::string process_name(std::uint32_t thread);
 
-/// Reads the memory of a process that waits in a notified system call. The memory may change before the kernel reads
-/// it again, so it is good for reports, never for decisions.
+/// Reads the memory of a process that waits in a notified system call. The memory may change before
+/// the kernel reads it again, so it is good for reports, never for decisions.
 class CallerMemory {
  public:
   /// `listener` and `id` are those of the notification; the listener is borrowed.
@@ -21,7 +22,8 @@ class CallerMemory {
 
   /// Numbered as in the supervisor's PID namespace; 0: not visible there.
   [[nodiscard]] std::uint32_t thread() const { return thread_; }
-  /// False if not all of it could be read, or if the call is over: then another process may have the number.
+  /// False if not all of it could be read, or if the call is over: then another process may have
+  /// the number.
   [[nodiscard]] bool read(std::uint64_t address, std::span<std::byte> into) const;
   /// A NUL-terminated text of at most `limit` bytes. Empty if it can't be read, as with read().
   [[nodiscard]] std::optional<std::string> text(std::uint64_t address, std::size_t limit) const;

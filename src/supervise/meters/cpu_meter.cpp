@@ -23,7 +23,8 @@ void raise_to(CpuTime& time, std::uint64_t total) {
 CpuTime CpuMeter::by_process() {
   processes_.refresh();
   CpuTime sum;
-  // Reads the reaped times of all processes first, so that a child reaped meanwhile is not counted twice.
+  // Reads the reaped times of all processes first, so that a child reaped meanwhile is not counted
+  // twice.
   for (const Fields fields : {Fields::reaped, Fields::own}) {
     add_times(processes_.proc(), processes_.folder_of_pid1(), fields, sum);
     for (const ProcessList::Process& process : processes_.all())

@@ -20,9 +20,10 @@ struct Exhausted {
 /// Of the one that the descriptor is on; nothing where that can't be told.
 [[nodiscard]] Exhausted exhausted(int folder);
 
-/// Measures a private disk in a directory by walking through it, one piece at a time so that the loop isn't blocked.
-/// It misses open files without a name. If the program makes a directory unreadable for its owner, the space that the
-/// file system has lost since the start counts instead.
+/// Measures a private disk in a directory by walking through it, one piece at a time so that the
+/// loop isn't blocked. It misses open files without a name. If the program makes a directory
+/// unreadable for its owner, the space that the file system has lost since the start counts
+/// instead.
 class DiskMeter {
  public:
   /// Borrowed; -1: measure nothing.

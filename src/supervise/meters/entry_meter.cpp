@@ -103,7 +103,8 @@ void EntryMeter::look_into(const CountedDirectory& place) {
   const auto opened = sys::open_resolved(tops_[place.top].folder.get(), place.path, kHow, kBeneath);
   if (!opened) {
     const int error = opened.error().errno_value;
-    // These errors mean gone, replaced or covered by a mount; others mean unreadable, or too long a path.
+    // These errors mean gone, replaced or covered by a mount; others mean unreadable, or too long a
+    // path.
     if (error != ENOENT && error != ENOTDIR && error != ELOOP && error != EXDEV) note_closed(place);
     return;
   }

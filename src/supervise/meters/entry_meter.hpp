@@ -8,9 +8,10 @@
 
 namespace sbx::supervise {
 
-/// Counts the names that live grants have gained, whoever created them, by walking through them one piece at a time
-/// so that the loop isn't blocked. No kernel counter gives the names that one program creates. It misses what was
-/// created and removed between two walks. Names suffice, so it opens directories but no files.
+/// Counts the names that live grants have gained, whoever created them, by walking through them one
+/// piece at a time so that the loop isn't blocked. No kernel counter gives the names that one
+/// program creates. It misses what was created and removed between two walks. Names suffice, so it
+/// opens directories but no files.
 class EntryMeter {
  public:
   EntryMeter() = default;
@@ -18,15 +19,15 @@ class EntryMeter {
   explicit EntryMeter(std::vector<std::string> folders);
 
   [[nodiscard]] bool is_needed() const { return !tops_.empty(); }
-  /// Reads some more names; true when a walk is complete and the figures are new. A walk ends early above `most` new
-  /// names.
+  /// Reads some more names; true when a walk is complete and the figures are new. A walk ends early
+  /// above `most` new names.
   bool step(std::uint64_t most);
   /// Does a whole walk.
   void walk(std::uint64_t most);
   /// Growth since the start; 0 if there are fewer names.
   [[nodiscard]] std::uint64_t made() const { return made_; }
-  /// A directory that several successive walks could not list, and that was readable at the start or didn't exist
-  /// then; empty if there is none.
+  /// A directory that several successive walks could not list, and that was readable at the start
+  /// or didn't exist then; empty if there is none.
   [[nodiscard]] const std::string& closed() const { return closed_; }
   /// The last walk could not list some directory.
   [[nodiscard]] bool is_doubtful() const { return refused_ > 0; }

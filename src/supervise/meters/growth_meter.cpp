@@ -26,8 +26,8 @@ std::uint64_t growth(std::uint64_t now, std::uint64_t& lowest) {
   return now - lowest;
 }
 
-/// True if the kernel counts this process's writes to an unnamed file in the directory `path`. Empty if that can't be
-/// tried.
+/// True if the kernel counts this process's writes to an unnamed file in the directory `path`.
+/// Empty if that can't be tried.
 std::optional<bool> is_counted(const std::string& path) {
   const UniqueFd file(::open(path.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
   if (!file.valid()) return std::nullopt;
@@ -82,7 +82,8 @@ Status GrowthMeter::add(const std::string& path) {
 std::uint64_t GrowthMeter::look() {
   std::uint64_t sum = 0;
   for (FileSystem& each : grown_) {
-    // After a remount the file system has no size or limit: usage is unknown, and all of it could be growth.
+    // After a remount the file system has no size or limit: usage is unknown, and all of it could
+    // be growth.
     constexpr std::uint64_t kAll = UINT64_MAX / 1024 / kEntryBytes;
     const TmpfsUse used =
         tmpfs_use(each.place.get()).value_or(TmpfsUse{.content = kAll, .entries = kAll});

@@ -14,16 +14,17 @@
 
 namespace sbx::supervise {
 
-/// Growth of live grants on a tmpfs of the host. No process's counters include what it writes there, by write(2) or
-/// through a mapping, so the growth of the whole file system is the evidence, whoever caused it: the kernel accounts
-/// for every page when it is allocated (fstatfs(2)), including swapped pages and unnamed files. Growth is relative to
-/// the lowest level seen, so deleting files makes no room. Overwriting in place is no growth. Names, empty files and
-/// extended attributes use no such pages: they count by the inodes charged for them.
+/// Growth of live grants on a tmpfs of the host. No process's counters include what it writes
+/// there, by write(2) or through a mapping, so the growth of the whole file system is the evidence,
+/// whoever caused it: the kernel accounts for every page when it is allocated (fstatfs(2)),
+/// including swapped pages and unnamed files. Growth is relative to the lowest level seen, so
+/// deleting files makes no room. Overwriting in place is no growth. Names, empty files and extended
+/// attributes use no such pages: they count by the inodes charged for them.
 class GrowthMeter {
  public:
   GrowthMeter() = default;
-  /// Records the usage of the file systems of `places` before the command runs, and of those of `doubtful` that turn
-  /// out to be in memory. Errors: setup "uncountable-grant".
+  /// Records the usage of the file systems of `places` before the command runs, and of those of
+  /// `doubtful` that turn out to be in memory. Errors: setup "uncountable-grant".
   [[nodiscard]] static Result<GrowthMeter> make(const std::vector<std::string>& places,
                                                 const std::vector<std::string>& doubtful);
 

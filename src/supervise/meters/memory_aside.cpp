@@ -34,8 +34,9 @@ bool MemoryAside::any_has_shared_memory() {
   });
 }
 
-/// Tables: one page of them covers 2 MiB of addresses with pages of 4 KiB, even if a program only read there once, so many tables use
-/// memory without any pages. Swapped: MADV_PAGEOUT of madvise(2) moves pages to swap.
+/// Tables: one page of them covers 2 MiB of addresses with pages of 4 KiB, even if a program only
+/// read there once, so many tables use memory without any pages. Swapped: MADV_PAGEOUT of
+/// madvise(2) moves pages to swap.
 MemoryAside::Sum MemoryAside::look(const HostMemory& host, const Known& known,
                                    const std::vector<pid_t>& borrowers) {
   least_.swap = std::min(least_.swap, host.swap);

@@ -10,7 +10,8 @@
 
 namespace sbx::supervise {
 
-/// A page of page tables has an entry of 8 bytes for each page that it covers: one of 4 KiB covers 2 MiB.
+/// A page of page tables has an entry of 8 bytes for each page that it covers: one of 4 KiB covers
+/// 2 MiB.
 inline std::uint64_t addresses_per_byte_of_table() {
   static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   return page / 8;
@@ -23,8 +24,8 @@ struct HostMemory {
 };
 [[nodiscard]] HostMemory host_memory();
 
-/// Memory of a sandbox's processes that none of their resident sizes includes. Reading it costs more than all other
-/// meters together, so it is read only if it could matter for the budget.
+/// Memory of a sandbox's processes that none of their resident sizes includes. Reading it costs
+/// more than all other meters together, so it is read only if it could matter for the budget.
 class MemoryAside {
  public:
   struct Sum {
@@ -41,10 +42,10 @@ class MemoryAside {
 
   explicit MemoryAside(ProcessList& processes) : processes_(processes) {}
 
-  /// True if the program may hold pages of shared memory that no process maps, which last as long as any page of the
-  /// object is mapped. No file of /proc counts them; only the machine's total does, which includes other programs, so
-  /// it decides nothing. Reported once the total has grown by more than the whole budget while a process of the
-  /// sandbox had shared memory.
+  /// True if the program may hold pages of shared memory that no process maps, which last as long
+  /// as any page of the object is mapped. No file of /proc counts them; only the machine's total
+  /// does, which includes other programs, so it decides nothing. Reported once the total has grown
+  /// by more than the whole budget while a process of the sandbox had shared memory.
   [[nodiscard]] bool may_keep_unmapped() const { return may_keep_unmapped_; }
 
   /// Examines the listed processes; `borrowers`, sorted, use another process's memory.

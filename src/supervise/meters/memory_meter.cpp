@@ -40,13 +40,13 @@ Pages pages_in(std::string_view statm) {
           .shared = fields[2] * page};
 }
 
-/// Limit for each look and each walk. A process may have 65,000: reading those takes 0.15 s, in which it could far
-/// exceed the rest of its budget.
+/// Limit for each look and each walk. A process may have 65,000: reading those takes 0.15 s, in
+/// which it could far exceed the rest of its budget.
 constexpr std::size_t kMostMappings = 512;
 constexpr std::size_t kMostMappingsExactly = 4096;
 
-/// Bytes of empty page tables: the limit for all processes in a walk, and the threshold below which one process isn't
-/// examined. A walk reads a MiB of them in 3.5 ms.
+/// Bytes of empty page tables: the limit for all processes in a walk, and the threshold below which
+/// one process isn't examined. A walk reads a MiB of them in 3.5 ms.
 constexpr std::uint64_t kManyTables = 2U << 20;
 constexpr std::uint64_t kFewTables = kManyTables / 8;
 
@@ -69,8 +69,8 @@ bool same_memory(pid_t one, pid_t other) {
   return ::syscall(SYS_kcmp, one, other, KCMP_VM, 0, 0) == 0;
 }
 
-/// Possible error of a process's count: Linux 6.2 to 6.16 keep up to a batch on each CPU (percpu_counter_batch) and
-/// don't include it.
+/// Possible error of a process's count: Linux 6.2 to 6.16 keep up to a batch on each CPU
+/// (percpu_counter_batch) and don't include it.
 std::uint64_t counter_error() {
   static const auto cpus =
       static_cast<std::uint64_t>(std::max(::sysconf(_SC_NPROCESSORS_CONF), 1L));
@@ -88,8 +88,8 @@ bool MemoryMeter::borrows(const ProcessList::Process& process) const {
   return std::ranges::binary_search(borrowers_, process.number);
 }
 
-/// A child of vfork(2), or of clone(2) with CLONE_VM, shares its parent's memory, and its own figures don't show
-/// that: until it execs, all of it would count twice.
+/// A child of vfork(2), or of clone(2) with CLONE_VM, shares its parent's memory, and its own
+/// figures don't show that: until it execs, all of it would count twice.
 void MemoryMeter::find_borrowers() {
   borrowers_.clear();
   if (!processes_.is_of_host()) return;  // kcmp(2) takes the caller's numbers
@@ -118,8 +118,8 @@ MemoryMeter::Bounds MemoryMeter::bounds() {
   return sum;
 }
 
-/// The shared pages that belong to no file on a disk. Some may belong to a file on the private tmpfs, which already
-/// counts: if both are large, also determines how many can't.
+/// The shared pages that belong to no file on a disk. Some may belong to a file on the private
+/// tmpfs, which already counts: if both are large, also determines how many can't.
 MemoryMeter::Shared MemoryMeter::shared_memory(std::uint64_t scratch, std::uint64_t budget) {
   const std::uint64_t matters = allowed_beyond(budget) / 4;
   const std::uint64_t of_each = matters / std::max<std::size_t>(processes_.all().size(), 1);
@@ -139,9 +139,9 @@ MemoryMeter::Shared MemoryMeter::shared_memory(std::uint64_t scratch, std::uint6
   return sum;
 }
 
-/// Upper bounds for a process whose page tables cover far more than is resident: walking it would give the other
-/// processes time to far exceed their budget. Empty for any other process. `tables`: bytes of such tables that the
-/// walk may still read.
+/// Upper bounds for a process whose page tables cover far more than is resident: walking it would
+/// give the other processes time to far exceed their budget. Empty for any other process. `tables`:
+/// bytes of such tables that the walk may still read.
 std::optional<MemoryMeter::Exact> MemoryMeter::bounds_of_slow(ProcessList::Process& process,
                                                               std::uint64_t& tables) {
   const Pages pages = pages_in(processes_.statm(process));
@@ -188,14 +188,15 @@ MemoryMeter::Exact MemoryMeter::exact() {
     // A process may be unreadable (PR_SET_DUMPABLE): then its upper bound counts.
     if (text.empty()) anonymous += pages_in(processes_.statm(process)).anonymous;
   }
-  // A mapped file of the private tmpfs is in both figures: the larger of the two is certainly in use.
+  // A mapped file of the private tmpfs is in both figures: the larger of the two is certainly in
+  // use.
   files = std::max(files, std::min(scratch, scratch_used()));
   return {.anonymous = anonymous, .rest = fileless + files + surely_aside()};
 }
 
-/// Mapped files of a disk don't count as the program's memory. Distinguishing them from shared memory costs as much
-/// as all the rest, so it is done only when the shared pages have changed, or when they could matter for the
-/// headroom.
+/// Mapped files of a disk don't count as the program's memory. Distinguishing them from shared
+/// memory costs as much as all the rest, so it is done only when the shared pages have changed, or
+/// when they could matter for the headroom.
 std::uint64_t MemoryMeter::with_shared(const Bounds& now, std::uint64_t scratch,
                                        std::uint64_t budget) {
   constexpr std::uint64_t kChanged = 1U << 20;
@@ -221,8 +222,8 @@ std::uint64_t MemoryMeter::upper_bound(const Bounds& now, std::uint64_t scratch,
   return with_shared(now, scratch, budget) + surely_aside() + aside_.swapped;
 }
 
-/// The sockets' memory from the last listing may have been freed since and reused: so the sockets are listed again
-/// before they end a run.
+/// The sockets' memory from the last listing may have been freed since and reused: so the sockets
+/// are listed again before they end a run.
 std::uint64_t MemoryMeter::look(std::uint64_t budget) {
   walk_cost_ = 0;
   const std::uint64_t room = budget - std::min(budget, used_);
@@ -250,8 +251,8 @@ std::uint64_t MemoryMeter::estimate(std::uint64_t budget) {
     find_borrowers();
     if (!borrowers_.empty()) upper = upper_bound(now = bounds(), scratch, budget);
   }
-  // A walk takes time, and the processes keep running. So if several processes hold the memory, a walk is done ahead
-  // of time, and additions to it decide later.
+  // A walk takes time, and the processes keep running. So if several processes hold the memory, a
+  // walk is done ahead of time, and additions to it decide later.
   const std::uint64_t near = budget / 8;
   const bool is_near = upper + near > budget;
   std::uint64_t used = upper;
@@ -266,7 +267,8 @@ std::uint64_t MemoryMeter::estimate(std::uint64_t budget) {
 }
 
 std::uint64_t MemoryMeter::decide(const Bounds& now, std::uint64_t rest, std::uint64_t budget) {
-  // Minimum time between two walks, in multiples of their cost: if nothing indicates growth, and if something does.
+  // Minimum time between two walks, in multiples of their cost: if nothing indicates growth, and if
+  // something does.
   constexpr std::uint64_t kRarely = 20;
   constexpr std::uint64_t kOften = 8;
   const std::uint64_t least = now.largest + scratch_used() + surely_aside();
@@ -312,8 +314,9 @@ MemoryMeter::Memory MemoryMeter::memory_of(ProcessList::Process& process) {
           .started = field_of(stat, kStarted)};
 }
 
-/// The last walk plus what may have been added since: each page that is new to a process, or newly copied, was a
-/// fault of that process. A huge page is a single fault, so the walk is repeated now and then.
+/// The last walk plus what may have been added since: each page that is new to a process, or newly
+/// copied, was a fault of that process. A huge page is a single fault, so the walk is repeated now
+/// and then.
 std::uint64_t MemoryMeter::since_walk(std::uint64_t rest) {
   const std::uint64_t page = sys::page_size();
   const std::uint64_t scratch = scratch_used();
@@ -334,9 +337,10 @@ std::uint64_t MemoryMeter::since_walk(std::uint64_t rest) {
   return used;
 }
 
-/// The last walk plus what has certainly been added since. Growth of a process's anonymous memory is new pages;
-/// shrinkage is subtracted, although another process may still have those pages. Of the rest, memory that may be
-/// fileless may also belong to a file that already counts, so it is left out.
+/// The last walk plus what has certainly been added since. Growth of a process's anonymous memory
+/// is new pages; shrinkage is subtracted, although another process may still have those pages. Of
+/// the rest, memory that may be fileless may also belong to a file that already counts, so it is
+/// left out.
 std::uint64_t MemoryMeter::surely_since_walk(std::uint64_t rest) {
   std::uint64_t used = walk_->used;
   const std::uint64_t surely_rest = rest - std::min(rest, shared_then_.fileless);

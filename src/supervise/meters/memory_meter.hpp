@@ -14,23 +14,25 @@
 
 namespace sbx::supervise {
 
-/// Memory of a sandbox without a memory cgroup: the anonymous memory of its processes, the contents of its private
-/// tmpfs and shared mappings, page tables and swapped pages; also the entries of the tmpfs, kEntryMemory each. Not
-/// included: memory of a memfd that no process maps, System V shared memory and semaphores (in this mode the filter
-/// denies memfd_create, shmget, semget and msgget), pipe buffers. For the model and the guarantee of each estimate
-/// see sbx-security(7), THE POLLING MODEL.
+/// Memory of a sandbox without a memory cgroup: the anonymous memory of its processes, the contents
+/// of its private tmpfs and shared mappings, page tables and swapped pages; also the entries of the
+/// tmpfs, kEntryMemory each. Not included: memory of a memfd that no process maps, System V shared
+/// memory and semaphores (in this mode the filter denies memfd_create, shmget, semget and msgget),
+/// pipe buffers. For the model and the guarantee of each estimate see sbx-security(7), THE POLLING
+/// MODEL.
 class MemoryMeter {
  public:
   /// `scratch`: a borrowed descriptor on the private tmpfs, or -1. `sockets`: borrowed, or null.
   MemoryMeter(ProcessList& processes, int scratch, SocketMeter* sockets = nullptr)
       : processes_(processes), scratch_(scratch), sockets_(sockets), beside_(processes) {}
 
-  /// Bytes in use by the listed processes. Within `budget` this is a cheap upper bound: pages shared since a fork
-  /// count in each process. Beyond it, the result is a lower bound if that exceeds the budget too: what the largest
-  /// process alone holds. Between the two bounds the proportional set sizes decide; they count each page once and
-  /// take milliseconds to read.
+  /// Bytes in use by the listed processes. Within `budget` this is a cheap upper bound: pages
+  /// shared since a fork count in each process. Beyond it, the result is a lower bound if that
+  /// exceeds the budget too: what the largest process alone holds. Between the two bounds the
+  /// proportional set sizes decide; they count each page once and take milliseconds to read.
   [[nodiscard]] std::uint64_t look(std::uint64_t budget);
-  /// CPU time (us) that the last look() spent reading smaps and lists of sockets; each has its own share.
+  /// CPU time (us) that the last look() spent reading smaps and lists of sockets; each has its own
+  /// share.
   [[nodiscard]] std::uint64_t walk_cost() const { return walk_cost_ + socket_cost_; }
   /// The largest result of look() so far.
   [[nodiscard]] std::uint64_t peak() const { return peak_; }
@@ -116,8 +118,8 @@ class MemoryMeter {
 /// How far a program may exceed its budget before it is ended: 5 % or 16 MiB.
 [[nodiscard]] std::uint64_t allowed_beyond(std::uint64_t budget_bytes);
 
-/// The time until the next look, 1 to 50 ms: before that many `bytes` can be allocated. Assumes up to 8 GB/s for
-/// usage that grows, and 2.5 GB/s at first for usage at rest.
+/// The time until the next look, 1 to 50 ms: before that many `bytes` can be allocated. Assumes up
+/// to 8 GB/s for usage that grows, and 2.5 GB/s at first for usage at rest.
 [[nodiscard]] std::uint64_t next_look_microseconds(std::uint64_t bytes, bool rests);
 
 /// The interval that limits a program allocating 1.5 GB/s to half of allowed_beyond().

@@ -133,9 +133,9 @@ void ProcessList::refresh() {
   count_kept();
 }
 
-/// The end of /proc/loadavg: the number of tasks, and the number last given to a task in this PID namespace or below
-/// it. The latter advances with every task (idr_alloc_cyclic); returning to the same value takes tens of thousands of
-/// starts between two looks. Empty if unknown.
+/// The end of /proc/loadavg: the number of tasks, and the number last given to a task in this PID
+/// namespace or below it. The latter advances with every task (idr_alloc_cyclic); returning to the
+/// same value takes tens of thousands of starts between two looks. Empty if unknown.
 std::string_view ProcessList::last_started() {
   constexpr auto kProc = 0x9fa0;  // PROC_SUPER_MAGIC: a container may have another file there
   if (!load_.valid()) {
@@ -156,9 +156,10 @@ bool ProcessList::started_since(std::string& mark) {
   return true;
 }
 
-/// Lists anyway now and then: a task gets its number before it can be listed, and its parent can prolong the time
-/// between, because the kernel writes CLONE_PIDFD's descriptor to the parent's memory there (copy_process). And a
-/// process that is reparented while the lists are read may be missing from all of them.
+/// Lists anyway now and then: a task gets its number before it can be listed, and its parent can
+/// prolong the time between, because the kernel writes CLONE_PIDFD's descriptor to the parent's
+/// memory there (copy_process). And a process that is reparented while the lists are read may be
+/// missing from all of them.
 void ProcessList::add_new() {
   if (!started_since(listed_) &&
       sys::now_microseconds() < listed_at_ + listing_cost_ * kListingShare)
@@ -178,8 +179,8 @@ void ProcessList::count_kept() {
   for (const Process& process : all_) kept_ += of(process);
 }
 
-/// Some 60 entries that are no processes come first. So this starts reading at PID 1, which outlives all others, or
-/// at the beginning if PID 1 isn't found there.
+/// Some 60 entries that are no processes come first. So this starts reading at PID 1, which
+/// outlives all others, or at the beginning if PID 1 isn't found there.
 void ProcessList::list_procfs() {
   std::vector<Entry> entries = entries_from(processes_, first_);
   if (first_ != 0 && (entries.empty() || entries.front().number != 1))
@@ -197,7 +198,8 @@ void ProcessList::list_procfs() {
   all_ = std::move(now);
 }
 
-// ---- by the lists of children: needs no procfs of the sandbox, which would slow down each start ----
+// ---- by the lists of children: needs no procfs of the sandbox, which would slow down each start
+// ----
 
 void ProcessList::list_tree() {
   std::vector<Process> now;
@@ -226,7 +228,8 @@ void ProcessList::add_children(Process& parent, std::vector<Child>& found) {
     found.push_back({.number = child, .parent = parent.number});
 }
 
-/// A process that lost its parent while lists were read has moved to PID 1, whose children were listed before.
+/// A process that lost its parent while lists were read has moved to PID 1, whose children were
+/// listed before.
 void ProcessList::add_adopted(std::vector<Child>& found) {
   std::vector<Child> known = found;
   std::ranges::sort(known, {}, &Child::number);
@@ -247,8 +250,8 @@ std::vector<pid_t> ProcessList::children_of_pid1() {
 
 std::vector<pid_t> ProcessList::children_of(Process& process) {
   std::vector<pid_t> children;
-  // A thread's number may have been reused, which an open descriptor doesn't show; the process's directory belongs to
-  // the process itself.
+  // A thread's number may have been reused, which an open descriptor doesn't show; the process's
+  // directory belongs to the process itself.
   for (const pid_t thread : list_threads(process)) {
     UniqueFd once;
     const bool is_first = thread == process.number;
@@ -287,7 +290,8 @@ std::vector<pid_t> ProcessList::list_threads(Process& process) {
   return threads;
 }
 
-/// Reads a file such as task/TID/children in full: seq_file(9) either fills the buffer or is at its end.
+/// Reads a file such as task/TID/children in full: seq_file(9) either fills the buffer or is at its
+/// end.
 void ProcessList::add_listed(UniqueFd& file, int at, const std::string& path,
                              std::vector<pid_t>& children) {
   constexpr std::size_t kLongest = 16;  // a number and a space
@@ -303,7 +307,8 @@ void ProcessList::add_listed(UniqueFd& file, int at, const std::string& path,
 
 // ---- reading ----
 
-/// Reads through the kept descriptor. Without one it opens the file, and keeps the descriptor if the limit allows.
+/// Reads through the kept descriptor. Without one it opens the file, and keeps the descriptor if
+/// the limit allows.
 std::string_view ProcessList::read_kept(UniqueFd& file, int at, const std::string& path,
                                         std::span<char> room, std::size_t offset) {
   const auto read = [&](int fd) {

@@ -14,8 +14,8 @@
 
 namespace sbx::supervise {
 
-/// The processes of one sandbox without PID 1, for frequent polling. Opening a file of /proc costs five times as much
-/// as reading it, so each process's files stay open until it ends.
+/// The processes of one sandbox without PID 1, for frequent polling. Opening a file of /proc costs
+/// five times as much as reading it, so each process's files stay open until it ends.
 class ProcessList {
  public:
   struct Process {
@@ -25,22 +25,25 @@ class ProcessList {
     UniqueFd statm;
     UniqueFd task;
     UniqueFd children;  ///< children of its first thread
-    /// The thread that holds its memory, as of statm(): the first one, or another if that has exited. 0: none.
+    /// The thread that holds its memory, as of statm(): the first one, or another if that has
+    /// exited. 0: none.
     pid_t holder = 0;
   };
 
-  /// `processes`: a borrowed procfs of the sandbox, or -1 to find them from PID 1 in the host's /proc.
+  /// `processes`: a borrowed procfs of the sandbox, or -1 to find them from PID 1 in the host's
+  /// /proc.
   ProcessList(pid_t pid1, int processes);
   /// The processes below another one, by its number in that procfs.
   static ProcessList below(pid_t top, int processes);
 
   /// Re-reads the list of live processes.
   void refresh();
-  /// The same, but processes that have ended may stay listed: while no process starts, it re-reads less often the
-  /// more that costs.
+  /// The same, but processes that have ended may stay listed: while no process starts, it re-reads
+  /// less often the more that costs.
   void add_new();
-  /// True if any task, here or elsewhere, is known to have started since `mark` was last set; updates `mark`. Costs
-  /// one read(2). A parent can hide one start from it, so rescan periodically anyway.
+  /// True if any task, here or elsewhere, is known to have started since `mark` was last set;
+  /// updates `mark`. Costs one read(2). A parent can hide one start from it, so rescan periodically
+  /// anyway.
   [[nodiscard]] bool started_since(std::string& mark);
   /// As of the last refresh, by number; each may have ended.
   [[nodiscard]] std::vector<Process>& all() { return all_; }
@@ -50,15 +53,16 @@ class ProcessList {
   [[nodiscard]] bool is_of_host() const { return processes_ < 0; }
   /// Whether PID 1 and its children can be seen: else nothing would be counted.
   [[nodiscard]] bool sees_pid1() const;
-  /// Contents of /proc/PID/statm, valid until the next call; empty if no thread of the process is left. If the first
-  /// thread has ended before the others (pthread_exit(3) in main), its file shows 0, and another thread's is read.
+  /// Contents of /proc/PID/statm, valid until the next call; empty if no thread of the process is
+  /// left. If the first thread has ended before the others (pthread_exit(3) in main), its file
+  /// shows 0, and another thread's is read.
   [[nodiscard]] std::string_view statm(Process& process);
   /// The directory, below proc(), with the process's memory figures; as of statm().
   [[nodiscard]] static std::string memory_folder(const Process& process);
   /// Its comm, without control characters; empty if it has ended.
   [[nodiscard]] std::string name(const Process& process) const;
-  /// The present threads, or children of all threads, of a process, by number; empty if it has ended. It need not be
-  /// one of all().
+  /// The present threads, or children of all threads, of a process, by number; empty if it has
+  /// ended. It need not be one of all().
   [[nodiscard]] std::vector<pid_t> threads_of(Process& process);
   [[nodiscard]] std::vector<pid_t> children_of(Process& process);
   [[nodiscard]] std::vector<pid_t> children_of_pid1();

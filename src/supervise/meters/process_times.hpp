@@ -12,8 +12,8 @@ namespace sbx::supervise {
 /// The first of two fields: utime and stime, cutime and cstime, proc(5).
 enum class Fields : int { own = 14, reaped = 16 };
 
-/// Adds the times of the process in the directory `process` of `proc` (AT_FDCWD: an absolute path). Adds nothing if
-/// it has ended.
+/// Adds the times of the process in the directory `process` of `proc` (AT_FDCWD: an absolute path).
+/// Adds nothing if it has ended.
 void add_times(int proc, const std::string& process, Fields fields, CpuTime& sum);
 
 /// The times of the children that a process has waited for.

@@ -4,8 +4,9 @@
 
 #include "base/descriptor_reserve.hpp"
 
-/// Descriptors reserved for polling processes. What the sandbox makes the supervisor open (connections, flows) must
-/// not stop it from measuring: a process whose files in /proc can't be opened would seem to use no memory.
+/// Descriptors reserved for polling processes. What the sandbox makes the supervisor open
+/// (connections, flows) must not stop it from measuring: a process whose files in /proc can't be
+/// opened would seem to use no memory.
 namespace sbx::supervise {
 
 /// How many of `most` are reserved.
@@ -13,7 +14,8 @@ inline rlim_t reserve_of(rlim_t most) {
   return sys::reserved_descriptors(most);
 }
 
-/// Makes the reserve usable during its lifetime by raising the soft limit to the hard one. Needs no privileges.
+/// Makes the reserve usable during its lifetime by raising the soft limit to the hard one. Needs no
+/// privileges.
 class Reserve {
  public:
   Reserve() {

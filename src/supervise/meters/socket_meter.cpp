@@ -25,8 +25,8 @@
 namespace sbx::supervise {
 namespace {
 
-/// Divisors: listing takes at most 1/20 of the time and at least 1/400. In between, the remaining budget decides, as
-/// in next_look_microseconds().
+/// Divisors: listing takes at most 1/20 of the time and at least 1/400. In between, the remaining
+/// budget decides, as in next_look_microseconds().
 constexpr std::uint64_t kShareAtMost = 20;
 constexpr std::uint64_t kShareAtLeast = 400;
 constexpr std::uint64_t kGrowing = 8000;  // bytes per microsecond
@@ -52,8 +52,9 @@ std::string_view read_again(UniqueFd& file, int folder, const std::string& path,
   return {room.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
 }
 
-/// The most that one socket may hold in each direction: the kernel doubles SO_SNDBUF and SO_RCVBUF, socket(7), and
-/// TCP sizes its buffers itself up to the third number of tcp_rmem and tcp_wmem, tcp(7).
+/// The most that one socket may hold in each direction: the kernel doubles SO_SNDBUF and SO_RCVBUF,
+/// socket(7), and TCP sizes its buffers itself up to the third number of tcp_rmem and tcp_wmem,
+/// tcp(7).
 std::uint64_t most_in_one_socket() {
   static const std::uint64_t most = [] {
     std::array<char, 64> room;
@@ -170,8 +171,8 @@ std::uint64_t SocketMeter::look_at_all(std::uint64_t room) {
   return known_;
 }
 
-/// The TCP table covers the whole machine and is the most expensive to walk: so it is listed only if there are TCP
-/// sockets.
+/// The TCP table covers the whole machine and is the most expensive to walk: so it is listed only
+/// if there are TCP sockets.
 void SocketMeter::begin(const Counts& now) {
   listing_cost_ = 0;
   at_begin_ = now;

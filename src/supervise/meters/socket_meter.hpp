@@ -13,13 +13,14 @@
 
 namespace sbx::supervise {
 
-/// Memory held by the sockets of one network namespace, read with sock_diag(7) through a NETLINK_SOCK_DIAG socket
-/// created there; needs no capability. A socket counts wherever its descriptor is, even in flight between processes.
+/// Memory held by the sockets of one network namespace, read with sock_diag(7) through a
+/// NETLINK_SOCK_DIAG socket created there; needs no capability. A socket counts wherever its
+/// descriptor is, even in flight between processes.
 ///
-/// The result is a lower bound. The kernel charges data queued in a unix socket to the sender, and doesn't list
-/// sockets that the program has closed: for such queues only the bytes in the queue count, for datagrams only the
-/// first one. Reset TCP sockets and disconnected UDP sockets aren't listed either. may_hide() is the upper bound for
-/// all of them.
+/// The result is a lower bound. The kernel charges data queued in a unix socket to the sender, and
+/// doesn't list sockets that the program has closed: for such queues only the bytes in the queue
+/// count, for datagrams only the first one. Reset TCP sockets and disconnected UDP sockets aren't
+/// listed either. may_hide() is the upper bound for all of them.
 class SocketMeter {
  public:
   /// The request that creates SocketDiagnosis::fd.
@@ -27,8 +28,9 @@ class SocketMeter {
   /// `processes`: a borrowed procfs of the sandbox, or -1 for the host's, where PID 1 is `pid1`.
   SocketMeter(const SocketDiagnosis& own, pid_t pid1, int processes);
 
-  /// Bytes that are certainly in use; 0 without a diagnosis. Each call reads a part of the kernel's lists. Listing
-  /// restarts before the sockets could hold `room` bytes more, as far as its share of the time allows.
+  /// Bytes that are certainly in use; 0 without a diagnosis. Each call reads a part of the kernel's
+  /// lists. Listing restarts before the sockets could hold `room` bytes more, as far as its share
+  /// of the time allows.
   [[nodiscard]] std::uint64_t look(std::uint64_t room);
   /// Lists all of them now, however long it takes.
   [[nodiscard]] std::uint64_t look_at_all(std::uint64_t room);

@@ -31,7 +31,8 @@ UniqueFd open_counter(pid_t thread) {
       ::syscall(SYS_perf_event_open, &what, thread, -1, -1, PERF_FLAG_FD_CLOEXEC)));
 }
 
-/// The scheduler's count for a process with all its threads, including those that have ended, in nanoseconds.
+/// The scheduler's count for a process with all its threads, including those that have ended, in
+/// nanoseconds.
 std::uint64_t process_time(pid_t process) {
   clockid_t clock{};
   timespec time{};
@@ -70,9 +71,9 @@ TreeClock::Covered TreeClock::open_counters(const std::vector<pid_t>& threads) {
   return Covered::yes;
 }
 
-/// Lists children before and after opening the counters. A child that is only in the second list may or may not have
-/// inherited a counter; counting it twice would end a run too early, so the attempt is repeated. A child in the first
-/// list has certainly inherited none.
+/// Lists children before and after opening the counters. A child that is only in the second list
+/// may or may not have inherited a counter; counting it twice would end a run too early, so the
+/// attempt is repeated. A child in the first list has certainly inherited none.
 TreeClock::Covered TreeClock::cover(pid_t number, std::vector<pid_t>& children) {
   const std::size_t kept = counters_.size();
   ProcessList::Process process = process_by(number);
@@ -102,7 +103,8 @@ std::vector<pid_t> TreeClock::children_of_pid1() const {
   return processes_.children_of(process);
 }
 
-/// Goes from parents to children: a reaped child's time moves only upwards, to a process that was read before.
+/// Goes from parents to children: a reaped child's time moves only upwards, to a process that was
+/// read before.
 bool TreeClock::cover_tree() {
   counters_.clear();
   before_ = reaped_time(pid1_);
@@ -129,7 +131,8 @@ bool TreeClock::open(pid_t pid1) {
     why_ = "/proc does not show the processes of the sandbox";
     return false;
   }
-  // Opening the first counter of all takes milliseconds: it happens here, not between two looks at the tree.
+  // Opening the first counter of all takes milliseconds: it happens here, not between two looks at
+  // the tree.
   const UniqueFd first = open_counter(0);
   if (!first.valid()) {
     why_ = std::string("perf_event_open: ") + ::strerrordesc_np(errno);

@@ -11,18 +11,19 @@
 
 namespace sbx::supervise {
 
-/// CPU time of a process tree from the kernel's task clock: later children inherit the counters, so children that
-/// nobody waits for count too. It is started on a running tree, because the first perf counter on a machine within a
-/// second costs 4 to 11 ms (patching a static branch takes an RCU grace period), which no start should pay.
+/// CPU time of a process tree from the kernel's task clock: later children inherit the counters, so
+/// children that nobody waits for count too. It is started on a running tree, because the first
+/// perf counter on a machine within a second costs 4 to 11 ms (patching a static branch takes an
+/// RCU grace period), which no start should pay.
 ///
-/// Never more than was used: what runs between listing and opening (microseconds) and what reaped children used below
-/// a tick is not counted.
+/// Never more than was used: what runs between listing and opening (microseconds) and what reaped
+/// children used below a tick is not counted.
 class TreeClock {
  public:
   explicit TreeClock(ProcessList& processes) : processes_(processes) {}
 
-  /// Opens counters on all threads below PID 1, which itself no longer creates processes. On failure no counter is
-  /// open, and why() is the reason; it is empty if nothing was left to count.
+  /// Opens counters on all threads below PID 1, which itself no longer creates processes. On
+  /// failure no counter is open, and why() is the reason; it is empty if nothing was left to count.
   [[nodiscard]] bool open(pid_t pid1);
   [[nodiscard]] bool is_open() const { return !counters_.empty(); }
   [[nodiscard]] const std::string& why() const { return why_; }

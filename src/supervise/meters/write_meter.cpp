@@ -21,7 +21,8 @@ std::uint64_t written_in(std::string_view text) {
   return value;
 }
 
-/// The fourth field of /proc/PID/stat, after a name that may contain anything; 0 if the process has ended.
+/// The fourth field of /proc/PID/stat, after a name that may contain anything; 0 if the process has
+/// ended.
 pid_t parent_in(std::string_view stat) {
   const auto name_end = stat.rfind(')');
   if (name_end == std::string_view::npos || stat.size() < name_end + 4) return 0;
@@ -31,7 +32,8 @@ pid_t parent_in(std::string_view stat) {
   return parent;
 }
 
-/// True for a process that has executed nothing since its fork(2): PF_FORKNOEXEC of the ninth field, proc(5).
+/// True for a process that has executed nothing since its fork(2): PF_FORKNOEXEC of the ninth
+/// field, proc(5).
 bool has_no_program(std::string_view stat) {
   constexpr std::uint64_t kForkNoExec = 0x40;
   constexpr int kFieldsBetween = 5;  // the state and the flags
@@ -48,7 +50,8 @@ bool has_no_program(std::string_view stat) {
   return (flags & kForkNoExec) != 0;
 }
 
-/// Its number in the innermost PID namespace is 2: the first child of an init, sbx's own until it executes the command.
+/// Its number in the innermost PID namespace is 2: the first child of an init, sbx's own until it
+/// executes the command.
 bool is_first_child(std::string_view status) {
   constexpr std::string_view kName = "\nNSpid:";
   const auto at = status.find(kName);
@@ -69,8 +72,9 @@ std::optional<std::uint64_t> WriteMeter::written_by(const std::string& folder) c
   return written_in(text);
 }
 
-/// If the first thread has exited (pthread_exit(3) in main), /proc/PID/io belongs to the host's root. /proc also has
-/// an unlisted directory for each other thread by its number, and that covers the whole process (proc_pid_lookup).
+/// If the first thread has exited (pthread_exit(3) in main), /proc/PID/io belongs to the host's
+/// root. /proc also has an unlisted directory for each other thread by its number, and that covers
+/// the whole process (proc_pid_lookup).
 std::optional<std::uint64_t> WriteMeter::written_by(ProcessList::Process& process) {
   if (const auto written = written_by(process.folder)) return written;
   const std::string place = process.folder.substr(0, process.folder.rfind('/') + 1);
@@ -79,15 +83,16 @@ std::optional<std::uint64_t> WriteMeter::written_by(ProcessList::Process& proces
   return std::nullopt;
 }
 
-/// The command has PID 1's flag, and is non-dumpable, until its first execve(2): on a busy machine for many looks.
+/// The command has PID 1's flag, and is non-dumpable, until its first execve(2): on a busy machine
+/// for many looks.
 bool WriteMeter::is_before_its_program(const ProcessList::Process& process) const {
   std::array<char, 4096> room;
   return has_no_program(read_small(processes_.proc(), process.folder + "/stat", room)) &&
          is_first_child(read_small(processes_.proc(), process.folder + "/status", room));
 }
 
-/// Records a live process whose counters can't be read: its program file is not readable, or it used prctl(2)
-/// PR_SET_DUMPABLE. A look can also hit the end of the command's first execve(2).
+/// Records a live process whose counters can't be read: its program file is not readable, or it
+/// used prctl(2) PR_SET_DUMPABLE. A look can also hit the end of the command's first execve(2).
 void WriteMeter::note_unreadable(ProcessList::Process& process, Seen& seen) {
   (void)processes_.statm(process);
   if (is_before_its_program(process)) return;
@@ -119,8 +124,8 @@ WriteMeter::Processes WriteMeter::processes_now() {
   return now;
 }
 
-/// The nearest living ancestor's count includes what an ended process had written, as far as that count has grown;
-/// only the remainder is kept.
+/// The nearest living ancestor's count includes what an ended process had written, as far as that
+/// count has grown; only the remainder is kept.
 void WriteMeter::keep_of_ended(const Processes& now) {
   std::map<pid_t, std::uint64_t> grown;
   for (const auto& [number, process] : now)

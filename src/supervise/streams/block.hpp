@@ -5,8 +5,8 @@
 
 namespace sbx::supervise {
 
-/// A buffer for one read, allocated on demand. Not zeroed: unused pages are never touched, and most runs need less
-/// than a page.
+/// A buffer for one read, allocated on demand. Not zeroed: unused pages are never touched, and most
+/// runs need less than a page.
 class Block {
  public:
   static constexpr std::size_t kSize = 65536;  ///< bytes: the default capacity of a pipe

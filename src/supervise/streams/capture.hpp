@@ -26,7 +26,8 @@ class Capture {
   void commit(std::size_t count);
   void append(std::string_view bytes);
 
-  /// Head and tail without a gap, and the counts. The caller decides how to show the gap and where to cut text.
+  /// Head and tail without a gap, and the counts. The caller decides how to show the gap and where
+  /// to cut text.
   [[nodiscard]] Stream take();
 
  private:

@@ -37,8 +37,8 @@ std::size_t length_of(unsigned char lead) {
   return 0;
 }
 
-/// Restricts second bytes so that no character has two encodings: a lenient terminal could otherwise read an
-/// over-long control character.
+/// Restricts second bytes so that no character has two encodings: a lenient terminal could
+/// otherwise read an over-long control character.
 bool may_follow(unsigned char lead, std::size_t position, unsigned char byte) {
   if (position != 1) return byte >= 0x80 && byte <= 0xbf;
   switch (lead) {
@@ -55,8 +55,9 @@ bool may_follow(unsigned char lead, std::size_t position, unsigned char byte) {
   }
 }
 
-/// The sequences allowed to an interactive program: complete sequences that the terminal doesn't answer. All others,
-/// including reports (c, n, t, x, $p, >q, ?u), printing (i) and checksums, are dropped.
+/// The sequences allowed to an interactive program: complete sequences that the terminal doesn't
+/// answer. All others, including reports (c, n, t, x, $p, >q, ?u), printing (i) and checksums, are
+/// dropped.
 struct AllowedCsi {
   std::string_view lead;    ///< private marker, intermediate, or empty
   std::string_view finals;  ///< final bytes
@@ -199,8 +200,8 @@ void EscapeFilter::escape_intermediate(unsigned char byte, std::string& output) 
   }
   held_ += static_cast<char>(byte);
   if (byte < 0x30 && held_.size() < kLongestSequence) return;
-  // Character sets and line attributes. Excluded: "ESC % @", which ends UTF-8, and "ESC SP G", which makes the
-  // terminal answer in 8-bit controls.
+  // Character sets and line attributes. Excluded: "ESC % @", which ends UTF-8, and "ESC SP G",
+  // which makes the terminal answer in 8-bit controls.
   const bool known = std::string_view("()*+#").find(held_[1]) != std::string_view::npos;
   if (known && held_.size() == 3) return pass_held(output);
   reject_held(output);

@@ -12,9 +12,9 @@ enum class EscapePolicy : unsigned char {
   interactive,
 };
 
-/// Makes a program's output safe for a terminal. Works for any split of the bytes: an unfinished sequence is held
-/// back until it is complete, at most 4 KiB. Control characters are also recognised in their UTF-8 form (U+009B is
-/// CSI to xterm).
+/// Makes a program's output safe for a terminal. Works for any split of the bytes: an unfinished
+/// sequence is held back until it is complete, at most 4 KiB. Control characters are also
+/// recognised in their UTF-8 form (U+009B is CSI to xterm).
 class EscapeFilter {
  public:
   explicit EscapeFilter(EscapePolicy policy) : policy_(policy) {}

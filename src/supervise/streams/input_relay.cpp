@@ -122,8 +122,9 @@ void InputRelay::finish() {
   destination_.reset();
 }
 
-/// Gives unread input back: a file's offset is shared with the caller, who continues reading where the command
-/// stopped ("while read line; do sbx run …; done < list"). A pipe can't take anything back.
+/// Gives unread input back: a file's offset is shared with the caller, who continues reading where
+/// the command stopped ("while read line; do sbx run …; done < list"). A pipe can't take anything
+/// back.
 void InputRelay::give_back() {
   int untaken = 0;
   if (!options_.gauge.valid() || ::ioctl(options_.gauge.get(), FIONREAD, &untaken) != 0) return;

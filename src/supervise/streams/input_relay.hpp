@@ -9,7 +9,8 @@
 
 namespace sbx::supervise {
 
-/// Passes standard input to the sandbox as fast as the sandbox reads it. A run never waits for its end.
+/// Passes standard input to the sandbox as fast as the sandbox reads it. A run never waits for its
+/// end.
 class InputRelay {
  public:
   struct Options {

@@ -19,8 +19,8 @@ constexpr int kOutputRounds = 16;
 /// Enough for a full pipe when nobody writes any more.
 constexpr int kLastRounds = 64;
 
-/// If a program writes much, its output is read at intervals: waking up for each write would cost more than the
-/// copying.
+/// If a program writes much, its output is read at intervals: waking up for each write would cost
+/// more than the copying.
 constexpr std::uint64_t kWindow = 1000;      ///< microseconds
 constexpr std::uint64_t kMuch = 256 * 1024;  ///< bytes in a window
 constexpr auto kRest = std::chrono::microseconds(60);

@@ -21,8 +21,9 @@
 
 namespace sbx::supervise {
 
-/// Forwards or keeps one output stream of the sandbox while it is written: the first `cap` bytes go out at once, the
-/// rest is counted and dropped; a terminal gets the last bytes at the end. Uses constant memory.
+/// Forwards or keeps one output stream of the sandbox while it is written: the first `cap` bytes go
+/// out at once, the rest is counted and dropped; a terminal gets the last bytes at the end. Uses
+/// constant memory.
 class OutputRelay {
  public:
   struct Options {
@@ -48,8 +49,8 @@ class OutputRelay {
   }
 
   [[nodiscard]] Status start();
-  /// Every process of the sandbox is dead, so the pipe's present contents are the last. (Waiting for end of file
-  /// would include other holders of the write end.)
+  /// Every process of the sandbox is dead, so the pipe's present contents are the last. (Waiting
+  /// for end of file would include other holders of the write end.)
   void source_is_complete();
   /// Stops although the sink has not accepted everything.
   void abandon();

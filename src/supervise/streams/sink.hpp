@@ -21,12 +21,12 @@ struct Taken {
   int error = 0;
 };
 
-/// A descriptor of the caller that receives output. Never blocks if the kernel can tell, and never changes
-/// O_NONBLOCK: the caller's shell shares that flag.
+/// A descriptor of the caller that receives output. Never blocks if the kernel can tell, and never
+/// changes O_NONBLOCK: the caller's shell shares that flag.
 class Sink {
  public:
-  /// Borrows the descriptor. -1, or one that isn't writable, accepts and drops everything, so that a command doesn't
-  /// fail only because its caller had closed fd 1 or 2.
+  /// Borrows the descriptor. -1, or one that isn't writable, accepts and drops everything, so that
+  /// a command doesn't fail only because its caller had closed fd 1 or 2.
   explicit Sink(int fd);
 
   [[nodiscard]] int fd() const { return own_.valid() ? own_.get() : fd_; }
@@ -34,8 +34,8 @@ class Sink {
   [[nodiscard]] bool discards() const { return kind_ == Kind::nothing; }
   [[nodiscard]] bool takes_splice() const { return kind_ == Kind::pipe && may_splice_; }
 
-  /// Moves data from a pipe. Also `full` if the source is empty and the sink has no room; count 0 and `ready`: the
-  /// source is empty (or at its end: at_end).
+  /// Moves data from a pipe. Also `full` if the source is empty and the sink has no room; count 0
+  /// and `ready`: the source is empty (or at its end: at_end).
   struct Spliced : Taken {
     bool at_end = false;
   };

@@ -23,15 +23,16 @@ Status give_to(int fd, uid_t uid) {
   return no_stream("the command's streams its own");
 }
 
-/// A pipe whose inode belongs to the child's uid: opening /dev/stdout is checked against it, pipe(7).
+/// A pipe whose inode belongs to the child's uid: opening /dev/stdout is checked against it,
+/// pipe(7).
 Result<sys::Pipe> child_pipe(uid_t uid) {
   sys::Pipe pipe = SBX_TRY(sys::make_pipe());
   SBX_TRY(give_to(pipe.read.get(), uid));
   return pipe;
 }
 
-/// An empty file that nobody can change. A kernel-internal mount has no relatime, so each read updates the access
-/// time; it has no path on the host.
+/// An empty file that nobody can change. A kernel-internal mount has no relatime, so each read
+/// updates the access time; it has no path on the host.
 Result<UniqueFd> make_witness(UniqueFd& child_end, uid_t uid) {
   UniqueFd file(::memfd_create("stdin", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file.valid()) return no_stream("an empty standard input");
@@ -69,8 +70,8 @@ std::unexpected<Error> directory_as_input(const std::string& what) {
                     .hint = "name a file, or show the directory inside: --read DIR"});
 }
 
-/// True if stdout and stderr of the caller are the same file, pipe or terminal. /dev/null doesn't count: nobody can
-/// see an order there.
+/// True if stdout and stderr of the caller are the same file, pipe or terminal. /dev/null doesn't
+/// count: nobody can see an order there.
 bool outputs_are_one() {
   struct stat out{};
   struct stat err{};

@@ -7,8 +7,8 @@
 namespace sbx::supervise {
 namespace {
 
-/// Blocks SIGTTOU, which would stop a background process that changes the settings, tcsetattr(3): restoring them must
-/// not hang.
+/// Blocks SIGTTOU, which would stop a background process that changes the settings, tcsetattr(3):
+/// restoring them must not hang.
 void set_without_stopping(int fd, const termios& settings) {
   sigset_t output, before;
   sigemptyset(&output);

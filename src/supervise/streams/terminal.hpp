@@ -6,7 +6,8 @@
 
 namespace sbx::supervise {
 
-/// Puts the caller's terminal into raw mode; the destructor restores it. Does nothing if `fd` is no terminal.
+/// Puts the caller's terminal into raw mode; the destructor restores it. Does nothing if `fd` is no
+/// terminal.
 class RawTerminal {
  public:
   explicit RawTerminal(int fd);

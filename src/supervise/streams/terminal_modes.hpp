@@ -6,9 +6,9 @@
 
 namespace sbx::supervise {
 
-/// Private modes that a program leaves a terminal in: reports of the mouse and of focus, the alternate screen, bracketed
-/// paste, a hidden cursor. A shell doesn't undo them. It is fed what reaches the terminal, which EscapeFilter has made
-/// well-formed, in any split.
+/// Private modes that a program leaves a terminal in: reports of the mouse and of focus, the
+/// alternate screen, bracketed paste, a hidden cursor. A shell doesn't undo them. It is fed what
+/// reaches the terminal, which EscapeFilter has made well-formed, in any split.
 class TerminalModes {
  public:
   void feed(std::string_view output);

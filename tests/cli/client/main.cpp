@@ -50,8 +50,8 @@ bool session_has_ended(const std::string& program) {
 
 }  // namespace
 
-// client SBX: checks runs of each kind through the library. client SBX wait: a run that reads a million bytes and
-// then lasts a minute.
+// client SBX: checks runs of each kind through the library. client SBX wait: a run that reads a
+// million bytes and then lasts a minute.
 int main(int argc, char** argv) {
   if (argc > 2 && std::string(argv[2]) == "wait")
     return sbx::run_program(
